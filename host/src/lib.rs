@@ -1,0 +1,29 @@
+//! Fused linear-algebra patterns on NVIDIA GPUs and CPUs, and learning on top of them.
+//!
+//! The heart is `w = α · Xᵀ( v ⊙ (X·y) ) + β · z` with X sparse (CSR) or dense, computed while X is
+//! read **once**. Rooms, and the one direction in which they may use each other:
+//!
+//! `io → matrix → plan → device → ops → learning → cli`
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | [`matrix`] | CSR and dense matrices at the border, statistics |
+//! | [`io`] | LIBSVM, Matrix Market, npy, the binary cache, synthetic data |
+//! | [`reference`] | f64 loops: the truth for tests |
+//! | [`plan`] | device limits, occupancy, launch models: pure functions |
+//! | [`device`] | driver loader, streams, buffers, prepared launches |
+//! | [`cpu`] | the bodies of the CPU device: slices in, slices out |
+//! | [`ops`] | one safe operation per kernel family |
+//! | [`learning`] | solvers and estimators over an abstract operator |
+
+pub mod cpu;
+pub mod device;
+pub mod io;
+pub mod learning;
+pub mod matrix;
+pub mod ops;
+pub mod plan;
+pub mod reference;
+
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -1,0 +1,1 @@
+//! The truth for tests: plain f64 loops.
