@@ -1,0 +1,256 @@
+//! The vector half of a conjugate-gradient iteration, scalars kept on the device.
+//!
+//! With q = A·p from the operator, an iteration is three launches:
+//! *curvature* (p·q), *step* (w += a·p, r += a·q, with a = r·z / p·q and z = D⁻¹·r), and *direction*
+//! (p = −z + b·p, with b the ratio of new to old r·z). No block waits for another: every block adds the partial
+//! sums of the launch before, in the same order, and so gets the same scalars.
+//!
+//! Once ‖r‖² has reached the stopping value, an iteration changes nothing: the host may run ahead of what it
+//! has read back. Shared memory: one f64 per warp.
+//!
+//! Source: Hestenes & Stiefel 1952; preconditioned form as in Golub & Van Loan §11.5.
+
+use crate::cta::{Cache, Cta, WARP};
+use crate::memory::{In, Out};
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+use crate::vector::{sum_partials, write_partial};
+use crate::verbs::each_of_grid;
+
+/// The family of conjugate-gradient kernels.
+pub struct Cg<T>(core::marker::PhantomData<T>);
+
+/// Places in the state vector.
+pub mod state {
+    /// r·z of the current residual.
+    pub const RZ: usize = 0;
+    /// ‖r‖² of the current residual.
+    pub const RR: usize = 1;
+    /// The value of ‖r‖² at which to stop.
+    pub const STOP: usize = 2;
+    /// Iterations done; negative before the first direction.
+    pub const ITERATIONS: usize = 3;
+    /// p·q of the last step; not positive when the matrix is not positive definite along p.
+    pub const CURVATURE: usize = 4;
+    /// Length of the state vector.
+    pub const LEN: usize = 5;
+    /// The state from which the first direction is taken.
+    pub const START: [f64; LEN] = [0.0, 0.0, 0.0, -1.0, 0.0];
+}
+
+/// Arguments of every conjugate-gradient kernel.
+#[repr(C)]
+pub struct CgArgs<'a, T> {
+    /// n.
+    pub len: u64,
+    /// tol: stop at ‖r‖ ≤ tol · ‖r₀‖.
+    pub tolerance: f64,
+    /// q = A·p.
+    pub q: In<'a, T>,
+    /// D⁻¹, the inverse diagonal used as preconditioner; optional.
+    pub inverse_diagonal: In<'a, T>,
+    /// Column means, whose product with p is wanted in `shift_partials`; optional.
+    pub means: In<'a, T>,
+    /// The solution.
+    pub w: Out<'a, T>,
+    /// The residual A·w − b.
+    pub r: Out<'a, T>,
+    /// The direction.
+    pub p: Out<'a, T>,
+    /// State before the iteration, [`state::LEN`] elements.
+    pub before: Out<'a, f64>,
+    /// State after the iteration.
+    pub after: Out<'a, f64>,
+    /// Partial sums of p·q, one per block.
+    pub pq_partials: Out<'a, f64>,
+    /// Partial sums of r·z.
+    pub rz_partials: Out<'a, f64>,
+    /// Partial sums of ‖r‖².
+    pub rr_partials: Out<'a, f64>,
+    /// Partial sums of means·p.
+    pub shift_partials: Out<'a, f64>,
+}
+
+impl<T: Copy> Clone for CgArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for CgArgs<'_, T> {}
+
+/// Which conjugate-gradient kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CgVariant {
+    /// `pq_partials = p·q`.
+    Curvature,
+    /// `w += a·p; r += a·q; rz_partials = r·z; rr_partials = ‖r‖²`.
+    Step,
+    /// `p = −z + b·p; shift_partials = means·p`, and the state moves on.
+    Direction,
+}
+
+impl CgVariant {
+    /// Dynamic shared memory that a block of `block` threads needs.
+    pub const fn shared_bytes(&self, block: u32) -> u64 {
+        (block / WARP) as u64 * 8
+    }
+}
+
+fn curvature<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    let mut sum = 0.0;
+    each_of_grid(cta, args.len, |i| {
+        let q: T = cta.load(args.q, i, Cache::Keep);
+        sum = cta.read(args.p, i).to_f64().fma(q.to_f64(), sum);
+    });
+    write_partial(cta, args.pq_partials, sum);
+}
+
+/// Whether ‖r‖² is still above the stopping value.
+#[inline(always)]
+fn is_active<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>) -> bool {
+    cta.read(args.before, state::RR) > cta.read(args.before, state::STOP)
+}
+
+/// z = D⁻¹·r, element by element.
+#[inline(always)]
+fn precondition<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize, r: T) -> T {
+    if args.inverse_diagonal.is_some() {
+        r * cta.load(args.inverse_diagonal, i, Cache::Keep)
+    } else {
+        r
+    }
+}
+
+fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    let pq = sum_partials(cta, args.pq_partials, cta.blocks());
+    let moves = is_active(cta, args) && pq > 0.0;
+    let a = if moves {
+        T::of_f64(cta.read(args.before, state::RZ) / pq)
+    } else {
+        T::ZERO
+    };
+    let (mut rz, mut rr) = (0.0, 0.0);
+    each_of_grid(cta, args.len, |i| {
+        let mut r = cta.read(args.r, i);
+        if moves {
+            cta.write(args.w, i, a.fma(cta.read(args.p, i), cta.read(args.w, i)));
+            r = a.fma(cta.load(args.q, i, Cache::Once), r);
+            cta.write(args.r, i, r);
+        }
+        let z = precondition(cta, args, i, r);
+        rz = r.to_f64().fma(z.to_f64(), rz);
+        rr = r.to_f64().fma(r.to_f64(), rr);
+    });
+    write_partial(cta, args.rz_partials, rz);
+    write_partial(cta, args.rr_partials, rr);
+}
+
+fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    let rz = sum_partials(cta, args.rz_partials, cta.blocks());
+    let rr = sum_partials(cta, args.rr_partials, cta.blocks());
+    let pq = sum_partials(cta, args.pq_partials, cta.blocks());
+    let is_first = cta.read(args.before, state::ITERATIONS) < 0.0;
+    let moves = is_first || (is_active(cta, args) && pq > 0.0);
+    let b = if is_first {
+        0.0
+    } else {
+        rz / cta.read(args.before, state::RZ)
+    };
+    let mut shift = 0.0;
+    each_of_grid(cta, args.len, |i| {
+        let mut p = cta.read(args.p, i);
+        if moves {
+            let z = precondition(cta, args, i, cta.read(args.r, i));
+            p = T::of_f64(b).fma(p, -z);
+            cta.write(args.p, i, p);
+        }
+        if args.means.is_some() {
+            let mean: T = cta.load(args.means, i, Cache::Keep);
+            shift = mean.to_f64().fma(p.to_f64(), shift);
+        }
+    });
+    if args.means.is_some() {
+        write_partial(cta, args.shift_partials, shift);
+    }
+    if cta.block() == 0 && cta.thread() == 0 {
+        write_state(cta, args, [rz, rr, pq], is_first, moves);
+    }
+}
+
+#[inline(always)]
+fn write_state<C: Cta, T>(
+    cta: &C,
+    args: &CgArgs<'_, T>,
+    [rz, rr, pq]: [f64; 3],
+    is_first: bool,
+    moves: bool,
+) {
+    let stop = args.tolerance * args.tolerance * rr;
+    let stop = if is_first {
+        stop
+    } else {
+        cta.read(args.before, state::STOP)
+    };
+    let done = cta.read(args.before, state::ITERATIONS);
+    cta.write(args.after, state::RZ, rz);
+    cta.write(args.after, state::RR, rr);
+    cta.write(args.after, state::STOP, stop);
+    cta.write(
+        args.after,
+        state::ITERATIONS,
+        if moves { done + 1.0 } else { done },
+    );
+    cta.write(args.after, state::CURVATURE, pq);
+}
+
+fn check<T: Real>(
+    variant: &CgVariant,
+    launch: &Launch,
+    args: &CgArgs<'_, T>,
+) -> Result<(), Violation> {
+    let shared = variant.shared_bytes(launch.block);
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    Violation::at_least("length of q", args.len, args.q.len())?;
+    for (what, vector) in [
+        ("length of w", &args.w),
+        ("length of r", &args.r),
+        ("length of p", &args.p),
+    ] {
+        Violation::at_least(what, args.len, vector.len())?;
+    }
+    for optional in [&args.inverse_diagonal, &args.means] {
+        if optional.is_some() {
+            Violation::at_least("length of an optional vector", args.len, optional.len())?;
+        }
+    }
+    for state in [&args.before, &args.after] {
+        Violation::at_least("length of the state", state::LEN as u64, state.len())?;
+    }
+    for partials in [
+        &args.pq_partials,
+        &args.rz_partials,
+        &args.rr_partials,
+        &args.shift_partials,
+    ] {
+        Violation::at_least("length of partial sums", launch.grid as u64, partials.len())?;
+    }
+    Ok(())
+}
+
+macro_rules! cg_family {
+    ($t:ident) => {
+        crate::kernels! {
+            family Cg<$t>, "cg";
+            args CgArgs<'a, $t>;
+            variant CgVariant;
+            check check::<$t>;
+            concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t>;
+            concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t>;
+            concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t>;
+        }
+    };
+}
+
+cg_family!(f32);
+cg_family!(f64);

@@ -1,0 +1,403 @@
+//! Dense X (row-major): one pass over the rows, everything in registers.
+//!
+//! Formula: `w += α · Xᵀ( v ⊙ (X·y − s) )`, X m × n with leading dimension `ld`; w holds β·z (or zero)
+//! before. Rows start at multiples of the load width.
+//!
+//! Mapping: a [`Team`] of threads owns R rows at a time; each thread holds K packs of every row, the same
+//! K packs of y for the whole kernel, and K packs of the partial w. Thread `t`'s packs are t, t + size, …
+//! so that a team's loads are contiguous. Columns past n are guarded, not padded.
+//!
+//! [`Product::Transposed`] cuts X into panels of `size · K` packs of columns, a block working on one panel,
+//! so that any n is possible; [`Product::Forward`] walks a row in steps of `size · K` packs.
+//!
+//! Shared memory: one panel's elements (aggregation over the block's warps), or the sums' scratch for whole
+//! blocks. Result: in w when the kernel has ended. Guarantees: atomics add in any order.
+//!
+//! Source: registers for y, row and result, coarsening and TL × VS follow the published method for fused
+//! dense kernels; rows in flight, 16-byte packs and panels are ours.
+
+use super::{Compute, Product, Team, TeamSize, team::sum_teams};
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::memory::{In, Out};
+use crate::scalar::{Pack, Real};
+use crate::table::{Launch, Violation};
+use crate::verbs::{flush_shared, load_or, zero_shared};
+
+/// The family of dense kernels.
+pub struct Dense<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every dense kernel.
+#[repr(C)]
+pub struct DenseArgs<'a, T> {
+    /// m.
+    pub rows: u32,
+    /// n.
+    pub cols: u32,
+    /// Elements from the start of a row to the start of the next; at least n.
+    pub ld: u64,
+    /// m · ld elements, row by row.
+    pub x: In<'a, T>,
+    /// y (n elements) for [`Product::Fused`] and [`Product::Forward`], p (m) for the other.
+    pub input: In<'a, T>,
+    /// v (m elements), optional.
+    pub weights: In<'a, T>,
+    /// s (one element), optional.
+    pub shift: In<'a, T>,
+    /// z (m elements), optional; read by [`Product::Forward`] alone.
+    pub addend: In<'a, T>,
+    /// w (n elements), or p (m) for [`Product::Forward`].
+    pub output: Out<'a, T>,
+    /// α.
+    pub alpha: T,
+    /// β, used by [`Product::Forward`] alone.
+    pub beta: T,
+}
+
+impl<T: Copy> Clone for DenseArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for DenseArgs<'_, T> {}
+
+/// What distinguishes dense entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DenseVariant {
+    /// What is computed.
+    pub product: Product,
+    /// Who shares a row.
+    pub team: TeamSize,
+    /// TL: elements of a row per thread (per step, for [`Product::Forward`]).
+    pub tl: u32,
+    /// Elements per load: 16 bytes of them, or 1.
+    pub width: u32,
+    /// R: rows in flight per team.
+    pub rows: u32,
+}
+
+impl DenseVariant {
+    /// Columns that a team covers in blocks of `block` threads.
+    pub const fn columns(&self, block: u32) -> u64 {
+        self.team.threads(block) as u64 * self.tl as u64
+    }
+
+    /// Panels that n columns are cut into.
+    pub const fn panels(&self, block: u32, cols: u32) -> u64 {
+        let panels = (cols as u64).div_ceil(self.columns(block));
+        if panels == 0 { 1 } else { panels }
+    }
+
+    /// Dynamic shared memory that a block of `block` threads needs for elements of `size` bytes.
+    pub const fn shared_bytes(&self, block: u32, size: u32) -> u64 {
+        let elements = match (self.product, self.team) {
+            (Product::Forward, TeamSize::Lanes(_)) => 0,
+            (_, TeamSize::Lanes(_)) => self.columns(block),
+            (_, TeamSize::Block) => 2 * self.rows as u64 * (block / WARP) as u64,
+        };
+        elements * size as u64
+    }
+}
+
+/// A thread's packs of a panel: pack k starts at column `start + rank · L + k · size · L`.
+struct Columns {
+    first: u32,
+    step: u32,
+}
+
+impl Columns {
+    #[inline(always)]
+    fn of<C: Cta, G: Team>(cta: &C, start: u32, lanes: usize) -> Columns {
+        let lanes = lanes as u32;
+        Columns {
+            first: start + G::rank(cta) * lanes,
+            step: G::size(cta) * lanes,
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, k: usize) -> u32 {
+        self.first + k as u32 * self.step
+    }
+}
+
+/// Packs of a vector of n elements, zero past its end.
+#[inline(always)]
+fn load_vector<C: Cta, T: Real, P: Pack<T>, const K: usize>(
+    cta: &C,
+    vector: In<'_, T>,
+    columns: &Columns,
+    cols: u32,
+) -> [P; K] {
+    let mut packs = [P::ZERO; K];
+    for (k, pack) in packs.iter_mut().enumerate() {
+        for (j, element) in pack.as_mut().iter_mut().enumerate() {
+            let column = columns.at(k) + j as u32;
+            if column < cols {
+                *element = cta.load(vector, column as usize, Cache::Keep);
+            }
+        }
+    }
+    packs
+}
+
+/// A thread's packs of one row, zero where the row or the columns end.
+#[inline(always)]
+fn load_row<C: Cta, T: Real, P: Pack<T>, const K: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    columns: &Columns,
+    row: u64,
+) -> [P; K] {
+    let mut packs = [P::ZERO; K];
+    let start = row * args.ld;
+    for (k, pack) in packs.iter_mut().enumerate() {
+        let column = columns.at(k);
+        if column < args.cols && row < args.rows as u64 {
+            *pack = cta.load_pack(args.x, (start + column as u64) as usize, Cache::Once);
+        }
+    }
+    packs
+}
+
+/// The R rows of this thread's team when its group is at row `first`: first + team, + TEAMS, …
+#[inline(always)]
+fn row_of<C: Cta, G: Team>(cta: &C, first: u64, i: usize) -> u64 {
+    first + (i as u32 * G::TEAMS + G::team(cta)) as u64
+}
+
+/// The rows' factors; 0 for rows that are not there.
+#[inline(always)]
+fn factor<C: Cta, T: Real, P: Compute>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    row: u64,
+    dot: T,
+    shift: T,
+) -> T {
+    if row >= args.rows as u64 {
+        return T::ZERO;
+    }
+    let row = row as usize;
+    let p = if P::DOTS {
+        dot - shift
+    } else {
+        cta.load(args.input, row, Cache::Keep)
+    };
+    p * load_or(cta, args.weights, row, T::ONE)
+}
+
+/// [`Product::Fused`] (one panel, n ≤ size · K packs) and [`Product::Transposed`] (any n).
+#[inline(always)]
+pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+) where
+    C: Cta,
+    T: Real,
+    P: Pack<T>,
+    G: Team,
+    F: Compute,
+{
+    let width = G::size(cta) * (K * P::LANES) as u32;
+    let panels = args.cols.div_ceil(width).max(1);
+    let (panel, slice) = (cta.block() % panels, cta.block() / panels);
+    let slices = cta.blocks() / panels;
+    if slice >= slices {
+        return;
+    }
+    let columns = Columns::of::<C, G>(cta, panel * width, P::LANES);
+    let scratch = Shared::at(0, G::scratch(cta.threads(), R as u32));
+    let shift = load_or(cta, args.shift, 0, T::ZERO);
+    let y: [P; K] = if F::DOTS {
+        load_vector(cta, args.input, &columns, args.cols)
+    } else {
+        [P::ZERO; K]
+    };
+    let mut w = [P::ZERO; K];
+    let mut turn = 0;
+    let group_rows = (R as u32 * G::TEAMS) as u64;
+    let step = slices as u64 * G::groups(cta) as u64 * group_rows;
+    let mut first = (slice * G::groups(cta) + G::group(cta)) as u64 * group_rows;
+    while first < args.rows as u64 {
+        let rows: [[P; K]; R] =
+            core::array::from_fn(|i| load_row(cta, args, &columns, row_of::<C, G>(cta, first, i)));
+        let mut dots = [T::ZERO; R];
+        if F::DOTS {
+            for (row, dot) in rows.iter().zip(&mut dots) {
+                for (x, y) in row.iter().zip(&y) {
+                    *dot = x.dot(y, *dot);
+                }
+            }
+            dots = G::sum(cta, dots, scratch, turn);
+            turn += 1;
+        }
+        for (i, row) in rows.iter().enumerate() {
+            let p = factor::<C, T, F>(cta, args, row_of::<C, G>(cta, first, i), dots[i], shift);
+            for (x, w) in row.iter().zip(&mut w) {
+                x.scale_add(p, w);
+            }
+        }
+        first += step;
+    }
+    flush::<C, T, P, G, K>(cta, args, panel * width, &columns, &w);
+}
+
+/// Adds the partial results of all threads, times α, to w.
+#[inline(always)]
+fn flush<C: Cta, T: Real, P: Pack<T>, G: Team, const K: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    start: u32,
+    columns: &Columns,
+    w: &[P; K],
+) {
+    match G::SIZE {
+        TeamSize::Block => each_column(columns, args.cols, w, |column, value| {
+            cta.add(args.output, column as usize, args.alpha * value);
+        }),
+        TeamSize::Lanes(vs) => {
+            let len = (args.cols - start).min(vs * (K * P::LANES) as u32);
+            let panel = Shared::at(0, len);
+            zero_shared(cta, panel);
+            cta.sync();
+            let sums = w.map(|pack| sum_pack::<C, T, P, G>(cta, pack));
+            if G::team(cta) == 0 {
+                each_column(columns, args.cols, &sums, |column, value| {
+                    cta.shared_add(panel, (column - start) as usize, value);
+                });
+            }
+            cta.sync();
+            flush_panel(cta, args, panel, start);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_pack<C: Cta, T: Real, P: Pack<T>, G: Team>(cta: &C, mut pack: P) -> P {
+    for element in pack.as_mut() {
+        *element = sum_teams::<C, T, G>(cta, *element);
+    }
+    pack
+}
+
+#[inline(always)]
+fn flush_panel<C: Cta, T: Real>(cta: &C, args: &DenseArgs<'_, T>, panel: Shared<T>, start: u32) {
+    if start == 0 {
+        return flush_shared(cta, panel, panel.len(), args.alpha, args.output);
+    }
+    crate::verbs::each_of_block(cta, panel.len(), |i| {
+        let value = args.alpha * cta.shared_read(panel, i);
+        cta.add(args.output, start as usize + i, value);
+    });
+}
+
+/// Calls `each(column, element)` for the columns that are there.
+#[inline(always)]
+fn each_column<T: Real, P: Pack<T>, const K: usize>(
+    columns: &Columns,
+    cols: u32,
+    packs: &[P; K],
+    mut each: impl FnMut(u32, T),
+) {
+    for (k, pack) in packs.iter().enumerate() {
+        for (j, element) in pack.as_ref().iter().enumerate() {
+            let column = columns.at(k) + j as u32;
+            if column < cols {
+                each(column, *element);
+            }
+        }
+    }
+}
+
+/// [`Product::Forward`], any n: a row is walked in steps of `size · K` packs.
+#[inline(always)]
+pub(super) fn forward<C, T, P, G, const K: usize, const R: usize>(cta: &C, args: &DenseArgs<'_, T>)
+where
+    C: Cta,
+    T: Real,
+    P: Pack<T>,
+    G: Team,
+{
+    let shift = load_or(cta, args.shift, 0, T::ZERO);
+    let width = G::size(cta) * (K * P::LANES) as u32;
+    let group_rows = (R as u32 * G::TEAMS) as u64;
+    let step = cta.blocks() as u64 * G::groups(cta) as u64 * group_rows;
+    let group = cta.block() as u64 * G::groups(cta) as u64 + G::group(cta) as u64;
+    let mut first = group * group_rows;
+    while first < args.rows as u64 {
+        let mut dots = [T::ZERO; R];
+        let mut start = 0;
+        while start < args.cols {
+            let columns = Columns::of::<C, G>(cta, start, P::LANES);
+            let rows: [[P; K]; R] = core::array::from_fn(|i| {
+                load_row(cta, args, &columns, row_of::<C, G>(cta, first, i))
+            });
+            let y: [P; K] = load_vector(cta, args.input, &columns, args.cols);
+            for (row, dot) in rows.iter().zip(&mut dots) {
+                for (x, y) in row.iter().zip(&y) {
+                    *dot = x.dot(y, *dot);
+                }
+            }
+            start += width;
+        }
+        let dots = G::sum(cta, dots, Shared::at(0, 0), 0);
+        for (i, dot) in dots.into_iter().enumerate() {
+            write_forward::<C, T, G>(cta, args, row_of::<C, G>(cta, first, i), dot, shift);
+        }
+        first += step;
+    }
+}
+
+#[inline(always)]
+fn write_forward<C: Cta, T: Real, G: Team>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    row: u64,
+    dot: T,
+    shift: T,
+) {
+    if row < args.rows as u64 && G::rank(cta) == 0 {
+        let p = factor::<C, T, super::Forward>(cta, args, row, dot, shift);
+        let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
+        cta.write(args.output, row as usize, args.alpha.fma(p, addend));
+    }
+}
+
+/// The contract of every dense entry.
+pub(super) fn check<T: Real>(
+    variant: &DenseVariant,
+    launch: &Launch,
+    args: &DenseArgs<'_, T>,
+) -> Result<(), Violation> {
+    let (m, n) = (args.rows as u64, args.cols as u64);
+    let (input, output) = match variant.product {
+        Product::Fused => (n, n),
+        Product::Forward => (n, m),
+        Product::Transposed => (m, n),
+    };
+    let width = variant.width as u64;
+    let shared = variant.shared_bytes(launch.block, T::SIZE);
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    match variant.product {
+        Product::Fused => Violation::at_most("columns", variant.columns(launch.block), n)?,
+        Product::Transposed => Violation::at_least(
+            "grid",
+            variant.panels(launch.block, args.cols),
+            launch.grid as u64,
+        )?,
+        Product::Forward => {}
+    }
+    Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
+    Violation::at_least("leading dimension", n.next_multiple_of(width), args.ld)?;
+    Violation::multiple_of("leading dimension", width, args.ld.max(width))?;
+    Violation::at_least("length of x", m.saturating_mul(args.ld), args.x.len())?;
+    Violation::at_least("length of input", input, args.input.len())?;
+    Violation::at_least("length of output", output, args.output.len())?;
+    super::check_optional(&args.weights, "length of weights", m)?;
+    super::check_optional(&args.shift, "length of shift", 1)?;
+    super::check_optional(&args.addend, "length of addend", m)
+}
+
+/// The most columns: a thread's column may run past the end by a step before 32 bits overflow.
+pub const MAX_COLUMNS: u32 = u32::MAX - (1 << 20);

@@ -1,0 +1,78 @@
+//! The fused pattern `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z`, and its halves `X·y` and `Xᵀ·p`.
+//!
+//! `s` is a scalar that is subtracted from every element of X·y: it centres the columns of X around the
+//! product (`s = x̄·y`) without touching X. v, s and z are optional; a missing one costs a uniform branch.
+
+pub mod dense;
+mod dense_table;
+pub mod sparse;
+mod sparse_table;
+mod team;
+
+pub use dense::{Dense, DenseArgs, DenseVariant};
+pub use sparse::{Sparse, SparseArgs, SparseVariant};
+pub use team::{Lanes, Team, TeamSize, WholeBlock};
+
+/// Which product an entry computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// `w += α · Xᵀ( v ⊙ (X·y − s) )`.
+    Fused,
+    /// `p = α · v ⊙ (X·y − s) + β · z`.
+    Forward,
+    /// `w += α · Xᵀ( v ⊙ p )`.
+    Transposed,
+}
+
+/// [`Product`] as a type, so that a body is compiled for one product only.
+pub trait Compute: 'static {
+    /// Whether rows are multiplied by y.
+    const DOTS: bool;
+    /// Whether rows are added into w.
+    const ACCUMULATES: bool;
+}
+
+/// [`Product::Fused`].
+pub struct Fused;
+/// [`Product::Forward`].
+pub struct Forward;
+/// [`Product::Transposed`].
+pub struct Transposed;
+
+impl Compute for Fused {
+    const DOTS: bool = true;
+    const ACCUMULATES: bool = true;
+}
+impl Compute for Forward {
+    const DOTS: bool = true;
+    const ACCUMULATES: bool = false;
+}
+impl Compute for Transposed {
+    const DOTS: bool = false;
+    const ACCUMULATES: bool = true;
+}
+
+/// Where the partial result lives while rows are walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In the block's shared memory, flushed once at the end.
+    Shared,
+    /// In global memory, one atomic per nonzero.
+    Global,
+    /// In registers, aggregated over the block in shared memory at the end.
+    Registers,
+    /// Nowhere: the entry has no w.
+    Absent,
+}
+
+/// Checks the length of an argument that may be absent.
+pub(crate) fn check_optional<T>(
+    argument: &crate::In<'_, T>,
+    what: &'static str,
+    required: u64,
+) -> Result<(), crate::Violation> {
+    if argument.is_some() {
+        crate::Violation::at_least(what, required, argument.len())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! Sparse X (CSR): one pass over the rows.
+//!
+//! Formula: `w += α · Xᵀ( v ⊙ (X·y − s) )`, X m × n in CSR with 32-bit offsets and indices; w holds β·z
+//! (or zero) before.
+//!
+//! Mapping: a *vector* of VS lanes owns one row at a time; vectors walk the rows in strides of the grid.
+//! Lane `l` takes nonzeros l, l + VS, …; its first K of them stay in registers between the dot product
+//! and the scatter, the rest of a long row is read a second time, from cache.
+//!
+//! Shared memory: n elements where w is placed there, else none. Result: in w when the kernel has ended.
+//! Guarantees: no two runs need give the same bits, as atomics add in any order.
+//!
+//! Source: the launch model and the hierarchy of aggregation (registers, shuffles, shared memory, global
+//! memory) follow the published method for fused sparse kernels; keeping the row in registers is ours.
+
+use super::{Compute, Place, Product};
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::memory::{In, Out};
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+use crate::verbs::{
+    flush_shared, global_warp, global_warps, lane, load_or, sum_lanes, zero_shared,
+};
+
+/// The family of sparse kernels.
+pub struct Sparse<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every sparse kernel.
+#[repr(C)]
+pub struct SparseArgs<'a, T> {
+    /// m.
+    pub rows: u32,
+    /// n.
+    pub cols: u32,
+    /// m + 1 offsets into `indices` and `values`.
+    pub offsets: In<'a, u32>,
+    /// Column of each nonzero, below n, distinct within a row.
+    pub indices: In<'a, u32>,
+    /// Value of each nonzero.
+    pub values: In<'a, T>,
+    /// y (n elements) for [`Product::Fused`] and [`Product::Forward`], p (m) for the other.
+    pub input: In<'a, T>,
+    /// v (m elements), optional.
+    pub weights: In<'a, T>,
+    /// s (one element), optional.
+    pub shift: In<'a, T>,
+    /// z (m elements), optional; read by [`Product::Forward`] alone.
+    pub addend: In<'a, T>,
+    /// w (n elements), or p (m) for [`Product::Forward`].
+    pub output: Out<'a, T>,
+    /// α.
+    pub alpha: T,
+    /// β, used by [`Product::Forward`] alone.
+    pub beta: T,
+}
+
+impl<T: Copy> Clone for SparseArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for SparseArgs<'_, T> {}
+
+/// What distinguishes sparse entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SparseVariant {
+    /// What is computed.
+    pub product: Product,
+    /// Where w lives.
+    pub place: Place,
+    /// VS: lanes per row.
+    pub vs: u32,
+    /// K: nonzeros per lane kept in registers.
+    pub held: u32,
+}
+
+impl SparseVariant {
+    /// Dynamic shared memory that a block needs for n columns of `size`-byte elements.
+    pub const fn shared_bytes(&self, cols: u32, size: u32) -> u64 {
+        match self.place {
+            Place::Shared => cols as u64 * size as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// Where contributions to w go.
+pub(super) trait Target<T: Real>: Sized {
+    const PLACE: Place;
+    fn open<C: Cta>(cta: &C, args: &SparseArgs<'_, T>) -> Self;
+    fn add<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>, column: u32, value: T);
+    fn flush<C: Cta>(self, cta: &C, args: &SparseArgs<'_, T>);
+}
+
+/// A copy of w per block; α is applied when it is flushed.
+pub(super) struct InShared<T>(Shared<T>);
+
+impl<T: Real> Target<T> for InShared<T> {
+    const PLACE: Place = Place::Shared;
+
+    #[inline(always)]
+    fn open<C: Cta>(cta: &C, args: &SparseArgs<'_, T>) -> Self {
+        let copy = Shared::at(0, args.cols);
+        zero_shared(cta, copy);
+        cta.sync();
+        InShared(copy)
+    }
+
+    #[inline(always)]
+    fn add<C: Cta>(&self, cta: &C, _: &SparseArgs<'_, T>, column: u32, value: T) {
+        cta.shared_add(self.0, column as usize, value);
+    }
+
+    #[inline(always)]
+    fn flush<C: Cta>(self, cta: &C, args: &SparseArgs<'_, T>) {
+        cta.sync();
+        flush_shared(cta, self.0, args.cols, args.alpha, args.output);
+    }
+}
+
+/// w itself; α is applied to each row's factor.
+pub(super) struct InGlobal;
+
+impl<T: Real> Target<T> for InGlobal {
+    const PLACE: Place = Place::Global;
+
+    #[inline(always)]
+    fn open<C: Cta>(_: &C, _: &SparseArgs<'_, T>) -> Self {
+        InGlobal
+    }
+
+    #[inline(always)]
+    fn add<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>, column: u32, value: T) {
+        cta.add(args.output, column as usize, value);
+    }
+
+    #[inline(always)]
+    fn flush<C: Cta>(self, _: &C, _: &SparseArgs<'_, T>) {}
+}
+
+/// One lane's share of a row: `from..end` in steps of VS, the first K of it held in registers.
+struct Share<T, const VS: u32, const K: usize> {
+    from: u32,
+    end: u32,
+    columns: [u32; K],
+    values: [T; K],
+}
+
+impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
+    #[inline(always)]
+    fn load<C: Cta>(cta: &C, args: &SparseArgs<'_, T>, row: u32) -> Self {
+        let (from, end) = Self::bounds(cta, args, row);
+        let mut share = Share {
+            from,
+            end,
+            columns: [0; K],
+            values: [T::ZERO; K],
+        };
+        for k in 0..K {
+            let i = from + VS * k as u32;
+            if i < end {
+                share.columns[k] = cta.load(args.indices, i as usize, Cache::Once);
+                share.values[k] = cta.load(args.values, i as usize, Cache::Once);
+            }
+        }
+        share
+    }
+
+    /// An absent row is an empty one, so that all lanes of a warp stay together.
+    #[inline(always)]
+    fn bounds<C: Cta>(cta: &C, args: &SparseArgs<'_, T>, row: u32) -> (u32, u32) {
+        if row >= args.rows {
+            return (0, 0);
+        }
+        let row = row as usize;
+        let start: u32 = cta.load(args.offsets, row, Cache::Keep);
+        (
+            start + lane(cta) % VS,
+            cta.load(args.offsets, row + 1, Cache::Keep),
+        )
+    }
+
+    /// Calls `each(column, value)` for every nonzero of the share.
+    #[inline(always)]
+    fn each<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>, mut each: impl FnMut(u32, T)) {
+        for k in 0..K {
+            if self.from + VS * (k as u32) < self.end {
+                each(self.columns[k], self.values[k]);
+            }
+        }
+        let mut i = self.from + VS * K as u32;
+        while i < self.end {
+            let column = cta.load(args.indices, i as usize, Cache::Keep);
+            each(column, cta.load(args.values, i as usize, Cache::Keep));
+            i += VS;
+        }
+    }
+
+    #[inline(always)]
+    fn dot<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>) -> T {
+        let mut sum = T::ZERO;
+        self.each(cta, args, |column, value| {
+            sum = value.fma(cta.load(args.input, column as usize, Cache::Keep), sum);
+        });
+        sum_lanes::<C, T, VS>(cta, sum)
+    }
+}
+
+/// The row's factor: what multiplies the row when it is added into w, or the element of p.
+#[inline(always)]
+fn factor<C: Cta, T: Real, P: Compute>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+    row: u32,
+    dot: T,
+    shift: T,
+) -> T {
+    let row = row as usize;
+    let p = if P::DOTS {
+        dot - shift
+    } else {
+        cta.load(args.input, row, Cache::Once)
+    };
+    p * load_or(cta, args.weights, row, T::ONE)
+}
+
+/// Any product that accumulates into w.
+#[inline(always)]
+pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+) where
+    C: Cta,
+    T: Real,
+    P: Compute,
+    W: Target<T>,
+{
+    let target = W::open(cta, args);
+    let shift = load_or(cta, args.shift, 0, T::ZERO);
+    each_row::<C, VS>(cta, args.rows, |row| {
+        let share = Share::<T, VS, K>::load(cta, args, row);
+        let dot = if P::DOTS {
+            share.dot(cta, args)
+        } else {
+            T::ZERO
+        };
+        if row < args.rows {
+            let mut p = factor::<C, T, P>(cta, args, row, dot, shift);
+            if let Place::Global = W::PLACE {
+                p = p * args.alpha;
+            }
+            share.each(cta, args, |column, value| {
+                target.add(cta, args, column, value * p)
+            });
+        }
+    });
+    target.flush(cta, args);
+}
+
+/// [`Product::Forward`].
+#[inline(always)]
+pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+) {
+    let shift = load_or(cta, args.shift, 0, T::ZERO);
+    each_row::<C, VS>(cta, args.rows, |row| {
+        let dot = Share::<T, VS, K>::load(cta, args, row).dot(cta, args);
+        if row < args.rows && lane(cta) % VS == 0 {
+            let p = factor::<C, T, super::Forward>(cta, args, row, dot, shift);
+            let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
+            cta.write(args.output, row as usize, args.alpha.fma(p, addend));
+        }
+    });
+}
+
+/// Calls `each(row)` for this vector's rows. All lanes of a warp make the same number of calls; the last
+/// may be for a row that is not there.
+#[inline(always)]
+fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl FnMut(u32)) {
+    let vectors = WARP / VS;
+    let mine = lane(cta) / VS;
+    let step = global_warps(cta) as u64 * vectors as u64;
+    let mut first = global_warp(cta) as u64 * vectors as u64;
+    while first < rows as u64 {
+        each(first as u32 + mine);
+        first += step;
+    }
+}
+
+/// The contract of every sparse entry.
+pub(super) fn check<T: Real>(
+    variant: &SparseVariant,
+    launch: &Launch,
+    args: &SparseArgs<'_, T>,
+) -> Result<(), Violation> {
+    let (m, n) = (args.rows as u64, args.cols as u64);
+    let (input, output) = match variant.product {
+        Product::Fused => (n, n),
+        Product::Forward => (n, m),
+        Product::Transposed => (m, n),
+    };
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_least(
+        "shared bytes",
+        variant.shared_bytes(args.cols, T::SIZE),
+        launch.shared_bytes as u64,
+    )?;
+    Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;
+    Violation::at_least("length of offsets", m + 1, args.offsets.len())?;
+    Violation::at_least("length of values", args.indices.len(), args.values.len())?;
+    Violation::at_most("nonzeros", MAX_NONZEROS as u64, args.indices.len())?;
+    Violation::at_least("length of input", input, args.input.len())?;
+    Violation::at_least("length of output", output, args.output.len())?;
+    super::check_optional(&args.weights, "length of weights", m)?;
+    super::check_optional(&args.shift, "length of shift", 1)?;
+    super::check_optional(&args.addend, "length of addend", m)
+}
+
+/// The most nonzeros of one launch: a lane's position may run past the end by less than this slack
+/// before 32 bits overflow. Larger matrices are launched in parts.
+pub const MAX_NONZEROS: u32 = u32::MAX - 1024;

@@ -1,0 +1,13 @@
+//! Hardware, and what stands in for it on the host. Only `nvptx` knows instructions.
+
+#[cfg(target_arch = "nvptx64")]
+pub mod nvptx;
+
+#[cfg(target_arch = "nvptx64")]
+pub use nvptx::{fma_f32, fma_f64};
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::{fma_f32, fma_f64};

@@ -1,0 +1,304 @@
+//! The NVPTX implementation of [`Cta`]: each method is one instruction.
+
+use core::arch::nvptx::{
+    _block_dim_x, _block_idx_x, _grid_dim_x, _syncthreads, _thread_idx_x, trap,
+};
+use core::arch::{asm, global_asm};
+
+use crate::cta::{Cache, Cta, Shared, Shuffle};
+use crate::memory::{In, Out};
+use crate::scalar::{Pack, Real, Word};
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    // SAFETY: trap ends the kernel with an error; it has no preconditions.
+    unsafe { trap() }
+}
+
+global_asm!(".extern .shared .align 16 .b8 warpfuse_shared[];");
+
+/// `a · b + c` with one rounding.
+#[inline(always)]
+pub fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
+    core::intrinsics::fmaf32(a, b, c)
+}
+
+/// `a · b + c` with one rounding.
+#[inline(always)]
+pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
+    core::intrinsics::fmaf64(a, b, c)
+}
+
+/// The running thread on an NVIDIA GPU: a token without size.
+pub struct Gpu;
+
+#[inline(always)]
+fn shared_address<T: Word>(array: Shared<T>, i: usize) -> u32 {
+    let base: u32;
+    // SAFETY: reads the address of a symbol that the global assembly above declares.
+    unsafe {
+        asm!("mov.u32 {}, warpfuse_shared;", out(reg32) base, options(pure, nomem, nostack));
+    }
+    base + array.byte() + i as u32 * T::SIZE
+}
+
+/// One asm line for words of 4 bytes and one for words of 8.
+macro_rules! by_size {
+    ($t:ty, $four:expr, $eight:expr) => {
+        if <$t>::SIZE == 4 { $four } else { $eight }
+    };
+}
+
+/// A read-only load with a given suffix, from address `$p`, of a 4- or 8-byte word, as bits.
+macro_rules! load_word {
+    ($t:ty, $suffix:literal, $p:expr) => {
+        by_size!(
+            $t,
+            {
+                let bits: u32;
+                asm!(concat!("ld.global", $suffix, ".b32 {}, [{}];"), out(reg32) bits, in(reg64) $p,
+                    options(pure, readonly, nostack));
+                bits as u64
+            },
+            {
+                let bits: u64;
+                asm!(concat!("ld.global", $suffix, ".b64 {}, [{}];"), out(reg64) bits, in(reg64) $p,
+                    options(pure, readonly, nostack));
+                bits
+            }
+        )
+    };
+}
+
+/// A 16-byte read-only load with a given suffix: four 4-byte words or two 8-byte words, as bits.
+macro_rules! load_16 {
+    ($t:ty, $suffix:literal, $p:expr) => {
+        by_size!(
+            $t,
+            {
+                let (a, b, c, d): (u32, u32, u32, u32);
+                asm!(concat!("ld.global", $suffix, ".v4.b32 {{{},{},{},{}}}, [{}];"),
+                    out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg64) $p,
+                    options(pure, readonly, nostack));
+                [a as u64, b as u64, c as u64, d as u64]
+            },
+            {
+                let (a, b): (u64, u64);
+                asm!(concat!("ld.global", $suffix, ".v2.b64 {{{},{}}}, [{}];"),
+                    out(reg64) a, out(reg64) b, in(reg64) $p,
+                    options(pure, readonly, nostack));
+                [a, b, 0, 0]
+            }
+        )
+    };
+}
+
+macro_rules! shuffle_word {
+    ($mode:literal, $bits:expr, $lane:expr, $clamp:expr, $members:expr) => {{
+        let out: u32;
+        asm!(concat!("shfl.sync.", $mode, ".b32 {}, {}, {}, {}, {};"),
+            out(reg32) out, in(reg32) $bits, in(reg32) $lane, in(reg32) $clamp, in(reg32) $members,
+            options(nostack));
+        out
+    }};
+}
+
+#[inline(always)]
+fn shuffle_bits(bits: u32, from: Shuffle, width: u32, members: u32) -> u32 {
+    let segment = (32 - width) << 8;
+    // SAFETY: a shuffle touches registers only; that the members are there is the caller's duty, as
+    // for every collective of `Cta`.
+    unsafe {
+        match from {
+            Shuffle::Xor(mask) => shuffle_word!("bfly", bits, mask, segment | 31, members),
+            Shuffle::Down(by) => shuffle_word!("down", bits, by, segment | 31, members),
+            Shuffle::Up(by) => shuffle_word!("up", bits, by, segment, members),
+            Shuffle::Index(lane) => shuffle_word!("idx", bits, lane, segment | 31, members),
+        }
+    }
+}
+
+// SAFETY of every access below: the argument's constructor promised `len` elements at the pointer for
+// as long as the kernel runs, and the bodies stay below `len`, which the emulator checks on every run
+// of the tests. Shared accesses stay below the launch's dynamic shared memory by the entry's contract.
+impl Cta for Gpu {
+    #[inline(always)]
+    fn thread(&self) -> u32 {
+        // SAFETY: reads a special register.
+        unsafe { _thread_idx_x() as u32 }
+    }
+
+    #[inline(always)]
+    fn threads(&self) -> u32 {
+        // SAFETY: reads a special register.
+        unsafe { _block_dim_x() as u32 }
+    }
+
+    #[inline(always)]
+    fn block(&self) -> u32 {
+        // SAFETY: reads a special register.
+        unsafe { _block_idx_x() as u32 }
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> u32 {
+        // SAFETY: reads a special register.
+        unsafe { _grid_dim_x() as u32 }
+    }
+
+    #[inline(always)]
+    fn sync(&self) {
+        // SAFETY: all threads of the block call it together: the caller's duty for a collective.
+        unsafe { _syncthreads() }
+    }
+
+    #[inline(always)]
+    fn shuffle<T: Word>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
+        let bits = value.to_bits();
+        let low = shuffle_bits(bits as u32, from, width, members) as u64;
+        by_size!(T, T::from_bits(low), {
+            let high = shuffle_bits((bits >> 32) as u32, from, width, members) as u64;
+            T::from_bits(high << 32 | low)
+        })
+    }
+
+    #[inline(always)]
+    fn ballot(&self, holds: bool, members: u32) -> u32 {
+        let lanes: u32;
+        // SAFETY: a vote touches registers only.
+        unsafe {
+            asm!("{{ .reg .pred p; setp.ne.u32 p, {}, 0; vote.sync.ballot.b32 {}, p, {}; }}",
+                in(reg32) holds as u32, out(reg32) lanes, in(reg32) members, options(nostack));
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    fn load<T: Word>(&self, from: In<'_, T>, i: usize, cache: Cache) -> T {
+        // SAFETY: see the head of this impl.
+        T::from_bits(unsafe {
+            let p = from.pointer().add(i);
+            match cache {
+                Cache::Keep => load_word!(T, ".nc", p),
+                Cache::Once => load_word!(T, ".nc.L1::no_allocate", p),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn load_pack<T: Real, P: Pack<T>>(&self, from: In<'_, T>, i: usize, cache: Cache) -> P {
+        if P::LANES == 1 {
+            return P::from_words([self.load(from, i, cache).to_bits(), 0, 0, 0]);
+        }
+        // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
+        P::from_words(unsafe {
+            let p = from.pointer().add(i);
+            match cache {
+                Cache::Keep => load_16!(T, ".nc", p),
+                Cache::Once => load_16!(T, ".nc.L1::no_allocate", p),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn read<T: Word>(&self, from: Out<'_, T>, i: usize) -> T {
+        // SAFETY: see the head of this impl. Volatile: other threads may write between two reads.
+        T::from_bits(unsafe {
+            let p = from.pointer().add(i);
+            by_size!(
+                T,
+                {
+                    let bits: u32;
+                    asm!("ld.global.b32 {}, [{}];", out(reg32) bits, in(reg64) p, options(nostack));
+                    bits as u64
+                },
+                {
+                    let bits: u64;
+                    asm!("ld.global.b64 {}, [{}];", out(reg64) bits, in(reg64) p, options(nostack));
+                    bits
+                }
+            )
+        })
+    }
+
+    #[inline(always)]
+    fn write<T: Word>(&self, to: Out<'_, T>, i: usize, value: T) {
+        let bits = value.to_bits();
+        // SAFETY: see the head of this impl.
+        unsafe {
+            let p = to.pointer().add(i);
+            by_size!(
+                T,
+                asm!("st.global.b32 [{}], {};", in(reg64) p, in(reg32) bits as u32, options(nostack)),
+                asm!("st.global.b64 [{}], {};", in(reg64) p, in(reg64) bits, options(nostack))
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn add<T: Real>(&self, to: Out<'_, T>, i: usize, value: T) {
+        let bits = value.to_bits();
+        // SAFETY: see the head of this impl.
+        unsafe {
+            let p = to.pointer().add(i);
+            by_size!(
+                T,
+                asm!("red.relaxed.gpu.global.add.f32 [{}], {};",
+                    in(reg64) p, in(reg32) f32::from_bits(bits as u32), options(nostack)),
+                asm!("red.relaxed.gpu.global.add.f64 [{}], {};",
+                    in(reg64) p, in(reg64) f64::from_bits(bits), options(nostack))
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn shared_read<T: Word>(&self, array: Shared<T>, i: usize) -> T {
+        let at = shared_address(array, i);
+        // SAFETY: see the head of this impl.
+        T::from_bits(unsafe {
+            by_size!(
+                T,
+                {
+                    let bits: u32;
+                    asm!("ld.shared.b32 {}, [{}];", out(reg32) bits, in(reg32) at, options(nostack));
+                    bits as u64
+                },
+                {
+                    let bits: u64;
+                    asm!("ld.shared.b64 {}, [{}];", out(reg64) bits, in(reg32) at, options(nostack));
+                    bits
+                }
+            )
+        })
+    }
+
+    #[inline(always)]
+    fn shared_write<T: Word>(&self, array: Shared<T>, i: usize, value: T) {
+        let at = shared_address(array, i);
+        let bits = value.to_bits();
+        // SAFETY: see the head of this impl.
+        unsafe {
+            by_size!(
+                T,
+                asm!("st.shared.b32 [{}], {};", in(reg32) at, in(reg32) bits as u32, options(nostack)),
+                asm!("st.shared.b64 [{}], {};", in(reg32) at, in(reg64) bits, options(nostack))
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T) {
+        let at = shared_address(array, i);
+        let bits = value.to_bits();
+        // SAFETY: see the head of this impl.
+        unsafe {
+            by_size!(
+                T,
+                asm!("red.shared.add.f32 [{}], {};",
+                    in(reg32) at, in(reg32) f32::from_bits(bits as u32), options(nostack)),
+                asm!("red.shared.add.f64 [{}], {};",
+                    in(reg32) at, in(reg64) f64::from_bits(bits), options(nostack))
+            )
+        }
+    }
+}

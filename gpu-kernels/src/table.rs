@@ -1,0 +1,192 @@
+//! The table of compiled variants: one row makes the PTX entry and its descriptor on the host.
+
+use crate::cta::Cta;
+
+/// How a kernel is started: a one-dimensional grid of one-dimensional blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks.
+    pub grid: u32,
+    /// Threads per block.
+    pub block: u32,
+    /// Dynamic shared memory per block, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// What a launch breaks of its kernel's contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Violation {
+    /// The quantity, such as `block` or `shared bytes`.
+    pub what: &'static str,
+    /// What the kernel requires of it, such as `at least` or `a multiple of`.
+    pub rule: &'static str,
+    /// The required value.
+    pub required: u64,
+    /// The given value.
+    pub given: u64,
+}
+
+impl core::fmt::Display for Violation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Violation {
+            what,
+            rule,
+            required,
+            given,
+        } = self;
+        write!(f, "{what} must be {rule} {required}, but is {given}")
+    }
+}
+
+impl core::error::Error for Violation {}
+
+impl Violation {
+    /// Fails unless `given >= required`.
+    pub fn at_least(what: &'static str, required: u64, given: u64) -> Result<(), Violation> {
+        Self::unless(given >= required, what, "at least", required, given)
+    }
+
+    /// Fails unless `given <= required`.
+    pub fn at_most(what: &'static str, required: u64, given: u64) -> Result<(), Violation> {
+        Self::unless(given <= required, what, "at most", required, given)
+    }
+
+    /// Fails unless `given` is a positive multiple of `required`.
+    pub fn multiple_of(what: &'static str, required: u64, given: u64) -> Result<(), Violation> {
+        let holds = given > 0 && given.is_multiple_of(required);
+        Self::unless(holds, what, "a positive multiple of", required, given)
+    }
+
+    /// Fails unless `given == required`.
+    pub fn equal(what: &'static str, required: u64, given: u64) -> Result<(), Violation> {
+        Self::unless(given == required, what, "equal to", required, given)
+    }
+
+    fn unless(
+        holds: bool,
+        what: &'static str,
+        rule: &'static str,
+        required: u64,
+        given: u64,
+    ) -> Result<(), Violation> {
+        if holds {
+            Ok(())
+        } else {
+            Err(Violation {
+                what,
+                rule,
+                required,
+                given,
+            })
+        }
+    }
+}
+
+/// Kernels that take the same arguments: the type that a prepared launch is tied to.
+pub trait Family: Sized + Send + Sync + 'static {
+    /// The argument struct, `repr(C)`, passed by value.
+    type Args<'a>: Copy + Send + Sync;
+    /// What distinguishes one entry from another.
+    type Variant: Copy + core::fmt::Debug + PartialEq + Send + Sync + 'static;
+
+    /// Name, the same in every room.
+    const NAME: &'static str;
+
+    /// All compiled entries.
+    fn entries() -> &'static [Entry<Self>];
+
+    /// Runs one thread of `entry` on any [`Cta`]: the very body that the PTX holds.
+    fn run<C: Cta>(entry: &Entry<Self>, cta: &C, args: &Self::Args<'_>);
+
+    /// Checks a launch against the contract of `entry`.
+    fn check(entry: &Entry<Self>, launch: &Launch, args: &Self::Args<'_>) -> Result<(), Violation>;
+}
+
+/// One compiled kernel of a family.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entry<F: Family> {
+    /// Name of the entry in the PTX.
+    pub name: &'static str,
+    /// Position in the family's table.
+    pub id: usize,
+    /// Its parameters.
+    pub variant: F::Variant,
+}
+
+/// The names of all entries of all families: what the PTX must contain.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    fn names<F: Family>() -> impl Iterator<Item = &'static str> {
+        F::entries().iter().map(|entry| entry.name)
+    }
+    names::<crate::fused::Sparse<f32>>()
+        .chain(names::<crate::fused::Sparse<f64>>())
+        .chain(names::<crate::fused::Dense<f32>>())
+        .chain(names::<crate::fused::Dense<f64>>())
+        .chain(names::<crate::vector::Vectors<f32>>())
+        .chain(names::<crate::vector::Vectors<f64>>())
+        .chain(names::<crate::cg::Cg<f32>>())
+        .chain(names::<crate::cg::Cg<f64>>())
+        .chain(names::<crate::stream::Stream<f32>>())
+}
+
+/// Declares a family's entries. Each row: `name, variant => body`, the body a function of `(&C, &Args)`
+/// whose first type parameter is the [`Cta`].
+///
+/// On nvptx64 a row becomes the entry `extern "ptx-kernel" fn name(args)`; everywhere it becomes an
+/// [`Entry`] of the family and an arm of [`Family::run`]. `check` names the contract.
+#[macro_export]
+macro_rules! kernels {
+    (
+        family $family:ty, $family_name:literal;
+        args $args:ty;
+        variant $variant_type:ty;
+        check $check:path;
+        $( $name:expr, $variant:expr => $body:expr; )*
+    ) => {
+        impl $crate::table::Family for $family {
+            type Args<'a> = $args;
+            type Variant = $variant_type;
+            const NAME: &'static str = $family_name;
+
+            fn entries() -> &'static [$crate::table::Entry<Self>] {
+                static ENTRIES: &[$crate::table::Entry<$family>] = &{
+                    let mut next = 0;
+                    [$( $crate::table::Entry {
+                        name: $name,
+                        id: { next += 1; next - 1 },
+                        variant: $variant,
+                    } ),*]
+                };
+                ENTRIES
+            }
+
+            fn run<C: $crate::Cta>(
+                entry: &$crate::table::Entry<Self>,
+                cta: &C,
+                args: &Self::Args<'_>,
+            ) {
+                let mut next = 0;
+                $( if entry.id == next { return $body(cta, args); } next += 1; )*
+                let _ = (cta, args, next);
+            }
+
+            fn check(
+                entry: &$crate::table::Entry<Self>,
+                launch: &$crate::table::Launch,
+                args: &Self::Args<'_>,
+            ) -> Result<(), $crate::table::Violation> {
+                $check(&entry.variant, launch, args)
+            }
+        }
+
+        $( #[cfg(target_arch = "nvptx64")]
+        const _: () = {
+            type Args<'a> = $args;
+            // SAFETY: the name is unique in the table, and no host symbol is called so.
+            #[unsafe(export_name = $name)]
+            unsafe extern "ptx-kernel" fn entry(args: Args<'static>) {
+                $body(&$crate::simt::nvptx::Gpu, &args)
+            }
+        }; )*
+    };
+}

@@ -1,0 +1,123 @@
+//! The vocabulary of the kernels: walk, reduce, zero, flush.
+
+use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::memory::{In, Out};
+use crate::scalar::{Real, Word};
+
+/// All lanes of a warp.
+pub const FULL: u32 = u32::MAX;
+
+/// Number of this thread in its warp.
+#[inline(always)]
+pub fn lane<C: Cta>(cta: &C) -> u32 {
+    cta.thread() % WARP
+}
+
+/// Number of this thread in the grid.
+#[inline(always)]
+pub fn global_thread<C: Cta>(cta: &C) -> u64 {
+    cta.block() as u64 * cta.threads() as u64 + cta.thread() as u64
+}
+
+/// Threads in the grid.
+#[inline(always)]
+pub fn global_threads<C: Cta>(cta: &C) -> u64 {
+    cta.blocks() as u64 * cta.threads() as u64
+}
+
+/// Number of this warp in the grid (blocks are whole warps).
+#[inline(always)]
+pub fn global_warp<C: Cta>(cta: &C) -> u32 {
+    cta.block() * (cta.threads() / WARP) + cta.thread() / WARP
+}
+
+/// Warps in the grid.
+#[inline(always)]
+pub fn global_warps<C: Cta>(cta: &C) -> u32 {
+    cta.blocks() * (cta.threads() / WARP)
+}
+
+/// The sum over groups of `VS` lanes (a power of two up to 32), in every lane; the whole warp calls.
+///
+/// A butterfly: all lanes add in the same tree order, so all get the same bits.
+#[inline(always)]
+#[track_caller]
+pub fn sum_lanes<C: Cta, T: Real, const VS: u32>(cta: &C, mut value: T) -> T {
+    let mut distance = VS / 2;
+    while distance > 0 {
+        value = value + cta.shuffle(value, Shuffle::Xor(distance), WARP, FULL);
+        distance /= 2;
+    }
+    value
+}
+
+/// Calls `each(i)` for this thread's share of `0..len`: thread, thread + threads, …
+#[inline(always)]
+pub fn each_of_block<C: Cta>(cta: &C, len: u32, mut each: impl FnMut(usize)) {
+    let mut i = cta.thread();
+    while i < len {
+        each(i as usize);
+        i += cta.threads();
+    }
+}
+
+/// Calls `each(i)` for this thread's share of `0..len` over the whole grid.
+#[inline(always)]
+pub fn each_of_grid<C: Cta>(cta: &C, len: u64, mut each: impl FnMut(usize)) {
+    let mut i = global_thread(cta);
+    while i < len {
+        each(i as usize);
+        i += global_threads(cta);
+    }
+}
+
+/// Sets a shared array to zero; a barrier must follow.
+#[inline(always)]
+#[track_caller]
+pub fn zero_shared<C: Cta, T: Real>(cta: &C, array: Shared<T>) {
+    each_of_block(cta, array.len(), |i| cta.shared_write(array, i, T::ZERO));
+}
+
+/// Adds `factor` times the first `len` elements of a shared array to global memory, one atomic each.
+#[inline(always)]
+#[track_caller]
+pub fn flush_shared<C: Cta, T: Real>(
+    cta: &C,
+    array: Shared<T>,
+    len: u32,
+    factor: T,
+    to: Out<'_, T>,
+) {
+    each_of_block(cta, len, |i| {
+        cta.add(to, i, factor * cta.shared_read(array, i))
+    });
+}
+
+/// Sums one value per thread over the block; the result is in every thread. `scratch` holds one
+/// element per warp. The order of additions is fixed by the block size alone.
+#[inline(always)]
+#[track_caller]
+pub fn sum_block<C: Cta, T: Real>(cta: &C, value: T, scratch: Shared<T>) -> T {
+    let of_warp = sum_lanes::<C, T, WARP>(cta, value);
+    cta.sync();
+    if lane(cta) == 0 {
+        cta.shared_write(scratch, (cta.thread() / WARP) as usize, of_warp);
+    }
+    cta.sync();
+    let mut sum = T::ZERO;
+    for warp in 0..cta.threads() / WARP {
+        sum = sum + cta.shared_read(scratch, warp as usize);
+    }
+    sum
+}
+
+/// Element `i` of an optional argument, or `absent`.
+#[inline(always)]
+#[track_caller]
+pub fn load_or<C: Cta, T: Word>(cta: &C, from: In<'_, T>, i: usize, absent: T) -> T {
+    if from.is_some() {
+        cta.load(from, i, Cache::Once)
+    } else {
+        absent
+    }
+}
