@@ -158,8 +158,9 @@ fn check<T: Real>(
             Violation::equal("grid", 1, launch.grid as u64)?;
             Violation::at_least("length of partials", args.len, args.partials.len())
         }
-        _ => super::fused::check_optional(&args.a, "length of a", args.len)
-            .and(super::fused::check_optional(&args.b, "length of b", args.len)),
+        _ => super::fused::check_optional(&args.a, "length of a", args.len).and(
+            super::fused::check_optional(&args.b, "length of b", args.len),
+        ),
     }
 }
 
