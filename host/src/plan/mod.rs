@@ -1,1 +1,35 @@
-//! To be filled.
+//! Launch models: from the shape of a problem and the limits of a device to a launch.
+//!
+//! This room is pure: no driver, no clock, no input or output. Everything is a value that can be
+//! compared, printed, serialised, and forced by the user.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`limits`] | what one GPU allows, with tables of known ones |
+//! | [`rates`] | how quick one GPU is: bandwidth, gathers, atomic additions |
+//! | [`occupancy`] | blocks and warps that an SM holds at once, and which limit binds |
+//! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
+//! | [`vector`] | launches of elementwise kernels and of dot products |
+//!
+//! ```
+//! use warpfuse::plan::fused::{Candidate, Model, Planner, Precision, Problem, Product};
+//! use warpfuse::plan::limits::DeviceLimits;
+//!
+//! let titan = DeviceLimits::known("titan").expect("a listed device");
+//! let kernels = Candidate::of_the_source(Precision::F64);
+//! let problem = Problem::sparse(500_000, 1_024, 5_000_000, Precision::F64);
+//! let plan = Planner::new(&titan, &kernels).model(Model::Published).plan(&problem, Product::Fused)?;
+//! assert_eq!((plan.vs, plan.bs, plan.grid, plan.c), (8, 640, 28, 224));
+//! # Ok::<(), warpfuse::plan::PlanError>(())
+//! ```
+
+mod error;
+mod known;
+
+pub mod fused;
+pub mod limits;
+pub mod occupancy;
+pub mod rates;
+pub mod vector;
+
+pub use error::PlanError;

@@ -1,0 +1,290 @@
+//! The compiled kernels that a plan may choose from.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::problem::{Precision, Problem, Product};
+
+/// How a kernel computes its product, above all where the result lives while rows are added to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Sparse; each block keeps its own w in shared memory and adds it to global memory at the end.
+    SharedW,
+    /// Sparse; every entry is added to w in global memory.
+    GlobalW,
+    /// `X·y` alone: one vector of threads per row, nothing shared between rows.
+    RowDot,
+    /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
+    DenseRegisters,
+    /// Dense, `Xᵀ·p` alone with many columns: a block owns a tile of columns and a range of rows.
+    DenseColumns,
+    /// Dense with more columns than registers hold: `X·y`, then `Xᵀ·p`, X read twice.
+    DenseTwoProducts,
+}
+
+impl Strategy {
+    /// The name that is printed and that serialisation uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SharedW => "shared_w",
+            Self::GlobalW => "global_w",
+            Self::RowDot => "row_dot",
+            Self::DenseRegisters => "dense_registers",
+            Self::DenseColumns => "dense_columns",
+            Self::DenseTwoProducts => "dense_two_products",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The form of storage that a kernel reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    /// Compressed sparse rows.
+    Sparse,
+    /// Row-major.
+    Dense,
+}
+
+/// The threads that work on one row together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Team {
+    /// This many neighbouring lanes of a warp, a power of two.
+    Lanes(u32),
+    /// A whole block.
+    Block,
+}
+
+impl Team {
+    /// The vector size VS when blocks have `block_size` threads.
+    pub fn size(self, block_size: u32) -> u32 {
+        match self {
+            Self::Lanes(lanes) => lanes.max(1),
+            Self::Block => block_size.max(1),
+        }
+    }
+}
+
+/// Shared memory that a block of a kernel uses, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct SharedUse {
+    /// Whatever the launch.
+    pub fixed: u32,
+    /// For each column of X.
+    pub per_column: u32,
+    /// For each warp of the block.
+    pub per_warp: u32,
+    /// For each vector of the block.
+    pub per_vector: u32,
+}
+
+impl SharedUse {
+    /// Bytes for a block of `block_size` threads in vectors of `vs`, on a matrix of `cols` columns.
+    ///
+    /// Saturates, so that a matrix too wide for any block is seen as such.
+    pub fn bytes(self, cols: u64, block_size: u32, vs: u32) -> u64 {
+        let warps = u64::from(block_size.div_ceil(32));
+        let vectors = u64::from(block_size / vs.max(1));
+        let small = u64::from(self.per_warp) * warps + u64::from(self.per_vector) * vectors;
+        u64::from(self.per_column)
+            .saturating_mul(cols)
+            .saturating_add(small + u64::from(self.fixed))
+    }
+}
+
+/// One compiled kernel, as its table of variants and ptxas describe it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The name of the entry.
+    pub name: Cow<'static, str>,
+    /// What it computes.
+    pub product: Product,
+    /// What it reads.
+    pub storage: Storage,
+    /// How it computes it.
+    pub strategy: Strategy,
+    /// The type of its elements.
+    pub precision: Precision,
+    /// The threads that share a row.
+    pub team: Team,
+    /// Elements of a row that a thread keeps in registers (TL); for sparse kernels, the entries that
+    /// it need not read a second time.
+    pub tl: u32,
+    /// Rows that a vector loads before it uses the first.
+    pub rows_in_flight: u32,
+    /// Elements of one load: 4 for 16-byte loads of f32.
+    pub width: u32,
+    /// Registers of a thread, from ptxas.
+    pub registers: u32,
+    /// The largest block that it was compiled for.
+    pub max_block: u32,
+    /// Shared memory of a block.
+    pub shared: SharedUse,
+}
+
+impl Candidate {
+    /// A kernel that keeps one element per thread, has one row in flight, and uses shared memory as
+    /// `strategy` implies: a w for [`Strategy::SharedW`] and for vectors within a warp of
+    /// [`Strategy::DenseRegisters`], one element per warp for a [`Team::Block`].
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        product: Product,
+        storage: Storage,
+        strategy: Strategy,
+        precision: Precision,
+        team: Team,
+    ) -> Self {
+        let bytes = precision.bytes();
+        let keeps_w = match strategy {
+            Strategy::SharedW => true,
+            Strategy::DenseRegisters => product != Product::Forward && team != Team::Block,
+            _ => false,
+        };
+        let shared = SharedUse {
+            per_column: if keeps_w { bytes } else { 0 },
+            per_warp: if team == Team::Block { bytes } else { 0 },
+            ..SharedUse::default()
+        };
+        Self {
+            name: name.into(),
+            product,
+            storage,
+            strategy,
+            precision,
+            team,
+            tl: 1,
+            rows_in_flight: 1,
+            width: 1,
+            registers: 32,
+            max_block: 1_024,
+            shared,
+        }
+    }
+
+    /// The same with `tl` elements per thread, loaded `width` at a time from `rows` rows at once.
+    pub fn with_load(self, tl: u32, width: u32, rows: u32) -> Self {
+        Self {
+            tl,
+            width,
+            rows_in_flight: rows,
+            ..self
+        }
+    }
+
+    /// The same with a register count.
+    pub fn with_registers(self, registers: u32) -> Self {
+        Self { registers, ..self }
+    }
+
+    /// Whether the kernel computes `product` of `problem` at all, whatever the launch.
+    pub fn accepts(&self, problem: &Problem, product: Product) -> bool {
+        let storage = if problem.is_dense() {
+            Storage::Dense
+        } else {
+            Storage::Sparse
+        };
+        self.product == product
+            && self.storage == storage
+            && self.precision == problem.dtype
+            && self.loads_evenly(problem)
+    }
+
+    // Wide loads of a row-major matrix need every row to start on a multiple of their width.
+    fn loads_evenly(&self, problem: &Problem) -> bool {
+        let width = u64::from(self.width.max(1));
+        !problem.is_dense()
+            || (problem.pitch.is_multiple_of(width) && problem.cols.is_multiple_of(width))
+    }
+
+    /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the strategies
+    /// that need them to.
+    pub fn holds_row(&self, cols: u64, vs: u32) -> bool {
+        self.strategy != Strategy::DenseRegisters || u64::from(vs) * u64::from(self.tl) >= cols
+    }
+
+    /// The kernels of the source of the published model: sparse ones with 43 registers, dense ones
+    /// for TL from 1 to 40 with 23 to 255 registers (the two ends are its figures, those between are
+    /// interpolated).
+    ///
+    /// They let the published model run without a compiled kernel, as in its worked example.
+    pub fn of_the_source(precision: Precision) -> Vec<Self> {
+        let sparse = |strategy, product, name: &'static str, vs| {
+            Self::new(
+                name,
+                product,
+                Storage::Sparse,
+                strategy,
+                precision,
+                Team::Lanes(vs),
+            )
+            .with_registers(43)
+        };
+        let lanes = [1, 2, 4, 8, 16, 32];
+        let mut kernels: Vec<Self> = Vec::with_capacity(300);
+        for vs in lanes {
+            kernels.push(sparse(
+                Strategy::SharedW,
+                Product::Fused,
+                "sparse_shared",
+                vs,
+            ));
+            kernels.push(sparse(
+                Strategy::GlobalW,
+                Product::Fused,
+                "sparse_global",
+                vs,
+            ));
+            kernels.push(sparse(Strategy::RowDot, Product::Forward, "sparse_dot", vs));
+            kernels.push(sparse(
+                Strategy::SharedW,
+                Product::Transposed,
+                "sparse_transposed_shared",
+                vs,
+            ));
+            kernels.push(sparse(
+                Strategy::GlobalW,
+                Product::Transposed,
+                "sparse_transposed_global",
+                vs,
+            ));
+        }
+        let teams = lanes.into_iter().map(Team::Lanes).chain([Team::Block]);
+        kernels.extend(teams.flat_map(|team| dense_of_the_source(precision, team)));
+        kernels
+    }
+}
+
+fn dense_of_the_source(precision: Precision, team: Team) -> impl Iterator<Item = Candidate> {
+    let dense = move |name: &'static str, product, strategy, tl: u32| {
+        let registers = 23 + (tl - 1) * 232 / 39;
+        Candidate::new(name, product, Storage::Dense, strategy, precision, team)
+            .with_load(tl, 1, 1)
+            .with_registers(registers)
+    };
+    let fused =
+        (1..=40).map(move |tl| dense("dense_fused", Product::Fused, Strategy::DenseRegisters, tl));
+    let block = (team == Team::Block)
+        .then(|| {
+            dense(
+                "dense_columns",
+                Product::Transposed,
+                Strategy::DenseColumns,
+                1,
+            )
+        })
+        .into_iter();
+    fused
+        .chain([dense("dense_dot", Product::Forward, Strategy::RowDot, 1)])
+        .chain(block)
+}

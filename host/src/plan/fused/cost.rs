@@ -1,0 +1,301 @@
+//! Predicted time of one launch.
+//!
+//! `t = max(stream, access, issue, longest row) + flush + launch`, in the terms of
+//! [`Rates`](crate::plan::rates::Rates):
+//!
+//! - *stream*: bytes of X and the vectors over the memory's rate, less what too few bytes in flight
+//!   leave unused (Little's law: rate = bytes in flight ÷ latency, up to the memory's own);
+//! - *access*: gathers of y, additions to w and the cache lines of the loads, which share one pipe;
+//! - *issue*: instructions over the schedulers' rate; lanes beyond the end of a row count too;
+//! - *longest row*: the loads of the longest row one after the other;
+//! - *flush*: the blocks' partial results added to w in global memory.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::candidate::{Candidate, Strategy};
+use super::geometry::Launch;
+use super::problem::{Precision, Problem, Product};
+use crate::plan::limits::DeviceLimits;
+
+/// What the predicted time of a launch is bound by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The bandwidth of device memory.
+    Bandwidth,
+    /// Too few bytes in flight to use that bandwidth.
+    BytesInFlight,
+    /// Gathers and additions at random addresses.
+    RandomAccess,
+    /// Instructions.
+    Issue,
+    /// One row that is much longer than the others.
+    LongestRow,
+    /// The cost of launching.
+    Launch,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bandwidth => "memory bandwidth",
+            Self::BytesInFlight => "bytes in flight",
+            Self::RandomAccess => "gathers and additions",
+            Self::Issue => "instruction issue",
+            Self::LongestRow => "the longest row",
+            Self::Launch => "launch cost",
+        })
+    }
+}
+
+/// The predicted time of a launch and its parts, in whole nanoseconds so that a stored plan compares
+/// equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// All of it.
+    pub total_ns: u64,
+    /// Reading X and the vectors.
+    pub stream_ns: u64,
+    /// Gathers and additions.
+    pub access_ns: u64,
+    /// Instructions.
+    pub issue_ns: u64,
+    /// The longest row.
+    pub longest_row_ns: u64,
+    /// Adding the blocks' results to w.
+    pub flush_ns: u64,
+    /// Launching.
+    pub launch_ns: u64,
+    /// Bytes of X that an SM has in flight.
+    pub in_flight_bytes: u64,
+    /// The part that decides.
+    pub bound: Bound,
+}
+
+/// A warp adds its 32 neighbouring columns at once, which a random scatter cannot. From the dense
+/// kernel on 1,000,000 × 1,024, where 528 blocks × 1,024 additions cost at most 0.01 ms.
+const FLUSH_COALESCING: f64 = 4.0;
+
+/// The share of the L1 cache that keeps y while X streams past: with 0.4 the model is within 10 % of
+/// the times measured for n = 10,000 to 28,000 and a quarter below that for n = 40,000.
+const L1_SHARE_OF_Y: f64 = 0.4;
+
+/// Dependent round trips to memory of a step over CSR rows: offsets, then entries.
+const CSR_ROUND_TRIPS: f64 = 2.0;
+
+/// Instructions of a lane per sparse entry, per row, and per halving of a shuffle reduction; read off
+/// the compiled kernels, to the nearest few.
+const PER_ENTRY: f64 = 14.0;
+const PER_ROW: f64 = 25.0;
+const PER_HALVING: f64 = 2.0;
+
+/// What depends on the problem, the product and the device only, computed once for all candidates.
+pub(super) struct CostModel<'a> {
+    limits: &'a DeviceLimits,
+    problem: &'a Problem,
+    product: Product,
+    rows: f64,
+    mean: f64,
+    bytes: f64,
+    vector_bytes: f64,
+    gather_miss: f64,
+    scatter: f64,
+}
+
+impl<'a> CostModel<'a> {
+    pub fn new(limits: &'a DeviceLimits, problem: &'a Problem, product: Product) -> Self {
+        let element = f64::from(problem.dtype.bytes());
+        let vector_bytes = problem.cols as f64 * element;
+        let scatter = match problem.dtype {
+            Precision::F32 => &limits.rates.scatter_f32,
+            Precision::F64 => &limits.rates.scatter_f64,
+        };
+        let row_vector = if product == Product::Fused {
+            0.0
+        } else {
+            problem.rows as f64 * element
+        };
+        Self {
+            limits,
+            problem,
+            product,
+            rows: problem.rows as f64,
+            mean: problem.mean_row(),
+            bytes: problem.matrix_bytes() + row_vector + 2.0 * vector_bytes,
+            vector_bytes,
+            gather_miss: limits.rates.gather.at(vector_bytes),
+            scatter: scatter.at(vector_bytes),
+        }
+    }
+
+    /// The predicted time of `launch` of `kernel` with `blocks_per_sm` blocks resident.
+    pub fn predict(&self, kernel: &Candidate, launch: &Launch, blocks_per_sm: u32) -> Prediction {
+        let in_flight = self.bytes_in_flight(kernel, launch, blocks_per_sm);
+        let full = seconds(self.bytes, self.limits.rates.stream_gbs);
+        let stream = full / self.bandwidth_share(in_flight);
+        let access = self.access(kernel, launch, blocks_per_sm);
+        let issue = self.issue(kernel, launch);
+        let longest_row = self.longest_row(kernel, launch);
+        let flush = self.flush(kernel, launch);
+        let launch_cost = self.limits.rates.launch_us * 1e-6;
+        let memory = if stream > 1.25 * full {
+            Bound::BytesInFlight
+        } else {
+            Bound::Bandwidth
+        };
+        let parts = [
+            (memory, stream),
+            (Bound::RandomAccess, access + flush),
+            (Bound::Issue, issue),
+            (Bound::LongestRow, longest_row),
+            (Bound::Launch, launch_cost),
+        ];
+        let bound = parts
+            .into_iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .map_or(memory, |part| part.0);
+        let work = stream.max(access).max(issue).max(longest_row);
+        Prediction {
+            total_ns: nanoseconds(work + flush + launch_cost),
+            stream_ns: nanoseconds(stream),
+            access_ns: nanoseconds(access),
+            issue_ns: nanoseconds(issue),
+            longest_row_ns: nanoseconds(longest_row),
+            flush_ns: nanoseconds(flush),
+            launch_ns: nanoseconds(launch_cost),
+            in_flight_bytes: in_flight as u64,
+            bound,
+        }
+    }
+
+    // Entries of a row that a vector has loaded or asked for at once.
+    fn entries_in_flight(&self, kernel: &Candidate, vs: u32) -> f64 {
+        let held = f64::from(vs) * f64::from(kernel.tl.max(1));
+        self.mean.min(held)
+    }
+
+    // Bytes of X that the resident vectors of one SM have asked for at once.
+    fn bytes_in_flight(&self, kernel: &Candidate, launch: &Launch, blocks_per_sm: u32) -> f64 {
+        let vectors = f64::from(blocks_per_sm) * f64::from(launch.bs / launch.vs.max(1));
+        let share = self.rows / f64::from(self.limits.sms.max(1));
+        let rows = (vectors * f64::from(kernel.rows_in_flight.max(1))).min(share.max(1.0));
+        let index = if self.problem.is_dense() { 0.0 } else { 4.0 };
+        let entry = f64::from(self.problem.dtype.bytes()) + index;
+        rows * self.entries_in_flight(kernel, launch.vs) * entry
+    }
+
+    // Proportional to the bytes in flight below the knee, saturating above it.
+    fn bandwidth_share(&self, in_flight: f64) -> f64 {
+        let trips = if self.problem.is_dense() {
+            1.0
+        } else {
+            CSR_ROUND_TRIPS
+        };
+        let x = in_flight / (self.limits.rates.knee_bytes_per_sm * trips);
+        (x / (1.0 + x * x * x).cbrt()).clamp(1e-3, 1.0)
+    }
+
+    fn access(&self, kernel: &Candidate, launch: &Launch, blocks_per_sm: u32) -> f64 {
+        let Some(nnz) = self.problem.nnz else {
+            return 0.0;
+        };
+        let nnz = nnz as f64;
+        let mut time = seconds(
+            nnz * lines_per_entry(self.mean, launch.vs),
+            self.limits.rates.lines,
+        );
+        if self.product != Product::Transposed {
+            let hit = self.l1_hits(launch, blocks_per_sm);
+            let missed = seconds(nnz * (1.0 - hit), self.gather_miss);
+            time += seconds(nnz * hit, self.limits.rates.gather_l1) + missed;
+        }
+        if self.product != Product::Forward {
+            time += seconds(nnz, self.scatter_rate(kernel.strategy));
+            // What registers did not keep is loaded again, from a cache.
+            let again =
+                (self.mean - self.entries_in_flight(kernel, launch.vs)).max(0.0) * self.rows;
+            time += seconds(2.0 * again, self.limits.rates.gather_l1);
+        }
+        time
+    }
+
+    fn scatter_rate(&self, strategy: Strategy) -> f64 {
+        match (strategy, self.problem.dtype) {
+            (Strategy::SharedW, Precision::F32) => self.limits.rates.shared_add_f32,
+            (Strategy::SharedW, Precision::F64) => self.limits.rates.shared_add_f64,
+            _ => self.scatter,
+        }
+    }
+
+    // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
+    fn l1_hits(&self, launch: &Launch, blocks_per_sm: u32) -> f64 {
+        let block = launch.shared_bytes as f64 + f64::from(self.limits.shared_reserved_per_block);
+        let left = f64::from(self.limits.unified_cache_bytes) - f64::from(blocks_per_sm) * block;
+        (L1_SHARE_OF_Y * left.max(0.0) / self.vector_bytes.max(1.0)).min(1.0)
+    }
+
+    fn issue(&self, kernel: &Candidate, launch: &Launch) -> f64 {
+        let vs = f64::from(launch.vs.max(1));
+        let halvings = f64::from(launch.vs.max(1).ilog2().min(5));
+        let chunks = (self.mean / vs).ceil();
+        let entries = if self.problem.is_dense() {
+            // One load per `width` elements, and a multiply-add for each half of the product.
+            chunks * (2.0 + 1.0 / f64::from(kernel.width.max(1)))
+        } else {
+            chunks * PER_ENTRY
+        };
+        let lane = entries + PER_ROW + PER_HALVING * halvings;
+        let warp = f64::from(self.limits.warp_size.max(1));
+        seconds(self.rows * lane * vs / warp, self.limits.rates.issue)
+    }
+
+    fn longest_row(&self, kernel: &Candidate, launch: &Launch) -> f64 {
+        if self.problem.is_dense() {
+            return 0.0;
+        }
+        let held = f64::from(launch.vs) * f64::from(kernel.tl.max(1));
+        (self.problem.longest() / held).ceil() * self.limits.rates.latency_us * 1e-6
+    }
+
+    fn flush(&self, kernel: &Candidate, launch: &Launch) -> f64 {
+        let flushes = match kernel.strategy {
+            Strategy::SharedW | Strategy::DenseRegisters => f64::from(launch.grid),
+            Strategy::DenseColumns => f64::from(launch.grid / launch.column_tiles.max(1)),
+            _ => return 0.0,
+        };
+        seconds(
+            flushes * self.problem.cols as f64,
+            FLUSH_COALESCING * self.scatter,
+        )
+    }
+}
+
+// Cache lines that a warp's load of consecutive rows touches, per entry. Short vectors make a warp
+// span many rows, whose pieces lie in as many lines.
+fn lines_per_entry(mean: f64, vs: u32) -> f64 {
+    const LINE_ENTRIES: f64 = 32.0;
+    // Index and value.
+    const LOADS: f64 = 2.0;
+    let vs = f64::from(vs.max(1));
+    let rows = (LINE_ENTRIES / vs).max(1.0);
+    let chunks = (mean / vs).ceil().max(1.0);
+    let span = (rows * mean.max(1.0) / LINE_ENTRIES).ceil();
+    let lines = span.min(rows).max(1.0);
+    LOADS * lines * chunks / (rows * mean.max(1.0))
+}
+
+// Operations over a rate in 10⁹ per second; a rate of zero forbids the operation.
+fn seconds(operations: f64, rate: f64) -> f64 {
+    if operations <= 0.0 {
+        0.0
+    } else {
+        operations / (rate.max(1e-9) * 1e9)
+    }
+}
+
+// A float cast saturates, which is what an absurd time should do.
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}

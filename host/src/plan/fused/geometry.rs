@@ -1,0 +1,150 @@
+//! From a kernel, a block size and a number of blocks per SM to the numbers of a launch.
+
+use super::candidate::{Candidate, Strategy};
+use super::problem::Problem;
+use crate::plan::error::PlanError;
+use crate::plan::limits::DeviceLimits;
+use crate::plan::occupancy::{Occupancy, RegisterRule, Usage, occupancy_with};
+
+/// The most blocks that a grid may have in its first dimension.
+pub(crate) const MAX_GRID: u32 = i32::MAX as u32;
+
+/// The block sizes of the published scan: 32, 64, … up to `max`.
+pub(super) fn block_sizes(
+    limits: &DeviceLimits,
+    max: u32,
+) -> impl DoubleEndedIterator<Item = u32> + use<> {
+    let warp = limits.warp_size.max(1);
+    let largest = max.min(limits.max_threads_per_block);
+    (1..=largest / warp).map(move |warps| warps * warp)
+}
+
+/// A launch without its reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Launch {
+    pub vs: u32,
+    pub bs: u32,
+    pub grid: u32,
+    pub column_tiles: u32,
+    pub c: u64,
+    pub shared_bytes: u64,
+    pub occupancy: Occupancy,
+}
+
+impl Launch {
+    /// Vectors of the grid that work on different rows.
+    pub fn vectors(&self) -> u64 {
+        vectors(self.grid, self.column_tiles, self.bs, self.vs)
+    }
+}
+
+/// Vectors of a grid that work on different rows.
+pub(super) fn vectors(grid: u32, column_tiles: u32, bs: u32, vs: u32) -> u64 {
+    u64::from(grid / column_tiles.max(1)) * u64::from(bs / vs.max(1))
+}
+
+/// What `kernel` needs on `problem` in blocks of `bs`, and how many of them an SM holds.
+///
+/// `None` when the kernel cannot run so at all: vectors that do not divide the block, or a row that
+/// registers do not hold.
+pub(super) fn footprint(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<(u32, u64)> {
+    let vs = kernel.team.size(bs);
+    let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
+    (even && kernel.holds_row(problem.cols, vs))
+        .then(|| (vs, kernel.shared.bytes(problem.cols, bs, vs)))
+}
+
+/// The occupancy of `kernel` in blocks of `bs` with `shared_bytes`.
+pub(super) fn resident(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    bs: u32,
+    shared_bytes: u64,
+    rule: RegisterRule,
+) -> Occupancy {
+    occupancy_with(
+        limits,
+        Usage {
+            block_size: bs,
+            registers: kernel.registers,
+            shared_bytes,
+        },
+        rule,
+    )
+}
+
+/// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`].
+pub(super) fn column_tiles(
+    kernel: &Candidate,
+    problem: &Problem,
+    bs: u32,
+) -> Result<u32, PlanError> {
+    if kernel.strategy != Strategy::DenseColumns {
+        return Ok(1);
+    }
+    let tile = u64::from(bs) * u64::from(kernel.tl.max(1));
+    let tiles = problem.cols.div_ceil(tile).max(1);
+    u32::try_from(tiles)
+        .ok()
+        .filter(|&tiles| tiles <= MAX_GRID)
+        .ok_or(PlanError::TooLarge {
+            what: "the grid",
+            rows: problem.rows,
+            cols: problem.cols,
+            bits: 31,
+        })
+}
+
+/// Whether blocks without rows stay in the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Surplus {
+    /// The published model launches what the device holds.
+    Keep,
+    /// No more blocks than there are rows for.
+    Drop,
+}
+
+/// Spreads the rows over `blocks_per_sm` blocks on every SM.
+///
+/// C is the least number of rows per vector that covers all, at least one, so that an empty problem
+/// still has a launch (w = β·z has to be written).
+pub(super) fn spread(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    problem: &Problem,
+    (vs, bs): (u32, u32),
+    blocks_per_sm: u32,
+    surplus: Surplus,
+) -> Result<(u32, u32, u64), PlanError> {
+    let too_large = |what, bits| PlanError::TooLarge {
+        what,
+        rows: problem.rows,
+        cols: problem.cols,
+        bits,
+    };
+    let tiles = column_tiles(kernel, problem, bs)?;
+    let blocks = blocks_per_sm
+        .max(1)
+        .checked_mul(limits.sms)
+        .ok_or(too_large("the grid", 32))?;
+    let mut row_blocks = (blocks / tiles).max(1);
+    let per_block = u64::from((bs / vs.max(1)).max(1));
+    let mut c = problem
+        .rows
+        .div_ceil(u64::from(row_blocks) * per_block)
+        .max(1);
+    if surplus == Surplus::Drop {
+        // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
+        let rows = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));
+        c = c
+            .checked_next_multiple_of(rows)
+            .ok_or(too_large("the rows per vector", 64))?;
+        let needed = problem.rows.div_ceil(c).div_ceil(per_block).max(1);
+        row_blocks = row_blocks.min(u32::try_from(needed).unwrap_or(u32::MAX));
+    }
+    let grid = row_blocks
+        .checked_mul(tiles)
+        .filter(|&g| g <= MAX_GRID)
+        .ok_or(too_large("the grid", 31))?;
+    Ok((grid, tiles, c))
+}

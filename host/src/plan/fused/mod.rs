@@ -1,0 +1,41 @@
+//! The launch model of the fused pattern `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves.
+//!
+//! A [`Planner`] holds what is known about the device and the compiled kernels; it turns a
+//! [`Problem`] and a [`Product`] into a [`Plan`]. Two models choose: the published one
+//! ([`Model::Published`]: vector size from the mean row, block size from occupancy), and by default the
+//! least predicted time ([`Model::Predicted`]). Whatever the model, a user can fix parts of the plan
+//! ([`Forced`]) or hand in a whole one ([`Plan::validate`]).
+//!
+//! | term | meaning |
+//! |---|---|
+//! | vector | the threads that work on one row together, VS of them |
+//! | block | BS threads, BS/VS vectors |
+//! | coarsening | C, the rows that one vector works through |
+//! | thread load | TL, the elements of a row that one thread keeps in registers |
+
+mod candidate;
+mod cost;
+mod forced;
+mod geometry;
+mod planner;
+mod predicted;
+mod problem;
+mod published;
+mod published_dense;
+mod reason;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use candidate::{Candidate, SharedUse, Storage, Strategy, Team};
+pub use cost::{Bound, Prediction};
+pub use forced::Forced;
+pub(crate) use geometry::MAX_GRID;
+pub use planner::Planner;
+pub use predicted::{Explained, Trial};
+pub use problem::{Precision, Problem, Product};
+pub use published::vector_size;
+pub use published_dense::{dense_vector_size, wasted_warps};
+pub use reason::Reason;
+pub use value::{Model, Plan, PlanSummary};

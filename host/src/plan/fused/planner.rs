@@ -1,0 +1,235 @@
+//! The way in: what is known about a device, asked for plans.
+
+use super::candidate::{Candidate, Strategy};
+use super::forced::Forced;
+use super::geometry::Launch;
+use super::predicted::{self, Explained};
+use super::problem::{Problem, Product};
+use super::reason::Reason;
+use super::value::{Model, Plan, check_block_size};
+use super::{published, published_dense};
+use crate::plan::error::PlanError;
+use crate::plan::limits::DeviceLimits;
+use crate::plan::rates::RateSource;
+
+/// Makes plans for one device and one set of compiled kernels.
+///
+/// ```
+/// use warpfuse::plan::fused::{Candidate, Planner, Precision, Problem, Product, Strategy};
+/// use warpfuse::plan::limits::DeviceLimits;
+///
+/// let h200 = DeviceLimits::known("h200").expect("a listed device");
+/// let kernels = Candidate::of_the_source(Precision::F32);
+/// let problem = Problem::sparse(4_000_000, 1_000, 80_000_000, Precision::F32);
+/// let plan = Planner::new(&h200, &kernels).plan(&problem, Product::Fused)?;
+/// assert_eq!(plan.strategy, Strategy::SharedW);
+/// # Ok::<(), warpfuse::plan::PlanError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Planner<'a> {
+    pub(super) limits: &'a DeviceLimits,
+    pub(super) kernels: &'a [Candidate],
+    pub(super) forced: Forced,
+    model: Model,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner of the predicted-time model that is free in all its choices.
+    pub fn new(limits: &'a DeviceLimits, kernels: &'a [Candidate]) -> Self {
+        Self {
+            limits,
+            kernels,
+            forced: Forced::default(),
+            model: Model::default(),
+        }
+    }
+
+    /// The same with another model.
+    pub fn model(self, model: Model) -> Self {
+        Self { model, ..self }
+    }
+
+    /// The same with some parts of the plan fixed.
+    pub fn forced(self, forced: Forced) -> Self {
+        Self { forced, ..self }
+    }
+
+    /// The plan for `product` of `problem`.
+    ///
+    /// # Errors
+    /// When the problem or the limits contradict themselves, when no kernel computes the product, when
+    /// none of its launches fits on the device, or when the forced parts allow none.
+    pub fn plan(&self, problem: &Problem, product: Product) -> Result<Plan, PlanError> {
+        self.check(problem)?;
+        if self.takes_two_products(problem, product) {
+            return self.two_products(problem);
+        }
+        let mut plan = match self.one_product(problem, product) {
+            Err(_) if self.may_split(problem, product) => return self.two_products(problem),
+            other => other?,
+        };
+        plan.reasons.extend(self.forced.reasons());
+        plan.validate(problem, self.limits)?;
+        Ok(plan)
+    }
+
+    /// The plan of the predicted model with all launches that it was compared with, the quickest first.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub fn explain(&self, problem: &Problem, product: Product) -> Result<Explained, PlanError> {
+        let planner = self.model(Model::Predicted);
+        let chosen = planner.plan(problem, product)?;
+        let mut candidates = predicted::trials(&planner, problem, product)?;
+        if let Some(next) = &chosen.then {
+            candidates = predicted::trials(&planner, problem, Product::Forward)?;
+            candidates.extend(predicted::trials(&planner, problem, next.product)?);
+        }
+        candidates.sort_by_key(|trial| {
+            (
+                trial.product != chosen.product,
+                trial.prediction.total_ns,
+                trial.grid,
+            )
+        });
+        Ok(Explained { chosen, candidates })
+    }
+
+    fn check(&self, problem: &Problem) -> Result<(), PlanError> {
+        self.limits.validate()?;
+        problem.validate()?;
+        match self.forced.bs {
+            Some(bs) => check_block_size(bs, self.limits.max_threads_per_block, self.limits),
+            None => Ok(()),
+        }
+    }
+
+    fn one_product(&self, problem: &Problem, product: Product) -> Result<Plan, PlanError> {
+        match self.model {
+            Model::Predicted => predicted::plan(self, problem, product),
+            Model::Published if problem.is_dense() => published_dense::plan(self, problem, product),
+            Model::Published => published::plan(self, problem, product),
+        }
+    }
+
+    // When nothing is forced, a dense kernel that does not fit is no reason to give up.
+    fn may_split(&self, problem: &Problem, product: Product) -> bool {
+        product == Product::Fused && problem.is_dense() && self.forced.is_empty()
+    }
+
+    // A dense matrix too wide for the registers of every kernel, or two products forced.
+    fn takes_two_products(&self, problem: &Problem, product: Product) -> bool {
+        if product != Product::Fused || !problem.is_dense() {
+            return false;
+        }
+        let held = self.columns_held(problem);
+        match self.forced.strategy {
+            Some(strategy) => strategy == Strategy::DenseTwoProducts,
+            None => held < problem.cols,
+        }
+    }
+
+    // Columns that the widest dense kernel in registers holds.
+    fn columns_held(&self, problem: &Problem) -> u64 {
+        let fused = self
+            .kernels
+            .iter()
+            .filter(|k| k.accepts(problem, Product::Fused));
+        let block = self.limits.max_threads_per_block;
+        fused
+            .map(|k| u64::from(k.tl) * u64::from(k.team.size(block.min(k.max_block))))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn two_products(&self, problem: &Problem) -> Result<Plan, PlanError> {
+        // A size that was meant for one kernel need not suit the other two.
+        let strategy = None;
+        let parts = self.forced(Forced {
+            strategy,
+            ..self.forced
+        });
+        let mut plan = parts.plan(problem, Product::Forward)?;
+        let next = parts.plan(problem, Product::Transposed)?;
+        let why = match self.forced.strategy {
+            Some(strategy) => Reason::Forced {
+                field: "strategy".to_owned(),
+                value: strategy.to_string(),
+            },
+            None => Reason::BeyondRegisters {
+                cols: problem.cols,
+                held: self.columns_held(problem),
+            },
+        };
+        plan.reasons.insert(0, why);
+        plan.strategy = Strategy::DenseTwoProducts;
+        plan.product = Product::Fused;
+        plan.then = Some(Box::new(next));
+        Ok(plan)
+    }
+
+    /// Puts a launch of `kernel` together with why it was chosen.
+    pub(super) fn assemble(
+        &self,
+        kernel: &Candidate,
+        launch: &Launch,
+        mut reasons: Vec<Reason>,
+    ) -> Plan {
+        if self.model == Model::Predicted && self.limits.rates.source == RateSource::Estimated {
+            reasons.push(Reason::EstimatedRates {
+                device: self.limits.name.clone(),
+            });
+        }
+        Plan {
+            model: self.model,
+            product: kernel.product,
+            strategy: kernel.strategy,
+            kernel: kernel.name.clone(),
+            precision: kernel.precision,
+            team: kernel.team,
+            vs: launch.vs,
+            bs: launch.bs,
+            c: launch.c,
+            tl: kernel.tl,
+            rows_in_flight: kernel.rows_in_flight,
+            width: kernel.width,
+            grid: launch.grid,
+            column_tiles: launch.column_tiles,
+            // A launch that an SM holds has less shared memory than 32 bits count.
+            shared_bytes: u32::try_from(launch.shared_bytes).unwrap_or(u32::MAX),
+            registers: kernel.registers,
+            blocks_per_sm: launch.occupancy.blocks_per_sm,
+            warps_per_sm: launch.occupancy.warps_per_sm,
+            prediction: None,
+            reasons,
+            then: None,
+        }
+    }
+
+    /// The error for a product that no kernel, or none that is allowed, computes.
+    pub(super) fn no_kernel(&self, problem: &Problem, product: Product) -> PlanError {
+        let storage = if problem.is_dense() {
+            " (dense)"
+        } else {
+            " (sparse)"
+        };
+        let (forced, remedy) = if self.forced.is_empty() {
+            (
+                String::new(),
+                "build the kernels for this device, or use another product or precision",
+            )
+        } else {
+            (
+                format!(" with {}", self.forced),
+                "list the compiled variants, and force only what they have",
+            )
+        };
+        PlanError::NoKernel {
+            product,
+            precision: problem.dtype,
+            wanted: format!("{storage}{forced}"),
+            considered: self.kernels.len(),
+            remedy,
+        }
+    }
+}

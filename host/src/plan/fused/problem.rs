@@ -1,0 +1,198 @@
+//! The shape of what is to be computed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::error::PlanError;
+
+/// The type of the elements of X and of the vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// 32-bit floating point.
+    F32,
+    /// 64-bit floating point.
+    F64,
+}
+
+impl Precision {
+    /// Bytes of one element.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
+    }
+}
+
+/// Which part of the pattern a kernel computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Product {
+    /// `w = α·Xᵀ(v ⊙ (X·y)) + β·z`, X read once.
+    Fused,
+    /// `p = X·y`.
+    Forward,
+    /// `w = α·Xᵀ·p + β·z`.
+    Transposed,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fused => "Xᵀ(v ⊙ (X·y))",
+            Self::Forward => "X·y",
+            Self::Transposed => "Xᵀ·p",
+        })
+    }
+}
+
+/// The matrix X of a pattern: m rows × n columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Problem {
+    /// Rows m.
+    pub rows: u64,
+    /// Columns n.
+    pub cols: u64,
+    /// Stored entries of a sparse matrix; `None` for a dense one.
+    pub nnz: Option<u64>,
+    /// The type of the elements.
+    pub dtype: Precision,
+    /// Entries of the longest row of a sparse matrix, when known.
+    pub longest_row: Option<u64>,
+    /// Elements between the starts of two rows of a dense matrix; n unless rows are padded.
+    pub pitch: u64,
+}
+
+impl Problem {
+    /// A sparse matrix in CSR form.
+    pub const fn sparse(rows: u64, cols: u64, nnz: u64, dtype: Precision) -> Self {
+        Self {
+            rows,
+            cols,
+            nnz: Some(nnz),
+            dtype,
+            longest_row: None,
+            pitch: cols,
+        }
+    }
+
+    /// A dense matrix, row-major without padding.
+    pub const fn dense(rows: u64, cols: u64, dtype: Precision) -> Self {
+        Self {
+            rows,
+            cols,
+            nnz: None,
+            dtype,
+            longest_row: None,
+            pitch: cols,
+        }
+    }
+
+    /// The same with the number of entries of the longest row.
+    pub const fn with_longest_row(self, longest: u64) -> Self {
+        Self {
+            longest_row: Some(longest),
+            ..self
+        }
+    }
+
+    /// The same with `pitch` elements between the starts of two rows.
+    pub const fn with_pitch(self, pitch: u64) -> Self {
+        Self { pitch, ..self }
+    }
+
+    /// Whether X is stored dense.
+    pub const fn is_dense(&self) -> bool {
+        self.nnz.is_none()
+    }
+
+    /// Mean number of entries of a row, μ; n for a dense matrix, zero without rows.
+    pub fn mean_row(&self) -> f64 {
+        match self.nnz {
+            None => self.cols as f64,
+            Some(_) if self.rows == 0 => 0.0,
+            Some(nnz) => nnz as f64 / self.rows as f64,
+        }
+    }
+
+    /// Entries of the longest row, or the best lower bound on it.
+    pub fn longest(&self) -> f64 {
+        self.longest_row
+            .map_or_else(|| self.mean_row().ceil(), |longest| longest as f64)
+    }
+
+    /// Bytes that one pass over X reads: values, and for CSR 32-bit column indices and 64-bit offsets.
+    pub fn matrix_bytes(&self) -> f64 {
+        let value = f64::from(self.dtype.bytes());
+        match self.nnz {
+            None => self.rows as f64 * self.cols as f64 * value,
+            Some(nnz) => nnz as f64 * (value + 4.0) + (self.rows as f64 + 1.0) * 8.0,
+        }
+    }
+
+    /// Checks the figures against each other.
+    ///
+    /// # Errors
+    /// [`PlanError::Nonzeros`], [`PlanError::LongestRow`] or [`PlanError::Pitch`] when they contradict
+    /// each other, [`PlanError::TooLarge`] when X has more bytes than 64 bits can count.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        let Self { rows, cols, .. } = *self;
+        if let Some(nnz) = self.nnz {
+            if u128::from(nnz) > u128::from(rows) * u128::from(cols) {
+                return Err(PlanError::Nonzeros { rows, cols, nnz });
+            }
+            let limit = cols.min(nnz);
+            match self.longest_row {
+                Some(longest) if longest > limit => {
+                    return Err(PlanError::LongestRow { longest, limit });
+                }
+                _ => {}
+            }
+        } else if self.pitch < cols {
+            return Err(PlanError::Pitch {
+                cols,
+                pitch: self.pitch,
+            });
+        }
+        let value = u64::from(self.dtype.bytes());
+        let bytes = match self.nnz {
+            None => rows
+                .checked_mul(self.pitch)
+                .and_then(|e| e.checked_mul(value)),
+            Some(nnz) => nnz
+                .checked_mul(value + 4)
+                .and_then(|b| b.checked_add(rows.checked_mul(8)?)),
+        };
+        let vectors = rows.max(cols).checked_mul(value);
+        match (bytes, vectors) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(PlanError::TooLarge {
+                what: "the size in bytes",
+                rows,
+                cols,
+                bits: 64,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {} {}", self.rows, self.cols, self.dtype)?;
+        match self.nnz {
+            Some(nnz) => write!(f, ", {nnz} nonzeros"),
+            None => f.write_str(", dense"),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! How many blocks and warps of a kernel an SM holds at once.
+//!
+//! Registers are given to warps, shared memory to blocks, and each has a unit; the smallest of four
+//! quotients is the number of resident blocks. Source: NVIDIA's occupancy calculator.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::DeviceLimits;
+
+/// The resource that keeps an SM from holding one more block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limiter {
+    /// Registers of the SM, of a block, or of a thread.
+    Registers,
+    /// Shared memory of the SM or of a block.
+    SharedMemory,
+    /// Resident warps of the SM.
+    Warps,
+    /// Resident blocks of the SM.
+    Blocks,
+    /// The block is empty or larger than a block may be.
+    BlockSize,
+}
+
+impl fmt::Display for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Registers => "registers",
+            Self::SharedMemory => "shared memory",
+            Self::Warps => "warps",
+            Self::Blocks => "blocks",
+            Self::BlockSize => "block size",
+        })
+    }
+}
+
+/// How the warps of a block that do not fill all register partitions of an SM are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RegisterRule {
+    /// As the driver does today: an SM holds so many warps in all, and blocks share them out.
+    #[default]
+    Partitions,
+    /// As the published model does: each block's warps are rounded up to the granularity. Never more
+    /// blocks than the driver allows; fewer when the block is not a multiple of it.
+    RoundedBlocks,
+}
+
+/// What one block of a kernel uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Threads.
+    pub block_size: u32,
+    /// 32-bit registers of a thread.
+    pub registers: u32,
+    /// Static and dynamic shared memory, bytes, without what the system reserves.
+    pub shared_bytes: u64,
+}
+
+/// What an SM holds of a kernel at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Resident blocks; zero when the kernel cannot run at all.
+    pub blocks_per_sm: u32,
+    /// Resident warps.
+    pub warps_per_sm: u32,
+    /// What keeps it from being more.
+    pub limiter: Limiter,
+}
+
+/// The occupancy of `usage` on `limits`, counted as the driver counts it.
+///
+/// When several limits are equally tight, the first of registers, shared memory, warps, blocks is
+/// named.
+///
+/// ```
+/// use warpfuse::plan::limits::DeviceLimits;
+/// use warpfuse::plan::occupancy::{Limiter, Usage, occupancy};
+/// let h200 = DeviceLimits::known("h200").expect("a listed device");
+/// let full = occupancy(&h200, Usage { block_size: 256, registers: 32, shared_bytes: 0 });
+/// assert_eq!((full.blocks_per_sm, full.warps_per_sm, full.limiter), (8, 64, Limiter::Registers));
+/// ```
+pub fn occupancy(limits: &DeviceLimits, usage: Usage) -> Occupancy {
+    occupancy_with(limits, usage, RegisterRule::Partitions)
+}
+
+/// The occupancy of `usage` on `limits`, with the register rule of your choice.
+pub fn occupancy_with(limits: &DeviceLimits, usage: Usage, rule: RegisterRule) -> Occupancy {
+    if usage.block_size == 0 || usage.block_size > limits.max_threads_per_block {
+        return Occupancy {
+            blocks_per_sm: 0,
+            warps_per_sm: 0,
+            limiter: Limiter::BlockSize,
+        };
+    }
+    let warps = usage.block_size.div_ceil(limits.warp_size.max(1));
+    let resident = limits
+        .max_warps_per_sm
+        .min(limits.max_threads_per_sm / limits.warp_size.max(1));
+    let quotients = [
+        (
+            Limiter::Registers,
+            blocks_by_registers(limits, usage.registers, warps, rule),
+        ),
+        (
+            Limiter::SharedMemory,
+            blocks_by_shared(limits, usage.shared_bytes),
+        ),
+        (Limiter::Warps, resident / warps),
+        (Limiter::Blocks, limits.max_blocks_per_sm),
+    ];
+    let (limiter, blocks_per_sm) = quotients
+        .into_iter()
+        .min_by_key(|&(_, blocks)| blocks)
+        .unwrap_or((Limiter::Blocks, limits.max_blocks_per_sm));
+    Occupancy {
+        blocks_per_sm,
+        warps_per_sm: blocks_per_sm * warps,
+        limiter,
+    }
+}
+
+fn blocks_by_registers(
+    limits: &DeviceLimits,
+    registers: u32,
+    warps: u32,
+    rule: RegisterRule,
+) -> u32 {
+    if registers == 0 {
+        return u32::MAX;
+    }
+    if registers > limits.max_registers_per_thread {
+        return 0;
+    }
+    let granularity = u64::from(limits.warp_allocation_granularity.max(1));
+    let unit = u64::from(limits.register_allocation_unit.max(1));
+    let per_warp =
+        (u64::from(registers) * u64::from(limits.warp_size.max(1))).next_multiple_of(unit);
+    let rounded = u64::from(warps).next_multiple_of(granularity);
+    // The hardware admits a block as if it filled every partition evenly.
+    if per_warp.saturating_mul(rounded) > u64::from(limits.registers_per_block) {
+        return 0;
+    }
+    let per_sm = u64::from(limits.registers_per_sm);
+    let blocks = match rule {
+        RegisterRule::Partitions => {
+            per_sm / granularity / per_warp * granularity / u64::from(warps)
+        }
+        RegisterRule::RoundedBlocks => per_sm / (per_warp * rounded),
+    };
+    u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+fn blocks_by_shared(limits: &DeviceLimits, shared_bytes: u64) -> u32 {
+    if shared_bytes > u64::from(limits.shared_per_block) {
+        return 0;
+    }
+    let used = shared_bytes + u64::from(limits.shared_reserved_per_block);
+    if used == 0 {
+        return u32::MAX;
+    }
+    let allocated = used.next_multiple_of(u64::from(limits.shared_allocation_unit.max(1)));
+    u32::try_from(u64::from(limits.shared_per_sm) / allocated).unwrap_or(u32::MAX)
+}
