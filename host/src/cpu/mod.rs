@@ -1,1 +1,21 @@
-//! To be filled.
+//! The bodies of the CPU device: slices in, slices out.
+//!
+//! Multi-threaded with rayon, vectorised for the processor at hand by `pulp` (AVX2 with FMA, AVX-512,
+//! NEON; plain loops elsewhere). Nothing here knows plans, files or devices.
+
+mod chunks;
+mod dense;
+mod fused;
+mod lanes;
+mod matrix;
+mod scalar;
+mod sparse;
+pub mod stream;
+mod terms;
+pub mod vector;
+mod wide;
+
+pub use fused::{RowMatrix, Workspace, forward, fused, transposed};
+pub use matrix::{Csr, Dense, LayoutError};
+pub use scalar::Scalar;
+pub use terms::{Addend, Terms};

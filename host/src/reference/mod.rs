@@ -1,1 +1,12 @@
-//! The truth for tests: plain f64 loops.
+//! The truth for tests: plain f64 loops, one per family, with the magnitudes that error bounds need.
+//!
+//! Nothing here is parallel, blocked or reordered: a formula is written down in the order in which it
+//! is read. Input elements are widened to f64 as they are loaded, so that the same loops judge f32 and
+//! f64 results. Shapes are checked with `assert!`: the callers are tests.
+
+pub mod fused;
+pub mod rounding;
+mod rows;
+pub mod vector;
+
+pub use rows::Rows;

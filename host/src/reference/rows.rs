@@ -1,0 +1,97 @@
+//! Access to a matrix row by row, whatever its storage.
+
+use ndarray::{ArrayBase, Data, Ix2};
+
+use crate::matrix::{CsrMatrix, Features};
+
+/// A matrix that can list the stored entries of a row as `(column, value)`, widened to f64.
+pub trait Rows {
+    /// Number of rows, m.
+    fn rows(&self) -> usize;
+
+    /// Number of columns, n.
+    fn cols(&self) -> usize;
+
+    /// The stored entries of row `row`, in the order of storage.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)>;
+}
+
+impl<T: Copy + Into<f64>> Rows for CsrMatrix<T> {
+    fn rows(&self) -> usize {
+        CsrMatrix::rows(self)
+    }
+
+    fn cols(&self) -> usize {
+        CsrMatrix::cols(self)
+    }
+
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        let range = self.indptr().outer_inds_sz(row);
+        let columns = &self.indices()[range.clone()];
+        let values = &self.data()[range];
+        columns
+            .iter()
+            .zip(values)
+            .map(|(&column, &value)| (column as usize, value.into()))
+    }
+}
+
+impl<T: Copy + Into<f64>, S: Data<Elem = T>> Rows for ArrayBase<S, Ix2> {
+    fn rows(&self) -> usize {
+        self.nrows()
+    }
+
+    fn cols(&self) -> usize {
+        self.ncols()
+    }
+
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        (0..self.ncols()).map(move |column| (column, self[(row, column)].into()))
+    }
+}
+
+impl<T: Copy + Into<f64>> Rows for Features<T> {
+    fn rows(&self) -> usize {
+        match self {
+            Features::Sparse(x) => Rows::rows(x),
+            Features::Dense(x) => Rows::rows(x),
+        }
+    }
+
+    fn cols(&self) -> usize {
+        match self {
+            Features::Sparse(x) => Rows::cols(x),
+            Features::Dense(x) => Rows::cols(x),
+        }
+    }
+
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        let entries: Box<dyn Iterator<Item = (usize, f64)>> = match self {
+            Features::Sparse(x) => Box::new(x.entries(row)),
+            Features::Dense(x) => Box::new(x.entries(row)),
+        };
+        entries
+    }
+}
+
+/// `|X|`: the same entries without their signs.
+pub(super) struct Magnitudes<'a, R>(pub &'a R);
+
+impl<R: Rows> Rows for Magnitudes<'_, R> {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.0.cols()
+    }
+
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        self.0
+            .entries(row)
+            .map(|(column, value)| (column, value.abs()))
+    }
+}
