@@ -1,1 +1,209 @@
-//! To be filled.
+//! Devices: mechanism only. Driver, streams, events, buffers, prepared launches.
+//!
+//! This room knows neither matrices nor algorithms. A [`Device`] is a CUDA device or the CPU; a
+//! [`Buffer`] lies on one; a [`Prepared`] kernel is a compiled entry with a launch shape that was
+//! checked once.
+//!
+//! ```
+//! use warpfuse::device::Device;
+//!
+//! let device: Device = "auto".parse()?;
+//! let mut x = device.upload(&[1.0_f32, 2.0, 3.0])?;
+//! x.copy_from_slice(&[4.0, 5.0, 6.0])?;
+//! assert_eq!(x.read_scalar(2)?, 6.0);
+//! # Ok::<(), warpfuse::device::DeviceError>(())
+//! ```
+
+pub mod buffer;
+pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+// Without the feature a type of the same name and methods that has no values: nobody else needs a cfg.
+#[cfg(not(feature = "cuda"))]
+#[path = "cuda_absent.rs"]
+pub mod cuda;
+pub mod embedded;
+pub mod error;
+pub mod event;
+mod host_memory;
+pub mod kernel;
+#[cfg(feature = "cuda")]
+pub(crate) mod loader;
+mod system;
+pub mod usage;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use buffer::Buffer;
+pub use cpu::CpuDevice;
+pub use cuda::CudaDevice;
+pub use error::DeviceError;
+pub use event::{Timer, time};
+pub use kernel::Prepared;
+pub use usage::Usage;
+
+use crate::plan::limits::DeviceLimits;
+
+/// A place where buffers lie and work is done. Clones are the same device.
+#[derive(Clone, Debug)]
+pub enum Device {
+    /// An NVIDIA GPU.
+    Cuda(CudaDevice),
+    /// The processor of this machine.
+    Cpu(CpuDevice),
+}
+
+/// A device that was chosen automatically, and why.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The device.
+    pub device: Device,
+    /// Why it is not a CUDA device; `None` where it is one.
+    pub no_cuda: Option<DeviceError>,
+}
+
+/// Free and total memory of a device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MemoryInfo {
+    /// Bytes that could be allocated now.
+    pub free_bytes: usize,
+    /// Bytes that the device has.
+    pub total_bytes: usize,
+}
+
+impl Device {
+    /// The first CUDA device on which this program's kernels run, or else the CPU. Never fails.
+    pub fn auto() -> Device {
+        Device::auto_with_reason().device
+    }
+
+    /// As [`Device::auto`], with the reason where the CPU was taken.
+    pub fn auto_with_reason() -> Choice {
+        match CudaDevice::open(0).and_then(|device| device.check_kernels().map(|()| device)) {
+            Ok(device) => Choice {
+                device: Device::Cuda(device),
+                no_cuda: None,
+            },
+            Err(reason) => Choice {
+                device: Device::cpu(),
+                no_cuda: Some(reason),
+            },
+        }
+    }
+
+    /// CUDA device number `ordinal`, counted from 0 as the driver does.
+    ///
+    /// Opening a device that is already open gives the same device: one stream, one loaded module.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`] without a driver, [`DeviceError::NoDevice`] without such a device.
+    /// Missing kernels are reported by the first [`Device::prepare`].
+    pub fn cuda(ordinal: u32) -> Result<Device, DeviceError> {
+        CudaDevice::open(ordinal).map(Device::Cuda)
+    }
+
+    /// The processor of this machine.
+    pub fn cpu() -> Device {
+        Device::Cpu(CpuDevice::new())
+    }
+
+    /// The device's name as its driver or operating system gives it.
+    pub fn name(&self) -> &str {
+        match self {
+            Device::Cuda(device) => device.name(),
+            Device::Cpu(device) => device.name(),
+        }
+    }
+
+    /// What a launch model has to know; `None` for the CPU.
+    pub fn limits(&self) -> Option<&DeviceLimits> {
+        match self {
+            Device::Cuda(device) => Some(device.limits()),
+            Device::Cpu(_) => None,
+        }
+    }
+
+    /// Waits until everything submitted so far has ended.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] when an earlier launch or copy failed.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        match self {
+            Device::Cuda(device) => device.synchronize(),
+            Device::Cpu(_) => Ok(()),
+        }
+    }
+
+    /// Free and total memory; `None` where nobody says.
+    pub fn memory_info(&self) -> Option<MemoryInfo> {
+        match self {
+            Device::Cuda(device) => device.memory_info().ok(),
+            Device::Cpu(device) => device.memory_info(),
+        }
+    }
+
+    /// Bytes that this device's buffers hold.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Device::Cuda(device) => device.usage(),
+            Device::Cpu(device) => device.usage(),
+        }
+    }
+
+    /// The CUDA version that the driver supports, such as 13000 for 13.0; `None` for the CPU.
+    pub fn driver_version(&self) -> Option<u32> {
+        match self {
+            Device::Cuda(device) => Some(device.driver_version()),
+            Device::Cpu(_) => None,
+        }
+    }
+
+    /// Whether a buffer of `other` can be used together with one of this device.
+    pub fn shares_memory_with(&self, other: &Device) -> bool {
+        match (self, other) {
+            (Device::Cuda(a), Device::Cuda(b)) => a.ordinal() == b.ordinal(),
+            (Device::Cpu(_), Device::Cpu(_)) => true,
+            (Device::Cuda(_), Device::Cpu(_)) | (Device::Cpu(_), Device::Cuda(_)) => false,
+        }
+    }
+
+    /// Whether this is the CPU.
+    pub fn is_cpu(&self) -> bool {
+        matches!(self, Device::Cpu(_))
+    }
+}
+
+/// The name under which [`Device::from_str`] finds the device: `cpu` or `cuda:N`.
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Cuda(device) => write!(f, "cuda:{}", device.ordinal()),
+            Device::Cpu(_) => f.write_str("cpu"),
+        }
+    }
+}
+
+/// Opens the device that a text names: `auto`, `cpu`, `cuda` (device 0) or `cuda:N`.
+impl FromStr for Device {
+    type Err = DeviceError;
+
+    fn from_str(text: &str) -> Result<Device, DeviceError> {
+        let unknown = || DeviceError::UnknownDevice {
+            text: text.to_owned(),
+        };
+        match text.split_once(':') {
+            None => match text {
+                "auto" => Ok(Device::auto()),
+                "cpu" => Ok(Device::cpu()),
+                "cuda" => Device::cuda(0),
+                _ => Err(unknown()),
+            },
+            Some(("cuda", number)) => Device::cuda(number.parse().map_err(|_| unknown())?),
+            Some(_) => Err(unknown()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+//! Typed arrays on a device.
+
+mod arguments;
+mod rows;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+pub use rows::RowLayout;
+
+use super::cpu::CpuMemory;
+use super::cuda::CudaMemory;
+use super::{Device, DeviceError, host_memory};
+
+/// `len` values of type `T` on one device, always initialised.
+///
+/// On the CPU the storage is aligned to 64 bytes and open to the program
+/// ([`Buffer::as_host_slice`]); on a CUDA device it is aligned to 256 bytes and padded with zeros to a
+/// multiple of 16. Buffers may be empty.
+///
+/// Copies to and from a buffer wait for everything submitted to its device before.
+pub struct Buffer<T> {
+    storage: Storage,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+enum Storage {
+    Cuda(CudaMemory),
+    Cpu(CpuMemory),
+}
+
+/// Types that a buffer can hold; a violation is an error of the compiler.
+struct Check<T>(PhantomData<T>);
+
+impl<T> Check<T> {
+    const FITS: () = assert!(
+        size_of::<T>() > 0 && align_of::<T>() <= host_memory::ALIGNMENT,
+        "a buffer's elements have a size, and an alignment of at most 64 bytes"
+    );
+}
+
+impl Device {
+    /// A copy of `values` on this device.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] when it does not fit.
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let mut buffer = self.allocate(values.len())?;
+        buffer.write(0, values)?;
+        Ok(buffer)
+    }
+
+    /// `len` zeros on this device.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] when they do not fit, [`DeviceError::SizeOverflow`] when their
+    /// bytes exceed the address space.
+    pub fn zeros<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+        let mut buffer = self.allocate(len)?;
+        if let Storage::Cuda(memory) = &mut buffer.storage {
+            memory.fill_zero(0, len * size_of::<T>())?;
+        }
+        Ok(buffer)
+    }
+
+    /// A buffer whose values are yet to be written: zero on the CPU, anything on a CUDA device. Private
+    /// to this room, which writes all of them before it hands the buffer out.
+    fn allocate<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+        let () = Check::<T>::FITS;
+        let element_bytes = size_of::<T>();
+        let bytes = len
+            .checked_mul(element_bytes)
+            .filter(|&bytes| isize::try_from(bytes).is_ok())
+            .ok_or(DeviceError::SizeOverflow {
+                count: len,
+                element_bytes,
+            })?;
+        let storage = match self {
+            Device::Cuda(device) => Storage::Cuda(device.allocate(bytes)?),
+            Device::Cpu(device) => Storage::Cpu(device.allocate(bytes)?),
+        };
+        Ok(Buffer {
+            storage,
+            len,
+            element: PhantomData,
+        })
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that the values lie on.
+    pub fn device(&self) -> Device {
+        match &self.storage {
+            Storage::Cuda(memory) => Device::Cuda(memory.device().clone()),
+            Storage::Cpu(memory) => Device::Cpu(memory.device.clone()),
+        }
+    }
+
+    /// The values, copied to the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] when the copy or work before it fails.
+    pub fn to_vec(&self) -> Result<Vec<T>, DeviceError> {
+        if let Some(values) = self.as_host_slice() {
+            return Ok(values.to_vec());
+        }
+        let mut values = vec![T::zeroed(); self.len];
+        self.read(0, &mut values)?;
+        Ok(values)
+    }
+
+    /// Copies all values to `values`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
+    pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
+        self.expect_len("copy a buffer to a slice", values.len())?;
+        self.read(0, values)
+    }
+
+    /// Replaces all values by `values`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
+    pub fn copy_from_slice(&mut self, values: &[T]) -> Result<(), DeviceError> {
+        self.expect_len("copy a slice to a buffer", values.len())?;
+        self.write(0, values)
+    }
+
+    /// Replaces all values by those of `other`: on the device itself where both lie on one, else by way
+    /// of the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
+    pub fn copy_from(&mut self, other: &Buffer<T>) -> Result<(), DeviceError> {
+        self.expect_len("copy a buffer", other.len)?;
+        if !self.device().shares_memory_with(&other.device()) {
+            return self.copy_from_slice(&other.to_vec()?);
+        }
+        match (&mut self.storage, &other.storage) {
+            (Storage::Cuda(to), Storage::Cuda(from)) => to.copy_from(from),
+            (Storage::Cpu(to), Storage::Cpu(from)) => {
+                host_memory::copy(to.memory.as_bytes_mut(), from.memory.as_bytes());
+                Ok(())
+            }
+            (Storage::Cuda(to), Storage::Cpu(from)) => to.write(0, from.memory.as_bytes()),
+            (Storage::Cpu(to), Storage::Cuda(from)) => from.read(0, to.memory.as_bytes_mut()),
+        }
+    }
+
+    /// A second buffer with the same values on the same device.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] when it does not fit.
+    pub fn try_clone(&self) -> Result<Buffer<T>, DeviceError> {
+        let mut copy = self.device().allocate(self.len)?;
+        copy.copy_from(self)?;
+        Ok(copy)
+    }
+
+    /// Copies the values from `start` on to `values`. Up to 4 KiB come back quickest.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
+    pub fn read(&self, start: usize, values: &mut [T]) -> Result<(), DeviceError> {
+        let bytes = self.byte_range("read from a buffer", start, values.len())?;
+        match &self.storage {
+            Storage::Cuda(memory) => memory.read(bytes.start, bytemuck::cast_slice_mut(values)),
+            Storage::Cpu(memory) => {
+                let from = &memory.memory.as_bytes()[bytes];
+                host_memory::copy(bytemuck::cast_slice_mut(values), from);
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces the values from `start` on by `values`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
+    pub fn write(&mut self, start: usize, values: &[T]) -> Result<(), DeviceError> {
+        let bytes = self.byte_range("write to a buffer", start, values.len())?;
+        match &mut self.storage {
+            Storage::Cuda(memory) => memory.write(bytes.start, bytemuck::cast_slice(values)),
+            Storage::Cpu(memory) => {
+                let to = &mut memory.memory.as_bytes_mut()[bytes];
+                host_memory::copy(to, bytemuck::cast_slice(values));
+                Ok(())
+            }
+        }
+    }
+
+    /// Value number `index`.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfBounds`] when there is no such value.
+    pub fn read_scalar(&self, index: usize) -> Result<T, DeviceError> {
+        let mut value = [T::zeroed()];
+        self.read(index, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Sets all values to zero.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] when earlier work failed.
+    pub fn fill_zero(&mut self) -> Result<(), DeviceError> {
+        match &mut self.storage {
+            Storage::Cuda(memory) => memory.fill_zero(0, self.len * size_of::<T>()),
+            Storage::Cpu(memory) => {
+                host_memory::fill_zero(memory.memory.as_bytes_mut());
+                Ok(())
+            }
+        }
+    }
+
+    /// The values themselves, where they lie in host memory.
+    pub fn as_host_slice(&self) -> Option<&[T]> {
+        match &self.storage {
+            Storage::Cuda(_) => None,
+            Storage::Cpu(memory) => Some(bytemuck::cast_slice(memory.memory.as_bytes())),
+        }
+    }
+
+    /// The values themselves, to be changed, where they lie in host memory.
+    pub fn as_host_slice_mut(&mut self) -> Option<&mut [T]> {
+        match &mut self.storage {
+            Storage::Cuda(_) => None,
+            Storage::Cpu(memory) => Some(bytemuck::cast_slice_mut(memory.memory.as_bytes_mut())),
+        }
+    }
+
+    /// Fails unless the buffer lies where `device`'s do.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`], naming `what` was to be done and both devices.
+    pub fn expect_on(&self, device: &Device, what: &'static str) -> Result<(), DeviceError> {
+        let own = self.device();
+        if own.shares_memory_with(device) {
+            return Ok(());
+        }
+        Err(DeviceError::WrongDevice {
+            what,
+            expected: device.to_string(),
+            found: own.to_string(),
+        })
+    }
+
+    fn expect_len(&self, what: &'static str, found: usize) -> Result<(), DeviceError> {
+        if found == self.len {
+            return Ok(());
+        }
+        Err(DeviceError::LengthMismatch {
+            what,
+            expected: self.len,
+            found,
+        })
+    }
+
+    fn byte_range(
+        &self,
+        what: &'static str,
+        start: usize,
+        count: usize,
+    ) -> Result<Range<usize>, DeviceError> {
+        let end = start.saturating_add(count);
+        if end > self.len {
+            return Err(DeviceError::OutOfBounds {
+                what,
+                start,
+                end,
+                len: self.len,
+            });
+        }
+        Ok(start * size_of::<T>()..end * size_of::<T>())
+    }
+}
+
+impl<T: Pod> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Buffer<{}>({} on {})",
+            std::any::type_name::<T>(),
+            self.len,
+            self.device()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

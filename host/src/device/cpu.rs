@@ -1,0 +1,87 @@
+//! The CPU as a device.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use super::error::DeviceError;
+use super::host_memory::HostMemory;
+use super::usage::{Counter, Held, Usage};
+use super::{MemoryInfo, system};
+
+/// The processor of this machine, with the threads of rayon's pool.
+///
+/// Clones share one memory counter; each [`CpuDevice::new`] starts its own.
+#[derive(Clone)]
+pub struct CpuDevice {
+    counter: Counter,
+}
+
+impl CpuDevice {
+    /// The CPU, with a fresh memory counter.
+    pub fn new() -> CpuDevice {
+        CpuDevice {
+            counter: Counter::default(),
+        }
+    }
+
+    /// The processor's name as the operating system gives it, or `CPU`.
+    pub fn name(&self) -> &str {
+        static NAME: OnceLock<String> = OnceLock::new();
+        NAME.get_or_init(|| system::processor_name().unwrap_or_else(|| "CPU".to_owned()))
+    }
+
+    /// Threads that parallel work uses.
+    pub fn threads(&self) -> usize {
+        rayon::current_num_threads()
+    }
+
+    /// Bytes that buffers hold.
+    pub fn usage(&self) -> Usage {
+        self.counter.usage()
+    }
+
+    /// Free and total memory, where the operating system says.
+    pub fn memory_info(&self) -> Option<MemoryInfo> {
+        system::memory_info()
+    }
+
+    /// `bytes` zero bytes.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<CpuMemory, DeviceError> {
+        let Some(memory) = HostMemory::zeroed(bytes) else {
+            let info = self.memory_info().unwrap_or_default();
+            return Err(DeviceError::OutOfMemory {
+                device: self.name().to_owned(),
+                requested: bytes,
+                free: info.free_bytes,
+                total: info.total_bytes,
+            });
+        };
+        let held = self.counter.hold(bytes);
+        Ok(CpuMemory {
+            device: self.clone(),
+            memory,
+            _held: held,
+        })
+    }
+}
+
+impl Default for CpuDevice {
+    fn default() -> CpuDevice {
+        CpuDevice::new()
+    }
+}
+
+impl fmt::Debug for CpuDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CpuDevice({}, {} threads)", self.name(), self.threads())
+    }
+}
+
+/// Host memory that counts as the CPU device's.
+pub(crate) struct CpuMemory {
+    /// The device that it was allocated on.
+    pub(crate) device: CpuDevice,
+    /// The bytes.
+    pub(crate) memory: HostMemory,
+    _held: Held,
+}

@@ -1,0 +1,157 @@
+//! CUDA devices.
+//!
+//! A device is opened once in a process, however often it is asked for: everything runs in order in
+//! one stream of its **primary** context, which other libraries (cuBLAS, cuSPARSE …) share. That one
+//! stream is what makes launches safe: whatever a later call does to a buffer happens after it.
+
+mod attributes;
+mod driver;
+mod event;
+mod launch;
+mod limits;
+mod memory;
+mod module;
+mod open;
+mod pinned;
+mod stream;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use cust::context::{Context, CurrentContext};
+use cust_raw::CUstream;
+
+pub(crate) use event::EventPair;
+pub(crate) use launch::PreparedFunction;
+pub(crate) use memory::{CudaMemory, PitchedRows};
+
+pub use attributes::Attributes;
+
+use self::driver::{check, from_cust};
+use self::module::Module;
+use self::pinned::Pinned;
+use self::stream::Stream;
+use super::MemoryInfo;
+use super::error::DeviceError;
+use super::loader::symbols::cuMemGetInfo_v2;
+use super::usage::{Counter, Usage};
+use crate::plan::limits::DeviceLimits;
+
+/// An NVIDIA GPU. Clones, and every opening of the same number, are the same device.
+#[derive(Clone)]
+pub struct CudaDevice(Arc<Inner>);
+
+/// What one opened device holds. Fields are dropped in this order, the context last.
+struct Inner {
+    ordinal: u32,
+    limits: DeviceLimits,
+    driver_version: u32,
+    counter: Counter,
+    module: OnceLock<Result<Module, DeviceError>>,
+    staging: Mutex<Pinned>,
+    stream: Stream,
+    context: Context,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The driver frees in the current context. Where that fails the context is gone, and with it
+        // everything below.
+        let _ = CurrentContext::set_current(&self.context);
+        let _ = self.stream.synchronize();
+    }
+}
+
+impl CudaDevice {
+    /// The device's number.
+    pub fn ordinal(&self) -> u32 {
+        self.0.ordinal
+    }
+
+    /// The device's name as the driver gives it.
+    pub fn name(&self) -> &str {
+        &self.0.limits.name
+    }
+
+    /// What a launch model has to know, read from the driver.
+    pub fn limits(&self) -> &DeviceLimits {
+        &self.0.limits
+    }
+
+    /// The CUDA version that the driver supports, such as 13000 for 13.0.
+    pub fn driver_version(&self) -> u32 {
+        self.0.driver_version
+    }
+
+    /// Bytes that buffers hold.
+    pub fn usage(&self) -> Usage {
+        self.0.counter.usage()
+    }
+
+    /// Waits until everything submitted so far has ended.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] when an earlier launch or copy failed.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.0.stream.synchronize()
+    }
+
+    /// Free and total device memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] when the driver does not say.
+    pub fn memory_info(&self) -> Result<MemoryInfo, DeviceError> {
+        self.enter()?;
+        let mut info = MemoryInfo::default();
+        // SAFETY: both pointers are writable.
+        let result =
+            unsafe { cuMemGetInfo_v2(&raw mut info.free_bytes, &raw mut info.total_bytes) };
+        check("cuMemGetInfo", result)?;
+        Ok(info)
+    }
+
+    /// Loads the kernels, if that has not happened yet.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernels`] when none are embedded, [`DeviceError::UnsupportedArch`] when none
+    /// run here, [`DeviceError::Driver`] (with the compiler's log) when the driver refuses them.
+    pub fn check_kernels(&self) -> Result<(), DeviceError> {
+        self.module().map(drop)
+    }
+
+    /// The architecture of the loaded kernels and whether the driver compiled them.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::check_kernels`].
+    pub fn kernels(&self) -> Result<&str, DeviceError> {
+        self.module().map(Module::origin)
+    }
+
+    /// The driver's handle of the stream in which this device's work runs (a `CUstream`), for libraries
+    /// that are to join it. It lives as long as this device.
+    pub fn raw_stream(&self) -> CUstream {
+        self.0.stream.raw()
+    }
+
+    /// Makes the device's context the calling thread's. Every driver call below does this first,
+    /// because a thread may use several devices.
+    pub(crate) fn enter(&self) -> Result<(), DeviceError> {
+        CurrentContext::set_current(&self.0.context).map_err(from_cust("cuCtxSetCurrent"))
+    }
+
+    pub(crate) fn module(&self) -> Result<&Module, DeviceError> {
+        self.enter()?;
+        self.0
+            .module
+            .get_or_init(|| Module::load(&self.0.limits))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+}
+
+impl fmt::Debug for CudaDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaDevice({}, {})", self.ordinal(), self.name())
+    }
+}

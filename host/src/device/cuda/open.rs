@@ -1,0 +1,90 @@
+//! Opening a device: driver, device, primary context, stream.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use cust::context::Context;
+use cust::device::Device;
+use cust::{CudaApiVersion, CudaFlags};
+
+use super::driver::from_cust;
+use super::pinned::Pinned;
+use super::stream::Stream;
+use super::{CudaDevice, Inner, limits};
+use crate::device::error::DeviceError;
+use crate::device::loader;
+use crate::device::usage::Counter;
+
+/// What to do where no driver is found.
+const REMEDY_DRIVER: &str =
+    "install NVIDIA's driver (it brings libcuda.so.1), or use the device `cpu`";
+
+/// The open devices by number: two handles of one device must share its stream.
+static OPEN: Mutex<Option<HashMap<u32, Weak<Inner>>>> = Mutex::new(None);
+
+impl CudaDevice {
+    /// CUDA device number `ordinal`; the one already open where there is one.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`] without a driver that starts, [`DeviceError::NoDevice`] without such a
+    /// device.
+    pub fn open(ordinal: u32) -> Result<CudaDevice, DeviceError> {
+        start_driver()?;
+        // A panic elsewhere cannot leave the table half-written: it is one insertion.
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.get_or_insert_default();
+        if let Some(inner) = open.get(&ordinal).and_then(Weak::upgrade) {
+            return Ok(CudaDevice(inner));
+        }
+        let inner = Arc::new(open_inner(ordinal)?);
+        open.insert(ordinal, Arc::downgrade(&inner));
+        Ok(CudaDevice(inner))
+    }
+
+    /// Number of CUDA devices.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`] without a driver that starts.
+    pub fn count() -> Result<u32, DeviceError> {
+        start_driver()?;
+        Device::num_devices().map_err(from_cust("cuDeviceGetCount"))
+    }
+}
+
+/// Opens the library and initialises the driver, once.
+fn start_driver() -> Result<(), DeviceError> {
+    static STARTED: OnceLock<Result<(), DeviceError>> = OnceLock::new();
+    STARTED.get_or_init(initialise).clone()
+}
+
+fn initialise() -> Result<(), DeviceError> {
+    let no_driver = |cause: String| DeviceError::NoDriver {
+        cause,
+        remedy: REMEDY_DRIVER,
+    };
+    loader::library().map_err(|cause| no_driver(cause.to_owned()))?;
+    cust::init(CudaFlags::empty())
+        .map_err(|error| no_driver(from_cust("cuInit")(error).to_string()))
+}
+
+fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
+    let count = CudaDevice::count()?;
+    if ordinal >= count {
+        return Err(DeviceError::NoDevice { ordinal, count });
+    }
+    let device = Device::get_device(ordinal).map_err(from_cust("cuDeviceGet"))?;
+    let limits = limits::read(device)?;
+    let version = CudaApiVersion::get().map_err(from_cust("cuDriverGetVersion"))?;
+    let context = Context::new(device).map_err(from_cust("cuDevicePrimaryCtxRetain"))?;
+    let stream = Stream::new()?;
+    Ok(Inner {
+        ordinal,
+        limits,
+        driver_version: (version.major() * 1000 + version.minor() * 10).unsigned_abs(),
+        counter: Counter::default(),
+        module: OnceLock::new(),
+        staging: Mutex::new(Pinned::new()?),
+        stream,
+        context,
+    })
+}

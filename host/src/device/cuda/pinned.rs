@@ -1,0 +1,62 @@
+//! A small block of page-locked host memory, through which short results come back quickly.
+
+use cust_raw::CUstream;
+
+use super::driver::check;
+use crate::device::error::DeviceError;
+use crate::device::loader::symbols::{
+    cuMemAllocHost_v2, cuMemFreeHost, cuMemcpyDtoHAsync_v2, cuStreamSynchronize,
+};
+
+/// Bytes of the block: a handful of scalars is what solvers read in every iteration.
+pub(super) const PINNED_BYTES: usize = 4096;
+
+/// The block.
+#[derive(Debug)]
+pub(super) struct Pinned(*mut u8);
+
+// SAFETY: the block is plain host memory, owned by this value.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    /// A block of [`PINNED_BYTES`] in the current context.
+    pub(super) fn new() -> Result<Pinned, DeviceError> {
+        let mut block = std::ptr::null_mut();
+        // SAFETY: the pointer is writable.
+        let result = unsafe { cuMemAllocHost_v2(&raw mut block, PINNED_BYTES) };
+        check("cuMemAllocHost", result)?;
+        Ok(Pinned(block.cast()))
+    }
+
+    /// Copies device memory to `to` by way of the block, and waits for it.
+    ///
+    /// # Safety
+    /// `to.len()` initialised bytes at `from` lie on the current context's device, and `stream` is one
+    /// of its streams. `to` is no longer than [`PINNED_BYTES`].
+    pub(super) unsafe fn read(
+        &mut self,
+        from: u64,
+        to: &mut [u8],
+        stream: CUstream,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the block has room, by the caller's promise; so does the source.
+        let result = unsafe { cuMemcpyDtoHAsync_v2(self.0.cast(), from, to.len(), stream) };
+        check("cuMemcpyDtoHAsync", result)?;
+        // SAFETY: the stream exists, by the caller's promise.
+        check("cuStreamSynchronize", unsafe {
+            cuStreamSynchronize(stream)
+        })?;
+        // SAFETY: the copy has ended and wrote this many bytes; nobody else reads or writes the block,
+        // because `self` is borrowed mutably.
+        let block = unsafe { std::slice::from_raw_parts(self.0, to.len()) };
+        to.copy_from_slice(block);
+        Ok(())
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: the block was allocated by cuMemAllocHost and is freed once.
+        let _ = unsafe { cuMemFreeHost(self.0.cast()) };
+    }
+}

@@ -1,0 +1,135 @@
+//! The CUDA device of a build without the feature `cuda`: a type without values, so that the other
+//! rooms compile unchanged, and opening one says why there is none.
+
+use std::convert::Infallible;
+
+use gpu_kernels::Launch;
+
+use super::MemoryInfo;
+use super::error::DeviceError;
+use super::usage::Usage;
+use crate::plan::limits::DeviceLimits;
+
+/// An NVIDIA GPU, which this build cannot use.
+#[derive(Clone, Debug)]
+pub struct CudaDevice(Infallible);
+
+/// A compiled kernel's needs and bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory of a block, in bytes.
+    pub static_shared_bytes: u32,
+    /// Local memory of a thread (spills and stack), in bytes.
+    pub local_bytes: u32,
+    /// Most threads that a block of this kernel may have.
+    pub max_threads_per_block: u32,
+}
+
+/// Rows copied to memory with a gap after each row.
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "read by the CUDA device only")]
+pub(crate) struct PitchedRows {
+    pub(crate) rows: usize,
+    pub(crate) row_bytes: usize,
+    pub(crate) pitch_bytes: usize,
+}
+
+fn no_feature() -> DeviceError {
+    DeviceError::NoDriver {
+        cause: "this program was built without the feature `cuda`".to_owned(),
+        remedy: "build it with `--features cuda`, or use the device `cpu`",
+    }
+}
+
+impl CudaDevice {
+    /// Always fails.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`], because the feature `cuda` is off.
+    pub fn open(_ordinal: u32) -> Result<CudaDevice, DeviceError> {
+        Err(no_feature())
+    }
+
+    /// Always fails.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`], because the feature `cuda` is off.
+    pub fn count() -> Result<u32, DeviceError> {
+        Err(no_feature())
+    }
+}
+
+/// Methods of types without values; their counterparts under the feature `cuda` document them.
+macro_rules! never {
+    ($( impl $type:ident { $( $vis:vis fn $name:ident($this:ty $(, $ty:ty)*) -> $out:ty; )* } )*) => { $(
+        #[allow(missing_docs, reason = "documented where they can be called")]
+        #[allow(clippy::missing_errors_doc, reason = "documented where they can be called")]
+        impl $type { $(
+            $vis fn $name(self: $this $(, _: $ty)*) -> $out {
+                match self.0 {}
+            }
+        )* }
+    )* };
+}
+
+/// Device memory of no device.
+pub(crate) struct CudaMemory(Infallible);
+
+/// A launch on no device.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedFunction(Infallible);
+
+/// Events of no device.
+#[derive(Debug)]
+pub(crate) struct EventPair(Infallible);
+
+impl EventPair {
+    pub(crate) fn new(device: &CudaDevice) -> Result<EventPair, DeviceError> {
+        match device.0 {}
+    }
+}
+
+impl PreparedFunction {
+    /// # Safety
+    /// Cannot be called.
+    pub(crate) unsafe fn launch<A: Copy>(&self, _args: &A) -> Result<(), DeviceError> {
+        match self.0 {}
+    }
+}
+
+never! {
+    impl CudaDevice {
+        pub fn ordinal(&Self) -> u32;
+        pub fn name(&Self) -> &str;
+        pub fn limits(&Self) -> &DeviceLimits;
+        pub fn driver_version(&Self) -> u32;
+        pub fn usage(&Self) -> Usage;
+        pub fn synchronize(&Self) -> Result<(), DeviceError>;
+        pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
+        pub fn check_kernels(&Self) -> Result<(), DeviceError>;
+        pub fn kernels(&Self) -> Result<&str, DeviceError>;
+        pub fn attributes(&Self, &'static str) -> Result<Attributes, DeviceError>;
+        pub(crate) fn allocate(&Self, usize) -> Result<CudaMemory, DeviceError>;
+        pub(crate) fn prepare(&Self, &'static str, Launch, usize) -> Result<PreparedFunction, DeviceError>;
+    }
+    impl CudaMemory {
+        pub(crate) fn device(&Self) -> &CudaDevice;
+        pub(crate) fn address(&Self) -> u64;
+        pub(crate) fn write(&mut Self, usize, &[u8]) -> Result<(), DeviceError>;
+        pub(crate) fn write_rows(&mut Self, &[u8], PitchedRows) -> Result<(), DeviceError>;
+        pub(crate) fn read(&Self, usize, &mut [u8]) -> Result<(), DeviceError>;
+        pub(crate) fn copy_from(&mut Self, &CudaMemory) -> Result<(), DeviceError>;
+        pub(crate) fn fill_zero(&mut Self, usize, usize) -> Result<(), DeviceError>;
+    }
+    impl PreparedFunction {
+        pub(crate) fn shape(&Self) -> Launch;
+        pub(crate) fn attributes(&Self) -> Attributes;
+        pub(crate) fn blocks_per_sm(&Self) -> Result<u32, DeviceError>;
+    }
+    impl EventPair {
+        pub(crate) fn start(&mut Self) -> Result<(), DeviceError>;
+        pub(crate) fn stop(&mut Self) -> Result<f64, DeviceError>;
+    }
+}

@@ -1,0 +1,183 @@
+//! What can go wrong between the program and a device.
+
+/// A failure of a device, its driver, or a request that it cannot meet.
+///
+/// Every variant says what was expected and what was found; the variants that a user can mend carry a
+/// remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The CUDA driver is absent, or does not start.
+    #[error("open the CUDA driver: {cause}; {remedy}")]
+    NoDriver {
+        /// What the dynamic linker or the driver said.
+        cause: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// The driver has no device of this number.
+    #[error("open CUDA device {ordinal}: the driver offers {count} device(s), numbered from 0")]
+    NoDevice {
+        /// The number asked for.
+        ordinal: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+
+    /// The program was built without device code.
+    #[error("load the kernels: {why}; {remedy}")]
+    NoKernels {
+        /// Why the build has none.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// No embedded image runs on the device.
+    #[error(
+        "load the kernels: the device is {device}, the program holds {embedded}; rebuild with the \
+         device's architecture or an older one (cargo xtask build-ptx --arch {device})"
+    )]
+    UnsupportedArch {
+        /// The device's architecture, such as `sm_90`.
+        device: String,
+        /// The embedded architectures, separated by commas.
+        embedded: String,
+    },
+
+    /// The module holds no entry of this name.
+    #[error("find the kernel {kernel} in the module for {arch}; rebuild the kernels")]
+    NoEntry {
+        /// The entry's name.
+        kernel: String,
+        /// The loaded image's architecture.
+        arch: String,
+    },
+
+    /// An allocation does not fit.
+    #[error("allocate {requested} bytes on {device}: {free} of {total} bytes are free")]
+    OutOfMemory {
+        /// The device's name.
+        device: String,
+        /// Bytes asked for.
+        requested: usize,
+        /// Free bytes at that moment (0 where unknown).
+        free: usize,
+        /// Bytes that the device has (0 where unknown).
+        total: usize,
+    },
+
+    /// A launch breaks its kernel's contract.
+    #[error("launch {kernel}: it requires {required}, given {given}")]
+    Contract {
+        /// The entry's name.
+        kernel: String,
+        /// What the kernel requires.
+        required: String,
+        /// What it was given.
+        given: String,
+    },
+
+    /// Two lengths that have to be equal are not.
+    #[error("{what}: expected {expected} elements, found {found}")]
+    LengthMismatch {
+        /// The operation.
+        what: &'static str,
+        /// Elements expected.
+        expected: usize,
+        /// Elements found.
+        found: usize,
+    },
+
+    /// A range reaches beyond a buffer.
+    #[error("{what}: elements {start}..{end} of a buffer of {len}")]
+    OutOfBounds {
+        /// The operation.
+        what: &'static str,
+        /// First element of the range.
+        start: usize,
+        /// One past its last element.
+        end: usize,
+        /// The buffer's length.
+        len: usize,
+    },
+
+    /// A size in bytes does not fit the address space.
+    #[error("{count} elements of {element_bytes} bytes exceed the address space")]
+    SizeOverflow {
+        /// Number of elements.
+        count: usize,
+        /// Bytes of an element.
+        element_bytes: usize,
+    },
+
+    /// A buffer of one device was handed to another.
+    #[error("{what}: expected a buffer on {expected}, found one on {found}")]
+    WrongDevice {
+        /// The operation.
+        what: &'static str,
+        /// The device expected.
+        expected: String,
+        /// The device found.
+        found: String,
+    },
+
+    /// The device cannot do this at all.
+    #[error("{what} on {device}: {why}")]
+    Unsupported {
+        /// The operation.
+        what: &'static str,
+        /// The device's name.
+        device: String,
+        /// The reason.
+        why: &'static str,
+    },
+
+    /// A text that names no device.
+    #[error("read `{text}` as a device: expected `auto`, `cpu`, `cuda` or `cuda:N`")]
+    UnknownDevice {
+        /// The text.
+        text: String,
+    },
+
+    /// A driver call failed.
+    #[error("{call}: {name} ({code}): {text}")]
+    Driver {
+        /// The driver function, or the step that called it.
+        call: &'static str,
+        /// The driver's code.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// The driver's sentence about it, and its log where it wrote one.
+        text: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_says_what_to_do() {
+        let error = DeviceError::NoDriver {
+            cause: "no such file".into(),
+            remedy: "use the device `cpu`",
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("no such file") && text.contains("`cpu`"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_error_is_small_enough_to_return() {
+        assert!(
+            size_of::<DeviceError>() <= 96,
+            "{} bytes",
+            size_of::<DeviceError>()
+        );
+    }
+}

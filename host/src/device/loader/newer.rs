@@ -1,0 +1,59 @@
+//! Driver functions newer than `cust_raw` 0.11 (CUDA 11.4), declared here. Level: sys.
+
+use std::ffi::{c_uint, c_void};
+
+use cust_raw::{CUfunction, CUstream};
+
+use super::forward;
+
+/// `CUlaunchConfig` of CUDA 11.8 and later: a launch with attributes such as a cluster's size.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUlaunchConfig {
+    /// Blocks along x, y, z.
+    pub grid: [c_uint; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [c_uint; 3],
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_mem_bytes: c_uint,
+    /// The stream to launch in.
+    pub stream: CUstream,
+    /// Attributes, or null.
+    pub attributes: *mut CUlaunchAttribute,
+    /// Number of attributes.
+    pub attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`: an identifier and 64 bytes of value.
+#[repr(C, align(8))]
+#[derive(Debug, Clone, Copy)]
+pub struct CUlaunchAttribute {
+    /// Which attribute (`CU_LAUNCH_ATTRIBUTE_…`).
+    pub id: c_uint,
+    /// Padding of the C struct.
+    pub pad: [u8; 4],
+    /// The value, in the attribute's own layout.
+    pub value: [u8; 64],
+}
+
+forward! {
+    // Since CUDA 11.8: launches with clusters and other attributes.
+    fn cuLaunchKernelEx(
+        config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+    // Since CUDA 12.4: where a kernel's parameter lies, and how large it is.
+    fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_those_of_the_header() {
+        assert_eq!(size_of::<CUlaunchAttribute>(), 72);
+        assert_eq!(size_of::<CUlaunchConfig>(), 56);
+        assert_eq!(std::mem::offset_of!(CUlaunchConfig, stream), 32);
+    }
+}
