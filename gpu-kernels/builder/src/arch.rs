@@ -107,7 +107,8 @@ impl Arch {
 
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        // `pad`, so that widths in tables are obeyed.
+        f.pad(self.name())
     }
 }
 

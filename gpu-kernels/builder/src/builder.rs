@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::device_crate::DeviceCrate;
 use crate::{
-    Arch, BuildError, Install, Ptxas, Resources, Surroundings, Toolchain, checks, compile, fetch,
-    install, process,
+    Arch, BuildError, Image, Install, Ptxas, Resources, Surroundings, Toolchain, checks, compile,
+    fetch, install, process,
 };
 
 /// Whether the PTX is assembled into cubins, which also yields the resource figures.
@@ -60,19 +60,6 @@ pub struct PtxOutput {
     pub ptxas: Option<Ptxas>,
     /// One per architecture, in the order asked for.
     pub images: Vec<Image>,
-}
-
-/// The kernels, compiled for one architecture.
-#[derive(Clone, Debug)]
-pub struct Image {
-    /// For which.
-    pub arch: Arch,
-    /// The PTX text.
-    pub ptx: PathBuf,
-    /// The assembled binary, where ptxas was at hand.
-    pub cubin: Option<PathBuf>,
-    /// What each kernel takes, sorted by name; empty without ptxas.
-    pub resources: Vec<Resources>,
 }
 
 impl PtxBuilder {
@@ -206,23 +193,20 @@ impl PtxBuilder {
     ) -> Result<Image, BuildError> {
         let text = fs::read_to_string(&ptx).map_err(BuildError::io(&ptx, "read"))?;
         check_text(&text, arch, &self.expected)?;
-        let Some(ptxas) = ptxas else {
-            return Ok(Image {
-                arch,
-                ptx,
-                cubin: None,
-                resources: Vec::new(),
-            });
-        };
-        let cubin = ptx.with_extension("cubin");
-        let resources = ptxas.assemble(&ptx, arch, &cubin)?;
-        check_report(&text, &resources)?;
-        Ok(Image {
+        let mut image = Image {
             arch,
             ptx,
-            cubin: Some(cubin),
-            resources,
-        })
+            cubin: None,
+            resources: Vec::new(),
+        };
+        if let Some(ptxas) = ptxas {
+            let cubin = image.ptx.with_extension("cubin");
+            image.resources = ptxas.assemble(&image.ptx, arch, &cubin)?;
+            check_report(&text, &image.resources)?;
+            image.cubin = Some(cubin);
+        }
+        image.save_figures()?;
+        Ok(image)
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::device_crate::DeviceCrate;
-use crate::{Arch, BuildError, Toolchain, process};
+use crate::{Arch, BuildError, Image, Toolchain, process};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
@@ -29,7 +29,7 @@ pub(crate) fn compile(
         arch,
         manifest: device.write_manifest(&target_dir.join("manifest"))?,
         target_dir: target_dir.join(arch.name()),
-        ptx: target_dir.join(format!("kernels.{arch}.ptx")),
+        ptx: Image::ptx_in(target_dir, arch),
     };
     job.forget_if_deleted()?;
     process::say(&format!(
@@ -46,7 +46,8 @@ pub(crate) fn compile(
             output: process::tail(&said, 60),
         });
     }
-    if said.contains("warning:") {
+    // Only warnings with a place: every build warns that `ptx86` is an unstable target feature.
+    if said.contains(" --> ") {
         eprintln!("{said}");
     }
     fs::metadata(&job.ptx).map_err(BuildError::io(&job.ptx, "found after compiling"))?;

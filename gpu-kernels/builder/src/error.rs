@@ -130,6 +130,13 @@ pub enum BuildError {
         entries: Vec<String>,
     },
 
+    /// A folder that should hold compiled kernels holds none.
+    #[error("expected files such as kernels.sm_90.ptx in {}, found none; make them with `cargo xtask build-ptx --out {}`", .folder.display(), .folder.display())]
+    NoImages {
+        /// The folder.
+        folder: PathBuf,
+    },
+
     /// A file or folder could not be read or written.
     #[error("{} could not be {action}", .path.display())]
     Io {

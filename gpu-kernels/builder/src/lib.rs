@@ -23,6 +23,7 @@
 //! | `checks` | reads PTX text: entries, unresolved functions |
 //! | `ptxas`, `fetch` | finds the assembler, or fetches its wheel |
 //! | `report` | reads the assembler's report into [`Resources`] |
+//! | `folder` | the files that a build leaves behind, and how they are read back |
 
 mod arch;
 mod builder;
@@ -31,6 +32,7 @@ mod compile;
 mod device_crate;
 mod error;
 mod fetch;
+mod folder;
 mod install;
 mod process;
 mod ptxas;
@@ -38,9 +40,10 @@ mod report;
 mod toolchain;
 
 pub use arch::Arch;
-pub use builder::{Assembly, Exemption, Image, PtxBuilder, PtxOutput};
+pub use builder::{Assembly, Exemption, PtxBuilder, PtxOutput};
 pub use checks::{entries, unresolved_functions};
 pub use error::BuildError;
+pub use folder::Image;
 pub use install::Install;
 pub use ptxas::{Ptxas, find as find_ptxas};
 pub use report::{Resources, parse as parse_report};

@@ -110,11 +110,13 @@ impl Ptxas {
         arch: Arch,
         cubin: &Path,
     ) -> Result<Vec<Resources>, BuildError> {
+        // Written aside and renamed: another build may be reading the old one.
+        let unfinished = cubin.with_extension(format!("{}.part", std::process::id()));
         let mut command = Command::new(&self.path);
         command
             .arg(format!("-arch={arch}"))
             .args(["-v", "-O3", "-o"])
-            .arg(cubin)
+            .arg(&unfinished)
             .arg(ptx);
         let output = process::capture(&mut command)?;
         let said = process::everything_said(&output);
@@ -124,6 +126,7 @@ impl Ptxas {
                 output: process::tail(&said, 20),
             });
         }
+        fs::rename(&unfinished, cubin).map_err(BuildError::io(cubin, "written"))?;
         Ok(report::parse(&said))
     }
 }
