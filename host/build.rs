@@ -54,7 +54,10 @@ fn watch() {
     }
     println!("cargo::rerun-if-changed=build.rs");
     for part in ["src", "Cargo.toml"] {
-        println!("cargo::rerun-if-changed={}", kernel_crate().join(part).display());
+        println!(
+            "cargo::rerun-if-changed={}",
+            kernel_crate().join(part).display()
+        );
     }
 }
 
@@ -63,7 +66,9 @@ fn kernels(out: &Path) -> Result<Kernels, BuildError> {
         return Ok(Kernels::Missing("the feature `cuda` is off".into()));
     }
     if env::var_os("DOCS_RS").is_some() {
-        return Ok(Kernels::Missing("documentation builds have no kernels".into()));
+        return Ok(Kernels::Missing(
+            "documentation builds have no kernels".into(),
+        ));
     }
     if let Some(folder) = env::var_os("WARPFUSE_PTX_DIR").map(PathBuf::from) {
         println!("cargo::rerun-if-changed={}", folder.display());
@@ -78,7 +83,10 @@ fn kernels(out: &Path) -> Result<Kernels, BuildError> {
         Err(error) => {
             watch_for_source();
             let why = described(&error);
-            println!("cargo::warning=no CUDA kernels are embedded: {}", one_line(&why));
+            println!(
+                "cargo::warning=no CUDA kernels are embedded: {}",
+                one_line(&why)
+            );
             Ok(Kernels::Missing(why))
         }
     }
@@ -100,7 +108,7 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
         .archs(archs)
         .target_dir(target.join("ptx"))
         .tools_dir(tools)
-        .expect_entries(gpu_kernels::table::entry_names())
+        .expect_entries(gpu_kernels::table::all_names())
         .build()?;
     Ok(output.images)
 }
@@ -167,7 +175,10 @@ fn generated(images: &[Image], missing: Option<&str>) -> String {
 }
 
 fn write_image(text: &mut String, image: &Image) {
-    let file = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
     let ptx = file(&image.ptx).unwrap_or_default();
     let cubin = match image.cubin.as_deref().and_then(file) {
         Some(name) => format!("Some(&Aligned(*include_bytes!({name:?})).0)"),

@@ -4,6 +4,8 @@
 mod ptx;
 mod workspace;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -21,8 +23,19 @@ enum Chore {
     BuildPtx(ptx::Arguments),
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().chore {
+fn main() -> ExitCode {
+    match run(Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Causes on one line and no backtrace: what fails here is a tool, not this program.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<()> {
+    match chore {
         Chore::BuildPtx(arguments) => ptx::run(&arguments),
     }
 }

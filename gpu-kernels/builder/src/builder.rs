@@ -5,39 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::device_crate::DeviceCrate;
+use crate::stamp::{self, Stamp};
 use crate::{
-    Arch, BuildError, Image, Install, Ptxas, Resources, Surroundings, Toolchain, checks, compile,
-    fetch, install, process,
+    Arch, Assembly, BuildError, Image, Install, LineInfo, PtxOutput, Ptxas, Resources,
+    Surroundings, checks, compile, fetch, install, process,
 };
-
-/// Whether the PTX is assembled into cubins, which also yields the resource figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Assembly {
-    /// Not having ptxas is an error.
-    Required,
-    /// Without ptxas there is PTX only; the driver compiles it when it is loaded.
-    WhenPossible,
-    /// Only PTX.
-    Skipped,
-}
-
-/// A kernel that may use local memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exemption {
-    /// The kernel's name; a `*` at the end stands for any ending.
-    pub entry: String,
-    /// Why it may.
-    pub reason: String,
-}
-
-impl Exemption {
-    fn covers(&self, entry: &str) -> bool {
-        match self.entry.strip_suffix('*') {
-            Some(start) => entry.starts_with(start),
-            None => self.entry == entry,
-        }
-    }
-}
 
 /// Compiles a crate of kernels; made with [`PtxBuilder::new`], run with [`PtxBuilder::build`].
 #[derive(Clone, Debug)]
@@ -48,18 +20,8 @@ pub struct PtxBuilder {
     tools_dir: Option<PathBuf>,
     install: Install,
     assembly: Assembly,
+    lines: LineInfo,
     expected: Vec<String>,
-}
-
-/// What a build made.
-#[derive(Clone, Debug)]
-pub struct PtxOutput {
-    /// The compiler that was used.
-    pub toolchain: Toolchain,
-    /// The assembler that was used, if any.
-    pub ptxas: Option<Ptxas>,
-    /// One per architecture, in the order asked for.
-    pub images: Vec<Image>,
 }
 
 impl PtxBuilder {
@@ -79,6 +41,7 @@ impl PtxBuilder {
             tools_dir: None,
             install: Install::Forbidden,
             assembly: Assembly::WhenPossible,
+            lines: LineInfo::Omitted,
             expected: Vec::new(),
         }
     }
@@ -126,6 +89,13 @@ impl PtxBuilder {
         self
     }
 
+    /// Whether instructions can be traced to source lines.
+    #[must_use]
+    pub fn line_info(mut self, lines: LineInfo) -> Self {
+        self.lines = lines;
+        self
+    }
+
     /// Adds names of kernels that the PTX must contain.
     #[must_use]
     pub fn expect_entries<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
@@ -147,17 +117,16 @@ impl PtxBuilder {
         } else {
             &self.archs
         };
-        let images = archs
-            .iter()
-            .map(|&arch| {
-                let ptx = compile::compile(&device, &toolchain, arch, &target_dir)?;
-                self.check_and_assemble(arch, ptx, ptxas.as_ref())
-            })
-            .collect::<Result<_, _>>()?;
+        let manifest = device.write_manifest(&target_dir.join("manifest"), self.lines)?;
+        let make = |arch| {
+            process::say(&format!("building {} for {arch}", device.name));
+            let ptx = compile::compile(&device, &toolchain, arch, &manifest, &target_dir)?;
+            self.check_and_assemble(arch, ptx, ptxas.as_ref())
+        };
         Ok(PtxOutput {
+            images: for_each_at_once(archs, make)?,
             toolchain,
             ptxas,
-            images,
         })
     }
 
@@ -193,21 +162,59 @@ impl PtxBuilder {
     ) -> Result<Image, BuildError> {
         let text = fs::read_to_string(&ptx).map_err(BuildError::io(&ptx, "read"))?;
         check_text(&text, arch, &self.expected)?;
-        let mut image = Image {
-            arch,
-            ptx,
-            cubin: None,
-            resources: Vec::new(),
+        let Some(ptxas) = ptxas else {
+            return Ok(Image {
+                arch,
+                ptx,
+                cubin: None,
+                resources: Vec::new(),
+            });
         };
-        if let Some(ptxas) = ptxas {
-            let cubin = image.ptx.with_extension("cubin");
-            image.resources = ptxas.assemble(&image.ptx, arch, &cubin)?;
-            check_report(&text, &image.resources)?;
-            image.cubin = Some(cubin);
-        }
-        image.save_figures()?;
+        let image = assembled(ptxas, arch, ptx, &text)?;
+        check_report(&text, &image.resources)?;
         Ok(image)
     }
+}
+
+/// The image with its cubin; assembled again only if the PTX or the assembler changed.
+fn assembled(ptxas: &Ptxas, arch: Arch, ptx: PathBuf, text: &str) -> Result<Image, BuildError> {
+    let cubin = ptx.with_extension("cubin");
+    let recipe = format!("{ptxas:?} {}", stamp::fingerprint(text));
+    let stamp = Stamp::new(&cubin, recipe);
+    if cubin.is_file() && stamp.is_current() {
+        return Image::read(ptx.parent().unwrap_or(Path::new(".")), arch);
+    }
+    let image = Image {
+        arch,
+        resources: ptxas.assemble(&ptx, arch, &cubin)?,
+        ptx,
+        cubin: Some(cubin),
+    };
+    image.save_figures()?;
+    stamp.save()?;
+    Ok(image)
+}
+
+/// Works on all architectures at once, one thread each: rustc and ptxas use one core for one crate.
+fn for_each_at_once(
+    archs: &[Arch],
+    make: impl Fn(Arch) -> Result<Image, BuildError> + Sync,
+) -> Result<Vec<Image>, BuildError> {
+    let make = &make;
+    std::thread::scope(|scope| {
+        let running: Vec<_> = archs
+            .iter()
+            .map(|&arch| scope.spawn(move || make(arch)))
+            .collect();
+        running
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    })
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, BuildError> {
@@ -247,88 +254,9 @@ fn check_report(ptx: &str, resources: &[Resources]) -> Result<(), BuildError> {
     }
 }
 
-impl PtxOutput {
-    /// Refuses kernels that keep variables in local memory, unless they are exempted.
-    ///
-    /// # Errors
-    /// [`BuildError::LocalMemory`] with each of them.
-    pub fn deny_local_memory(&self, exemptions: &[Exemption]) -> Result<(), BuildError> {
-        let exempted = |entry: &str| exemptions.iter().any(|e| e.covers(entry));
-        let kernels: Vec<String> = self
-            .images
-            .iter()
-            .flat_map(|image| image.resources.iter().map(|r| (image.arch, r)))
-            .filter(|(_, r)| r.uses_local_memory() && !exempted(&r.entry))
-            .map(|(arch, r)| r.local_memory(arch))
-            .collect();
-        if kernels.is_empty() {
-            Ok(())
-        } else {
-            Err(BuildError::LocalMemory { kernels })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Origin;
-
-    fn output(resources: Vec<Resources>) -> PtxOutput {
-        PtxOutput {
-            toolchain: Toolchain {
-                rustc: "rustc".into(),
-                cargo: "cargo".into(),
-                sysroot: "/".into(),
-                version: "rustc 1.95.0".into(),
-                origin: Origin::Path,
-            },
-            ptxas: None,
-            images: vec![Image {
-                arch: Arch::Sm90,
-                ptx: "k.ptx".into(),
-                cubin: None,
-                resources,
-            }],
-        }
-    }
-
-    fn spilling(entry: &str) -> Resources {
-        Resources {
-            entry: entry.into(),
-            registers: 255,
-            spill_store_bytes: 8,
-            ..Resources::default()
-        }
-    }
-
-    fn exempt(entry: &str) -> Exemption {
-        Exemption {
-            entry: entry.into(),
-            reason: "measured: no slower".into(),
-        }
-    }
-
-    #[test]
-    fn spills_are_refused_unless_exempted_by_name() {
-        let output = output(vec![spilling("dense_f64_v32"), spilling("qr_f64")]);
-        let message = output
-            .deny_local_memory(&[exempt("qr_f64")])
-            .expect_err("dense spills")
-            .to_string();
-        assert!(message.contains("sm_90 dense_f64_v32"), "{message}");
-        assert!(!message.contains("qr_f64:"), "{message}");
-
-        let both = [exempt("qr_f64"), exempt("dense_*")];
-        assert!(output.deny_local_memory(&both).is_ok());
-    }
-
-    #[test]
-    fn a_name_without_a_star_covers_itself_only() {
-        assert!(exempt("a").covers("a"));
-        assert!(!exempt("a").covers("ab"));
-        assert!(exempt("a*").covers("ab"));
-    }
 
     #[test]
     fn unresolved_calls_and_missing_entries_are_errors() {
@@ -353,6 +281,15 @@ mod tests {
             check_report(text, &[]),
             Err(BuildError::Report { .. })
         ));
-        assert!(check_report(text, &[spilling("a")]).is_ok());
+        assert!(
+            check_report(
+                text,
+                &[Resources {
+                    entry: "a".into(),
+                    ..Resources::default()
+                }]
+            )
+            .is_ok()
+        );
     }
 }

@@ -9,11 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::device_crate::DeviceCrate;
+use crate::stamp::Stamp;
 use crate::{Arch, BuildError, Image, Toolchain, process};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// Compiles for one architecture below `target_dir` and returns the PTX file.
+/// How large LLVM may make a loop by unrolling it. An array stays in registers only if every index is a
+/// constant, that is, if all loops over it are unrolled; LLVM's own limit for this target stops short of
+/// that for tiles of some 100 elements, which then live in local memory.
+const UNROLL_THRESHOLD: u32 = 4096;
+
+/// Compiles for one architecture below `target_dir`, where `manifest` is the generated one, and returns the
+/// PTX file.
 ///
 /// # Errors
 /// [`BuildError::Compile`] with rustc's words, [`BuildError::Io`] for the files around it.
@@ -21,36 +28,21 @@ pub(crate) fn compile(
     device: &DeviceCrate,
     toolchain: &Toolchain,
     arch: Arch,
+    manifest: &Path,
     target_dir: &Path,
 ) -> Result<PathBuf, BuildError> {
     let job = Job {
         device,
         toolchain,
         arch,
-        manifest: device.write_manifest(&target_dir.join("manifest"))?,
+        manifest,
         target_dir: target_dir.join(arch.name()),
         ptx: Image::ptx_in(target_dir, arch),
     };
-    job.forget_if_deleted()?;
-    process::say(&format!(
-        "compiling {} for {arch} with {}",
-        device.name, toolchain.version
-    ));
-    let mut command = job.rustc_command();
-    let output = process::capture(&mut command)?;
-    let said = process::everything_said(&output);
-    if !output.status.success() {
-        return Err(BuildError::Compile {
-            arch,
-            command: process::shown(&command),
-            output: process::tail(&said, 60),
-        });
-    }
-    // Only warnings with a place: every build warns that `ptx86` is an unstable target feature.
-    if said.contains(" --> ") {
-        eprintln!("{said}");
-    }
-    fs::metadata(&job.ptx).map_err(BuildError::io(&job.ptx, "found after compiling"))?;
+    let stamp = Stamp::new(&job.ptx, job.recipe()?);
+    job.forget_unless_current(&stamp)?;
+    job.run()?;
+    stamp.save()?;
     Ok(job.ptx)
 }
 
@@ -58,20 +50,52 @@ struct Job<'a> {
     device: &'a DeviceCrate,
     toolchain: &'a Toolchain,
     arch: Arch,
-    manifest: PathBuf,
+    manifest: &'a Path,
     target_dir: PathBuf,
     ptx: PathBuf,
 }
 
 impl Job<'_> {
-    /// cargo does not notice that an extra output was deleted: it must forget the crate to write it again.
-    fn forget_if_deleted(&self) -> Result<(), BuildError> {
-        if self.ptx.exists() || !self.target_dir.exists() {
+    /// Everything that the PTX depends on and that is not source.
+    fn recipe(&self) -> Result<String, BuildError> {
+        let manifest =
+            fs::read_to_string(self.manifest).map_err(BuildError::io(self.manifest, "read"))?;
+        let (rustc, flags) = (self.toolchain.rustc.display(), self.flags().join(" "));
+        Ok(format!(
+            "{}\n{rustc}\n{flags}\n{manifest}",
+            self.toolchain.version
+        ))
+    }
+
+    /// cargo does not notice that an extra output was deleted, or that it is another compiler's: it must
+    /// forget the crate to write it again.
+    fn forget_unless_current(&self, stamp: &Stamp) -> Result<(), BuildError> {
+        if !self.target_dir.exists() || (self.ptx.exists() && stamp.is_current()) {
             return Ok(());
         }
         let mut command = self.cargo("clean");
         command.args(["-p", &self.device.name]);
         process::capture(&mut command).map(|_| ())
+    }
+
+    fn run(&self) -> Result<(), BuildError> {
+        let mut command = self.rustc_command();
+        let output = process::capture(&mut command)?;
+        let said = process::everything_said(&output);
+        if !output.status.success() {
+            return Err(BuildError::Compile {
+                arch: self.arch,
+                command: process::shown(&command),
+                output: process::tail(&said, 60),
+            });
+        }
+        // Only warnings with a place: every build warns that `ptx86` is an unstable target feature.
+        if said.contains(" --> ") {
+            eprintln!("{said}");
+        }
+        fs::metadata(&self.ptx)
+            .map(|_| ())
+            .map_err(BuildError::io(&self.ptx, "found after compiling"))
     }
 
     fn rustc_command(&self) -> Command {
@@ -96,7 +120,7 @@ impl Job<'_> {
         command
             .arg(subcommand)
             .arg("--manifest-path")
-            .arg(&self.manifest)
+            .arg(self.manifest)
             .args(["--profile", "ptx", "--target", TARGET, "--target-dir"])
             .arg(&self.target_dir)
             .env("RUSTC", &self.toolchain.rustc)
@@ -118,6 +142,7 @@ impl Job<'_> {
             "-Zunstable-options".into(),
             // A failed bounds check becomes a trap instead of formatted text.
             "-Cpanic=immediate-abort".into(),
+            format!("-Cllvm-args=-unroll-threshold={UNROLL_THRESHOLD}"),
             remap(&self.device.folder, &self.device.name),
             remap(&self.toolchain.sysroot.join("lib/rustlib/src/rust"), "rust"),
         ]

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::{BuildError, Toolchain, process};
+use crate::{BuildError, LineInfo, Toolchain, process};
 
 /// What the generated manifest needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,9 +111,13 @@ impl DeviceCrate {
     }
 
     /// Writes the generated manifest into `folder`, if it would change, and returns its path.
-    pub(crate) fn write_manifest(&self, folder: &Path) -> Result<PathBuf, BuildError> {
+    pub(crate) fn write_manifest(
+        &self,
+        folder: &Path,
+        lines: LineInfo,
+    ) -> Result<PathBuf, BuildError> {
         let path = folder.join("Cargo.toml");
-        let text = self.manifest();
+        let text = self.manifest(lines);
         if fs::read_to_string(&path).is_ok_and(|present| present == text) {
             return Ok(path);
         }
@@ -123,20 +127,24 @@ impl DeviceCrate {
     }
 
     /// The empty `[workspace]` keeps cargo from looking for one further up. JSON's escapes are TOML's.
-    fn manifest(&self) -> String {
+    fn manifest(&self, lines: LineInfo) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         format!(
             "# Written by gpu-kernels-builder: the kernel crate, alone, for the GPU.\n\
              [package]\nname = {}\nversion = {}\nedition = {}\n\n\
              [lib]\nname = {}\npath = {}\n\n\
              [profile.ptx]\ninherits = \"release\"\nlto = \"fat\"\ncodegen-units = 1\nopt-level = 3\n\
-             panic = \"abort\"\ndebug = \"line-directives-only\"\n\n\
+             panic = \"abort\"\ndebug = {}\n\n\
              [workspace]\n",
             quoted(&self.name),
             quoted(&self.version),
             quoted(&self.edition),
             quoted(&self.lib_name),
             quoted(&self.lib_path.to_string_lossy()),
+            match lines {
+                LineInfo::Kept => "\"line-directives-only\"",
+                LineInfo::Omitted => "false",
+            },
         )
     }
 }
@@ -164,7 +172,7 @@ mod tests {
     fn the_manifest_repeats_the_crate_and_stands_alone() {
         let found = DeviceCrate::from_metadata(Path::new("/k"), &metadata("", "lib"))
             .expect("a plain library");
-        let text = found.manifest();
+        let text = found.manifest(LineInfo::Omitted);
         assert!(text.contains("name = \"k-k\"\nversion = \"1.2.3\"\nedition = \"2024\""));
         assert!(text.contains("[lib]\nname = \"k_k\"\npath = \"/k/src/lib.rs\""));
         assert!(text.ends_with("[workspace]\n"));

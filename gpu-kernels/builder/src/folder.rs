@@ -48,7 +48,8 @@ impl Image {
         Ok(images)
     }
 
-    fn read(folder: &Path, arch: Arch) -> Result<Image, BuildError> {
+    /// Reads the image of one architecture, whose PTX is there.
+    pub(crate) fn read(folder: &Path, arch: Arch) -> Result<Image, BuildError> {
         let ptx = Self::ptx_in(folder, arch);
         let cubin = Some(ptx.with_extension("cubin")).filter(|path| path.is_file());
         let figures = ptx.with_extension("json");

@@ -23,6 +23,7 @@
 //! | `checks` | reads PTX text: entries, unresolved functions |
 //! | `ptxas`, `fetch` | finds the assembler, or fetches its wheel |
 //! | `report` | reads the assembler's report into [`Resources`] |
+//! | `stamp` | remembers how a file was made |
 //! | `folder` | the files that a build leaves behind, and how they are read back |
 
 mod arch;
@@ -34,17 +35,22 @@ mod error;
 mod fetch;
 mod folder;
 mod install;
+mod options;
+mod output;
 mod process;
 mod ptxas;
 mod report;
+mod stamp;
 mod toolchain;
 
 pub use arch::Arch;
-pub use builder::{Assembly, Exemption, PtxBuilder, PtxOutput};
+pub use builder::PtxBuilder;
 pub use checks::{entries, unresolved_functions};
 pub use error::BuildError;
 pub use folder::Image;
 pub use install::Install;
+pub use options::{Assembly, Exemption, LineInfo};
+pub use output::PtxOutput;
 pub use ptxas::{Ptxas, find as find_ptxas};
 pub use report::{Resources, parse as parse_report};
 pub use toolchain::{Origin, Rejected, Surroundings, Toolchain, discover};

@@ -5,7 +5,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use gpu_kernels_builder::{Arch, Assembly, Exemption, Install, PtxBuilder, PtxOutput};
+use gpu_kernels_builder::{Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput};
 use serde_json::json;
 
 use crate::workspace;
@@ -25,6 +25,9 @@ pub struct Arguments {
     /// Install and fetch nothing; say instead what to do.
     #[arg(long)]
     no_install: bool,
+    /// Keep source lines in PTX and cubins, for profilers; doubles their size.
+    #[arg(long)]
+    line_info: bool,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -37,7 +40,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     } else {
         Install::Allowed
     };
-    let output = build(&Arch::parse_list(&arguments.arch)?, install)?;
+    let lines = if arguments.line_info {
+        LineInfo::Kept
+    } else {
+        LineInfo::Omitted
+    };
+    let output = build(&Arch::parse_list(&arguments.arch)?, install, lines)?;
     if let Some(folder) = &arguments.out {
         copy(&output, folder)?;
     }
@@ -50,14 +58,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Compiles, checks and assembles every kernel that the table of variants names.
-pub fn build(archs: &[Arch], install: Install) -> Result<PtxOutput> {
+pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOutput> {
     let output = PtxBuilder::new(workspace::root().join("gpu-kernels"))
         .archs(archs.iter().copied())
         .target_dir(workspace::ptx_dir())
         .tools_dir(workspace::tools_dir())
         .install(install)
+        .line_info(lines)
         .assembly(Assembly::Required)
-        .expect_entries(expected_entries())
+        .expect_entries(gpu_kernels::table::all_names())
         .build()
         .context("building the PTX")?;
     output.deny_local_memory(&exemptions())?;
@@ -70,11 +79,6 @@ pub fn copy(output: &PtxOutput, folder: &Path) -> Result<()> {
         image.copy_to(folder)?;
     }
     Ok(())
-}
-
-/// The names in the crate's own table of variants.
-fn expected_entries() -> Vec<String> {
-    Vec::new()
 }
 
 fn exemptions() -> Vec<Exemption> {
