@@ -1,1 +1,225 @@
-fn main() {}
+//! Compiles the kernels and embeds them: writes `embedded.rs` into `OUT_DIR` for `src/device/embedded.rs`.
+//!
+//! Nothing is installed or fetched from here. Variables that it hears:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `WARPFUSE_ARCH` | architectures, separated by commas (default `sm_80,sm_90`) |
+//! | `WARPFUSE_PTX_DIR` | a folder made by `cargo xtask build-ptx --out`: embed that, compile nothing |
+//! | `WARPFUSE_RUSTC`, `WARPFUSE_CARGO` | the compiler to use |
+//! | `WARPFUSE_PTXAS` | the assembler to use |
+
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use gpu_kernels_builder::{Arch, BuildError, Image, PtxBuilder};
+
+/// Variables of ours, and those under which a toolkit is found.
+const VARIABLES: [&str; 8] = [
+    "WARPFUSE_ARCH",
+    "WARPFUSE_PTX_DIR",
+    "WARPFUSE_RUSTC",
+    "WARPFUSE_CARGO",
+    "WARPFUSE_PTXAS",
+    "CUDA_PATH",
+    "CUDA_HOME",
+    "DOCS_RS",
+];
+
+/// What there is to embed, or why there is nothing.
+enum Kernels {
+    Images(Vec<Image>),
+    Missing(String),
+}
+
+fn main() -> ExitCode {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    watch();
+    match kernels(&out).and_then(|kernels| embed(&kernels, &out)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("cargo::error={}", one_line(&described(&error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// cargo runs this again when one of these changes, and only then.
+fn watch() {
+    for variable in VARIABLES {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    for part in ["src", "Cargo.toml"] {
+        println!(
+            "cargo::rerun-if-changed={}",
+            kernel_crate().join(part).display()
+        );
+    }
+}
+
+fn kernels(out: &Path) -> Result<Kernels, BuildError> {
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        return Ok(Kernels::Missing("the feature `cuda` is off".into()));
+    }
+    if env::var_os("DOCS_RS").is_some() {
+        return Ok(Kernels::Missing(
+            "documentation builds have no kernels".into(),
+        ));
+    }
+    if let Some(folder) = env::var_os("WARPFUSE_PTX_DIR").map(PathBuf::from) {
+        println!("cargo::rerun-if-changed={}", folder.display());
+        return Image::read_folder(&folder).map(Kernels::Images);
+    }
+    match compile(out) {
+        Ok(images) => Ok(Kernels::Images(images)),
+        // In our own workspace a broken kernel is our fault; elsewhere the CPU can still be used.
+        Err(error) if in_workspace() && !matches!(error, BuildError::NoToolchain { .. }) => {
+            Err(error)
+        }
+        Err(error) => {
+            watch_for_source();
+            let why = described(&error);
+            println!(
+                "cargo::warning=no CUDA kernels are embedded: {}",
+                one_line(&why)
+            );
+            Ok(Kernels::Missing(why))
+        }
+    }
+}
+
+fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
+    let archs = match env::var("WARPFUSE_ARCH") {
+        Ok(list) => Arch::parse_list(&list)?,
+        Err(_) => Arch::DEFAULT.to_vec(),
+    };
+    let target = target_dir(out);
+    let tools = target.join("cuda-tools");
+    if in_workspace() {
+        // It has to exist to be watched; `cargo xtask build-ptx` fetches ptxas into it.
+        fs::create_dir_all(&tools).ok();
+        println!("cargo::rerun-if-changed={}", tools.display());
+    }
+    let output = PtxBuilder::new(kernel_crate())
+        .archs(archs)
+        .target_dir(target.join("ptx"))
+        .tools_dir(tools)
+        .expect_entries(gpu_kernels::table::all_names())
+        .build()?;
+    Ok(output.images)
+}
+
+fn kernel_crate() -> &'static Path {
+    Path::new(gpu_kernels::MANIFEST_DIR)
+}
+
+/// The outermost target folder around `OUT_DIR`, so that all profiles share what is compiled for the GPU.
+fn target_dir(out: &Path) -> PathBuf {
+    let is_target = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
+    out.ancestors()
+        .filter(is_target)
+        .last()
+        .unwrap_or(out)
+        .to_owned()
+}
+
+fn in_workspace() -> bool {
+    Path::new("../xtask").is_dir()
+}
+
+/// Has this run again once the compiler's library source is installed.
+fn watch_for_source() {
+    let rustc = PathBuf::from(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let sysroot = std::process::Command::new(rustc)
+        .args(["--print", "sysroot"])
+        .output();
+    if let Ok(output) = sysroot {
+        let sysroot = String::from_utf8_lossy(&output.stdout);
+        println!("cargo::rerun-if-changed={}/lib/rustlib", sysroot.trim());
+    }
+}
+
+/// Copies the images beside the generated file, so that it stays true when the originals change.
+fn embed(kernels: &Kernels, out: &Path) -> Result<(), BuildError> {
+    let text = match kernels {
+        Kernels::Missing(why) => generated(&[], Some(why)),
+        Kernels::Images(images) => {
+            for image in images {
+                image.copy_to(out)?;
+            }
+            generated(images, None)
+        }
+    };
+    let path = out.join("embedded.rs");
+    fs::write(&path, text).map_err(|source| BuildError::Io {
+        path,
+        action: "written",
+        source,
+    })
+}
+
+fn generated(images: &[Image], missing: Option<&str>) -> String {
+    let mut text = String::from("pub static IMAGES: &[Image] = &[\n");
+    for image in images {
+        write_image(&mut text, image);
+    }
+    text.push_str("];\n\npub static RESOURCES: &[Resource] = &[\n");
+    write_resources(&mut text, images);
+    text.push_str("];\n\n");
+    let _ = writeln!(text, "pub static MISSING: Option<&str> = {missing:?};");
+    text
+}
+
+fn write_image(text: &mut String, image: &Image) {
+    let file = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let ptx = file(&image.ptx).unwrap_or_default();
+    let cubin = match image.cubin.as_deref().and_then(file) {
+        Some(name) => format!("Some(&Aligned(*include_bytes!({name:?})).0)"),
+        None => "None".into(),
+    };
+    let _ = writeln!(
+        text,
+        "    Image {{ arch: \"{}\", capability: {:?}, ptx: include_str!({ptx:?}), cubin: {cubin} }},",
+        image.arch,
+        image.arch.compute_capability(),
+    );
+}
+
+/// Sorted by architecture and entry as text: the library searches by halves.
+fn write_resources(text: &mut String, images: &[Image]) {
+    let mut rows: Vec<_> = images
+        .iter()
+        .flat_map(|image| image.resources.iter().map(|r| (image.arch.name(), r)))
+        .collect();
+    rows.sort_by_key(|(arch, resources)| (*arch, resources.entry.clone()));
+    for (arch, resources) in rows {
+        let _ = writeln!(
+            text,
+            "    Resource {{ arch: {arch:?}, entry: {:?}, registers: {}, shared_bytes: {} }},",
+            resources.entry, resources.registers, resources.shared_bytes,
+        );
+    }
+}
+
+/// An error with its causes.
+fn described(error: &BuildError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// cargo reads instructions line by line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -31,3 +31,6 @@ pub use cta::{Cache, Cta, Shuffle};
 pub use memory::{In, Out};
 pub use scalar::{Pack, Real, Word};
 pub use table::{Entry, Family, Launch, Violation};
+
+/// This crate's own folder, from which the builder compiles it for the GPU, wherever cargo put it.
+pub const MANIFEST_DIR: &str = env!("CARGO_MANIFEST_DIR");

@@ -1,0 +1,101 @@
+//! `build-ptx`: kernels in Rust to checked PTX and cubins, through `gpu-kernels-builder`.
+
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use gpu_kernels_builder::{Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput};
+use serde_json::json;
+
+use crate::workspace;
+
+/// Kernels that may use local memory, each with the reason. None does.
+const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[];
+
+/// The arguments of `build-ptx`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Architectures, separated by commas.
+    #[arg(long, value_name = "LIST", default_value = "sm_80,sm_90")]
+    arch: String,
+    /// Also copy PTX, cubins and resource figures into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Install and fetch nothing; say instead what to do.
+    #[arg(long)]
+    no_install: bool,
+    /// Keep source lines in PTX and cubins, for profilers; doubles their size.
+    #[arg(long)]
+    line_info: bool,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Builds, checks and prints.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let install = if arguments.no_install {
+        Install::Forbidden
+    } else {
+        Install::Allowed
+    };
+    let lines = if arguments.line_info {
+        LineInfo::Kept
+    } else {
+        LineInfo::Omitted
+    };
+    let output = build(&Arch::parse_list(&arguments.arch)?, install, lines)?;
+    if let Some(folder) = &arguments.out {
+        copy(&output, folder)?;
+    }
+    if arguments.json {
+        println!("{:#}", as_json(&output));
+    } else {
+        print!("{}", table::text(&output));
+    }
+    Ok(())
+}
+
+/// Compiles, checks and assembles every kernel that the table of variants names.
+pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOutput> {
+    let output = PtxBuilder::new(workspace::root().join("gpu-kernels"))
+        .archs(archs.iter().copied())
+        .target_dir(workspace::ptx_dir())
+        .tools_dir(workspace::tools_dir())
+        .install(install)
+        .line_info(lines)
+        .assembly(Assembly::Required)
+        .expect_entries(gpu_kernels::table::all_names())
+        .build()
+        .context("building the PTX")?;
+    output.deny_local_memory(&exemptions())?;
+    Ok(output)
+}
+
+/// Copies every image into a folder.
+pub fn copy(output: &PtxOutput, folder: &Path) -> Result<()> {
+    for image in &output.images {
+        image.copy_to(folder)?;
+    }
+    Ok(())
+}
+
+fn exemptions() -> Vec<Exemption> {
+    MAY_USE_LOCAL_MEMORY
+        .iter()
+        .map(|&(entry, reason)| Exemption {
+            entry: entry.into(),
+            reason: reason.into(),
+        })
+        .collect()
+}
+
+fn as_json(output: &PtxOutput) -> serde_json::Value {
+    json!({
+        "compiler": output.toolchain.version,
+        "rustc": output.toolchain.rustc,
+        "ptxas": output.ptxas.as_ref().map(|ptxas| &ptxas.path),
+        "images": output.images,
+    })
+}
