@@ -30,7 +30,7 @@ pub mod state {
     pub const STOP: usize = 2;
     /// Iterations done; negative before the first direction.
     pub const ITERATIONS: usize = 3;
-    /// p·q of the last step; not positive when the matrix is not positive definite along p.
+    /// p·q of the last step, 1 before the first; not positive when the matrix is not positive definite along p.
     pub const CURVATURE: usize = 4;
     /// Length of the state vector.
     pub const LEN: usize = 5;
@@ -200,7 +200,7 @@ fn write_state<C: Cta, T>(
         state::ITERATIONS,
         if moves { done + 1.0 } else { done },
     );
-    cta.write(args.after, state::CURVATURE, pq);
+    cta.write(args.after, state::CURVATURE, if is_first { 1.0 } else { pq });
 }
 
 fn check<T: Real>(

@@ -19,6 +19,7 @@
 pub mod cg;
 pub mod cta;
 pub mod fused;
+pub mod kernels;
 pub mod memory;
 pub mod scalar;
 mod simt;
@@ -28,6 +29,7 @@ pub mod vector;
 pub mod verbs;
 
 pub use cta::{Cache, Cta, Shuffle};
+pub use kernels::Kernels;
 pub use memory::{In, Out};
 pub use scalar::{Pack, Real, Word};
 pub use table::{Entry, Family, Launch, Violation};

@@ -27,6 +27,7 @@ pub mod error;
 pub mod event;
 mod host_memory;
 pub mod kernel;
+mod readback;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
 mod system;
@@ -41,6 +42,7 @@ pub use cuda::CudaDevice;
 pub use error::DeviceError;
 pub use event::{Timer, time};
 pub use kernel::Prepared;
+pub use readback::Readback;
 pub use usage::Usage;
 
 use crate::plan::limits::DeviceLimits;

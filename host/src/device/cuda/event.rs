@@ -38,10 +38,7 @@ impl EventPair {
     pub(crate) fn stop(&mut self) -> Result<f64, DeviceError> {
         self.device.enter()?;
         self.end.record(&self.device)?;
-        // SAFETY: the event exists until it is dropped.
-        check("cuEventSynchronize", unsafe {
-            cuEventSynchronize(self.end.0)
-        })?;
+        self.end.wait()?;
         let mut milliseconds = 0.0_f32;
         // SAFETY: both events exist and were recorded; the pointer is writable.
         let result = unsafe { cuEventElapsedTime(&raw mut milliseconds, self.start.0, self.end.0) };
@@ -52,7 +49,7 @@ impl EventPair {
 
 /// One event with timing.
 #[derive(Debug)]
-struct Event(CUevent);
+pub(super) struct Event(CUevent);
 
 // SAFETY: the driver's events may be used from any thread.
 unsafe impl Send for Event {}
@@ -60,7 +57,7 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    fn new() -> Result<Event, DeviceError> {
+    pub(super) fn new() -> Result<Event, DeviceError> {
         let mut event = std::ptr::null_mut();
         let flags = CUevent_flags::CU_EVENT_DEFAULT as u32;
         // SAFETY: the pointer is writable.
@@ -70,11 +67,17 @@ impl Event {
         Ok(Event(event))
     }
 
-    fn record(&self, device: &CudaDevice) -> Result<(), DeviceError> {
+    pub(super) fn record(&self, device: &CudaDevice) -> Result<(), DeviceError> {
         // SAFETY: event and stream exist and belong to the same context.
         check("cuEventRecord", unsafe {
             cuEventRecord(self.0, device.raw_stream())
         })
+    }
+
+    /// Waits until the work before the mark has ended.
+    pub(super) fn wait(&self) -> Result<(), DeviceError> {
+        // SAFETY: the event exists until it is dropped.
+        check("cuEventSynchronize", unsafe { cuEventSynchronize(self.0) })
     }
 }
 

@@ -9,6 +9,7 @@ mod driver;
 mod event;
 mod launch;
 mod limits;
+mod mailbox;
 mod memory;
 mod module;
 mod open;
@@ -22,6 +23,7 @@ use cust::context::{Context, CurrentContext};
 use cust_raw::CUstream;
 
 pub(crate) use event::EventPair;
+pub(crate) use mailbox::Mailbox;
 pub(crate) use launch::PreparedFunction;
 pub(crate) use memory::{CudaMemory, PitchedRows};
 

@@ -52,6 +52,31 @@ impl Pinned {
         to.copy_from_slice(block);
         Ok(())
     }
+
+    /// Submits a copy of device memory to the block.
+    ///
+    /// # Safety
+    /// `bytes` initialised bytes at `from` lie on the current context's device, `stream` is one of its streams,
+    /// `bytes` is at most [`PINNED_BYTES`], and the block is neither read nor dropped before the copy has ended.
+    pub(super) unsafe fn submit(
+        &mut self,
+        from: u64,
+        bytes: usize,
+        stream: CUstream,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the block has room, by the caller's promise; so does the source.
+        let result = unsafe { cuMemcpyDtoHAsync_v2(self.0.cast(), from, bytes, stream) };
+        check("cuMemcpyDtoHAsync", result)
+    }
+
+    /// The first `len` numbers of the block.
+    ///
+    /// # Safety
+    /// They have been written, and no copy to the block is under way.
+    pub(super) unsafe fn values(&self, len: usize) -> &[f64] {
+        // SAFETY: the block is aligned to a page, holds `len` numbers by the caller's promise, and is borrowed.
+        unsafe { std::slice::from_raw_parts(self.0.cast(), len) }
+    }
 }
 
 impl Drop for Pinned {

@@ -1,0 +1,140 @@
+//! Conjugate gradients on the normal equations `(XᵀX + λI)·w = Xᵀt`, X centred if wanted.
+//!
+//! r = −Xᵀt; p = −D⁻¹r; loop q = Xᵀ(X·p) + λ·p, one fused pass over X; a = rᵀz / pᵀq; w += a·p; r += a·q;
+//! p = −z + b·p; until ‖r‖ ≤ tol · ‖r₀‖ or max_iter. Source: Hestenes & Stiefel 1952, with a diagonal
+//! preconditioner.
+
+use super::Operator;
+use crate::device::{Buffer, Readback};
+use crate::matrix::Element;
+use crate::ops::cg::{CgState, CgVectors};
+use crate::ops::{Number, OpError, Terms};
+
+/// When to stop, and what is solved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CgOptions {
+    /// λ, added to the diagonal of XᵀX.
+    pub l2: f64,
+    /// Stop at ‖r‖ ≤ tolerance · ‖r₀‖.
+    pub tolerance: f64,
+    /// Stop after so many iterations.
+    pub max_iter: usize,
+}
+
+/// How a solve ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Convergence {
+    /// The residual is as small as was asked for.
+    Converged,
+    /// `max_iter` was reached first.
+    IterationLimit,
+    /// pᵀ·A·p was not positive: the matrix is singular to working precision along the last direction.
+    Singular,
+    /// A number became infinite or NaN.
+    NotFinite,
+}
+
+/// One iteration, for whoever watches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Iterations done.
+    pub iteration: usize,
+    /// The most iterations there will be.
+    pub max_iter: usize,
+    /// ‖r‖ / ‖r₀‖.
+    pub residual_ratio: f64,
+}
+
+/// The result of a solve.
+pub struct Solution<T: Number> {
+    /// w, n elements on the operator's device.
+    pub w: Buffer<T>,
+    /// Iterations that changed w.
+    pub iterations: usize,
+    /// How it ended.
+    pub convergence: Convergence,
+    /// ‖r‖ / ‖r₀‖ at the end.
+    pub residual_ratio: f64,
+}
+
+/// Vectors that a solve takes over: the start and what is known about X.
+pub struct CgStart<T: Number> {
+    /// r₀ = −Xᵀt.
+    pub residual: Buffer<T>,
+    /// D⁻¹, the inverse of the diagonal of `XᵀX + λI`.
+    pub inverse_diagonal: Option<Buffer<T>>,
+    /// x̄, when the columns are to be centred.
+    pub means: Option<Buffer<T>>,
+}
+
+/// Solves from w = 0. Iteration k + 1 is submitted before the scalars of iteration k are looked at, so that the
+/// device never waits for the host; an iteration past convergence changes nothing.
+///
+/// # Errors
+/// [`OpError`] when the operator or the device fails.
+pub fn conjugate_gradient<T: Number>(
+    x: &impl Operator<T>,
+    start: CgStart<T>,
+    options: &CgOptions,
+    mut watch: impl FnMut(Progress),
+) -> Result<Solution<T>, OpError> {
+    let CgStart { residual, inverse_diagonal, means } = start;
+    let device = x.device();
+    let mut vectors = CgVectors::new(device, residual, inverse_diagonal, means, options.tolerance)?;
+    let mut readback = Readback::new(device, vectors.state().len())?;
+    readback.submit(vectors.state())?;
+    let mut state = CgState::of(readback.wait()?);
+    let first = state.residual_squared;
+    let ratio = |state: &CgState| residual_ratio(state, first);
+    for submitted in 1..=options.max_iter {
+        if outcome(&state).is_some() {
+            break;
+        }
+        iterate(x, &mut vectors, options.l2)?;
+        readback.submit(vectors.state())?;
+        if submitted > 1 {
+            state = CgState::of(readback.wait()?);
+            watch(Progress { iteration: state.iterations, max_iter: options.max_iter, residual_ratio: ratio(&state) });
+        }
+    }
+    while readback.is_pending() {
+        state = CgState::of(readback.wait()?);
+    }
+    Ok(Solution {
+        w: vectors.w,
+        iterations: state.iterations,
+        convergence: outcome(&state).unwrap_or(Convergence::IterationLimit),
+        residual_ratio: ratio(&state),
+    })
+}
+
+/// One iteration: the fused pass, then the vectors.
+fn iterate<T: Number>(
+    x: &impl Operator<T>,
+    vectors: &mut CgVectors<T>,
+    l2: f64,
+) -> Result<(), OpError> {
+    let l2 = <T as Element>::from_f64(l2);
+    let addend = if l2 == T::default() { None } else { Some((l2, &vectors.p)) };
+    let terms = Terms { shift: vectors.shift.as_ref(), addend, ..Terms::default() };
+    x.fused(&vectors.p, &terms, &mut vectors.q)?;
+    vectors.advance()
+}
+
+/// Whether, and how, a solve in this state has ended.
+fn outcome(state: &CgState) -> Option<Convergence> {
+    if !state.residual_squared.is_finite() || !state.curvature.is_finite() {
+        Some(Convergence::NotFinite)
+    } else if state.is_converged() {
+        Some(Convergence::Converged)
+    } else if state.curvature <= 0.0 {
+        Some(Convergence::Singular)
+    } else {
+        None
+    }
+}
+
+fn residual_ratio(state: &CgState, first: f64) -> f64 {
+    if first == 0.0 { 0.0 } else { (state.residual_squared / first).sqrt() }
+}

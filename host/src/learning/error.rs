@@ -1,0 +1,95 @@
+//! What can go wrong in learning.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::ops::OpError;
+
+/// Why a model was not fitted or applied.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// No samples.
+    #[error("the data have no rows; at least one sample is needed")]
+    NoRows,
+    /// Features and targets do not belong together.
+    #[error("there are {rows} rows but {targets} targets; each row needs one")]
+    Targets {
+        /// Rows of X.
+        rows: usize,
+        /// Targets given.
+        targets: usize,
+    },
+    /// A target is infinite or NaN.
+    #[error("target {row} (counted from 0) is {value}; targets must be finite")]
+    TargetNotFinite {
+        /// Which target.
+        row: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// A column holds an infinite or NaN value, or values whose squares overflow.
+    #[error("column {column} (counted from 0) has values that are not finite or too large to square; clean or rescale it")]
+    ColumnNotFinite {
+        /// Which column.
+        column: usize,
+    },
+    /// A parameter is out of its range.
+    #[error("{name} must be {expected}, but is {found}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// What is allowed.
+        expected: &'static str,
+        /// What was given.
+        found: f64,
+    },
+    /// The iteration broke down.
+    #[error("the iteration broke down after {iterations} steps: a value became infinite or NaN; rescale the features, or use f64")]
+    NotFinite {
+        /// Iterations done.
+        iterations: usize,
+    },
+    /// The data have another number of features than the model.
+    #[error("the model has {expected} features, but the data have {found}")]
+    Features {
+        /// Features of the model.
+        expected: usize,
+        /// Columns of the data.
+        found: usize,
+    },
+    /// An operation failed.
+    #[error(transparent)]
+    Op(#[from] OpError),
+}
+
+impl From<crate::device::DeviceError> for FitError {
+    fn from(error: crate::device::DeviceError) -> Self {
+        FitError::Op(error.into())
+    }
+}
+
+/// Why a model file was not written or read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The file system refused.
+    #[error("cannot {action} model file {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Not a model file of ours.
+    #[error("{} is not a warpfuse model: {reason}", path.display())]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

@@ -1,0 +1,275 @@
+//! Conjugate gradients with every vector and scalar on the device: the steps, not the loop.
+//!
+//! The loop is in [`crate::learning::cg`]. The method, and why the host may run ahead of what it reads
+//! back, is told at the head of `gpu_kernels::cg`.
+
+use gpu_kernels::cg::{CgArgs, CgVariant, state};
+use gpu_kernels::{Family, In, Launch};
+
+use super::{Number, OpError, vector};
+use crate::device::{Buffer, Device, Prepared};
+use crate::matrix::Element;
+
+/// The vectors of a conjugate-gradient solve of A·w = b with n unknowns.
+pub struct CgVectors<T: Number> {
+    /// The solution so far.
+    pub w: Buffer<T>,
+    /// The residual A·w − b.
+    pub r: Buffer<T>,
+    /// The direction.
+    pub p: Buffer<T>,
+    /// A·p, to be filled by the caller before [`CgVectors::advance`].
+    pub q: Buffer<T>,
+    /// means·p, when there are means: the shift that centres the columns.
+    pub shift: Option<Buffer<T>>,
+    inverse_diagonal: Option<Buffer<T>>,
+    means: Option<Buffer<T>>,
+    states: [Buffer<f64>; 2],
+    partials: [Buffer<f64>; 4],
+    steps: Option<Steps<T>>,
+    tolerance: f64,
+}
+
+/// The prepared kernels, on a GPU.
+struct Steps<T: Number> {
+    curvature: Prepared<T::Cg>,
+    step: Prepared<T::Cg>,
+    direction: Prepared<T::Cg>,
+}
+
+/// The scalars of a solve, read back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CgState {
+    /// ‖r‖².
+    pub residual_squared: f64,
+    /// The value of ‖r‖² at which the solve stops.
+    pub stop: f64,
+    /// Iterations that changed the solution.
+    pub iterations: usize,
+    /// pᵀ·A·p of the last iteration, 1 before the first.
+    pub curvature: f64,
+}
+
+impl CgState {
+    /// Reads the scalars from a copy of [`CgVectors::state`].
+    pub fn of(values: &[f64]) -> CgState {
+        CgState {
+            residual_squared: values[state::RR],
+            stop: values[state::STOP],
+            iterations: values[state::ITERATIONS].max(0.0) as usize,
+            curvature: values[state::CURVATURE],
+        }
+    }
+
+    /// Whether the residual has reached the stopping value.
+    pub fn is_converged(&self) -> bool {
+        self.residual_squared <= self.stop
+    }
+}
+
+impl<T: Number> CgVectors<T> {
+    /// Starts at w = 0 with residual `r` = −b, and takes the first direction.
+    ///
+    /// `inverse_diagonal` is D⁻¹ of the preconditioner; `means`, when given, keeps [`CgVectors::shift`] up to
+    /// date. The solve stops at ‖r‖ ≤ `tolerance` · ‖b‖.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device fails.
+    pub fn new(
+        device: &Device,
+        r: Buffer<T>,
+        inverse_diagonal: Option<Buffer<T>>,
+        means: Option<Buffer<T>>,
+        tolerance: f64,
+    ) -> Result<Self, OpError> {
+        let n = r.len();
+        let zeros = || device.zeros::<T>(n);
+        let blocks = vector::dot_plan(device, n).grid as usize;
+        let partial = || device.zeros::<f64>(blocks);
+        let shift = means.as_ref().map(|_| device.zeros(1)).transpose()?;
+        let mut vectors = CgVectors {
+            w: zeros()?,
+            p: zeros()?,
+            q: zeros()?,
+            r,
+            shift,
+            inverse_diagonal,
+            means,
+            states: [device.upload(&state::START)?, device.zeros(state::LEN)?],
+            partials: [partial()?, partial()?, partial()?, partial()?],
+            steps: if device.is_cpu() { None } else { Some(Steps::prepare(device, n)?) },
+            tolerance,
+        };
+        vectors.step_and_direct()?;
+        Ok(vectors)
+    }
+
+    /// One iteration, from p and q = A·p.
+    ///
+    /// # Errors
+    /// As [`CgVectors::new`].
+    pub fn advance(&mut self) -> Result<(), OpError> {
+        self.run(CgVariant::Curvature)?;
+        self.step_and_direct()
+    }
+
+    fn step_and_direct(&mut self) -> Result<(), OpError> {
+        self.run(CgVariant::Step)?;
+        self.run(CgVariant::Direction)?;
+        self.states.swap(0, 1);
+        let blocks = self.partials[3].len() as u32;
+        match &mut self.shift {
+            Some(shift) => vector::total(&mut self.partials[3], blocks, shift),
+            None => Ok(()),
+        }
+    }
+
+    /// The current state on the device: what [`CgState`] is read from.
+    pub fn state(&self) -> &Buffer<f64> {
+        &self.states[0]
+    }
+
+    fn run(&mut self, variant: CgVariant) -> Result<(), OpError> {
+        if self.steps.is_none() {
+            self.run_on_host(variant);
+            return Ok(());
+        }
+        let kernel = self.steps.as_ref().map(|steps| steps.of(variant).clone());
+        Ok(kernel.map_or(Ok(()), |kernel| kernel.launch(self.args()))?)
+    }
+
+    fn args(&mut self) -> CgArgs<'_, T> {
+        let [pq, rz, rr, shift] = &mut self.partials;
+        let [before, after] = &mut self.states;
+        CgArgs {
+            len: self.q.len() as u64,
+            tolerance: self.tolerance,
+            q: self.q.input(),
+            inverse_diagonal: self.inverse_diagonal.as_ref().map_or(In::none(), Buffer::input),
+            means: self.means.as_ref().map_or(In::none(), Buffer::input),
+            w: self.w.output(),
+            r: self.r.output(),
+            p: self.p.output(),
+            before: before.output(),
+            after: after.output(),
+            pq_partials: pq.output(),
+            rz_partials: rz.output(),
+            rr_partials: rr.output(),
+            shift_partials: shift.output(),
+        }
+    }
+}
+
+impl<T: Number> Steps<T> {
+    fn prepare(device: &Device, n: usize) -> Result<Self, OpError> {
+        let prepare = |variant: CgVariant| {
+            let entry = T::Cg::entries().iter().find(|entry| entry.variant == variant);
+            let plan = vector::dot_plan(device, n);
+            let shared_bytes = variant.shared_bytes(plan.bs) as u32;
+            let launch = Launch { grid: plan.grid, block: plan.bs, shared_bytes };
+            device.prepare(entry.expect("the table has every step"), launch)
+        };
+        Ok(Steps {
+            curvature: prepare(CgVariant::Curvature)?,
+            step: prepare(CgVariant::Step)?,
+            direction: prepare(CgVariant::Direction)?,
+        })
+    }
+
+    fn of(&self, variant: CgVariant) -> &Prepared<T::Cg> {
+        match variant {
+            CgVariant::Curvature => &self.curvature,
+            CgVariant::Step => &self.step,
+            CgVariant::Direction => &self.direction,
+        }
+    }
+}
+
+/// The same steps on the CPU, element by element as the kernels do them, with one partial sum.
+impl<T: Number> CgVectors<T> {
+    fn run_on_host(&mut self, variant: CgVariant) {
+        match variant {
+            CgVariant::Curvature => {
+                let pq = host_dot(host(&self.p), host(&self.q));
+                host_mut(&mut self.partials[0])[0] = pq;
+            }
+            CgVariant::Step => self.step_on_host(),
+            CgVariant::Direction => self.direct_on_host(),
+        }
+    }
+
+    fn scalars(&self) -> ([f64; state::LEN], [f64; 3]) {
+        let mut before = [0.0; state::LEN];
+        before.copy_from_slice(host(&self.states[0]));
+        (before, [0, 1, 2].map(|i| host(&self.partials[i]).iter().sum()))
+    }
+
+    fn step_on_host(&mut self) {
+        let (before, [pq, ..]) = self.scalars();
+        if before[state::RR] > before[state::STOP] && pq > 0.0 {
+            let a = <T as Element>::from_f64(before[state::RZ] / pq);
+            add_scaled(a, host(&self.p), host_mut(&mut self.w));
+            add_scaled(a, host(&self.q), host_mut(&mut self.r));
+        }
+        let r = host(&self.r);
+        let rz = match &self.inverse_diagonal {
+            Some(d) => r.iter().zip(host(d)).map(|(r, d)| product(*r, *r * *d)).sum(),
+            None => host_dot(r, r),
+        };
+        let rr = host_dot(r, r);
+        host_mut(&mut self.partials[1])[0] = rz;
+        host_mut(&mut self.partials[2])[0] = rr;
+    }
+
+    fn direct_on_host(&mut self) {
+        let (before, [pq, rz, rr]) = self.scalars();
+        let is_first = before[state::ITERATIONS] < 0.0;
+        let active = before[state::RR] > before[state::STOP] && pq > 0.0;
+        let moves = is_first || active;
+        if moves {
+            let b = if is_first { 0.0 } else { rz / before[state::RZ] };
+            self.redirect(<T as Element>::from_f64(b));
+        }
+        if let Some(means) = &self.means {
+            let shift = host_dot(host(means), host(&self.p));
+            host_mut(&mut self.partials[3])[0] = shift;
+        }
+        let stop = self.tolerance * self.tolerance * rr;
+        let after = host_mut(&mut self.states[1]);
+        after[state::RZ] = rz;
+        after[state::RR] = rr;
+        after[state::STOP] = if is_first { stop } else { before[state::STOP] };
+        after[state::ITERATIONS] = before[state::ITERATIONS] + f64::from(u8::from(moves));
+        after[state::CURVATURE] = if is_first { 1.0 } else { pq };
+    }
+
+    fn redirect(&mut self, b: T) {
+        let (r, p) = (host(&self.r), host_mut(&mut self.p));
+        match &self.inverse_diagonal {
+            Some(d) => p.iter_mut().zip(r.iter().zip(host(d))).for_each(|(p, (r, d))| *p = b.fma(*p, -(*r * *d))),
+            None => p.iter_mut().zip(r).for_each(|(p, r)| *p = b.fma(*p, -*r)),
+        }
+    }
+}
+
+const ON_HOST: &str = "vectors of a solve on the CPU are host memory";
+
+fn host<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
+    buffer.as_host_slice().expect(ON_HOST)
+}
+
+fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
+    buffer.as_host_slice_mut().expect(ON_HOST)
+}
+
+fn host_dot<T: Number>(a: &[T], b: &[T]) -> f64 {
+    crate::cpu::vector::dot(a, b)
+}
+
+fn product<T: Number>(a: T, b: T) -> f64 {
+    Element::to_f64(a) * Element::to_f64(b)
+}
+
+fn add_scaled<T: Number>(a: T, x: &[T], y: &mut [T]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y = a.fma(*x, *y));
+}

@@ -1,0 +1,48 @@
+//! What can go wrong in an operation.
+
+use thiserror::Error;
+
+use crate::device::DeviceError;
+use crate::plan::PlanError;
+
+/// Why an operation was not done.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum OpError {
+    /// A vector's length does not fit the matrix or the other vectors.
+    #[error("{what} must have {expected} elements, but has {found}")]
+    Length {
+        /// The vector's name in the formula.
+        what: &'static str,
+        /// The length that fits.
+        expected: usize,
+        /// The length that it has.
+        found: usize,
+    },
+    /// More rows or columns than a kernel can count.
+    #[error("at most {limit} {what} are supported, but there are {found}; split the matrix")]
+    TooLarge {
+        /// What is counted.
+        what: &'static str,
+        /// The most that is supported.
+        limit: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// A vector lies on another device than the matrix.
+    #[error("{what} lies on {found}, but the matrix on {expected}; upload it there")]
+    OtherDevice {
+        /// The vector's name in the formula.
+        what: &'static str,
+        /// The matrix's device.
+        expected: String,
+        /// The vector's device.
+        found: String,
+    },
+    /// No launch could be planned.
+    #[error("cannot plan the launch: {0}")]
+    Plan(#[from] PlanError),
+    /// The device refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

@@ -1,0 +1,282 @@
+//! The fused pattern `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z` and its halves.
+
+use gpu_kernels::fused::{DenseArgs, SparseArgs};
+use gpu_kernels::{Entry, Family, In, Launch, Out};
+
+use super::layout::{DensePart, Layout, SparsePart};
+use super::matrix::Matrix;
+use super::{Number, OpError, host, vector};
+use crate::device::{Buffer, Device, Prepared};
+use crate::plan::fused::{Plan, Product};
+
+/// Everything of the pattern besides X and the input vector. The default is α = 1 and nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a, T: Number> {
+    /// α.
+    pub alpha: T,
+    /// v, one weight per row.
+    pub weights: Option<&'a Buffer<T>>,
+    /// s, a buffer of one element that is subtracted from every element of X·y. With `s = x̄·y` the columns
+    /// of X are centred without touching X. `transposed` ignores it.
+    pub shift: Option<&'a Buffer<T>>,
+    /// β and z; z has the length of the result and is not the result itself.
+    pub addend: Option<(T, &'a Buffer<T>)>,
+}
+
+impl<T: Number> Default for Terms<'_, T> {
+    fn default() -> Self {
+        Terms { alpha: <T as gpu_kernels::Real>::ONE, weights: None, shift: None, addend: None }
+    }
+}
+
+/// What is launched for one product.
+pub(super) struct Launches<T: Number> {
+    plan: Plan,
+    step: Step<T>,
+}
+
+enum Step<T: Number> {
+    Sparse(Prepared<T::Sparse>),
+    Dense(Prepared<T::Dense>),
+    TwoProducts,
+}
+
+impl<T: Number> Matrix<T> {
+    /// `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z`: y and w have n elements, v has m. X is read once (twice, when
+    /// it is dense and wider than registers hold).
+    ///
+    /// # Errors
+    /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no
+    /// launch does, [`OpError::Device`] when the device fails.
+    pub fn fused(&self, y: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError> {
+        self.product(Product::Fused, y, terms, w)
+    }
+
+    /// `p = α · v ⊙ (X·y − s) + β · z`: y has n elements, p, v and z have m.
+    ///
+    /// # Errors
+    /// As [`Matrix::fused`].
+    pub fn forward(&self, y: &Buffer<T>, terms: &Terms<'_, T>, p: &mut Buffer<T>) -> Result<(), OpError> {
+        self.product(Product::Forward, y, terms, p)
+    }
+
+    /// `w = α · Xᵀ( v ⊙ p ) + β · z`: p and v have m elements, w and z have n.
+    ///
+    /// # Errors
+    /// As [`Matrix::fused`].
+    pub fn transposed(&self, p: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError> {
+        self.product(Product::Transposed, p, terms, w)
+    }
+
+    fn product(
+        &self,
+        product: Product,
+        input: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        self.check(product, input, terms, output)?;
+        if let Layout::Host(x) = &self.layout {
+            host::run(product, x, input, terms, output, &self.workspace);
+            return Ok(());
+        }
+        if self.rows() == 0 || product != Product::Forward {
+            begin(output, terms)?;
+        }
+        if self.rows() == 0 || self.cols() == 0 && product != Product::Forward {
+            return Ok(());
+        }
+        self.launch(product, input, terms, output)
+    }
+
+    fn launch(
+        &self,
+        product: Product,
+        input: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        match (&self.launches(product)?.step, &self.layout) {
+            (Step::Sparse(kernel), Layout::Sparse(parts)) => {
+                for part in parts {
+                    kernel.launch(self.sparse_args(part, product, input, terms, output))?;
+                }
+                Ok(())
+            }
+            (Step::Dense(kernel), Layout::Dense(part)) => {
+                Ok(kernel.launch(self.dense_args(part, product, input, terms, output))?)
+            }
+            _ => self.two_products(input, terms, output),
+        }
+    }
+
+    /// The plan of a product with its prepared kernel, made once.
+    fn launches(&self, product: Product) -> Result<&Launches<T>, OpError> {
+        let slot = &self.launches[product as usize];
+        slot.get_or_init(|| self.prepare(product)).as_ref().map_err(OpError::clone)
+    }
+
+    fn prepare(&self, product: Product) -> Result<Launches<T>, OpError> {
+        let plan = self.plan(product)?.expect("a matrix on a GPU has limits to plan with");
+        tracing::debug!(%plan, "planned");
+        let step = match &self.layout {
+            _ if plan.then.is_some() => Step::TwoProducts,
+            Layout::Sparse(_) => Step::Sparse(prepare::<T::Sparse>(self.device(), &plan)?),
+            _ => Step::Dense(prepare::<T::Dense>(self.device(), &plan)?),
+        };
+        Ok(Launches { plan, step })
+    }
+
+    /// The plan that this matrix uses for a product on a GPU, `None` on the CPU.
+    ///
+    /// # Errors
+    /// As [`Matrix::plan`], and [`OpError::Device`] when the kernel cannot be loaded.
+    pub fn used_plan(&self, product: Product) -> Result<Option<&Plan>, OpError> {
+        if self.device().is_cpu() {
+            return Ok(None);
+        }
+        Ok(Some(&self.launches(product)?.plan))
+    }
+
+    fn two_products(
+        &self,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let mut between = self.between.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let p = match &mut *between {
+            Some(p) => p,
+            empty => empty.insert(self.device().zeros(self.rows())?),
+        };
+        let Terms { weights, shift, .. } = *terms;
+        self.launch(Product::Forward, y, &Terms { weights, shift, ..Terms::default() }, p)?;
+        let alpha = terms.alpha;
+        self.launch(Product::Transposed, p, &Terms { alpha, ..Terms::default() }, w)
+    }
+
+    fn sparse_args<'a>(
+        &self,
+        part: &'a SparsePart<T>,
+        product: Product,
+        input: &'a Buffer<T>,
+        terms: &Terms<'a, T>,
+        output: &'a mut Buffer<T>,
+    ) -> SparseArgs<'a, T> {
+        let rows = part.first_row..part.first_row + part.rows;
+        let beta = terms.addend.map_or(T::ZERO, |(beta, _)| beta);
+        let forward = product == Product::Forward;
+        SparseArgs {
+            rows: part.rows as u32,
+            cols: self.cols() as u32,
+            offsets: part.offsets.input(),
+            indices: part.indices.input(),
+            values: part.values.input(),
+            input: if product == Product::Transposed { slice(input, &rows) } else { input.input() },
+            weights: terms.weights.map_or(In::none(), |v| slice(v, &rows)),
+            shift: terms.shift.map_or(In::none(), Buffer::input),
+            addend: match terms.addend {
+                Some((_, z)) if forward => slice(z, &rows),
+                _ => In::none(),
+            },
+            output: if forward { slice_mut(output, &rows) } else { output.output() },
+            alpha: terms.alpha,
+            beta,
+        }
+    }
+
+    fn dense_args<'a>(
+        &self,
+        part: &'a DensePart<T>,
+        product: Product,
+        input: &'a Buffer<T>,
+        terms: &Terms<'a, T>,
+        output: &'a mut Buffer<T>,
+    ) -> DenseArgs<'a, T> {
+        DenseArgs {
+            rows: self.rows() as u32,
+            cols: self.cols() as u32,
+            ld: part.ld as u64,
+            x: part.values.input(),
+            input: input.input(),
+            weights: terms.weights.map_or(In::none(), Buffer::input),
+            shift: terms.shift.map_or(In::none(), Buffer::input),
+            addend: match terms.addend {
+                Some((_, z)) if product == Product::Forward => z.input(),
+                _ => In::none(),
+            },
+            output: output.output(),
+            alpha: terms.alpha,
+            beta: terms.addend.map_or(T::ZERO, |(beta, _)| beta),
+        }
+    }
+
+    fn check(
+        &self,
+        product: Product,
+        input: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        output: &Buffer<T>,
+    ) -> Result<(), OpError> {
+        let (m, n) = (self.rows(), self.cols());
+        let (name, from, result, to) = match product {
+            Product::Fused => ("y", n, "w", n),
+            Product::Forward => ("y", n, "p", m),
+            Product::Transposed => ("p", m, "w", n),
+        };
+        self.check_vector(name, from, input)?;
+        self.check_vector(result, to, output)?;
+        terms.weights.map_or(Ok(()), |v| self.check_vector("v", m, v))?;
+        terms.shift.map_or(Ok(()), |s| self.check_vector("the shift", 1, s))?;
+        terms.addend.map_or(Ok(()), |(_, z)| self.check_vector("z", to, z))
+    }
+
+    fn check_vector(&self, what: &'static str, expected: usize, vector: &Buffer<T>) -> Result<(), OpError> {
+        if vector.len() != expected {
+            return Err(OpError::Length { what, expected, found: vector.len() });
+        }
+        if !vector.device().shares_memory_with(self.device()) {
+            let (expected, found) = (self.device().to_string(), vector.device().to_string());
+            return Err(OpError::OtherDevice { what, expected, found });
+        }
+        Ok(())
+    }
+}
+
+/// `w = β·z`, or zero: what the accumulating kernels add to.
+fn begin<T: Number>(w: &mut Buffer<T>, terms: &Terms<'_, T>) -> Result<(), OpError> {
+    match terms.addend {
+        Some((beta, z)) => vector::scaled_copy(beta, z, w),
+        None => Ok(w.fill_zero()?),
+    }
+}
+
+fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpError> {
+    let launch = Launch { grid: plan.grid, block: plan.bs, shared_bytes: plan.shared_bytes as u32 };
+    Ok(device.prepare(entry::<F>(plan), launch)?)
+}
+
+fn entry<F: Family>(plan: &Plan) -> &'static Entry<F> {
+    let found = F::entries().iter().find(|entry| entry.name == plan.kernel);
+    found.expect("the planner chose among the entries of this table")
+}
+
+/// Elements `range` of a buffer; the caller has checked that they are there.
+fn slice<'a, T: Number>(buffer: &'a Buffer<T>, range: &std::ops::Range<usize>) -> In<'a, T> {
+    let all = buffer.input();
+    assert!(range.end as u64 <= all.len(), "rows of the matrix are elements of the vector");
+    // SAFETY: the range lies inside the buffer; it starts at a multiple of 32 elements of a buffer that is
+    // aligned to 256 bytes.
+    unsafe { In::new(all.pointer().add(range.start), range.len() as u64) }
+}
+
+/// [`slice`] for a result.
+fn slice_mut<'a, T: Number>(
+    buffer: &'a mut Buffer<T>,
+    range: &std::ops::Range<usize>,
+) -> Out<'a, T> {
+    let all = buffer.output();
+    assert!(range.end as u64 <= all.len(), "rows of the matrix are elements of the vector");
+    // SAFETY: as in `slice`; the buffer is borrowed mutably for as long.
+    unsafe { Out::new(all.pointer().add(range.start), range.len() as u64) }
+}

@@ -1,0 +1,75 @@
+//! The pattern on the CPU device: buffers as slices, handed to [`crate::cpu`].
+
+use std::sync::Mutex;
+
+use super::fused::Terms;
+use super::Number;
+use crate::cpu::{self, Addend, Csr, Dense, Workspace};
+use crate::device::Buffer;
+use crate::matrix::Features;
+use crate::plan::fused::Product;
+
+const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
+
+fn slice<T: Number>(buffer: &Buffer<T>) -> &[T] {
+    buffer.as_host_slice().expect(ON_HOST)
+}
+
+fn host_terms<'a, T: Number>(terms: &Terms<'a, T>) -> cpu::Terms<'a, T> {
+    cpu::Terms {
+        alpha: terms.alpha,
+        weights: terms.weights.map(slice),
+        shift: terms.shift.map(|shift| slice(shift)[0]),
+        addend: terms.addend.map_or(Addend::None, |(beta, z)| Addend::Vector { beta, z: slice(z) }),
+    }
+}
+
+/// Computes `product` on the CPU; shapes and devices have been checked.
+pub(super) fn run<T: Number>(
+    product: Product,
+    x: &Features<T>,
+    input: &Buffer<T>,
+    terms: &Terms<'_, T>,
+    output: &mut Buffer<T>,
+    workspace: &Mutex<Workspace>,
+) {
+    let terms = host_terms(terms);
+    let (input, output) = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
+    let mut workspace = workspace.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match x {
+        Features::Sparse(x) => {
+            let indptr = x.indptr();
+            let offsets = indptr.as_slice().expect("an owned CSR matrix starts at offset 0");
+            // SAFETY: sprs holds the same invariants: ascending offsets that end at the number of
+            // values, as many indices as values, indices below the number of columns.
+            let x = unsafe { Csr::new_unchecked(x.cols(), offsets, x.indices(), x.data()) };
+            dispatch(product, &x, input, &terms, output, &mut workspace);
+        }
+        Features::Dense(x) => {
+            let standard = x.as_standard_layout();
+            let values = standard.as_slice().expect("standard layout is contiguous");
+            let (rows, cols) = x.dim();
+            let x = Dense::new(rows, cols, cols, values).expect("an array holds its elements");
+            dispatch(product, &x, input, &terms, output, &mut workspace);
+        }
+    }
+}
+
+fn dispatch<T: Number>(
+    product: Product,
+    x: &impl cpu::RowMatrix<T>,
+    input: &[T],
+    terms: &cpu::Terms<'_, T>,
+    output: &mut [T],
+    workspace: &mut Workspace,
+) {
+    match product {
+        Product::Fused => cpu::fused(x, input, terms, output, workspace),
+        Product::Forward => cpu::forward(x, input, terms, output),
+        // The shift belongs to X·y; p has been shifted already.
+        Product::Transposed => {
+            let terms = cpu::Terms { shift: None, ..*terms };
+            cpu::transposed(x, input, &terms, output, workspace);
+        }
+    }
+}

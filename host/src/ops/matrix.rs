@@ -1,0 +1,129 @@
+//! A matrix on a device, with the plans of its products.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::fused::Launches;
+use super::layout::Layout;
+use super::{Number, OpError};
+use crate::cpu::Workspace;
+use crate::device::{Buffer, Device, embedded};
+use crate::matrix::Features;
+use crate::plan::fused::{Forced, Model, Plan, Planner, Problem, Product};
+
+/// X on a device: m samples × n features, sparse (CSR) or dense (row-major).
+///
+/// Each product is planned when it is first used; the plan stays with the matrix.
+pub struct Matrix<T: Number> {
+    device: Device,
+    rows: usize,
+    cols: usize,
+    problem: Problem,
+    options: MatrixOptions,
+    pub(super) layout: Layout<T>,
+    pub(super) launches: [OnceLock<Result<Launches<T>, OpError>>; 3],
+    /// p between the two products of a dense matrix too wide for one.
+    pub(super) between: Mutex<Option<Buffer<T>>>,
+    pub(super) workspace: Mutex<Workspace>,
+}
+
+/// How products of a matrix are planned on a GPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct MatrixOptions {
+    /// The launch model.
+    pub model: Model,
+    /// Parts of the plan that the caller fixes.
+    pub forced: Forced,
+}
+
+impl<T: Number> Matrix<T> {
+    /// Puts `features` on `device`. The CPU keeps them as they are, without a copy; a GPU gets a copy, and
+    /// they are dropped unless the caller holds another [`Arc`].
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory, [`OpError::TooLarge`] when indices do not
+    /// fit 32 bits.
+    pub fn new(device: &Device, features: impl Into<Arc<Features<T>>>) -> Result<Self, OpError> {
+        Self::with_options(device, features, MatrixOptions::default())
+    }
+
+    /// [`Matrix::new`] with a launch model and forced parts of the plan.
+    ///
+    /// # Errors
+    /// As [`Matrix::new`].
+    pub fn with_options(
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        options: MatrixOptions,
+    ) -> Result<Self, OpError> {
+        let features = features.into();
+        let problem = problem(&features);
+        let (rows, cols) = (features.rows(), features.cols());
+        let layout = Layout::new(device, features)?;
+        let problem = match layout.ld() {
+            Some(ld) => problem.with_pitch(ld as u64),
+            None => problem,
+        };
+        Ok(Matrix {
+            device: device.clone(),
+            rows,
+            cols,
+            problem,
+            options,
+            layout,
+            launches: Default::default(),
+            between: Mutex::new(None),
+            workspace: Mutex::new(Workspace::new()),
+        })
+    }
+
+    /// The device that the matrix lies on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// m.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// n.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The shape as the planner sees it.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The plan of a product, or `None` on the CPU, which needs none.
+    ///
+    /// # Errors
+    /// [`OpError::Plan`] when no launch fits the device or the forced parts.
+    pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
+        let Some(limits) = self.device.limits() else { return Ok(None) };
+        let capability = limits.compute_capability;
+        let image = embedded::image_for((capability.major, capability.minor));
+        let kernels = super::candidates::<T>(image.map_or("", |image| image.arch));
+        let planner = Planner::new(limits, &kernels).model(self.options.model);
+        Ok(Some(planner.forced(self.options.forced).plan(&self.problem, product)?))
+    }
+}
+
+impl<T: Number> std::fmt::Debug for Matrix<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Matrix({} on {})", self.problem, self.device)
+    }
+}
+
+fn problem<T: Number>(features: &Features<T>) -> Problem {
+    let (rows, cols) = (features.rows() as u64, features.cols() as u64);
+    match features {
+        Features::Dense(_) => Problem::dense(rows, cols, T::PRECISION),
+        Features::Sparse(x) => {
+            let longest = x.proper_indptr().windows(2).map(|pair| pair[1] - pair[0]).max();
+            Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION)
+                .with_longest_row(longest.unwrap_or(0))
+        }
+    }
+}
