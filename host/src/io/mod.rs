@@ -1,1 +1,34 @@
-//! To be filled.
+//! Files in and out, and synthetic data.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`read`], [`ReadOptions`] | the one entry to all readers |
+//! | `libsvm` | LIBSVM (SVMlight) text |
+//! | `matrix_market` | Matrix Market text, sparse and dense |
+//! | `npy` | NumPy arrays, dense; target vectors |
+//! | `cache` | the binary CSR cache next to a text file |
+//!
+//! All readers check sizes against what the file really has before they allocate, and report the
+//! first fault in the file with its place. This room knows matrices, and no devices.
+
+mod cache;
+mod cursor;
+mod error;
+mod libsvm;
+mod matrix_market;
+mod npy;
+mod options;
+mod read;
+mod scan;
+mod source;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use cache::write_cache;
+pub use error::{ReadError, WriteError};
+pub use libsvm::write_libsvm;
+pub use matrix_market::write_matrix_market;
+pub use npy::{read_vector, write_npy, write_vector};
+pub use options::{CachePolicy, Columns, Format, IndexBase, MemoryLimit, Progress, ReadOptions};
+pub use read::read;

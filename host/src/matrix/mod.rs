@@ -1,27 +1,33 @@
 //! Matrices at the border of the library: sprs and ndarray types, data sets, statistics.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`Element`] | what an entry may be: `f32` or `f64` |
+//! | [`CsrMatrix`], [`csr_from_parts`] | compressed sparse rows, checked once and in parallel |
+//! | [`Features`], [`Dataset`] | what readers give and learners take |
+//! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
+//! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
+//!
+//! This room knows no files, no devices and no launches.
 
-use ndarray::Array2;
+mod csr;
+mod element;
+mod features;
+mod moments;
+mod stats;
+#[cfg(test)]
+pub(crate) mod strategy;
+#[cfg(test)]
+mod tests;
+
+pub use csr::{CsrError, csr_from_parts};
+pub use element::{Dtype, Element};
+pub use features::{CastError, Dataset, Features, WidthError};
+pub use moments::{ColumnMoments, column_frequencies};
+pub use stats::MatrixStats;
 
 /// A compressed-sparse-row matrix: 32-bit column indices, 64-bit row offsets.
 ///
 /// sprs guarantees that offsets ascend, that indices are below the number of columns and that the
 /// indices of a row strictly ascend (no duplicates).
 pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u64>;
-
-/// The feature matrix of a data set, m samples × n features.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Features<T> {
-    /// Compressed sparse rows.
-    Sparse(CsrMatrix<T>),
-    /// Row-major dense.
-    Dense(Array2<T>),
-}
-
-/// Features and, when the source has them, one target per sample.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dataset<T> {
-    /// m × n features.
-    pub features: Features<T>,
-    /// m targets (labels), or `None` when the file has none.
-    pub targets: Option<Vec<T>>,
-}

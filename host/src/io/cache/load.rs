@@ -1,0 +1,137 @@
+//! A data set from the bytes of a cache.
+
+use std::path::Path;
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+use super::super::error::{Fault, ReadError};
+use super::Source;
+use super::checksum::{checksum, combine};
+use super::header::{Header, LENGTH, Sections, Sizes};
+use crate::matrix::{Dataset, Dtype, Element, Features, csr_from_parts};
+
+/// Bytes that one task copies.
+const PER_TASK: usize = 1 << 20;
+
+/// Loads a cache as a file in its own right, in whatever element type it was written.
+pub(in super::super) fn parse<T: Element>(
+    path: &Path,
+    content: &[u8],
+    limit: u64,
+) -> Result<Dataset<T>, ReadError> {
+    let header = Header::parse(path, content)?;
+    let (sizes, sections) = check_sizes(path, content, &header, limit)?;
+    if sizes.dtype == T::DTYPE {
+        return load(path, content, &header, &sizes, &sections);
+    }
+    let cast = |source| ReadError::Cast {
+        path: path.to_owned(),
+        source,
+    };
+    match sizes.dtype {
+        Dtype::F32 => load::<f32>(path, content, &header, &sizes, &sections)?.cast(),
+        Dtype::F64 => load::<f64>(path, content, &header, &sizes, &sections)?.cast(),
+    }
+    .map_err(cast)
+}
+
+/// Loads a cache if it was made from `source` with this element type, else gives `None`.
+pub(super) fn parse_fresh<T: Element>(
+    path: &Path,
+    content: &[u8],
+    limit: u64,
+    source: Source,
+) -> Result<Option<Dataset<T>>, ReadError> {
+    let header = Header::parse(path, content)?;
+    if header.source() != source {
+        return Ok(None);
+    }
+    let (sizes, sections) = check_sizes(path, content, &header, limit)?;
+    if sizes.dtype != T::DTYPE {
+        return Ok(None);
+    }
+    load(path, content, &header, &sizes, &sections).map(Some)
+}
+
+/// Checks the promised sizes against the length of the file, before anything is allocated.
+fn check_sizes(
+    path: &Path,
+    content: &[u8],
+    header: &Header,
+    limit: u64,
+) -> Result<(Sizes, Sections), ReadError> {
+    let sizes = header.sizes();
+    let parts = sizes.and_then(|sizes| Some((sizes, sizes.sections()?)));
+    let Some((sizes, sections)) = parts.filter(|(_, s)| s.end == content.len()) else {
+        let (rows, nnz) = (header.rows, header.nnz);
+        let expected = format!("a file as long as {rows} rows with {nnz} entries take");
+        let found = format!("{} bytes", content.len());
+        return Err(ReadError::binary(path, LENGTH as u64, expected, found));
+    };
+    let needed = content.len() as u64;
+    if needed > limit {
+        let why = None;
+        return Err(Fault::Memory { needed, limit, why }.locate(path, content));
+    }
+    Ok((sizes, sections))
+}
+
+fn load<T: Element>(
+    path: &Path,
+    content: &[u8],
+    header: &Header,
+    sizes: &Sizes,
+    sections: &Sections,
+) -> Result<Dataset<T>, ReadError> {
+    let bad = |at: usize, expected: &str, found: String| {
+        ReadError::binary(path, at as u64, expected, found)
+    };
+    let found = total(content, sections);
+    if found != header.checksum {
+        let found = format!("{found:016x}");
+        let expected = format!("data with the checksum {:016x}", header.checksum);
+        return Err(bad(LENGTH, &expected, found));
+    }
+    let values: Vec<T> = copy(&content[sections.values.clone()]);
+    let targets: Vec<T> = copy(&content[sections.targets.clone()]);
+    for (section, start) in [(&values, &sections.values), (&targets, &sections.targets)] {
+        if let Some(i) = section.par_iter().position_first(|v| !v.is_finite()) {
+            let at = start.start + i * size_of::<T>();
+            return Err(bad(at, "finite values", section[i].to_string()));
+        }
+    }
+    let offsets = copy(&content[sections.offsets.clone()]);
+    let indices = copy(&content[sections.indices.clone()]);
+    let features = csr_from_parts((sizes.rows, sizes.cols), offsets, indices, values)
+        .map_err(|error| bad(LENGTH, "a sound CSR matrix", format!("none: {error}")))?;
+    Ok(Dataset {
+        features: Features::Sparse(features),
+        targets: sizes.has_targets.then_some(targets),
+    })
+}
+
+/// The checksum of all sections.
+fn total(content: &[u8], sections: &Sections) -> u64 {
+    let Sections {
+        offsets,
+        indices,
+        values,
+        targets,
+        ..
+    } = sections;
+    [offsets, indices, values, targets]
+        .into_iter()
+        .map(|section| checksum(&content[section.clone()]))
+        .fold(0, combine)
+}
+
+/// Copies bytes, wherever they lie, into a vector of numbers, with all threads.
+fn copy<V: Pod + Send>(bytes: &[u8]) -> Vec<V> {
+    let mut out = vec![V::zeroed(); bytes.len() / size_of::<V>()];
+    bytemuck::cast_slice_mut::<V, u8>(&mut out)
+        .par_chunks_mut(PER_TASK)
+        .zip(bytes.par_chunks(PER_TASK))
+        .for_each(|(out, bytes)| out.copy_from_slice(bytes));
+    out
+}

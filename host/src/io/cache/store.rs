@@ -1,0 +1,74 @@
+//! A cache from a data set.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use super::super::error::WriteError;
+use super::super::options::Format;
+use super::Source;
+use super::checksum::{checksum, combine};
+use super::header::{Header, Sizes};
+use crate::matrix::{Dataset, Element, Features};
+
+/// Writes sparse `data` to `path` in the binary cache format, which
+/// [`read`](crate::io::read) takes like any other file.
+///
+/// The file appears complete or not at all: it is written under another name in the same folder
+/// and renamed.
+///
+/// # Errors
+///
+/// [`WriteError::Unsupported`] for dense features, [`WriteError::Io`] when the file cannot be
+/// written.
+pub fn write_cache<T: Element>(path: &Path, data: &Dataset<T>) -> Result<(), WriteError> {
+    store(path, data, Source::default())
+}
+
+pub(super) fn store<T: Element>(
+    path: &Path,
+    data: &Dataset<T>,
+    source: Source,
+) -> Result<(), WriteError> {
+    let Features::Sparse(x) = &data.features else {
+        return Err(WriteError::Unsupported {
+            format: Format::Cache,
+            expected: "sparse features",
+            found: "dense features".to_owned(),
+        });
+    };
+    let offsets = x.indptr();
+    let sections: [&[u8]; 4] = [
+        bytemuck::cast_slice(offsets.raw_storage()),
+        bytemuck::cast_slice(x.indices()),
+        bytemuck::cast_slice(x.data()),
+        bytemuck::cast_slice(data.targets.as_deref().unwrap_or(&[])),
+    ];
+    let sizes = Sizes {
+        rows: x.rows(),
+        cols: x.cols(),
+        nnz: x.nnz(),
+        dtype: T::DTYPE,
+        has_targets: data.targets.is_some(),
+    };
+    let sum = sections.into_iter().map(checksum).fold(0, combine);
+    let header = Header::new(sizes, source, sum);
+    write_renamed(path, &header, sections).map_err(|source| WriteError::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn write_renamed(path: &Path, header: &Header, sections: [&[u8]; 4]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(bytemuck::bytes_of(header))?;
+    for section in sections {
+        file.write_all(section)?;
+        let padding = section.len().next_multiple_of(8) - section.len();
+        file.write_all(&[0; 8][..padding])?;
+    }
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! One line of LIBSVM text into one sample.
+
+use super::super::cursor::Cursor;
+use super::super::error::Fault;
+use super::super::scan::{Parsed, is_blank, lines};
+use crate::matrix::Element;
+
+/// The largest index as written: one more column must still be a 32-bit number.
+const MAX_INDEX: u64 = u32::MAX as u64 - 1;
+
+const LABEL: &str = "a label (a number) at the start of the sample";
+const SEVERAL_LABELS: &str = "one label (samples with several labels are not supported)";
+const NO_LABEL: &str = "a label before the first index:value pair";
+const INDEX: &str = "a feature index (a whole number, 0 or more)";
+const LARGE_INDEX: &str = "a feature index of at most 4294967294";
+const COLON: &str = "a colon and a value after the feature index";
+const VALUE: &str = "a number after the colon";
+const QUERY: &str = "a whole number after `qid:`";
+
+/// The samples of some whole lines, with indices as written.
+pub(super) struct Chunk<T> {
+    /// Entries up to the end of each row.
+    pub(super) row_ends: Vec<u64>,
+    pub(super) targets: Vec<T>,
+    pub(super) indices: Vec<u32>,
+    pub(super) values: Vec<T>,
+    /// Where the first index 0 stands, in bytes from the start of the text.
+    pub(super) zero_at: Option<usize>,
+    /// The largest index, and where it stands first.
+    pub(super) largest: Option<(u32, usize)>,
+    scratch: Vec<(u32, T)>,
+}
+
+impl<T: Element> Parsed for Chunk<T> {
+    fn bytes(&self) -> u64 {
+        let per_row = self.row_ends.capacity() * 8 + self.targets.capacity() * size_of::<T>();
+        let per_entry = self.indices.capacity() * 4 + self.values.capacity() * size_of::<T>();
+        (per_row + per_entry) as u64
+    }
+}
+
+/// Parses whole lines that start `start` bytes into the text.
+pub(super) fn parse_chunk<T: Element>(bytes: &[u8], start: usize) -> Result<Chunk<T>, Fault> {
+    let mut chunk = Chunk {
+        row_ends: Vec::new(),
+        targets: Vec::new(),
+        indices: Vec::new(),
+        values: Vec::new(),
+        zero_at: None,
+        largest: None,
+        scratch: Vec::new(),
+    };
+    for (offset, line) in lines(bytes) {
+        let line_start = start + offset;
+        chunk
+            .parse_line(line, line_start)
+            .map_err(|fault| fault.shifted(line_start))?;
+    }
+    chunk.scratch = Vec::new();
+    Ok(chunk)
+}
+
+impl<T: Element> Chunk<T> {
+    /// Adds the sample of one line, if it has one.
+    fn parse_line(&mut self, line: &[u8], line_start: usize) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(line);
+        if matches!(cursor.next_word(), None | Some(b'#')) {
+            return Ok(());
+        }
+        self.targets.push(label(&mut cursor)?);
+        let first = self.indices.len();
+        let mut sorted = true;
+        loop {
+            match cursor.next_word() {
+                None | Some(b'#') => break,
+                Some(b'q') => query(&mut cursor)?,
+                Some(_) => {
+                    let at = cursor.at();
+                    let index = index(&mut cursor)?;
+                    let value = value(&mut cursor)?;
+                    sorted &= self.indices.len() == first || self.indices.last() < Some(&index);
+                    self.note(index, line_start + at);
+                    self.indices.push(index);
+                    self.values.push(value);
+                }
+            }
+        }
+        if !sorted {
+            self.sort_row(first, line)?;
+        }
+        self.row_ends.push(self.indices.len() as u64);
+        Ok(())
+    }
+
+    #[inline]
+    fn note(&mut self, index: u32, at: usize) {
+        if self.largest.is_none_or(|(largest, _)| index > largest) {
+            self.largest = Some((index, at));
+        }
+        if index == 0 && self.zero_at.is_none() {
+            self.zero_at = Some(at);
+        }
+    }
+
+    /// Sorts the entries of the last row, and refuses an index that occurs twice.
+    fn sort_row(&mut self, first: usize, line: &[u8]) -> Result<(), Fault> {
+        let (indices, values) = (&mut self.indices[first..], &mut self.values[first..]);
+        self.scratch.clear();
+        self.scratch
+            .extend(indices.iter().copied().zip(values.iter().copied()));
+        self.scratch.sort_unstable_by_key(|&(index, _)| index);
+        if let Some(pair) = self.scratch.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(second_place(line, pair[0].0));
+        }
+        for (i, &(index, value)) in self.scratch.iter().enumerate() {
+            (indices[i], values[i]) = (index, value);
+        }
+        Ok(())
+    }
+}
+
+/// The fault of `index` standing twice in `line`, which has been parsed before.
+fn second_place(line: &[u8], index: u32) -> Fault {
+    let mut cursor = Cursor::new(line);
+    let (mut at, mut seen) = (0, 0);
+    while seen < 2 && cursor.next_word().is_some() {
+        at = cursor.at();
+        let number = cursor.unsigned(MAX_INDEX);
+        let is_pair = cursor.peek() == Some(b':');
+        seen += u32::from(is_pair && matches!(number, Some(Ok(n)) if n == u64::from(index)));
+        cursor.word();
+    }
+    Fault::at(at, "each feature index at most once in a sample")
+}
+
+fn label<T: Element>(cursor: &mut Cursor<'_>) -> Result<T, Fault> {
+    let start = cursor.at();
+    let label = cursor.finite(LABEL)?;
+    match cursor.peek() {
+        Some(b',') => Err(Fault::at(start, SEVERAL_LABELS)),
+        Some(b':') => Err(Fault::at(start, NO_LABEL)),
+        byte if ends_word(byte) => Ok(label),
+        _ => Err(Fault::at(start, LABEL)),
+    }
+}
+
+#[inline]
+fn index(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
+    let start = cursor.at();
+    let index = match cursor.unsigned(MAX_INDEX) {
+        None => return Err(Fault::at(start, INDEX)),
+        Some(Err(_)) => return Err(Fault::at(start, LARGE_INDEX)),
+        Some(Ok(index)) => index as u32,
+    };
+    match cursor.peek() {
+        Some(b':') => Ok(index),
+        byte if ends_word(byte) => Err(Fault::at(cursor.at(), COLON)),
+        _ => Err(Fault::at(start, INDEX)),
+    }
+}
+
+#[inline]
+fn value<T: Element>(cursor: &mut Cursor<'_>) -> Result<T, Fault> {
+    cursor.take(b':');
+    let start = cursor.at();
+    let value = cursor.finite(VALUE)?;
+    if ends_word(cursor.peek()) {
+        Ok(value)
+    } else {
+        Err(Fault::at(start, VALUE))
+    }
+}
+
+/// Skips `qid:n`, which ranking tools use to group samples.
+fn query(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    let start = cursor.at();
+    if !cursor.rest().starts_with(b"qid:") {
+        return Err(Fault::at(start, INDEX));
+    }
+    cursor.advance(b"qid:".len());
+    match cursor.unsigned(u64::MAX) {
+        Some(Ok(_)) if ends_word(cursor.peek()) => Ok(()),
+        _ => Err(Fault::at(start, QUERY)),
+    }
+}
+
+/// Whether a word may end before `byte`: a blank, a comment, or the end of the line.
+#[inline]
+fn ends_word(byte: Option<u8>) -> bool {
+    byte.is_none_or(|byte| is_blank(byte) || byte == b'#')
+}

@@ -1,0 +1,101 @@
+//! NumPy's array files: dense features (two axes) and target vectors (one axis, or one column).
+//!
+//! Element types f4, f8, signed and unsigned integers and booleans, either byte order, C or
+//! Fortran order; everything is converted to the type asked for. The shape is checked against the
+//! length of the file before anything is allocated. Values that are not finite are refused.
+//!
+//! Source of the format: NumPy Enhancement Proposal 1, "A Simple File Format for NumPy Arrays".
+
+mod decode;
+mod header;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::path::Path;
+
+use ndarray::{Array2, ShapeBuilder};
+
+use super::error::{Fault, ReadError};
+use super::options::MemoryLimit;
+use super::source;
+use crate::matrix::{Dataset, Element, Features};
+use header::Header;
+
+pub(super) use header::MAGIC;
+pub use write::{write_npy, write_vector};
+
+/// Parses the content of an npy file with two axes into dense features without targets.
+pub(super) fn parse<T: Element>(
+    path: &Path,
+    content: &[u8],
+    limit: u64,
+) -> Result<Dataset<T>, ReadError> {
+    let header = Header::parse(path, content)?;
+    let &[rows, cols] = &header.shape[..] else {
+        let expected = "an array with two axes (samples × features)";
+        return Err(header.fault(path, expected));
+    };
+    let values = values(path, content, &header, limit)?;
+    let features = if header.fortran {
+        let by_columns = Array2::from_shape_vec((rows, cols).f(), values);
+        by_columns.map(|x| x.as_standard_layout().into_owned())
+    } else {
+        Array2::from_shape_vec((rows, cols), values)
+    };
+    let features = features.expect("the header's shape is checked against the number of values");
+    Ok(Dataset {
+        features: Features::Dense(features),
+        targets: None,
+    })
+}
+
+/// Reads a vector (targets, coefficients, weights) from the npy file `path`.
+///
+/// A matrix with a single row or column counts as a vector.
+///
+/// # Errors
+///
+/// [`ReadError`] when the file cannot be read, is no npy file of numbers, has more than one
+/// column, is shorter than its header says, or has values that are not finite.
+///
+/// ```
+/// # use warpfuse::io::{read_vector, write_vector};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("y.npy");
+/// write_vector(&path, &[1.0_f64, 2.5])?;
+/// assert_eq!(read_vector::<f32>(&path)?, [1.0, 2.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_vector<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadError> {
+    let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
+    let content = source::open(path, limit)?;
+    let header = Header::parse(path, &content)?;
+    if !matches!(header.shape[..], [_] | [1, _] | [_, 1]) {
+        return Err(header.fault(path, "an array with one axis (a vector)"));
+    }
+    values(path, &content, &header, limit)
+}
+
+/// All values in storage order.
+fn values<T: Element>(
+    path: &Path,
+    content: &[u8],
+    header: &Header,
+    limit: u64,
+) -> Result<Vec<T>, ReadError> {
+    let data = header.data(path, content)?;
+    // Fortran order needs a second copy for a moment.
+    let copies = 1 + u64::from(header.fortran);
+    let needed = (header.count as u64 * copies).saturating_mul(size_of::<T>() as u64);
+    if needed > limit {
+        let why = None;
+        return Err(Fault::Memory { needed, limit, why }.locate(path, &[]));
+    }
+    decode::decode(data, header.kind).map_err(|(entry, value)| {
+        let offset = header.data_at + entry * header.kind.size();
+        let expected = format!("finite values that fit {}", T::DTYPE);
+        let found = format!("{value} at element {entry} in storage order");
+        ReadError::binary(path, offset as u64, expected, found)
+    })
+}

@@ -1,0 +1,129 @@
+//! The one entry to all readers.
+
+use std::path::{Path, PathBuf};
+
+use super::cache::Companion;
+use super::error::{Fault, ReadError};
+use super::options::{CachePolicy, Format, ReadOptions};
+use super::scan::Meter;
+use super::{cache, libsvm, matrix_market, npy, source};
+use crate::matrix::{Dataset, Element, WidthError};
+
+/// Reads a data set; `-` is standard input.
+///
+/// The format is [`ReadOptions::format`], or what the first bytes say, or what the name says
+/// (`.mtx`, `.npy`, `.wfc`), else LIBSVM. Text may be compressed with gzip or zstd, whatever its
+/// name. Files are mapped and parsed by all of rayon's threads; the result does not depend on how
+/// many there are.
+///
+/// # Errors
+///
+/// [`ReadError`] with the place where the file goes wrong; no file, however damaged, makes this
+/// panic or take more memory than [`ReadOptions::memory`] allows.
+///
+/// ```
+/// use warpfuse::io::{read, ReadOptions};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("two.svm");
+/// std::fs::write(&path, "+1 1:0.5 3:2\n-1 2:1e-3 # the second sample\n")?;
+/// let data = read::<f32>(&path, &ReadOptions::default())?;
+/// assert_eq!((data.features.rows(), data.features.cols(), data.features.nnz()), (2, 3, 3));
+/// assert_eq!(data.targets, Some(vec![1.0, -1.0]));
+///
+/// std::fs::write(&path, "+1 1:0.5 3:two\n")?;
+/// let error = read::<f32>(&path, &ReadOptions::default()).unwrap_err();
+/// assert!(error.to_string().ends_with("two.svm:1:12: expected a number after the colon, found `two`"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read<T: Element>(
+    path: impl AsRef<Path>,
+    options: &ReadOptions,
+) -> Result<Dataset<T>, ReadError> {
+    let path = path.as_ref();
+    check_columns_wanted(path, options)?;
+    let companion = match options.cache {
+        CachePolicy::Off => None,
+        CachePolicy::Read | CachePolicy::ReadWrite => Companion::of(path, options),
+    };
+    if let Some(data) = companion.as_ref().and_then(|cache| cache.load(options)) {
+        return Ok(data);
+    }
+    let data = read_source(path, options)?;
+    if options.cache == CachePolicy::ReadWrite
+        && let Some(Err(error)) = companion.map(|cache| cache.store(&data))
+    {
+        // The data are there; a folder that cannot be written costs time next time, no more.
+        tracing::warn!(%error, "the cache could not be written");
+    }
+    Ok(data)
+}
+
+/// Reads the file itself, past any cache of it.
+fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset<T>, ReadError> {
+    let limit = options.memory.bytes();
+    let content = source::open(path, limit)?;
+    let meter = Meter::new(options.progress.as_ref(), content.len(), limit);
+    let located = |fault: Fault| fault.locate(path, &content);
+    let columns = options.columns;
+    let data = match options.format.unwrap_or_else(|| detect(path, &content)) {
+        Format::LibSvm => {
+            libsvm::parse(&content, options.index_base, columns, &meter).map_err(located)?
+        }
+        Format::MatrixMarket => matrix_market::parse(&content, columns, &meter).map_err(located)?,
+        Format::Npy => npy::parse(path, &content, limit)?,
+        Format::Cache => cache::parse(path, &content, limit)?,
+    };
+    let cols = data.features.cols();
+    let width = columns.resolve(cols);
+    let width = width.map_err(|wanted| WidthError::TooFew { cols, wanted });
+    let features = width.and_then(|cols| data.features.with_cols(cols));
+    Ok(Dataset {
+        features: features.map_err(|source| width_error(path, source))?,
+        targets: data.targets,
+    })
+}
+
+fn check_columns_wanted(path: &Path, options: &ReadOptions) -> Result<(), ReadError> {
+    match options.columns.wanted() {
+        Some(wanted) if u32::try_from(wanted).is_err() => {
+            Err(width_error(path, WidthError::TooMany { wanted }))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn width_error(path: &Path, source: WidthError) -> ReadError {
+    let path = path.to_owned();
+    ReadError::Width { path, source }
+}
+
+/// Tells the format from the first bytes, or else from the name.
+fn detect(path: &Path, content: &[u8]) -> Format {
+    if content.starts_with(npy::MAGIC) {
+        return Format::Npy;
+    }
+    if content.starts_with(cache::MAGIC) {
+        return Format::Cache;
+    }
+    let banner = content.get(..matrix_market::BANNER.len());
+    if banner.is_some_and(|start| start.eq_ignore_ascii_case(matrix_market::BANNER)) {
+        return Format::MatrixMarket;
+    }
+    match extension(path).as_deref() {
+        Some("mtx" | "mm") => Format::MatrixMarket,
+        Some("npy") => Format::Npy,
+        Some("wfc") => Format::Cache,
+        _ => Format::LibSvm,
+    }
+}
+
+/// The extension in lower case, that of the compression left out.
+fn extension(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"))
+        .unwrap_or(&name);
+    let extension = PathBuf::from(name);
+    extension.extension()?.to_str().map(str::to_owned)
+}

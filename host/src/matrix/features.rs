@@ -1,0 +1,184 @@
+//! Features and data sets.
+
+use ndarray::Array2;
+use rayon::prelude::*;
+
+use super::{CsrMatrix, Dtype, Element};
+
+/// The feature matrix of a data set, m samples × n features.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Features<T> {
+    /// Compressed sparse rows; stored as CSR, never as the CSC that sprs's type would allow too.
+    Sparse(CsrMatrix<T>),
+    /// Row-major dense.
+    Dense(Array2<T>),
+}
+
+/// Features and, when the source has them, one target per sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset<T> {
+    /// m × n features.
+    pub features: Features<T>,
+    /// m targets (labels), or `None` when the file has none.
+    pub targets: Option<Vec<T>>,
+}
+
+/// A conversion that would lose more than rounding.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("expected values that fit {to}, found {value:e} (entry {entry}); use f64 or rescale")]
+pub struct CastError {
+    /// Position in storage order, from 0.
+    pub entry: usize,
+    /// The value that would become infinite.
+    pub value: f64,
+    /// The type asked for.
+    pub to: Dtype,
+}
+
+/// A number of columns that the features cannot be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WidthError {
+    /// Fewer columns than there are.
+    #[error("expected at least the {cols} columns that the data have, found {wanted}")]
+    TooFew {
+        /// Columns of the data.
+        cols: usize,
+        /// Columns asked for.
+        wanted: usize,
+    },
+    /// Dense features are as wide as they are: a missing column is a mistake, not a zero.
+    #[error("expected dense features with exactly {wanted} columns, found {cols}")]
+    Dense {
+        /// Columns of the data.
+        cols: usize,
+        /// Columns asked for.
+        wanted: usize,
+    },
+    /// More columns than a 32-bit index can name.
+    #[error("expected at most {max} columns, found {wanted}", max = u32::MAX)]
+    TooMany {
+        /// Columns asked for.
+        wanted: usize,
+    },
+}
+
+impl<T> Features<T> {
+    /// Number of samples, m.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Sparse(x) => x.rows(),
+            Self::Dense(x) => x.nrows(),
+        }
+    }
+
+    /// Number of features, n.
+    pub fn cols(&self) -> usize {
+        match self {
+            Self::Sparse(x) => x.cols(),
+            Self::Dense(x) => x.ncols(),
+        }
+    }
+
+    /// Number of stored entries; m·n when dense.
+    pub fn nnz(&self) -> usize {
+        match self {
+            Self::Sparse(x) => x.nnz(),
+            Self::Dense(x) => x.len(),
+        }
+    }
+
+    /// Whether only nonzeros are stored.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Self::Sparse(_))
+    }
+}
+
+impl<T: Element> Features<T> {
+    /// The same features with `wanted` columns; the new ones are zero.
+    ///
+    /// A sparse file shows only columns that occur in it, so a test set may be narrower than the
+    /// training set: this widens it to what a model expects.
+    ///
+    /// # Errors
+    ///
+    /// [`WidthError`] when `wanted` is less than the data have, or differs for dense features.
+    pub fn with_cols(self, wanted: usize) -> Result<Self, WidthError> {
+        let cols = self.cols();
+        match self {
+            _ if cols == wanted => Ok(self),
+            Self::Dense(_) => Err(WidthError::Dense { cols, wanted }),
+            Self::Sparse(_) if wanted < cols => Err(WidthError::TooFew { cols, wanted }),
+            Self::Sparse(_) if u32::try_from(wanted).is_err() => {
+                Err(WidthError::TooMany { wanted })
+            }
+            Self::Sparse(x) => Ok(Self::Sparse(widen(x, wanted))),
+        }
+    }
+
+    /// The features in another element type, each value rounded to the nearest.
+    ///
+    /// # Errors
+    ///
+    /// [`CastError`] for the first finite value that the other type cannot hold.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::matrix::Features;
+    /// let x = Features::Dense(array![[0.5, 1e300]]);
+    /// assert_eq!(x.cast::<f32>().unwrap_err().entry, 1);
+    /// ```
+    pub fn cast<U: Element>(&self) -> Result<Features<U>, CastError> {
+        match self {
+            Self::Sparse(x) => {
+                let (shape, offsets) = (x.shape(), x.indptr().raw_storage().to_vec());
+                let (indices, values) = (x.indices().to_vec(), cast_slice(x.data())?);
+                // SAFETY: shape, offsets and indices are those of a matrix that is valid already,
+                // and there are as many values as before.
+                let cast = unsafe {
+                    CsrMatrix::new_unchecked(x.storage(), shape, offsets, indices, values)
+                };
+                Ok(Features::Sparse(cast))
+            }
+            Self::Dense(x) => {
+                let x = x.as_standard_layout();
+                let flat = x.as_slice().expect("standard layout is contiguous");
+                let values = cast_slice(flat)?;
+                let cast = Array2::from_shape_vec(x.raw_dim(), values);
+                Ok(Features::Dense(cast.expect("as many values as before")))
+            }
+        }
+    }
+}
+
+impl<T: Element> Dataset<T> {
+    /// Features and targets in another element type; see [`Features::cast`].
+    ///
+    /// # Errors
+    ///
+    /// [`CastError`] for the first finite value that the other type cannot hold.
+    pub fn cast<U: Element>(&self) -> Result<Dataset<U>, CastError> {
+        Ok(Dataset {
+            features: self.features.cast()?,
+            targets: self.targets.as_deref().map(cast_slice).transpose()?,
+        })
+    }
+}
+
+fn widen<T: Element>(x: CsrMatrix<T>, cols: usize) -> CsrMatrix<T> {
+    let (rows, storage) = (x.rows(), x.storage());
+    let (offsets, indices, values) = x.into_raw_storage();
+    // SAFETY: the parts are those of a valid matrix, and indices below the old number of columns
+    // are below the new one, which the caller has checked to fit u32.
+    unsafe { CsrMatrix::new_unchecked(storage, (rows, cols), offsets, indices, values) }
+}
+
+fn cast_slice<T: Element, U: Element>(values: &[T]) -> Result<Vec<U>, CastError> {
+    let lost = |v: &T| U::try_from_f64(v.to_f64()).is_none();
+    if let Some(entry) = values.par_iter().position_first(lost) {
+        let value = values[entry].to_f64();
+        let to = U::DTYPE;
+        return Err(CastError { entry, value, to });
+    }
+    Ok(values.par_iter().map(|v| U::from_f64(v.to_f64())).collect())
+}

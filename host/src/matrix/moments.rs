@@ -1,0 +1,159 @@
+//! Per-column sums over all entries.
+
+use std::ops::{AddAssign, Range};
+
+use ndarray::{Array2, Axis};
+use rayon::prelude::*;
+
+use super::{CsrMatrix, Element, Features};
+
+/// Most blocks of rows that get sums of their own.
+const MAX_BLOCKS: usize = 64;
+/// Entries that a block needs per column before sums of its own pay.
+const ENTRIES_PER_COLUMN: usize = 4;
+
+/// First and second moments of each column, not divided by the number of rows, in f64.
+///
+/// For centring (`sum / m` is the mean), for scaling, and for the Jacobi preconditioner of the
+/// normal equations (`sum_of_squares` is the diagonal of XᵀX).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnMoments {
+    /// Σᵢ Xᵢⱼ for each column j; n entries.
+    pub sum: Vec<f64>,
+    /// Σᵢ Xᵢⱼ² for each column j; n entries.
+    pub sum_of_squares: Vec<f64>,
+}
+
+impl ColumnMoments {
+    /// Computes both moments in one parallel pass; entries that are not stored count as zero.
+    ///
+    /// The rows are cut into blocks by the shape alone and the blocks are added in order, so the
+    /// result is the same on every machine and with any number of threads.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::matrix::{ColumnMoments, Features};
+    /// let moments = ColumnMoments::of(&Features::Dense(array![[1.0, 2.0], [3.0, -4.0]]));
+    /// assert_eq!(moments.sum, [4.0, -2.0]);
+    /// assert_eq!(moments.sum_of_squares, [10.0, 20.0]);
+    /// ```
+    pub fn of<T: Element>(features: &Features<T>) -> Self {
+        match features {
+            Features::Sparse(x) => Self::of_csr(x),
+            Features::Dense(x) => Self::of_dense(x),
+        }
+    }
+
+    /// Mean of each column over `rows` rows; zeros when there are none.
+    pub fn means(&self, rows: usize) -> Vec<f64> {
+        let m = rows.max(1) as f64;
+        self.sum.iter().map(|sum| sum / m).collect()
+    }
+
+    fn of_csr<T: Element>(x: &CsrMatrix<T>) -> Self {
+        let offsets = x.indptr();
+        let offsets = offsets.raw_storage();
+        Self::by_blocks(x.rows(), x.cols(), x.nnz(), |rows, moments| {
+            let entries = offsets[rows.start] as usize..offsets[rows.end] as usize;
+            let indices = &x.indices()[entries.clone()];
+            for (&j, value) in indices.iter().zip(&x.data()[entries]) {
+                moments.add(j as usize, value.to_f64());
+            }
+        })
+    }
+
+    fn of_dense<T: Element>(x: &Array2<T>) -> Self {
+        Self::by_blocks(x.nrows(), x.ncols(), x.len(), |rows, moments| {
+            for row in rows {
+                for (j, value) in x.index_axis(Axis(0), row).iter().enumerate() {
+                    moments.add(j, value.to_f64());
+                }
+            }
+        })
+    }
+
+    fn by_blocks(
+        rows: usize,
+        cols: usize,
+        nnz: usize,
+        fill: impl Fn(Range<usize>, &mut Self) + Sync,
+    ) -> Self {
+        let partial = |rows| {
+            let mut moments = Self::zeros(cols);
+            fill(rows, &mut moments);
+            moments
+        };
+        let mut blocks = row_blocks(rows, cols, nnz)
+            .into_par_iter()
+            .map(partial)
+            .collect::<Vec<_>>()
+            .into_iter();
+        let mut total = blocks.next().unwrap_or_else(|| Self::zeros(cols));
+        for block in blocks {
+            add_to(&mut total.sum, &block.sum);
+            add_to(&mut total.sum_of_squares, &block.sum_of_squares);
+        }
+        total
+    }
+
+    fn zeros(cols: usize) -> Self {
+        Self {
+            sum: vec![0.0; cols],
+            sum_of_squares: vec![0.0; cols],
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, column: usize, value: f64) {
+        self.sum[column] += value;
+        self.sum_of_squares[column] += value * value;
+    }
+}
+
+/// Number of stored entries of each column (n entries), counted in parallel.
+///
+/// Dense features have m in every column.
+pub fn column_frequencies<T: Element>(features: &Features<T>) -> Vec<u64> {
+    let (rows, cols) = (features.rows(), features.cols());
+    let Features::Sparse(x) = features else {
+        return vec![rows as u64; cols];
+    };
+    let offsets = x.indptr();
+    let offsets = offsets.raw_storage();
+    let partial = |rows: Range<usize>| {
+        let mut counts = vec![0_u64; cols];
+        for &j in &x.indices()[offsets[rows.start] as usize..offsets[rows.end] as usize] {
+            counts[j as usize] += 1;
+        }
+        counts
+    };
+    let blocks: Vec<_> = row_blocks(rows, cols, x.nnz())
+        .into_par_iter()
+        .map(partial)
+        .collect();
+    let mut total = vec![0; cols];
+    for block in blocks {
+        add_to(&mut total, &block);
+    }
+    total
+}
+
+/// Cuts the rows into blocks by the shape alone: as many as pay for clearing and adding n sums
+/// each, so that a matrix with very many columns is not drowned in partial sums.
+fn row_blocks(rows: usize, cols: usize, nnz: usize) -> Vec<Range<usize>> {
+    let paid = nnz / (ENTRIES_PER_COLUMN * cols.max(1));
+    let blocks = paid.clamp(1, MAX_BLOCKS).min(rows.max(1));
+    let step = rows.div_ceil(blocks).max(1);
+    (0..rows)
+        .step_by(step)
+        .map(|start| start..rows.min(start + step))
+        .collect()
+}
+
+fn add_to<N: AddAssign + Copy + Send + Sync>(total: &mut [N], part: &[N]) {
+    total
+        .par_iter_mut()
+        .with_min_len(16 * 1024)
+        .zip(part)
+        .for_each(|(total, &part)| *total += part);
+}

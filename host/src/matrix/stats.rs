@@ -1,0 +1,168 @@
+//! Sizes and row lengths.
+
+use rayon::prelude::*;
+
+use super::{CsrMatrix, Features};
+
+/// Bins of the histogram: empty rows, then one per power of two up to 2³².
+const BINS: usize = 34;
+
+/// What a launch model needs to know about a matrix; no value is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatrixStats {
+    /// Samples, m.
+    pub rows: usize,
+    /// Features, n.
+    pub cols: usize,
+    /// Stored entries.
+    pub nnz: u64,
+    /// Whether the entries are stored dense (then nnz = m·n).
+    pub dense: bool,
+    /// Mean row length μ = nnz / m; 0 without rows.
+    pub mean_row: f64,
+    /// Entries of the shortest row; 0 without rows.
+    pub min_row: u64,
+    /// Entries of the longest row; 0 without rows.
+    pub max_row: u64,
+    /// Rows without an entry.
+    pub empty_rows: usize,
+    /// Row lengths by powers of two: bin 0 counts empty rows, bin k ≥ 1 rows with
+    /// 2^(k−1) ≤ entries < 2^k; the last bin takes everything longer. Trailing zeros are cut off.
+    pub row_length_histogram: Vec<u64>,
+}
+
+impl MatrixStats {
+    /// Statistics of `features`: for a sparse matrix one parallel pass over its offsets.
+    ///
+    /// ```
+    /// use warpfuse::matrix::{csr_from_parts, Features, MatrixStats};
+    /// let x = csr_from_parts((3, 4), vec![0, 0, 3, 4], vec![0, 1, 3, 2], vec![1.0_f32; 4])?;
+    /// let stats = MatrixStats::of(&Features::Sparse(x));
+    /// assert_eq!((stats.min_row, stats.max_row, stats.empty_rows), (0, 3, 1));
+    /// assert_eq!(stats.row_length_histogram, [1, 1, 1]);
+    /// # Ok::<(), warpfuse::matrix::CsrError>(())
+    /// ```
+    pub fn of<T>(features: &Features<T>) -> Self {
+        match features {
+            Features::Sparse(x) => Self::of_csr(x),
+            Features::Dense(x) => Self::of_dense(x.nrows(), x.ncols()),
+        }
+    }
+
+    /// Statistics of a sparse matrix.
+    pub fn of_csr<T>(x: &CsrMatrix<T>) -> Self {
+        Self::from_offsets(x.indptr().raw_storage(), x.cols())
+    }
+
+    /// Statistics from CSR row offsets (one more than there are rows) and the number of columns.
+    pub fn from_offsets(offsets: &[u64], cols: usize) -> Self {
+        let lengths = offsets
+            .par_windows(2)
+            .with_min_len(4096)
+            .fold(RowLengths::none, |lengths, ends| {
+                lengths.and_row(ends[1].saturating_sub(ends[0]))
+            })
+            .reduce(RowLengths::none, RowLengths::merge);
+        Self::new(cols, lengths, false)
+    }
+
+    /// Statistics of a dense matrix of this shape.
+    pub fn of_dense(rows: usize, cols: usize) -> Self {
+        Self::new(cols, RowLengths::constant(rows as u64, cols as u64), true)
+    }
+
+    /// Statistics of an imagined sparse matrix of which only the sizes are known: rows as equal as
+    /// `nnz` allows, so ⌊nnz/m⌋ or ⌈nnz/m⌉ entries each.
+    pub fn uniform(rows: usize, cols: usize, nnz: u64) -> Self {
+        let m = rows.max(1) as u64;
+        let longer = nnz % m;
+        let long = RowLengths::constant(longer, nnz / m + 1);
+        let short = RowLengths::constant(rows as u64 - longer.min(rows as u64), nnz / m);
+        Self::new(cols, long.merge(short), false)
+    }
+
+    /// Fraction of the m·n places that hold an entry; 0 for an empty shape.
+    pub fn density(&self) -> f64 {
+        let places = self.rows as f64 * self.cols as f64;
+        if places > 0.0 {
+            self.nnz as f64 / places
+        } else {
+            0.0
+        }
+    }
+
+    fn new(cols: usize, lengths: RowLengths, dense: bool) -> Self {
+        let used = BINS - lengths.bins.iter().rev().take_while(|&&b| b == 0).count();
+        let mean_row = match lengths.rows {
+            0 => 0.0,
+            rows => lengths.nnz as f64 / rows as f64,
+        };
+        Self {
+            rows: lengths.rows as usize,
+            cols,
+            nnz: lengths.nnz,
+            dense,
+            mean_row,
+            min_row: if lengths.rows == 0 { 0 } else { lengths.min },
+            max_row: lengths.max,
+            empty_rows: lengths.bins[0] as usize,
+            row_length_histogram: lengths.bins[..used].to_vec(),
+        }
+    }
+}
+
+/// What a set of row lengths comes to; merging is associative and commutative.
+struct RowLengths {
+    rows: u64,
+    nnz: u64,
+    min: u64,
+    max: u64,
+    bins: [u64; BINS],
+}
+
+impl RowLengths {
+    fn none() -> Self {
+        Self {
+            rows: 0,
+            nnz: 0,
+            min: u64::MAX,
+            max: 0,
+            bins: [0; BINS],
+        }
+    }
+
+    fn constant(rows: u64, length: u64) -> Self {
+        let mut all = Self::none();
+        if rows > 0 {
+            all.rows = rows;
+            all.nnz = rows.saturating_mul(length);
+            (all.min, all.max) = (length, length);
+            all.bins[bin(length)] = rows;
+        }
+        all
+    }
+
+    fn and_row(mut self, length: u64) -> Self {
+        self.rows += 1;
+        self.nnz += length;
+        self.min = self.min.min(length);
+        self.max = self.max.max(length);
+        self.bins[bin(length)] += 1;
+        self
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        self.rows += other.rows;
+        self.nnz += other.nnz;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        for (mine, theirs) in self.bins.iter_mut().zip(other.bins) {
+            *mine += theirs;
+        }
+        self
+    }
+}
+
+fn bin(length: u64) -> usize {
+    ((u64::BITS - length.leading_zeros()) as usize).min(BINS - 1)
+}
