@@ -10,11 +10,14 @@
 //! | `WARPFUSE_PTXAS` | the assembler to use |
 
 use std::env;
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use gpu_kernels_builder::{Arch, BuildError, Image, PtxBuilder};
 
 /// Variables of ours, and those under which a toolkit is found.
@@ -143,27 +146,59 @@ fn watch_for_source() {
     }
 }
 
-/// Copies the images beside the generated file, so that it stays true when the originals change.
+/// Packs the images beside the generated file: several programs of a workspace embed them, and machine
+/// code of many similar kernels shrinks to a fifth.
 fn embed(kernels: &Kernels, out: &Path) -> Result<(), BuildError> {
     let text = match kernels {
         Kernels::Missing(why) => generated(&[], Some(why)),
         Kernels::Images(images) => {
             for image in images {
-                image.copy_to(out)?;
+                for file in [Some(&image.ptx), image.cubin.as_ref()]
+                    .into_iter()
+                    .flatten()
+                {
+                    pack(file, out)?;
+                }
             }
             generated(images, None)
         }
     };
-    let path = out.join("embedded.rs");
-    fs::write(&path, text).map_err(|source| BuildError::Io {
-        path,
+    write(&out.join("embedded.rs"), text.as_bytes())
+}
+
+fn pack(file: &Path, out: &Path) -> Result<(), BuildError> {
+    let failed = |action| {
+        let path = file.to_owned();
+        move |source| BuildError::Io {
+            path,
+            action,
+            source,
+        }
+    };
+    let content = fs::read(file).map_err(failed("read"))?;
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    let packed = encoder
+        .write_all(&content)
+        .and_then(|()| encoder.finish())
+        .map_err(failed("packed"))?;
+    write(&out.join(packed_name(file)), &packed)
+}
+
+fn packed_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}.deflate")
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), BuildError> {
+    fs::write(path, content).map_err(|source| BuildError::Io {
+        path: path.to_owned(),
         action: "written",
         source,
     })
 }
 
 fn generated(images: &[Image], missing: Option<&str>) -> String {
-    let mut text = String::from("pub static IMAGES: &[Image] = &[\n");
+    let mut text = format!("pub static IMAGES: [Image; {}] = [\n", images.len());
     for image in images {
         write_image(&mut text, image);
     }
@@ -175,20 +210,17 @@ fn generated(images: &[Image], missing: Option<&str>) -> String {
 }
 
 fn write_image(text: &mut String, image: &Image) {
-    let file = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    let ptx = file(&image.ptx).unwrap_or_default();
-    let cubin = match image.cubin.as_deref().and_then(file) {
-        Some(name) => format!("Some(&Aligned(*include_bytes!({name:?})).0)"),
+    let packed = |file: &Path| format!("Packed::new(include_bytes!({:?}))", packed_name(file));
+    let cubin = match &image.cubin {
+        Some(file) => format!("Some({})", packed(file)),
         None => "None".into(),
     };
     let _ = writeln!(
         text,
-        "    Image {{ arch: \"{}\", capability: {:?}, ptx: include_str!({ptx:?}), cubin: {cubin} }},",
+        "    Image {{ arch: \"{}\", capability: {:?}, ptx: {}, cubin: {cubin} }},",
         image.arch,
         image.arch.compute_capability(),
+        packed(&image.ptx),
     );
 }
 

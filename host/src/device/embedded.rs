@@ -1,16 +1,19 @@
 //! The kernels inside this library: PTX, cubins and resource figures that `build.rs` put there.
 
+use std::io::Read;
+use std::sync::OnceLock;
+
+use flate2::read::DeflateDecoder;
+
 /// The kernels, compiled for one architecture.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Image {
     /// The architecture's name, such as `sm_90`.
     pub arch: &'static str,
     /// Its compute capability, major and minor.
     pub capability: (u32, u32),
-    /// PTX, which the driver compiles when it is loaded, on this architecture and every newer one.
-    pub ptx: &'static str,
-    /// Machine code, aligned to 16 bytes, where an assembler was at hand when the library was built.
-    pub cubin: Option<&'static [u8]>,
+    ptx: Packed,
+    cubin: Option<Packed>,
 }
 
 /// What one kernel takes of a multiprocessor when compiled for one architecture.
@@ -26,21 +29,22 @@ pub struct Resource {
     pub shared_bytes: u32,
 }
 
-/// `include_bytes!` promises no alignment, and the driver reads a cubin as an ELF file in place.
-#[allow(dead_code, reason = "unused where no cubin is embedded")]
-#[repr(C, align(16))]
-struct Aligned<T>(T);
+/// A file that `build.rs` packed; unpacked when it is first asked for, and kept.
+struct Packed {
+    packed: &'static [u8],
+    unpacked: OnceLock<Vec<u8>>,
+}
 
 mod generated {
     #[allow(unused_imports, reason = "unused where nothing is embedded")]
-    use super::{Aligned, Image, Resource};
+    use super::{Image, Packed, Resource};
 
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
 
 /// All images, oldest architecture first; empty if there was no PTX compiler ([`missing`] says why).
 pub fn images() -> &'static [Image] {
-    generated::IMAGES
+    &generated::IMAGES
 }
 
 /// The image that suits a device best: the newest one that is not newer than the device.
@@ -61,12 +65,44 @@ pub fn missing() -> Option<&'static str> {
 }
 
 impl Image {
-    /// The machine code, if it runs on a device of this compute capability: the same major number, and a
-    /// minor number that is not older. Otherwise the PTX has to be loaded.
-    pub fn cubin_for(&self, capability: (u32, u32)) -> Option<&'static [u8]> {
+    /// PTX, which the driver compiles when it is loaded, on this architecture and every newer one.
+    pub fn ptx(&'static self) -> &'static str {
+        std::str::from_utf8(self.ptx.bytes()).expect("PTX is ASCII")
+    }
+
+    /// The machine code, if an assembler was at hand when the library was built and if it runs on a device
+    /// of this compute capability: the same major number, and a minor number that is not older. Otherwise
+    /// the PTX has to be loaded.
+    pub fn cubin_for(&'static self, capability: (u32, u32)) -> Option<&'static [u8]> {
         let (major, minor) = self.capability;
-        self.cubin
-            .filter(|_| capability.0 == major && capability.1 >= minor)
+        let fits = capability.0 == major && capability.1 >= minor;
+        self.cubin.as_ref().filter(|_| fits).map(Packed::bytes)
+    }
+}
+
+impl Packed {
+    #[allow(dead_code, reason = "unused where nothing is embedded")]
+    const fn new(packed: &'static [u8]) -> Self {
+        Packed {
+            packed,
+            unpacked: OnceLock::new(),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.unpacked.get_or_init(|| {
+            let mut bytes = Vec::new();
+            DeflateDecoder::new(self.packed)
+                .read_to_end(&mut bytes)
+                .expect("build.rs packed it");
+            bytes
+        })
+    }
+}
+
+impl std::fmt::Debug for Packed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} packed bytes", self.packed.len())
     }
 }
 
@@ -89,12 +125,15 @@ fn find(table: &[Resource], arch: &str, entry: &str) -> Option<Resource> {
 mod tests {
     use super::*;
 
+    /// Deflate of nothing: one empty final block.
+    const EMPTY: &[u8] = &[3, 0];
+
     const fn image(arch: &'static str, capability: (u32, u32)) -> Image {
         Image {
             arch,
             capability,
-            ptx: "",
-            cubin: Some(&[1]),
+            ptx: Packed::new(EMPTY),
+            cubin: Some(Packed::new(EMPTY)),
         }
     }
 
@@ -124,9 +163,10 @@ mod tests {
             assert_eq!(resources(resource.arch, resource.entry), Some(*resource));
         }
         for image in images() {
-            assert!(image.ptx.contains(&format!(".target {}", image.arch)));
-            let cubin = image.cubin.unwrap_or_default();
-            assert!(cubin.is_empty() || cubin.as_ptr().addr() % 16 == 0);
+            assert!(image.ptx().contains(&format!(".target {}", image.arch)));
+            if let Some(cubin) = image.cubin_for(image.capability) {
+                assert!(cubin.starts_with(b"\x7fELF"));
+            }
         }
     }
 }
