@@ -53,7 +53,7 @@ impl Module {
         let image = embedded::image_for(capability).ok_or_else(|| no_image(capability))?;
         let (module, form) = match image.cubin_for(capability) {
             Some(cubin) => (load_cubin(cubin)?, "machine code"),
-            None => (load_ptx(image.ptx)?, "PTX, compiled by the driver"),
+            None => (load_ptx(image.ptx())?, "PTX, compiled by the driver"),
         };
         let origin = format!("{} ({form})", image.arch);
         tracing::debug!(%origin, "kernels loaded");
