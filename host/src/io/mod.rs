@@ -7,6 +7,7 @@
 //! | `matrix_market` | Matrix Market text, sparse and dense |
 //! | `npy` | NumPy arrays, dense; target vectors |
 //! | `cache` | the binary CSR cache next to a text file |
+//! | [`synth`] | seeded synthetic data |
 //!
 //! All readers check sizes against what the file really has before they allocate, and report the
 //! first fault in the file with its place. This room knows matrices, and no devices.
@@ -21,6 +22,7 @@ mod options;
 mod read;
 mod scan;
 mod source;
+pub mod synth;
 #[cfg(test)]
 mod tests;
 mod write;

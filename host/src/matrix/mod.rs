@@ -3,13 +3,14 @@
 //! | file | what |
 //! |---|---|
 //! | [`Element`] | what an entry may be: `f32` or `f64` |
-//! | [`CsrMatrix`], [`csr_from_parts`] | compressed sparse rows, checked once and in parallel |
+//! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
 //! This room knows no files, no devices and no launches.
 
+mod blocks;
 mod csr;
 mod element;
 mod features;
@@ -20,6 +21,7 @@ pub(crate) mod strategy;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, WidthError};

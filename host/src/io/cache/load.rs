@@ -112,7 +112,7 @@ fn load<T: Element>(
 }
 
 /// The checksum of all sections.
-fn total(content: &[u8], sections: &Sections) -> u64 {
+pub(super) fn total(content: &[u8], sections: &Sections) -> u64 {
     let Sections {
         offsets,
         indices,

@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::error::Fault;
 use super::super::scan::{Parsed, is_blank, lines};
-use crate::matrix::Element;
+use crate::matrix::{Element, RowBlock};
 
 /// The largest index as written: one more column must still be a 32-bit number.
 const MAX_INDEX: u64 = u32::MAX as u64 - 1;
@@ -19,11 +19,8 @@ const QUERY: &str = "a whole number after `qid:`";
 
 /// The samples of some whole lines, with indices as written.
 pub(super) struct Chunk<T> {
-    /// Entries up to the end of each row.
-    pub(super) row_ends: Vec<u64>,
+    pub(super) block: RowBlock<T>,
     pub(super) targets: Vec<T>,
-    pub(super) indices: Vec<u32>,
-    pub(super) values: Vec<T>,
     /// Where the first index 0 stands, in bytes from the start of the text.
     pub(super) zero_at: Option<usize>,
     /// The largest index, and where it stands first.
@@ -33,8 +30,9 @@ pub(super) struct Chunk<T> {
 
 impl<T: Element> Parsed for Chunk<T> {
     fn bytes(&self) -> u64 {
-        let per_row = self.row_ends.capacity() * 8 + self.targets.capacity() * size_of::<T>();
-        let per_entry = self.indices.capacity() * 4 + self.values.capacity() * size_of::<T>();
+        let block = &self.block;
+        let per_row = block.row_ends.capacity() * 8 + self.targets.capacity() * size_of::<T>();
+        let per_entry = block.indices.capacity() * 4 + block.values.capacity() * size_of::<T>();
         (per_row + per_entry) as u64
     }
 }
@@ -42,10 +40,8 @@ impl<T: Element> Parsed for Chunk<T> {
 /// Parses whole lines that start `start` bytes into the text.
 pub(super) fn parse_chunk<T: Element>(bytes: &[u8], start: usize) -> Result<Chunk<T>, Fault> {
     let mut chunk = Chunk {
-        row_ends: Vec::new(),
+        block: RowBlock::default(),
         targets: Vec::new(),
-        indices: Vec::new(),
-        values: Vec::new(),
         zero_at: None,
         largest: None,
         scratch: Vec::new(),
@@ -68,7 +64,7 @@ impl<T: Element> Chunk<T> {
             return Ok(());
         }
         self.targets.push(label(&mut cursor)?);
-        let first = self.indices.len();
+        let first = self.block.indices.len();
         let mut sorted = true;
         loop {
             match cursor.next_word() {
@@ -78,18 +74,27 @@ impl<T: Element> Chunk<T> {
                     let at = cursor.at();
                     let index = index(&mut cursor)?;
                     let value = value(&mut cursor)?;
-                    sorted &= self.indices.len() == first || self.indices.last() < Some(&index);
+                    sorted &= self.block.indices.len() == first
+                        || self.block.indices.last() < Some(&index);
                     self.note(index, line_start + at);
-                    self.indices.push(index);
-                    self.values.push(value);
+                    self.block.indices.push(index);
+                    self.block.values.push(value);
                 }
             }
         }
         if !sorted {
             self.sort_row(first, line)?;
         }
-        self.row_ends.push(self.indices.len() as u64);
+        self.block.row_ends.push(self.block.indices.len() as u64);
         Ok(())
+    }
+
+    /// The rows with indices from 0, in a file whose first index is `first`.
+    pub(super) fn into_block(mut self, first: u32) -> RowBlock<T> {
+        for index in &mut self.block.indices {
+            *index -= first;
+        }
+        self.block
     }
 
     #[inline]
@@ -104,7 +109,10 @@ impl<T: Element> Chunk<T> {
 
     /// Sorts the entries of the last row, and refuses an index that occurs twice.
     fn sort_row(&mut self, first: usize, line: &[u8]) -> Result<(), Fault> {
-        let (indices, values) = (&mut self.indices[first..], &mut self.values[first..]);
+        let (indices, values) = (
+            &mut self.block.indices[first..],
+            &mut self.block.values[first..],
+        );
         self.scratch.clear();
         self.scratch
             .extend(indices.iter().copied().zip(values.iter().copied()));
