@@ -2,6 +2,7 @@
 //! newcomer needs, and both set up what is missing.
 
 mod ptx;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ struct Arguments {
 enum Chore {
     /// Compile the kernels to PTX, check them, assemble them and print what each takes.
     BuildPtx(ptx::Arguments),
+    /// Check what the compiler does not: the arrows between rooms, families, sizes.
+    Tidy,
 }
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> Result<()> {
     match chore {
         Chore::BuildPtx(arguments) => ptx::run(&arguments),
+        Chore::Tidy => tidy::run(),
     }
 }
 
