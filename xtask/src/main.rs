@@ -1,7 +1,13 @@
 //! The workspace's chores. `cargo xtask --help` lists them; `quickstart` and `test` are the two that a
 //! newcomer needs, and both set up what is missing.
 
+mod bench_report;
+mod bundle;
+mod gate;
 mod ptx;
+mod quickstart;
+mod step;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -19,8 +25,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Set up what is missing, build everything, train on a data set of the repository.
+    Quickstart(quickstart::Arguments),
+    /// Set up what is missing, build and check everything.
+    Test(gate::Arguments),
     /// Compile the kernels to PTX, check them, assemble them and print what each takes.
     BuildPtx(ptx::Arguments),
+    /// Check what the compiler does not: the arrows between rooms, families, sizes.
+    Tidy,
+    /// Make a folder that runs tests and benchmarks on a GPU machine without Rust.
+    Bundle(bundle::Arguments),
+    /// Print recorded benchmark results as Markdown tables.
+    BenchReport(bench_report::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -36,7 +52,12 @@ fn main() -> ExitCode {
 
 fn run(chore: Chore) -> Result<()> {
     match chore {
+        Chore::Quickstart(arguments) => quickstart::run(&arguments),
+        Chore::Test(arguments) => gate::run(&arguments),
         Chore::BuildPtx(arguments) => ptx::run(&arguments),
+        Chore::Tidy => tidy::run(),
+        Chore::Bundle(arguments) => bundle::run(&arguments),
+        Chore::BenchReport(arguments) => bench_report::run(&arguments),
     }
 }
 

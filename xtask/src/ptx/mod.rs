@@ -73,6 +73,17 @@ pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOut
     Ok(output)
 }
 
+/// One line per architecture, for chores that build the PTX on the way.
+pub fn summarise(output: &PtxOutput) {
+    for image in &output.images {
+        eprintln!(
+            "{}: {} kernels, none spills",
+            image.arch,
+            image.resources.len()
+        );
+    }
+}
+
 /// Copies every image into a folder.
 pub fn copy(output: &PtxOutput, folder: &Path) -> Result<()> {
     for image in &output.images {

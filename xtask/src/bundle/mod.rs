@@ -1,0 +1,121 @@
+//! `bundle`: one folder with everything a GPU machine without Rust needs to check and to measure.
+
+mod executables;
+mod folder;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use gpu_kernels_builder::{Arch, Install, LineInfo};
+use serde_json::json;
+
+use crate::{ptx, step, workspace};
+use executables::Kind;
+
+/// What such a machine is commonly reached through carries little more than this.
+const LARGEST: u64 = 60 << 20;
+
+/// The arguments of `bundle`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Architectures, separated by commas.
+    #[arg(long, value_name = "LIST", default_value = "sm_80,sm_90")]
+    arch: String,
+    /// Keep source lines in the kernels, for compute-sanitizer and profilers.
+    #[arg(long)]
+    line_info: bool,
+    /// Where to make it.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Builds in release mode and fills the folder.
+///
+/// # Errors
+/// If a build fails, a file cannot be copied, or the folder is too large.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let lines = if arguments.line_info {
+        LineInfo::Kept
+    } else {
+        LineInfo::Omitted
+    };
+    let kernels = ptx::build(&Arch::parse_list(&arguments.arch)?, Install::Allowed, lines)?;
+    let out = match &arguments.out {
+        Some(folder) => folder.clone(),
+        None => workspace::target_dir().join("bundle"),
+    };
+    folder::start_afresh(&out)?;
+    let kernel_folder = out.join("ptx");
+    ptx::copy(&kernels, &kernel_folder)?;
+    programs(&out, &kernel_folder)?;
+    folder::copy_tree(
+        &workspace::root().join("host/examples/data"),
+        &out.join("data"),
+    )?;
+    scripts(&out, &kernels.toolchain.version)?;
+    let bytes = folder::size(&out)?;
+    ensure!(
+        bytes <= LARGEST,
+        "{} has {bytes} bytes, expected at most {LARGEST}: leave out an architecture with --arch",
+        out.display()
+    );
+    println!(
+        "{}: {:.1} MiB; on the GPU machine: ./run.sh RESULTS",
+        out.display(),
+        bytes as f64 / 1048576.0
+    );
+    Ok(())
+}
+
+/// The command line program, the tests and the benchmarks, all with these kernels embedded.
+fn programs(out: &Path, kernels: &Path) -> Result<()> {
+    let kernels = std::path::absolute(kernels).context("resolving the bundle's folder")?;
+    let release = |arguments: &[&str]| {
+        let mut command = step::cargo(arguments);
+        command.env("WARPFUSE_PTX_DIR", &kernels);
+        command
+    };
+    let cli = ["build", "--release", "--package", "warpfuse", "--bins"];
+    let tests = [
+        "test",
+        "--release",
+        "--package",
+        "warpfuse-tests",
+        "--no-run",
+    ];
+    let benches = ["bench", "--package", "warpfuse-benches", "--no-run"];
+    for (kind, arguments, folder) in [
+        (Kind::Program, &cli[..], "bin"),
+        (Kind::Test, &tests[..], "tests"),
+        (Kind::Bench, &benches[..], "benches"),
+    ] {
+        for found in executables::build(kind, release(arguments))? {
+            strip(&found.path, &out.join(folder).join(&found.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Symbols and line tables are most of a Rust program; binutils come with the linker.
+fn strip(from: &Path, to: &Path) -> Result<()> {
+    folder::copy(from, to)?;
+    let status = Command::new("strip").arg(to).status();
+    let status = status.context("starting `strip`: install binutils")?;
+    ensure!(status.success(), "strip {}: {status}", to.display());
+    Ok(())
+}
+
+fn scripts(out: &Path, compiler: &str) -> Result<()> {
+    folder::write_script(&out.join("run.sh"), include_str!("run.sh"))?;
+    folder::write_script(&out.join("sanitize.sh"), include_str!("sanitize.sh"))?;
+    let about = json!({ "compiler": compiler, "commit": commit() });
+    folder::write(&out.join("about.json"), &format!("{about:#}\n"))
+}
+
+/// The commit that is bundled, marked if the tree has changes.
+fn commit() -> Option<String> {
+    let output = step::command("git", &["describe", "--always", "--dirty", "--abbrev=12"]).output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,98 @@
+//! `test`: sets up, builds, checks everything, and stops at the first step that fails. `.ci/run` calls it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use gpu_kernels_builder::{Arch, Install, LineInfo};
+
+use crate::{ptx, step, tidy};
+
+/// The arguments of `test`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Install and fetch nothing; say instead what to do.
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Runs all steps, quick ones first.
+///
+/// # Errors
+/// With the name of the step that failed.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let install = if arguments.no_install {
+        Install::Forbidden
+    } else {
+        Install::Allowed
+    };
+    let start = Instant::now();
+    ensure_component("fmt", "rustfmt", install)?;
+    ensure_component("clippy", "clippy", install)?;
+    step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
+    named("tidy", tidy::run)?;
+    named("PTX", || {
+        ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted).map(|output| ptx::summarise(&output))
+    })?;
+    let steps = cargo_steps();
+    let count = steps.len() + 3;
+    for (headline, mut command) in steps {
+        step::run(headline, &mut command)?;
+    }
+    println!(
+        "\nall {count} steps passed in {:.1} min; {}",
+        start.elapsed().as_secs_f64() / 60.0,
+        cuda_cases()
+    );
+    Ok(())
+}
+
+fn cargo_steps() -> Vec<(&'static str, Command)> {
+    let mut doc = step::cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    vec![
+        (
+            "lint",
+            step::cargo(&[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--quiet",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+        ("build", step::cargo(&["build", "--workspace", "--quiet"])),
+        // Doctests included.
+        ("tests", step::cargo(&["test", "--workspace", "--quiet"])),
+        ("documentation", doc),
+    ]
+}
+
+fn named(headline: &str, chore: impl FnOnce() -> Result<()>) -> Result<()> {
+    eprintln!("\n==> {headline}");
+    chore().map_err(|error| error.context(headline.to_owned()))
+}
+
+/// A toolchain may lack rustfmt or clippy although `rust-toolchain.toml` asks for them, if it was there
+/// before and rustup installs nothing by itself.
+fn ensure_component(subcommand: &str, component: &str, install: Install) -> Result<()> {
+    if step::succeeds(&mut step::cargo(&[subcommand, "--version"])) {
+        return Ok(());
+    }
+    if install == Install::Forbidden {
+        bail!("{component} is missing: run `rustup component add {component}`");
+    }
+    let mut add = step::command("rustup", &["component", "add", component]);
+    step::run(&format!("installing {component}"), &mut add).map(|_| ())
+}
+
+fn cuda_cases() -> &'static str {
+    if Path::new("/dev/nvidia0").exists() {
+        "the CUDA cases ran on this machine's GPU"
+    } else {
+        "there is no GPU here, so the CUDA cases were ignored: `cargo xtask bundle` takes them to one"
+    }
+}
