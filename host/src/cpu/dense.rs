@@ -98,16 +98,9 @@ impl<T: Scalar> WithSimd for Multiply<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let reader = RowReader::<T, S>::new(simd, self.x);
-        let y = reader.split(self.y);
-        let mut row = self.rows.start;
-        let (groups, rest) = self.products.as_chunks_mut::<GROUP>();
-        for products in groups {
-            *products = dot(simd, &reader.rows::<GROUP>(row), y);
-            row += GROUP;
-        }
-        for product in rest {
-            [*product] = dot(simd, &reader.rows::<1>(row), y);
-            row += 1;
+        let y = reader.vectors(self.y);
+        for (row, product) in self.rows.zip(self.products) {
+            *product = dot(simd, &reader, reader.row(row), y);
         }
     }
 }
@@ -128,7 +121,7 @@ impl<T: Scalar> WithSimd for Accumulate<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let reader = RowReader::<T, S>::new(simd, self.x);
         let input = match self.input {
-            RowInput::Product(y) => SplitInput::Product(reader.split(y)),
+            RowInput::Product(y) => SplitInput::Product(reader.vectors(y)),
             RowInput::Given(p) => SplitInput::Given(p),
         };
         let mut block = vec![T::default(); (reader.full + 1) * T::count::<S>()];
@@ -151,7 +144,7 @@ impl<T: Scalar> WithSimd for Accumulate<'_, T> {
 /// [`RowInput`] as a kernel wants it.
 #[derive(Clone, Copy)]
 enum SplitInput<'a, T: Scalar, S: Simd> {
-    Product(RowVectors<'a, T, S>),
+    Product(Vectors<'a, T, S>),
     Given(&'a [T]),
 }
 
@@ -165,78 +158,64 @@ fn add_group<T: Scalar, S: Simd, const R: usize>(
     map: RowMap<T>,
     w: &mut [T],
 ) {
-    let rows = reader.rows::<R>(row);
-    let mut factors = [0.0; R];
-    match input {
-        SplitInput::Product(y) => factors = dot(simd, &rows, y),
-        SplitInput::Given(p) => {
-            for (factor, &p) in factors.iter_mut().zip(&p[row..]) {
-                *factor = p.into();
-            }
-        }
-    }
-    let mut splats = [T::splat(simd, T::default()); R];
+    let mut rows = [reader.row(row); R];
+    let mut factors = [T::splat(simd, T::default()); R];
     for i in 0..R {
-        splats[i] = T::splat(simd, T::narrow(map.apply(row + i, factors[i])));
+        rows[i] = reader.row(row + i);
+        // One dot product after the other, so that memory is read in order.
+        let product = match input {
+            SplitInput::Product(y) => dot(simd, reader, rows[i], y),
+            SplitInput::Given(p) => p[row + i].into(),
+        };
+        factors[i] = T::splat(simd, T::narrow(map.apply(row + i, product)));
     }
-    axpy(simd, &rows, &splats, w);
+    axpy(simd, reader, &rows, &factors, w);
 }
 
-/// The products of `R` rows with y.
+/// The product of a row with y.
 #[inline(always)]
-fn dot<T: Scalar, S: Simd, const R: usize>(
+fn dot<T: Scalar, S: Simd>(
     simd: S,
-    rows: &[RowVectors<T, S>; R],
-    y: RowVectors<T, S>,
-) -> [f64; R] {
-    let zero = T::splat(simd, T::default());
-    let mut sums = [zero; R];
-    for (sum, row) in sums.iter_mut().zip(rows) {
-        *sum = T::mul_add(simd, row.last, y.last, zero);
+    reader: &RowReader<T, S>,
+    row: Row<T, S>,
+    y: Vectors<T, S>,
+) -> f64 {
+    let mut total = 0.0;
+    let (mut x, mut y_full) = (row.full, y.full);
+    while y_full.len() > TILE {
+        total += T::sum(simd, dot_tile::<T, S>(simd, &x[..TILE], &y_full[..TILE])).into();
+        (x, y_full) = (&x[TILE..], &y_full[TILE..]);
     }
-    let mut totals = [0.0; R];
-    let mut start = 0;
-    loop {
-        let end = y.full.len().min(start + TILE);
-        dot_tile(simd, rows, y.full, start..end, &mut sums);
-        for (total, sum) in totals.iter_mut().zip(&mut sums) {
-            *total += T::sum(simd, *sum).into();
-            *sum = zero;
-        }
-        start = end;
-        if start == y.full.len() {
-            return totals;
-        }
-    }
+    let sum = dot_tile::<T, S>(simd, x, y_full);
+    total + T::sum(simd, T::mul_add(simd, reader.last(row), y.last, sum)).into()
 }
 
+/// `x ⊙ y`, added up in T to one vector.
 #[inline(always)]
-fn dot_tile<T: Scalar, S: Simd, const R: usize>(
-    simd: S,
-    rows: &[RowVectors<T, S>; R],
-    y: &[T::Vector<S>],
-    tile: Range<usize>,
-    sums: &mut [T::Vector<S>; R],
-) {
-    let y = &y[tile.clone()];
-    let mut x = [y; R];
-    for (x, row) in x.iter_mut().zip(rows) {
-        *x = &row.full[tile.clone()][..y.len()];
-    }
-    let mut local = *sums;
-    for j in 0..y.len() {
-        for i in 0..R {
-            local[i] = T::mul_add(simd, x[i][j], y[j], local[i]);
+fn dot_tile<T: Scalar, S: Simd>(simd: S, x: &[T::Vector<S>], y: &[T::Vector<S>]) -> T::Vector<S> {
+    let (x_quads, x_rest) = x.as_chunks::<4>();
+    let (y_quads, y_rest) = y.as_chunks::<4>();
+    let mut sums = [T::splat(simd, T::default()); 4];
+    for (x, y) in x_quads.iter().zip(y_quads) {
+        for i in 0..4 {
+            sums[i] = T::mul_add(simd, x[i], y[i], sums[i]);
         }
     }
-    *sums = local;
+    let [a, b, c, d] = sums;
+    let mut sum = T::add(simd, T::add(simd, a, b), T::add(simd, c, d));
+    // One sum for all that is left over: picking one of the four would keep them out of registers.
+    for (&x, &y) in x_rest.iter().zip(y_rest) {
+        sum = T::mul_add(simd, x, y, sum);
+    }
+    sum
 }
 
 /// `w += Σ factors[i]·rows[i]`.
 #[inline(always)]
 fn axpy<T: Scalar, S: Simd, const R: usize>(
     simd: S,
-    rows: &[RowVectors<T, S>; R],
+    reader: &RowReader<T, S>,
+    rows: &[Row<T, S>; R],
     factors: &[T::Vector<S>; R],
     w: &mut [T],
 ) {
@@ -254,7 +233,7 @@ fn axpy<T: Scalar, S: Simd, const R: usize>(
         *w = sum;
     }
     for i in 0..R {
-        *last = T::mul_add(simd, rows[i].last, factors[i], *last);
+        *last = T::mul_add(simd, reader.last(rows[i]), factors[i], *last);
     }
 }
 
@@ -269,9 +248,17 @@ fn flush<T: Scalar>(block: &mut [T], w: &mut [f64]) {
 
 /// n elements as vectors: all but the last, and the last, with zeros beyond the n-th element.
 #[derive(Clone, Copy)]
-struct RowVectors<'a, T: Scalar, S: Simd> {
+struct Vectors<'a, T: Scalar, S: Simd> {
     full: &'a [T::Vector<S>],
     last: T::Vector<S>,
+}
+
+/// A row of which the last vector is still to be read (by [`RowReader::last`], in its turn).
+#[derive(Clone, Copy)]
+struct Row<'a, T: Scalar, S: Simd> {
+    full: &'a [T::Vector<S>],
+    /// What follows in memory: the rest of the row, and the next rows.
+    tail: &'a [T],
 }
 
 /// Reads rows of a matrix with at least one column as vectors.
@@ -298,29 +285,34 @@ impl<'a, T: Scalar, S: Simd> RowReader<'a, T, S> {
     }
 
     #[inline(always)]
-    fn rows<const R: usize>(&self, first: usize) -> [RowVectors<'a, T, S>; R] {
-        let mut rows = [RowVectors {
-            full: &[],
-            last: T::splat(self.simd, T::default()),
-        }; R];
-        for (i, row) in rows.iter_mut().enumerate() {
-            *row = self.split(&self.x.values()[(first + i) * self.x.stride()..]);
-        }
-        rows
+    fn row(&self, row: usize) -> Row<'a, T, S> {
+        self.split(&self.x.values()[row * self.x.stride()..])
     }
 
-    /// The first n elements of `values`; may read, but does not use, up to a vector more.
     #[inline(always)]
-    fn split<'b>(&self, values: &'b [T]) -> RowVectors<'b, T, S> {
-        let lanes = T::count::<S>();
-        let (head, tail) = values.split_at(self.full * lanes);
-        let last = match T::vectors::<S>(tail).first() {
-            Some(&vector) => T::keep(self.simd, self.mask, vector),
-            None => self.padded(&tail[..self.x.cols() - head.len()]),
-        };
-        RowVectors {
+    fn vectors<'b>(&self, values: &'b [T]) -> Vectors<'b, T, S> {
+        let row = self.split(values);
+        Vectors {
+            full: row.full,
+            last: self.last(row),
+        }
+    }
+
+    #[inline(always)]
+    fn split<'b>(&self, values: &'b [T]) -> Row<'b, T, S> {
+        let (head, tail) = values.split_at(self.full * T::count::<S>());
+        Row {
             full: T::vectors::<S>(head),
-            last,
+            tail,
+        }
+    }
+
+    /// The last vector of a row. May read, but does not use, elements of the next rows.
+    #[inline(always)]
+    fn last(&self, row: Row<T, S>) -> T::Vector<S> {
+        match T::vectors::<S>(row.tail).first() {
+            Some(&vector) => T::keep(self.simd, self.mask, vector),
+            None => self.padded(&row.tail[..self.x.cols() - self.full * T::count::<S>()]),
         }
     }
 
