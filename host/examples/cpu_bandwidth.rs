@@ -12,7 +12,7 @@ use warpfuse::cpu::{
 };
 
 /// Repetitions of every measurement; the best and the median are printed.
-const REPEATS: usize = 9;
+const REPEATS: usize = 61;
 
 /// Stored entries per row of the sparse matrices.
 const ROW_ENTRIES: usize = 20;
