@@ -2,80 +2,141 @@
 //!
 //! Prints, for f32 and f64, the rate of a plain multi-threaded sum over an array of 1 GB and, over the
 //! same array, of the dense fused pass at several widths and of the sparse one at several numbers of
-//! columns. `cargo run --release -p warpfuse --example cpu_bandwidth [-- MEGABYTES]`
+//! columns. `cargo run --release -p warpfuse --example cpu_bandwidth [-- MEGABYTES [FILTER]]`
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use warpfuse::cpu::{Csr, Dense, Scalar, Terms, Workspace, forward, fused, stream, transposed};
+use warpfuse::cpu::{
+    Csr, Dense, RowMatrix, Scalar, Terms, Workspace, forward, fused, stream, transposed,
+};
 
 /// Repetitions of every measurement; the best and the median are printed.
-const REPEATS: usize = 7;
+const REPEATS: usize = 61;
 
 /// Stored entries per row of the sparse matrices.
 const ROW_ENTRIES: usize = 20;
 
 fn main() {
-    let megabytes = match std::env::args()
-        .nth(1)
-        .map(|argument| argument.parse::<usize>())
-    {
-        None => 1024,
-        Some(Ok(megabytes)) if megabytes > 0 => megabytes,
-        Some(_) => {
-            eprintln!("expected a number of megabytes above 0, as in `cpu_bandwidth 1024`");
-            std::process::exit(2);
-        }
+    let Some(options) = Options::parse(std::env::args().skip(1)) else {
+        eprintln!("usage: cpu_bandwidth [MEGABYTES [FILTER]], as in `cpu_bandwidth 1024 dense`");
+        std::process::exit(2);
     };
-    println!("{} threads, {megabytes} MB", rayon::current_num_threads());
-    report::<f32>("f32", megabytes << 20);
-    report::<f64>("f64", megabytes << 20);
+    println!(
+        "{} threads, {} MB",
+        rayon::current_num_threads(),
+        options.megabytes
+    );
+    println!("pass                       GB/s   sum   ratio of the best, of the median");
+    report::<f32>("f32", &options);
+    report::<f64>("f64", &options);
 }
 
-fn report<T: Scalar>(name: &str, bytes: usize) {
+struct Options {
+    megabytes: usize,
+    filter: String,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let megabytes = arguments
+            .next()
+            .map_or(Ok(1024), |argument| argument.parse())
+            .ok()?;
+        let filter = arguments.next().unwrap_or_default();
+        (megabytes > 0 && arguments.next().is_none()).then_some(Options { megabytes, filter })
+    }
+}
+
+fn report<T: Scalar>(dtype: &str, options: &Options) {
+    let bytes = options.megabytes << 20;
     let values: Vec<T> = (0..bytes / size_of::<T>()).map(value).collect();
-    let ceiling = measure(size_of_val(&*values), || stream::sum(&values));
-    println!(
-        "{name} sum                    {:6.2} GB/s, median {:6.2}",
-        ceiling.best, ceiling.median
-    );
     for cols in [28, 128, 1024] {
-        dense(name, &values, cols, ceiling);
+        let name = format!("{dtype} dense {cols}");
+        if name.contains(&options.filter) {
+            dense(&name, &values, cols);
+        }
     }
     for cols in [1_000, 100_000, 1_000_000] {
-        sparse(name, &values[..bytes / (size_of::<T>() + 4)], cols, ceiling);
+        let name = format!("{dtype} csr {cols}");
+        if name.contains(&options.filter) {
+            sparse(
+                &name,
+                &values[..bytes / (size_of::<T>() + size_of::<u32>())],
+                cols,
+            );
+        }
     }
 }
 
-fn dense<T: Scalar>(name: &str, values: &[T], cols: usize, ceiling: Rate) {
-    let rows = values.len() / cols;
-    let x = Dense::new(rows, cols, cols, values).expect("rows · cols values");
-    let bytes = rows * cols * size_of::<T>();
-    let (y, mut w, mut p) = (vec![T::ONE; cols], vec![T::ONE; cols], vec![T::ONE; rows]);
-    let (terms, mut workspace) = (Terms::scaled(T::ONE), Workspace::new());
-    let rate = measure(bytes, || fused(&x, &y, &terms, &mut w, &mut workspace));
-    rate.print(&format!("{name} dense n={cols:<7} fused"), ceiling);
-    let rate = measure(bytes, || forward(&x, &y, &terms, &mut p));
-    rate.print(&format!("{name} dense n={cols:<7} X·y  "), ceiling);
-    let rate = measure(bytes, || transposed(&x, &p, &terms, &mut w, &mut workspace));
-    rate.print(&format!("{name} dense n={cols:<7} Xᵀ·p "), ceiling);
+fn dense<T: Scalar>(name: &str, values: &[T], cols: usize) {
+    let x = Dense::new(values.len() / cols, cols, cols, values).expect("rows · cols values");
+    passes(
+        name,
+        &x,
+        x.rows() * cols * size_of::<T>(),
+        (x.rows(), cols),
+        values,
+    );
 }
 
-fn sparse<T: Scalar>(name: &str, values: &[T], cols: usize, ceiling: Rate) {
+fn sparse<T: Scalar>(name: &str, values: &[T], cols: usize) {
     let rows = values.len() / ROW_ENTRIES;
     let values = &values[..rows * ROW_ENTRIES];
     let offsets: Vec<u64> = (0..=rows).map(|row| (row * ROW_ENTRIES) as u64).collect();
     let indices: Vec<u32> = (0..values.len()).map(|entry| column(entry, cols)).collect();
     let x = Csr::new(cols, &offsets, &indices, values).expect("columns below their number");
-    let bytes = values.len() * (size_of::<T>() + size_of::<u32>()) + size_of_val(&*offsets);
+    let bytes = size_of_val(values) + size_of_val(&*indices) + size_of_val(&*offsets);
+    passes(name, &x, bytes, (rows, cols), values);
+}
+
+fn passes<T: Scalar>(
+    name: &str,
+    x: &impl RowMatrix<T>,
+    bytes: usize,
+    (rows, cols): (usize, usize),
+    values: &[T],
+) {
     let (y, mut w, mut p) = (vec![T::ONE; cols], vec![T::ONE; cols], vec![T::ONE; rows]);
     let (terms, mut workspace) = (Terms::scaled(T::ONE), Workspace::new());
-    let rate = measure(bytes, || fused(&x, &y, &terms, &mut w, &mut workspace));
-    rate.print(&format!("{name} CSR   n={cols:<7} fused"), ceiling);
-    let rate = measure(bytes, || forward(&x, &y, &terms, &mut p));
-    rate.print(&format!("{name} CSR   n={cols:<7} X·y  "), ceiling);
-    let rate = measure(bytes, || transposed(&x, &p, &terms, &mut w, &mut workspace));
-    rate.print(&format!("{name} CSR   n={cols:<7} Xᵀ·p "), ceiling);
+    compare(&format!("{name} fused"), bytes, values, || {
+        fused(x, &y, &terms, &mut w, &mut workspace)
+    });
+    compare(&format!("{name} X·y"), bytes, values, || {
+        forward(x, &y, &terms, &mut p)
+    });
+    compare(&format!("{name} Xᵀ·p"), bytes, values, || {
+        transposed(x, &p, &terms, &mut w, &mut workspace)
+    });
+}
+
+/// Runs the pass and the sum in turns, so that whatever else the machine does meets both.
+fn compare<T: Scalar>(name: &str, bytes: usize, values: &[T], mut pass: impl FnMut()) {
+    pass();
+    let (mut passes, mut sums) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        sums.push(rate(size_of_val(values), || {
+            black_box(stream::sum(black_box(values)));
+        }));
+        passes.push(rate(bytes, &mut pass));
+    }
+    passes.sort_by(f64::total_cmp);
+    sums.sort_by(f64::total_cmp);
+    let (best, median) = (REPEATS - 1, REPEATS / 2);
+    println!(
+        "{name:24} {:6.2} {:6.2}  {:3.0} % {:3.0} %",
+        passes[best],
+        sums[best],
+        100.0 * passes[best] / sums[best],
+        100.0 * passes[median] / sums[median]
+    );
+}
+
+/// Gigabytes per second.
+fn rate(bytes: usize, mut run: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    run();
+    bytes as f64 / start.elapsed().as_secs_f64() / 1e9
 }
 
 /// A value in [-1, 1) that depends on nothing but `i`.
