@@ -193,6 +193,27 @@ mod tests {
         assert_eq!(on("titan", 64, 16, 0), (8, 16, Limiter::Blocks));
     }
 
+    /// Random kernels and launches, recorded once: registers, threads, shared bytes, blocks per SM.
+    const DRIVER_OF_AN_H200: &str = include_str!("recorded/occupancy_h200.txt");
+
+    #[test]
+    fn the_driver_of_an_h200_counts_the_same() {
+        let lines = DRIVER_OF_AN_H200
+            .lines()
+            .filter(|line| !line.starts_with('#'));
+        let mut cases = 0;
+        for line in lines {
+            let numbers = line.split(' ').map(|n| n.parse::<u32>().expect("a number"));
+            let [registers, block_size, shared, blocks] = *numbers.collect::<Vec<_>>() else {
+                panic!("expected four numbers, found `{line}`");
+            };
+            let found = on("h200", block_size, registers, u64::from(shared)).0;
+            assert_eq!(found, blocks, "{line}");
+            cases += 1;
+        }
+        assert_eq!(cases, 168);
+    }
+
     #[test]
     fn what_cannot_run_holds_no_block() {
         assert_eq!(on("h200", 0, 32, 0), (0, 0, Limiter::BlockSize));

@@ -163,21 +163,20 @@ pub(super) fn spread(
         .max(1)
         .checked_mul(limits.sms);
     let resident = resident.ok_or(too_large("the grid", 32))?;
-    let mut row_blocks = (resident / column_tiles).max(1);
+    let most = (resident / column_tiles).max(1);
     let per_block = u64::from((blocks.bs / blocks.vs.max(1)).max(1));
-    let mut c = problem
-        .rows
-        .div_ceil(u64::from(row_blocks) * per_block)
-        .max(1);
-    if surplus == Surplus::Drop {
-        // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
-        let step = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));
-        c = c
-            .checked_next_multiple_of(step)
-            .ok_or(too_large("the rows per vector", 64))?;
-        let needed = problem.rows.div_ceil(c).div_ceil(per_block).max(1);
-        row_blocks = row_blocks.min(u32::try_from(needed).unwrap_or(u32::MAX));
-    }
+    let even = problem.rows.div_ceil(u64::from(most) * per_block).max(1);
+    let (row_blocks, c) = match surplus {
+        Surplus::Keep => (most, even),
+        Surplus::Drop => {
+            // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
+            let step = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));
+            let c = even.checked_next_multiple_of(step);
+            let c = c.ok_or(too_large("the rows per vector", 64))?;
+            let needed = problem.rows.div_ceil(c).div_ceil(per_block).max(1);
+            (most.min(u32::try_from(needed).unwrap_or(u32::MAX)), c)
+        }
+    };
     let grid = row_blocks
         .checked_mul(column_tiles)
         .filter(|&grid| grid <= MAX_GRID);

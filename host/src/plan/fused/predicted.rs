@@ -8,9 +8,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::{Candidate, Strategy};
-use super::cost::{CostModel, Prediction};
+use super::cost::CostModel;
 use super::geometry::{self, Blocks, Launch, Surplus};
 use super::planner::Planner;
+use super::prediction::Prediction;
 use super::problem::{Problem, Product};
 use super::reason::Reason;
 use super::value::Plan;

@@ -115,9 +115,10 @@ fn scan<'a>(
     bs: u32,
     fit: Fit,
 ) -> Option<Scan<'a>> {
-    let wanted = match dense_vector_size(problem.cols, kernel.tl, bs) {
-        vs if vs == bs => Team::Block,
-        vs => Team::Lanes(vs),
+    let wanted = if problem.cols > WARP * u64::from(kernel.tl) {
+        Team::Block
+    } else {
+        Team::Lanes(dense_vector_size(problem.cols, kernel.tl, bs))
     };
     if fit == Fit::Published && kernel.team != wanted {
         return None;
