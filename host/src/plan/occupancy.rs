@@ -72,15 +72,15 @@ pub struct Occupancy {
 
 /// The occupancy of `usage` on `limits`, counted as the driver counts it.
 ///
-/// When several limits are equally tight, the first of registers, shared memory, warps, blocks is
-/// named.
+/// When several limits are equally tight, the first of warps, blocks, registers, shared memory is
+/// named: at full occupancy that is warps.
 ///
 /// ```
 /// use warpfuse::plan::limits::DeviceLimits;
 /// use warpfuse::plan::occupancy::{Limiter, Usage, occupancy};
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
 /// let full = occupancy(&h200, Usage { block_size: 256, registers: 32, shared_bytes: 0 });
-/// assert_eq!((full.blocks_per_sm, full.warps_per_sm, full.limiter), (8, 64, Limiter::Registers));
+/// assert_eq!((full.blocks_per_sm, full.warps_per_sm, full.limiter), (8, 64, Limiter::Warps));
 /// ```
 pub fn occupancy(limits: &DeviceLimits, usage: Usage) -> Occupancy {
     occupancy_with(limits, usage, RegisterRule::Partitions)
@@ -99,17 +99,15 @@ pub fn occupancy_with(limits: &DeviceLimits, usage: Usage, rule: RegisterRule) -
     let resident = limits
         .max_warps_per_sm
         .min(limits.max_threads_per_sm / limits.warp_size.max(1));
+    let by_registers = blocks_by_registers(limits, usage.registers, warps, rule);
     let quotients = [
-        (
-            Limiter::Registers,
-            blocks_by_registers(limits, usage.registers, warps, rule),
-        ),
+        (Limiter::Warps, resident / warps),
+        (Limiter::Blocks, limits.max_blocks_per_sm),
+        (Limiter::Registers, by_registers),
         (
             Limiter::SharedMemory,
             blocks_by_shared(limits, usage.shared_bytes),
         ),
-        (Limiter::Warps, resident / warps),
-        (Limiter::Blocks, limits.max_blocks_per_sm),
     ];
     let (limiter, blocks_per_sm) = quotients
         .into_iter()
@@ -163,4 +161,92 @@ fn blocks_by_shared(limits: &DeviceLimits, shared_bytes: u64) -> u32 {
     }
     let allocated = used.next_multiple_of(u64::from(limits.shared_allocation_unit.max(1)));
     u32::try_from(u64::from(limits.shared_per_sm) / allocated).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(device: &str, block_size: u32, registers: u32, shared_bytes: u64) -> (u32, u32, Limiter) {
+        let limits = DeviceLimits::known(device).expect("a listed device");
+        let held = occupancy(
+            &limits,
+            Usage {
+                block_size,
+                registers,
+                shared_bytes,
+            },
+        );
+        (held.blocks_per_sm, held.warps_per_sm, held.limiter)
+    }
+
+    #[test]
+    fn each_limit_binds_in_its_turn() {
+        assert_eq!(on("h200", 1_024, 32, 0), (2, 64, Limiter::Warps));
+        assert_eq!(on("h200", 1_024, 24, 0), (2, 64, Limiter::Warps));
+        assert_eq!(on("h200", 32, 16, 0), (32, 32, Limiter::Blocks));
+        assert_eq!(
+            on("h200", 256, 32, 113 * 1_024),
+            (2, 16, Limiter::SharedMemory)
+        );
+        assert_eq!(on("h200", 128, 255, 0), (2, 8, Limiter::Registers));
+        assert_eq!(on("titan", 64, 16, 0), (8, 16, Limiter::Blocks));
+    }
+
+    /// Random kernels and launches, recorded once: registers, threads, shared bytes, blocks per SM.
+    const DRIVER_OF_AN_H200: &str = include_str!("recorded/occupancy_h200.txt");
+
+    #[test]
+    fn the_driver_of_an_h200_counts_the_same() {
+        let lines = DRIVER_OF_AN_H200
+            .lines()
+            .filter(|line| !line.starts_with('#'));
+        let mut cases = 0;
+        for line in lines {
+            let numbers = line.split(' ').map(|n| n.parse::<u32>().expect("a number"));
+            let [registers, block_size, shared, blocks] = *numbers.collect::<Vec<_>>() else {
+                panic!("expected four numbers, found `{line}`");
+            };
+            let found = on("h200", block_size, registers, u64::from(shared)).0;
+            assert_eq!(found, blocks, "{line}");
+            cases += 1;
+        }
+        assert_eq!(cases, 168);
+    }
+
+    #[test]
+    fn what_cannot_run_holds_no_block() {
+        assert_eq!(on("h200", 0, 32, 0), (0, 0, Limiter::BlockSize));
+        assert_eq!(on("h200", 1_056, 32, 0), (0, 0, Limiter::BlockSize));
+        assert_eq!(on("h200", 1_024, 65, 0), (0, 0, Limiter::Registers));
+        assert_eq!(on("h200", 32, 256, 0), (0, 0, Limiter::Registers));
+        assert_eq!(
+            on("h200", 32, 32, 227 * 1_024 + 1),
+            (0, 0, Limiter::SharedMemory)
+        );
+        assert_eq!(on("h200", 32, 32, u64::MAX), (0, 0, Limiter::SharedMemory));
+    }
+
+    #[test]
+    fn the_system_reserves_a_kilobyte_of_each_block() {
+        // 228 KiB: two blocks of 113 and the reserved one each, not two of 114.
+        assert_eq!(on("h200", 1_024, 32, 113 * 1_024).0, 2);
+        assert_eq!(on("h200", 1_024, 32, 113 * 1_024 + 1).0, 1);
+        assert_eq!(on("titan", 256, 32, 24 * 1_024).0, 2);
+    }
+
+    #[test]
+    fn the_published_rule_rounds_each_block_up_to_the_partitions() {
+        let limits = DeviceLimits::known("titan").expect("a listed device");
+        let usage = Usage {
+            block_size: 320,
+            registers: 43,
+            shared_bytes: 0,
+        };
+        assert_eq!(occupancy(&limits, usage).warps_per_sm, 40);
+        assert_eq!(
+            occupancy_with(&limits, usage, RegisterRule::RoundedBlocks).warps_per_sm,
+            30
+        );
+    }
 }

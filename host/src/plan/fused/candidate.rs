@@ -219,50 +219,44 @@ impl Candidate {
     ///
     /// They let the published model run without a compiled kernel, as in its worked example.
     pub fn of_the_source(precision: Precision) -> Vec<Self> {
-        let sparse = |strategy, product, name: &'static str, vs| {
-            Self::new(
-                name,
-                product,
-                Storage::Sparse,
-                strategy,
-                precision,
-                Team::Lanes(vs),
-            )
-            .with_registers(43)
-        };
         let lanes = [1, 2, 4, 8, 16, 32];
-        let mut kernels: Vec<Self> = Vec::with_capacity(300);
-        for vs in lanes {
-            kernels.push(sparse(
-                Strategy::SharedW,
-                Product::Fused,
-                "sparse_shared",
-                vs,
-            ));
-            kernels.push(sparse(
-                Strategy::GlobalW,
-                Product::Fused,
-                "sparse_global",
-                vs,
-            ));
-            kernels.push(sparse(Strategy::RowDot, Product::Forward, "sparse_dot", vs));
-            kernels.push(sparse(
-                Strategy::SharedW,
-                Product::Transposed,
-                "sparse_transposed_shared",
-                vs,
-            ));
-            kernels.push(sparse(
-                Strategy::GlobalW,
-                Product::Transposed,
-                "sparse_transposed_global",
-                vs,
-            ));
-        }
+        let sparse = lanes
+            .into_iter()
+            .flat_map(|vs| sparse_of_the_source(precision, vs));
         let teams = lanes.into_iter().map(Team::Lanes).chain([Team::Block]);
-        kernels.extend(teams.flat_map(|team| dense_of_the_source(precision, team)));
-        kernels
+        sparse
+            .chain(teams.flat_map(|team| dense_of_the_source(precision, team)))
+            .collect()
     }
+}
+
+fn sparse_of_the_source(precision: Precision, vs: u32) -> impl Iterator<Item = Candidate> {
+    let kernels = [
+        ("sparse_shared", Product::Fused, Strategy::SharedW),
+        ("sparse_global", Product::Fused, Strategy::GlobalW),
+        ("sparse_dot", Product::Forward, Strategy::RowDot),
+        (
+            "sparse_transposed_shared",
+            Product::Transposed,
+            Strategy::SharedW,
+        ),
+        (
+            "sparse_transposed_global",
+            Product::Transposed,
+            Strategy::GlobalW,
+        ),
+    ];
+    kernels.into_iter().map(move |(name, product, strategy)| {
+        Candidate::new(
+            name,
+            product,
+            Storage::Sparse,
+            strategy,
+            precision,
+            Team::Lanes(vs),
+        )
+        .with_registers(43)
+    })
 }
 
 fn dense_of_the_source(precision: Precision, team: Team) -> impl Iterator<Item = Candidate> {

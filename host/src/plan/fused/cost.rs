@@ -1,88 +1,34 @@
 //! Predicted time of one launch.
 //!
 //! `t = max(stream, access, issue, longest row) + flush + launch`, in the terms of
-//! [`Rates`](crate::plan::rates::Rates):
+//! [`Rates`](crate::plan::rates::Rates). The maximum is a soft one, the fourth root of the sum of fourth
+//! powers: parts that are nearly equal do not overlap perfectly, and of two launches with the same
+//! greatest part the one with more to spare wins.
 //!
-//! - *stream*: bytes of X and the vectors over the memory's rate, less what too few bytes in flight
-//!   leave unused (Little's law: rate = bytes in flight ÷ latency, up to the memory's own);
-//! - *access*: gathers of y, additions to w and the cache lines of the loads, which share one pipe;
-//! - *issue*: instructions over the schedulers' rate; lanes beyond the end of a row count too;
-//! - *longest row*: the loads of the longest row one after the other;
-//! - *flush*: the blocks' partial results added to w in global memory.
-
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+//! | part | what it counts |
+//! |---|---|
+//! | stream | bytes of X and the vectors over the memory's rate, less what too few bytes in flight leave unused (Little's law: rate = bytes in flight ÷ latency, up to the memory's own) |
+//! | access | gathers of y, additions to w and the cache lines of the loads, which share one pipe |
+//! | issue | instructions over the schedulers' rate; lanes beyond the end of a row count too |
+//! | longest row | the loads of the longest row one after the other |
+//! | flush | the blocks' partial results added to w in global memory |
 
 use super::candidate::{Candidate, Strategy};
-use super::geometry::Launch;
+use super::geometry::{Blocks, Launch};
+use super::prediction::{Parts, Prediction};
 use super::problem::{Precision, Problem, Product};
 use crate::plan::limits::DeviceLimits;
-
-/// What the predicted time of a launch is bound by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// The bandwidth of device memory.
-    Bandwidth,
-    /// Too few bytes in flight to use that bandwidth.
-    BytesInFlight,
-    /// Gathers and additions at random addresses.
-    RandomAccess,
-    /// Instructions.
-    Issue,
-    /// One row that is much longer than the others.
-    LongestRow,
-    /// The cost of launching.
-    Launch,
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bandwidth => "memory bandwidth",
-            Self::BytesInFlight => "bytes in flight",
-            Self::RandomAccess => "gathers and additions",
-            Self::Issue => "instruction issue",
-            Self::LongestRow => "the longest row",
-            Self::Launch => "launch cost",
-        })
-    }
-}
-
-/// The predicted time of a launch and its parts, in whole nanoseconds so that a stored plan compares
-/// equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prediction {
-    /// All of it.
-    pub total_ns: u64,
-    /// Reading X and the vectors.
-    pub stream_ns: u64,
-    /// Gathers and additions.
-    pub access_ns: u64,
-    /// Instructions.
-    pub issue_ns: u64,
-    /// The longest row.
-    pub longest_row_ns: u64,
-    /// Adding the blocks' results to w.
-    pub flush_ns: u64,
-    /// Launching.
-    pub launch_ns: u64,
-    /// Bytes of X that an SM has in flight.
-    pub in_flight_bytes: u64,
-    /// The part that decides.
-    pub bound: Bound,
-}
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot. From the dense
 /// kernel on 1,000,000 × 1,024, where 528 blocks × 1,024 additions cost at most 0.01 ms.
 const FLUSH_COALESCING: f64 = 4.0;
 
-/// The share of the L1 cache that keeps y while X streams past: with 0.4 the model is within 10 % of
-/// the times measured for n = 10,000 to 28,000 and a quarter below that for n = 40,000.
-const L1_SHARE_OF_Y: f64 = 0.4;
+/// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
+/// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
+const L1_SHARE_OF_Y: f64 = 0.3;
 
-/// Dependent round trips to memory of a step over CSR rows: offsets, then entries.
+/// Dependent round trips to memory of a step over CSR rows: offsets, then entries. Gathers that miss
+/// the L1 cache are a third.
 const CSR_ROUND_TRIPS: f64 = 2.0;
 
 /// Instructions of a lane per sparse entry, per row, and per halving of a shuffle reduction; read off
@@ -130,44 +76,21 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    /// The predicted time of `launch` of `kernel` with `blocks_per_sm` blocks resident.
-    pub fn predict(&self, kernel: &Candidate, launch: &Launch, blocks_per_sm: u32) -> Prediction {
-        let in_flight = self.bytes_in_flight(kernel, launch, blocks_per_sm);
+    /// The predicted time of `launch` of `kernel`.
+    pub fn predict(&self, kernel: &Candidate, launch: &Launch) -> Prediction {
+        let blocks = &launch.blocks;
+        let in_flight = self.bytes_in_flight(kernel, blocks);
+        let hits = self.l1_hits(blocks);
         let full = seconds(self.bytes, self.limits.rates.stream_gbs);
-        let stream = full / self.bandwidth_share(in_flight);
-        let access = self.access(kernel, launch, blocks_per_sm);
-        let issue = self.issue(kernel, launch);
-        let longest_row = self.longest_row(kernel, launch);
-        let flush = self.flush(kernel, launch);
-        let launch_cost = self.limits.rates.launch_us * 1e-6;
-        let memory = if stream > 1.25 * full {
-            Bound::BytesInFlight
-        } else {
-            Bound::Bandwidth
+        let parts = Parts {
+            stream: full / self.bandwidth_share(in_flight, hits),
+            access: self.access(kernel, blocks, hits),
+            issue: self.issue(kernel, blocks),
+            longest_row: self.longest_row(kernel, blocks),
+            flush: self.flush(kernel, launch),
+            launch: self.limits.rates.launch_us * 1e-6,
         };
-        let parts = [
-            (memory, stream),
-            (Bound::RandomAccess, access + flush),
-            (Bound::Issue, issue),
-            (Bound::LongestRow, longest_row),
-            (Bound::Launch, launch_cost),
-        ];
-        let bound = parts
-            .into_iter()
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .map_or(memory, |part| part.0);
-        let work = stream.max(access).max(issue).max(longest_row);
-        Prediction {
-            total_ns: nanoseconds(work + flush + launch_cost),
-            stream_ns: nanoseconds(stream),
-            access_ns: nanoseconds(access),
-            issue_ns: nanoseconds(issue),
-            longest_row_ns: nanoseconds(longest_row),
-            flush_ns: nanoseconds(flush),
-            launch_ns: nanoseconds(launch_cost),
-            in_flight_bytes: in_flight as u64,
-            bound,
-        }
+        parts.prediction(full, in_flight)
     }
 
     // Entries of a row that a vector has loaded or asked for at once.
@@ -177,46 +100,46 @@ impl<'a> CostModel<'a> {
     }
 
     // Bytes of X that the resident vectors of one SM have asked for at once.
-    fn bytes_in_flight(&self, kernel: &Candidate, launch: &Launch, blocks_per_sm: u32) -> f64 {
-        let vectors = f64::from(blocks_per_sm) * f64::from(launch.bs / launch.vs.max(1));
+    fn bytes_in_flight(&self, kernel: &Candidate, blocks: &Blocks) -> f64 {
+        let vectors = blocks.bs / blocks.vs.max(1);
+        let vectors = f64::from(blocks.occupancy.blocks_per_sm) * f64::from(vectors);
         let share = self.rows / f64::from(self.limits.sms.max(1));
         let rows = (vectors * f64::from(kernel.rows_in_flight.max(1))).min(share.max(1.0));
         let index = if self.problem.is_dense() { 0.0 } else { 4.0 };
         let entry = f64::from(self.problem.dtype.bytes()) + index;
-        rows * self.entries_in_flight(kernel, launch.vs) * entry
+        rows * self.entries_in_flight(kernel, blocks.vs) * entry
     }
 
     // Proportional to the bytes in flight below the knee, saturating above it.
-    fn bandwidth_share(&self, in_flight: f64) -> f64 {
-        let trips = if self.problem.is_dense() {
-            1.0
-        } else {
-            CSR_ROUND_TRIPS
+    fn bandwidth_share(&self, in_flight: f64, hits: f64) -> f64 {
+        let trips = match (self.problem.is_dense(), self.product) {
+            (true, _) => 1.0,
+            (false, Product::Transposed) => CSR_ROUND_TRIPS,
+            (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
         };
         let x = in_flight / (self.limits.rates.knee_bytes_per_sm * trips);
         (x / (1.0 + x * x * x).cbrt()).clamp(1e-3, 1.0)
     }
 
-    fn access(&self, kernel: &Candidate, launch: &Launch, blocks_per_sm: u32) -> f64 {
+    fn access(&self, kernel: &Candidate, blocks: &Blocks, hits: f64) -> f64 {
         let Some(nnz) = self.problem.nnz else {
             return 0.0;
         };
         let nnz = nnz as f64;
-        let mut time = seconds(
-            nnz * lines_per_entry(self.mean, launch.vs),
-            self.limits.rates.lines,
-        );
+        let rates = &self.limits.rates;
+        let mut time = seconds(nnz * lines_per_entry(self.mean, blocks.vs), rates.lines);
         if self.product != Product::Transposed {
-            let hit = self.l1_hits(launch, blocks_per_sm);
-            let missed = seconds(nnz * (1.0 - hit), self.gather_miss);
-            time += seconds(nnz * hit, self.limits.rates.gather_l1) + missed;
+            time += seconds(nnz * hits, rates.gather_l1);
+            time += seconds(nnz * (1.0 - hits), self.gather_miss);
         }
         if self.product != Product::Forward {
             time += seconds(nnz, self.scatter_rate(kernel.strategy));
-            // What registers did not keep is loaded again, from a cache.
-            let again =
-                (self.mean - self.entries_in_flight(kernel, launch.vs)).max(0.0) * self.rows;
-            time += seconds(2.0 * again, self.limits.rates.gather_l1);
+        }
+        if self.product == Product::Fused {
+            // What registers did not keep is loaded again, index and value, from a cache.
+            let kept = self.entries_in_flight(kernel, blocks.vs);
+            let again = (self.mean - kept).max(0.0) * self.rows;
+            time += seconds(2.0 * again, rates.gather_l1);
         }
         time
     }
@@ -230,15 +153,17 @@ impl<'a> CostModel<'a> {
     }
 
     // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
-    fn l1_hits(&self, launch: &Launch, blocks_per_sm: u32) -> f64 {
-        let block = launch.shared_bytes as f64 + f64::from(self.limits.shared_reserved_per_block);
-        let left = f64::from(self.limits.unified_cache_bytes) - f64::from(blocks_per_sm) * block;
+    fn l1_hits(&self, blocks: &Blocks) -> f64 {
+        let reserved = f64::from(self.limits.shared_reserved_per_block);
+        let block = blocks.shared_bytes as f64 + reserved;
+        let taken = f64::from(blocks.occupancy.blocks_per_sm) * block;
+        let left = f64::from(self.limits.unified_cache_bytes) - taken;
         (L1_SHARE_OF_Y * left.max(0.0) / self.vector_bytes.max(1.0)).min(1.0)
     }
 
-    fn issue(&self, kernel: &Candidate, launch: &Launch) -> f64 {
-        let vs = f64::from(launch.vs.max(1));
-        let halvings = f64::from(launch.vs.max(1).ilog2().min(5));
+    fn issue(&self, kernel: &Candidate, blocks: &Blocks) -> f64 {
+        let vs = f64::from(blocks.vs.max(1));
+        let halvings = f64::from(blocks.vs.max(1).ilog2().min(5));
         let chunks = (self.mean / vs).ceil();
         let entries = if self.problem.is_dense() {
             // One load per `width` elements, and a multiply-add for each half of the product.
@@ -251,11 +176,11 @@ impl<'a> CostModel<'a> {
         seconds(self.rows * lane * vs / warp, self.limits.rates.issue)
     }
 
-    fn longest_row(&self, kernel: &Candidate, launch: &Launch) -> f64 {
+    fn longest_row(&self, kernel: &Candidate, blocks: &Blocks) -> f64 {
         if self.problem.is_dense() {
             return 0.0;
         }
-        let held = f64::from(launch.vs) * f64::from(kernel.tl.max(1));
+        let held = f64::from(blocks.vs) * f64::from(kernel.tl.max(1));
         (self.problem.longest() / held).ceil() * self.limits.rates.latency_us * 1e-6
     }
 
@@ -293,9 +218,4 @@ fn seconds(operations: f64, rate: f64) -> f64 {
     } else {
         operations / (rate.max(1e-9) * 1e9)
     }
-}
-
-// A float cast saturates, which is what an absurd time should do.
-fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9).round() as u64
 }

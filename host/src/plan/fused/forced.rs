@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::candidate::{Candidate, Strategy};
+use super::candidate::{Candidate, Strategy, Team};
 use super::reason::Reason;
 
 /// What the user fixes; the model chooses the rest.
@@ -44,6 +44,14 @@ impl Forced {
         self.allows_kernel(kernel)
             && self.vs.is_none_or(|vs| vs == kernel.team.size(bs))
             && self.bs.is_none_or(|wanted| wanted == bs)
+    }
+
+    /// Whether vectors of `team` may be what the user wants; a block's depend on its size.
+    pub(super) fn allows_team(&self, team: Team) -> bool {
+        match (self.vs, team) {
+            (Some(vs), Team::Lanes(lanes)) => vs == lanes,
+            (_, Team::Block) | (None, _) => true,
+        }
     }
 
     /// Whether `kernel` is what the user wants, whatever the block size.

@@ -19,22 +19,52 @@ pub(super) fn block_sizes(
     (1..=largest / warp).map(move |warps| warps * warp)
 }
 
+/// Blocks of a kernel, and how many of them an SM holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Blocks {
+    pub vs: u32,
+    pub bs: u32,
+    pub shared_bytes: u64,
+    pub occupancy: Occupancy,
+}
+
+impl Blocks {
+    /// The same with as many blocks on an SM as the user fixes; `None` when that does not fit, or when
+    /// not even one does.
+    pub fn with_forced(self, forced: Option<u32>) -> Option<Self> {
+        let held = self.occupancy.blocks_per_sm;
+        let blocks_per_sm = forced.unwrap_or(held);
+        ((1..=held).contains(&blocks_per_sm)).then(|| self.with_resident(blocks_per_sm))
+    }
+
+    /// The same with `blocks_per_sm` of the blocks that an SM holds.
+    pub fn with_resident(self, blocks_per_sm: u32) -> Self {
+        let warps = self.occupancy.warps_per_sm / self.occupancy.blocks_per_sm.max(1);
+        let warps_per_sm = warps * blocks_per_sm;
+        Self {
+            occupancy: Occupancy {
+                blocks_per_sm,
+                warps_per_sm,
+                ..self.occupancy
+            },
+            ..self
+        }
+    }
+}
+
 /// A launch without its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Launch {
-    pub vs: u32,
-    pub bs: u32,
+    pub blocks: Blocks,
     pub grid: u32,
     pub column_tiles: u32,
     pub c: u64,
-    pub shared_bytes: u64,
-    pub occupancy: Occupancy,
 }
 
 impl Launch {
     /// Vectors of the grid that work on different rows.
     pub fn vectors(&self) -> u64 {
-        vectors(self.grid, self.column_tiles, self.bs, self.vs)
+        vectors(self.grid, self.column_tiles, self.blocks.bs, self.blocks.vs)
     }
 }
 
@@ -43,7 +73,7 @@ pub(super) fn vectors(grid: u32, column_tiles: u32, bs: u32, vs: u32) -> u64 {
     u64::from(grid / column_tiles.max(1)) * u64::from(bs / vs.max(1))
 }
 
-/// What `kernel` needs on `problem` in blocks of `bs`, and how many of them an SM holds.
+/// What `kernel` needs on `problem` in blocks of `bs` threads: the vector size and shared memory.
 ///
 /// `None` when the kernel cannot run so at all: vectors that do not divide the block, or a row that
 /// registers do not hold.
@@ -54,23 +84,25 @@ pub(super) fn footprint(kernel: &Candidate, problem: &Problem, bs: u32) -> Optio
         .then(|| (vs, kernel.shared.bytes(problem.cols, bs, vs)))
 }
 
-/// The occupancy of `kernel` in blocks of `bs` with `shared_bytes`.
-pub(super) fn resident(
+/// How many blocks of `bs` threads with `shared_bytes` an SM holds.
+pub(super) fn blocks(
     limits: &DeviceLimits,
     kernel: &Candidate,
-    bs: u32,
+    (vs, bs): (u32, u32),
     shared_bytes: u64,
     rule: RegisterRule,
-) -> Occupancy {
-    occupancy_with(
-        limits,
-        Usage {
-            block_size: bs,
-            registers: kernel.registers,
-            shared_bytes,
-        },
-        rule,
-    )
+) -> Blocks {
+    let usage = Usage {
+        block_size: bs,
+        registers: kernel.registers,
+        shared_bytes,
+    };
+    Blocks {
+        vs,
+        bs,
+        shared_bytes,
+        occupancy: occupancy_with(limits, usage, rule),
+    }
 }
 
 /// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`].
@@ -104,7 +136,7 @@ pub(super) enum Surplus {
     Drop,
 }
 
-/// Spreads the rows over `blocks_per_sm` blocks on every SM.
+/// Spreads the rows over the resident blocks of every SM.
 ///
 /// C is the least number of rows per vector that covers all, at least one, so that an empty problem
 /// still has a launch (w = β·z has to be written).
@@ -112,39 +144,47 @@ pub(super) fn spread(
     limits: &DeviceLimits,
     kernel: &Candidate,
     problem: &Problem,
-    (vs, bs): (u32, u32),
-    blocks_per_sm: u32,
+    blocks: Blocks,
     surplus: Surplus,
-) -> Result<(u32, u32, u64), PlanError> {
-    let too_large = |what, bits| PlanError::TooLarge {
-        what,
-        rows: problem.rows,
-        cols: problem.cols,
-        bits,
+) -> Result<Launch, PlanError> {
+    let too_large = |what, bits| {
+        let Problem { rows, cols, .. } = *problem;
+        PlanError::TooLarge {
+            what,
+            rows,
+            cols,
+            bits,
+        }
     };
-    let tiles = column_tiles(kernel, problem, bs)?;
-    let blocks = blocks_per_sm
+    let column_tiles = column_tiles(kernel, problem, blocks.bs)?;
+    let resident = blocks
+        .occupancy
+        .blocks_per_sm
         .max(1)
-        .checked_mul(limits.sms)
-        .ok_or(too_large("the grid", 32))?;
-    let mut row_blocks = (blocks / tiles).max(1);
-    let per_block = u64::from((bs / vs.max(1)).max(1));
-    let mut c = problem
-        .rows
-        .div_ceil(u64::from(row_blocks) * per_block)
-        .max(1);
-    if surplus == Surplus::Drop {
-        // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
-        let rows = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));
-        c = c
-            .checked_next_multiple_of(rows)
-            .ok_or(too_large("the rows per vector", 64))?;
-        let needed = problem.rows.div_ceil(c).div_ceil(per_block).max(1);
-        row_blocks = row_blocks.min(u32::try_from(needed).unwrap_or(u32::MAX));
-    }
+        .checked_mul(limits.sms);
+    let resident = resident.ok_or(too_large("the grid", 32))?;
+    let most = (resident / column_tiles).max(1);
+    let per_block = u64::from((blocks.bs / blocks.vs.max(1)).max(1));
+    let even = problem.rows.div_ceil(u64::from(most) * per_block).max(1);
+    let (row_blocks, c) = match surplus {
+        Surplus::Keep => (most, even),
+        Surplus::Drop => {
+            // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
+            let step = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));
+            let c = even.checked_next_multiple_of(step);
+            let c = c.ok_or(too_large("the rows per vector", 64))?;
+            let needed = problem.rows.div_ceil(c).div_ceil(per_block).max(1);
+            (most.min(u32::try_from(needed).unwrap_or(u32::MAX)), c)
+        }
+    };
     let grid = row_blocks
-        .checked_mul(tiles)
-        .filter(|&g| g <= MAX_GRID)
-        .ok_or(too_large("the grid", 31))?;
-    Ok((grid, tiles, c))
+        .checked_mul(column_tiles)
+        .filter(|&grid| grid <= MAX_GRID);
+    let grid = grid.ok_or(too_large("the grid", 31))?;
+    Ok(Launch {
+        blocks,
+        grid,
+        column_tiles,
+        c,
+    })
 }

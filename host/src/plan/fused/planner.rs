@@ -2,12 +2,13 @@
 
 use super::candidate::{Candidate, Strategy};
 use super::forced::Forced;
-use super::geometry::Launch;
+use super::geometry::{Blocks, Launch};
 use super::predicted::{self, Explained};
 use super::problem::{Problem, Product};
+use super::published;
+use super::published_dense::{self, wasted_warps};
 use super::reason::Reason;
 use super::value::{Model, Plan, check_block_size};
-use super::{published, published_dense};
 use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
@@ -73,25 +74,24 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
-    /// The plan of the predicted model with all launches that it was compared with, the quickest first.
+    /// The plan of the predicted model with all launches that it was compared with, the quickest first
+    /// (for two products, first those of `X·y`, then those of `Xᵀ·p`).
     ///
     /// # Errors
     /// As [`Planner::plan`].
     pub fn explain(&self, problem: &Problem, product: Product) -> Result<Explained, PlanError> {
         let planner = self.model(Model::Predicted);
         let chosen = planner.plan(problem, product)?;
-        let mut candidates = predicted::trials(&planner, problem, product)?;
-        if let Some(next) = &chosen.then {
-            candidates = predicted::trials(&planner, problem, Product::Forward)?;
-            candidates.extend(predicted::trials(&planner, problem, next.product)?);
+        let products = match &chosen.then {
+            None => vec![product],
+            Some(next) => vec![Product::Forward, next.product],
+        };
+        let mut candidates = Vec::new();
+        for product in products {
+            let mut trials = predicted::trials(&planner, problem, product);
+            trials.sort_by_key(|trial| (trial.prediction.total_ns, trial.grid));
+            candidates.extend(trials);
         }
-        candidates.sort_by_key(|trial| {
-            (
-                trial.product != chosen.product,
-                trial.prediction.total_ns,
-                trial.grid,
-            )
-        });
         Ok(Explained { chosen, candidates })
     }
 
@@ -168,6 +168,40 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
+    /// What shared memory or registers say about `kernel` in such blocks.
+    pub(super) fn fit_reason(
+        &self,
+        problem: &Problem,
+        kernel: &Candidate,
+        blocks: &Blocks,
+    ) -> Option<Reason> {
+        match kernel.strategy {
+            Strategy::SharedW => Some(Reason::SharedFits {
+                bytes: blocks.shared_bytes,
+                available: self.limits.shared_per_block,
+            }),
+            Strategy::DenseRegisters => Some(Reason::ThreadLoad {
+                tl: kernel.tl,
+                vs: blocks.vs,
+                wasted_warps: wasted_warps(problem.cols, blocks.vs, kernel.tl),
+                registers: kernel.registers,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The error for `kernel` in blocks of which an SM does not hold as many as wanted.
+    pub(super) fn does_not_fit(&self, kernel: &Candidate, blocks: &Blocks) -> PlanError {
+        PlanError::DoesNotFit {
+            kernel: kernel.name.to_string(),
+            bs: blocks.bs,
+            registers: kernel.registers,
+            shared_bytes: blocks.shared_bytes,
+            device: self.limits.name.clone(),
+            limiter: blocks.occupancy.limiter,
+        }
+    }
+
     /// Puts a launch of `kernel` together with why it was chosen.
     pub(super) fn assemble(
         &self,
@@ -180,6 +214,7 @@ impl<'a> Planner<'a> {
                 device: self.limits.name.clone(),
             });
         }
+        let blocks = launch.blocks;
         Plan {
             model: self.model,
             product: kernel.product,
@@ -187,8 +222,8 @@ impl<'a> Planner<'a> {
             kernel: kernel.name.clone(),
             precision: kernel.precision,
             team: kernel.team,
-            vs: launch.vs,
-            bs: launch.bs,
+            vs: blocks.vs,
+            bs: blocks.bs,
             c: launch.c,
             tl: kernel.tl,
             rows_in_flight: kernel.rows_in_flight,
@@ -196,10 +231,10 @@ impl<'a> Planner<'a> {
             grid: launch.grid,
             column_tiles: launch.column_tiles,
             // A launch that an SM holds has less shared memory than 32 bits count.
-            shared_bytes: u32::try_from(launch.shared_bytes).unwrap_or(u32::MAX),
+            shared_bytes: u32::try_from(blocks.shared_bytes).unwrap_or(u32::MAX),
             registers: kernel.registers,
-            blocks_per_sm: launch.occupancy.blocks_per_sm,
-            warps_per_sm: launch.occupancy.warps_per_sm,
+            blocks_per_sm: blocks.occupancy.blocks_per_sm,
+            warps_per_sm: blocks.occupancy.warps_per_sm,
             prediction: None,
             reasons,
             then: None,

@@ -8,14 +8,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::{Candidate, Strategy};
-use super::cost::{CostModel, Prediction};
-use super::geometry::{self, Launch, Surplus};
+use super::cost::CostModel;
+use super::geometry::{self, Blocks, Launch, Surplus};
 use super::planner::Planner;
+use super::prediction::Prediction;
 use super::problem::{Problem, Product};
 use super::reason::Reason;
 use super::value::Plan;
 use crate::plan::error::PlanError;
-use crate::plan::occupancy::{Occupancy, RegisterRule};
+use crate::plan::occupancy::RegisterRule;
 
 /// Block sizes that are tried when none is forced.
 const BLOCK_SIZES: [u32; 4] = [128, 256, 512, 1_024];
@@ -101,7 +102,8 @@ impl Weighed<'_> {
 #[derive(Default)]
 struct Seen<'a> {
     launches: u64,
-    too_large: Option<(&'a Candidate, u32, u64, Occupancy)>,
+    misfit: Option<(&'a Candidate, Blocks)>,
+    overflow: Option<PlanError>,
 }
 
 /// The plan with the least predicted time.
@@ -110,41 +112,34 @@ pub(super) fn plan(
     problem: &Problem,
     product: Product,
 ) -> Result<Plan, PlanError> {
-    let mut best: Option<Weighed<'_>> = None;
-    // The best of each other strategy, for the reasons: as many slots as one product has strategies.
-    let mut others: [Option<Weighed<'_>>; 4] = [None; 4];
+    // The best of each strategy: as many slots as one product has strategies, and to spare.
+    let mut best: [Option<Weighed<'_>>; 4] = [None; 4];
     let seen = weigh(planner, problem, product, |weighed| {
-        let slot = others
+        let strategy = weighed.kernel.strategy;
+        let slot = best
             .iter_mut()
-            .find(|o| o.is_none_or(|o| o.kernel.strategy == weighed.kernel.strategy));
+            .find(|held| held.is_none_or(|h| h.kernel.strategy == strategy));
         if let Some(slot) = slot
             && slot.is_none_or(|held| weighed.rank() < held.rank())
         {
             *slot = Some(weighed);
         }
-        if best.is_none_or(|held| weighed.rank() < held.rank()) {
-            best = Some(weighed);
-        }
-    })?;
-    let Some(best) = best else {
-        return Err(nothing_fits(planner, problem, product, &seen));
+    });
+    let Some(chosen) = best.iter().flatten().copied().min_by_key(Weighed::rank) else {
+        return Err(nothing_fits(planner, problem, product, seen));
     };
-    let runners_up = others
-        .into_iter()
+    let others = best
+        .iter()
         .flatten()
-        .filter(|o| o.kernel.strategy != best.kernel.strategy);
-    let reasons = reasons(planner, problem, &best, seen.launches, runners_up);
-    let mut plan = planner.assemble(best.kernel, &best.launch, reasons);
-    plan.prediction = Some(best.prediction);
+        .filter(|w| w.kernel.strategy != chosen.kernel.strategy);
+    let reasons = reasons(planner, problem, &chosen, seen.launches, others);
+    let mut plan = planner.assemble(chosen.kernel, &chosen.launch, reasons);
+    plan.prediction = Some(chosen.prediction);
     Ok(plan)
 }
 
 /// All launches with their times, in the order of the kernels.
-pub(super) fn trials(
-    planner: &Planner<'_>,
-    problem: &Problem,
-    product: Product,
-) -> Result<Vec<Trial>, PlanError> {
+pub(super) fn trials(planner: &Planner<'_>, problem: &Problem, product: Product) -> Vec<Trial> {
     let mut trials = Vec::new();
     weigh(planner, problem, product, |weighed| {
         let Weighed {
@@ -156,17 +151,17 @@ pub(super) fn trials(
             kernel: kernel.name.clone(),
             product: kernel.product,
             strategy: kernel.strategy,
-            vs: launch.vs,
-            bs: launch.bs,
+            vs: launch.blocks.vs,
+            bs: launch.blocks.bs,
             tl: kernel.tl,
             rows_in_flight: kernel.rows_in_flight,
-            blocks_per_sm: launch.occupancy.blocks_per_sm,
+            blocks_per_sm: launch.blocks.occupancy.blocks_per_sm,
             grid: launch.grid,
-            shared_bytes: launch.shared_bytes,
+            shared_bytes: launch.blocks.shared_bytes,
             prediction,
         });
-    })?;
-    Ok(trials)
+    });
+    trials
 }
 
 fn weigh<'a>(
@@ -174,101 +169,77 @@ fn weigh<'a>(
     problem: &Problem,
     product: Product,
     mut visit: impl FnMut(Weighed<'a>),
-) -> Result<Seen<'a>, PlanError> {
+) -> Seen<'a> {
     let model = CostModel::new(planner.limits, problem, product);
     let mut seen = Seen::default();
-    let forced_size = planner.forced.bs.into_iter();
-    let sizes = if planner.forced.bs.is_some() {
-        [].iter()
-    } else {
-        BLOCK_SIZES.iter()
-    };
-    let sizes = forced_size.chain(
-        sizes
-            .copied()
-            .filter(|&bs| bs <= planner.limits.max_threads_per_block),
-    );
-    for kernel in planner
-        .kernels
-        .iter()
-        .filter(|k| k.accepts(problem, product))
-    {
-        for bs in sizes
-            .clone()
-            .filter(|&bs| planner.forced.allows(kernel, bs))
-        {
-            weigh_blocks(
-                planner,
-                problem,
-                &model,
-                (kernel, bs),
-                &mut seen,
-                &mut visit,
-            )?;
+    for kernel in planner.kernels {
+        if !kernel.accepts(problem, product) {
+            continue;
+        }
+        for bs in block_sizes(planner).filter(|&bs| planner.forced.allows(kernel, bs)) {
+            weigh_blocks(planner, problem, (kernel, bs), &mut seen, |launch| {
+                let prediction = model.predict(kernel, &launch);
+                visit(Weighed {
+                    kernel,
+                    launch,
+                    prediction,
+                });
+            });
         }
     }
-    Ok(seen)
+    seen
+}
+
+fn block_sizes(planner: &Planner<'_>) -> impl Iterator<Item = u32> {
+    let forced = planner.forced.bs;
+    let largest = planner.limits.max_threads_per_block;
+    let free = BLOCK_SIZES
+        .into_iter()
+        .filter(move |&bs| forced.is_none() && bs <= largest);
+    free.chain(forced)
 }
 
 fn weigh_blocks<'a>(
     planner: &Planner<'a>,
     problem: &Problem,
-    model: &CostModel<'_>,
     (kernel, bs): (&'a Candidate, u32),
     seen: &mut Seen<'a>,
-    visit: &mut impl FnMut(Weighed<'a>),
-) -> Result<(), PlanError> {
+    mut visit: impl FnMut(Launch),
+) {
     let limits = planner.limits;
     let Some((vs, shared_bytes)) = geometry::footprint(kernel, problem, bs) else {
-        return Ok(());
+        return;
     };
-    let held = geometry::resident(limits, kernel, bs, shared_bytes, RegisterRule::Partitions);
-    if held.blocks_per_sm == 0 {
-        seen.too_large = Some((kernel, bs, shared_bytes, held));
-        return Ok(());
+    let held = geometry::blocks(
+        limits,
+        kernel,
+        (vs, bs),
+        shared_bytes,
+        RegisterRule::Partitions,
+    );
+    let Some(most) = held.with_forced(planner.forced.blocks_per_sm) else {
+        seen.misfit = Some((kernel, held));
+        return;
+    };
+    let least = planner.forced.blocks_per_sm.unwrap_or(1);
+    for resident in blocks_to_try(least, most.occupancy.blocks_per_sm) {
+        let blocks = held.with_resident(resident);
+        match geometry::spread(limits, kernel, problem, blocks, Surplus::Drop) {
+            Ok(launch) => {
+                seen.launches += 1;
+                visit(launch);
+            }
+            Err(error) => seen.overflow = Some(error),
+        }
     }
-    let warps = held.warps_per_sm / held.blocks_per_sm;
-    for blocks_per_sm in blocks_to_try(held.blocks_per_sm, planner.forced.blocks_per_sm) {
-        let (grid, column_tiles, c) = geometry::spread(
-            limits,
-            kernel,
-            problem,
-            (vs, bs),
-            blocks_per_sm,
-            Surplus::Drop,
-        )?;
-        let occupancy = Occupancy {
-            blocks_per_sm,
-            warps_per_sm: blocks_per_sm * warps,
-            ..held
-        };
-        let launch = Launch {
-            vs,
-            bs,
-            grid,
-            column_tiles,
-            c,
-            shared_bytes,
-            occupancy,
-        };
-        seen.launches += 1;
-        visit(Weighed {
-            kernel,
-            launch,
-            prediction: model.predict(kernel, &launch, blocks_per_sm),
-        });
-    }
-    Ok(())
 }
 
-// One to four blocks, then doublings, then as many as an SM holds; a forced number alone if it fits.
-fn blocks_to_try(held: u32, forced: Option<u32>) -> impl Iterator<Item = u32> {
-    let free = [1, 2, 3, 4, 6, 8, 12, 16]
-        .into_iter()
-        .filter(move |&blocks| blocks < held)
-        .chain([held]);
-    free.filter(move |_| forced.is_none())
-        .chain(forced.filter(|&blocks| (1..=held).contains(&blocks)))
+// A few, then doublings and their halves, then as many as an SM holds.
+fn blocks_to_try(least: u32, most: u32) -> impl Iterator<Item = u32> {
+    let steps = [1, 2, 3, 4, 6, 8, 12, 16].into_iter();
+    steps
+        .filter(move |&blocks| least <= blocks && blocks < most)
+        .chain([most])
 }
 
 fn reasons<'a>(
@@ -276,7 +247,7 @@ fn reasons<'a>(
     problem: &Problem,
     best: &Weighed<'_>,
     compared: u64,
-    runners_up: impl Iterator<Item = Weighed<'a>>,
+    runners_up: impl Iterator<Item = &'a Weighed<'a>>,
 ) -> Vec<Reason> {
     let Weighed {
         kernel,
@@ -293,27 +264,11 @@ fn reasons<'a>(
         ns: o.prediction.total_ns,
         bound: o.prediction.bound,
     }));
-    if kernel.strategy == Strategy::SharedW {
-        let available = planner.limits.shared_per_block;
-        reasons.push(Reason::SharedFits {
-            bytes: launch.shared_bytes,
-            available,
-        });
-    }
-    if kernel.strategy == Strategy::DenseRegisters {
-        let wasted_warps = super::wasted_warps(problem.cols, launch.vs, kernel.tl);
-        let registers = kernel.registers;
-        reasons.push(Reason::ThreadLoad {
-            tl: kernel.tl,
-            vs: launch.vs,
-            wasted_warps,
-            registers,
-        });
-    }
+    reasons.extend(planner.fit_reason(problem, kernel, &launch.blocks));
     reasons.push(Reason::Resident {
-        blocks: launch.occupancy.blocks_per_sm,
-        bs: launch.bs,
-        warps: launch.occupancy.warps_per_sm,
+        blocks: launch.blocks.occupancy.blocks_per_sm,
+        bs: launch.blocks.bs,
+        warps: launch.blocks.occupancy.warps_per_sm,
         in_flight_bytes: prediction.in_flight_bytes,
     });
     reasons.push(Reason::RowsPerVector {
@@ -328,17 +283,11 @@ fn nothing_fits(
     planner: &Planner<'_>,
     problem: &Problem,
     product: Product,
-    seen: &Seen<'_>,
+    seen: Seen<'_>,
 ) -> PlanError {
-    match seen.too_large {
-        Some((kernel, bs, shared_bytes, held)) => PlanError::DoesNotFit {
-            kernel: kernel.name.to_string(),
-            bs,
-            registers: kernel.registers,
-            shared_bytes,
-            device: planner.limits.name.clone(),
-            limiter: held.limiter,
-        },
-        None => planner.no_kernel(problem, product),
+    match (seen.overflow, seen.misfit) {
+        (Some(overflow), _) => overflow,
+        (None, Some((kernel, blocks))) => planner.does_not_fit(kernel, &blocks),
+        (None, None) => planner.no_kernel(problem, product),
     }
 }

@@ -147,43 +147,42 @@ impl Problem {
     /// [`PlanError::Nonzeros`], [`PlanError::LongestRow`] or [`PlanError::Pitch`] when they contradict
     /// each other, [`PlanError::TooLarge`] when X has more bytes than 64 bits can count.
     pub fn validate(&self) -> Result<(), PlanError> {
-        let Self { rows, cols, .. } = *self;
-        if let Some(nnz) = self.nnz {
-            if u128::from(nnz) > u128::from(rows) * u128::from(cols) {
+        let Self {
+            rows, cols, pitch, ..
+        } = *self;
+        let places = u128::from(rows) * u128::from(cols);
+        match (self.nnz, self.longest_row) {
+            (None, _) if pitch < cols => return Err(PlanError::Pitch { cols, pitch }),
+            (Some(nnz), _) if u128::from(nnz) > places => {
                 return Err(PlanError::Nonzeros { rows, cols, nnz });
             }
-            let limit = cols.min(nnz);
-            match self.longest_row {
-                Some(longest) if longest > limit => {
-                    return Err(PlanError::LongestRow { longest, limit });
-                }
-                _ => {}
+            (Some(nnz), Some(longest)) if longest > cols.min(nnz) => {
+                let limit = cols.min(nnz);
+                return Err(PlanError::LongestRow { longest, limit });
             }
-        } else if self.pitch < cols {
-            return Err(PlanError::Pitch {
-                cols,
-                pitch: self.pitch,
-            });
+            _ => {}
         }
-        let value = u64::from(self.dtype.bytes());
-        let bytes = match self.nnz {
-            None => rows
-                .checked_mul(self.pitch)
-                .and_then(|e| e.checked_mul(value)),
-            Some(nnz) => nnz
-                .checked_mul(value + 4)
-                .and_then(|b| b.checked_add(rows.checked_mul(8)?)),
-        };
-        let vectors = rows.max(cols).checked_mul(value);
-        match (bytes, vectors) {
-            (Some(_), Some(_)) => Ok(()),
-            _ => Err(PlanError::TooLarge {
+        match self.bytes() {
+            Some(_) => Ok(()),
+            None => Err(PlanError::TooLarge {
                 what: "the size in bytes",
                 rows,
                 cols,
                 bits: 64,
             }),
         }
+    }
+
+    // Bytes of X and of its longer vector, if 64 bits count them.
+    fn bytes(&self) -> Option<(u64, u64)> {
+        let value = u64::from(self.dtype.bytes());
+        let matrix = match self.nnz {
+            None => self.rows.checked_mul(self.pitch)?.checked_mul(value)?,
+            Some(nnz) => nnz
+                .checked_mul(value + 4)?
+                .checked_add(self.rows.checked_mul(8)?)?,
+        };
+        Some((matrix, self.rows.max(self.cols).checked_mul(value)?))
     }
 }
 

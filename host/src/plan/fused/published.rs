@@ -1,16 +1,16 @@
 //! The published model for sparse matrices, and for the single products of dense ones.
 //!
 //! VS from the mean row, BS by the most resident warps, C so that all vectors get the same number of
-//! rows (`pattern: launch-parameter model`). Register counts come from the candidates.
+//! rows. Register counts come from the candidates.
 
 use super::candidate::{Candidate, Strategy, Team};
-use super::geometry::{self, Launch, Surplus};
+use super::geometry::{self, Blocks, Surplus};
 use super::planner::Planner;
 use super::problem::{Problem, Product};
 use super::reason::Reason;
 use super::value::Plan;
 use crate::plan::error::PlanError;
-use crate::plan::occupancy::{Occupancy, RegisterRule};
+use crate::plan::occupancy::RegisterRule;
 
 /// The vector size of the published model: 32 if μ > 32, the power of two with 2·VS ≥ μ > VS, and 1
 /// if μ ≤ 2, for μ = `nnz / rows`.
@@ -49,12 +49,12 @@ pub(super) fn plan(
         let kernels = nearest(planner, problem, product, (strategy, wanted));
         match most_warps(planner, problem, &kernels) {
             Ok(scan) => {
-                explain(planner, problem, wanted, &scan, &mut reasons);
+                reasons.extend(nearest_reason(planner, wanted, &scan));
                 return finish(planner, problem, &scan, reasons);
             }
-            Err(Some(misfit)) => {
-                reasons.extend(misfit.reason(planner, problem));
-                failure = Some(misfit.error(planner));
+            Err(Some((kernel, blocks))) => {
+                reasons.extend(too_small(planner, problem, kernel, &blocks));
+                failure = Some(planner.does_not_fit(kernel, &blocks));
             }
             Err(None) => {}
         }
@@ -71,187 +71,131 @@ fn strategies(problem: &Problem, product: Product) -> &'static [Strategy] {
     }
 }
 
-// The kernels of a strategy whose vectors are nearest to the wanted size; the longer of two equally near.
+// The kernels of a strategy whose vectors are nearest to the wanted size; of two equally near sizes the
+// longer.
 fn nearest<'a>(
     planner: &Planner<'a>,
     problem: &Problem,
     product: Product,
     (strategy, wanted): (Strategy, u32),
 ) -> Vec<&'a Candidate> {
-    let usable = |k: &&Candidate| {
-        k.strategy == strategy && k.accepts(problem, product) && planner.forced.allows_kernel(k)
-    };
-    let distance = |k: &Candidate| match k.team {
+    let distance = |kernel: &Candidate| match kernel.team {
         Team::Lanes(lanes) => (
             lanes.max(1).ilog2().abs_diff(wanted.ilog2()),
             u32::MAX - lanes,
         ),
         Team::Block => (u32::MAX, 0),
     };
-    let wanted_team = |k: &&Candidate| match (planner.forced.vs, k.team) {
-        (Some(vs), Team::Lanes(lanes)) => vs == lanes,
-        _ => k.holds_row(problem.cols, k.team.size(k.max_block)),
+    let usable = |kernel: &&Candidate| {
+        kernel.strategy == strategy
+            && kernel.accepts(problem, product)
+            && kernel.holds_row(problem.cols, kernel.team.size(kernel.max_block))
+            && planner.forced.allows_team(kernel.team)
+            && planner.forced.allows_kernel(kernel)
     };
-    let kernels: Vec<_> = planner
-        .kernels
-        .iter()
-        .filter(usable)
-        .filter(wanted_team)
-        .collect();
-    let least = kernels.iter().map(|k| distance(k)).min();
+    let kernels: Vec<_> = planner.kernels.iter().filter(usable).collect();
+    let least = kernels.iter().map(|kernel| distance(kernel)).min();
     kernels
         .into_iter()
-        .filter(|k| Some(distance(k)) == least)
+        .filter(|kernel| Some(distance(kernel)) == least)
         .collect()
 }
 
 /// The outcome of the scan over block sizes.
+#[derive(Clone, Copy)]
 pub(super) struct Scan<'a> {
     pub kernel: &'a Candidate,
-    pub vs: u32,
-    pub bs: u32,
-    pub shared_bytes: u64,
-    pub occupancy: Occupancy,
+    pub blocks: Blocks,
     /// The largest smaller block with as many warps.
     pub tie: Option<u32>,
 }
 
-/// The smallest block that still did not fit.
-struct Misfit<'a> {
-    kernel: &'a Candidate,
-    bs: u32,
-    shared_bytes: u64,
-    occupancy: Occupancy,
-}
-
-impl Misfit<'_> {
-    fn reason(&self, planner: &Planner<'_>, problem: &Problem) -> Option<Reason> {
-        let available = planner.limits.shared_per_block;
-        (self.kernel.strategy == Strategy::SharedW).then_some(Reason::SharedTooSmall {
-            cols: problem.cols,
-            bytes: self.shared_bytes,
-            available,
-        })
-    }
-
-    fn error(&self, planner: &Planner<'_>) -> PlanError {
-        PlanError::DoesNotFit {
-            kernel: self.kernel.name.to_string(),
-            bs: self.bs,
-            registers: self.kernel.registers,
-            shared_bytes: self.shared_bytes,
-            device: planner.limits.name.clone(),
-            limiter: self.occupancy.limiter,
-        }
+impl Scan<'_> {
+    fn rank(&self) -> (u32, u32) {
+        (self.blocks.occupancy.warps_per_sm, self.blocks.bs)
     }
 }
 
-// Scans the block sizes: the most resident warps, on a tie the larger block.
+// Scans the block sizes: the most resident warps, on a tie the larger block. When nothing fits, the
+// first launch that did not.
 fn most_warps<'a>(
     planner: &Planner<'a>,
     problem: &Problem,
     kernels: &[&'a Candidate],
-) -> Result<Scan<'a>, Option<Misfit<'a>>> {
+) -> Result<Scan<'a>, Option<(&'a Candidate, Blocks)>> {
     let mut best: Option<Scan<'a>> = None;
-    let mut misfit: Option<Misfit<'a>> = None;
+    let mut misfit = None;
     for &kernel in kernels {
         let sizes = geometry::block_sizes(planner.limits, kernel.max_block);
         for bs in sizes.filter(|&bs| planner.forced.allows(kernel, bs)) {
-            let Some((vs, bytes)) = geometry::footprint(kernel, problem, bs) else {
+            let Some(held) = blocks(planner, problem, kernel, bs) else {
                 continue;
             };
-            let shared_bytes = published_shared(kernel, problem, (vs, bs)).max(bytes);
-            let held = geometry::resident(
-                planner.limits,
-                kernel,
-                bs,
-                shared_bytes,
-                RegisterRule::RoundedBlocks,
-            );
-            let Some(occupancy) = forced_blocks(held, planner.forced.blocks_per_sm) else {
-                misfit = misfit.or(Some(Misfit {
+            let Some(blocks) = held.with_forced(planner.forced.blocks_per_sm) else {
+                misfit = misfit.or(Some((kernel, held)));
+                continue;
+            };
+            best = better(
+                best,
+                Scan {
                     kernel,
-                    bs,
-                    shared_bytes,
-                    occupancy: held,
-                }));
-                continue;
-            };
-            let tie = match &best {
-                Some(b) if b.occupancy.warps_per_sm > occupancy.warps_per_sm => continue,
-                Some(b) if b.occupancy.warps_per_sm == occupancy.warps_per_sm && b.bs >= bs => {
-                    continue;
-                }
-                Some(b) if b.occupancy.warps_per_sm == occupancy.warps_per_sm => Some(b.bs),
-                _ => None,
-            };
-            best = Some(Scan {
-                kernel,
-                vs,
-                bs,
-                shared_bytes,
-                occupancy,
-                tie,
-            });
+                    blocks,
+                    tie: None,
+                },
+            );
         }
     }
     best.ok_or(misfit)
 }
 
-// The source's kernel keeps a partial sum per vector beside w.
-fn published_shared(kernel: &Candidate, problem: &Problem, (vs, bs): (u32, u32)) -> u64 {
-    if kernel.strategy != Strategy::SharedW {
-        return 0;
+fn better<'a>(held: Option<Scan<'a>>, scan: Scan<'a>) -> Option<Scan<'a>> {
+    match held {
+        Some(held) if held.rank() >= scan.rank() => Some(held),
+        Some(held) if held.rank().0 == scan.rank().0 => Some(Scan {
+            tie: Some(held.blocks.bs),
+            ..scan
+        }),
+        _ => Some(scan),
     }
+}
+
+// Beside w, the source's kernel keeps a partial sum per vector in shared memory.
+fn blocks(planner: &Planner<'_>, problem: &Problem, kernel: &Candidate, bs: u32) -> Option<Blocks> {
+    let (vs, needed) = geometry::footprint(kernel, problem, bs)?;
     let elements = problem.cols.saturating_add(u64::from(bs / vs));
-    elements.saturating_mul(u64::from(problem.dtype.bytes()))
+    let published = match kernel.strategy {
+        Strategy::SharedW => elements.saturating_mul(u64::from(problem.dtype.bytes())),
+        _ => 0,
+    };
+    let shared_bytes = published.max(needed);
+    let rule = RegisterRule::RoundedBlocks;
+    Some(geometry::blocks(
+        planner.limits,
+        kernel,
+        (vs, bs),
+        shared_bytes,
+        rule,
+    ))
 }
 
-/// What an SM holds when the user fixes the number of blocks; `None` when that does not fit.
-pub(super) fn forced_blocks(held: Occupancy, forced: Option<u32>) -> Option<Occupancy> {
-    let blocks = forced.unwrap_or(held.blocks_per_sm);
-    if blocks == 0 || blocks > held.blocks_per_sm {
-        return None;
-    }
-    let warps_per_sm = held.warps_per_sm / held.blocks_per_sm * blocks;
-    Some(Occupancy {
-        blocks_per_sm: blocks,
-        warps_per_sm,
-        limiter: held.limiter,
-    })
+fn nearest_reason(planner: &Planner<'_>, wanted: u32, scan: &Scan<'_>) -> Option<Reason> {
+    let vs = scan.blocks.vs;
+    let lanes = matches!(scan.kernel.team, Team::Lanes(_));
+    (lanes && vs != wanted && planner.forced.vs.is_none())
+        .then_some(Reason::NearestVector { wanted, vs })
 }
 
-fn explain(
+fn too_small(
     planner: &Planner<'_>,
     problem: &Problem,
-    wanted: u32,
-    scan: &Scan<'_>,
-    reasons: &mut Vec<Reason>,
-) {
-    if scan.vs != wanted
-        && planner.forced.vs.is_none()
-        && matches!(scan.kernel.team, Team::Lanes(_))
-    {
-        reasons.push(Reason::NearestVector {
-            wanted,
-            vs: scan.vs,
-        });
-    }
-    if scan.kernel.strategy == Strategy::SharedW {
-        let available = planner.limits.shared_per_block;
-        reasons.push(Reason::SharedFits {
-            bytes: scan.shared_bytes,
-            available,
-        });
-    }
-    if scan.kernel.strategy == Strategy::DenseRegisters {
-        reasons.push(Reason::ThreadLoad {
-            tl: scan.kernel.tl,
-            vs: scan.vs,
-            wasted_warps: super::wasted_warps(problem.cols, scan.vs, scan.kernel.tl),
-            registers: scan.kernel.registers,
-        });
-    }
+    kernel: &Candidate,
+    blocks: &Blocks,
+) -> Option<Reason> {
+    (kernel.strategy == Strategy::SharedW).then_some(Reason::SharedTooSmall {
+        cols: problem.cols,
+        bytes: blocks.shared_bytes,
+        available: planner.limits.shared_per_block,
+    })
 }
 
 /// The plan of a scan's outcome: C rows for each vector, and a grid that fills the device.
@@ -263,43 +207,24 @@ pub(super) fn finish(
 ) -> Result<Plan, PlanError> {
     let Scan {
         kernel,
-        vs,
-        bs,
-        shared_bytes,
-        occupancy,
+        blocks,
         tie,
     } = *scan;
-    let (grid, column_tiles, c) = geometry::spread(
-        planner.limits,
-        kernel,
-        problem,
-        (vs, bs),
-        occupancy.blocks_per_sm,
-        Surplus::Keep,
-    )?;
-    let launch = Launch {
-        vs,
-        bs,
-        grid,
-        column_tiles,
-        c,
-        shared_bytes,
-        occupancy,
-    };
+    let launch = geometry::spread(planner.limits, kernel, problem, blocks, Surplus::Keep)?;
+    let warps = blocks.occupancy.warps_per_sm;
+    reasons.extend(planner.fit_reason(problem, kernel, &blocks));
     reasons.push(Reason::MostWarps {
-        bs,
-        warps: occupancy.warps_per_sm,
+        bs: blocks.bs,
+        warps,
         max_warps: planner.limits.max_warps_per_sm,
-        limiter: occupancy.limiter,
+        limiter: blocks.occupancy.limiter,
     });
-    reasons.extend(tie.map(|smaller| Reason::Tie {
-        bs: smaller,
-        warps: occupancy.warps_per_sm,
-    }));
+    reasons.extend(tie.map(|bs| Reason::Tie { bs, warps }));
+    let vectors = launch.vectors();
     reasons.push(Reason::RowsPerVector {
         rows: problem.rows,
-        vectors: launch.vectors(),
-        c,
+        vectors,
+        c: launch.c,
     });
     Ok(planner.assemble(kernel, &launch, reasons))
 }

@@ -10,7 +10,7 @@ use super::candidate::{Candidate, Strategy, Team};
 use super::geometry;
 use super::planner::Planner;
 use super::problem::{Problem, Product};
-use super::published::{Scan, finish, forced_blocks};
+use super::published::{Scan, finish};
 use super::reason::Reason;
 use super::value::Plan;
 use crate::plan::error::PlanError;
@@ -69,54 +69,42 @@ pub(super) fn plan(
         return super::published::plan(planner, problem, product);
     }
     let narrow = problem.cols <= WARP;
-    let forced = planner.forced.bs.map(|bs| [bs; 1]);
-    let sizes: &[u32] = match &forced {
-        Some(size) => size,
-        None if narrow => &NARROW,
-        None => &USUAL,
-    };
-    let attempts = [Fit::Published, Fit::Any]
+    let usual = if narrow { NARROW } else { USUAL };
+    let sizes = usual
         .into_iter()
-        .flat_map(|fit| sizes.iter().map(move |&bs| (fit, bs)));
-    let best = attempts
-        .into_iter()
-        .find_map(|(fit, bs)| best_load(planner, problem, bs, fit));
+        .filter(|_| planner.forced.bs.is_none())
+        .chain(planner.forced.bs);
+    let attempts = [Fit::Published, Fit::Any].into_iter();
+    let mut attempts = attempts.flat_map(|fit| sizes.clone().map(move |bs| (fit, bs)));
+    let best = attempts.find_map(|(fit, bs)| best_load(planner, problem, bs, fit));
     let Some(scan) = best else {
         return Err(planner.no_kernel(problem, product));
     };
-    let mut reasons = vec![];
-    if narrow {
-        reasons.push(Reason::Narrow { cols: problem.cols });
-    }
-    reasons.push(Reason::ThreadLoad {
-        tl: scan.kernel.tl,
-        vs: scan.vs,
-        wasted_warps: wasted_warps(problem.cols, scan.vs, scan.kernel.tl),
-        registers: scan.kernel.registers,
-    });
+    let reason = Reason::Narrow { cols: problem.cols };
+    let reasons = if narrow { vec![reason] } else { vec![] };
     finish(planner, problem, &scan, reasons)
 }
 
 // The kernel with the most warps left; on a tie the larger TL, whose vectors are shorter. Up to a warp
 // of columns the smallest TL counts first.
 fn best_load<'a>(planner: &Planner<'a>, problem: &Problem, bs: u32, fit: Fit) -> Option<Scan<'a>> {
-    let kernels = planner.kernels.iter().filter(|k| {
-        k.strategy == Strategy::DenseRegisters
-            && k.accepts(problem, Product::Fused)
-            && planner.forced.allows(k, bs)
+    let kernels = planner.kernels.iter().filter(|kernel| {
+        kernel.strategy == Strategy::DenseRegisters
+            && kernel.accepts(problem, Product::Fused)
+            && planner.forced.allows(kernel, bs)
     });
     let scans = kernels.filter_map(|kernel| scan(planner, problem, kernel, bs, fit));
     scans.max_by_key(|scan| {
         let tl = scan.kernel.tl;
-        let wasted = wasted_warps(problem.cols, scan.vs, tl);
-        let warps =
-            i64::from(scan.occupancy.warps_per_sm) - i64::try_from(wasted).unwrap_or(i64::MAX);
+        let wasted = wasted_warps(problem.cols, scan.blocks.vs, tl);
+        let warps = i64::from(scan.blocks.occupancy.warps_per_sm);
+        let left = warps.saturating_sub_unsigned(wasted);
         let first = if problem.cols <= WARP {
             Reverse(tl)
         } else {
             Reverse(0)
         };
-        (first, warps, tl, Reverse(scan.kernel.registers))
+        (first, left, tl, Reverse(scan.kernel.registers))
     })
 }
 
@@ -127,28 +115,21 @@ fn scan<'a>(
     bs: u32,
     fit: Fit,
 ) -> Option<Scan<'a>> {
-    let wanted = match dense_vector_size(problem.cols, kernel.tl, bs) {
-        vs if vs == bs => Team::Block,
-        vs => Team::Lanes(vs),
+    let wanted = if problem.cols > WARP * u64::from(kernel.tl) {
+        Team::Block
+    } else {
+        Team::Lanes(dense_vector_size(problem.cols, kernel.tl, bs))
     };
     if fit == Fit::Published && kernel.team != wanted {
         return None;
     }
     let (vs, shared_bytes) = geometry::footprint(kernel, problem, bs)?;
-    let held = geometry::resident(
-        planner.limits,
-        kernel,
-        bs,
-        shared_bytes,
-        RegisterRule::RoundedBlocks,
-    );
-    let occupancy = forced_blocks(held, planner.forced.blocks_per_sm)?;
+    let rule = RegisterRule::RoundedBlocks;
+    let held = geometry::blocks(planner.limits, kernel, (vs, bs), shared_bytes, rule);
+    let blocks = held.with_forced(planner.forced.blocks_per_sm)?;
     Some(Scan {
         kernel,
-        vs,
-        bs,
-        shared_bytes,
-        occupancy,
+        blocks,
         tie: None,
     })
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Strategy;
-use super::cost::Bound;
+use super::prediction::Bound;
 use crate::plan::occupancy::Limiter;
 
 /// One step of the way to a plan, with the figures that decided it.

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::{Strategy, Team};
-use super::cost::Prediction;
 use super::geometry::{self, MAX_GRID};
+use super::prediction::Prediction;
 use super::problem::{Precision, Problem, Product};
 use super::reason::Reason;
 use crate::plan::error::PlanError;

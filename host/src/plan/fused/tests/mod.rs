@@ -12,88 +12,87 @@ fn device(name: &str) -> DeviceLimits {
     DeviceLimits::known(name).expect("a listed device")
 }
 
+const PRODUCTS: [(Product, &str); 2] = [
+    (Product::Fused, "fused"),
+    (Product::Transposed, "transposed"),
+];
+
 /// Kernels like those that the workspace compiles: a few vector sizes, wide loads, rows in flight.
 fn compiled(precision: Precision) -> Vec<Candidate> {
+    let mut kernels = sparse_kernels(precision);
+    kernels.extend(dense_in_registers(precision));
+    kernels.extend(dense_of_any_width(precision));
+    kernels
+}
+
+fn sparse_kernels(precision: Precision) -> Vec<Candidate> {
     let mut kernels = Vec::new();
-    let products = [
-        (Product::Fused, "fused"),
-        (Product::Transposed, "transposed"),
-    ];
     for (vs, kept) in [(4, 5), (8, 3), (16, 2), (32, 2)] {
-        let team = Team::Lanes(vs);
         let new = |product, strategy| {
-            Candidate::new(
-                format!("sparse_{strategy}_{vs}"),
-                product,
-                Storage::Sparse,
-                strategy,
-                precision,
-                team,
-            )
-            .with_load(kept, 1, 1)
-            .with_registers(40)
+            let name = format!("sparse_{strategy}_{vs}");
+            let (storage, team) = (Storage::Sparse, Team::Lanes(vs));
+            Candidate::new(name, product, storage, strategy, precision, team)
+                .with_load(kept, 1, 1)
+                .with_registers(40)
         };
-        for (product, _) in products {
+        for (product, _) in PRODUCTS {
             kernels.push(new(product, Strategy::SharedW));
             kernels.push(new(product, Strategy::GlobalW));
         }
         kernels.push(new(Product::Forward, Strategy::RowDot));
     }
-    let width = 16 / precision.bytes();
-    for (team, tl, rows) in [
-        (Team::Lanes(8), width, 4),
-        (Team::Lanes(8), width, 8),
-        (Team::Lanes(32), width, 4),
-        (Team::Lanes(32), width, 8),
-        (Team::Lanes(32), 4 * width, 2),
-        (Team::Lanes(32), 8 * width, 1),
-        (Team::Lanes(32), 1, 4),
-        (Team::Lanes(32), 8, 2),
-        (Team::Block, 8, 1),
-        (Team::Block, 16, 1),
-    ] {
-        let width = if tl.is_multiple_of(width) && tl != 8 {
-            width
-        } else {
-            1
-        };
-        let registers = 32 + 2 * tl + tl * rows;
-        for (product, name) in products {
+    kernels
+}
+
+fn dense_in_registers(precision: Precision) -> Vec<Candidate> {
+    let wide = 16 / precision.bytes();
+    let loads = [
+        (Team::Lanes(8), wide, wide, 4),
+        (Team::Lanes(8), wide, wide, 8),
+        (Team::Lanes(32), wide, wide, 4),
+        (Team::Lanes(32), wide, wide, 8),
+        (Team::Lanes(32), 4 * wide, wide, 2),
+        (Team::Lanes(32), 8 * wide, wide, 1),
+        (Team::Lanes(32), 1, 1, 4),
+        (Team::Lanes(32), 8, 1, 2),
+        (Team::Block, 8, 1, 1),
+        (Team::Block, 16, wide, 1),
+    ];
+    let mut kernels = Vec::new();
+    for (team, tl, width, rows) in loads {
+        let registers = (32 + 2 * tl + tl * rows).min(255);
+        for (product, name) in PRODUCTS {
             let name = format!("dense_{name}_{team:?}_{tl}_{rows}");
-            let new = Candidate::new(
-                name,
-                product,
-                Storage::Dense,
-                Strategy::DenseRegisters,
-                precision,
-                team,
-            );
-            kernels.push(
-                new.with_load(tl, width, rows)
-                    .with_registers(registers.min(255)),
-            );
+            let (storage, strategy) = (Storage::Dense, Strategy::DenseRegisters);
+            let new = Candidate::new(name, product, storage, strategy, precision, team);
+            kernels.push(new.with_load(tl, width, rows).with_registers(registers));
         }
     }
-    for width in [1, width] {
-        let dot = Candidate::new(
-            "dense_dot",
-            Product::Forward,
-            Storage::Dense,
-            Strategy::RowDot,
-            precision,
-            Team::Lanes(32),
-        );
-        kernels.push(dot.with_load(4 * width, width, 2));
-        let team = Team::Block;
-        let columns = Candidate::new(
-            "dense_columns",
-            Product::Transposed,
-            Storage::Dense,
-            Strategy::DenseColumns,
-            precision,
-            team,
-        );
-        kernels.push(columns.with_load(width, width, 8));
-    }
     kernels
+}
+
+fn dense_of_any_width(precision: Precision) -> Vec<Candidate> {
+    let new = |name: &'static str, product, strategy, team| {
+        Candidate::new(name, product, Storage::Dense, strategy, precision, team)
+    };
+    let dot = new(
+        "dense_dot",
+        Product::Forward,
+        Strategy::RowDot,
+        Team::Lanes(32),
+    );
+    let columns = new(
+        "dense_columns",
+        Product::Transposed,
+        Strategy::DenseColumns,
+        Team::Block,
+    );
+    let widths = [1, 16 / precision.bytes()];
+    let load = |width| {
+        [
+            dot.clone().with_load(4 * width, width, 2),
+            columns.clone().with_load(width, width, 8),
+        ]
+    };
+    widths.into_iter().flat_map(load).collect()
 }
