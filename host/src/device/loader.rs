@@ -13,6 +13,7 @@ pub(crate) mod errors;
 pub(crate) mod newer;
 pub(crate) mod symbols;
 
+use std::error::Error;
 use std::ffi::{CStr, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
@@ -43,10 +44,17 @@ fn open() -> Result<Library, String> {
         // SAFETY: the driver's initialisers are made to run in any process that opens it.
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
-            Err(error) => first = first.or(Some(error.to_string())),
+            Err(error) => first = first.or(Some(reason(&error))),
         }
     }
     Err(first.unwrap_or_else(|| "no library name to try".to_owned()))
+}
+
+/// The dynamic linker's own words, which `libloading` keeps in the source of its error.
+fn reason(error: &libloading::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// One driver function's address, looked up on first use.

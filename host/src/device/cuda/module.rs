@@ -1,7 +1,7 @@
 //! The module of compiled kernels: loaded once per device, functions looked up by name.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cust::error::CudaError;
@@ -20,6 +20,9 @@ const REMEDY_KERNELS: &str = "run `cargo xtask build-ptx`, which says what is mi
 
 /// Bytes of the driver's compiler log that are kept.
 const LOG_BYTES: usize = 8192;
+
+/// The call that has the driver compile.
+const LOAD_PTX: &str = "cuModuleLoadDataEx (PTX)";
 
 /// A loaded image.
 pub(crate) struct Module {
@@ -172,35 +175,26 @@ fn load_cubin(cubin: &[u8]) -> Result<CustModule, DeviceError> {
 }
 
 fn load_ptx(ptx: &str) -> Result<CustModule, DeviceError> {
-    const CALL: &str = "cuModuleLoadDataEx (PTX)";
     let Ok(text) = CString::new(ptx) else {
-        return Err(from_cust(CALL)(CudaError::InvalidPtx));
+        return Err(from_cust(LOAD_PTX)(CudaError::InvalidPtx));
     };
-    CustModule::from_ptx_cstr(&text, &[]).map_err(|error| with_log(from_cust(CALL)(error), &text))
+    CustModule::from_ptx_cstr(&text, &[])
+        .map_err(|error| explain(&text).unwrap_or(from_cust(LOAD_PTX)(error)))
 }
 
-/// Adds the compiler's log to an error, by compiling once more with a place for the log, which `cust`
-/// does not offer.
-fn with_log(error: DeviceError, ptx: &CString) -> DeviceError {
-    let DeviceError::Driver {
-        call,
-        code,
-        name,
-        text,
-    } = error
-    else {
-        return error;
-    };
-    let text = format!("{text}\n{}", compiler_log(ptx));
-    DeviceError::Driver {
-        call,
-        code,
-        name,
-        text: text.trim_end().to_owned(),
+/// Why the driver refuses a PTX text: its own code and the compiler's log, from compiling once more,
+/// because `cust` offers neither. `None` if it does not refuse it again.
+fn explain(ptx: &CStr) -> Option<DeviceError> {
+    let (result, log) = compile_with_log(ptx);
+    let mut error = check(LOAD_PTX, result).err()?;
+    if let DeviceError::Driver { text, .. } = &mut error {
+        text.push_str(": ");
+        text.push_str(log.trim_end());
     }
+    Some(error)
 }
 
-fn compiler_log(ptx: &CString) -> String {
+fn compile_with_log(ptx: &CStr) -> (CUresult, String) {
     let mut log = vec![0_u8; LOG_BYTES];
     let mut options = [
         CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
@@ -228,5 +222,5 @@ fn compiler_log(ptx: &CString) -> String {
         let _ = unsafe { cuModuleUnload(module) };
     }
     let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
-    String::from_utf8_lossy(&log[..end]).into_owned()
+    (result, String::from_utf8_lossy(&log[..end]).into_owned())
 }

@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use cust::CudaApiVersion;
 use cust::context::Context;
 use cust::device::Device;
-use cust::{CudaApiVersion, CudaFlags};
+use cust_raw::CUresult;
 
-use super::driver::from_cust;
+use super::driver::{check, from_cust};
 use super::pinned::Pinned;
 use super::stream::Stream;
 use super::{CudaDevice, Inner, limits};
 use crate::device::error::DeviceError;
-use crate::device::loader;
+use crate::device::loader::{self, symbols::cuInit};
 use crate::device::usage::Counter;
 
 /// What to do where no driver is found.
@@ -29,7 +30,10 @@ impl CudaDevice {
     /// [`DeviceError::NoDriver`] without a driver that starts, [`DeviceError::NoDevice`] without such a
     /// device.
     pub fn open(ordinal: u32) -> Result<CudaDevice, DeviceError> {
-        start_driver()?;
+        let count = CudaDevice::count()?;
+        if ordinal >= count {
+            return Err(DeviceError::NoDevice { ordinal, count });
+        }
         // A panic elsewhere cannot leave the table half-written: it is one insertion.
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         let open = open.get_or_insert_default();
@@ -41,37 +45,33 @@ impl CudaDevice {
         Ok(CudaDevice(inner))
     }
 
-    /// Number of CUDA devices.
+    /// Number of CUDA devices; 0 where there is a driver but no GPU.
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`] without a driver that starts.
     pub fn count() -> Result<u32, DeviceError> {
-        start_driver()?;
-        Device::num_devices().map_err(from_cust("cuDeviceGetCount"))
+        static COUNT: OnceLock<Result<u32, DeviceError>> = OnceLock::new();
+        COUNT.get_or_init(start_driver).clone()
     }
 }
 
-/// Opens the library and initialises the driver, once.
-fn start_driver() -> Result<(), DeviceError> {
-    static STARTED: OnceLock<Result<(), DeviceError>> = OnceLock::new();
-    STARTED.get_or_init(initialise).clone()
-}
-
-fn initialise() -> Result<(), DeviceError> {
+/// Opens the library, initialises the driver, and counts the devices.
+fn start_driver() -> Result<u32, DeviceError> {
     let no_driver = |cause: String| DeviceError::NoDriver {
         cause,
         remedy: REMEDY_DRIVER,
     };
     loader::library().map_err(|cause| no_driver(cause.to_owned()))?;
-    cust::init(CudaFlags::empty())
-        .map_err(|error| no_driver(from_cust("cuInit")(error).to_string()))
+    // SAFETY: any thread may initialise the driver, any number of times.
+    let result = unsafe { cuInit(0) };
+    if result == CUresult::CUDA_ERROR_NO_DEVICE {
+        return Ok(0);
+    }
+    check("cuInit", result).map_err(|error| no_driver(error.to_string()))?;
+    Device::num_devices().map_err(from_cust("cuDeviceGetCount"))
 }
 
 fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
-    let count = CudaDevice::count()?;
-    if ordinal >= count {
-        return Err(DeviceError::NoDevice { ordinal, count });
-    }
     let device = Device::get_device(ordinal).map_err(from_cust("cuDeviceGet"))?;
     let limits = limits::read(device)?;
     let version = CudaApiVersion::get().map_err(from_cust("cuDriverGetVersion"))?;
