@@ -92,7 +92,7 @@ struct Task<'a, T> {
 }
 
 /// Sorts the rows by column and adds up repeated places; offsets and arrays shrink to match.
-fn sort_rows<T: Element>(offsets: &mut Vec<u64>, indices: &mut Vec<u32>, values: &mut Vec<T>) {
+fn sort_rows<T: Element>(offsets: &mut [u64], indices: &mut Vec<u32>, values: &mut Vec<T>) {
     let lengths: Vec<_> = split(offsets, indices, values)
         .into_par_iter()
         .map(|task| task.sort(offsets))
