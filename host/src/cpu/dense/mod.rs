@@ -54,12 +54,23 @@ impl<T: Scalar> ChunkedRows<T> for Dense<'_, T> {
         if self.cols() == 0 {
             return products.fill(0.0);
         }
-        Arch::new().dispatch(Multiply { x: *self, rows, y, products });
+        Arch::new().dispatch(Multiply {
+            x: *self,
+            rows,
+            y,
+            products,
+        });
     }
 
     fn accumulate(&self, rows: Range<usize>, input: RowInput<T>, map: RowMap<T>, w: &mut [f64]) {
         if self.cols() > 0 {
-            Arch::new().dispatch(Accumulate { x: *self, rows, input, map, w });
+            Arch::new().dispatch(Accumulate {
+                x: *self,
+                rows,
+                input,
+                map,
+                w,
+            });
         }
     }
 
@@ -116,7 +127,12 @@ impl<T: Scalar> WithSimd for Multiply<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let reader = RowReader::<T, S>::new(simd, self.x);
         let y = reader.vectors(self.y);
-        by_vectors!(reader, narrow::multiply, long::multiply, (&reader, self.rows, y, self.products));
+        by_vectors!(
+            reader,
+            narrow::multiply,
+            long::multiply,
+            (&reader, self.rows, y, self.products)
+        );
     }
 }
 
@@ -139,10 +155,20 @@ impl<T: Scalar> WithSimd for Accumulate<'_, T> {
         match self.input {
             RowInput::Product(y) => {
                 let y = reader.vectors(y);
-                by_vectors!(reader, narrow::fused, long::fused, (&reader, rows, y, map, w));
+                by_vectors!(
+                    reader,
+                    narrow::fused,
+                    long::fused,
+                    (&reader, rows, y, map, w)
+                );
             }
             RowInput::Given(p) => {
-                by_vectors!(reader, narrow::transposed, long::transposed, (&reader, rows, p, map, w));
+                by_vectors!(
+                    reader,
+                    narrow::transposed,
+                    long::transposed,
+                    (&reader, rows, p, map, w)
+                );
             }
         }
     }
