@@ -1,6 +1,6 @@
 //! The passes against the f64 reference, with tolerances derived from roundoff and length.
 
-mod cases;
+pub mod cases;
 mod edges;
 mod fused;
 mod reproducible;
