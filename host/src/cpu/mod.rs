@@ -12,6 +12,8 @@ mod scalar;
 mod sparse;
 pub mod stream;
 mod terms;
+#[cfg(test)]
+mod tests;
 pub mod vector;
 mod wide;
 

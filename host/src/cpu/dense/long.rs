@@ -49,7 +49,12 @@ pub fn fused<T: Scalar, S: Simd>(
             flush(&mut block, w);
         }
     }
-    axpy(reader, T::narrow(map.apply(rows.end - 1, product)), previous, &mut block);
+    axpy(
+        reader,
+        T::narrow(map.apply(rows.end - 1, product)),
+        previous,
+        &mut block,
+    );
     flush(&mut block, w);
 }
 
@@ -67,7 +72,12 @@ pub fn transposed<T: Scalar, S: Simd>(
     while start < rows.end {
         let end = rows.end.min(start + BLOCK);
         for (row, &p) in (start..end).zip(&p[start..end]) {
-            axpy(reader, T::narrow(map.apply(row, p.into())), reader.row(row), &mut block);
+            axpy(
+                reader,
+                T::narrow(map.apply(row, p.into())),
+                reader.row(row),
+                &mut block,
+            );
         }
         flush(&mut block, w);
         start = end;
@@ -88,7 +98,11 @@ fn dot<T: Scalar, S: Simd>(reader: &RowReader<T, S>, x: Row<T, S>, y: Vectors<T,
 #[inline(always)]
 fn dot_last<T: Scalar, S: Simd>(reader: &RowReader<T, S>, x: Row<T, S>, y: Vectors<T, S>) -> f64 {
     let zero = T::splat(reader.simd, T::default());
-    T::sum(reader.simd, T::mul_add(reader.simd, reader.last(x), y.last, zero)).into()
+    T::sum(
+        reader.simd,
+        T::mul_add(reader.simd, reader.last(x), y.last, zero),
+    )
+    .into()
 }
 
 #[inline(always)]
@@ -180,5 +194,7 @@ fn axpy_and_dot_tile<T: Scalar, S: Simd>(
 /// The last vector of w, and those before it.
 #[inline(always)]
 fn split_last<T: Scalar, S: Simd>(w: &mut [T]) -> (&mut T::Vector<S>, &mut [T::Vector<S>]) {
-    T::vectors_mut::<S>(w).split_last_mut().expect("a row has at least one vector")
+    T::vectors_mut::<S>(w)
+        .split_last_mut()
+        .expect("a row has at least one vector")
 }

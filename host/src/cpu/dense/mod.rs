@@ -54,12 +54,23 @@ impl<T: Scalar> ChunkedRows<T> for Dense<'_, T> {
         if self.cols() == 0 {
             return products.fill(0.0);
         }
-        Arch::new().dispatch(Multiply { x: *self, rows, y, products });
+        Arch::new().dispatch(Multiply {
+            x: *self,
+            rows,
+            y,
+            products,
+        });
     }
 
     fn accumulate(&self, rows: Range<usize>, input: RowInput<T>, map: RowMap<T>, w: &mut [f64]) {
         if self.cols() > 0 {
-            Arch::new().dispatch(Accumulate { x: *self, rows, input, map, w });
+            Arch::new().dispatch(Accumulate {
+                x: *self,
+                rows,
+                input,
+                map,
+                w,
+            });
         }
     }
 
@@ -116,7 +127,12 @@ impl<T: Scalar> WithSimd for Multiply<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let reader = RowReader::<T, S>::new(simd, self.x);
         let y = reader.vectors(self.y);
-        by_vectors!(reader, narrow::multiply, long::multiply, (&reader, self.rows, y, self.products));
+        by_vectors!(
+            reader,
+            narrow::multiply,
+            long::multiply,
+            (&reader, self.rows, y, self.products)
+        );
     }
 }
 
@@ -139,10 +155,20 @@ impl<T: Scalar> WithSimd for Accumulate<'_, T> {
         match self.input {
             RowInput::Product(y) => {
                 let y = reader.vectors(y);
-                by_vectors!(reader, narrow::fused, long::fused, (&reader, rows, y, map, w));
+                by_vectors!(
+                    reader,
+                    narrow::fused,
+                    long::fused,
+                    (&reader, rows, y, map, w)
+                );
             }
             RowInput::Given(p) => {
-                by_vectors!(reader, narrow::transposed, long::transposed, (&reader, rows, p, map, w));
+                by_vectors!(
+                    reader,
+                    narrow::transposed,
+                    long::transposed,
+                    (&reader, rows, p, map, w)
+                );
             }
         }
     }
@@ -155,4 +181,68 @@ fn flush<T: Scalar>(block: &mut [T], w: &mut [f64]) {
         *w += value.into();
     }
     block.fill(T::default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::tests::cases::{rng, values};
+    use crate::reference;
+    use crate::reference::rounding::{UNIT_F32, gamma, within};
+
+    /// The kernels with vectors of every width, whatever this processor has.
+    fn check<S: Simd>(simd: S, rows: usize, cols: usize) {
+        let mut rng = rng(41);
+        let x = values::<f32>(rows * cols, &mut rng);
+        let y = values::<f32>(cols, &mut rng);
+        let dense = Dense::new(rows, cols, cols, &x).expect("rows · cols values");
+        let view = ndarray::ArrayView2::from_shape((rows, cols), &x).expect("rows · cols values");
+        let plain = reference::fused::Terms::scaled(1.0f32, 0.0);
+        let gamma = gamma(cols + rows + 8, UNIT_F32);
+        let bound = |magnitude: Vec<f64>| magnitude.iter().map(|m| gamma * m).collect::<Vec<_>>();
+
+        let mut p = vec![f64::NAN; rows];
+        Multiply {
+            x: dense,
+            rows: 0..rows,
+            y: &y,
+            products: &mut p,
+        }
+        .with_simd(simd);
+        let magnitude = reference::fused::forward_magnitude(&view, &y, &plain);
+        let truth = reference::fused::forward(&view, &y, &plain);
+        assert!(
+            within(&p, &truth, &bound(magnitude)),
+            "X·y, {rows} × {cols}, {simd:?}"
+        );
+
+        let mut w = vec![0.0; cols];
+        let (input, map) = (RowInput::Product(&y), Terms::scaled(1.0).row_map());
+        Accumulate {
+            x: dense,
+            rows: 0..rows,
+            input,
+            map,
+            w: &mut w,
+        }
+        .with_simd(simd);
+        let magnitude = reference::fused::fused_magnitude(&view, &y, &plain);
+        let truth = reference::fused::fused(&view, &y, &plain);
+        assert!(
+            within(&w, &truth, &bound(magnitude)),
+            "fused, {rows} × {cols}, {simd:?}"
+        );
+    }
+
+    #[test]
+    fn vectors_of_every_width() {
+        for rows in [1, 3, 257, 600] {
+            for cols in [1, 2, 7, 8, 9, 15, 16, 17, 64, 65, 127, 128, 129, 200] {
+                check(pulp::Scalar, rows, cols);
+                check(pulp::Scalar128b, rows, cols);
+                check(pulp::Scalar256b, rows, cols);
+                check(pulp::Scalar512b, rows, cols);
+            }
+        }
+    }
 }

@@ -36,7 +36,12 @@ impl<'a, T: Scalar, S: Simd> RowReader<'a, T, S> {
     pub fn new(simd: S, x: Dense<'a, T>) -> Self {
         let full = (x.cols() - 1) / T::count::<S>();
         let mask = T::first(simd, x.cols() - full * T::count::<S>());
-        RowReader { simd, x, full, mask }
+        RowReader {
+            simd,
+            x,
+            full,
+            mask,
+        }
     }
 
     /// Vectors per row, the last one included.
@@ -69,13 +74,19 @@ impl<'a, T: Scalar, S: Simd> RowReader<'a, T, S> {
     #[inline(always)]
     pub fn vectors<'b>(&self, values: &'b [T]) -> Vectors<'b, T, S> {
         let row = self.split(values);
-        Vectors { full: row.full, last: self.last(row) }
+        Vectors {
+            full: row.full,
+            last: self.last(row),
+        }
     }
 
     #[inline(always)]
     fn split<'b>(&self, values: &'b [T]) -> Row<'b, T, S> {
         let (head, tail) = values.split_at(self.full * T::count::<S>());
-        Row { full: T::vectors::<S>(head), tail }
+        Row {
+            full: T::vectors::<S>(head),
+            tail,
+        }
     }
 
     /// The last vector of a row. May read, but does not use, elements of the next rows.
