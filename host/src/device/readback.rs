@@ -25,9 +25,6 @@ enum Kind {
     Host { waiting: VecDeque<Vec<f64>>, last: Vec<f64> },
 }
 
-/// Copies that may be under way at once.
-pub(super) const SLOTS: usize = 2;
-
 impl Readback {
     /// For buffers of `len` elements on `device`.
     ///

@@ -3,8 +3,11 @@
 use super::CudaDevice;
 use super::event::Event;
 use super::pinned::{PINNED_BYTES, Pinned};
-use crate::device::readback::{SLOTS, nothing_pending};
+use crate::device::readback::nothing_pending;
 use crate::device::{Buffer, DeviceError};
+
+/// Copies that may be under way at once.
+const SLOTS: usize = 2;
 
 /// A ring of slots of `len` elements, each with the event that says when it is full.
 pub(crate) struct Mailbox {
