@@ -1,1 +1,3 @@
-//! x
+//! What the benchmarks share.
+
+pub mod data;
