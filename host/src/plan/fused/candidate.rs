@@ -20,7 +20,8 @@ pub enum Strategy {
     RowDot,
     /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
     DenseRegisters,
-    /// Dense, `Xᵀ·p` alone with many columns: a block owns a tile of columns and a range of rows.
+    /// Dense, `Xᵀ·p` alone with any number of columns: a block works on a tile of VS · TL columns and on
+    /// a share of the rows.
     DenseColumns,
     /// Dense with more columns than registers hold: `X·y`, then `Xᵀ·p`, X read twice.
     DenseTwoProducts,
@@ -200,11 +201,11 @@ impl Candidate {
             && self.loads_evenly(problem)
     }
 
-    // Wide loads of a row-major matrix need every row to start on a multiple of their width.
+    // Wide loads of a row-major matrix need every row to start on a multiple of their width; the last
+    // one of a row may reach into its padding, which is zero.
     fn loads_evenly(&self, problem: &Problem) -> bool {
         let width = u64::from(self.width.max(1));
-        !problem.is_dense()
-            || (problem.pitch.is_multiple_of(width) && problem.cols.is_multiple_of(width))
+        !problem.is_dense() || problem.pitch.is_multiple_of(width)
     }
 
     /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the strategies

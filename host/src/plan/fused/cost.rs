@@ -81,7 +81,8 @@ impl<'a> CostModel<'a> {
         let blocks = &launch.blocks;
         let in_flight = self.bytes_in_flight(kernel, blocks);
         let hits = self.l1_hits(blocks);
-        let full = seconds(self.bytes, self.limits.rates.stream_gbs);
+        let bytes = self.stream_bytes(kernel, launch);
+        let full = seconds(bytes, self.limits.rates.stream_gbs);
         let parts = Parts {
             stream: full / self.bandwidth_share(in_flight, hits),
             access: self.access(kernel, blocks, hits),
@@ -91,6 +92,20 @@ impl<'a> CostModel<'a> {
             launch: self.limits.rates.launch_us * 1e-6,
         };
         parts.prediction(full, in_flight)
+    }
+
+    // Bytes of X and the vectors. A vector that takes a dense row in pieces shorter than a cache line is
+    // charged whole lines; each further tile of columns reads p again.
+    fn stream_bytes(&self, kernel: &Candidate, launch: &Launch) -> f64 {
+        const LINE: f64 = 128.0;
+        if !self.problem.is_dense() {
+            return self.bytes;
+        }
+        let element = f64::from(self.problem.dtype.bytes());
+        let piece = f64::from(launch.blocks.vs) * f64::from(kernel.tl.max(1)) * element;
+        let waste = (LINE.min(self.vector_bytes) / piece).max(1.0);
+        let again = f64::from(launch.column_tiles.saturating_sub(1)) * self.rows * element;
+        self.bytes * waste + again
     }
 
     // Entries of a row that a vector has loaded or asked for at once.

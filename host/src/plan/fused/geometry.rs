@@ -109,22 +109,21 @@ pub(super) fn blocks(
 pub(super) fn column_tiles(
     kernel: &Candidate,
     problem: &Problem,
-    bs: u32,
+    vs: u32,
 ) -> Result<u32, PlanError> {
     if kernel.strategy != Strategy::DenseColumns {
         return Ok(1);
     }
-    let tile = u64::from(bs) * u64::from(kernel.tl.max(1));
+    let tile = u64::from(vs.max(1)) * u64::from(kernel.tl.max(1));
     let tiles = problem.cols.div_ceil(tile).max(1);
-    u32::try_from(tiles)
-        .ok()
-        .filter(|&tiles| tiles <= MAX_GRID)
-        .ok_or(PlanError::TooLarge {
-            what: "the grid",
-            rows: problem.rows,
-            cols: problem.cols,
-            bits: 31,
-        })
+    let tiles = u32::try_from(tiles).ok().filter(|&tiles| tiles <= MAX_GRID);
+    let Problem { rows, cols, .. } = *problem;
+    tiles.ok_or(PlanError::TooLarge {
+        what: "the grid",
+        rows,
+        cols,
+        bits: 31,
+    })
 }
 
 /// Whether blocks without rows stay in the grid.
@@ -156,7 +155,7 @@ pub(super) fn spread(
             bits,
         }
     };
-    let column_tiles = column_tiles(kernel, problem, blocks.bs)?;
+    let column_tiles = column_tiles(kernel, problem, blocks.vs)?;
     let resident = blocks
         .occupancy
         .blocks_per_sm

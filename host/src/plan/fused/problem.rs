@@ -70,7 +70,7 @@ pub struct Problem {
     pub dtype: Precision,
     /// Entries of the longest row of a sparse matrix, when known.
     pub longest_row: Option<u64>,
-    /// Elements between the starts of two rows of a dense matrix; n unless rows are padded.
+    /// Elements between the starts of two rows of a dense matrix; n unless rows are padded, with zeros.
     pub pitch: u64,
 }
 

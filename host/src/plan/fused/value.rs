@@ -179,13 +179,19 @@ impl Plan {
             let expected = format!("at least {}", problem.rows.div_ceil(self.vectors().max(1)));
             return invalid("c", expected, self.c.to_string());
         }
-        if self.strategy == Strategy::DenseRegisters
-            && u64::from(self.vs) * u64::from(self.tl) < problem.cols
-        {
-            let expected = format!("vs x tl of at least {}", problem.cols);
-            return invalid("tl", expected, format!("{} x {}", self.vs, self.tl));
+        let held = u64::from(self.vs) * u64::from(self.tl);
+        let covered = held.saturating_mul(u64::from(self.column_tiles));
+        match self.strategy {
+            Strategy::DenseRegisters if held < problem.cols => {
+                let expected = format!("vs x tl of at least {}", problem.cols);
+                invalid("tl", expected, format!("{} x {}", self.vs, self.tl))
+            }
+            Strategy::DenseColumns if covered < problem.cols => {
+                let expected = format!("tiles of {held} columns for {}", problem.cols);
+                invalid("column_tiles", expected, self.column_tiles.to_string())
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

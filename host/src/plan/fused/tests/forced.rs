@@ -126,7 +126,7 @@ fn plans_come_back_from_json_as_they_were() {
     let problems = [
         sparse(),
         Problem::dense(1_000, 100, Precision::F32),
-        Problem::dense(10, 1 << 40, Precision::F32),
+        Problem::dense(10, 1 << 30, Precision::F32),
     ];
     for problem in problems {
         for model in [Model::Published, Model::Predicted] {

@@ -72,27 +72,21 @@ fn dense_in_registers(precision: Precision) -> Vec<Candidate> {
 }
 
 fn dense_of_any_width(precision: Precision) -> Vec<Candidate> {
-    let new = |name: &'static str, product, strategy, team| {
-        Candidate::new(name, product, Storage::Dense, strategy, precision, team)
-    };
-    let dot = new(
-        "dense_dot",
-        Product::Forward,
-        Strategy::RowDot,
-        Team::Lanes(32),
-    );
-    let columns = new(
-        "dense_columns",
-        Product::Transposed,
-        Strategy::DenseColumns,
-        Team::Block,
-    );
-    let widths = [1, 16 / precision.bytes()];
-    let load = |width| {
-        [
-            dot.clone().with_load(4 * width, width, 2),
-            columns.clone().with_load(width, width, 8),
-        ]
-    };
-    widths.into_iter().flat_map(load).collect()
+    let mut kernels = Vec::new();
+    for vs in [1, 4, 8, 32] {
+        for width in [1, 16 / precision.bytes()] {
+            let new = |name: &'static str, product, strategy| {
+                let (storage, team) = (Storage::Dense, Team::Lanes(vs));
+                Candidate::new(name, product, storage, strategy, precision, team)
+                    .with_load(width, width, 8)
+            };
+            kernels.push(new("dense_dot", Product::Forward, Strategy::RowDot));
+            kernels.push(new(
+                "dense_columns",
+                Product::Transposed,
+                Strategy::DenseColumns,
+            ));
+        }
+    }
+    kernels
 }

@@ -224,6 +224,34 @@ fn a_launch_of_one_product_needs_no_shared_memory() {
 }
 
 #[test]
+fn every_column_has_a_block_however_few_the_rows() {
+    let limits = device("h200");
+    let kernels = compiled(Precision::F32);
+    let problem = Problem::dense(3, 100_000, Precision::F32);
+    for model in [Model::Published, Model::Predicted] {
+        let planner = Planner::new(&limits, &kernels).model(model);
+        let plan = planner.plan(&problem, Product::Transposed).expect("a plan");
+        assert_eq!(plan.strategy, Strategy::DenseColumns);
+        let held = u64::from(plan.vs * plan.tl);
+        assert_eq!(u64::from(plan.column_tiles), problem.cols.div_ceil(held));
+        assert!(plan.grid >= plan.column_tiles);
+    }
+}
+
+#[test]
+fn wide_dense_rows_are_read_in_whole_cache_lines() {
+    let limits = device("h200");
+    let kernels = compiled(Precision::F32);
+    let problem = Problem::dense(100_000, 20_000, Precision::F32);
+    for product in [Product::Forward, Product::Transposed] {
+        let plan = Planner::new(&limits, &kernels)
+            .plan(&problem, product)
+            .expect("a plan");
+        assert!(plan.vs >= 8 && plan.width == 4, "{plan}");
+    }
+}
+
+#[test]
 fn print_what_choosing_costs() {
     let limits = device("h200");
     let kernels = compiled(Precision::F32);

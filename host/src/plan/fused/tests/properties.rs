@@ -42,6 +42,11 @@ fn check(plan: &Plan, problem: &Problem, limits: &DeviceLimits) {
         u64::from(plan.registers) * u64::from(plan.bs) <= u64::from(limits.registers_per_block)
     );
     assert!(plan.blocks_per_sm >= 1 && plan.warps_per_sm <= limits.max_warps_per_sm);
+    let tile = u64::from(plan.vs) * u64::from(plan.tl);
+    if plan.strategy == crate::plan::fused::Strategy::DenseColumns {
+        assert!(plan.grid.is_multiple_of(plan.column_tiles));
+        assert!(u64::from(plan.column_tiles) * tile >= problem.cols);
+    }
     if let Some(next) = &plan.then {
         check(next, problem, limits);
     }
@@ -54,7 +59,7 @@ fn beyond_arithmetic(problem: &Problem) -> bool {
     let entries = problem.nnz.map_or(rows * cols, u128::from);
     let bytes = entries.saturating_mul(value + 4).saturating_add(rows * 8);
     // Tiles of the widest dense matrices outgrow a grid.
-    bytes.max(cols * value) > u128::from(u64::MAX) || cols >= 1 << 38
+    bytes.max(cols * value) > u128::from(u64::MAX) || cols >= 1 << 35
 }
 
 proptest! {
@@ -156,6 +161,7 @@ fn wide_loads_need_rows_that_start_on_their_multiples() {
         (128, 128, true),
         (128, 130, false),
         (126, 126, false),
+        (126, 128, true),
         (128, 132, true),
     ] {
         let problem = Problem::dense(1_000_000, cols, Precision::F32).with_pitch(pitch);
