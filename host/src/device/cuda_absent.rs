@@ -5,9 +5,9 @@ use std::convert::Infallible;
 
 use gpu_kernels::Launch;
 
-use super::{Buffer, MemoryInfo};
 use super::error::DeviceError;
 use super::usage::Usage;
+use super::{Buffer, MemoryInfo};
 use crate::plan::limits::DeviceLimits;
 
 /// An NVIDIA GPU, which this build cannot use.

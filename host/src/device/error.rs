@@ -17,7 +17,10 @@ pub enum DeviceError {
     },
 
     /// The driver has no device of this number.
-    #[error("open CUDA device {ordinal}: the driver offers {count} device(s), numbered from 0")]
+    #[error(
+        "open CUDA device {ordinal}: the driver offers {count} device(s), numbered from 0; see \
+         `nvidia-smi` and the variable CUDA_VISIBLE_DEVICES, or use the device `cpu`"
+    )]
     NoDevice {
         /// The number asked for.
         ordinal: u32,

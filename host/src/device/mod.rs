@@ -27,9 +27,9 @@ pub mod error;
 pub mod event;
 mod host_memory;
 pub mod kernel;
-mod readback;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
+mod readback;
 mod system;
 pub mod usage;
 

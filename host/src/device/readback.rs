@@ -22,7 +22,10 @@ pub struct Readback(Kind);
 
 enum Kind {
     Cuda(Mailbox),
-    Host { waiting: VecDeque<Vec<f64>>, last: Vec<f64> },
+    Host {
+        waiting: VecDeque<Vec<f64>>,
+        last: Vec<f64>,
+    },
 }
 
 impl Readback {
@@ -33,7 +36,10 @@ impl Readback {
     pub fn new(device: &Device, len: usize) -> Result<Readback, DeviceError> {
         Ok(Readback(match device {
             Device::Cuda(device) => Kind::Cuda(Mailbox::new(device, len)?),
-            Device::Cpu(_) => Kind::Host { waiting: VecDeque::new(), last: Vec::new() },
+            Device::Cpu(_) => Kind::Host {
+                waiting: VecDeque::new(),
+                last: Vec::new(),
+            },
         }))
     }
 

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::device::Usage;
 
@@ -176,4 +178,32 @@ fn buffers_know_their_device() {
     assert!(buffer.device().is_cpu());
     buffer.expect_on(&cpu(), "test").unwrap();
     assert_eq!(format!("{buffer:?}"), "Buffer<f32>(1 on cpu)");
+}
+
+proptest! {
+    /// A buffer behaves as a vector does, errors included, for every range.
+    #[test]
+    fn reads_and_writes_are_those_of_a_vector(
+        len in 0_usize..40,
+        start in 0_usize..45,
+        values in prop::collection::vec(any::<u16>(), 0..45),
+    ) {
+        let mut model: Vec<u16> = (0..len as u16).collect();
+        let mut buffer = cpu().upload(&model).unwrap();
+        let range = start..start + values.len();
+        let written = buffer.write(start, &values);
+        match model.get_mut(range.clone()) {
+            Some(part) => part.copy_from_slice(&values),
+            None => {
+                let refused = matches!(written, Err(DeviceError::OutOfBounds { .. }));
+                prop_assert!(refused, "{:?}", written);
+            }
+        }
+        prop_assert_eq!(buffer.to_vec().unwrap(), &model[..]);
+        let mut read = vec![0; values.len()];
+        prop_assert_eq!(buffer.read(start, &mut read).is_ok(), model.get(range.clone()).is_some());
+        if let Some(part) = model.get(range) {
+            prop_assert_eq!(&read[..], part);
+        }
+    }
 }

@@ -27,17 +27,36 @@ impl Mailbox {
     pub(crate) fn new(device: &CudaDevice, len: usize) -> Result<Mailbox, DeviceError> {
         let most = PINNED_BYTES / size_of::<f64>();
         if len > most {
-            return Err(DeviceError::LengthMismatch { what: "read back", expected: most, found: len });
+            return Err(DeviceError::LengthMismatch {
+                what: "read back",
+                expected: most,
+                found: len,
+            });
         }
         device.enter()?;
-        let slot = || Ok::<_, DeviceError>(Slot { block: Pinned::new()?, full: Event::new()? });
-        Ok(Mailbox { device: device.clone(), slots: [slot()?, slot()?], len, oldest: 0, pending: 0 })
+        let slot = || {
+            Ok::<_, DeviceError>(Slot {
+                block: Pinned::new()?,
+                full: Event::new()?,
+            })
+        };
+        Ok(Mailbox {
+            device: device.clone(),
+            slots: [slot()?, slot()?],
+            len,
+            oldest: 0,
+            pending: 0,
+        })
     }
 
     pub(crate) fn submit(&mut self, buffer: &Buffer<f64>) -> Result<(), DeviceError> {
         if buffer.len() != self.len {
             let (expected, found) = (self.len, buffer.len());
-            return Err(DeviceError::LengthMismatch { what: "read back", expected, found });
+            return Err(DeviceError::LengthMismatch {
+                what: "read back",
+                expected,
+                found,
+            });
         }
         if self.pending == SLOTS {
             return Err(DeviceError::Unsupported {
@@ -51,7 +70,13 @@ impl Mailbox {
         let bytes = self.len * size_of::<f64>();
         // SAFETY: the buffer holds `bytes` initialised bytes on this device; the slot has room and is not
         // read before its event has passed.
-        unsafe { slot.block.submit(buffer.input().pointer() as u64, bytes, self.device.raw_stream())? };
+        unsafe {
+            slot.block.submit(
+                buffer.input().pointer() as u64,
+                bytes,
+                self.device.raw_stream(),
+            )?
+        };
         slot.full.record(&self.device)?;
         self.pending += 1;
         Ok(())

@@ -23,8 +23,8 @@ use cust::context::{Context, CurrentContext};
 use cust_raw::CUstream;
 
 pub(crate) use event::EventPair;
-pub(crate) use mailbox::Mailbox;
 pub(crate) use launch::PreparedFunction;
+pub(crate) use mailbox::Mailbox;
 pub(crate) use memory::{CudaMemory, PitchedRows};
 
 pub use attributes::Attributes;
