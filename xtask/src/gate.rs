@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use gpu_kernels_builder::{Arch, Install, LineInfo};
+use gpu_kernels_builder::{Arch, Install, LineInfo, Origin, Toolchain};
 
-use crate::{ptx, step, tidy};
+use crate::{ptx, step, tidy, workspace};
 
 /// The arguments of `test`.
 #[derive(clap::Args)]
@@ -32,10 +32,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ensure_component("clippy", "clippy", install)?;
     step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
     named("tidy", tidy::run)?;
+    let mut toolchain = None;
     named("PTX", || {
-        ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted).map(|output| ptx::summarise(&output))
+        let output = ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted)?;
+        ptx::summarise(&output);
+        toolchain = Some(output.toolchain);
+        Ok(())
     })?;
-    let steps = cargo_steps();
+    let mut steps = cargo_steps();
+    steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
     let count = steps.len() + 3;
     for (headline, mut command) in steps {
         step::run(headline, &mut command)?;
@@ -71,6 +76,29 @@ fn cargo_steps() -> Vec<(&'static str, Command)> {
     ]
 }
 
+/// The code that only the GPU's compilation sees, `unsafe` blocks and all. It needs clippy beside the
+/// compiler that has the library source.
+fn lint_of_device_code(toolchain: &Toolchain) -> Option<(&'static str, Command)> {
+    if toolchain.origin != Origin::Active {
+        return None;
+    }
+    let mut lint = step::cargo(&[
+        "clippy",
+        "--package",
+        "gpu-kernels",
+        "--lib",
+        "--target",
+        "nvptx64-nvidia-cuda",
+        "-Zbuild-std=core",
+        "--quiet",
+    ]);
+    lint.args(["--target-dir"])
+        .arg(workspace::ptx_dir().join("lint"))
+        .args(["--", "-D", "warnings"])
+        .env("RUSTC_BOOTSTRAP", "1");
+    Some(("lint of device code", lint))
+}
+
 fn named(headline: &str, chore: impl FnOnce() -> Result<()>) -> Result<()> {
     eprintln!("\n==> {headline}");
     chore().map_err(|error| error.context(headline.to_owned()))
@@ -84,6 +112,11 @@ fn ensure_component(subcommand: &str, component: &str, install: Install) -> Resu
     }
     if install == Install::Forbidden {
         bail!("{component} is missing: run `rustup component add {component}`");
+    }
+    if !step::succeeds(&mut step::command("rustup", &["--version"])) {
+        bail!(
+            "{component} is missing and this Rust is not rustup's: install Rust from https://rustup.rs"
+        );
     }
     let mut add = step::command("rustup", &["component", "add", component]);
     step::run(&format!("installing {component}"), &mut add).map(|_| ())
