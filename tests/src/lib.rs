@@ -6,6 +6,7 @@
 //! | [`generate`] | seeded numbers and matrices |
 //! | [`sample`] | X with all vectors and scalars of the pattern, and the truth in f64 |
 //! | [`tolerance`] | how far a result may be from the truth; NaN fails |
+//! | [`launcher`] | how one compiled entry is launched by itself |
 //! | [`engines`] | the devices under test, and why one is missing |
 //! | [`report`] | the worst errors that were seen |
 //!
@@ -15,6 +16,7 @@
 pub mod cases;
 pub mod engines;
 pub mod generate;
+pub mod launcher;
 pub mod report;
 pub mod sample;
 pub mod tolerance;

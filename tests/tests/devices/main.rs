@@ -5,6 +5,7 @@
 //! `WARPFUSE_TEST_SUBSET`. At the end the worst errors are printed, and written to
 //! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
+mod entries;
 mod fused;
 mod suite;
 
@@ -17,5 +18,6 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
+    entries::add(&mut suite);
     suite.run(&arguments)
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use warpfuse::device::Device;
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::engines::{Engine, Missing};
 use warpfuse_tests::report::{Key, Report};
@@ -147,12 +148,33 @@ pub fn check<T: Number>(
     computed: &[T],
     truth: &Truth,
 ) -> Result<()> {
+    check_on(&device.to_string(), family, computed, truth)
+}
+
+fn check_on<T: Number>(device: &str, family: &str, computed: &[T], truth: &Truth) -> Result<()> {
     let worst = compare(computed, truth)?;
     let key = Key {
-        device: device.to_string(),
+        device: device.to_owned(),
         family: family.to_owned(),
         dtype: T::DTYPE.to_string(),
     };
     REPORT.record(key, worst);
     Ok(())
+}
+
+/// [`check`] for an entry that was launched by itself.
+pub fn check_entry<T: Number>(
+    device: &str,
+    kernel: &str,
+    product: Product,
+    computed: &[T],
+    truth: &Truth,
+) -> Result<()> {
+    let storage = kernel.split('_').next().unwrap_or_default();
+    check_on(
+        device,
+        &format!("entry {storage} {product:?}").to_lowercase(),
+        computed,
+        truth,
+    )
 }
