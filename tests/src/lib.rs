@@ -1,1 +1,41 @@
-//! x
+//! The test kit: what is computed, with which data, on which devices, and how wrong it may be.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`cases`] | the one list of cases that every device runs |
+//! | [`generate`] | seeded numbers and matrices |
+//! | [`sample`] | X with all vectors and scalars of the pattern, and the truth in f64 |
+//! | [`tolerance`] | how far a result may be from the truth; NaN fails |
+//! | [`launcher`] | how one compiled entry is launched by itself |
+//! | [`engines`] | the devices under test, and why one is missing |
+//! | [`report`] | the worst errors that were seen |
+//!
+//! The truth is [`warpfuse::reference`]: plain f64 loops. The cases themselves run in the integration
+//! binary `devices`.
+
+pub mod cases;
+pub mod engines;
+pub mod generate;
+pub mod launcher;
+pub mod report;
+pub mod sample;
+pub mod tolerance;
+
+/// How much is to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subset {
+    /// Everything.
+    Full,
+    /// Small matrices and few launches, for tools that slow a GPU down fifty times.
+    Small,
+}
+
+impl Subset {
+    /// `WARPFUSE_TEST_SUBSET`: `small`, or everything.
+    pub fn from_environment() -> Subset {
+        match std::env::var("WARPFUSE_TEST_SUBSET").as_deref() {
+            Ok("small") => Subset::Small,
+            _ => Subset::Full,
+        }
+    }
+}

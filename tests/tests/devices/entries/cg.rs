@@ -1,0 +1,267 @@
+//! Entries of conjugate gradients, one step at a time, on integers and powers of two, which are exact.
+
+use anyhow::{Context, Result};
+use gpu_kernels::cg::{CgArgs, CgVariant, state};
+use gpu_kernels::{Entry, In, Launch};
+use warpfuse::ops::Number;
+use warpfuse_tests::Subset;
+use warpfuse_tests::generate::Random;
+use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::tolerance::{Truth, compare};
+
+use super::{blocks, grids, number, numbers};
+
+const CANARY: f64 = -12_345.0;
+/// The sums that earlier launches left: with r·z = 8 before, a = 8 / 4 and b = 16 / 8.
+const PQ: f64 = 4.0;
+const RZ: f64 = 16.0;
+const RR: f64 = 36.0;
+const TOLERANCE: f64 = 0.5;
+
+/// Where a solve stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    First,
+    Active,
+    Converged,
+    Indefinite,
+}
+
+/// Which optional vectors are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Optional {
+    Both,
+    Neither,
+}
+
+impl Stage {
+    fn before(self) -> [f64; state::LEN] {
+        match self {
+            Stage::First => state::START,
+            Stage::Active | Stage::Indefinite => [8.0, 100.0, 1.0, 3.0, 5.0],
+            Stage::Converged => [8.0, 1.0, 1.0, 3.0, 5.0],
+        }
+    }
+
+    fn pq(self) -> f64 {
+        if self == Stage::Indefinite { -PQ } else { PQ }
+    }
+
+    /// Whether the solution moves.
+    fn steps(self) -> bool {
+        self == Stage::Active
+    }
+
+    /// Whether the direction changes.
+    fn turns(self) -> bool {
+        self == Stage::Active || self == Stage::First
+    }
+}
+
+/// Vectors as f64, and what a step makes of them.
+#[derive(Clone)]
+struct Vectors {
+    q: Vec<f64>,
+    inverse_diagonal: Vec<f64>,
+    means: Vec<f64>,
+    w: Vec<f64>,
+    r: Vec<f64>,
+    p: Vec<f64>,
+}
+
+/// What a launch leaves: the vectors, the sums over the blocks, the state.
+struct Outcome {
+    vectors: Vectors,
+    /// p·q, r·z, ‖r‖², means·p.
+    sums: [f64; 4],
+    after: [f64; state::LEN],
+}
+
+/// Runs one entry at every stage, with all blocks and grids.
+pub fn check<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Cg>,
+    subset: Subset,
+) -> Result<()> {
+    for len in [1, 33, 257, 1_000] {
+        let vectors = Vectors::new(len);
+        for block in blocks(launcher, entry, subset)? {
+            for &grid in grids(subset) {
+                let shared_bytes = entry.variant.shared_bytes(block) as u32;
+                let shape = Launch {
+                    grid,
+                    block,
+                    shared_bytes,
+                };
+                for stage in [
+                    Stage::First,
+                    Stage::Active,
+                    Stage::Converged,
+                    Stage::Indefinite,
+                ] {
+                    for optional in [Optional::Both, Optional::Neither] {
+                        let what = || format!("{len} elements, {stage:?}, {optional:?}, {shape:?}");
+                        run::<L, T>(launcher, entry, shape, &vectors, (stage, optional))
+                            .with_context(what)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Cg>,
+    shape: Launch,
+    vectors: &Vectors,
+    (stage, optional): (Stage, Optional),
+) -> Result<()> {
+    let input = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(f64::NAN));
+    let output = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(CANARY));
+    let sums = |sum: f64| guarded(launcher, &parts_of(sum, shape.grid), CANARY);
+    let (q, d, means) = (
+        input(&vectors.q)?,
+        input(&vectors.inverse_diagonal)?,
+        input(&vectors.means)?,
+    );
+    let (mut w, mut r, mut p) = (
+        output(&vectors.w)?,
+        output(&vectors.r)?,
+        output(&vectors.p)?,
+    );
+    let mut before = guarded(launcher, &stage.before(), CANARY)?;
+    let mut after = guarded(launcher, &[CANARY; state::LEN], CANARY)?;
+    let (mut pq, mut rz, mut rr, mut shift) =
+        (sums(stage.pq())?, sums(RZ)?, sums(RR)?, sums(CANARY)?);
+    let given = optional == Optional::Both;
+    let args = CgArgs {
+        len: vectors.q.len() as u64,
+        tolerance: TOLERANCE,
+        q: q.input(),
+        inverse_diagonal: if given { d.input() } else { In::none() },
+        means: if given { means.input() } else { In::none() },
+        w: w.output(),
+        r: r.output(),
+        p: p.output(),
+        before: before.output(),
+        after: after.output(),
+        pq_partials: pq.output(),
+        rz_partials: rz.output(),
+        rr_partials: rr.output(),
+        shift_partials: shift.output(),
+    };
+    launcher.launch(entry, shape, args)?;
+    let expected = vectors.expect(entry.variant, stage, optional);
+    let same = |what, found: &L::Array<T>, expected: &[f64]| {
+        let found = unguarded(found, number(CANARY))?;
+        compare(&found, &Truth::exact(expected.to_vec())).context(what)
+    };
+    same("w", &w, &expected.vectors.w)?;
+    same("r", &r, &expected.vectors.r)?;
+    same("p", &p, &expected.vectors.p)?;
+    let names = ["p·q", "r·z", "‖r‖²", "means·p"];
+    for ((sum, expected), name) in [pq, rz, rr, shift].iter().zip(expected.sums).zip(names) {
+        let found: f64 = unguarded(sum, CANARY)?.iter().sum();
+        compare(&[found], &Truth::exact(vec![expected])).context(name)?;
+    }
+    let after = unguarded(&after, CANARY)?;
+    compare(&after, &Truth::exact(expected.after.to_vec())).context("state")?;
+    Ok(())
+}
+
+fn values_of<T: Number>(values: &[f64]) -> Vec<T> {
+    numbers(values.iter().copied())
+}
+
+/// As many integers as blocks, which add up to `sum`.
+fn parts_of(sum: f64, grid: u32) -> Vec<f64> {
+    let mut parts = vec![1.0; grid as usize];
+    parts[grid as usize - 1] = sum - f64::from(grid - 1);
+    parts
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+impl Vectors {
+    fn new(len: usize) -> Vectors {
+        let random = &mut Random::new(len as u64);
+        let mut integers = |limit| (0..len).map(|_| random.integer(limit)).collect::<Vec<_>>();
+        let powers = integers(1).iter().map(|exponent| exponent.exp2()).collect();
+        Vectors {
+            q: integers(3),
+            inverse_diagonal: powers,
+            means: integers(3),
+            w: integers(9),
+            r: integers(9),
+            p: integers(9),
+        }
+    }
+
+    /// z = D⁻¹·r.
+    fn preconditioned(&self, optional: Optional) -> Vec<f64> {
+        match optional {
+            Optional::Both => self
+                .r
+                .iter()
+                .zip(&self.inverse_diagonal)
+                .map(|(r, d)| r * d)
+                .collect(),
+            Optional::Neither => self.r.clone(),
+        }
+    }
+
+    fn expect(&self, variant: CgVariant, stage: Stage, optional: Optional) -> Outcome {
+        let mut outcome = Outcome {
+            vectors: self.clone(),
+            sums: [stage.pq(), RZ, RR, CANARY],
+            after: [CANARY; state::LEN],
+        };
+        match variant {
+            CgVariant::Curvature => outcome.sums[0] = dot(&self.p, &self.q),
+            CgVariant::Step => self.expect_step(stage, optional, &mut outcome),
+            CgVariant::Direction => self.expect_direction(stage, optional, &mut outcome),
+        }
+        outcome
+    }
+
+    fn expect_step(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
+        let to = &mut outcome.vectors;
+        if stage.steps() {
+            let a = stage.before()[state::RZ] / PQ;
+            to.w.iter_mut().zip(&self.p).for_each(|(w, p)| *w += a * p);
+            to.r.iter_mut().zip(&self.q).for_each(|(r, q)| *r += a * q);
+        }
+        outcome.sums[1] = dot(&to.r, &to.preconditioned(optional));
+        outcome.sums[2] = dot(&to.r, &to.r);
+    }
+
+    fn expect_direction(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
+        let before = stage.before();
+        let first = stage == Stage::First;
+        if stage.turns() {
+            let b = if first { 0.0 } else { RZ / before[state::RZ] };
+            let z = self.preconditioned(optional);
+            outcome
+                .vectors
+                .p
+                .iter_mut()
+                .zip(z)
+                .for_each(|(p, z)| *p = b * *p - z);
+        }
+        if optional == Optional::Both {
+            outcome.sums[3] = dot(&self.means, &outcome.vectors.p);
+        }
+        let stop = if first {
+            TOLERANCE * TOLERANCE * RR
+        } else {
+            before[state::STOP]
+        };
+        let iterations = before[state::ITERATIONS] + f64::from(u8::from(stage.turns()));
+        let curvature = if first { 1.0 } else { stage.pq() };
+        outcome.after = [RZ, RR, stop, iterations, curvature];
+    }
+}

@@ -1,0 +1,151 @@
+//! Dense entries.
+
+use anyhow::{Context, Result};
+use gpu_kernels::fused::{DenseArgs, DenseVariant, Product as KernelProduct};
+use gpu_kernels::{Entry, Launch};
+use ndarray::Array2;
+use warpfuse::matrix::Features;
+use warpfuse::ops::Number;
+use warpfuse_tests::Subset;
+use warpfuse_tests::cases::Case;
+use warpfuse_tests::generate::Pattern;
+use warpfuse_tests::launcher::{Array, Launcher, guarded};
+use warpfuse_tests::sample::{FULL, PLAIN, Values};
+
+use super::fused::{Operands, product};
+use super::{blocks, grids, number};
+
+/// Row-major X on a device.
+struct Rows<L: Launcher, T: Number> {
+    rows: u32,
+    cols: u32,
+    ld: u64,
+    values: L::Array<T>,
+}
+
+/// Runs one entry in every block size on shapes around what that block holds.
+pub fn check<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Dense>,
+    subset: Subset,
+) -> Result<()> {
+    for block in blocks(launcher, entry, subset)? {
+        for case in cases(&entry.variant, block, subset) {
+            check_case::<L, T>(launcher, entry, block, &case, subset)
+                .with_context(|| case.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+fn cases(variant: &DenseVariant, block: u32, subset: Subset) -> Vec<Case> {
+    let held = variant.columns(block) as usize;
+    let width = variant.width as usize;
+    let mut shapes = vec![
+        (0, held),
+        (3, 1),
+        (41, held),
+        (18, held.max(2) - 1),
+        (67, held / 2 + 1),
+    ];
+    match variant.product {
+        KernelProduct::Fused => shapes.push((7, held.max(width + 1) - width)),
+        // More than one panel, or one step of a row.
+        _ => shapes.extend([(35, held + 1), (9, 3 * held), (33, 2 * held + width)]),
+    }
+    if held <= 512 {
+        shapes.push((1_000, held));
+    }
+    if variant.product == KernelProduct::Forward {
+        shapes.push((5, 0));
+    }
+    if subset == Subset::Small {
+        shapes.retain(|(rows, cols)| *rows <= 67 && *cols <= 512);
+    }
+    // Sums over the widest rows: fewer rows keep integers exact, and time short.
+    let rows = |rows: usize, cols: usize| if cols > 4_096 { rows.min(9) } else { rows };
+    let both = [Values::Integers, Values::Uniform];
+    let of_shape = |(m, n)| both.map(|values| Case::new((rows(m, n), n), Pattern::Dense, values));
+    shapes.into_iter().flat_map(of_shape).collect()
+}
+
+fn check_case<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Dense>,
+    block: u32,
+    case: &Case,
+    subset: Subset,
+) -> Result<()> {
+    let sample = case.sample::<T>();
+    let Features::Dense(x) = &*sample.features else {
+        return Ok(());
+    };
+    let x = upload::<L, T>(launcher, x, entry.variant.width as usize)?;
+    let shared_bytes = entry.variant.shared_bytes(block, size_of::<T>() as u32) as u32;
+    for parts in [PLAIN, FULL] {
+        let operands = Operands::new(launcher, &sample, product(entry.variant.product), parts)?;
+        for grid in grids_for(&entry.variant, block, x.cols, subset) {
+            let shape = Launch {
+                grid,
+                block,
+                shared_bytes,
+            };
+            operands.check(entry.name, shape, |output| {
+                launcher.launch(entry, shape, args(&x, &operands, output))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// An entry with panels takes at least a block for each; any more need not be a multiple.
+fn grids_for(variant: &DenseVariant, block: u32, cols: u32, subset: Subset) -> Vec<u32> {
+    let panels = match variant.product {
+        KernelProduct::Transposed => variant.panels(block, cols) as u32,
+        _ => 1,
+    };
+    grids(subset).iter().map(|grid| panels - 1 + grid).collect()
+}
+
+fn args<'a, L: Launcher, T: Number>(
+    x: &'a Rows<L, T>,
+    operands: &'a Operands<'_, L, T>,
+    output: &'a mut L::Array<T>,
+) -> DenseArgs<'a, T> {
+    let (alpha, beta) = operands.scalars;
+    DenseArgs {
+        rows: x.rows,
+        cols: x.cols,
+        ld: x.ld,
+        x: x.values.input(),
+        input: operands.input(),
+        weights: operands.weights(),
+        shift: operands.shift(),
+        addend: operands.addend(),
+        output: output.output(),
+        alpha,
+        beta,
+    }
+}
+
+/// Rows start at multiples of the load width. The rest of a row's last load is zero, as the contract
+/// wants; what lies between that and the next row, for odd m, is NaN.
+fn upload<L: Launcher, T: Number>(launcher: &L, x: &Array2<T>, width: usize) -> Result<Rows<L, T>> {
+    let (rows, cols) = x.dim();
+    let padded = cols.next_multiple_of(width);
+    let ld = padded + 2 * width * (rows % 2);
+    let mut values = vec![number(f64::NAN); rows * ld];
+    for (row, place) in x.outer_iter().zip(values.chunks_mut(ld.max(1))) {
+        place[..padded].fill(number(0.0));
+        row.iter()
+            .zip(place)
+            .for_each(|(value, place)| *place = *value);
+    }
+    let values = guarded(launcher, &values, number(f64::NAN))?;
+    Ok(Rows {
+        rows: rows as u32,
+        cols: cols as u32,
+        ld: ld as u64,
+        values,
+    })
+}

@@ -1,0 +1,80 @@
+//! Every compiled entry, launched by itself with several blocks and grids, whether or not a planner would
+//! choose it.
+//!
+//! What is behind the end of an input is NaN or an index out of range, what is behind the end of an
+//! output has to stay.
+
+mod cg;
+mod dense;
+mod fused;
+mod sparse;
+mod stream;
+mod vector;
+
+use anyhow::Result;
+use gpu_kernels::stream::Stream;
+use gpu_kernels::{Entry, Family};
+use warpfuse::device::Device;
+use warpfuse::matrix::Element;
+use warpfuse::ops::Number;
+use warpfuse_tests::Subset;
+use warpfuse_tests::launcher::Launcher;
+
+use super::suite::{Needs, Suite};
+
+/// Adds one test per entry.
+pub fn add(suite: &mut Suite) {
+    add_type::<f32>(suite);
+    add_type::<f64>(suite);
+    add_family::<Stream<f32>>(suite, |device, entry, _| stream::check(device, entry));
+}
+
+fn add_type<T: Number>(suite: &mut Suite) {
+    add_family::<T::Sparse>(suite, sparse::check::<_, T>);
+    add_family::<T::Dense>(suite, dense::check::<_, T>);
+    add_family::<T::Vectors>(suite, vector::check::<_, T>);
+    add_family::<T::Cg>(suite, cg::check::<_, T>);
+}
+
+fn add_family<F: Family>(
+    suite: &mut Suite,
+    check: fn(&Device, &'static Entry<F>, Subset) -> Result<()>,
+) {
+    let subset = suite.subset;
+    for entry in F::entries() {
+        let name = format!("entry/{}", entry.name);
+        suite.add(Needs::Entries, &name, move |device| {
+            check(device, entry, subset)
+        });
+    }
+}
+
+/// Block sizes that `entry` can have here: one warp, three, many, the most.
+fn blocks<L: Launcher, F: Family>(
+    launcher: &L,
+    entry: &'static Entry<F>,
+    subset: Subset,
+) -> Result<Vec<u32>> {
+    let most = launcher.most_threads(entry)?;
+    let all: &[u32] = match subset {
+        Subset::Full => &[32, 96, 256, 1024],
+        Subset::Small => &[96],
+    };
+    Ok(all.iter().copied().filter(|block| *block <= most).collect())
+}
+
+/// Numbers of blocks: one, few, more than there is work for.
+fn grids(subset: Subset) -> &'static [u32] {
+    match subset {
+        Subset::Full => &[1, 3, 40],
+        Subset::Small => &[3],
+    }
+}
+
+fn number<T: Number>(value: f64) -> T {
+    <T as Element>::from_f64(value)
+}
+
+fn numbers<T: Number>(values: impl IntoIterator<Item = f64>) -> Vec<T> {
+    values.into_iter().map(number).collect()
+}

@@ -1,0 +1,162 @@
+//! Entries over vectors, on integers, whose results are exact.
+
+use anyhow::{Context, Result};
+use gpu_kernels::vector::{VectorArgs, VectorVariant};
+use gpu_kernels::{Entry, In, Launch};
+use warpfuse::ops::Number;
+use warpfuse_tests::Subset;
+use warpfuse_tests::generate::Random;
+use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::tolerance::{Truth, compare};
+
+use super::{blocks, grids, number, numbers};
+
+const ALPHA: f64 = 3.0;
+const BETA: f64 = -2.0;
+/// Behind the end of an output, and in what a kernel must not touch.
+const CANARY: f64 = -12_345.0;
+
+/// Whether the operand that an entry may do without is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Second {
+    Given,
+    Absent,
+}
+
+/// Operands and expectations of one length.
+struct Trial {
+    len: usize,
+    a: Vec<f64>,
+    b: Vec<f64>,
+    out: Vec<f64>,
+}
+
+/// Runs one entry on every length, with all blocks and grids.
+pub fn check<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Vectors>,
+    subset: Subset,
+) -> Result<()> {
+    for len in [0, 1, 31, 32, 33, 255, 257, 1_000, 4_099] {
+        let trial = Trial::new(len);
+        for block in blocks(launcher, entry, subset)? {
+            for &grid in grids(subset) {
+                let grid = if entry.variant == VectorVariant::Total {
+                    1
+                } else {
+                    grid
+                };
+                let shared_bytes = entry.variant.shared_bytes(block) as u32;
+                let shape = Launch {
+                    grid,
+                    block,
+                    shared_bytes,
+                };
+                for second in [Second::Given, Second::Absent] {
+                    trial
+                        .run::<L, T>(launcher, entry, shape, second)
+                        .with_context(|| format!("{len} elements, {second:?}, {shape:?}"))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Trial {
+    fn new(len: usize) -> Trial {
+        let random = &mut Random::new(len as u64);
+        let mut integers = || (0..len).map(|_| random.integer(9)).collect();
+        Trial {
+            len,
+            a: integers(),
+            b: integers(),
+            out: integers(),
+        }
+    }
+
+    fn run<L: Launcher, T: Number>(
+        &self,
+        launcher: &L,
+        entry: &'static Entry<T::Vectors>,
+        shape: Launch,
+        second: Second,
+    ) -> Result<()> {
+        let upload = |values: &[f64]| {
+            guarded(
+                launcher,
+                &numbers::<T>(values.iter().copied()),
+                number(f64::NAN),
+            )
+        };
+        let (a, b) = (upload(&self.a)?, upload(&self.b)?);
+        let before = numbers::<T>(self.out_before(entry.variant));
+        let mut out = guarded(launcher, &before, number(CANARY))?;
+        let mut partials = guarded(
+            launcher,
+            &self.partials_before(entry.variant, shape),
+            CANARY,
+        )?;
+        let absent = |when| second == Second::Absent && entry.variant == when;
+        let args = VectorArgs {
+            len: self.len as u64,
+            alpha: number(ALPHA),
+            beta: number(BETA),
+            a: if absent(VectorVariant::Update) {
+                In::none()
+            } else {
+                a.input()
+            },
+            b: if absent(VectorVariant::Combine) {
+                In::none()
+            } else {
+                b.input()
+            },
+            out: out.output(),
+            partials: partials.output(),
+        };
+        launcher.launch(entry, shape, args)?;
+        let out = unguarded(&out, number(CANARY))?;
+        compare(&out, &Truth::exact(self.out_after(entry.variant, second)))?;
+        let partials = unguarded(&partials, CANARY)?;
+        if entry.variant == VectorVariant::Dot {
+            let sum: f64 = partials.iter().sum();
+            compare(&[sum], &Truth::exact(vec![self.dot()]))?;
+        }
+        Ok(())
+    }
+
+    fn dot(&self) -> f64 {
+        self.a.iter().zip(&self.b).map(|(a, b)| a * b).sum()
+    }
+
+    fn out_before(&self, variant: VectorVariant) -> Vec<f64> {
+        match variant {
+            VectorVariant::Update => self.out.clone(),
+            VectorVariant::Total => vec![CANARY; 2],
+            _ => vec![CANARY; self.len],
+        }
+    }
+
+    /// The sum's input, or one place per block.
+    fn partials_before(&self, variant: VectorVariant, shape: Launch) -> Vec<f64> {
+        match variant {
+            VectorVariant::Total => self.a.clone(),
+            _ => vec![CANARY; shape.grid as usize],
+        }
+    }
+
+    fn out_after(&self, variant: VectorVariant, second: Second) -> Vec<f64> {
+        let given = if second == Second::Given { 1.0 } else { 0.0 };
+        let pairs = |x: &[f64], y: &[f64], (p, q): (f64, f64)| -> Vec<f64> {
+            x.iter().zip(y).map(|(x, y)| p * x + q * y).collect()
+        };
+        match variant {
+            VectorVariant::Fill => vec![ALPHA; self.len],
+            VectorVariant::Combine => pairs(&self.a, &self.b, (ALPHA, given * BETA)),
+            VectorVariant::Update => pairs(&self.a, &self.out, (given * ALPHA, BETA)),
+            VectorVariant::Dot => vec![CANARY; self.len],
+            VectorVariant::Total => vec![self.a.iter().sum(), CANARY],
+        }
+    }
+}

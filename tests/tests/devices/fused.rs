@@ -1,0 +1,129 @@
+//! The fused pattern and its halves as users call them: every case, every product.
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::{Buffer, Device};
+use warpfuse::matrix::Element;
+use warpfuse::ops::{Matrix, Number, OpError, Terms};
+use warpfuse::plan::fused::Product;
+use warpfuse_tests::cases::{self, Case};
+use warpfuse_tests::sample::{FULL, Part, Sample};
+
+use super::suite::{self, Needs, Suite};
+
+const PRODUCTS: [Product; 3] = [Product::Fused, Product::Forward, Product::Transposed];
+
+/// Adds every case in both element types.
+pub fn add(suite: &mut Suite) {
+    for case in cases::all(suite.subset) {
+        suite.add(Needs::Device, &format!("fused/{case}/f32"), move |device| {
+            run::<f32>(device, &case)
+        });
+        suite.add(Needs::Device, &format!("fused/{case}/f64"), move |device| {
+            run::<f64>(device, &case)
+        });
+    }
+}
+
+fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
+    let sample = case.sample::<T>();
+    let matrix = Matrix::new(device, sample.features.clone())?;
+    for product in PRODUCTS {
+        for parts in case.choices.lists() {
+            check(&matrix, &sample, product, &parts).with_context(|| {
+                format!("{product:?} with {parts:?}{}", planned(&matrix, product))
+            })?;
+        }
+        if device.is_cpu() {
+            same_bits(&matrix, &sample, product)?;
+        }
+    }
+    Ok(())
+}
+
+/// Computes one product and compares it with the truth.
+pub fn check<T: Number>(
+    matrix: &Matrix<T>,
+    sample: &Sample<T>,
+    product: Product,
+    parts: &[Part],
+) -> Result<()> {
+    let computed = compute(matrix, sample, product, parts)?;
+    let truth = sample.truth(product, &sample.terms(product, parts));
+    let storage = if sample.features.is_sparse() {
+        "sparse"
+    } else {
+        "dense"
+    };
+    let family = format!("{storage} {product:?}").to_lowercase();
+    suite::check(matrix.device(), &family, &computed, &truth)
+}
+
+/// Uploads what the product takes, and computes it into a result that was full of NaN.
+fn compute<T: Number>(
+    matrix: &Matrix<T>,
+    sample: &Sample<T>,
+    product: Product,
+    parts: &[Part],
+) -> Result<Vec<T>> {
+    let device = matrix.device();
+    let has = |part| parts.contains(&part);
+    let input = device.upload(sample.input(product))?;
+    let weights = has(Part::Weights)
+        .then(|| device.upload(&sample.weights))
+        .transpose()?;
+    let shift = has(Part::Shift)
+        .then(|| device.upload(&[sample.shift]))
+        .transpose()?;
+    let z = sample.addend(product);
+    let addend = has(Part::Addend).then(|| device.upload(z)).transpose()?;
+    let terms = Terms {
+        alpha: sample.terms(product, parts).alpha,
+        weights: weights.as_ref(),
+        shift: shift.as_ref(),
+        addend: addend.as_ref().map(|z| (sample.beta, z)),
+    };
+    let mut result = device.upload(&vec![<T as Element>::from_f64(f64::NAN); z.len()])?;
+    multiply(matrix, product, &input, &terms, &mut result)?;
+    Ok(result.to_vec()?)
+}
+
+fn multiply<T: Number>(
+    matrix: &Matrix<T>,
+    product: Product,
+    input: &Buffer<T>,
+    terms: &Terms<'_, T>,
+    result: &mut Buffer<T>,
+) -> Result<(), OpError> {
+    match product {
+        Product::Fused => matrix.fused(input, terms, result),
+        Product::Forward => matrix.forward(input, terms, result),
+        Product::Transposed => matrix.transposed(input, terms, result),
+    }
+}
+
+/// The CPU combines its threads' sums in a fixed order.
+fn same_bits<T: Number>(matrix: &Matrix<T>, sample: &Sample<T>, product: Product) -> Result<()> {
+    let first = compute(matrix, sample, product, FULL)?;
+    let second = compute(matrix, sample, product, FULL)?;
+
+    ensure!(
+        bits(&first) == bits(&second),
+        "{product:?}: two runs differ in their bits"
+    );
+    Ok(())
+}
+
+fn bits<T: Number>(values: &[T]) -> Vec<u64> {
+    values
+        .iter()
+        .map(|value| gpu_kernels::Word::to_bits(*value))
+        .collect()
+}
+
+/// The launch, for a message.
+fn planned<T: Number>(matrix: &Matrix<T>, product: Product) -> String {
+    match matrix.used_plan(product) {
+        Ok(Some(plan)) => format!(" by {}, block {}, grid {}", plan.kernel, plan.bs, plan.grid),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,23 @@
+//! The cases of the kit on every device, each as a test of its own.
+//!
+//! Cases of a device that is not there are reported as ignored. Options are libtest's; see
+//! [`warpfuse_tests::engines`] for `WARPFUSE_DEVICES` and [`warpfuse_tests::Subset`] for
+//! `WARPFUSE_TEST_SUBSET`. At the end the worst errors are printed, and written to
+//! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
+
+mod entries;
+mod fused;
+mod suite;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+use suite::Suite;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut suite = Suite::from_environment();
+    fused::add(&mut suite);
+    entries::add(&mut suite);
+    suite.run(&arguments)
+}

@@ -1,0 +1,180 @@
+//! Makes one trial per case and device, runs them, reports.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use warpfuse::device::Device;
+use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
+use warpfuse_tests::Subset;
+use warpfuse_tests::engines::{Engine, Missing};
+use warpfuse_tests::report::{Key, Report};
+use warpfuse_tests::tolerance::{Truth, compare};
+
+/// The errors of all trials.
+static REPORT: Report = Report::new();
+
+/// Which engines a trial is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Any device.
+    Device,
+    /// A device that launches compiled entries.
+    Entries,
+}
+
+/// Trials in the making.
+pub struct Suite {
+    /// How much is to be run.
+    pub subset: Subset,
+    engines: Vec<Engine>,
+    trials: Vec<Trial>,
+}
+
+impl Suite {
+    /// No trials, and the engines and the subset that the environment names.
+    pub fn from_environment() -> Suite {
+        Suite {
+            subset: Subset::from_environment(),
+            engines: Engine::from_environment(),
+            trials: Vec::new(),
+        }
+    }
+
+    /// Adds `check` as a test on every engine that serves.
+    pub fn add(
+        &mut self,
+        needs: Needs,
+        name: &str,
+        check: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
+    ) {
+        for engine in &self.engines {
+            if needs == Needs::Entries && !engine.launches_entries() {
+                continue;
+            }
+            let (name, device) = (format!("{name}/{}", engine.name), engine.device.clone());
+            let check = check.clone();
+            let run = move || run_on(device, check);
+            self.trials.push(Trial::ignorable_test(name, run));
+        }
+    }
+
+    /// Runs what the arguments select, and prints and writes the report.
+    pub fn run(self, arguments: &Arguments) -> ExitCode {
+        self.engines.iter().for_each(announce);
+        let conclusion = libtest_mimic::run(arguments, self.trials);
+        if arguments.list {
+            return conclusion.exit_code();
+        }
+        println!("{REPORT}");
+        let mut good = !conclusion.has_failed();
+        if let Err(error) = write_report() {
+            eprintln!("error: {error:#}");
+            good = false;
+        }
+        good &= self.engines.iter().all(nothing_is_left);
+        if good {
+            ExitCode::SUCCESS
+        } else {
+            conclusion_code(&conclusion)
+        }
+    }
+}
+
+/// Says on stderr which devices there are, and why one is missing.
+fn announce(engine: &Engine) {
+    match &engine.device {
+        Ok(device) => eprintln!("{}: {}", engine.name, device.name()),
+        Err(Missing::Optional(why)) => eprintln!("{}: ignored; {why}", engine.name),
+        Err(Missing::Required(why)) => eprintln!("{}: missing; {why}", engine.name),
+    }
+}
+
+/// libtest's exit code for failed tests.
+fn conclusion_code(conclusion: &libtest_mimic::Conclusion) -> ExitCode {
+    if conclusion.has_failed() {
+        conclusion.exit_code()
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn run_on(
+    device: Result<Device, Missing>,
+    check: impl Fn(&Device) -> Result<()>,
+) -> Result<Completion, Failed> {
+    match device {
+        Ok(device) => match check(&device) {
+            Ok(()) => Ok(Completion::Completed),
+            Err(error) => Err(format!("{error:#}").into()),
+        },
+        Err(Missing::Optional(_)) => Ok(Completion::ignored()),
+        Err(Missing::Required(why)) => Err(why.into()),
+    }
+}
+
+fn write_report() -> Result<()> {
+    let Some(path) = std::env::var_os("WARPFUSE_TEST_REPORT") else {
+        return Ok(());
+    };
+    let text = serde_json::to_string_pretty(&REPORT.to_json())?;
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Whether all buffers of all trials have been freed.
+fn nothing_is_left(engine: &Engine) -> bool {
+    let Ok(device) = &engine.device else {
+        return true;
+    };
+    let usage = device.usage();
+    println!(
+        "memory of {}: {} bytes at most",
+        engine.name, usage.peak_bytes
+    );
+    if usage.live_bytes != 0 {
+        eprintln!(
+            "error: {} bytes were never freed on {}",
+            usage.live_bytes, engine.name
+        );
+    }
+    usage.live_bytes == 0
+}
+
+/// Compares a result with the truth and records the error under `family`.
+pub fn check<T: Number>(
+    device: &Device,
+    family: &str,
+    computed: &[T],
+    truth: &Truth,
+) -> Result<()> {
+    check_on(&device.to_string(), family, computed, truth)
+}
+
+fn check_on<T: Number>(device: &str, family: &str, computed: &[T], truth: &Truth) -> Result<()> {
+    let worst = compare(computed, truth)?;
+    let key = Key {
+        device: device.to_owned(),
+        family: family.to_owned(),
+        dtype: T::DTYPE.to_string(),
+    };
+    REPORT.record(key, worst);
+    Ok(())
+}
+
+/// [`check`] for an entry that was launched by itself.
+pub fn check_entry<T: Number>(
+    device: &str,
+    kernel: &str,
+    product: Product,
+    computed: &[T],
+    truth: &Truth,
+) -> Result<()> {
+    let storage = kernel.split('_').next().unwrap_or_default();
+    check_on(
+        device,
+        &format!("entry {storage} {product:?}").to_lowercase(),
+        computed,
+        truth,
+    )
+}
