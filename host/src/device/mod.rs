@@ -1,1 +1,4 @@
 //! To be filled.
+
+#[cfg(feature = "emulator")]
+pub mod emulator;
