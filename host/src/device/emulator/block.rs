@@ -22,8 +22,9 @@ pub(super) struct Running<'l> {
     pub options: &'l EmulatorOptions,
     /// Number of the launch on this device.
     pub generation: u32,
-    /// The first read of memory that nobody had written. It is reported when the launch ends, unless a
-    /// conflict on that very word turns out to be the reason.
+    /// The first read of memory that nobody had written. It is reported when the launch ends, unless an
+    /// access that conflicts with another turns out to be the reason: without a barrier, whether the
+    /// reader or the writer comes first is the schedule's choice, and the diagnosis must not be.
     pub poison_read: Mutex<Option<Fault>>,
 }
 
@@ -52,23 +53,6 @@ impl Running<'_> {
                 site,
             }),
             kind,
-        }
-    }
-}
-
-/// Why a block stopped.
-#[derive(Debug, Clone)]
-pub(super) struct Failure {
-    pub fault: Fault,
-    /// Whether it explains a read of memory that nobody had written.
-    pub explains_poison: bool,
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Failure {
-        Failure {
-            fault,
-            explains_poison: false,
         }
     }
 }

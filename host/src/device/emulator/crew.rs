@@ -4,8 +4,8 @@ use std::panic::Location;
 
 use gpu_kernels::cta::WARP;
 
-use super::block::{Block, Failure};
-use super::fault::{FaultKind, Whereabouts};
+use super::block::Block;
+use super::fault::{Fault, FaultKind, Whereabouts};
 use super::options::{LaneOrder, Preemption};
 use super::shadow::MAX_EPOCH;
 use super::stack::Stacks;
@@ -16,7 +16,7 @@ pub(super) fn run_block(
     block: &Block<'_>,
     stacks: &mut Stacks,
     body: Body<'_>,
-) -> Result<(), Box<Failure>> {
+) -> Result<(), Box<Fault>> {
     let mut stacks = stacks.each();
     let threads = block.launch.shape.block;
     let warps = (0..threads).step_by(WARP as usize).map(|first| {
@@ -45,7 +45,7 @@ struct Passed;
 
 impl Crew<'_> {
     /// Gives turns until no lane can go on.
-    fn run_until_all_wait(&mut self) -> Result<(), Box<Failure>> {
+    fn run_until_all_wait(&mut self) -> Result<(), Box<Fault>> {
         let options = self.block.launch.options;
         let start = match options.lanes {
             LaneOrder::InOrder => 0,
@@ -67,15 +67,15 @@ impl Crew<'_> {
     }
 
     /// Lets all lanes pass the barrier they wait at; none when all have ended.
-    fn pass_barrier(&mut self) -> Result<Option<Passed>, Box<Failure>> {
+    fn pass_barrier(&mut self) -> Result<Option<Passed>, Box<Fault>> {
         if self
             .states()
             .all(|(_, waits)| matches!(waits, Waits::ForNothing))
         {
             return Ok(None);
         }
-        if let Some(failure) = self.why_stuck() {
-            return Err(failure);
+        if let Some(fault) = self.why_stuck() {
+            return Err(fault);
         }
         let epoch = self.block.epoch.get() + 1;
         self.block.epoch.set(epoch);
@@ -91,7 +91,7 @@ impl Crew<'_> {
     ///
     /// Looked for in an order that does not depend on the schedule: shuffles and votes with lanes that
     /// have ended, those with lanes that wait elsewhere, and barriers.
-    fn why_stuck(&self) -> Option<Box<Failure>> {
+    fn why_stuck(&self) -> Option<Box<Fault>> {
         let ended = |waits: &Whereabouts| *waits == Whereabouts::Ended;
         let found = self
             .absent_members()
@@ -108,7 +108,7 @@ impl Crew<'_> {
             .or_else(|| self.divergent_barrier())
             .or_else(|| self.too_many_barriers());
         let (thread, site, kind) = found?;
-        Some(Box::new(self.block.fault(thread, site, kind).into()))
+        Some(Box::new(self.block.fault(thread, site, kind)))
     }
 
     /// For every lane at a shuffle or vote, the members that do not come: its thread, line and members,

@@ -373,6 +373,11 @@ impl FaultKind {
         }
     }
 
+    /// Whether it may be the reason why memory was read before it was written.
+    pub(super) fn explains_poison(&self) -> bool {
+        self.other().is_some()
+    }
+
     /// The other side, where there is one.
     pub fn other(&self) -> Option<&Party> {
         match self {

@@ -9,7 +9,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use super::block::{Block, Failure, Running, SharedMemory};
+use super::block::{Block, Running, SharedMemory};
 use super::counting::Tally;
 use super::crew::run_block;
 use super::fault::{Fault, FaultKind, Kernel};
@@ -76,8 +76,8 @@ pub(super) fn run(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Faul
         .unwrap_or_else(PoisonError::into_inner)
         .take();
     match (outcome, poison_read) {
-        (Err(failure), Some(poison)) if !failure.explains_poison => Err(poison),
-        (Err(failure), _) => Err(failure.fault),
+        (Err(fault), Some(poison)) if !fault.kind.explains_poison() => Err(poison),
+        (Err(fault), _) => Err(*fault),
         (Ok(_), Some(poison)) => Err(poison),
         (Ok(profile), None) => Ok(profile),
     }
@@ -96,18 +96,18 @@ fn run_in_order(
     running: &Running<'_>,
     body: Body<'_>,
     mut blocks: impl Iterator<Item = u32>,
-) -> Result<Profile, Box<Failure>> {
+) -> Result<Profile, Box<Fault>> {
     let mut worker = Worker::new(running)?;
     blocks.try_for_each(|block| worker.run(running, block, body))?;
     Ok(worker.into_profile())
 }
 
 /// Every worker takes the next block until there is none, or one has failed.
-fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box<Failure>> {
+fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box<Fault>> {
     let next = AtomicU32::new(0);
     let failed = AtomicBool::new(false);
     let first_failure = Mutex::new(None);
-    let work = |_| -> Result<Profile, Box<Failure>> {
+    let work = |_| -> Result<Profile, Box<Fault>> {
         let mut worker = Worker::new(running)?;
         while !failed.load(Ordering::Relaxed) {
             let block = next.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +118,7 @@ fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box
         }
         Ok(worker.into_profile())
     };
-    let keep = |outcome: Result<Profile, Box<Failure>>| match outcome {
+    let keep = |outcome: Result<Profile, Box<Fault>>| match outcome {
         Ok(profile) => profile,
         Err(failure) => {
             failed.store(true, Ordering::Relaxed);
@@ -152,11 +152,11 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(running: &Running<'_>) -> Result<Worker, Box<Failure>> {
+    fn new(running: &Running<'_>) -> Result<Worker, Box<Fault>> {
         let shape = running.shape;
         let stacks = Stacks::take(shape.block as usize).map_err(|error| {
             let message = format!("no memory for the stacks of {} lanes: {error}", shape.block);
-            Failure::from(Fault {
+            Box::new(Fault {
                 kernel: running.kernel,
                 position: None,
                 kind: FaultKind::Panicked { message },
@@ -179,7 +179,7 @@ impl Worker {
         running: &Running<'_>,
         number: u32,
         body: Body<'_>,
-    ) -> Result<(), Box<Failure>> {
+    ) -> Result<(), Box<Fault>> {
         let _quiet = Quiet::begin();
         let block = Block::new(running, number, &self.shared, self.tally.as_ref());
         run_block(&block, &mut self.stacks, body)?;

@@ -75,8 +75,6 @@ pub(super) struct Conflict {
     pub other: Mark,
     /// What it did.
     pub action: Action,
-    /// Whether the word was read before it was written: the conflict explains that.
-    pub explains_poison: bool,
 }
 
 /// Why two accesses conflict.
@@ -135,8 +133,6 @@ pub(super) struct Word {
     reads: Witnesses,
     adds: Witnesses,
     initialised: bool,
-    /// Read in this generation before anybody wrote it.
-    poison_read: bool,
     /// Loaded in this generation through a read-only argument.
     read_only: bool,
 }
@@ -150,7 +146,6 @@ impl Word {
         reads: [None; 2],
         adds: [None; 2],
         initialised: false,
-        poison_read: false,
         read_only: false,
     };
 
@@ -189,7 +184,6 @@ impl Word {
         if self.initialised {
             return verdict;
         }
-        self.poison_read = true;
         verdict.and(Verdict::Uninitialised)
     }
 
@@ -198,15 +192,15 @@ impl Word {
         if action == Action::Load {
             self.read_only = true;
             if let Some(other) = self.write {
-                return self.conflict(ConflictKind::ReadOnlyWritten, other, Action::Write);
+                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Write);
             }
             if let Some(other) = self.adds[0] {
-                return self.conflict(ConflictKind::ReadOnlyWritten, other, Action::Add);
+                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Add);
             }
         }
         let verdict = self
             .race_with_write(mark)
-            .or_else(|| self.race_with(&self.adds, mark, Action::Add));
+            .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
         note(&mut self.reads, mark);
         verdict.unwrap_or(Verdict::Clean)
     }
@@ -224,8 +218,8 @@ impl Word {
         let verdict = self
             .conflict_with_load()
             .or_else(|| self.race_with_write(mark))
-            .or_else(|| self.race_with(&self.reads, mark, Action::Read))
-            .or_else(|| self.race_with(&self.adds, mark, Action::Add));
+            .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
+            .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
         self.write = Some(mark);
         self.reads = [None; 2];
         self.adds = [None; 2];
@@ -242,7 +236,7 @@ impl Word {
             verdict = self
                 .conflict_with_load()
                 .or_else(|| self.race_with_write(mark))
-                .or_else(|| self.race_with(&self.reads, mark, Action::Read))
+                .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
                 .unwrap_or(Verdict::Clean);
             note(&mut self.adds, mark);
         }
@@ -251,14 +245,13 @@ impl Word {
         }
         // From here on the word has a value: one fault is reported once.
         self.initialised = true;
-        self.poison_read = true;
         verdict.and(Verdict::Uninitialised)
     }
 
     #[inline(always)]
     fn conflict_with_load(&self) -> Option<Verdict> {
         let other = self.reads[0].filter(|_| self.read_only)?;
-        Some(self.conflict(ConflictKind::ReadOnlyWritten, other, Action::Load))
+        Some(conflict(ConflictKind::ReadOnlyWritten, other, Action::Load))
     }
 
     #[inline(always)]
@@ -267,25 +260,24 @@ impl Word {
         other
             .who
             .is_unordered_with(mark.who)
-            .then(|| self.conflict(ConflictKind::Race, other, Action::Write))
+            .then(|| conflict(ConflictKind::Race, other, Action::Write))
     }
 
     #[inline(always)]
-    fn race_with(&self, witnesses: &Witnesses, mark: Mark, action: Action) -> Option<Verdict> {
+    fn race_with(witnesses: &Witnesses, mark: Mark, action: Action) -> Option<Verdict> {
         let unordered = |witness: &&Mark| witness.who.is_unordered_with(mark.who);
         let other = witnesses.iter().flatten().find(unordered)?;
-        Some(self.conflict(ConflictKind::Race, *other, action))
+        Some(conflict(ConflictKind::Race, *other, action))
     }
+}
 
-    #[cold]
-    fn conflict(&self, kind: ConflictKind, other: Mark, action: Action) -> Verdict {
-        Verdict::Conflict(Conflict {
-            kind,
-            other,
-            action,
-            explains_poison: self.poison_read,
-        })
-    }
+#[cold]
+fn conflict(kind: ConflictKind, other: Mark, action: Action) -> Verdict {
+    Verdict::Conflict(Conflict {
+        kind,
+        other,
+        action,
+    })
 }
 
 /// Adds an access to a set of which at most two witnesses are kept, so that a later access conflicts with

@@ -7,9 +7,9 @@ use gpu_kernels::cta::{Shared, WARP};
 use gpu_kernels::{Cache, Cta, In, Out, Pack, Real, Shuffle, Word as Element};
 
 use super::address::{GlobalTarget, SharedTarget, Target};
-use super::block::{Block, Failure};
+use super::block::Block;
 use super::collective::Collective;
-use super::fault::{Action, FaultKind, Party, Position, Whereabouts};
+use super::fault::{Action, Fault, FaultKind, Party, Position, Whereabouts};
 use super::heap::{LINE, WORD};
 use super::shadow::{Conflict, ConflictKind, Verdict, Visit, Word};
 
@@ -22,7 +22,7 @@ pub(super) enum Wait {
     /// For lanes of its warp.
     Collective(Collective),
     /// For ever: it did something wrong.
-    Failed(Box<Failure>),
+    Failed(Box<Fault>),
 }
 
 /// A source line of a body.
@@ -51,13 +51,9 @@ impl Thread<'_> {
 
     /// Reports a fault. The scheduler never resumes a lane that did.
     #[cold]
-    fn fail(&self, site: Line, kind: FaultKind, explains_poison: bool) -> ! {
+    fn fail(&self, site: Line, kind: FaultKind) -> ! {
         let fault = self.block.fault(self.number, site, kind);
-        let failure = Box::new(Failure {
-            fault,
-            explains_poison,
-        });
-        self.yielder.suspend(Wait::Failed(failure));
+        self.yielder.suspend(Wait::Failed(Box::new(fault)));
         unreachable!("a lane that failed is not resumed")
     }
 
@@ -74,7 +70,7 @@ impl Thread<'_> {
             }
             Verdict::Conflict(conflict) => {
                 let kind = self.conflict(&conflict, target, action);
-                self.fail(site, kind, conflict.explains_poison)
+                self.fail(site, kind)
             }
         }
     }
@@ -116,7 +112,7 @@ impl Thread<'_> {
         self.step();
         let (allocation, byte) = match target.locate(self.block.launch.table, action) {
             Ok(found) => found,
-            Err(kind) => self.fail(site, kind, false),
+            Err(kind) => self.fail(site, kind),
         };
         if let Some(tally) = self.block.tally {
             tally.borrow_mut().global(self.number, action, site, target);
@@ -145,7 +141,7 @@ impl Thread<'_> {
         let shared_bytes = self.block.launch.shape.shared_bytes;
         let byte = match target.locate(shared_bytes, action) {
             Ok(byte) => byte,
-            Err(kind) => self.fail(site, kind, false),
+            Err(kind) => self.fail(site, kind),
         };
         if let Some(tally) = self.block.tally {
             tally.borrow_mut().shared(self.number, action, site, target);
@@ -184,7 +180,7 @@ impl Thread<'_> {
                     whereabouts: Whereabouts::NotNamed,
                     members: collective.members,
                 };
-                self.fail(collective.site, kind, false)
+                self.fail(collective.site, kind)
             }
         }
         self.yielder.suspend(Wait::Collective(collective))
@@ -261,7 +257,7 @@ impl Cta for Thread<'_> {
     fn shuffle<T: Element>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
         let site = Location::caller();
         if !width.is_power_of_two() || width > WARP {
-            self.fail(site, FaultKind::ShuffleWidth { width }, false);
+            self.fail(site, FaultKind::ShuffleWidth { width });
         }
         let bits = value.to_bits();
         T::from_bits(self.meet(Collective::shuffle(

@@ -6,9 +6,9 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use gpu_kernels::cta::WARP;
 
-use super::block::{Block, Failure};
+use super::block::Block;
 use super::collective::{Collective, Mode};
-use super::fault::{FaultKind, Site};
+use super::fault::{Fault, FaultKind, Site};
 use super::options::LaneOrder;
 use super::panics::Raised;
 use super::thread::{Thread, Wait};
@@ -111,7 +111,7 @@ impl<'b> Warp<'b> {
     }
 
     /// Lets every lane that can go on do so once, then lets meetings take place.
-    pub fn turn(&mut self) -> Result<(), Box<Failure>> {
+    pub fn turn(&mut self) -> Result<(), Box<Fault>> {
         let order = match self.block.launch.options.lanes {
             LaneOrder::InOrder => 0,
             LaneOrder::Permuted => self.block.random(),
@@ -135,7 +135,7 @@ impl<'b> Warp<'b> {
     }
 
     /// Runs a lane up to where it waits.
-    fn resume(&mut self, number: u32) -> Result<(), Box<Failure>> {
+    fn resume(&mut self, number: u32) -> Result<(), Box<Fault>> {
         let lane = &mut self.lanes[number as usize];
         let bit = 1 << number;
         lane.waits = match lane.coroutine.resume(lane.reply) {
@@ -145,7 +145,7 @@ impl<'b> Warp<'b> {
                 self.meeting |= bit;
                 Waits::AtCollective(collective)
             }
-            CoroutineResult::Yield(Wait::Failed(failure)) => return Err(failure),
+            CoroutineResult::Yield(Wait::Failed(fault)) => return Err(fault),
             CoroutineResult::Return(End::Returned) => Waits::ForNothing,
             CoroutineResult::Return(End::Panicked) => {
                 return Err(self.panicked(self.first + number));
@@ -155,7 +155,7 @@ impl<'b> Warp<'b> {
         Ok(())
     }
 
-    fn panicked(&self, thread: u32) -> Box<Failure> {
+    fn panicked(&self, thread: u32) -> Box<Fault> {
         let raised = Raised::take().unwrap_or_else(|| Raised {
             message: "a payload that is not text".to_owned(),
             site: Site {
@@ -167,7 +167,7 @@ impl<'b> Warp<'b> {
         let site = raised.site.clone();
         let kind: FaultKind = raised.into_kind();
         let launch = self.block.launch;
-        Box::new(launch.fault(self.block.number, thread, site, kind).into())
+        Box::new(launch.fault(self.block.number, thread, site, kind))
     }
 
     /// Completes the shuffles and votes whose members are all there.
