@@ -5,11 +5,12 @@ use std::panic::Location;
 use gpu_kernels::cta::WARP;
 
 use super::block::Block;
+use super::collective::Collective;
 use super::fault::{Fault, FaultKind, Whereabouts};
 use super::options::{LaneOrder, Preemption};
 use super::shadow::MAX_EPOCH;
 use super::stack::Stacks;
-use super::warp::{Body, Waits, Warp};
+use super::warp::{Body, Gathered, Waits, Warp};
 
 /// Runs one block to its end.
 pub(super) fn run_block(
@@ -68,76 +69,91 @@ impl Crew<'_> {
 
     /// Lets all lanes pass the barrier they wait at; none when all have ended.
     fn pass_barrier(&mut self) -> Result<Option<Passed>, Box<Fault>> {
-        if self
-            .states()
-            .all(|(_, waits)| matches!(waits, Waits::ForNothing))
-        {
-            return Ok(None);
+        match self.gathered() {
+            Gathered::AtEnd => return Ok(None),
+            Gathered::AtBarrier(site) => self.count_barrier(site)?,
+            Gathered::Nowhere => return Err(self.why_stuck()),
         }
-        if let Some(fault) = self.why_stuck() {
-            return Err(fault);
-        }
-        let epoch = self.block.epoch.get() + 1;
-        self.block.epoch.set(epoch);
         self.warps.iter_mut().for_each(Warp::pass_barrier);
         Ok(Some(Passed))
+    }
+
+    fn gathered(&self) -> Gathered {
+        let mut places = self.warps.iter().map(Warp::gathered);
+        let first = places.next().unwrap_or(Gathered::AtEnd);
+        if places.all(|place| place == first) {
+            first
+        } else {
+            Gathered::Nowhere
+        }
+    }
+
+    fn count_barrier(&self, site: &Location<'_>) -> Result<(), Box<Fault>> {
+        let epoch = self.block.epoch.get();
+        if epoch < MAX_EPOCH {
+            self.block.epoch.set(epoch + 1);
+            return Ok(());
+        }
+        let kind = FaultKind::Limit {
+            what: "number of barriers",
+            device: "the emulator".to_owned(),
+            limit: u64::from(MAX_EPOCH),
+            given: u64::from(MAX_EPOCH) + 1,
+        };
+        Err(Box::new(self.block.fault(0, site, kind)))
     }
 
     fn states(&self) -> impl Iterator<Item = (u32, &Waits)> {
         self.warps.iter().flat_map(Warp::states)
     }
 
-    /// The reason why waiting lanes will never go on; none if all wait at the same barrier.
+    /// The reason why waiting lanes will never go on.
     ///
     /// Looked for in an order that does not depend on the schedule: shuffles and votes with lanes that
     /// have ended, those with lanes that wait elsewhere, and barriers.
-    fn why_stuck(&self) -> Option<Box<Fault>> {
-        let ended = |waits: &Whereabouts| *waits == Whereabouts::Ended;
-        let found = self
+    fn why_stuck(&self) -> Box<Fault> {
+        let (thread, site, kind) = self
             .absent_members()
-            .find(|(.., whereabouts)| ended(whereabouts))
+            .find(|absent| absent.whereabouts == Whereabouts::Ended)
             .or_else(|| self.absent_members().next())
-            .map(|(thread, site, members, absent, whereabouts)| {
-                let kind = FaultKind::AbsentLane {
-                    absent: absent % WARP,
-                    whereabouts,
-                    members,
-                };
-                (thread, site, kind)
-            })
+            .map(Absence::accuse)
             .or_else(|| self.divergent_barrier())
-            .or_else(|| self.too_many_barriers());
-        let (thread, site, kind) = found?;
-        Some(Box::new(self.block.fault(thread, site, kind)))
+            .expect("lanes that wait, but not all at one barrier, wait for somebody");
+        Box::new(self.block.fault(thread, site, kind))
     }
 
-    /// For every lane at a shuffle or vote, the members that do not come: its thread, line and members,
-    /// the absent thread, and where that is.
-    fn absent_members(
-        &self,
-    ) -> impl Iterator<Item = (u32, &'static Location<'static>, u32, u32, Whereabouts)> {
-        self.states().flat_map(move |(thread, waits)| {
-            let own = match waits {
-                Waits::AtCollective(own) => Some(*own),
-                _ => None,
-            };
-            let first = thread / WARP * WARP;
-            own.into_iter().flat_map(move |own| {
+    /// The lanes that others wait for at a shuffle or vote, and that do not come.
+    fn absent_members(&self) -> impl Iterator<Item = Absence> {
+        let at_meeting = |(thread, waits): (u32, &Waits)| match waits {
+            Waits::AtCollective(own) => Some((thread, *own)),
+            _ => None,
+        };
+        self.states()
+            .filter_map(at_meeting)
+            .flat_map(move |(thread, own)| {
                 let named = (0..WARP).filter(move |lane| own.members >> lane & 1 != 0);
                 named.filter_map(move |lane| {
-                    let whereabouts = match self.state(first + lane) {
-                        None => Whereabouts::NoSuchLane,
-                        Some(Waits::ForNothing) => Whereabouts::Ended,
-                        Some(Waits::AtBarrier(site)) => Whereabouts::Barrier((*site).into()),
-                        Some(Waits::AtCollective(other)) if !other.matches(&own) => {
-                            Whereabouts::Collective(other.site.into())
-                        }
-                        Some(_) => return None,
-                    };
-                    Some((thread, own.site, own.members, first + lane, whereabouts))
+                    Some(Absence {
+                        thread,
+                        own,
+                        lane,
+                        whereabouts: self.whereabouts(thread / WARP * WARP + lane, &own)?,
+                    })
                 })
             })
-        })
+    }
+
+    /// Where a thread is that should take part in `meeting`; none if it does.
+    fn whereabouts(&self, thread: u32, meeting: &Collective) -> Option<Whereabouts> {
+        match self.state(thread) {
+            None => Some(Whereabouts::NoSuchLane),
+            Some(Waits::ForNothing) => Some(Whereabouts::Ended),
+            Some(Waits::AtBarrier(site)) => Some(Whereabouts::Barrier((*site).into())),
+            Some(Waits::AtCollective(other)) if !other.matches(meeting) => {
+                Some(Whereabouts::Collective(other.site.into()))
+            }
+            Some(_) => None,
+        }
     }
 
     fn state(&self, thread: u32) -> Option<&Waits> {
@@ -166,18 +182,26 @@ impl Crew<'_> {
         };
         Some((thread, site, kind))
     }
+}
 
-    fn too_many_barriers(&self) -> Option<(u32, &'static Location<'static>, FaultKind)> {
-        let (epoch, limit) = (self.block.epoch.get(), u64::from(MAX_EPOCH));
-        let Some((thread, Waits::AtBarrier(site))) = self.states().next() else {
-            return None;
+/// A lane that another waits for in vain.
+struct Absence {
+    /// Who waits.
+    thread: u32,
+    /// For what.
+    own: Collective,
+    /// The lane that does not come.
+    lane: u32,
+    whereabouts: Whereabouts,
+}
+
+impl Absence {
+    fn accuse(self) -> (u32, &'static Location<'static>, FaultKind) {
+        let kind = FaultKind::AbsentLane {
+            absent: self.lane,
+            whereabouts: self.whereabouts,
+            members: self.own.members,
         };
-        let kind = FaultKind::Limit {
-            what: "number of barriers",
-            device: "the emulator".to_owned(),
-            limit,
-            given: limit + 1,
-        };
-        (epoch == MAX_EPOCH).then_some((thread, *site, kind))
+        (self.thread, self.own.site, kind)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 
-use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use gpu_kernels::cta::WARP;
 
@@ -11,6 +10,7 @@ use super::collective::{Collective, Mode};
 use super::fault::{Fault, FaultKind, Site};
 use super::options::LaneOrder;
 use super::panics::Raised;
+use super::stack::LaneStack;
 use super::thread::{Thread, Wait};
 
 /// What every thread of a launch executes.
@@ -33,7 +33,7 @@ enum End {
 
 /// A lane: a coroutine, and what it waits for.
 struct Lane<'b> {
-    coroutine: Coroutine<u64, Wait, End, &'b mut DefaultStack>,
+    coroutine: Coroutine<u64, Wait, End, &'b mut LaneStack>,
     /// What its last shuffle or vote gave it.
     reply: u64,
     waits: Waits,
@@ -43,7 +43,7 @@ impl<'b> Lane<'b> {
     fn new(
         block: &'b Block<'b>,
         number: u32,
-        stack: &'b mut DefaultStack,
+        stack: &'b mut LaneStack,
         body: Body<'b>,
     ) -> Lane<'b> {
         let run = move |yielder: &corosensei::Yielder<u64, Wait>, _: u64| {
@@ -78,13 +78,30 @@ pub(super) struct Warp<'b> {
     ready: u32,
     /// Lanes at a shuffle or vote.
     meeting: u32,
+    /// Lanes whose body has ended.
+    ended: u32,
+    /// Lanes at a barrier that is the same for all of them.
+    at_barrier: u32,
+    /// That barrier, if any lane is at one.
+    barrier: Option<&'static Location<'static>>,
+}
+
+/// Where all lanes of a warp, or of a block, are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gathered {
+    /// At the end.
+    AtEnd,
+    /// At the same barrier.
+    AtBarrier(&'static Location<'static>),
+    /// Not all in one place.
+    Nowhere,
 }
 
 impl<'b> Warp<'b> {
     pub fn new(
         block: &'b Block<'b>,
         first: u32,
-        stacks: impl Iterator<Item = &'b mut DefaultStack>,
+        stacks: impl Iterator<Item = &'b mut LaneStack>,
         body: Body<'b>,
     ) -> Warp<'b> {
         let lanes: Vec<_> = (first..)
@@ -96,6 +113,9 @@ impl<'b> Warp<'b> {
             first,
             ready: u32::MAX >> (WARP as usize - lanes.len()),
             meeting: 0,
+            ended: 0,
+            at_barrier: 0,
+            barrier: None,
             lanes,
         }
     }
@@ -103,6 +123,16 @@ impl<'b> Warp<'b> {
     /// Whether a lane can go on.
     pub fn is_ready(&self) -> bool {
         self.ready != 0
+    }
+
+    /// Where all lanes are.
+    pub fn gathered(&self) -> Gathered {
+        let all = u32::MAX >> (WARP as usize - self.lanes.len());
+        match self.barrier {
+            Some(site) if self.at_barrier == all => Gathered::AtBarrier(site),
+            _ if self.ended == all => Gathered::AtEnd,
+            _ => Gathered::Nowhere,
+        }
     }
 
     /// Thread number and state of every lane.
@@ -140,13 +170,21 @@ impl<'b> Warp<'b> {
         let bit = 1 << number;
         lane.waits = match lane.coroutine.resume(lane.reply) {
             CoroutineResult::Yield(Wait::Again) => return Ok(()),
-            CoroutineResult::Yield(Wait::Barrier(site)) => Waits::AtBarrier(site),
+            CoroutineResult::Yield(Wait::Barrier(site)) => {
+                if *self.barrier.get_or_insert(site) == site {
+                    self.at_barrier |= bit;
+                }
+                Waits::AtBarrier(site)
+            }
             CoroutineResult::Yield(Wait::Collective(collective)) => {
                 self.meeting |= bit;
                 Waits::AtCollective(collective)
             }
             CoroutineResult::Yield(Wait::Failed(fault)) => return Err(fault),
-            CoroutineResult::Return(End::Returned) => Waits::ForNothing,
+            CoroutineResult::Return(End::Returned) => {
+                self.ended |= bit;
+                Waits::ForNothing
+            }
             CoroutineResult::Return(End::Panicked) => {
                 return Err(self.panicked(self.first + number));
             }
@@ -223,10 +261,11 @@ impl<'b> Warp<'b> {
 
     /// Lets all lanes pass the barrier at which they wait.
     pub fn pass_barrier(&mut self) {
-        for (number, lane) in self.lanes.iter_mut().enumerate() {
+        for lane in &mut self.lanes {
             lane.waits = Waits::ForTurn;
-            self.ready |= 1 << number;
         }
+        self.ready = std::mem::take(&mut self.at_barrier);
+        self.barrier = None;
     }
 }
 

@@ -1,6 +1,10 @@
 //! The kernels of this project on the emulator, and the emulator itself.
 
+mod dense;
+mod profile;
+mod scheduling;
 mod sparse;
+mod vectors;
 
 use gpu_kernels::{Entry, Family, Launch, Real, Word};
 use rand_xoshiro::SplitMix64;
