@@ -23,6 +23,8 @@ pub mod cuda;
 #[path = "cuda_absent.rs"]
 pub mod cuda;
 pub mod embedded;
+#[cfg(feature = "emulator")]
+pub mod emulator;
 pub mod error;
 pub mod event;
 mod host_memory;

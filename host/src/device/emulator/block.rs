@@ -1,0 +1,177 @@
+//! A running block: what all of its lanes, and the scheduler, see.
+
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
+
+use gpu_kernels::Launch;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::counting::Tally;
+use super::fault::{Fault, FaultKind, Kernel, Position};
+use super::heap::Table;
+use super::options::{Checks, EmulatorOptions, Preemption};
+use super::shadow::{Contents, Mark, Races, Visit, Who, Word};
+
+/// A launch that is under way: what all of its blocks share.
+pub(super) struct Running<'l> {
+    pub kernel: Kernel,
+    pub shape: Launch,
+    pub table: &'l Table,
+    pub options: &'l EmulatorOptions,
+    /// Number of the launch on this device.
+    pub generation: u32,
+    /// The first read of memory that nobody had written. It is reported when the launch ends, unless an
+    /// access that conflicts with another turns out to be the reason: without a barrier, whether the
+    /// reader or the writer comes first is the schedule's choice, and the diagnosis must not be.
+    pub poison_read: Mutex<Option<Fault>>,
+}
+
+impl Running<'_> {
+    pub fn note_poison_read(&self, fault: Fault) {
+        let mut first = self
+            .poison_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(fault);
+    }
+
+    /// What a lane accuses its kernel of.
+    pub fn fault(
+        &self,
+        block: u32,
+        thread: u32,
+        site: super::fault::Site,
+        kind: FaultKind,
+    ) -> Fault {
+        Fault {
+            kernel: self.kernel,
+            position: Some(Position {
+                block,
+                thread,
+                site,
+            }),
+            kind,
+        }
+    }
+}
+
+/// The dynamic shared memory of the block that a worker runs, reused from block to block.
+pub(super) struct SharedMemory {
+    pub words: Vec<Word>,
+    pub generation: u32,
+}
+
+impl SharedMemory {
+    pub fn new(bytes: u32) -> SharedMemory {
+        SharedMemory {
+            words: vec![Word::POISON; bytes.div_ceil(4) as usize],
+            generation: 0,
+        }
+    }
+}
+
+/// The block that a worker runs.
+pub(super) struct Block<'l> {
+    pub launch: &'l Running<'l>,
+    pub number: u32,
+    pub shared: &'l RefCell<SharedMemory>,
+    pub tally: Option<&'l RefCell<Tally>>,
+    /// Barriers passed.
+    pub epoch: Cell<u32>,
+    /// Accessor calls of all lanes.
+    pub steps: Cell<u64>,
+    until_preemption: Cell<u32>,
+    random: RefCell<SplitMix64>,
+}
+
+impl<'l> Block<'l> {
+    pub fn new(
+        launch: &'l Running<'l>,
+        number: u32,
+        shared: &'l RefCell<SharedMemory>,
+        tally: Option<&'l RefCell<Tally>>,
+    ) -> Block<'l> {
+        shared.borrow_mut().generation += 1;
+        let seed = launch.options.seed ^ u64::from(number).wrapping_mul(0xd134_2543_de82_ef95);
+        let block = Block {
+            launch,
+            number,
+            shared,
+            tally,
+            epoch: Cell::new(0),
+            steps: Cell::new(0),
+            until_preemption: Cell::new(0),
+            random: RefCell::new(SplitMix64::seed_from_u64(seed)),
+        };
+        block.until_preemption.set(block.draw_interval());
+        block
+    }
+
+    pub fn random(&self) -> u64 {
+        self.random.borrow_mut().next_u64()
+    }
+
+    /// Accesses until the next interruption.
+    fn draw_interval(&self) -> u32 {
+        match self.launch.options.preemption {
+            Preemption::Collectives => u32::MAX,
+            Preemption::Accesses(mean) => (self.random() % (2 * u64::from(mean.max(1)))) as u32,
+        }
+    }
+
+    /// Counts an accessor call; true when the lane is to be interrupted before it.
+    #[inline(always)]
+    pub fn step(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        let left = self.until_preemption.get();
+        if left != 0 {
+            self.until_preemption.set(left - 1);
+            return false;
+        }
+        self.until_preemption.set(self.draw_interval());
+        true
+    }
+
+    #[inline(always)]
+    fn visit(&self, thread: u32, site: &'static Location<'static>) -> Visit {
+        Visit {
+            mark: Mark {
+                who: Who::new(self.number, self.epoch.get(), thread),
+                site,
+            },
+            generation: self.launch.generation,
+            contents: Contents::Lasting,
+            races: match self.launch.options.checks {
+                Checks::All => Races::Checked,
+                Checks::Memory => Races::Ignored,
+            },
+        }
+    }
+
+    /// An access to global memory by a thread of this block.
+    #[inline(always)]
+    pub fn global_visit(&self, thread: u32, site: &'static Location<'static>) -> Visit {
+        self.visit(thread, site)
+    }
+
+    /// An access to this block's shared memory.
+    #[inline(always)]
+    pub fn shared_visit(
+        &self,
+        thread: u32,
+        site: &'static Location<'static>,
+        generation: u32,
+    ) -> Visit {
+        Visit {
+            generation,
+            contents: Contents::OfGeneration,
+            ..self.visit(thread, site)
+        }
+    }
+
+    pub fn fault(&self, thread: u32, site: &Location<'_>, kind: FaultKind) -> Fault {
+        self.launch.fault(self.number, thread, site.into(), kind)
+    }
+}

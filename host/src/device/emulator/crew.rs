@@ -1,0 +1,207 @@
+//! All warps of a block: turns, barriers, and what to say when nobody can go on.
+
+use std::panic::Location;
+
+use gpu_kernels::cta::WARP;
+
+use super::block::Block;
+use super::collective::Collective;
+use super::fault::{Fault, FaultKind, Whereabouts};
+use super::options::{LaneOrder, Preemption};
+use super::shadow::MAX_EPOCH;
+use super::stack::Stacks;
+use super::warp::{Body, Gathered, Waits, Warp};
+
+/// Runs one block to its end.
+pub(super) fn run_block(
+    block: &Block<'_>,
+    stacks: &mut Stacks,
+    body: Body<'_>,
+) -> Result<(), Box<Fault>> {
+    let mut stacks = stacks.each();
+    let threads = block.launch.shape.block;
+    let warps = (0..threads).step_by(WARP as usize).map(|first| {
+        let lanes = (threads - first).min(WARP) as usize;
+        Warp::new(block, first, stacks.by_ref().take(lanes), body)
+    });
+    let mut crew = Crew {
+        block,
+        warps: warps.collect(),
+    };
+    loop {
+        crew.run_until_all_wait()?;
+        if crew.pass_barrier()?.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+struct Crew<'b> {
+    block: &'b Block<'b>,
+    warps: Vec<Warp<'b>>,
+}
+
+/// All lanes have passed a barrier.
+struct Passed;
+
+impl Crew<'_> {
+    /// Gives turns until no lane can go on.
+    fn run_until_all_wait(&mut self) -> Result<(), Box<Fault>> {
+        let options = self.block.launch.options;
+        let start = match options.lanes {
+            LaneOrder::InOrder => 0,
+            LaneOrder::Permuted => self.block.random() as usize,
+        };
+        while self.warps.iter().any(Warp::is_ready) {
+            for i in 0..self.warps.len() {
+                let number = (start.wrapping_add(i)) % self.warps.len();
+                let warp = &mut self.warps[number];
+                while warp.is_ready() {
+                    warp.turn()?;
+                    if options.preemption != Preemption::Collectives {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets all lanes pass the barrier they wait at; none when all have ended.
+    fn pass_barrier(&mut self) -> Result<Option<Passed>, Box<Fault>> {
+        match self.gathered() {
+            Gathered::AtEnd => return Ok(None),
+            Gathered::AtBarrier(site) => self.count_barrier(site)?,
+            Gathered::Nowhere => return Err(self.why_stuck()),
+        }
+        self.warps.iter_mut().for_each(Warp::pass_barrier);
+        Ok(Some(Passed))
+    }
+
+    fn gathered(&self) -> Gathered {
+        let mut places = self.warps.iter().map(Warp::gathered);
+        let first = places.next().unwrap_or(Gathered::AtEnd);
+        if places.all(|place| place == first) {
+            first
+        } else {
+            Gathered::Nowhere
+        }
+    }
+
+    fn count_barrier(&self, site: &Location<'_>) -> Result<(), Box<Fault>> {
+        let epoch = self.block.epoch.get();
+        if epoch < MAX_EPOCH {
+            self.block.epoch.set(epoch + 1);
+            return Ok(());
+        }
+        let kind = FaultKind::Limit {
+            what: "number of barriers",
+            device: "the emulator".to_owned(),
+            limit: u64::from(MAX_EPOCH),
+            given: u64::from(MAX_EPOCH) + 1,
+        };
+        Err(Box::new(self.block.fault(0, site, kind)))
+    }
+
+    fn states(&self) -> impl Iterator<Item = (u32, &Waits)> {
+        self.warps.iter().flat_map(Warp::states)
+    }
+
+    /// The reason why waiting lanes will never go on.
+    ///
+    /// Looked for in an order that does not depend on the schedule: shuffles and votes with lanes that
+    /// have ended, those with lanes that wait elsewhere, and barriers.
+    fn why_stuck(&self) -> Box<Fault> {
+        let (thread, site, kind) = self
+            .absent_members()
+            .find(|absent| absent.whereabouts == Whereabouts::Ended)
+            .or_else(|| self.absent_members().next())
+            .map(Absence::accuse)
+            .or_else(|| self.divergent_barrier())
+            .expect("lanes that wait, but not all at one barrier, wait for somebody");
+        Box::new(self.block.fault(thread, site, kind))
+    }
+
+    /// The lanes that others wait for at a shuffle or vote, and that do not come.
+    fn absent_members(&self) -> impl Iterator<Item = Absence> {
+        let at_meeting = |(thread, waits): (u32, &Waits)| match waits {
+            Waits::AtCollective(own) => Some((thread, *own)),
+            _ => None,
+        };
+        self.states()
+            .filter_map(at_meeting)
+            .flat_map(move |(thread, own)| {
+                let named = (0..WARP).filter(move |lane| own.members >> lane & 1 != 0);
+                named.filter_map(move |lane| {
+                    Some(Absence {
+                        thread,
+                        own,
+                        lane,
+                        whereabouts: self.whereabouts(thread / WARP * WARP + lane, &own)?,
+                    })
+                })
+            })
+    }
+
+    /// Where a thread is that should take part in `meeting`; none if it does.
+    fn whereabouts(&self, thread: u32, meeting: &Collective) -> Option<Whereabouts> {
+        match self.state(thread) {
+            None => Some(Whereabouts::NoSuchLane),
+            Some(Waits::ForNothing) => Some(Whereabouts::Ended),
+            Some(Waits::AtBarrier(site)) => Some(Whereabouts::Barrier((*site).into())),
+            Some(Waits::AtCollective(other)) if !other.matches(meeting) => {
+                Some(Whereabouts::Collective(other.site.into()))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn state(&self, thread: u32) -> Option<&Waits> {
+        let warp = self.warps.get((thread / WARP) as usize)?;
+        warp.states()
+            .nth((thread % WARP) as usize)
+            .map(|(_, waits)| waits)
+    }
+
+    fn divergent_barrier(&self) -> Option<(u32, &'static Location<'static>, FaultKind)> {
+        let at_barrier = |(thread, waits): (u32, &Waits)| match waits {
+            Waits::AtBarrier(site) => Some((thread, *site)),
+            _ => None,
+        };
+        let (thread, site) = self.states().find_map(at_barrier)?;
+        let (absent, whereabouts) = self.states().find_map(|(other, waits)| match waits {
+            Waits::ForNothing => Some((other, Whereabouts::Ended)),
+            Waits::AtBarrier(elsewhere) if *elsewhere != site => {
+                Some((other, Whereabouts::Barrier((*elsewhere).into())))
+            }
+            _ => None,
+        })?;
+        let kind = FaultKind::DivergentBarrier {
+            absent,
+            whereabouts,
+        };
+        Some((thread, site, kind))
+    }
+}
+
+/// A lane that another waits for in vain.
+struct Absence {
+    /// Who waits.
+    thread: u32,
+    /// For what.
+    own: Collective,
+    /// The lane that does not come.
+    lane: u32,
+    whereabouts: Whereabouts,
+}
+
+impl Absence {
+    fn accuse(self) -> (u32, &'static Location<'static>, FaultKind) {
+        let kind = FaultKind::AbsentLane {
+            absent: self.lane,
+            whereabouts: self.whereabouts,
+            members: self.own.members,
+        };
+        (self.thread, self.own.site, kind)
+    }
+}

@@ -1,0 +1,160 @@
+//! How the emulator schedules, what it checks, and whose limits it keeps.
+
+use serde::{Deserialize, Serialize};
+
+/// In which order blocks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum BlockOrder {
+    /// Block 0, 1, 2, …
+    InOrder,
+    /// One after the other, in an order drawn from the seed.
+    Shuffled,
+    /// Over the threads of rayon's pool. All checks hold; which of several faults is reported, and the
+    /// order of atomic additions, may differ between runs.
+    Parallel,
+}
+
+/// In which order the lanes of a warp, and the warps of a block, get their turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum LaneOrder {
+    /// Ascending.
+    InOrder,
+    /// Drawn from the seed, anew for every turn.
+    Permuted,
+}
+
+/// Where a lane may be interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Preemption {
+    /// Only where it waits for others: barriers, shuffles, votes.
+    Collectives,
+    /// Also before an access, on average once in so many accesses of its block.
+    Accesses(u32),
+}
+
+/// What is checked at every access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Checks {
+    /// Everything.
+    All,
+    /// Bounds, lifetime, alignment and initialisation, but no data races.
+    Memory,
+}
+
+/// Whether accesses are counted for the [`Profile`](super::Profile).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Counting {
+    /// Only lane steps and barriers.
+    Off,
+    /// Sectors, bank conflicts, atomics and divergence by access site; a few times slower.
+    Sites,
+}
+
+/// What a launch may ask of the emulated device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchLimits {
+    /// Name for messages.
+    pub name: String,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// Blocks of a grid.
+    pub grid: u32,
+}
+
+impl LaunchLimits {
+    /// The names that [`LaunchLimits::known`] answers to.
+    pub const KNOWN: [&'static str; 3] = ["h200", "a100", "titan"];
+
+    /// The limits of a device by its short name (see [`LaunchLimits::KNOWN`]).
+    ///
+    /// ```
+    /// use warpfuse::device::emulator::LaunchLimits;
+    /// assert_eq!(LaunchLimits::known("a100").map(|limits| limits.shared_bytes), Some(163 * 1024));
+    /// assert!(LaunchLimits::known("abacus").is_none());
+    /// ```
+    pub fn known(name: &str) -> Option<LaunchLimits> {
+        let shared_kib = match name {
+            "h200" => 227,
+            "a100" => 163,
+            "titan" => 48,
+            _ => return None,
+        };
+        Some(LaunchLimits {
+            name: name.to_owned(),
+            shared_bytes: shared_kib * 1024,
+            block: 1024,
+            grid: MAX_GRID,
+        })
+    }
+}
+
+/// A device allows 2³¹ − 1 blocks; the emulator's shadow memory has room for 28 bits of a block's number.
+pub(super) const MAX_GRID: u32 = (1 << 28) - 1;
+
+/// Everything that distinguishes one emulator from another. A plain value: the same options give the
+/// same run, except for [`BlockOrder::Parallel`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmulatorOptions {
+    /// Seed of all orders.
+    pub seed: u64,
+    /// Order of blocks.
+    pub blocks: BlockOrder,
+    /// Order of lanes and warps.
+    pub lanes: LaneOrder,
+    /// Where lanes are interrupted.
+    pub preemption: Preemption,
+    /// What is checked.
+    pub checks: Checks,
+    /// What is counted.
+    pub counting: Counting,
+    /// The device whose limits hold.
+    pub limits: LaunchLimits,
+}
+
+impl Default for EmulatorOptions {
+    /// Everything in order, everything checked, nothing counted, the limits of an H200.
+    fn default() -> EmulatorOptions {
+        EmulatorOptions {
+            seed: 0,
+            blocks: BlockOrder::InOrder,
+            lanes: LaneOrder::InOrder,
+            preemption: Preemption::Collectives,
+            checks: Checks::All,
+            counting: Counting::Off,
+            limits: LaunchLimits::known("h200").expect("h200 is in the list of known devices"),
+        }
+    }
+}
+
+impl EmulatorOptions {
+    /// Schedule number `seed` of an unbounded list that varies everything that may vary: 0 runs in order,
+    /// every eighth one in parallel, the others shuffled, two in three of them with interruptions.
+    ///
+    /// ```
+    /// use warpfuse::device::emulator::{BlockOrder, EmulatorOptions};
+    /// assert_eq!(EmulatorOptions::schedule(0), EmulatorOptions::default());
+    /// assert_eq!(EmulatorOptions::schedule(1).blocks, BlockOrder::Shuffled);
+    /// assert_eq!(EmulatorOptions::schedule(7).blocks, BlockOrder::Parallel);
+    /// ```
+    pub fn schedule(seed: u64) -> EmulatorOptions {
+        if seed == 0 {
+            return EmulatorOptions::default();
+        }
+        EmulatorOptions {
+            seed,
+            blocks: match seed % 8 {
+                7 => BlockOrder::Parallel,
+                _ => BlockOrder::Shuffled,
+            },
+            lanes: LaneOrder::Permuted,
+            preemption: match seed % 3 {
+                1 => Preemption::Collectives,
+                2 => Preemption::Accesses(2),
+                _ => Preemption::Accesses(17),
+            },
+            ..EmulatorOptions::default()
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! What is known of every 4-byte word: its bits, whether they mean anything, and who touched it.
+//!
+//! Only barriers order accesses, and only within their block, so *happens before* is a comparison of
+//! three numbers: an access is ordered before another of the same block if it is of an earlier epoch (the
+//! number of barriers passed) or of the same thread; accesses of different blocks are never ordered.
+//! What is reported therefore does not depend on the schedule.
+//!
+//! Of the plain writes of a word that did not race the last one stands for all. Of its reads, and of its
+//! atomic additions, two witnesses do: see [`note`].
+
+use std::panic::Location;
+
+use super::fault::Action;
+
+/// Bits of a thread's number in a block.
+const THREAD_BITS: u32 = 10;
+/// Bits of the number of barriers that a block has passed.
+const EPOCH_BITS: u32 = 26;
+/// The most barriers of a block.
+pub(super) const MAX_EPOCH: u32 = (1 << EPOCH_BITS) - 1;
+
+/// Block, epoch and thread of an access in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Who(u64);
+
+impl Who {
+    pub fn new(block: u32, epoch: u32, thread: u32) -> Who {
+        let (block, epoch) = (u64::from(block), u64::from(epoch));
+        Who(block << (EPOCH_BITS + THREAD_BITS) | epoch << THREAD_BITS | u64::from(thread))
+    }
+
+    pub fn block(self) -> u32 {
+        (self.0 >> (EPOCH_BITS + THREAD_BITS)) as u32
+    }
+
+    pub fn thread(self) -> u32 {
+        self.0 as u32 & ((1 << THREAD_BITS) - 1)
+    }
+
+    /// Whether no barrier orders an earlier access by `self` before one by `later`: another block, or
+    /// another thread in the same epoch.
+    #[inline(always)]
+    fn is_unordered_with(self, later: Who) -> bool {
+        let differ = self.0 ^ later.0;
+        differ >= 1 << (EPOCH_BITS + THREAD_BITS) || (differ != 0 && differ < 1 << THREAD_BITS)
+    }
+}
+
+/// An access that was made: by whom, and on which line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    pub who: Who,
+    pub site: &'static Location<'static>,
+}
+
+/// Up to two witnesses of a set of accesses that do not conflict with each other.
+type Witnesses = [Option<Mark>; 2];
+
+/// What an access found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict {
+    /// Nothing wrong.
+    Clean,
+    /// Nobody has written the word.
+    Uninitialised,
+    /// An earlier access that this one must not meet.
+    Conflict(Conflict),
+}
+
+/// Two accesses to one word, at least one of them a write.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Conflict {
+    pub kind: ConflictKind,
+    /// The earlier access.
+    pub other: Mark,
+    /// What it did.
+    pub action: Action,
+}
+
+/// Why two accesses conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConflictKind {
+    /// Nothing orders them.
+    Race,
+    /// One of them goes through a read-only argument.
+    ReadOnlyWritten,
+}
+
+impl Verdict {
+    /// The graver of two.
+    #[inline(always)]
+    pub fn and(self, other: Verdict) -> Verdict {
+        match self {
+            Verdict::Clean => other,
+            Verdict::Uninitialised if !matches!(other, Verdict::Clean) => other,
+            _ => self,
+        }
+    }
+}
+
+/// How long the contents of a memory live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Global memory: from launch to launch.
+    Lasting,
+    /// Shared memory: for one block.
+    OfGeneration,
+}
+
+/// Whether conflicts are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Races {
+    Checked,
+    Ignored,
+}
+
+/// One access, as its word sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visit {
+    pub mark: Mark,
+    /// The launch (for global memory) or block (for shared memory) whose accesses can conflict.
+    pub generation: u32,
+    pub contents: Contents,
+    pub races: Races,
+}
+
+/// A 4-byte word and its shadow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word {
+    pub bits: u32,
+    generation: u32,
+    write: Option<Mark>,
+    reads: Witnesses,
+    adds: Witnesses,
+    initialised: bool,
+    /// Loaded in this generation through a read-only argument.
+    read_only: bool,
+}
+
+impl Word {
+    /// Memory that nobody has written.
+    pub const POISON: Word = Word {
+        bits: 0,
+        generation: 0,
+        write: None,
+        reads: [None; 2],
+        adds: [None; 2],
+        initialised: false,
+        read_only: false,
+    };
+
+    /// Sets the bits from outside any launch.
+    pub fn set(&mut self, bits: u32) {
+        self.bits = bits;
+        self.initialised = true;
+    }
+
+    pub fn is_initialised(&self) -> bool {
+        self.initialised
+    }
+
+    /// Forgets what other generations did.
+    #[inline(always)]
+    fn enter(&mut self, visit: &Visit) {
+        if self.generation != visit.generation {
+            let kept = visit.contents == Contents::Lasting;
+            *self = Word {
+                bits: if kept { self.bits } else { 0 },
+                initialised: kept && self.initialised,
+                generation: visit.generation,
+                ..Word::POISON
+            };
+        }
+    }
+
+    /// A plain or read-only read; the caller takes the bits.
+    #[inline(always)]
+    pub fn read(&mut self, visit: &Visit, action: Action) -> Verdict {
+        self.enter(visit);
+        let verdict = match visit.races {
+            Races::Checked => self.check_read(visit.mark, action),
+            Races::Ignored => Verdict::Clean,
+        };
+        if self.initialised {
+            return verdict;
+        }
+        verdict.and(Verdict::Uninitialised)
+    }
+
+    #[inline(always)]
+    fn check_read(&mut self, mark: Mark, action: Action) -> Verdict {
+        if action == Action::Load {
+            self.read_only = true;
+            if let Some(other) = self.write {
+                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Write);
+            }
+            if let Some(other) = self.adds[0] {
+                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Add);
+            }
+        }
+        let verdict = self
+            .race_with_write(mark)
+            .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
+        note(&mut self.reads, mark);
+        verdict.unwrap_or(Verdict::Clean)
+    }
+
+    /// A plain write.
+    #[inline(always)]
+    pub fn write(&mut self, visit: &Visit, bits: u32) -> Verdict {
+        self.enter(visit);
+        self.bits = bits;
+        self.initialised = true;
+        if visit.races == Races::Ignored {
+            return Verdict::Clean;
+        }
+        let mark = visit.mark;
+        let verdict = self
+            .conflict_with_load()
+            .or_else(|| self.race_with_write(mark))
+            .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
+            .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
+        self.write = Some(mark);
+        self.reads = [None; 2];
+        self.adds = [None; 2];
+        verdict.unwrap_or(Verdict::Clean)
+    }
+
+    /// The shadow of an atomic addition; the caller changes the bits.
+    #[inline(always)]
+    pub fn add(&mut self, visit: &Visit) -> Verdict {
+        self.enter(visit);
+        let mut verdict = Verdict::Clean;
+        if visit.races == Races::Checked {
+            let mark = visit.mark;
+            verdict = self
+                .conflict_with_load()
+                .or_else(|| self.race_with_write(mark))
+                .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
+                .unwrap_or(Verdict::Clean);
+            note(&mut self.adds, mark);
+        }
+        if self.initialised {
+            return verdict;
+        }
+        // From here on the word has a value: one fault is reported once.
+        self.initialised = true;
+        verdict.and(Verdict::Uninitialised)
+    }
+
+    #[inline(always)]
+    fn conflict_with_load(&self) -> Option<Verdict> {
+        let other = self.reads[0].filter(|_| self.read_only)?;
+        Some(conflict(ConflictKind::ReadOnlyWritten, other, Action::Load))
+    }
+
+    #[inline(always)]
+    fn race_with_write(&self, mark: Mark) -> Option<Verdict> {
+        let other = self.write?;
+        other
+            .who
+            .is_unordered_with(mark.who)
+            .then(|| conflict(ConflictKind::Race, other, Action::Write))
+    }
+
+    #[inline(always)]
+    fn race_with(witnesses: &Witnesses, mark: Mark, action: Action) -> Option<Verdict> {
+        let unordered = |witness: &&Mark| witness.who.is_unordered_with(mark.who);
+        let other = witnesses.iter().flatten().find(unordered)?;
+        Some(conflict(ConflictKind::Race, *other, action))
+    }
+}
+
+#[cold]
+fn conflict(kind: ConflictKind, other: Mark, action: Action) -> Verdict {
+    Verdict::Conflict(Conflict {
+        kind,
+        other,
+        action,
+    })
+}
+
+/// Adds an access to a set of which at most two witnesses are kept, so that a later access conflicts with
+/// a witness if and only if it conflicts with any member of the set.
+///
+/// A member that is ordered before the new one is covered by it: what follows the new one in its block
+/// follows both, and another block conflicts with both. Two unordered witnesses of one block conflict
+/// with everybody in their epoch; two of different blocks conflict with everybody.
+#[inline(always)]
+fn note(witnesses: &mut Witnesses, mark: Mark) {
+    let [first, second] = witnesses;
+    match *first {
+        Some(a) if a.who.is_unordered_with(mark.who) => match *second {
+            Some(b) if b.who.is_unordered_with(mark.who) => {
+                if b.who.block() == a.who.block() && mark.who.block() != a.who.block() {
+                    *second = Some(mark);
+                }
+            }
+            _ => *second = Some(mark),
+        },
+        _ => *first = Some(mark),
+    }
+}
+
+#[cfg(test)]
+mod tests;

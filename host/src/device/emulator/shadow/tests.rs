@@ -1,0 +1,114 @@
+//! The rules of the shadow against plain lists of all accesses, for every short sequence.
+
+use std::panic::Location;
+
+use super::*;
+
+fn visit(block: u32, epoch: u32, thread: u32) -> Visit {
+    Visit {
+        mark: Mark {
+            who: Who::new(block, epoch, thread),
+            site: Location::caller(),
+        },
+        generation: 1,
+        contents: Contents::Lasting,
+        races: Races::Checked,
+    }
+}
+
+/// Block, epoch and thread of an access, and what it does.
+type Step = ((u32, u32, u32), Action);
+
+fn perform(word: &mut Word, (who, action): Step) -> Verdict {
+    let visit = visit(who.0, who.1, who.2);
+    match action {
+        Action::Read | Action::Load => word.read(&visit, action),
+        Action::Write => word.write(&visit, 7),
+        Action::Add => word.add(&visit),
+    }
+}
+
+/// Whether a step races with any of those before it.
+fn races(before: &[Step], (who, action): Step) -> bool {
+    before.iter().any(|(other, other_action)| {
+        let is_ordered = other.0 == who.0 && (other.1 < who.1 || other.2 == who.2);
+        let conflict = match (action, other_action) {
+            (Action::Read, Action::Read) | (Action::Add, Action::Add) => false,
+            _ => true,
+        };
+        conflict && !is_ordered
+    })
+}
+
+/// Two blocks, two epochs, three threads.
+fn steps() -> impl Iterator<Item = Step> + Clone {
+    let actions = [Action::Read, Action::Write, Action::Add];
+    (0..2 * 2 * 3 * 3).map(move |i| ((i / 18, i / 9 % 2, i / 3 % 3), actions[i as usize % 3]))
+}
+
+/// Goes through all sequences of `left` more steps in which no block's epoch falls, as long as they do
+/// not race.
+fn explore(word: &Word, before: &mut Vec<Step>, left: u32) -> u32 {
+    let mut sequences = 0;
+    for step in steps() {
+        let newest = before
+            .iter()
+            .filter(|other| other.0.0 == step.0.0)
+            .map(|other| other.0.1);
+        if newest.max().is_some_and(|newest| newest > step.0.1) {
+            continue;
+        }
+        let mut next = *word;
+        let found = matches!(perform(&mut next, step), Verdict::Conflict(_));
+        assert_eq!(found, races(before, step), "{before:?}, then {step:?}");
+        sequences += 1;
+        if !found && left > 1 {
+            before.push(step);
+            sequences += explore(&next, before, left - 1);
+            before.pop();
+        }
+    }
+    sequences
+}
+
+#[test]
+fn two_witnesses_find_what_a_list_of_all_accesses_finds() {
+    let mut word = Word::POISON;
+    word.set(1);
+    let sequences = explore(&word, &mut Vec::new(), 5);
+    assert!(sequences > 100_000, "{sequences} sequences");
+}
+
+#[test]
+fn global_contents_outlive_a_launch_and_shared_ones_do_not_outlive_a_block() {
+    for (contents, survives) in [(Contents::Lasting, true), (Contents::OfGeneration, false)] {
+        let first = Visit {
+            contents,
+            ..visit(0, 0, 0)
+        };
+        let second = Visit {
+            generation: 2,
+            ..first
+        };
+        let mut word = Word::POISON;
+        word.write(&first, 7);
+        let verdict = word.read(&second, Action::Read);
+        assert_eq!(matches!(verdict, Verdict::Clean), survives, "{contents:?}");
+        assert_eq!(word.bits, if survives { 7 } else { 0 });
+    }
+}
+
+#[test]
+fn a_read_only_word_must_not_be_written_even_in_order() {
+    let mut word = Word::POISON;
+    word.set(1);
+    perform(&mut word, ((0, 0, 0), Action::Load));
+    let found = perform(&mut word, ((0, 1, 0), Action::Write));
+    assert!(matches!(
+        found,
+        Verdict::Conflict(Conflict {
+            kind: ConflictKind::ReadOnlyWritten,
+            ..
+        })
+    ));
+}

@@ -1,0 +1,83 @@
+//! Stacks of lanes, kept for reuse.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use corosensei::stack::{DefaultStack, Stack, StackPointer};
+
+/// Room for a body whose arrays are in memory instead of registers, compiled without optimisation, and
+/// for a panic. Only touched pages cost memory.
+const BYTES: usize = 128 * 1024;
+
+/// Stacks that are kept when nobody uses them.
+const KEPT: usize = 4096;
+
+/// Bytes of a cache line, and lines after which addresses fall into the same set of the first-level
+/// cache again: a page's worth.
+const CACHE_LINE: usize = 64;
+const COLOURS: usize = 64;
+
+static IDLE: Mutex<Vec<LaneStack>> = Mutex::new(Vec::new());
+
+/// The stack of one lane.
+///
+/// Stacks begin at page boundaries, so the same variable of all lanes would compete for the same few
+/// places of the cache; each stack therefore starts a different number of lines further down.
+pub(super) struct LaneStack {
+    pages: DefaultStack,
+    skipped: usize,
+}
+
+impl LaneStack {
+    fn new(number: usize) -> io::Result<LaneStack> {
+        Ok(LaneStack {
+            pages: DefaultStack::new(BYTES)?,
+            skipped: number % COLOURS * CACHE_LINE,
+        })
+    }
+}
+
+// SAFETY: the memory is that of a default stack, guard page included, less a few lines at its start: at
+// least 124 KB of 128 remain. The start stays aligned, as a page and a line are multiples of 16.
+unsafe impl Stack for LaneStack {
+    fn base(&self) -> StackPointer {
+        let base = self.pages.base().get() - self.skipped;
+        StackPointer::new(base).expect("a stack does not end at address zero")
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.pages.limit()
+    }
+}
+
+/// Stacks for the lanes of one block at a time; given back when dropped.
+pub(super) struct Stacks(Vec<LaneStack>);
+
+impl Stacks {
+    /// `lanes` stacks, used ones first.
+    pub fn take(lanes: usize) -> io::Result<Stacks> {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle.len().saturating_sub(lanes);
+        let mut stacks = Stacks(idle.split_off(kept));
+        drop(idle);
+        while stacks.0.len() < lanes {
+            stacks.0.push(LaneStack::new(stacks.0.len())?);
+        }
+        Ok(stacks)
+    }
+
+    pub fn each(&mut self) -> impl Iterator<Item = &mut LaneStack> {
+        self.0.iter_mut()
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.append(&mut self.0);
+        let kept = idle.len().min(KEPT);
+        let surplus = idle.split_off(kept);
+        drop(idle);
+        drop(surplus);
+    }
+}

@@ -1,0 +1,279 @@
+//! A warp of lanes: turns, shuffles, votes.
+
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+
+use corosensei::{Coroutine, CoroutineResult};
+use gpu_kernels::cta::WARP;
+
+use super::block::Block;
+use super::collective::{Collective, Mode};
+use super::fault::{Fault, FaultKind, Site};
+use super::options::LaneOrder;
+use super::panics::Raised;
+use super::stack::LaneStack;
+use super::thread::{Thread, Wait};
+
+/// What every thread of a launch executes.
+pub(super) type Body<'l> = &'l (dyn Fn(&Thread<'_>) + Sync);
+
+/// What a lane waits for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Waits {
+    ForTurn,
+    AtBarrier(&'static Location<'static>),
+    AtCollective(Collective),
+    ForNothing,
+}
+
+/// How a body came to its end.
+enum End {
+    Returned,
+    Panicked,
+}
+
+/// A lane: a coroutine, and what it waits for.
+struct Lane<'b> {
+    coroutine: Coroutine<u64, Wait, End, &'b mut LaneStack>,
+    /// What its last shuffle or vote gave it.
+    reply: u64,
+    waits: Waits,
+}
+
+impl<'b> Lane<'b> {
+    fn new(
+        block: &'b Block<'b>,
+        number: u32,
+        stack: &'b mut LaneStack,
+        body: Body<'b>,
+    ) -> Lane<'b> {
+        let run = move |yielder: &corosensei::Yielder<u64, Wait>, _: u64| {
+            let thread = Thread {
+                block,
+                yielder,
+                number,
+            };
+            match catch_unwind(AssertUnwindSafe(|| body(&thread))) {
+                Ok(()) => End::Returned,
+                Err(_) => End::Panicked,
+            }
+        };
+        // SAFETY: the closure borrows the block, the stack and the body for 'b. The lane is not
+        // forgotten, and being dropped it ends the coroutine; it cannot outlive 'b.
+        let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, run) };
+        Lane {
+            coroutine,
+            reply: 0,
+            waits: Waits::ForTurn,
+        }
+    }
+}
+
+/// Up to 32 lanes of a block, and sets of them, one bit each.
+pub(super) struct Warp<'b> {
+    block: &'b Block<'b>,
+    /// Number of its first thread in the block.
+    first: u32,
+    lanes: Vec<Lane<'b>>,
+    /// Lanes that can go on.
+    ready: u32,
+    /// Lanes at a shuffle or vote.
+    meeting: u32,
+    /// Lanes whose body has ended.
+    ended: u32,
+    /// Lanes at a barrier that is the same for all of them.
+    at_barrier: u32,
+    /// That barrier, if any lane is at one.
+    barrier: Option<&'static Location<'static>>,
+}
+
+/// Where all lanes of a warp, or of a block, are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gathered {
+    /// At the end.
+    AtEnd,
+    /// At the same barrier.
+    AtBarrier(&'static Location<'static>),
+    /// Not all in one place.
+    Nowhere,
+}
+
+impl<'b> Warp<'b> {
+    pub fn new(
+        block: &'b Block<'b>,
+        first: u32,
+        stacks: impl Iterator<Item = &'b mut LaneStack>,
+        body: Body<'b>,
+    ) -> Warp<'b> {
+        let lanes: Vec<_> = (first..)
+            .zip(stacks)
+            .map(|(thread, stack)| Lane::new(block, thread, stack, body))
+            .collect();
+        Warp {
+            block,
+            first,
+            ready: u32::MAX >> (WARP as usize - lanes.len()),
+            meeting: 0,
+            ended: 0,
+            at_barrier: 0,
+            barrier: None,
+            lanes,
+        }
+    }
+
+    /// Whether a lane can go on.
+    pub fn is_ready(&self) -> bool {
+        self.ready != 0
+    }
+
+    /// Where all lanes are.
+    pub fn gathered(&self) -> Gathered {
+        let all = u32::MAX >> (WARP as usize - self.lanes.len());
+        match self.barrier {
+            Some(site) if self.at_barrier == all => Gathered::AtBarrier(site),
+            _ if self.ended == all => Gathered::AtEnd,
+            _ => Gathered::Nowhere,
+        }
+    }
+
+    /// Thread number and state of every lane.
+    pub fn states(&self) -> impl Iterator<Item = (u32, &Waits)> {
+        (self.first..).zip(self.lanes.iter().map(|lane| &lane.waits))
+    }
+
+    /// Lets every lane that can go on do so once, then lets meetings take place.
+    pub fn turn(&mut self) -> Result<(), Box<Fault>> {
+        let order = match self.block.launch.options.lanes {
+            LaneOrder::InOrder => 0,
+            LaneOrder::Permuted => self.block.random(),
+        };
+        // An odd factor and any offset permute the numbers modulo 32; a drawn 0 is the natural order.
+        let (factor, offset) = (order as u32 | 1, (order >> 32) as u32);
+        let ready = self.ready;
+        for i in 0..WARP {
+            let lane = i.wrapping_mul(factor).wrapping_add(offset) % WARP;
+            if ready >> lane & 1 != 0 {
+                self.resume(lane)?;
+            }
+        }
+        if self.ready == 0 {
+            self.hold_meetings();
+            if let Some(tally) = self.block.tally {
+                tally.borrow_mut().close(self.first / WARP);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a lane up to where it waits.
+    fn resume(&mut self, number: u32) -> Result<(), Box<Fault>> {
+        let lane = &mut self.lanes[number as usize];
+        let bit = 1 << number;
+        lane.waits = match lane.coroutine.resume(lane.reply) {
+            CoroutineResult::Yield(Wait::Again) => return Ok(()),
+            CoroutineResult::Yield(Wait::Barrier(site)) => {
+                if *self.barrier.get_or_insert(site) == site {
+                    self.at_barrier |= bit;
+                }
+                Waits::AtBarrier(site)
+            }
+            CoroutineResult::Yield(Wait::Collective(collective)) => {
+                self.meeting |= bit;
+                Waits::AtCollective(collective)
+            }
+            CoroutineResult::Yield(Wait::Failed(fault)) => return Err(fault),
+            CoroutineResult::Return(End::Returned) => {
+                self.ended |= bit;
+                Waits::ForNothing
+            }
+            CoroutineResult::Return(End::Panicked) => {
+                return Err(self.panicked(self.first + number));
+            }
+        };
+        self.ready &= !bit;
+        Ok(())
+    }
+
+    fn panicked(&self, thread: u32) -> Box<Fault> {
+        let raised = Raised::take().unwrap_or_else(|| Raised {
+            message: "a payload that is not text".to_owned(),
+            site: Site {
+                file: "unknown".to_owned(),
+                line: 0,
+                column: 0,
+            },
+        });
+        let site = raised.site.clone();
+        let kind: FaultKind = raised.into_kind();
+        let launch = self.block.launch;
+        Box::new(launch.fault(self.block.number, thread, site, kind))
+    }
+
+    /// Completes the shuffles and votes whose members are all there.
+    fn hold_meetings(&mut self) {
+        let mut candidates = self.meeting;
+        while candidates != 0 {
+            let first = candidates.trailing_zeros();
+            match self.complete(first) {
+                Some(members) => {
+                    self.meeting &= !members;
+                    self.ready |= members;
+                    candidates &= !members;
+                }
+                None => candidates &= candidates - 1,
+            }
+        }
+    }
+
+    /// The members of the meeting that lane `first` waits for, if they are all there; each has its reply.
+    fn complete(&mut self, first: u32) -> Option<u32> {
+        let meeting = self.meeting_of(first)?;
+        if meeting.members & !self.meeting != 0 {
+            return None;
+        }
+        let mut bits = [0; WARP as usize];
+        let mut votes = 0;
+        for lane in lanes_of(meeting.members) {
+            let part = self
+                .meeting_of(lane)
+                .filter(|part| part.matches(&meeting))?;
+            bits[lane as usize] = part.bits;
+            votes |= (part.bits as u32 & 1) << lane;
+        }
+        for number in lanes_of(meeting.members) {
+            let lane = &mut self.lanes[number as usize];
+            if let Waits::AtCollective(part) = lane.waits {
+                lane.reply = match part.mode {
+                    Mode::Ballot => u64::from(votes),
+                    _ => bits[part.source as usize],
+                };
+            }
+            lane.waits = Waits::ForTurn;
+        }
+        Some(meeting.members)
+    }
+
+    fn meeting_of(&self, lane: u32) -> Option<Collective> {
+        match self.lanes[lane as usize].waits {
+            Waits::AtCollective(collective) => Some(collective),
+            _ => None,
+        }
+    }
+
+    /// Lets all lanes pass the barrier at which they wait.
+    pub fn pass_barrier(&mut self) {
+        for lane in &mut self.lanes {
+            lane.waits = Waits::ForTurn;
+        }
+        self.ready = std::mem::take(&mut self.at_barrier);
+        self.barrier = None;
+    }
+}
+
+/// The lanes of a set, ascending.
+fn lanes_of(mut set: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = (set != 0).then(|| set.trailing_zeros())?;
+        set &= set - 1;
+        Some(lane)
+    })
+}
