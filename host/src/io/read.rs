@@ -31,8 +31,8 @@ use crate::matrix::{Dataset, Element, WidthError};
 /// assert_eq!(data.targets, Some(vec![1.0, -1.0]));
 ///
 /// std::fs::write(&path, "+1 1:0.5 3:two\n")?;
-/// let error = read::<f32>(&path, &ReadOptions::default()).unwrap_err();
-/// assert!(error.to_string().ends_with("two.svm:1:12: expected a number after the colon, found `two`"));
+/// let error = read::<f32>(&path, &ReadOptions::default()).unwrap_err().to_string();
+/// assert!(error.ends_with("two.svm:1:12: expected a number after the colon, found `two`"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read<T: Element>(

@@ -1,8 +1,8 @@
 //! A binary CSR cache: parsing text is the slow part of every run but the first.
 //!
 //! Layout, all numbers in the byte order of the machine that wrote it (a mark says which): a header
-//! of 128 bytes, row offsets (u64, rows + 1 of them), column indices (u32), values, targets if there are any;
-//! each section is padded to a multiple of 8 bytes. The header carries sizes, element type,
+//! of 128 bytes, row offsets (u64, rows + 1 of them), column indices (u32), values, targets if there
+//! are any; each section is padded to a multiple of 8 bytes. The header carries sizes, element type,
 //! checksum, and the size, time and reading options of the text that the cache was made from. A
 //! cache is checked in full when it is loaded, as any other file from outside.
 

@@ -62,7 +62,7 @@ pub(super) fn store<T: Element>(
 
 fn write_renamed(path: &Path, header: &Header, sections: [&[u8]; 4]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    let mut file = temporary_in(folder.unwrap_or(Path::new(".")))?;
     file.write_all(bytemuck::bytes_of(header))?;
     for section in sections {
         file.write_all(section)?;
@@ -71,4 +71,15 @@ fn write_renamed(path: &Path, header: &Header, sections: [&[u8]; 4]) -> io::Resu
     }
     file.persist(path)?;
     Ok(())
+}
+
+/// A temporary file that, once renamed, everybody may read whom the user's umask allows: data
+/// folders are shared, and temporary files are private by default.
+fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    let shared = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    #[cfg(unix)]
+    builder.permissions(shared);
+    builder.tempfile_in(folder)
 }

@@ -3,7 +3,7 @@
 //! Every block of rows has a random stream of its own, derived from the seed and the number of the
 //! block; the draws use nothing but the generator's 64-bit words (xoshiro256++, Blackman and Vigna
 //! 2021) and the system's elementary functions, so that a seed means the same data in every version
-//! of this library. Targets are y = X·c + noise for a planted c, so that there is something to learn.
+//! of this library. Targets are y = X·c + noise for a planted c: there is something to learn.
 
 mod dense;
 mod named;
