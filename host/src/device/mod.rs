@@ -27,6 +27,7 @@ pub mod error;
 pub mod event;
 mod host_memory;
 pub mod kernel;
+pub mod libraries;
 mod readback;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
