@@ -4,7 +4,7 @@ use gpu_kernels::fused::{DenseVariant, Place, Product as KernelProduct, SparseVa
 use gpu_kernels::{Entry, Family};
 
 use super::Number;
-use crate::device::embedded;
+use crate::device::{CudaDevice, embedded};
 use crate::plan::fused::{Candidate, Precision, Product, SharedUse, Storage, Strategy, Team};
 
 /// Registers per thread that are assumed where ptxas was not there to count them.
@@ -17,9 +17,22 @@ const REGISTERS_PER_SM: u32 = 65_536;
 ///
 /// Registers come from ptxas's report that was taken when the kernels were embedded.
 pub fn candidates<T: Number>(arch: &str) -> Vec<Candidate> {
-    let sparse = T::Sparse::entries().iter().map(|entry| sparse::<T>(arch, entry));
-    let dense = T::Dense::entries().iter().map(|entry| dense::<T>(arch, entry));
-    sparse.chain(dense).collect()
+    all::<T>(|name| embedded::resources(arch, name).map(|resource| resource.registers))
+}
+
+/// [`candidates`] as they lie on a GPU: registers as its driver counts them, whoever compiled the kernels.
+pub(super) fn candidates_on<T: Number>(device: &CudaDevice) -> Vec<Candidate> {
+    all::<T>(|name| device.attributes(name).ok().map(|attributes| attributes.registers))
+}
+
+fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candidate> {
+    let sparse = T::Sparse::entries().iter().map(sparse::<T>);
+    let dense = T::Dense::entries().iter().map(dense::<T>);
+    let with_registers = |kernel: (&'static str, Candidate)| {
+        let count = registers(kernel.0).unwrap_or(ASSUMED_REGISTERS);
+        Candidate { max_block: max_block(count), ..kernel.1.with_registers(count) }
+    };
+    sparse.chain(dense).map(with_registers).collect()
 }
 
 /// [`candidates`] for an element type known at run time only.
@@ -30,7 +43,7 @@ pub fn candidates_of(precision: Precision, arch: &str) -> Vec<Candidate> {
     }
 }
 
-fn sparse<T: Number>(arch: &str, entry: &Entry<T::Sparse>) -> Candidate {
+fn sparse<T: Number>(entry: &Entry<T::Sparse>) -> (&'static str, Candidate) {
     let SparseVariant { product, place, vs, held } = entry.variant;
     let strategy = match place {
         Place::Shared => Strategy::SharedW,
@@ -39,14 +52,12 @@ fn sparse<T: Number>(arch: &str, entry: &Entry<T::Sparse>) -> Candidate {
     };
     let team = Team::Lanes(vs);
     let per_column = entry.variant.shared_bytes(1, T::PRECISION.bytes()) as u32;
-    Candidate {
-        shared: SharedUse { per_column, ..SharedUse::default() },
-        ..candidate::<T>(arch, entry.name, product, Storage::Sparse, strategy, team)
-    }
-    .with_load(held, 1, 1)
+    let shared = SharedUse { per_column, ..SharedUse::default() };
+    let kernel = candidate::<T>(entry.name, product, Storage::Sparse, strategy, team);
+    (entry.name, Candidate { shared, ..kernel }.with_load(held, 1, 1))
 }
 
-fn dense<T: Number>(arch: &str, entry: &Entry<T::Dense>) -> Candidate {
+fn dense<T: Number>(entry: &Entry<T::Dense>) -> (&'static str, Candidate) {
     let DenseVariant { product, team, tl, width, rows } = entry.variant;
     let strategy = match product {
         KernelProduct::Fused => Strategy::DenseRegisters,
@@ -54,8 +65,8 @@ fn dense<T: Number>(arch: &str, entry: &Entry<T::Dense>) -> Candidate {
         KernelProduct::Transposed => Strategy::DenseColumns,
     };
     let (team, shared) = dense_team(&entry.variant, team, T::PRECISION.bytes());
-    Candidate { shared, ..candidate::<T>(arch, entry.name, product, Storage::Dense, strategy, team) }
-        .with_load(tl, width, rows)
+    let kernel = candidate::<T>(entry.name, product, Storage::Dense, strategy, team);
+    (entry.name, Candidate { shared, ..kernel }.with_load(tl, width, rows))
 }
 
 fn dense_team(variant: &DenseVariant, team: TeamSize, bytes: u32) -> (Team, SharedUse) {
@@ -67,7 +78,6 @@ fn dense_team(variant: &DenseVariant, team: TeamSize, bytes: u32) -> (Team, Shar
 }
 
 fn candidate<T: Number>(
-    arch: &str,
     name: &'static str,
     product: KernelProduct,
     storage: Storage,
@@ -79,13 +89,7 @@ fn candidate<T: Number>(
         KernelProduct::Forward => Product::Forward,
         KernelProduct::Transposed => Product::Transposed,
     };
-    let registers = registers(arch, name);
-    let kernel = Candidate::new(name, product, storage, strategy, T::PRECISION, team);
-    Candidate { max_block: max_block(registers), ..kernel.with_registers(registers) }
-}
-
-fn registers(arch: &str, name: &str) -> u32 {
-    embedded::resources(arch, name).map_or(ASSUMED_REGISTERS, |resource| resource.registers)
+    Candidate::new(name, product, storage, strategy, T::PRECISION, team)
 }
 
 /// The most threads of a block, in whole groups of four warps, whose registers an SM has.

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::fused::Launches;
+use super::catalog::candidates_on;
 use super::layout::Layout;
 use super::{Number, OpError};
 use crate::cpu::Workspace;
-use crate::device::{Buffer, Device, embedded};
+use crate::device::{Buffer, Device};
 use crate::matrix::Features;
 use crate::plan::fused::{Forced, Model, Plan, Planner, Problem, Product};
 
@@ -101,10 +102,10 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
-        let Some(limits) = self.device.limits() else { return Ok(None) };
-        let capability = limits.compute_capability;
-        let image = embedded::image_for((capability.major, capability.minor));
-        let kernels = super::candidates::<T>(image.map_or("", |image| image.arch));
+        let Device::Cuda(device) = &self.device else { return Ok(None) };
+        device.check_kernels()?;
+        let limits = device.limits();
+        let kernels = candidates_on::<T>(device);
         let planner = Planner::new(limits, &kernels).model(self.options.model);
         Ok(Some(planner.forced(self.options.forced).plan(&self.problem, product)?))
     }
