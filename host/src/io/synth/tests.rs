@@ -47,6 +47,18 @@ fn a_seed_means_the_same_data_in_every_version() {
 }
 
 #[test]
+fn no_block_of_rows_repeats_another() {
+    let made = spec().generate::<f64>().expect("a good spec");
+    let Features::Sparse(x) = &made.dataset.features else {
+        panic!("sparse features expected");
+    };
+    let entries = 20 * ROWS_PER_STREAM;
+    assert_ne!(x.indices()[..entries], x.indices()[entries..2 * entries]);
+    assert_ne!(x.data()[..entries], x.data()[entries..2 * entries]);
+    assert_ne!(made.coef[..100], x.data()[..100]);
+}
+
+#[test]
 fn row_lengths_are_what_was_asked_for() {
     let constant = stats(&spec());
     assert_eq!(
