@@ -1,1 +1,59 @@
-//! To be filled.
+//! The command line: arguments as typed → as meant → run → report → exit code.
+//!
+//! Nothing is computed here. Each subcommand turns its arguments into calls of the library and prints what
+//! comes back: results on stdout, progress, remarks and warnings on stderr.
+//!
+//! | file | what |
+//! |---|---|
+//! | `args` | the arguments as typed, with the help that users read |
+//! | `train`, `predict`, `plan`, `info`, `synth`, `completions` | one subcommand each |
+//! | `data`, `device` | what the arguments mean: data in memory, an open device |
+//! | `report`, `output` | the printout for people, the JSON for programs, and stdout |
+//! | `progress`, `exit` | bars and remarks; exit codes and error messages |
+//!
+//! Exit codes: 0 success, 1 error, 2 usage, 3 not converged with `--strict`. A reader that closes the pipe
+//! early is no error.
+
+mod args;
+mod completions;
+mod data;
+mod device;
+mod exit;
+mod info;
+mod output;
+mod plan;
+mod predict;
+mod progress;
+mod report;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use exit::Exit;
+use progress::Ui;
+
+/// Runs the program on the process's arguments and says how it should end.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(message) => return exit::of_usage(&message),
+    };
+    let ui = Ui::start(arguments.verbosity());
+    match run(arguments.command, &ui) {
+        Ok(exit) => exit.into(),
+        Err(error) => exit::of_error(&error),
+    }
+}
+
+fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
+    match command {
+        Command::Train(arguments) => train::run(&arguments, ui),
+        Command::Predict(arguments) => predict::run(&arguments, ui),
+        Command::Plan(arguments) => plan::run(&arguments, ui),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+    }
+}

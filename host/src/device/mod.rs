@@ -29,6 +29,7 @@ pub mod error;
 pub mod event;
 mod host_memory;
 pub mod kernel;
+pub mod libraries;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
 mod readback;

@@ -1,0 +1,163 @@
+//! Arguments that several subcommands share.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use crate::io::{Format, IndexBase};
+use crate::plan::fused::{Model, Precision};
+
+/// `--device`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum DeviceName {
+    /// The first GPU that can be used, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The GPU of this number.
+    Cuda(u32),
+}
+
+impl FromStr for DeviceName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const EXPECTED: &str = "expected `auto`, `cpu`, `cuda` or `cuda:N`";
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => {
+                let number = text.strip_prefix("cuda:").ok_or(EXPECTED)?;
+                number.parse().map(Self::Cuda).map_err(|_| EXPECTED)
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+/// `--dtype`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum DtypeName {
+    /// 32-bit floating point
+    F32,
+    /// 64-bit floating point
+    F64,
+}
+
+impl From<DtypeName> for Precision {
+    fn from(name: DtypeName) -> Self {
+        match name {
+            DtypeName::F32 => Precision::F32,
+            DtypeName::F64 => Precision::F64,
+        }
+    }
+}
+
+/// `--model`: which launch model plans for a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum ModelName {
+    /// The most resident warps
+    Published,
+    /// The least predicted time
+    Predicted,
+}
+
+impl From<ModelName> for Model {
+    fn from(name: ModelName) -> Self {
+        match name {
+            ModelName::Published => Model::Published,
+            ModelName::Predicted => Model::Predicted,
+        }
+    }
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum FormatName {
+    /// LIBSVM (SVMlight) text
+    Libsvm,
+    /// Matrix Market text
+    Mtx,
+    /// NumPy array
+    Npy,
+    /// Binary CSR cache
+    Wfc,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Libsvm => Format::LibSvm,
+            FormatName::Mtx => Format::MatrixMarket,
+            FormatName::Npy => Format::Npy,
+            FormatName::Wfc => Format::Cache,
+        }
+    }
+}
+
+/// `--index-base`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum BaseName {
+    /// 0 if the file has an index 0, else 1
+    Auto,
+    /// The first column is 0
+    #[value(name = "0")]
+    Zero,
+    /// The first column is 1
+    #[value(name = "1")]
+    One,
+}
+
+impl From<BaseName> for IndexBase {
+    fn from(name: BaseName) -> Self {
+        match name {
+            BaseName::Auto => IndexBase::Auto,
+            BaseName::Zero => IndexBase::Zero,
+            BaseName::One => IndexBase::One,
+        }
+    }
+}
+
+/// How to read DATA.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(in crate::cli) struct ReadArgs {
+    /// Format of DATA; told from its content and name if not given. Text may be compressed (.gz, .zst)
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(in crate::cli) format: Option<FormatName>,
+
+    /// What the first column of a LIBSVM file is called
+    #[arg(long, value_enum, value_name = "BASE", default_value = "auto")]
+    pub(in crate::cli) index_base: BaseName,
+
+    /// Read through a binary cache next to DATA (DATA.wfc), and write it if it is missing or stale
+    #[arg(long)]
+    pub(in crate::cli) cache: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_names_are_read_back_as_they_are_printed() {
+        for name in [DeviceName::Auto, DeviceName::Cpu, DeviceName::Cuda(7)] {
+            assert_eq!(name.to_string().parse(), Ok(name));
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
+        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CPU"] {
+            assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
+        }
+    }
+}

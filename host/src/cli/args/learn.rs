@@ -1,0 +1,152 @@
+//! Arguments of `train` and `predict`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{DeviceName, DtypeName, ModelName, ReadArgs};
+
+/// Arguments of `train`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TrainArgs {
+    #[command(subcommand)]
+    pub(in crate::cli) trainer: Trainer,
+}
+
+/// The models that can be trained.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Trainer {
+    /// Linear and ridge regression, by conjugate gradients
+    Linreg(LinregArgs),
+}
+
+/// Arguments of `train linreg`.
+///
+/// Minimises Σ (tᵢ − xᵢ·w − b)² + λ‖w‖², the intercept b unpenalised.
+#[derive(Debug, Args)]
+#[command(after_help = LINREG_EXAMPLES)]
+pub(in crate::cli) struct LinregArgs {
+    /// Features, with targets in LIBSVM files: LIBSVM, Matrix Market, npy or a binary cache; - is stdin
+    pub(in crate::cli) data: PathBuf,
+
+    /// Targets, one for each row (npy and Matrix Market files hold features only)
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) target: Option<PathBuf>,
+
+    /// Where to compute: auto, cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(in crate::cli) device: DeviceName,
+
+    /// Element type; f32 is twice as quick on a GPU and takes half the memory
+    #[arg(long, value_enum, default_value = "f64")]
+    pub(in crate::cli) dtype: DtypeName,
+
+    /// λ, the weight of ‖w‖² (scikit-learn's alpha)
+    #[arg(long, value_name = "LAMBDA", default_value = "0", value_parser = not_negative)]
+    pub(in crate::cli) l2: f64,
+
+    /// Stop when the gradient has shrunk to this part of what it was at w = 0
+    #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
+    pub(in crate::cli) tol: f64,
+
+    /// Stop after this many iterations
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(in crate::cli) max_iter: NonZeroUsize,
+
+    /// Fit no intercept
+    #[arg(long)]
+    pub(in crate::cli) no_intercept: bool,
+
+    /// Save the model (safetensors)
+    #[arg(short, long, value_name = "MODEL")]
+    pub(in crate::cli) output: Option<PathBuf>,
+
+    /// Print one JSON object in place of the report
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+
+    /// End with exit code 3 when not converged
+    #[arg(long)]
+    pub(in crate::cli) strict: bool,
+
+    /// Launch model of GPU kernels, for experts
+    #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
+    pub(in crate::cli) model: ModelName,
+
+    #[command(flatten)]
+    pub(in crate::cli) read: ReadArgs,
+}
+
+const LINREG_EXAMPLES: &str = "\
+Examples:
+  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors
+  warpfuse train linreg x.npy --target y.npy --dtype f32 --device cuda:0
+  zcat data.svm.gz | warpfuse train linreg - --json | jq .r2
+  warpfuse train linreg large.svm --cache --tol 1e-4 --strict";
+
+/// Arguments of `predict`.
+#[derive(Debug, Args)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub(in crate::cli) struct PredictArgs {
+    /// A model that `train` saved
+    pub(in crate::cli) model: PathBuf,
+
+    /// Features: LIBSVM, Matrix Market, npy or a binary cache; - is stdin
+    pub(in crate::cli) data: PathBuf,
+
+    /// Targets to score the predictions with (those of a LIBSVM file are used anyway)
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) target: Option<PathBuf>,
+
+    /// Write the predictions to FILE, as npy if it ends in .npy, else one per line
+    #[arg(short, long, value_name = "FILE")]
+    pub(in crate::cli) output: Option<PathBuf>,
+
+    /// Where to compute: auto, cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(in crate::cli) device: DeviceName,
+
+    /// Element type; that of the model if not given
+    #[arg(long, value_enum)]
+    pub(in crate::cli) dtype: Option<DtypeName>,
+
+    /// Print one JSON object; it holds the predictions unless -o does
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) read: ReadArgs,
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  warpfuse predict model.safetensors new.svm > predictions.txt
+  warpfuse predict model.safetensors x.npy -o predictions.npy
+  warpfuse predict model.safetensors test.svm --json | jq .r2
+
+If the data have targets, R² and RMSE are printed on stderr.";
+
+/// Reads a finite number of 0 or more.
+fn not_negative(text: &str) -> Result<f64, &'static str> {
+    const EXPECTED: &str = "expected a finite number, 0 or more";
+    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
+    if number >= 0.0 && number.is_finite() {
+        Ok(number)
+    } else {
+        Err(EXPECTED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_and_tolerances_are_finite_and_not_negative() {
+        assert_eq!(not_negative("1e-6"), Ok(1e-6));
+        for wrong in ["-1", "nan", "inf", "x", ""] {
+            assert!(not_negative(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The arguments as typed. What they mean is decided by the subcommands.
+
+mod common;
+mod learn;
+mod plan;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
+pub(super) use learn::{LinregArgs, PredictArgs, TrainArgs, Trainer};
+pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
+
+/// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
+///
+/// The matrix is read once per iteration: X·y and Xᵀ·p are computed in one pass.
+#[derive(Debug, Parser)]
+#[command(name = "warpfuse", version, max_term_width = 100, propagate_version = true, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+
+    /// Say nothing but results, warnings and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Say more: -v what is done, -vv every iteration (WARPFUSE_LOG takes a finer filter)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  warpfuse info
+  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors
+  warpfuse predict model.safetensors new.svm -o predictions.txt
+  warpfuse plan data.svm --gpu h200
+
+Exit codes: 0 success, 1 error, 2 usage, 3 not converged with --strict";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Fit a model to data
+    Train(TrainArgs),
+    /// Apply a model to data
+    Predict(PredictArgs),
+    /// Show how a GPU would be used for data of some shape, and why
+    Plan(PlanArgs),
+    /// Show devices, their limits, and what this program was built with
+    Info(InfoArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  warpfuse completions bash > ~/.local/share/bash-completion/completions/warpfuse"
+    )]
+    Completions(CompletionsArgs),
+}
+
+/// Arguments of `info`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  warpfuse info\n  warpfuse info --json | jq '.cuda.devices[].limits'"
+)]
+pub(super) struct InfoArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+/// How much to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verbosity {
+    /// Results, warnings and errors.
+    Quiet,
+    /// Remarks and progress as well.
+    Normal,
+    /// What is done.
+    Verbose,
+    /// Every iteration.
+    Debug,
+}
+
+impl Arguments {
+    pub(super) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, 1) => Verbosity::Verbose,
+            (false, _) => Verbosity::Debug,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn verbosity_may_be_said_before_and_after_the_subcommand() {
+        let parse =
+            |words: &[&str]| Arguments::try_parse_from(words).map(|parsed| parsed.verbosity());
+        assert_eq!(
+            parse(&["warpfuse", "-v", "info"]).ok(),
+            Some(Verbosity::Verbose)
+        );
+        assert_eq!(
+            parse(&["warpfuse", "info", "-vv"]).ok(),
+            Some(Verbosity::Debug)
+        );
+        assert_eq!(
+            parse(&["warpfuse", "info", "-q"]).ok(),
+            Some(Verbosity::Quiet)
+        );
+        assert!(parse(&["warpfuse", "-q", "-v", "info"]).is_err());
+    }
+}

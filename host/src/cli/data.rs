@@ -1,0 +1,102 @@
+//! Reading what DATA and `--target` name.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
+
+use super::args::ReadArgs;
+use super::progress::Ui;
+use crate::io::{self, CachePolicy, Columns, ReadOptions};
+use crate::matrix::{Dataset, Element, Features, MatrixStats};
+
+/// Data in memory, with what the report says about them.
+pub(super) struct Loaded<T> {
+    /// m × n.
+    pub(super) features: Arc<Features<T>>,
+    /// m targets, if there are any.
+    pub(super) targets: Option<Vec<T>>,
+    /// Sizes.
+    pub(super) stats: MatrixStats,
+    /// Seconds that reading took.
+    pub(super) seconds: f64,
+}
+
+/// Reads `data`; targets come from `target` where one is named.
+///
+/// # Errors
+/// When a file cannot be read, or there are not as many targets as rows.
+pub(super) fn load<T: Element>(
+    data: &Path,
+    target: Option<&Path>,
+    columns: Columns,
+    args: &ReadArgs,
+    ui: &Ui,
+) -> Result<Loaded<T>> {
+    let start = Instant::now();
+    let bar = ui.reading(data);
+    let cache = if args.cache {
+        CachePolicy::ReadWrite
+    } else {
+        CachePolicy::Off
+    };
+    let options = ReadOptions {
+        format: args.format.map(Into::into),
+        index_base: args.index_base.into(),
+        columns,
+        cache,
+        progress: Some(bar.reader()),
+        ..ReadOptions::default()
+    };
+    let Dataset {
+        features,
+        mut targets,
+    } = io::read::<T>(data, &options)?;
+    drop(bar);
+    if let Some(path) = target {
+        targets = Some(read_targets(path, features.rows())?);
+    }
+    let stats = MatrixStats::of(&features);
+    let seconds = start.elapsed().as_secs_f64();
+    tracing::info!(
+        rows = stats.rows,
+        cols = stats.cols,
+        nnz = stats.nnz,
+        seconds,
+        "data read"
+    );
+    Ok(Loaded {
+        features: Arc::new(features),
+        targets,
+        stats,
+        seconds,
+    })
+}
+
+fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {
+    let targets = io::read_vector::<T>(path)?;
+    let found = targets.len();
+    ensure!(
+        found == rows,
+        "{}: expected one target for each of the {rows} rows, found {found}",
+        path.display()
+    );
+    Ok(targets)
+}
+
+impl<T> Loaded<T> {
+    /// The targets, which training cannot do without.
+    ///
+    /// # Errors
+    /// When neither DATA nor `--target` have any.
+    pub(super) fn take_targets(&mut self, data: &Path) -> Result<Vec<T>> {
+        match self.targets.take() {
+            Some(targets) => Ok(targets),
+            None => bail!(
+                "{}: expected targets, found a file that holds features only; name them with --target FILE.npy",
+                data.display()
+            ),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How the program ends: exit codes, and errors as text with causes and a remedy.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use crate::device::DeviceError;
+use crate::io::ReadError;
+use crate::learning::FitError;
+use crate::ops::OpError;
+
+/// The exit code of an error.
+const ERROR: u8 = 1;
+/// The exit code of arguments that make no sense.
+const USAGE: u8 = 2;
+/// The exit code of `--strict` when the iteration did not converge.
+const NOT_CONVERGED: u8 = 3;
+
+/// An end without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Everything was done.
+    Success,
+    /// The iteration stopped early, and the user wants that to count.
+    NotConverged,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        match exit {
+            Exit::Success => ExitCode::SUCCESS,
+            Exit::NotConverged => ExitCode::from(NOT_CONVERGED),
+        }
+    }
+}
+
+/// Prints help, the version or a complaint about the arguments.
+pub(super) fn of_usage(message: &clap::Error) -> ExitCode {
+    // Nobody is left to tell when the terminal is gone.
+    let _ = message.print();
+    if message.use_stderr() {
+        ExitCode::from(USAGE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Prints an error. A closed pipe is none: whoever read has seen enough.
+pub(super) fn of_error(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    let _ = io::stderr().write_all(describe(error).as_bytes());
+    ExitCode::from(ERROR)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes
+        .into_iter()
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// `error: …`, a line for each cause that says something new, and what to do where we know.
+fn describe(error: &anyhow::Error) -> String {
+    let mut text = format!("error: {error}\n");
+    let mut last = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !last.contains(&cause) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  because: {cause}");
+            last = cause;
+        }
+    }
+    if let Some(remedy) = error.chain().find_map(remedy) {
+        let _ = writeln!(text, "  try: {remedy}");
+    }
+    text
+}
+
+/// What to do about errors whose own message cannot know it: the options of this program.
+fn remedy(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    if let Some(ReadError::Io { source, .. }) = cause.downcast_ref() {
+        let missing = source.kind() == io::ErrorKind::NotFound;
+        return missing.then_some("check the path; `-` reads standard input");
+    }
+    if let Some(ReadError::Width { .. }) = cause.downcast_ref() {
+        return Some("use data with the features that the model was trained on");
+    }
+    let device = match cause.downcast_ref() {
+        Some(FitError::Op(OpError::Device(error))) => Some(error),
+        _ => cause.downcast_ref::<DeviceError>(),
+    };
+    match device? {
+        DeviceError::OutOfMemory { .. } => {
+            Some("`--dtype f32` halves the data, `--device cpu` uses main memory")
+        }
+        DeviceError::NoDevice { .. } => Some("`warpfuse info` lists the devices"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_listed_once_and_the_remedy_last() {
+        let source = io::Error::from(io::ErrorKind::NotFound);
+        let error = ReadError::Io {
+            path: "x.svm".into(),
+            source,
+        };
+        let error = Err::<(), _>(error)
+            .context("cannot train")
+            .expect_err("an error");
+        let text = describe(&error);
+        assert!(
+            text.starts_with("error: cannot train\n  because: cannot read x.svm\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("  try: check the path; `-` reads standard input\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_cause_that_the_message_quotes_is_not_repeated() {
+        let error = anyhow::Error::from(FitError::from(DeviceError::NoDevice {
+            ordinal: 3,
+            count: 1,
+        }));
+        let text = describe(&error);
+        assert_eq!(text.matches("CUDA device 3").count(), 1, "{text}");
+        assert!(text.contains("`warpfuse info`"), "{text}");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_error() {
+        let closed = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(is_closed_pipe(&closed.context("cannot print")));
+        assert!(!is_closed_pipe(&anyhow::anyhow!("anything else")));
+    }
+}

@@ -1,0 +1,62 @@
+//! Results: on stdout, or in a file that is replaced as a whole.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+/// Writes to stdout.
+///
+/// # Errors
+/// When it cannot be written; a closed pipe among them, which [`super::exit`] takes for success.
+pub(super) fn print(text: impl AsRef<[u8]>) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_ref())
+        .and_then(|()| out.flush())
+        .context("cannot write to standard output")
+}
+
+/// Writes one JSON value and a line end to stdout. Numbers that are not finite become `null`.
+///
+/// # Errors
+/// As [`print`].
+pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_string(value).context("cannot write the result as JSON")?;
+    text.push('\n');
+    print(text)
+}
+
+/// Writes `bytes` to `path`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Fails where `path` lies in no folder: better before the work than after.
+///
+/// # Errors
+/// When the folder is missing.
+pub(super) fn check_folder(path: &Path) -> Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let missing = folder.filter(|folder| !folder.is_dir());
+    ensure!(
+        missing.is_none(),
+        "cannot write {}: expected a folder {}, found none; create it first",
+        path.display(),
+        missing.unwrap_or(path).display()
+    );
+    Ok(())
+}
+
+/// The extension of a file name in lower case; empty without one.
+pub(super) fn extension(path: &Path) -> String {
+    path.extension()
+        .map(|extension| extension.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default()
+}

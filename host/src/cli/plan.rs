@@ -1,0 +1,292 @@
+//! `warpfuse plan`: a shape and a GPU → a launch plan with its reasons.
+
+use anyhow::{Context, Result, anyhow};
+use serde::Serialize;
+
+use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs};
+use super::exit::Exit;
+use super::progress::Ui;
+use super::report::{Listing, bytes, indented, number, plain_table};
+use super::{data, output};
+use crate::device::{Device, embedded};
+use crate::io::Columns;
+use crate::matrix::{Element, MatrixStats};
+use crate::ops::candidates_of;
+use crate::plan::fused::{
+    Candidate, Forced, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
+};
+use crate::plan::limits::DeviceLimits;
+
+/// Threads of the largest block of any GPU so far.
+const LARGEST_BLOCK: u32 = 1024;
+
+/// Makes a plan and prints it.
+pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
+    let problem = problem(args, ui)?;
+    let gpu = Gpu::of(args, ui);
+    let forced = ForcedPart::combine(&args.force).map_err(|reason| anyhow!("--force: {reason}"))?;
+    let planner = Planner::new(&gpu.limits, &gpu.kernels)
+        .model(args.model.into())
+        .forced(forced);
+    let product = args.product.into();
+    let plan = planner
+        .plan(&problem, product)
+        .context("no plan can be made")?;
+    let trials = match args.candidates {
+        Some(count) => quickest(&planner, &problem, product, count)?,
+        None => Vec::new(),
+    };
+    let report = Report {
+        problem: &problem,
+        gpu: &gpu,
+        forced,
+        plan: &plan,
+        trials: &trials,
+    };
+    if args.json {
+        output::print_json(&report.summary())?;
+    } else {
+        output::print(report.text())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The shape, from DATA or as typed.
+fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
+    let precision = args.dtype.into();
+    let (Some(rows), Some(cols)) = (args.rows, args.cols) else {
+        let stats = match args.dtype {
+            DtypeName::F32 => stats::<f32>(args, ui),
+            DtypeName::F64 => stats::<f64>(args, ui),
+        }?;
+        let (rows, cols) = (stats.rows as u64, stats.cols as u64);
+        return Ok(if stats.dense || args.dense {
+            Problem::dense(rows, cols, precision)
+        } else {
+            Problem::sparse(rows, cols, stats.nnz, precision).with_longest_row(stats.max_row)
+        });
+    };
+    Ok(match args.nnz {
+        Some(nnz) => Problem::sparse(rows, cols, nnz, precision),
+        None => Problem::dense(rows, cols, precision),
+    })
+}
+
+fn stats<T: Element>(args: &PlanArgs, ui: &Ui) -> Result<MatrixStats> {
+    let data = args
+        .data
+        .as_deref()
+        .context("expected DATA, or --rows and --cols, found neither")?;
+    Ok(data::load::<T>(data, None, Columns::Infer, &args.read, ui)?.stats)
+}
+
+/// The GPU that is planned for, and the kernels that it would run.
+struct Gpu {
+    limits: DeviceLimits,
+    kernels: Vec<Candidate>,
+    /// Where registers are assumed, because no assembler counted them.
+    assumed_registers: bool,
+}
+
+impl Gpu {
+    fn of(args: &PlanArgs, ui: &Ui) -> Gpu {
+        let limits = match args.gpu {
+            GpuName::Auto => this_machine(ui),
+            GpuName::Titan => known("titan"),
+            GpuName::A100 => known("a100"),
+            GpuName::H100 => known("h100"),
+            GpuName::H200 => known("h200"),
+        };
+        let mut gpu = match args.gpu {
+            GpuName::Titan => Gpu::of_the_source(limits, args.dtype.into()),
+            _ => Gpu::with_our_kernels(limits, args.dtype.into()),
+        };
+        if let Some(registers) = args.registers {
+            gpu.override_registers(registers);
+        }
+        if gpu.assumed_registers {
+            ui.remark("registers per thread are assumed: this program was built without ptxas; --registers sets them");
+        }
+        gpu
+    }
+
+    /// A GPU older than anything that we compile for runs the kernels of the model's source.
+    fn of_the_source(limits: DeviceLimits, precision: Precision) -> Gpu {
+        Gpu {
+            limits,
+            kernels: Candidate::of_the_source(precision),
+            assumed_registers: false,
+        }
+    }
+
+    fn with_our_kernels(limits: DeviceLimits, precision: Precision) -> Gpu {
+        let capability = limits.compute_capability;
+        let image = embedded::image_for((capability.major, capability.minor));
+        let arch = image.map_or("", |image| image.arch);
+        let kernels = candidates_of(precision, arch);
+        let counted = kernels
+            .iter()
+            .any(|kernel| embedded::resources(arch, &kernel.name).is_some());
+        Gpu {
+            limits,
+            kernels,
+            assumed_registers: !counted,
+        }
+    }
+
+    fn override_registers(&mut self, registers: u32) {
+        for kernel in &mut self.kernels {
+            kernel.registers = registers;
+            // The table's bound follows from its own count; occupancy bounds this one.
+            kernel.max_block = LARGEST_BLOCK;
+        }
+        self.assumed_registers = false;
+    }
+}
+
+fn this_machine(ui: &Ui) -> DeviceLimits {
+    if let Some(limits) = Device::cuda(0).ok().as_ref().and_then(Device::limits) {
+        return limits.clone();
+    }
+    ui.remark("no GPU here: planning for an H200 (--gpu names another)");
+    known("h200")
+}
+
+fn known(name: &str) -> DeviceLimits {
+    DeviceLimits::known(name).expect("the names of `--gpu` are those of known devices")
+}
+
+fn quickest(
+    planner: &Planner<'_>,
+    problem: &Problem,
+    product: Product,
+    count: usize,
+) -> Result<Vec<Trial>> {
+    let explained = planner
+        .explain(problem, product)
+        .context("no launches can be compared")?;
+    let mut trials = explained.candidates;
+    trials.truncate(count);
+    Ok(trials)
+}
+
+/// Everything that is printed.
+struct Report<'a> {
+    problem: &'a Problem,
+    gpu: &'a Gpu,
+    forced: Forced,
+    plan: &'a Plan,
+    trials: &'a [Trial],
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Summary<'a> {
+    gpu: &'a str,
+    problem: &'a Problem,
+    product: Product,
+    forced: Forced,
+    #[serde(flatten)]
+    plan: PlanSummary,
+    blocks_per_sm: u32,
+    assumed_registers: bool,
+    #[serde(skip_serializing_if = "<[Trial]>::is_empty")]
+    candidates: &'a [Trial],
+}
+
+impl Report<'_> {
+    fn summary(&self) -> Summary<'_> {
+        Summary {
+            gpu: &self.gpu.limits.name,
+            problem: self.problem,
+            product: self.plan.product,
+            forced: self.forced,
+            plan: self.plan.summary(),
+            blocks_per_sm: self.plan.blocks_per_sm,
+            assumed_registers: self.gpu.assumed_registers,
+            candidates: self.trials,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut head = Listing::new();
+        head.line("gpu", &self.gpu.limits.name)
+            .line("matrix", self.problem);
+        let mut text = format!("{head}{}", launch(self.plan, &self.gpu.limits));
+        if let Some(next) = &self.plan.then {
+            text += &format!("then\n{}", launch(next, &self.gpu.limits));
+        }
+        if !self.trials.is_empty() {
+            text += &trials(self.trials);
+        }
+        text
+    }
+}
+
+fn launch(plan: &Plan, limits: &DeviceLimits) -> Listing {
+    let mut lines = Listing::new();
+    lines
+        .line(
+            "strategy",
+            format_args!("{}, for {}", plan.strategy, plan.product),
+        )
+        .line("kernel", &plan.kernel)
+        .line("vector size VS", plan.vs)
+        .line("block size BS", plan.bs)
+        .line("rows per vector C", plan.c)
+        .line("per thread TL", plan.tl)
+        .line("rows in flight", plan.rows_in_flight)
+        .line("grid", plan.grid)
+        .line("shared memory", bytes(plan.shared_bytes.into()))
+        .line("registers", plan.registers)
+        .line(
+            "occupancy",
+            format_args!(
+                "{} of {} warps per SM",
+                plan.warps_per_sm, limits.max_warps_per_sm
+            ),
+        );
+    if let Some(prediction) = &plan.prediction {
+        let us = prediction.total_ns as f64 / 1e3;
+        lines.line(
+            "predicted time",
+            format_args!("{us:.1} µs, bound by {}", prediction.bound),
+        );
+    }
+    for reason in &plan.reasons {
+        lines.line("because", reason);
+    }
+    lines
+}
+
+fn trials(trials: &[Trial]) -> String {
+    let mut table = plain_table();
+    table.set_header([
+        "µs",
+        "strategy",
+        "VS",
+        "BS",
+        "TL",
+        "rows",
+        "blocks/SM",
+        "grid",
+        "bound by",
+    ]);
+    for trial in trials {
+        table.add_row([
+            number(format_args!(
+                "{:.1}",
+                trial.prediction.total_ns as f64 / 1e3
+            )),
+            trial.strategy.name().into(),
+            number(trial.vs),
+            number(trial.bs),
+            number(trial.tl),
+            number(trial.rows_in_flight),
+            number(trial.blocks_per_sm),
+            number(trial.grid),
+            trial.prediction.bound.to_string().into(),
+        ]);
+    }
+    indented(&table)
+}

@@ -1,0 +1,128 @@
+//! What happens meanwhile, on stderr: bars, remarks, warnings, logs.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tracing_subscriber::EnvFilter;
+
+use super::args::Verbosity;
+use crate::io::Progress as ReadProgress;
+use crate::learning::Progress as FitProgress;
+
+/// The variable that sets the log filter in place of `-v`, in the syntax of tracing's `EnvFilter`.
+const LOG_VARIABLE: &str = "WARPFUSE_LOG";
+/// Bytes of a file that are read before a bar is worth its flicker.
+const WORTH_A_BAR: u64 = 32 << 20;
+
+/// The user, as seen from a subcommand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ui {
+    verbosity: Verbosity,
+    bars: bool,
+}
+
+impl Ui {
+    /// Starts logging. Bars are shown on a terminal only.
+    pub(super) fn start(verbosity: Verbosity) -> Ui {
+        start_log(verbosity);
+        let bars = verbosity != Verbosity::Quiet && io::stderr().is_terminal();
+        Ui { verbosity, bars }
+    }
+
+    /// Says something that need not be known.
+    pub(super) fn remark(&self, text: impl Display) {
+        if self.verbosity != Verbosity::Quiet {
+            to_stderr(format_args!("{text}"));
+        }
+    }
+
+    /// Says something that must not be missed, even with `-q`.
+    pub(super) fn warn(&self, text: impl Display) {
+        to_stderr(format_args!("warning: {text}"));
+    }
+
+    /// A bar for the bytes of `path`.
+    pub(super) fn reading(&self, path: &Path) -> Bar {
+        let large = path
+            .metadata()
+            .map_or(true, |file| file.len() >= WORTH_A_BAR);
+        let template = "reading {bar:32} {bytes} of {total_bytes}, {bytes_per_sec}";
+        Bar::new(self.bars && large, template)
+    }
+
+    /// A bar for the iterations of a solver.
+    pub(super) fn iterations(&self) -> Bar {
+        Bar::new(
+            self.bars,
+            "fitting {bar:32} {pos} of at most {len} iterations, gradient {msg}",
+        )
+    }
+}
+
+/// A bar that clears itself away when dropped.
+pub(super) struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(shown: bool, template: &str) -> Bar {
+        let bar = if shown {
+            ProgressBar::new(0)
+        } else {
+            ProgressBar::hidden()
+        };
+        let style = ProgressStyle::with_template(template);
+        Bar(bar.with_style(style.expect("templates are written in this file")))
+    }
+
+    /// What a reader reports to.
+    pub(super) fn reader(&self) -> ReadProgress {
+        let bar = self.0.clone();
+        ReadProgress::new(move |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+        })
+    }
+
+    /// Shows an iteration.
+    pub(super) fn iteration(&self, progress: FitProgress) {
+        self.0.set_length(progress.max_iter as u64);
+        self.0.set_position(progress.iteration as u64);
+        self.0
+            .set_message(format!("{:.1e}", progress.residual_ratio));
+        tracing::debug!(
+            iteration = progress.iteration,
+            gradient = progress.residual_ratio
+        );
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn start_log(verbosity: Verbosity) {
+    let level = match verbosity {
+        Verbosity::Quiet => "error",
+        Verbosity::Normal => "warn",
+        Verbosity::Verbose => "warpfuse=info,warn",
+        Verbosity::Debug => "warpfuse=debug,info",
+    };
+    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(level));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .without_time()
+        .with_target(false)
+        .log_internal_errors(false);
+    // A library user may have started a log of their own; then theirs is used.
+    let _ = log.try_init();
+}
+
+fn to_stderr(text: impl Display) {
+    // Unlike `eprintln!` this does not panic when stderr is closed.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
