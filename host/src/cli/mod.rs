@@ -25,6 +25,7 @@ mod plan;
 mod predict;
 mod progress;
 mod report;
+mod synth;
 mod train;
 
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Predict(arguments) => predict::run(&arguments, ui),
         Command::Plan(arguments) => plan::run(&arguments, ui),
         Command::Info(arguments) => info::run(&arguments),
+        Command::Synth(arguments) => synth::run(&arguments, ui),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

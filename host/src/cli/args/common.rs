@@ -46,12 +46,10 @@ impl fmt::Display for DeviceName {
     }
 }
 
-/// `--dtype`.
+/// `--dtype`. Names that say it all have no help of their own: clap then lists them in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum DtypeName {
-    /// 32-bit floating point
     F32,
-    /// 64-bit floating point
     F64,
 }
 

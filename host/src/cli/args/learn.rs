@@ -9,6 +9,7 @@ use super::{DeviceName, DtypeName, ModelName, ReadArgs};
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors")]
 pub(in crate::cli) struct TrainArgs {
     #[command(subcommand)]
     pub(in crate::cli) trainer: Trainer,

@@ -3,12 +3,16 @@
 mod common;
 mod learn;
 mod plan;
+mod synth;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
 pub(super) use learn::{LinregArgs, PredictArgs, TrainArgs, Trainer};
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
+pub(super) use synth::{
+    DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
+};
 
 /// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
 ///
@@ -20,11 +24,17 @@ pub(super) struct Arguments {
     pub(super) command: Command,
 
     /// Say nothing but results, warnings and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        display_order = 990
+    )]
     quiet: bool,
 
     /// Say more: -v what is done, -vv every iteration (WARPFUSE_LOG takes a finer filter)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 991)]
     verbose: u8,
 }
 
@@ -48,6 +58,8 @@ pub(super) enum Command {
     Plan(PlanArgs),
     /// Show devices, their limits, and what this program was built with
     Info(InfoArgs),
+    /// Make synthetic data from a seed
+    Synth(SynthArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  warpfuse completions bash > ~/.local/share/bash-completion/completions/warpfuse"

@@ -1,0 +1,11 @@
+//! The program from outside: what it prints, where, and how it ends.
+#![cfg(feature = "cli")]
+
+mod bad_files;
+mod plan;
+mod predict;
+mod program;
+mod snapshots;
+mod synth;
+mod train;
+mod usage;

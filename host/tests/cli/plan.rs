@@ -1,0 +1,138 @@
+//! `plan`.
+
+use serde_json::json;
+
+use crate::program::{diabetes, run};
+
+const WORKED: [&str; 16] = [
+    "plan",
+    "--rows",
+    "500000",
+    "--cols",
+    "1024",
+    "--nnz",
+    "5000000",
+    "--gpu",
+    "titan",
+    "--dtype",
+    "f64",
+    "--model",
+    "published",
+    "--registers",
+    "43",
+    "--json",
+];
+
+#[test]
+fn the_worked_example_of_the_published_model_comes_out() {
+    let plan = run(WORKED).expect_code(0).json();
+    let expected = json!({
+        "strategy": "shared_w", "vs": 8, "bs": 640, "grid": 28, "c": 224, "shared_bytes": 8832, "warps_per_sm": 40,
+    });
+    for (name, value) in expected.as_object().expect("an object") {
+        assert_eq!(&plan[name], value, "{name} in {plan}");
+    }
+    assert!(plan["tl"].is_number());
+    assert!(
+        plan["reasons"]
+            .as_array()
+            .is_some_and(|reasons| !reasons.is_empty()),
+        "{plan}"
+    );
+}
+
+#[test]
+fn every_gpu_and_product_has_a_plan_for_sparse_and_dense() {
+    for gpu in ["titan", "a100", "h100", "h200"] {
+        for product in ["fused", "forward", "transposed"] {
+            for shape in [&["--nnz", "90000"][..], &["--dense"]] {
+                let common = [
+                    "plan",
+                    "--rows",
+                    "5000",
+                    "--cols",
+                    "60",
+                    "--gpu",
+                    gpu,
+                    "--product",
+                    product,
+                    "--json",
+                ];
+                let plan = run(common.iter().chain(shape)).expect_code(0).json();
+                assert!(plan["grid"].as_u64().is_some_and(|grid| grid > 0), "{plan}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_data_file_has_a_shape_too() {
+    let plan = run(["plan", &diabetes(), "--gpu", "h200", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(plan["problem"]["rows"], 442);
+    assert_eq!(plan["problem"]["nnz"], 4420);
+    let dense = run(["plan", &diabetes(), "--gpu", "h200", "--dense", "--json"])
+        .expect_code(0)
+        .json();
+    assert!(dense["problem"]["nnz"].is_null(), "{dense}");
+}
+
+#[test]
+fn parts_of_a_plan_can_be_forced() {
+    let forced = ["--force", "strategy=global_w", "--force", "bs=256"];
+    let common = [
+        "plan", "--rows", "500000", "--cols", "1024", "--nnz", "5000000", "--gpu", "h200", "--json",
+    ];
+    let plan = run(common.iter().chain(&forced)).expect_code(0).json();
+    assert_eq!(
+        (&plan["strategy"], &plan["bs"]),
+        (&json!("global_w"), &json!(256))
+    );
+    run(common.iter().chain(&["--force", "blocks=3"])).expect_code(2);
+    let impossible = run(common.iter().chain(&["--force", "vs=7"])).expect_code(1);
+    assert!(
+        impossible.stderr.contains("vs = 7"),
+        "{}",
+        impossible.stderr
+    );
+}
+
+#[test]
+fn candidates_are_listed_quickest_first() {
+    let common = [
+        "plan", "--rows", "4000000", "--cols", "1000", "--nnz", "80000000", "--gpu", "h200",
+    ];
+    let plan = run(common.iter().chain(&["--candidates=7", "--json"]))
+        .expect_code(0)
+        .json();
+    let candidates = plan["candidates"].as_array().expect("candidates");
+    assert_eq!(candidates.len(), 7);
+    let times: Vec<u64> = candidates
+        .iter()
+        .filter_map(|trial| trial["prediction"]["total_ns"].as_u64())
+        .collect();
+    assert!(times.len() == 7 && times.is_sorted(), "{times:?}");
+    let text = run(common.iter().chain(&["--candidates"]))
+        .expect_code(0)
+        .stdout;
+    assert!(
+        text.contains("bound by") && text.contains("because"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_shape_that_cannot_be_is_an_error() {
+    let common = [
+        "plan", "--rows", "10", "--cols", "10", "--nnz", "101", "--gpu", "h200",
+    ];
+    let refused = run(common).expect_code(1);
+    assert!(
+        refused
+            .stderr
+            .contains("at most 10 x 10 nonzeros, found 101"),
+        "{}",
+        refused.stderr
+    );
+}

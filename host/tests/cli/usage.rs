@@ -1,0 +1,145 @@
+//! Arguments that make no sense, help, and what a pipe may do.
+
+use std::process::{Command, Stdio};
+
+use crate::program::{self, diabetes, run};
+
+#[test]
+fn wrong_arguments_end_with_2() {
+    let data = diabetes();
+    for arguments in [
+        &[][..],
+        &["fly"],
+        &["train"],
+        &["train", "linreg"],
+        &["train", "linreg", &data, "--l2", "-1"],
+        &["train", "linreg", &data, "--l2=-1"],
+        &["train", "linreg", &data, "--l2", "nan"],
+        &["train", "linreg", &data, "--tol", "x"],
+        &["train", "linreg", &data, "--max-iter", "0"],
+        &["train", "linreg", &data, "--dtype", "f16"],
+        &["train", "linreg", &data, "--device", "gpu"],
+        &["predict", &data],
+        &["plan"],
+        &["plan", "--rows", "5", "--cols", "5"],
+        &["plan", "--rows", "5", "--nnz", "5"],
+        &[
+            "plan", "--rows", "5", "--cols", "5", "--nnz", "5", "--dense",
+        ],
+        &["plan", &data, "--rows", "5", "--cols", "5", "--nnz", "5"],
+        &["plan", &data, "--registers", "0"],
+        &["plan", &data, "--gpu", "abacus"],
+        &["completions", "cmd"],
+    ] {
+        let run = run(arguments).expect_code(2);
+        assert!(
+            run.stdout.is_empty() && !run.stderr.is_empty(),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn help_has_examples_everywhere() {
+    for command in [
+        "train",
+        "train linreg",
+        "predict",
+        "plan",
+        "info",
+        "synth",
+        "synth sparse",
+        "synth dense",
+        "synth shape",
+        "completions",
+    ] {
+        let help = run(command.split(' ').chain(["--help"])).expect_code(0);
+        assert!(
+            help.stdout.contains("Example"),
+            "{command}: {}",
+            help.stdout
+        );
+        assert_eq!(help.stderr, "");
+    }
+    assert!(
+        run(["--version"])
+            .expect_code(0)
+            .stdout
+            .starts_with("warpfuse ")
+    );
+}
+
+#[test]
+fn info_describes_this_machine() {
+    let info = run(["info", "--json"]).expect_code(0).json();
+    assert!(
+        info["cpu"]["threads"]
+            .as_u64()
+            .is_some_and(|threads| threads > 0),
+        "{info}"
+    );
+    let (missing, devices) = (
+        &info["cuda"]["missing"],
+        info["cuda"]["devices"].as_array().expect("a list"),
+    );
+    assert_eq!(missing.is_string(), devices.is_empty(), "{info}");
+    let (missing, images) = (
+        &info["kernels"]["missing"],
+        info["kernels"]["images"].as_array().expect("a list"),
+    );
+    assert_eq!(missing.is_string(), images.is_empty(), "{info}");
+    assert!(
+        images
+            .iter()
+            .all(|image| image["kernels"].as_u64() > Some(0)),
+        "{info}"
+    );
+    assert!(run(["info"]).expect_code(0).stdout.contains("cpu"));
+}
+
+#[test]
+fn completions_are_scripts() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            run(["completions", shell])
+                .expect_code(0)
+                .stdout
+                .contains("linreg"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn logs_go_to_stderr() {
+    let run = run([
+        "train",
+        "linreg",
+        &diabetes(),
+        "--device",
+        "cpu",
+        "--json",
+        "-vv",
+    ])
+    .expect_code(0);
+    run.json();
+    assert!(
+        run.stderr.contains("data read") && run.stderr.contains("iteration=2"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = Command::new(program::path())
+        .args(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
