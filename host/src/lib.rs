@@ -27,3 +27,8 @@ pub mod reference;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
