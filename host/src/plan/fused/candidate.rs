@@ -25,6 +25,8 @@ pub enum Strategy {
     DenseColumns,
     /// Dense with more columns than registers hold: `X·y`, then `Xᵀ·p`, X read twice.
     DenseTwoProducts,
+    /// Sparse with y and w beyond the L2 cache: `X·y`, then `Xᵀ·p`, X read twice.
+    SparseTwoProducts,
 }
 
 impl Strategy {
@@ -37,6 +39,7 @@ impl Strategy {
             Self::DenseRegisters => "dense_registers",
             Self::DenseColumns => "dense_columns",
             Self::DenseTwoProducts => "dense_two_products",
+            Self::SparseTwoProducts => "sparse_two_products",
         }
     }
 }

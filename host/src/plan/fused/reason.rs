@@ -106,6 +106,13 @@ pub enum Reason {
         /// Columns that the widest kernel holds.
         held: u64,
     },
+    /// y and w are larger than the L2 cache each.
+    BeyondL2 {
+        /// Bytes of y.
+        bytes: u64,
+        /// Bytes of the cache.
+        l2: u64,
+    },
     /// The least predicted time.
     LeastTime {
         /// Predicted time, nanoseconds.
@@ -265,6 +272,10 @@ impl Reason {
 
     fn fmt_predicted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BeyondL2 { bytes, l2 } => write!(
+                f,
+                "y and w have {bytes} B each, the L2 cache {l2} B: X·y and Xᵀ·p are computed one after the other, so that they do not evict each other's vector"
+            ),
             Self::LeastTime {
                 ns,
                 bound,
