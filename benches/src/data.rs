@@ -22,7 +22,12 @@ pub fn values<T: Number>(len: usize, seed: u64) -> Vec<T> {
 }
 
 /// `rows` rows of `per_row` nonzeros each, one in every stratum of `cols / per_row` columns.
-pub fn stratified<T: Number>(rows: usize, cols: usize, per_row: usize, seed: u64) -> CsMatI<T, u32, u64> {
+pub fn stratified<T: Number>(
+    rows: usize,
+    cols: usize,
+    per_row: usize,
+    seed: u64,
+) -> CsMatI<T, u32, u64> {
     let stratum = (cols / per_row) as u64;
     let index = |i: usize| {
         let k = (i % per_row) as u64;
@@ -30,5 +35,10 @@ pub fn stratified<T: Number>(rows: usize, cols: usize, per_row: usize, seed: u64
     };
     let indices: Vec<u32> = (0..rows * per_row).into_par_iter().map(index).collect();
     let offsets = (0..=rows).map(|row| (row * per_row) as u64).collect();
-    CsMatI::new((rows, cols), offsets, indices, values(rows * per_row, seed + 1))
+    CsMatI::new(
+        (rows, cols),
+        offsets,
+        indices,
+        values(rows * per_row, seed + 1),
+    )
 }

@@ -200,7 +200,11 @@ fn write_state<C: Cta, T>(
         state::ITERATIONS,
         if moves { done + 1.0 } else { done },
     );
-    cta.write(args.after, state::CURVATURE, if is_first { 1.0 } else { pq });
+    cta.write(
+        args.after,
+        state::CURVATURE,
+        if is_first { 1.0 } else { pq },
+    );
 }
 
 fn check<T: Real>(

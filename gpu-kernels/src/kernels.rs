@@ -9,13 +9,11 @@ use crate::vector::{VectorArgs, VectorVariant, Vectors};
 /// A real number type for which every family has entries.
 pub trait Kernels: Real {
     /// Sparse fused pattern and its halves.
-    type Sparse: Family<Variant = SparseVariant>
-        + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
+    type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
     type Dense: Family<Variant = DenseVariant> + for<'a> Family<Args<'a> = DenseArgs<'a, Self>>;
     /// Vectors.
-    type Vectors: Family<Variant = VectorVariant>
-        + for<'a> Family<Args<'a> = VectorArgs<'a, Self>>;
+    type Vectors: Family<Variant = VectorVariant> + for<'a> Family<Args<'a> = VectorArgs<'a, Self>>;
     /// Conjugate gradients.
     type Cg: Family<Variant = CgVariant> + for<'a> Family<Args<'a> = CgArgs<'a, Self>>;
 }

@@ -396,7 +396,11 @@ pub(super) fn check<T: Real>(
     Violation::at_least("length of output", output, args.output.len())?;
     super::check_optional(&args.weights, "length of weights", m)?;
     super::check_optional(&args.shift, "length of shift", 1)?;
-    let addend = if variant.product == Product::Forward { m } else { 0 };
+    let addend = if variant.product == Product::Forward {
+        m
+    } else {
+        0
+    };
     super::check_optional(&args.addend, "length of addend", addend)
 }
 

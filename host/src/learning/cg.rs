@@ -79,7 +79,11 @@ pub fn conjugate_gradient<T: Number>(
     options: &CgOptions,
     mut watch: impl FnMut(Progress),
 ) -> Result<Solution<T>, OpError> {
-    let CgStart { residual, inverse_diagonal, means } = start;
+    let CgStart {
+        residual,
+        inverse_diagonal,
+        means,
+    } = start;
     let device = x.device();
     let mut vectors = CgVectors::new(device, residual, inverse_diagonal, means, options.tolerance)?;
     let mut readback = Readback::new(device, vectors.state().len())?;
@@ -95,7 +99,11 @@ pub fn conjugate_gradient<T: Number>(
         readback.submit(vectors.state())?;
         if submitted > 1 {
             state = CgState::of(readback.wait()?);
-            watch(Progress { iteration: state.iterations, max_iter: options.max_iter, residual_ratio: ratio(&state) });
+            watch(Progress {
+                iteration: state.iterations,
+                max_iter: options.max_iter,
+                residual_ratio: ratio(&state),
+            });
         }
     }
     while readback.is_pending() {
@@ -116,8 +124,16 @@ fn iterate<T: Number>(
     l2: f64,
 ) -> Result<(), OpError> {
     let l2 = <T as Element>::from_f64(l2);
-    let addend = if l2 == T::default() { None } else { Some((l2, &vectors.p)) };
-    let terms = Terms { shift: vectors.shift.as_ref(), addend, ..Terms::default() };
+    let addend = if l2 == T::default() {
+        None
+    } else {
+        Some((l2, &vectors.p))
+    };
+    let terms = Terms {
+        shift: vectors.shift.as_ref(),
+        addend,
+        ..Terms::default()
+    };
     x.fused(&vectors.p, &terms, &mut vectors.q)?;
     vectors.advance()
 }
@@ -136,5 +152,9 @@ fn outcome(state: &CgState) -> Option<Convergence> {
 }
 
 fn residual_ratio(state: &CgState, first: f64) -> f64 {
-    if first == 0.0 { 0.0 } else { (state.residual_squared / first).sqrt() }
+    if first == 0.0 {
+        0.0
+    } else {
+        (state.residual_squared / first).sqrt()
+    }
 }

@@ -30,7 +30,9 @@ pub enum FitError {
         value: f64,
     },
     /// A column holds an infinite or NaN value, or values whose squares overflow.
-    #[error("column {column} (counted from 0) has values that are not finite or too large to square; clean or rescale it")]
+    #[error(
+        "column {column} (counted from 0) has values that are not finite or too large to square; clean or rescale it"
+    )]
     ColumnNotFinite {
         /// Which column.
         column: usize,
@@ -46,7 +48,9 @@ pub enum FitError {
         found: f64,
     },
     /// The iteration broke down.
-    #[error("the iteration broke down after {iterations} steps: a value became infinite or NaN; rescale the features, or use f64")]
+    #[error(
+        "the iteration broke down after {iterations} steps: a value became infinite or NaN; rescale the features, or use f64"
+    )]
     NotFinite {
         /// Iterations done.
         iterations: usize,

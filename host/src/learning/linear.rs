@@ -79,7 +79,10 @@ impl LinearRegression {
 
     /// Sets whether an intercept is fitted.
     pub fn fit_intercept(self, fit_intercept: bool) -> Self {
-        Self { fit_intercept, ..self }
+        Self {
+            fit_intercept,
+            ..self
+        }
     }
 
     /// Sets how products are planned on a GPU.
@@ -122,13 +125,23 @@ impl LinearRegression {
         let cg = self.start(&matrix, &targets, &problem)?;
         let solution = conjugate_gradient(&matrix, cg, &self.options(), watch)?;
         if solution.convergence == Convergence::NotFinite {
-            return Err(FitError::NotFinite { iterations: solution.iterations });
+            return Err(FitError::NotFinite {
+                iterations: solution.iterations,
+            });
         }
         let metrics = problem.metrics(&matrix, &targets, &solution.w)?;
-        let coef: Vec<f64> = solution.w.to_vec()?.iter().map(|w| Element::to_f64(*w)).collect();
+        let coef: Vec<f64> = solution
+            .w
+            .to_vec()?
+            .iter()
+            .map(|w| Element::to_f64(*w))
+            .collect();
         let report = FitReport {
             rows: matrix.rows(),
-            nnz: matrix.problem().nnz.unwrap_or(matrix.rows() as u64 * matrix.cols() as u64),
+            nnz: matrix
+                .problem()
+                .nnz
+                .unwrap_or(matrix.rows() as u64 * matrix.cols() as u64),
             n_iter: solution.iterations,
             convergence: solution.convergence,
             residual_ratio: solution.residual_ratio,
@@ -143,7 +156,11 @@ impl LinearRegression {
     }
 
     fn options(&self) -> CgOptions {
-        CgOptions { l2: self.l2, tolerance: self.tolerance, max_iter: self.max_iter }
+        CgOptions {
+            l2: self.l2,
+            tolerance: self.tolerance,
+            max_iter: self.max_iter,
+        }
     }
 
     fn check<T: Number>(&self, features: &Features<T>, targets: &[T]) -> Result<(), FitError> {
@@ -152,16 +169,26 @@ impl LinearRegression {
             return Err(FitError::NoRows);
         }
         if targets.len() != rows {
-            return Err(FitError::Targets { rows, targets: targets.len() });
+            return Err(FitError::Targets {
+                rows,
+                targets: targets.len(),
+            });
         }
-        if let Some(row) = targets.iter().position(|target| !Element::is_finite(*target)) {
+        if let Some(row) = targets
+            .iter()
+            .position(|target| !Element::is_finite(*target))
+        {
             let value = Element::to_f64(targets[row]);
             return Err(FitError::TargetNotFinite { row, value });
         }
         for (name, found) in [("l2", self.l2), ("tol", self.tolerance)] {
             if !(found >= 0.0 && found.is_finite()) {
                 let expected = "finite and not negative";
-                return Err(FitError::Parameter { name, expected, found });
+                return Err(FitError::Parameter {
+                    name,
+                    expected,
+                    found,
+                });
             }
         }
         Ok(())
@@ -176,14 +203,21 @@ impl LinearRegression {
     ) -> Result<CgStart<T>, FitError> {
         let device = matrix.device();
         let mut residual = device.zeros(matrix.cols())?;
-        let terms = Terms { alpha: <T as Element>::from_f64(-1.0), ..Terms::default() };
+        let terms = Terms {
+            alpha: <T as Element>::from_f64(-1.0),
+            ..Terms::default()
+        };
         matrix.transposed(targets, &terms, &mut residual)?;
         let means = match &problem.means {
             Some(means) => Some(device.upload(&narrow::<T>(means))?),
             None => None,
         };
         let inverse_diagonal = Some(device.upload(&narrow::<T>(&problem.inverse_diagonal))?);
-        Ok(CgStart { residual, inverse_diagonal, means })
+        Ok(CgStart {
+            residual,
+            inverse_diagonal,
+            means,
+        })
     }
 }
 
@@ -200,23 +234,47 @@ struct Centred<T> {
 }
 
 impl<T: Number> Centred<T> {
-    fn new(features: &Features<T>, targets: &[T], params: &LinearRegression) -> Result<Self, FitError> {
+    fn new(
+        features: &Features<T>,
+        targets: &[T],
+        params: &LinearRegression,
+    ) -> Result<Self, FitError> {
         let rows = features.rows() as f64;
         let moments = ColumnMoments::of(features);
         if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
             return Err(FitError::ColumnNotFinite { column });
         }
         let mean = targets.iter().map(|t| Element::to_f64(*t)).sum::<f64>() / rows;
-        let total = targets.iter().map(|t| (Element::to_f64(*t) - mean).powi(2)).sum();
+        let total = targets
+            .iter()
+            .map(|t| (Element::to_f64(*t) - mean).powi(2))
+            .sum();
         let offset = if params.fit_intercept { mean } else { 0.0 };
-        let means = params.fit_intercept.then(|| moments.sum.iter().map(|s| s / rows).collect());
-        let targets = targets.iter().map(|t| <T as Element>::from_f64(Element::to_f64(*t) - offset)).collect();
+        let means = params
+            .fit_intercept
+            .then(|| moments.sum.iter().map(|s| s / rows).collect());
+        let targets = targets
+            .iter()
+            .map(|t| <T as Element>::from_f64(Element::to_f64(*t) - offset))
+            .collect();
         let inverse_diagonal = inverse_diagonal(&moments, rows, params);
-        Ok(Centred { targets, target_mean: offset, total, means, inverse_diagonal })
+        Ok(Centred {
+            targets,
+            target_mean: offset,
+            total,
+            means,
+            inverse_diagonal,
+        })
     }
 
     fn intercept(&self, coef: &[f64]) -> f64 {
-        let shift: f64 = self.means.iter().flatten().zip(coef).map(|(mean, w)| mean * w).sum();
+        let shift: f64 = self
+            .means
+            .iter()
+            .flatten()
+            .zip(coef)
+            .map(|(mean, w)| mean * w)
+            .sum();
         self.target_mean - shift
     }
 
@@ -229,11 +287,20 @@ impl<T: Number> Centred<T> {
     ) -> Result<RegressionMetrics, FitError> {
         let device = matrix.device();
         let coef = w.to_vec()?;
-        let shift: f64 =
-            self.means.iter().flatten().zip(&coef).map(|(mean, w)| mean * Element::to_f64(*w)).sum();
+        let shift: f64 = self
+            .means
+            .iter()
+            .flatten()
+            .zip(&coef)
+            .map(|(mean, w)| mean * Element::to_f64(*w))
+            .sum();
         let shift = device.upload(&[<T as Element>::from_f64(shift)])?;
         let minus_one = <T as Element>::from_f64(-1.0);
-        let terms = Terms { shift: Some(&shift), addend: Some((minus_one, targets)), ..Terms::default() };
+        let terms = Terms {
+            shift: Some(&shift),
+            addend: Some((minus_one, targets)),
+            ..Terms::default()
+        };
         let mut residual = device.zeros(matrix.rows())?;
         matrix.forward(w, &terms, &mut residual)?;
         let sum = vector::dot(&residual, &residual)?;
@@ -246,7 +313,11 @@ fn inverse_diagonal(moments: &ColumnMoments, rows: f64, params: &LinearRegressio
     let columns = moments.sum.iter().zip(&moments.sum_of_squares);
     columns
         .map(|(sum, squares)| {
-            let centred = if params.fit_intercept { squares - sum * sum / rows } else { *squares };
+            let centred = if params.fit_intercept {
+                squares - sum * sum / rows
+            } else {
+                *squares
+            };
             let diagonal = centred.max(NOISE * squares) + params.l2;
             if diagonal > 0.0 { 1.0 / diagonal } else { 0.0 }
         })
@@ -254,5 +325,8 @@ fn inverse_diagonal(moments: &ColumnMoments, rows: f64, params: &LinearRegressio
 }
 
 fn narrow<T: Number>(values: &[f64]) -> Vec<T> {
-    values.iter().map(|value| <T as Element>::from_f64(*value)).collect()
+    values
+        .iter()
+        .map(|value| <T as Element>::from_f64(*value))
+        .collect()
 }

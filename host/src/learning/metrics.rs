@@ -18,7 +18,10 @@ impl RegressionMetrics {
             (false, true) => 0.0,
             _ => 1.0 - residual / total,
         };
-        RegressionMetrics { r2, rmse: (residual / rows as f64).sqrt() }
+        RegressionMetrics {
+            r2,
+            rmse: (residual / rows as f64).sqrt(),
+        }
     }
 }
 
@@ -33,10 +36,18 @@ impl RegressionMetrics {
 /// assert_eq!(metrics.r2, 0.5);
 /// ```
 pub fn regression_metrics(targets: &[f64], predictions: &[f64]) -> RegressionMetrics {
-    assert_eq!(targets.len(), predictions.len(), "one prediction per target");
+    assert_eq!(
+        targets.len(),
+        predictions.len(),
+        "one prediction per target"
+    );
     assert!(!targets.is_empty(), "metrics need at least one sample");
     let mean = targets.iter().sum::<f64>() / targets.len() as f64;
-    let residual = targets.iter().zip(predictions).map(|(t, p)| (t - p) * (t - p)).sum();
+    let residual = targets
+        .iter()
+        .zip(predictions)
+        .map(|(t, p)| (t - p) * (t - p))
+        .sum();
     let total = targets.iter().map(|t| (t - mean) * (t - mean)).sum();
     RegressionMetrics::of_sums(residual, total, targets.len())
 }

@@ -51,7 +51,13 @@ impl LinearModel {
         params: LinearRegression,
         report: FitReport,
     ) -> Self {
-        LinearModel { dtype, coef, intercept, params, report }
+        LinearModel {
+            dtype,
+            coef,
+            intercept,
+            params,
+            report,
+        }
     }
 
     /// The n coefficients; those of an f32 fit are f32 values, widened.
@@ -105,11 +111,18 @@ impl LinearModel {
             return Err(FitError::Features { expected, found });
         }
         let matrix = Matrix::new(device, features)?;
-        let coef: Vec<T> = self.coef.iter().map(|w| <T as Element>::from_f64(*w)).collect();
+        let coef: Vec<T> = self
+            .coef
+            .iter()
+            .map(|w| <T as Element>::from_f64(*w))
+            .collect();
         let coef = device.upload(&coef)?;
         let shift = device.upload(&[<T as Element>::from_f64(-self.intercept)])?;
         let mut predictions = device.zeros(matrix.rows())?;
-        let terms = Terms { shift: Some(&shift), ..Terms::default() };
+        let terms = Terms {
+            shift: Some(&shift),
+            ..Terms::default()
+        };
         matrix.forward(&coef, &terms, &mut predictions)?;
         Ok(predictions.to_vec()?)
     }

@@ -22,10 +22,22 @@ impl LinearModel {
     /// # Errors
     /// [`ModelError::Io`] when the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let bytes = self.to_bytes().map_err(|reason| format_error(path, reason))?;
-        let io = |source| ModelError::Io { action: "write", path: path.to_owned(), source };
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".model-").tempfile_in(folder).map_err(io)?;
+        let bytes = self
+            .to_bytes()
+            .map_err(|reason| format_error(path, reason))?;
+        let io = |source| ModelError::Io {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        };
+        let folder = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new()
+            .prefix(".model-")
+            .tempfile_in(folder)
+            .map_err(io)?;
         file.write_all(&bytes).map_err(io)?;
         file.as_file().sync_all().map_err(io)?;
         file.persist(path).map_err(|error| io(error.error))?;
@@ -38,7 +50,11 @@ impl LinearModel {
     /// [`ModelError::Io`] when the file cannot be read, [`ModelError::Format`] when it is something else.
     pub fn load(path: &Path) -> Result<LinearModel, ModelError> {
         let read = std::fs::read(path);
-        let bytes = read.map_err(|source| ModelError::Io { action: "read", path: path.to_owned(), source })?;
+        let bytes = read.map_err(|source| ModelError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
         Self::from_bytes(&bytes).map_err(|reason| format_error(path, reason))
     }
 
@@ -53,22 +69,36 @@ impl LinearModel {
         let intercept = self.intercept().to_le_bytes();
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let coef = TensorView::new(dtype, vec![self.coef().len()], &coef).map_err(|e| text(&e))?;
-        let intercept = TensorView::new(TensorType::F64, vec![1], &intercept).map_err(|e| text(&e))?;
+        let intercept =
+            TensorView::new(TensorType::F64, vec![1], &intercept).map_err(|e| text(&e))?;
         let json = |value: Result<String, serde_json::Error>| value.map_err(|e| text(&e));
         let metadata = HashMap::from([
             ("format".to_owned(), FORMAT.to_owned()),
             ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             ("kind".to_owned(), KIND.to_owned()),
-            ("params".to_owned(), json(serde_json::to_string(self.params()))?),
-            ("report".to_owned(), json(serde_json::to_string(self.report()))?),
+            (
+                "params".to_owned(),
+                json(serde_json::to_string(self.params()))?,
+            ),
+            (
+                "report".to_owned(),
+                json(serde_json::to_string(self.report()))?,
+            ),
         ]);
         serialize([("coef", coef), ("intercept", intercept)], Some(metadata)).map_err(|e| text(&e))
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<LinearModel, String> {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
-        let metadata = header.metadata().as_ref().ok_or("its header has no metadata")?;
-        let field = |name: &str| metadata.get(name).ok_or(format!("its metadata lack `{name}`"));
+        let metadata = header
+            .metadata()
+            .as_ref()
+            .ok_or("its header has no metadata")?;
+        let field = |name: &str| {
+            metadata
+                .get(name)
+                .ok_or(format!("its metadata lack `{name}`"))
+        };
         if field("format")? != FORMAT || field("kind")? != KIND {
             return Err(format!("expected format {FORMAT}, kind {KIND}"));
         }
@@ -77,7 +107,9 @@ impl LinearModel {
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
         let (dtype, coef) = floats(&tensors, "coef")?;
         let (_, intercept) = floats(&tensors, "intercept")?;
-        let [intercept] = intercept[..] else { return Err("`intercept` is not one number".into()) };
+        let [intercept] = intercept[..] else {
+            return Err("`intercept` is not one number".into());
+        };
         Ok(LinearModel::new(dtype, coef, intercept, params, report))
     }
 }
@@ -87,16 +119,29 @@ fn floats(tensors: &SafeTensors<'_>, name: &str) -> Result<(Dtype, Vec<f64>), St
     let bytes = tensor.data();
     match tensor.dtype() {
         TensorType::F32 => {
-            let values = bytes.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b)));
+            let values = bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|b| f64::from(f32::from_le_bytes(*b)));
             Ok((Dtype::F32, values.collect()))
         }
-        TensorType::F64 => {
-            Ok((Dtype::F64, bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()))
-        }
+        TensorType::F64 => Ok((
+            Dtype::F64,
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|b| f64::from_le_bytes(*b))
+                .collect(),
+        )),
         other => Err(format!("`{name}` has type {other:?}, expected F32 or F64")),
     }
 }
 
 fn format_error(path: &Path, reason: String) -> ModelError {
-    ModelError::Format { path: path.to_owned(), reason }
+    ModelError::Format {
+        path: path.to_owned(),
+        reason,
+    }
 }

@@ -24,13 +24,23 @@ pub trait Operator<T: Number> {
     ///
     /// # Errors
     /// When shapes do not fit or the device fails.
-    fn forward(&self, y: &Buffer<T>, terms: &Terms<'_, T>, p: &mut Buffer<T>) -> Result<(), OpError>;
+    fn forward(
+        &self,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        p: &mut Buffer<T>,
+    ) -> Result<(), OpError>;
 
     /// `w = α · Xᵀ( v ⊙ p ) + β · z`.
     ///
     /// # Errors
     /// When shapes do not fit or the device fails.
-    fn transposed(&self, p: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError>;
+    fn transposed(
+        &self,
+        p: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError>;
 }
 
 impl<T: Number> Operator<T> for Matrix<T> {
@@ -50,11 +60,21 @@ impl<T: Number> Operator<T> for Matrix<T> {
         self.fused(y, terms, w)
     }
 
-    fn forward(&self, y: &Buffer<T>, terms: &Terms<'_, T>, p: &mut Buffer<T>) -> Result<(), OpError> {
+    fn forward(
+        &self,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        p: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         self.forward(y, terms, p)
     }
 
-    fn transposed(&self, p: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError> {
+    fn transposed(
+        &self,
+        p: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         self.transposed(p, terms, w)
     }
 }

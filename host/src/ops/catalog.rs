@@ -22,7 +22,12 @@ pub fn candidates<T: Number>(arch: &str) -> Vec<Candidate> {
 
 /// [`candidates`] as they lie on a GPU: registers as its driver counts them, whoever compiled the kernels.
 pub(super) fn candidates_on<T: Number>(device: &CudaDevice) -> Vec<Candidate> {
-    all::<T>(|name| device.attributes(name).ok().map(|attributes| attributes.registers))
+    all::<T>(|name| {
+        device
+            .attributes(name)
+            .ok()
+            .map(|attributes| attributes.registers)
+    })
 }
 
 fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candidate> {
@@ -30,7 +35,10 @@ fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candid
     let dense = T::Dense::entries().iter().map(dense::<T>);
     let with_registers = |kernel: (&'static str, Candidate)| {
         let count = registers(kernel.0).unwrap_or(ASSUMED_REGISTERS);
-        Candidate { max_block: max_block(count), ..kernel.1.with_registers(count) }
+        Candidate {
+            max_block: max_block(count),
+            ..kernel.1.with_registers(count)
+        }
     };
     sparse.chain(dense).map(with_registers).collect()
 }
@@ -44,7 +52,12 @@ pub fn candidates_of(precision: Precision, arch: &str) -> Vec<Candidate> {
 }
 
 fn sparse<T: Number>(entry: &Entry<T::Sparse>) -> (&'static str, Candidate) {
-    let SparseVariant { product, place, vs, held } = entry.variant;
+    let SparseVariant {
+        product,
+        place,
+        vs,
+        held,
+    } = entry.variant;
     let strategy = match place {
         Place::Shared => Strategy::SharedW,
         Place::Absent => Strategy::RowDot,
@@ -52,13 +65,25 @@ fn sparse<T: Number>(entry: &Entry<T::Sparse>) -> (&'static str, Candidate) {
     };
     let team = Team::Lanes(vs);
     let per_column = entry.variant.shared_bytes(1, T::PRECISION.bytes()) as u32;
-    let shared = SharedUse { per_column, ..SharedUse::default() };
+    let shared = SharedUse {
+        per_column,
+        ..SharedUse::default()
+    };
     let kernel = candidate::<T>(entry.name, product, Storage::Sparse, strategy, team);
-    (entry.name, Candidate { shared, ..kernel }.with_load(held, 1, 1))
+    (
+        entry.name,
+        Candidate { shared, ..kernel }.with_load(held, 1, 1),
+    )
 }
 
 fn dense<T: Number>(entry: &Entry<T::Dense>) -> (&'static str, Candidate) {
-    let DenseVariant { product, team, tl, width, rows } = entry.variant;
+    let DenseVariant {
+        product,
+        team,
+        tl,
+        width,
+        rows,
+    } = entry.variant;
     let strategy = match product {
         KernelProduct::Fused => Strategy::DenseRegisters,
         KernelProduct::Forward => Strategy::RowDot,
@@ -66,14 +91,29 @@ fn dense<T: Number>(entry: &Entry<T::Dense>) -> (&'static str, Candidate) {
     };
     let (team, shared) = dense_team(&entry.variant, team, T::PRECISION.bytes());
     let kernel = candidate::<T>(entry.name, product, Storage::Dense, strategy, team);
-    (entry.name, Candidate { shared, ..kernel }.with_load(tl, width, rows))
+    (
+        entry.name,
+        Candidate { shared, ..kernel }.with_load(tl, width, rows),
+    )
 }
 
 fn dense_team(variant: &DenseVariant, team: TeamSize, bytes: u32) -> (Team, SharedUse) {
     let of_warp = variant.shared_bytes(gpu_kernels::cta::WARP, bytes) as u32;
     match team {
-        TeamSize::Lanes(vs) => (Team::Lanes(vs), SharedUse { fixed: of_warp, ..SharedUse::default() }),
-        TeamSize::Block => (Team::Block, SharedUse { per_warp: of_warp, ..SharedUse::default() }),
+        TeamSize::Lanes(vs) => (
+            Team::Lanes(vs),
+            SharedUse {
+                fixed: of_warp,
+                ..SharedUse::default()
+            },
+        ),
+        TeamSize::Block => (
+            Team::Block,
+            SharedUse {
+                per_warp: of_warp,
+                ..SharedUse::default()
+            },
+        ),
     }
 }
 

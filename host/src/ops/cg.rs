@@ -97,7 +97,11 @@ impl<T: Number> CgVectors<T> {
             means,
             states: [device.upload(&state::START)?, device.zeros(state::LEN)?],
             partials: [partial()?, partial()?, partial()?, partial()?],
-            steps: if device.is_cpu() { None } else { Some(Steps::prepare(device, n)?) },
+            steps: if device.is_cpu() {
+                None
+            } else {
+                Some(Steps::prepare(device, n)?)
+            },
             tolerance,
         };
         vectors.step_and_direct()?;
@@ -145,7 +149,10 @@ impl<T: Number> CgVectors<T> {
             len: self.q.len() as u64,
             tolerance: self.tolerance,
             q: self.q.input(),
-            inverse_diagonal: self.inverse_diagonal.as_ref().map_or(In::none(), Buffer::input),
+            inverse_diagonal: self
+                .inverse_diagonal
+                .as_ref()
+                .map_or(In::none(), Buffer::input),
             means: self.means.as_ref().map_or(In::none(), Buffer::input),
             w: self.w.output(),
             r: self.r.output(),
@@ -163,10 +170,16 @@ impl<T: Number> CgVectors<T> {
 impl<T: Number> Steps<T> {
     fn prepare(device: &Device, n: usize) -> Result<Self, OpError> {
         let prepare = |variant: CgVariant| {
-            let entry = T::Cg::entries().iter().find(|entry| entry.variant == variant);
+            let entry = T::Cg::entries()
+                .iter()
+                .find(|entry| entry.variant == variant);
             let plan = vector::dot_plan(device, n);
             let shared_bytes = variant.shared_bytes(plan.bs) as u32;
-            let launch = Launch { grid: plan.grid, block: plan.bs, shared_bytes };
+            let launch = Launch {
+                grid: plan.grid,
+                block: plan.bs,
+                shared_bytes,
+            };
             device.prepare(entry.expect("the table has every step"), launch)
         };
         Ok(Steps {
@@ -201,7 +214,10 @@ impl<T: Number> CgVectors<T> {
     fn scalars(&self) -> ([f64; state::LEN], [f64; 3]) {
         let mut before = [0.0; state::LEN];
         before.copy_from_slice(host(&self.states[0]));
-        (before, [0, 1, 2].map(|i| host(&self.partials[i]).iter().sum()))
+        (
+            before,
+            [0, 1, 2].map(|i| host(&self.partials[i]).iter().sum()),
+        )
     }
 
     fn step_on_host(&mut self) {
@@ -213,7 +229,11 @@ impl<T: Number> CgVectors<T> {
         }
         let r = host(&self.r);
         let rz = match &self.inverse_diagonal {
-            Some(d) => r.iter().zip(host(d)).map(|(r, d)| product(*r, *r * *d)).sum(),
+            Some(d) => r
+                .iter()
+                .zip(host(d))
+                .map(|(r, d)| product(*r, *r * *d))
+                .sum(),
             None => host_dot(r, r),
         };
         let rr = host_dot(r, r);
@@ -227,7 +247,11 @@ impl<T: Number> CgVectors<T> {
         let active = before[state::RR] > before[state::STOP] && pq > 0.0;
         let moves = is_first || active;
         if moves {
-            let b = if is_first { 0.0 } else { rz / before[state::RZ] };
+            let b = if is_first {
+                0.0
+            } else {
+                rz / before[state::RZ]
+            };
             self.redirect(<T as Element>::from_f64(b));
         }
         if let Some(means) = &self.means {
@@ -246,7 +270,10 @@ impl<T: Number> CgVectors<T> {
     fn redirect(&mut self, b: T) {
         let (r, p) = (host(&self.r), host_mut(&mut self.p));
         match &self.inverse_diagonal {
-            Some(d) => p.iter_mut().zip(r.iter().zip(host(d))).for_each(|(p, (r, d))| *p = b.fma(*p, -(*r * *d))),
+            Some(d) => p
+                .iter_mut()
+                .zip(r.iter().zip(host(d)))
+                .for_each(|(p, (r, d))| *p = b.fma(*p, -(*r * *d))),
             None => p.iter_mut().zip(r).for_each(|(p, r)| *p = b.fma(*p, -*r)),
         }
     }

@@ -25,7 +25,12 @@ pub struct Terms<'a, T: Number> {
 
 impl<T: Number> Default for Terms<'_, T> {
     fn default() -> Self {
-        Terms { alpha: <T as gpu_kernels::Real>::ONE, weights: None, shift: None, addend: None }
+        Terms {
+            alpha: <T as gpu_kernels::Real>::ONE,
+            weights: None,
+            shift: None,
+            addend: None,
+        }
     }
 }
 
@@ -48,7 +53,12 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no
     /// launch does, [`OpError::Device`] when the device fails.
-    pub fn fused(&self, y: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError> {
+    pub fn fused(
+        &self,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         self.product(Product::Fused, y, terms, w)
     }
 
@@ -56,7 +66,12 @@ impl<T: Number> Matrix<T> {
     ///
     /// # Errors
     /// As [`Matrix::fused`].
-    pub fn forward(&self, y: &Buffer<T>, terms: &Terms<'_, T>, p: &mut Buffer<T>) -> Result<(), OpError> {
+    pub fn forward(
+        &self,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        p: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         self.product(Product::Forward, y, terms, p)
     }
 
@@ -64,7 +79,12 @@ impl<T: Number> Matrix<T> {
     ///
     /// # Errors
     /// As [`Matrix::fused`].
-    pub fn transposed(&self, p: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError> {
+    pub fn transposed(
+        &self,
+        p: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         self.product(Product::Transposed, p, terms, w)
     }
 
@@ -113,11 +133,15 @@ impl<T: Number> Matrix<T> {
     /// The plan of a product with its prepared kernel, made once.
     fn launches(&self, product: Product) -> Result<&Launches<T>, OpError> {
         let slot = &self.launches[product as usize];
-        slot.get_or_init(|| self.prepare(product)).as_ref().map_err(OpError::clone)
+        slot.get_or_init(|| self.prepare(product))
+            .as_ref()
+            .map_err(OpError::clone)
     }
 
     fn prepare(&self, product: Product) -> Result<Launches<T>, OpError> {
-        let plan = self.plan(product)?.expect("a matrix on a GPU has limits to plan with");
+        let plan = self
+            .plan(product)?
+            .expect("a matrix on a GPU has limits to plan with");
         tracing::debug!(%plan, "planned");
         let step = match &self.layout {
             _ if plan.then.is_some() => Step::TwoProducts,
@@ -144,15 +168,35 @@ impl<T: Number> Matrix<T> {
         terms: &Terms<'_, T>,
         w: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let mut between = self.between.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut between = self
+            .between
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let p = match &mut *between {
             Some(p) => p,
             empty => empty.insert(self.device().zeros(self.rows())?),
         };
         let Terms { weights, shift, .. } = *terms;
-        self.launch(Product::Forward, y, &Terms { weights, shift, ..Terms::default() }, p)?;
+        self.launch(
+            Product::Forward,
+            y,
+            &Terms {
+                weights,
+                shift,
+                ..Terms::default()
+            },
+            p,
+        )?;
         let alpha = terms.alpha;
-        self.launch(Product::Transposed, p, &Terms { alpha, ..Terms::default() }, w)
+        self.launch(
+            Product::Transposed,
+            p,
+            &Terms {
+                alpha,
+                ..Terms::default()
+            },
+            w,
+        )
     }
 
     fn sparse_args<'a>(
@@ -172,14 +216,22 @@ impl<T: Number> Matrix<T> {
             offsets: part.offsets.input(),
             indices: part.indices.input(),
             values: part.values.input(),
-            input: if product == Product::Transposed { slice(input, &rows) } else { input.input() },
+            input: if product == Product::Transposed {
+                slice(input, &rows)
+            } else {
+                input.input()
+            },
             weights: terms.weights.map_or(In::none(), |v| slice(v, &rows)),
             shift: terms.shift.map_or(In::none(), Buffer::input),
             addend: match terms.addend {
                 Some((_, z)) if forward => slice(z, &rows),
                 _ => In::none(),
             },
-            output: if forward { slice_mut(output, &rows) } else { output.output() },
+            output: if forward {
+                slice_mut(output, &rows)
+            } else {
+                output.output()
+            },
             alpha: terms.alpha,
             beta,
         }
@@ -226,18 +278,37 @@ impl<T: Number> Matrix<T> {
         };
         self.check_vector(name, from, input)?;
         self.check_vector(result, to, output)?;
-        terms.weights.map_or(Ok(()), |v| self.check_vector("v", m, v))?;
-        terms.shift.map_or(Ok(()), |s| self.check_vector("the shift", 1, s))?;
-        terms.addend.map_or(Ok(()), |(_, z)| self.check_vector("z", to, z))
+        terms
+            .weights
+            .map_or(Ok(()), |v| self.check_vector("v", m, v))?;
+        terms
+            .shift
+            .map_or(Ok(()), |s| self.check_vector("the shift", 1, s))?;
+        terms
+            .addend
+            .map_or(Ok(()), |(_, z)| self.check_vector("z", to, z))
     }
 
-    fn check_vector(&self, what: &'static str, expected: usize, vector: &Buffer<T>) -> Result<(), OpError> {
+    fn check_vector(
+        &self,
+        what: &'static str,
+        expected: usize,
+        vector: &Buffer<T>,
+    ) -> Result<(), OpError> {
         if vector.len() != expected {
-            return Err(OpError::Length { what, expected, found: vector.len() });
+            return Err(OpError::Length {
+                what,
+                expected,
+                found: vector.len(),
+            });
         }
         if !vector.device().shares_memory_with(self.device()) {
             let (expected, found) = (self.device().to_string(), vector.device().to_string());
-            return Err(OpError::OtherDevice { what, expected, found });
+            return Err(OpError::OtherDevice {
+                what,
+                expected,
+                found,
+            });
         }
         Ok(())
     }
@@ -252,7 +323,11 @@ fn begin<T: Number>(w: &mut Buffer<T>, terms: &Terms<'_, T>) -> Result<(), OpErr
 }
 
 fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpError> {
-    let launch = Launch { grid: plan.grid, block: plan.bs, shared_bytes: plan.shared_bytes as u32 };
+    let launch = Launch {
+        grid: plan.grid,
+        block: plan.bs,
+        shared_bytes: plan.shared_bytes as u32,
+    };
     Ok(device.prepare(entry::<F>(plan), launch)?)
 }
 
@@ -264,7 +339,10 @@ fn entry<F: Family>(plan: &Plan) -> &'static Entry<F> {
 /// Elements `range` of a buffer; the caller has checked that they are there.
 fn slice<'a, T: Number>(buffer: &'a Buffer<T>, range: &std::ops::Range<usize>) -> In<'a, T> {
     let all = buffer.input();
-    assert!(range.end as u64 <= all.len(), "rows of the matrix are elements of the vector");
+    assert!(
+        range.end as u64 <= all.len(),
+        "rows of the matrix are elements of the vector"
+    );
     // SAFETY: the range lies inside the buffer; it starts at a multiple of 32 elements of a buffer that is
     // aligned to 256 bytes.
     unsafe { In::new(all.pointer().add(range.start), range.len() as u64) }
@@ -276,7 +354,10 @@ fn slice_mut<'a, T: Number>(
     range: &std::ops::Range<usize>,
 ) -> Out<'a, T> {
     let all = buffer.output();
-    assert!(range.end as u64 <= all.len(), "rows of the matrix are elements of the vector");
+    assert!(
+        range.end as u64 <= all.len(),
+        "rows of the matrix are elements of the vector"
+    );
     // SAFETY: as in `slice`; the buffer is borrowed mutably for as long.
     unsafe { Out::new(all.pointer().add(range.start), range.len() as u64) }
 }

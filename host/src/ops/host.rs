@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use super::fused::Terms;
 use super::Number;
+use super::fused::Terms;
 use crate::cpu::{self, Addend, Csr, Dense, Workspace};
 use crate::device::Buffer;
 use crate::matrix::Features;
@@ -20,7 +20,12 @@ fn host_terms<'a, T: Number>(terms: &Terms<'a, T>) -> cpu::Terms<'a, T> {
         alpha: terms.alpha,
         weights: terms.weights.map(slice),
         shift: terms.shift.map(|shift| slice(shift)[0]),
-        addend: terms.addend.map_or(Addend::None, |(beta, z)| Addend::Vector { beta, z: slice(z) }),
+        addend: terms
+            .addend
+            .map_or(Addend::None, |(beta, z)| Addend::Vector {
+                beta,
+                z: slice(z),
+            }),
     }
 }
 
@@ -35,11 +40,15 @@ pub(super) fn run<T: Number>(
 ) {
     let terms = host_terms(terms);
     let (input, output) = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
-    let mut workspace = workspace.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut workspace = workspace
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     match x {
         Features::Sparse(x) => {
             let indptr = x.indptr();
-            let offsets = indptr.as_slice().expect("an owned CSR matrix starts at offset 0");
+            let offsets = indptr
+                .as_slice()
+                .expect("an owned CSR matrix starts at offset 0");
             // SAFETY: sprs holds the same invariants: ascending offsets that end at the number of
             // values, as many indices as values, indices below the number of columns.
             let x = unsafe { Csr::new_unchecked(x.cols(), offsets, x.indices(), x.data()) };
@@ -68,7 +77,10 @@ fn dispatch<T: Number>(
         Product::Forward => cpu::forward(x, input, terms, output),
         // The shift belongs to X·y; p has been shifted already.
         Product::Transposed => {
-            let terms = cpu::Terms { shift: None, ..*terms };
+            let terms = cpu::Terms {
+                shift: None,
+                ..*terms
+            };
             cpu::transposed(x, input, &terms, output, workspace);
         }
     }

@@ -68,10 +68,17 @@ impl<T: Number> Layout<T> {
 }
 
 fn at_most(what: &'static str, limit: u64, found: u64) -> Result<(), OpError> {
-    if found <= limit { Ok(()) } else { Err(OpError::TooLarge { what, limit, found }) }
+    if found <= limit {
+        Ok(())
+    } else {
+        Err(OpError::TooLarge { what, limit, found })
+    }
 }
 
-fn upload_sparse<T: Number>(device: &Device, x: &CsrMatrix<T>) -> Result<Vec<SparsePart<T>>, OpError> {
+fn upload_sparse<T: Number>(
+    device: &Device,
+    x: &CsrMatrix<T>,
+) -> Result<Vec<SparsePart<T>>, OpError> {
     let offsets = x.proper_indptr();
     let cuts = cut_rows(&offsets, MAX_NONZEROS as u64);
     cuts.windows(2)
@@ -80,7 +87,10 @@ fn upload_sparse<T: Number>(device: &Device, x: &CsrMatrix<T>) -> Result<Vec<Spa
             let range = offsets[first_row] as usize..offsets[end] as usize;
             let base = offsets[first_row];
             // A part holds at most MAX_NONZEROS entries, so that its offsets fit 32 bits.
-            let own: Vec<u32> = offsets[first_row..=end].iter().map(|o| (o - base) as u32).collect();
+            let own: Vec<u32> = offsets[first_row..=end]
+                .iter()
+                .map(|o| (o - base) as u32)
+                .collect();
             Ok(SparsePart {
                 first_row,
                 rows: end - first_row,
@@ -100,7 +110,11 @@ fn cut_rows(offsets: &[u64], limit: u64) -> Vec<usize> {
     let mut start = 0;
     while start < rows {
         let fits = offsets[start..].partition_point(|&o| o - offsets[start] <= limit) - 1;
-        let whole = if start + fits >= rows { rows - start } else { fits / PART_ROWS * PART_ROWS };
+        let whole = if start + fits >= rows {
+            rows - start
+        } else {
+            fits / PART_ROWS * PART_ROWS
+        };
         start = (start + whole.max(PART_ROWS)).min(rows);
         cuts.push(start);
     }
@@ -118,14 +132,25 @@ fn upload_dense<T: Number>(
     let values = x.as_slice().expect("standard layout is contiguous");
     let (rows, cols) = x.dim();
     let ld = leading_dimension(cols, 16 / size_of::<T>());
-    let values = device.upload_rows(values, RowLayout { rows, cols, pitch: ld })?;
+    let values = device.upload_rows(
+        values,
+        RowLayout {
+            rows,
+            cols,
+            pitch: ld,
+        },
+    )?;
     Ok(DensePart { ld, values })
 }
 
 /// The distance between rows: a multiple of `width` elements where that costs little, else n.
 fn leading_dimension(cols: usize, width: usize) -> usize {
     let padded = cols.next_multiple_of(width);
-    if (padded - cols) * PADDING_SHARE <= cols { padded } else { cols }
+    if (padded - cols) * PADDING_SHARE <= cols {
+        padded
+    } else {
+        cols
+    }
 }
 
 #[cfg(test)]

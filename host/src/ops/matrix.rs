@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::fused::Launches;
 use super::catalog::candidates_on;
+use super::fused::Launches;
 use super::layout::Layout;
 use super::{Number, OpError};
 use crate::cpu::Workspace;
@@ -102,12 +102,18 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
-        let Device::Cuda(device) = &self.device else { return Ok(None) };
+        let Device::Cuda(device) = &self.device else {
+            return Ok(None);
+        };
         device.check_kernels()?;
         let limits = device.limits();
         let kernels = candidates_on::<T>(device);
         let planner = Planner::new(limits, &kernels).model(self.options.model);
-        Ok(Some(planner.forced(self.options.forced).plan(&self.problem, product)?))
+        Ok(Some(
+            planner
+                .forced(self.options.forced)
+                .plan(&self.problem, product)?,
+        ))
     }
 }
 
@@ -122,7 +128,11 @@ fn problem<T: Number>(features: &Features<T>) -> Problem {
     match features {
         Features::Dense(_) => Problem::dense(rows, cols, T::PRECISION),
         Features::Sparse(x) => {
-            let longest = x.proper_indptr().windows(2).map(|pair| pair[1] - pair[0]).max();
+            let longest = x
+                .proper_indptr()
+                .windows(2)
+                .map(|pair| pair[1] - pair[0])
+                .max();
             Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION)
                 .with_longest_row(longest.unwrap_or(0))
         }

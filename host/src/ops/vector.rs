@@ -18,7 +18,14 @@ pub fn fill<T: Number>(value: T, out: &mut Buffer<T>) -> Result<(), OpError> {
         return Ok(());
     }
     let device = out.device();
-    launch(&device, VectorVariant::Fill, VectorArgs { alpha: value, ..args(out) })
+    launch(
+        &device,
+        VectorVariant::Fill,
+        VectorArgs {
+            alpha: value,
+            ..args(out)
+        },
+    )
 }
 
 /// `out = β·z`.
@@ -33,21 +40,43 @@ pub fn scaled_copy<T: Number>(beta: T, z: &Buffer<T>, out: &mut Buffer<T>) -> Re
         return Ok(());
     }
     let device = out.device();
-    launch(&device, VectorVariant::Combine, VectorArgs { alpha: beta, a: z.input(), ..args(out) })
+    launch(
+        &device,
+        VectorVariant::Combine,
+        VectorArgs {
+            alpha: beta,
+            a: z.input(),
+            ..args(out)
+        },
+    )
 }
 
 /// `y = α·x + β·y`.
 ///
 /// # Errors
 /// As [`scaled_copy`].
-pub fn axpby<T: Number>(alpha: T, x: &Buffer<T>, beta: T, y: &mut Buffer<T>) -> Result<(), OpError> {
+pub fn axpby<T: Number>(
+    alpha: T,
+    x: &Buffer<T>,
+    beta: T,
+    y: &mut Buffer<T>,
+) -> Result<(), OpError> {
     same_length("x", x, y.len())?;
     if let Some((y, x)) = y.as_host_slice_mut().zip(x.as_host_slice()) {
         cpu::vector::axpby(alpha, x, beta, y);
         return Ok(());
     }
     let device = y.device();
-    launch(&device, VectorVariant::Update, VectorArgs { alpha, beta, a: x.input(), ..args(y) })
+    launch(
+        &device,
+        VectorVariant::Update,
+        VectorArgs {
+            alpha,
+            beta,
+            a: x.input(),
+            ..args(y)
+        },
+    )
 }
 
 /// Σ aᵢ·bᵢ, accumulated in f64 in an order that the length alone decides. Waits for the result.
@@ -86,7 +115,11 @@ pub(super) fn total<T: Number>(
         return Ok(());
     }
     let device = out.device();
-    let args = VectorArgs { len: len as u64, partials: partials.output(), ..args(out) };
+    let args = VectorArgs {
+        len: len as u64,
+        partials: partials.output(),
+        ..args(out)
+    };
     launch(&device, VectorVariant::Total, args)
 }
 
@@ -108,9 +141,17 @@ fn launch<T: Number>(
     args: VectorArgs<'_, T>,
 ) -> Result<(), OpError> {
     let plan = dot_plan(device, args.len as usize);
-    let grid = if variant == VectorVariant::Total { 1 } else { plan.grid };
+    let grid = if variant == VectorVariant::Total {
+        1
+    } else {
+        plan.grid
+    };
     let shared_bytes = variant.shared_bytes(plan.bs) as u32;
-    let shape = Launch { grid, block: plan.bs, shared_bytes };
+    let shape = Launch {
+        grid,
+        block: plan.bs,
+        shared_bytes,
+    };
     Ok(device.prepare(entry::<T>(variant), shape)?.launch(args)?)
 }
 
@@ -118,16 +159,34 @@ fn launch<T: Number>(
 pub(super) fn dot_plan(device: &Device, n: usize) -> VectorPlan {
     match device.limits() {
         Some(limits) => plan::dot(n as u64, limits),
-        None => VectorPlan { grid: 1, bs: 1, per_thread: n as u64 },
+        None => VectorPlan {
+            grid: 1,
+            bs: 1,
+            per_thread: n as u64,
+        },
     }
 }
 
 fn entry<T: Number>(variant: VectorVariant) -> &'static Entry<T::Vectors> {
-    let found = T::Vectors::entries().iter().find(|entry| entry.variant == variant);
+    let found = T::Vectors::entries()
+        .iter()
+        .find(|entry| entry.variant == variant);
     found.expect("the table has every vector kernel")
 }
 
-fn same_length<T: Number>(what: &'static str, vector: &Buffer<T>, expected: usize) -> Result<(), OpError> {
+fn same_length<T: Number>(
+    what: &'static str,
+    vector: &Buffer<T>,
+    expected: usize,
+) -> Result<(), OpError> {
     let found = vector.len();
-    if found == expected { Ok(()) } else { Err(OpError::Length { what, expected, found }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(OpError::Length {
+            what,
+            expected,
+            found,
+        })
+    }
 }

@@ -292,5 +292,7 @@ impl<'a> Planner<'a> {
 
 // Bytes of y, and of w.
 fn vector_bytes(problem: &Problem) -> u64 {
-    problem.cols.saturating_mul(u64::from(problem.dtype.bytes()))
+    problem
+        .cols
+        .saturating_mul(u64::from(problem.dtype.bytes()))
 }
