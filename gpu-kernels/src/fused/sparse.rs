@@ -266,7 +266,7 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
     let shift = load_or(cta, args.shift, 0, T::ZERO);
     each_row::<C, VS>(cta, args.rows, |row| {
         let dot = Share::<T, VS, K>::load(cta, args, row).dot(cta, args);
-        if row < args.rows && lane(cta) % VS == 0 {
+        if row < args.rows && lane(cta).is_multiple_of(VS) {
             let p = factor::<C, T, super::Forward>(cta, args, row, dot, shift);
             let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
             cta.write(args.output, row as usize, args.alpha.fma(p, addend));

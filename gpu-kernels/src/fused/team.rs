@@ -149,15 +149,15 @@ impl Team for WholeBlock {
         let half = (turn % 2) * warps * R as u32;
         let at = |warp: u32, row: usize| (half + warp * R as u32) as usize + row;
         if lane(cta) == 0 {
-            for row in 0..R {
-                cta.shared_write(scratch, at(cta.thread() / WARP, row), of_warp[row]);
+            for (row, sum) in of_warp.into_iter().enumerate() {
+                cta.shared_write(scratch, at(cta.thread() / WARP, row), sum);
             }
         }
         cta.sync();
         let mut sums = [T::ZERO; R];
         for warp in 0..warps {
-            for row in 0..R {
-                sums[row] = sums[row] + cta.shared_read(scratch, at(warp, row));
+            for (row, sum) in sums.iter_mut().enumerate() {
+                *sum = *sum + cta.shared_read(scratch, at(warp, row));
             }
         }
         sums
