@@ -65,7 +65,8 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
             input: upload(sample.input(product))?,
             weights: optional(Part::Weights, &sample.weights)?,
             shift: optional(Part::Shift, &[sample.shift])?,
-            addend: optional(Part::Addend, z)?,
+            // The other products add z into their output before the launch.
+            addend: if forward { optional(Part::Addend, z)? } else { None },
             before: if forward { nan } else { z.to_vec() },
             scalars: (chosen.alpha, sample.beta),
             truth: sample.truth(product, if forward { &chosen } else { &accumulated }),
