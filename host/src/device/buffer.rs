@@ -14,6 +14,7 @@ pub use rows::RowLayout;
 
 use super::cpu::CpuMemory;
 use super::cuda::CudaMemory;
+use super::emulator::Memory;
 use super::{Device, DeviceError, host_memory};
 
 /// `len` values of type `T` on one device, always initialised.
@@ -32,6 +33,7 @@ pub struct Buffer<T> {
 enum Storage {
     Cuda(CudaMemory),
     Cpu(CpuMemory),
+    Emulator(Memory),
 }
 
 impl<T: Pod> Buffer<T> {
@@ -50,6 +52,7 @@ impl<T: Pod> Buffer<T> {
         match &self.storage {
             Storage::Cuda(memory) => Device::Cuda(memory.device().clone()),
             Storage::Cpu(memory) => Device::Cpu(memory.device.clone()),
+            Storage::Emulator(memory) => Device::Emulator(memory.emulator().clone()),
         }
     }
 
@@ -100,8 +103,7 @@ impl<T: Pod> Buffer<T> {
                 host_memory::copy(to.memory.as_bytes_mut(), from.memory.as_bytes());
                 Ok(())
             }
-            (Storage::Cuda(to), Storage::Cpu(from)) => to.write(0, from.memory.as_bytes()),
-            (Storage::Cpu(to), Storage::Cuda(from)) => from.read(0, to.memory.as_bytes_mut()),
+            _ => self.copy_from_slice(&other.to_vec()?),
         }
     }
 
@@ -128,6 +130,9 @@ impl<T: Pod> Buffer<T> {
                 host_memory::copy(bytemuck::cast_slice_mut(values), from);
                 Ok(())
             }
+            Storage::Emulator(memory) => {
+                Ok(memory.read_bytes(bytes.start as u64, bytemuck::cast_slice_mut(values))?)
+            }
         }
     }
 
@@ -143,6 +148,9 @@ impl<T: Pod> Buffer<T> {
                 let to = &mut memory.memory.as_bytes_mut()[bytes];
                 host_memory::copy(to, bytemuck::cast_slice(values));
                 Ok(())
+            }
+            Storage::Emulator(memory) => {
+                Ok(memory.write_bytes(bytes.start as u64, bytemuck::cast_slice(values))?)
             }
         }
     }
@@ -168,13 +176,17 @@ impl<T: Pod> Buffer<T> {
                 host_memory::fill_zero(memory.memory.as_bytes_mut());
                 Ok(())
             }
+            Storage::Emulator(memory) => {
+                memory.write_zeros();
+                Ok(())
+            }
         }
     }
 
     /// The values themselves, where they lie in host memory.
     pub fn as_host_slice(&self) -> Option<&[T]> {
         match &self.storage {
-            Storage::Cuda(_) => None,
+            Storage::Cuda(_) | Storage::Emulator(_) => None,
             Storage::Cpu(memory) => Some(bytemuck::cast_slice(memory.memory.as_bytes())),
         }
     }
@@ -182,7 +194,7 @@ impl<T: Pod> Buffer<T> {
     /// The values themselves, to be changed, where they lie in host memory.
     pub fn as_host_slice_mut(&mut self) -> Option<&mut [T]> {
         match &mut self.storage {
-            Storage::Cuda(_) => None,
+            Storage::Cuda(_) | Storage::Emulator(_) => None,
             Storage::Cpu(memory) => Some(bytemuck::cast_slice_mut(memory.memory.as_bytes_mut())),
         }
     }

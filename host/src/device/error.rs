@@ -1,5 +1,7 @@
 //! What can go wrong between the program and a device.
 
+use super::emulator::{Fault, MemoryError};
+
 /// A failure of a device, its driver, or a request that it cannot meet.
 ///
 /// Every variant says what was expected and what was found; the variants that a user can mend carry a
@@ -138,11 +140,21 @@ pub enum DeviceError {
     },
 
     /// A text that names no device.
-    #[error("read `{text}` as a device: expected `auto`, `cpu`, `cuda` or `cuda:N`")]
+    #[error(
+        "read `{text}` as a device: expected `auto`, `cpu`, `cuda`, `cuda:N`, `emulator` or `emulator:N`"
+    )]
     UnknownDevice {
         /// The text.
         text: String,
     },
+
+    /// The emulator found a kernel wrong.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+
+    /// A copy to or from emulated memory that the emulator refuses.
+    #[error(transparent)]
+    EmulatedMemory(#[from] MemoryError),
 
     /// A driver call failed.
     #[error("{call}: {name} ({code}): {text}")]

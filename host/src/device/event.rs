@@ -6,7 +6,7 @@ use super::cuda::EventPair;
 use super::{Device, DeviceError};
 
 /// Measures the time between two points of a device's work: by events in its stream on a CUDA device,
-/// by the clock on the CPU.
+/// by the clock elsewhere.
 ///
 /// ```
 /// use warpfuse::device::{Device, Timer};
@@ -36,7 +36,7 @@ impl Timer {
     pub fn new(device: &Device) -> Result<Timer, DeviceError> {
         Ok(Timer(match device {
             Device::Cuda(device) => Kind::Cuda(EventPair::new(device)?),
-            Device::Cpu(_) => Kind::Cpu(Instant::now()),
+            Device::Cpu(_) | Device::Emulator(_) => Kind::Cpu(Instant::now()),
         }))
     }
 

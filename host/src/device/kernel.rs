@@ -6,19 +6,26 @@ use std::fmt;
 use gpu_kernels::{Entry, Family, Launch};
 
 use super::cuda::{Attributes, PreparedFunction};
-use super::{Device, DeviceError};
+use super::{Device, DeviceError, Emulator};
 
 /// An entry of family `F` that is ready to be launched on one device.
 ///
 /// Launching is safe: the argument type is the kernel's own, its arrays borrow [`Buffer`]s, and the
 /// kernel's contract is checked before every launch. It returns before the kernel has run; everything
 /// that is later done to the buffers, freeing included, happens after it, because a device has one
-/// stream.
+/// stream. On an emulator it returns when the kernel has run.
 ///
 /// [`Buffer`]: super::Buffer
 pub struct Prepared<F: Family> {
-    function: PreparedFunction,
+    function: Function,
     entry: &'static Entry<F>,
+}
+
+/// What runs the entry.
+#[derive(Debug, Clone)]
+enum Function {
+    Cuda(PreparedFunction),
+    Emulated { emulator: Emulator, shape: Launch },
 }
 
 impl Device {
@@ -28,7 +35,8 @@ impl Device {
     /// # Errors
     /// [`DeviceError::Contract`] when the device or the compiled kernel does not allow the shape,
     /// [`DeviceError::NoKernels`], [`DeviceError::UnsupportedArch`] or [`DeviceError::NoEntry`] when
-    /// there is no such kernel, [`DeviceError::Unsupported`] on the CPU, which has its own code.
+    /// there is no such kernel, [`DeviceError::Unsupported`] on the CPU, which has its own code;
+    /// [`DeviceError::Fault`] when an emulated device does not allow the shape.
     pub fn prepare<F: Family>(
         &self,
         entry: &'static Entry<F>,
@@ -37,12 +45,19 @@ impl Device {
         match self {
             Device::Cuda(device) => {
                 let function = device.prepare(entry.name, launch, size_of::<F::Args<'static>>())?;
+                let function = Function::Cuda(function);
+                Ok(Prepared { function, entry })
+            }
+            Device::Emulator(emulator) => {
+                emulator.check_limits(entry, &launch)?;
+                let (emulator, shape) = (emulator.clone(), launch);
+                let function = Function::Emulated { emulator, shape };
                 Ok(Prepared { function, entry })
             }
             Device::Cpu(device) => Err(DeviceError::Unsupported {
                 what: "launch a kernel",
                 device: device.name().to_owned(),
-                why: "compiled kernels run on CUDA devices only",
+                why: "kernels run on CUDA devices and on the emulator only",
             }),
         }
     }
@@ -53,23 +68,29 @@ impl<F: Family> Prepared<F> {
     ///
     /// # Errors
     /// [`DeviceError::Contract`] when the arguments break the contract, [`DeviceError::Driver`] when the
-    /// driver refuses the launch or an earlier one failed.
+    /// driver refuses the launch or an earlier one failed, [`DeviceError::Fault`] when the emulator finds
+    /// the kernel wrong.
     pub fn launch(&self, args: F::Args<'_>) -> Result<(), DeviceError> {
-        F::check(self.entry, &self.function.shape(), &args).map_err(|violation| {
-            DeviceError::Contract {
-                kernel: self.entry.name.to_owned(),
-                required: format!(
-                    "{} {} {}",
-                    violation.what, violation.rule, violation.required
-                ),
-                given: violation.given.to_string(),
-            }
+        F::check(self.entry, &self.shape(), &args).map_err(|violation| DeviceError::Contract {
+            kernel: self.entry.name.to_owned(),
+            required: format!(
+                "{} {} {}",
+                violation.what, violation.rule, violation.required
+            ),
+            given: violation.given.to_string(),
         })?;
+        let function = match &self.function {
+            Function::Cuda(function) => function,
+            Function::Emulated { emulator, shape } => {
+                emulator.launch(self.entry, shape, &args)?;
+                return Ok(());
+            }
+        };
         // SAFETY: the family's argument type is that of the entry, whose contract holds. Arrays in it
         // borrow buffers, which are initialised, as long as they say, and freed only after the stream
         // has passed this launch; an output is borrowed mutably, and whatever touches it later is
         // submitted to the same stream.
-        unsafe { self.function.launch(&args) }
+        unsafe { function.launch(&args) }
     }
 
     /// The entry.
@@ -79,20 +100,34 @@ impl<F: Family> Prepared<F> {
 
     /// The launch shape.
     pub fn shape(&self) -> Launch {
-        self.function.shape()
+        match &self.function {
+            Function::Cuda(function) => function.shape(),
+            Function::Emulated { shape, .. } => *shape,
+        }
     }
 
-    /// Registers, shared and local memory of the compiled kernel.
-    pub fn attributes(&self) -> Attributes {
-        self.function.attributes()
+    /// Registers, shared and local memory of the compiled kernel; `None` on an emulator, which compiles
+    /// none.
+    pub fn attributes(&self) -> Option<Attributes> {
+        match &self.function {
+            Function::Cuda(function) => Some(function.attributes()),
+            Function::Emulated { .. } => None,
+        }
     }
 
     /// Blocks of this launch that one SM holds at once, as the driver reckons.
     ///
     /// # Errors
-    /// [`DeviceError::Driver`] when the driver does not say.
+    /// [`DeviceError::Driver`] when the driver does not say, [`DeviceError::Unsupported`] on an emulator.
     pub fn blocks_per_sm(&self) -> Result<u32, DeviceError> {
-        self.function.blocks_per_sm()
+        match &self.function {
+            Function::Cuda(function) => function.blocks_per_sm(),
+            Function::Emulated { emulator, .. } => Err(DeviceError::Unsupported {
+                what: "reckon resident blocks",
+                device: emulator.name().to_owned(),
+                why: "it has no compiled kernels, hence no registers to reckon with",
+            }),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Devices: mechanism only. Driver, streams, events, buffers, prepared launches.
 //!
-//! This room knows neither matrices nor algorithms. A [`Device`] is a CUDA device or the CPU; a
-//! [`Buffer`] lies on one; a [`Prepared`] kernel is a compiled entry with a launch shape that was
-//! checked once.
+//! This room knows neither matrices nor algorithms. A [`Device`] is a CUDA device, the CPU, or an emulator
+//! that runs the GPU's kernels on the CPU and checks them; a [`Buffer`] lies on one; a [`Prepared`]
+//! kernel is an entry with a launch shape that was checked once.
 //!
 //! ```
 //! use warpfuse::device::Device;
@@ -23,7 +23,6 @@ pub mod cuda;
 #[path = "cuda_absent.rs"]
 pub mod cuda;
 pub mod embedded;
-#[cfg(feature = "emulator")]
 pub mod emulator;
 pub mod error;
 pub mod event;
@@ -42,6 +41,7 @@ use std::str::FromStr;
 pub use buffer::Buffer;
 pub use cpu::CpuDevice;
 pub use cuda::CudaDevice;
+pub use emulator::{Emulator, EmulatorOptions};
 pub use error::DeviceError;
 pub use event::{Timer, time};
 pub use kernel::Prepared;
@@ -57,6 +57,8 @@ pub enum Device {
     Cuda(CudaDevice),
     /// The processor of this machine.
     Cpu(CpuDevice),
+    /// A GPU emulated by the processor, which checks every access of its kernels.
+    Emulator(Emulator),
 }
 
 /// A device that was chosen automatically, and why.
@@ -113,11 +115,17 @@ impl Device {
         Device::Cpu(CpuDevice::new())
     }
 
+    /// An emulated GPU; see [`emulator`].
+    pub fn emulator(options: EmulatorOptions) -> Device {
+        Device::Emulator(Emulator::new(options))
+    }
+
     /// The device's name as its driver or operating system gives it.
     pub fn name(&self) -> &str {
         match self {
             Device::Cuda(device) => device.name(),
             Device::Cpu(device) => device.name(),
+            Device::Emulator(device) => device.name(),
         }
     }
 
@@ -126,6 +134,7 @@ impl Device {
         match self {
             Device::Cuda(device) => Some(device.limits()),
             Device::Cpu(_) => None,
+            Device::Emulator(device) => Some(&device.options().limits),
         }
     }
 
@@ -136,7 +145,7 @@ impl Device {
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         match self {
             Device::Cuda(device) => device.synchronize(),
-            Device::Cpu(_) => Ok(()),
+            Device::Cpu(_) | Device::Emulator(_) => Ok(()),
         }
     }
 
@@ -145,6 +154,7 @@ impl Device {
         match self {
             Device::Cuda(device) => device.memory_info().ok(),
             Device::Cpu(device) => device.memory_info(),
+            Device::Emulator(_) => None,
         }
     }
 
@@ -153,14 +163,15 @@ impl Device {
         match self {
             Device::Cuda(device) => device.usage(),
             Device::Cpu(device) => device.usage(),
+            Device::Emulator(device) => device.usage(),
         }
     }
 
-    /// The CUDA version that the driver supports, such as 13000 for 13.0; `None` for the CPU.
+    /// The CUDA version that the driver supports, such as 13000 for 13.0; `None` without a driver.
     pub fn driver_version(&self) -> Option<u32> {
         match self {
             Device::Cuda(device) => Some(device.driver_version()),
-            Device::Cpu(_) => None,
+            Device::Cpu(_) | Device::Emulator(_) => None,
         }
     }
 
@@ -169,27 +180,30 @@ impl Device {
         match (self, other) {
             (Device::Cuda(a), Device::Cuda(b)) => a.ordinal() == b.ordinal(),
             (Device::Cpu(_), Device::Cpu(_)) => true,
-            (Device::Cuda(_), Device::Cpu(_)) | (Device::Cpu(_), Device::Cuda(_)) => false,
+            (Device::Emulator(a), Device::Emulator(b)) => a.is_same_as(b),
+            _ => false,
         }
     }
 
-    /// Whether this is the CPU.
+    /// Whether this is the CPU itself, with code of its own instead of kernels.
     pub fn is_cpu(&self) -> bool {
         matches!(self, Device::Cpu(_))
     }
 }
 
-/// The name under which [`Device::from_str`] finds the device: `cpu` or `cuda:N`.
+/// The name under which [`Device::from_str`] finds such a device: `cpu`, `cuda:N` or `emulator:N`.
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Device::Cuda(device) => write!(f, "cuda:{}", device.ordinal()),
             Device::Cpu(_) => f.write_str("cpu"),
+            Device::Emulator(device) => write!(f, "emulator:{}", device.options().seed),
         }
     }
 }
 
-/// Opens the device that a text names: `auto`, `cpu`, `cuda` (device 0) or `cuda:N`.
+/// Opens the device that a text names: `auto`, `cpu`, `cuda` (device 0), `cuda:N`, `emulator`
+/// (everything in order) or `emulator:N` ([schedule](EmulatorOptions::schedule) N).
 impl FromStr for Device {
     type Err = DeviceError;
 
@@ -202,9 +216,14 @@ impl FromStr for Device {
                 "auto" => Ok(Device::auto()),
                 "cpu" => Ok(Device::cpu()),
                 "cuda" => Device::cuda(0),
+                "emulator" => Ok(Device::emulator(EmulatorOptions::default())),
                 _ => Err(unknown()),
             },
             Some(("cuda", number)) => Device::cuda(number.parse().map_err(|_| unknown())?),
+            Some(("emulator", number)) => {
+                let seed = number.parse().map_err(|_| unknown())?;
+                Ok(Device::emulator(EmulatorOptions::schedule(seed)))
+            }
             Some(_) => Err(unknown()),
         }
     }

@@ -36,7 +36,7 @@ impl Readback {
     pub fn new(device: &Device, len: usize) -> Result<Readback, DeviceError> {
         Ok(Readback(match device {
             Device::Cuda(device) => Kind::Cuda(Mailbox::new(device, len)?),
-            Device::Cpu(_) => Kind::Host {
+            Device::Cpu(_) | Device::Emulator(_) => Kind::Host {
                 waiting: VecDeque::new(),
                 last: Vec::new(),
             },

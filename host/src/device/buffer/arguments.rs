@@ -6,22 +6,30 @@ use gpu_kernels::{In, Out};
 use super::{Buffer, Storage};
 
 impl<T: Pod> Buffer<T> {
-    /// The device address of the first value; `None` on the CPU. For libraries that are to work on the
-    /// same memory, in the stream of the device or after waiting for it.
+    /// The device address of the first value; `None` where it means nothing to others: on the CPU and on
+    /// an emulator. For libraries that are to work on the same memory, in the stream of the device or
+    /// after waiting for it.
     pub fn device_address(&self) -> Option<u64> {
         match &self.storage {
             Storage::Cuda(memory) => Some(memory.address()),
-            Storage::Cpu(_) => None,
+            Storage::Cpu(_) | Storage::Emulator(_) => None,
         }
     }
 
-    /// The values as a kernel's input. On the CPU, where no compiled kernel runs, the argument is
-    /// absent.
+    /// The address that kernels get.
+    fn argument(&self) -> Option<u64> {
+        match &self.storage {
+            Storage::Emulator(memory) => Some(memory.address()),
+            _ => self.device_address(),
+        }
+    }
+
+    /// The values as a kernel's input. On the CPU, where no kernel runs, the argument is absent.
     pub fn input(&self) -> In<'_, T> {
-        match self.device_address() {
+        match self.argument() {
             // SAFETY: for as long as `self` is borrowed nobody writes the values; they are allocated on
             // their device, aligned to 256 bytes, initialised, and as many as said. Writes and frees
-            // after the borrow run in the same stream, hence after the kernel.
+            // after the borrow run in the same stream, hence after the kernel. An emulator checks it.
             Some(address) => unsafe {
                 In::new(pointer::<T>(address).cast_const(), self.len as u64)
             },
@@ -29,10 +37,9 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// The values as a kernel's output. On the CPU, where no compiled kernel runs, the argument is
-    /// absent.
+    /// The values as a kernel's output. On the CPU, where no kernel runs, the argument is absent.
     pub fn output(&mut self) -> Out<'_, T> {
-        match self.device_address() {
+        match self.argument() {
             // SAFETY: as for `input`, and the mutable borrow keeps everybody else away.
             Some(address) => unsafe { Out::new(pointer::<T>(address), self.len as u64) },
             None => Out::none(),

@@ -35,13 +35,16 @@ impl Device {
     /// bytes exceed the address space.
     pub fn zeros<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.allocate(len)?;
-        if let Storage::Cuda(memory) = &mut buffer.storage {
-            memory.fill_zero(0, len * size_of::<T>())?;
+        match &mut buffer.storage {
+            Storage::Cuda(memory) => memory.fill_zero(0, len * size_of::<T>())?,
+            Storage::Emulator(memory) => memory.write_zeros(),
+            Storage::Cpu(_) => {} // its allocations are zero
         }
         Ok(buffer)
     }
 
-    /// A buffer whose values are yet to be written: zero on the CPU, anything on a CUDA device. Private
+    /// A buffer whose values are yet to be written: zero on the CPU, anything on a CUDA device, poison on an
+    /// emulator. Private
     /// to this room, which writes all of them before it hands the buffer out.
     pub(super) fn allocate<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         let () = Check::<T>::FITS;
@@ -56,6 +59,7 @@ impl Device {
         let storage = match self {
             Device::Cuda(device) => Storage::Cuda(device.allocate(bytes)?),
             Device::Cpu(device) => Storage::Cpu(device.allocate(bytes)?),
+            Device::Emulator(device) => Storage::Emulator(device.allocate_unnamed(bytes as u64)?),
         };
         Ok(Buffer {
             storage,

@@ -76,6 +76,13 @@ impl<T: Pod> Buffer<T> {
                 };
                 memory.write_rows(bytemuck::cast_slice(values), shape)
             }
+            Storage::Emulator(memory) => {
+                let starts = (0..).step_by(pitch * size_of::<T>());
+                for (start, row) in starts.zip(values.chunks_exact(cols)) {
+                    memory.write_bytes(start, bytemuck::cast_slice(row))?;
+                }
+                Ok(())
+            }
             Storage::Cpu(memory) => {
                 let all: &mut [T] = bytemuck::cast_slice_mut(memory.memory.as_bytes_mut());
                 let targets = all.chunks_exact_mut(pitch);

@@ -4,11 +4,13 @@
 //! that an access finds its allocation without a search, the same run gives the same addresses, and a
 //! freed buffer needs no quarantine: its number is never given out again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use gpu_kernels::{In, Out, Word as Element};
 
+use super::Emulator;
 use super::shadow::Word;
+use crate::device::usage::Held;
 
 /// Bits of an address that count bytes.
 const BYTE_BITS: u32 = 40;
@@ -29,15 +31,17 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    fn new(name: String, bytes: u64) -> Allocation {
-        let lines = (bytes as usize).div_ceil(LINE * WORD);
-        Allocation {
+    /// None when the host has no room for it and its shadow.
+    fn new(name: String, bytes: u64) -> Option<Allocation> {
+        let count = usize::try_from(bytes).ok()?.div_ceil(LINE * WORD);
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).ok()?;
+        lines.resize_with(count, || Mutex::new([Word::POISON; LINE]));
+        Some(Allocation {
             name,
             bytes,
-            lines: (0..lines)
-                .map(|_| Mutex::new([Word::POISON; LINE]))
-                .collect(),
-        }
+            lines: lines.into(),
+        })
     }
 
     /// The line that holds word number `word`.
@@ -92,7 +96,8 @@ impl Heap {
             return Err(MemoryError::Exhausted { bytes });
         }
         let name = name.map_or_else(|| format!("buffer{number}"), str::to_owned);
-        table.0.push(Slot::Alive(Allocation::new(name, bytes)));
+        let allocation = Allocation::new(name, bytes).ok_or(MemoryError::NoRoom { bytes })?;
+        table.0.push(Slot::Alive(allocation));
         Ok(number << BYTE_BITS)
     }
 
@@ -113,6 +118,14 @@ pub enum MemoryError {
         "allocate {bytes} bytes on the emulator: expected less than 2^40 bytes and fewer than 2^24 buffers since it was opened"
     )]
     Exhausted {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// More memory than the host can spare.
+    #[error(
+        "allocate {bytes} bytes on the emulator: the host has no room for them and a shadow 24 times as large"
+    )]
+    NoRoom {
         /// Bytes asked for.
         bytes: u64,
     },
@@ -151,23 +164,29 @@ pub enum MemoryError {
 /// ```
 #[derive(Debug)]
 pub struct Memory {
-    heap: Arc<Heap>,
+    emulator: Emulator,
     address: u64,
     bytes: u64,
+    _held: Held,
 }
 
 impl Memory {
     pub(super) fn new(
-        heap: Arc<Heap>,
+        emulator: &Emulator,
         name: Option<&str>,
         bytes: u64,
     ) -> Result<Memory, MemoryError> {
-        let address = heap.allocate(name, bytes)?;
         Ok(Memory {
-            heap,
-            address,
+            emulator: emulator.clone(),
+            address: emulator.0.heap.allocate(name, bytes)?,
             bytes,
+            _held: emulator.0.usage.hold(bytes as usize),
         })
+    }
+
+    /// The device.
+    pub fn emulator(&self) -> &Emulator {
+        &self.emulator
     }
 
     /// Address of the first byte, in the emulator's address space: not a pointer of this process.
@@ -247,7 +266,7 @@ impl Memory {
         len: usize,
         mut each: impl FnMut(&mut Word, usize, std::ops::Range<usize>) -> bool,
     ) -> Result<(), MemoryError> {
-        let table = self.heap.table();
+        let table = self.emulator.0.heap.table();
         let Some((Slot::Alive(allocation), _)) = table.find(self.address) else {
             unreachable!("a buffer is alive until it is dropped");
         };
@@ -288,6 +307,6 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.heap.free(self.address);
+        self.emulator.0.heap.free(self.address);
     }
 }

@@ -13,7 +13,7 @@ use super::block::{Block, Running, SharedMemory};
 use super::counting::Tally;
 use super::crew::run_block;
 use super::fault::{Fault, FaultKind, Kernel};
-use super::options::{BlockOrder, Counting, EmulatorOptions};
+use super::options::{BlockOrder, Counting, EmulatorOptions, MAX_GRID};
 use super::panics::Quiet;
 use super::profile::Profile;
 use super::stack::Stacks;
@@ -21,6 +21,9 @@ use super::warp::Body;
 
 /// Workers at most, as each may need 1,024 stacks, of which a process has about 30,000.
 const MAX_WORKERS: usize = 16;
+
+/// Threads whose numbers the shadow memory has room for; no device allows more.
+const MAX_BLOCK: u32 = 1024;
 
 /// Checks a launch against the limits of the emulated device.
 pub(super) fn check_limits(
@@ -30,17 +33,17 @@ pub(super) fn check_limits(
 ) -> Result<(), Fault> {
     let limits = &options.limits;
     let rules = [
-        ("block", 1, limits.block.min(1024), shape.block),
         (
-            "grid",
+            "block",
             1,
-            limits.grid.min(super::options::MAX_GRID),
-            shape.grid,
+            limits.max_threads_per_block.min(MAX_BLOCK),
+            shape.block,
         ),
+        ("grid", 1, MAX_GRID, shape.grid),
         (
             "dynamic shared memory",
             0,
-            limits.shared_bytes,
+            limits.shared_per_block,
             shape.shared_bytes,
         ),
     ];

@@ -17,7 +17,8 @@ mod stack;
 mod thread;
 mod warp;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpu_kernels::{Entry, Family, Launch, Word};
 
@@ -25,14 +26,14 @@ pub use fault::{
     Action, Diagnosis, Fault, FaultKind, Kernel, Party, Place, Position, Site, Whereabouts,
 };
 pub use heap::{Memory, MemoryError};
-pub use options::{
-    BlockOrder, Checks, Counting, EmulatorOptions, LaneOrder, LaunchLimits, Preemption,
-};
+pub use options::{BlockOrder, Checks, Counting, EmulatorOptions, LaneOrder, Preemption};
 pub use profile::{Profile, SiteCounts, Space};
 pub use thread::Thread;
 
 use block::Running;
 use heap::Heap;
+
+use super::usage::{Counter, Usage};
 
 /// A device that runs kernel bodies on the CPU and checks every access. Clones are the same device.
 ///
@@ -59,18 +60,25 @@ pub struct Emulator(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     options: EmulatorOptions,
-    heap: Arc<Heap>,
+    name: String,
+    heap: Heap,
+    usage: Counter,
     /// Launches so far. Locked while one runs: a device runs one at a time.
     launches: Mutex<u32>,
+    /// By entry, where accesses are counted.
+    profiles: Mutex<BTreeMap<&'static str, Profile>>,
 }
 
 impl Emulator {
     /// A device with empty memory.
     pub fn new(options: EmulatorOptions) -> Emulator {
         Emulator(Arc::new(Inner {
+            name: format!("{}, emulated", options.limits.name),
             options,
-            heap: Arc::default(),
+            heap: Heap::default(),
+            usage: Counter::default(),
             launches: Mutex::new(0),
+            profiles: Mutex::default(),
         }))
     }
 
@@ -79,12 +87,34 @@ impl Emulator {
         &self.0.options
     }
 
+    /// The name of the device that it emulates, and that it does.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Bytes that buffers hold.
+    pub fn usage(&self) -> Usage {
+        self.0.usage.usage()
+    }
+
+    /// Whether both are one device, with one memory.
+    pub fn is_same_as(&self, other: &Emulator) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The sum of the profiles of all launches so far, by entry. Empty unless the options ask for
+    /// [`Counting::Sites`].
+    pub fn profiles(&self) -> BTreeMap<&'static str, Profile> {
+        lock(&self.0.profiles).clone()
+    }
+
     /// `bytes` bytes that nobody has written, under a name for diagnostics.
     ///
     /// # Errors
-    /// [`MemoryError::Exhausted`] for more than an address can tell apart.
+    /// [`MemoryError::Exhausted`] for more than an address can tell apart, [`MemoryError::NoRoom`] for more
+    /// than the host has.
     pub fn allocate(&self, name: &str, bytes: u64) -> Result<Memory, MemoryError> {
-        Memory::new(self.0.heap.clone(), Some(name), bytes)
+        Memory::new(self, Some(name), bytes)
     }
 
     /// As [`Emulator::allocate`], named by its number.
@@ -92,7 +122,7 @@ impl Emulator {
     /// # Errors
     /// As [`Emulator::allocate`].
     pub fn allocate_unnamed(&self, bytes: u64) -> Result<Memory, MemoryError> {
-        Memory::new(self.0.heap.clone(), None, bytes)
+        Memory::new(self, None, bytes)
     }
 
     /// A buffer with these elements.
@@ -109,6 +139,19 @@ impl Emulator {
         Ok(memory)
     }
 
+    /// Checks a launch shape against the limits of the device.
+    ///
+    /// # Errors
+    /// [`FaultKind::Limit`].
+    pub fn check_limits<F: Family>(
+        &self,
+        entry: &Entry<F>,
+        shape: &Launch,
+    ) -> Result<(), Box<Fault>> {
+        launch::check_limits(self.options(), kernel_of(entry), shape)?;
+        Ok(())
+    }
+
     /// Runs a kernel to its end.
     ///
     /// # Errors
@@ -120,11 +163,8 @@ impl Emulator {
         shape: &Launch,
         args: &F::Args<'_>,
     ) -> Result<Profile, Box<Fault>> {
-        let kernel = Kernel {
-            family: F::NAME,
-            entry: entry.name,
-        };
-        launch::check_limits(self.options(), kernel, shape)?;
+        let kernel = kernel_of(entry);
+        self.check_limits(entry, shape)?;
         F::check(entry, shape, args).map_err(|violation| Fault {
             kernel,
             position: None,
@@ -144,11 +184,7 @@ impl Emulator {
         body: &(dyn Fn(&Thread<'_>) + Sync),
     ) -> Result<Profile, Box<Fault>> {
         launch::check_limits(self.options(), kernel, shape)?;
-        let mut launches = self
-            .0
-            .launches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut launches = lock(&self.0.launches);
         *launches = launches.wrapping_add(1);
         let table = self.0.heap.table();
         let running = Running {
@@ -159,8 +195,26 @@ impl Emulator {
             generation: *launches,
             poison_read: Mutex::new(None),
         };
-        Ok(launch::run(&running, body)?)
+        let profile = launch::run(&running, body)?;
+        if self.options().counting == Counting::Sites {
+            let mut profiles = lock(&self.0.profiles);
+            let sum = profiles.entry(kernel.entry).or_default();
+            *sum = std::mem::take(sum).merge(profile.clone());
+        }
+        Ok(profile)
     }
+}
+
+fn kernel_of<F: Family>(entry: &Entry<F>) -> Kernel {
+    Kernel {
+        family: F::NAME,
+        entry: entry.name,
+    }
+}
+
+/// What a mutex holds. A panic elsewhere has not left it half-changed: none can be raised under the lock.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

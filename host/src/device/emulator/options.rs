@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::limits::DeviceLimits;
+
 /// In which order blocks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum BlockOrder {
@@ -50,52 +52,12 @@ pub enum Counting {
     Sites,
 }
 
-/// What a launch may ask of the emulated device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LaunchLimits {
-    /// Name for messages.
-    pub name: String,
-    /// Dynamic shared memory of a block, in bytes.
-    pub shared_bytes: u32,
-    /// Threads of a block.
-    pub block: u32,
-    /// Blocks of a grid.
-    pub grid: u32,
-}
-
-impl LaunchLimits {
-    /// The names that [`LaunchLimits::known`] answers to.
-    pub const KNOWN: [&'static str; 3] = ["h200", "a100", "titan"];
-
-    /// The limits of a device by its short name (see [`LaunchLimits::KNOWN`]).
-    ///
-    /// ```
-    /// use warpfuse::device::emulator::LaunchLimits;
-    /// assert_eq!(LaunchLimits::known("a100").map(|limits| limits.shared_bytes), Some(163 * 1024));
-    /// assert!(LaunchLimits::known("abacus").is_none());
-    /// ```
-    pub fn known(name: &str) -> Option<LaunchLimits> {
-        let shared_kib = match name {
-            "h200" => 227,
-            "a100" => 163,
-            "titan" => 48,
-            _ => return None,
-        };
-        Some(LaunchLimits {
-            name: name.to_owned(),
-            shared_bytes: shared_kib * 1024,
-            block: 1024,
-            grid: MAX_GRID,
-        })
-    }
-}
-
 /// A device allows 2³¹ − 1 blocks; the emulator's shadow memory has room for 28 bits of a block's number.
 pub(super) const MAX_GRID: u32 = (1 << 28) - 1;
 
 /// Everything that distinguishes one emulator from another. A plain value: the same options give the
 /// same run, except for [`BlockOrder::Parallel`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmulatorOptions {
     /// Seed of all orders.
     pub seed: u64,
@@ -109,8 +71,8 @@ pub struct EmulatorOptions {
     pub checks: Checks,
     /// What is counted.
     pub counting: Counting,
-    /// The device whose limits hold.
-    pub limits: LaunchLimits,
+    /// The device whose limits hold, and for which launches are planned.
+    pub limits: DeviceLimits,
 }
 
 impl Default for EmulatorOptions {
@@ -123,7 +85,7 @@ impl Default for EmulatorOptions {
             preemption: Preemption::Collectives,
             checks: Checks::All,
             counting: Counting::Off,
-            limits: LaunchLimits::known("h200").expect("h200 is in the list of known devices"),
+            limits: DeviceLimits::known("h200").expect("h200 is in the list of known devices"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The kernels of this project on the emulator, and the emulator itself.
 
 mod dense;
+mod device;
 mod profile;
 mod scheduling;
 mod sparse;

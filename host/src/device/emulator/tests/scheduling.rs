@@ -6,10 +6,9 @@ use gpu_kernels::cta::{Cta, Shared};
 use gpu_kernels::verbs::{FULL, sum_block};
 use gpu_kernels::{Launch, Shuffle};
 
-use super::super::{
-    BlockOrder, Emulator, EmulatorOptions, FaultKind, Kernel, LaunchLimits, MemoryError,
-};
+use super::super::{BlockOrder, Emulator, EmulatorOptions, FaultKind, Kernel, MemoryError};
 use super::schedules;
+use crate::plan::limits::DeviceLimits;
 
 const KERNEL: Kernel = Kernel {
     family: "tests",
@@ -95,7 +94,7 @@ fn blocks_in_parallel_share_atomics() {
 #[test]
 fn the_chosen_device_limits_a_launch() {
     let titan = EmulatorOptions {
-        limits: LaunchLimits::known("titan").expect("it is known"),
+        limits: DeviceLimits::known("titan").expect("it is known"),
         ..EmulatorOptions::default()
     };
     let asked = Launch {
