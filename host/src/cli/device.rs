@@ -3,15 +3,16 @@
 use anyhow::{Context, Result};
 
 use super::args::DeviceName;
-use crate::device::Device;
+use super::progress::Ui;
+use crate::device::{Choice, Device, DeviceError};
 
-/// Opens a device. With `auto` and no usable GPU it is the CPU, and `-v` says why.
+/// Opens a device.
 ///
 /// # Errors
 /// When a device that was asked for by name cannot be used.
-pub(super) fn open(name: DeviceName) -> Result<Device> {
+pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
     let device = match name {
-        DeviceName::Auto => automatic(),
+        DeviceName::Auto => automatic(ui),
         DeviceName::Cpu => Device::cpu(),
         DeviceName::Cuda(ordinal) => Device::cuda(ordinal)
             .and_then(with_kernels)
@@ -21,16 +22,22 @@ pub(super) fn open(name: DeviceName) -> Result<Device> {
     Ok(device)
 }
 
-fn automatic() -> Device {
-    let choice = Device::auto_with_reason();
-    if let Some(reason) = &choice.no_cuda {
-        tracing::info!(%reason, "no GPU is used");
+/// The first usable GPU, else the CPU. A GPU that is there and of no use is worth a remark; that there is
+/// none is not.
+fn automatic(ui: &Ui) -> Device {
+    let Choice { device, no_cuda } = Device::auto_with_reason();
+    match no_cuda {
+        None => {}
+        Some(reason @ (DeviceError::NoDriver { .. } | DeviceError::NoDevice { .. })) => {
+            tracing::info!(%reason, "no GPU is used");
+        }
+        Some(reason) => ui.remark(format_args!("the GPU is not used: {reason}")),
     }
-    choice.device
+    device
 }
 
 /// A GPU without kernels is found out here, before any data are read.
-fn with_kernels(device: Device) -> Result<Device, crate::device::DeviceError> {
+fn with_kernels(device: Device) -> Result<Device, DeviceError> {
     if let Device::Cuda(cuda) = &device {
         cuda.check_kernels()?;
     }

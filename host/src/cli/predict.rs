@@ -32,7 +32,7 @@ fn predict<T: Number>(model: &LinearModel, args: &PredictArgs, ui: &Ui) -> Resul
     if let Some(path) = &args.output {
         output::check_folder(path)?;
     }
-    let device = device::open(args.device)?;
+    let device = device::open(args.device, ui)?;
     // A sparse file shows only columns that occur in it; the model knows how many there are.
     let columns = Columns::Exactly(model.coef().len());
     let data = data::load::<T>(&args.data, args.target.as_deref(), columns, &args.read, ui)?;

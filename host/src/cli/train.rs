@@ -25,7 +25,7 @@ fn linreg<T: Number>(args: &LinregArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
         output::check_folder(path)?;
     }
-    let device = device::open(args.device)?;
+    let device = device::open(args.device, ui)?;
     let mut data = data::load::<T>(
         &args.data,
         args.target.as_deref(),
