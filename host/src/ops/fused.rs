@@ -326,7 +326,7 @@ fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpErr
     let launch = Launch {
         grid: plan.grid,
         block: plan.bs,
-        shared_bytes: plan.shared_bytes as u32,
+        shared_bytes: plan.shared_bytes,
     };
     Ok(device.prepare(entry::<F>(plan), launch)?)
 }

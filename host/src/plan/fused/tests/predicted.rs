@@ -273,3 +273,18 @@ fn print_what_choosing_costs() {
         );
     }
 }
+
+#[test]
+fn a_crowded_l1_wants_loads_of_whole_sectors() {
+    assert_eq!(explain("h200", &sparse(1_000)).chosen.vs, 4);
+    assert_eq!(explain("h200", &sparse(40_000)).chosen.vs, 8);
+}
+
+#[test]
+fn vectors_beyond_the_l2_cache_take_two_products() {
+    let problem = Problem::sparse(8_000_000, 20_000_000, 224_000_000, Precision::F32);
+    let plan = explain("h200", &problem).chosen;
+    assert_eq!(plan.strategy, Strategy::SparseTwoProducts);
+    assert!(plan.then.is_some());
+    assert_eq!(explain("h200", &sparse(1_000_000)).chosen.then, None);
+}
