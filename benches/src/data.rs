@@ -1,10 +1,10 @@
-//! Benchmark data: a counter-based hash, so that any element can be made by any thread.
+//! Benchmark data: a counter-based hash, so that any thread can make any element.
 
+use ndarray::Array2;
 use rayon::prelude::*;
-use sprs::CsMatI;
-use warpfuse::ops::Number;
+use warpfuse::matrix::{CsrError, CsrMatrix, Element, csr_from_parts};
 
-/// A well-mixed 64-bit hash of a counter (the finaliser of SplitMix64).
+/// A well-mixed 64-bit hash of a counter (the finaliser of SplitMix64: Steele, Lea and Flood 2014).
 pub fn hash(counter: u64) -> u64 {
     let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,33 +12,69 @@ pub fn hash(counter: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// Number `index` of the sequence that `seed` names, uniform in [0, 1).
+pub fn uniform(seed: u64, index: usize) -> f64 {
+    // Indices stay below 2⁴⁴, so that sequences of different seeds share no counter.
+    let bits = hash((seed << 44) ^ index as u64) >> 11;
+    bits as f64 / (1_u64 << 53) as f64
+}
+
 /// `len` numbers, uniform in [−½, ½).
-pub fn values<T: Number>(len: usize, seed: u64) -> Vec<T> {
-    let number = |i: usize| {
-        let bits = hash(seed.wrapping_mul(0x1000_0000_0000) ^ i as u64) >> 11;
-        <T as warpfuse::matrix::Element>::from_f64(bits as f64 / (1_u64 << 53) as f64 - 0.5)
-    };
+pub fn values<T: Element>(len: usize, seed: u64) -> Vec<T> {
+    let number = |index| T::from_f64(uniform(seed, index) - 0.5);
     (0..len).into_par_iter().map(number).collect()
 }
 
-/// `rows` rows of `per_row` nonzeros each, one in every stratum of `cols / per_row` columns.
-pub fn stratified<T: Number>(
+/// A row-major matrix of [`values`].
+pub fn dense<T: Element>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
+    let values = values(rows * cols, seed);
+    Array2::from_shape_vec((rows, cols), values).expect("as many values as places")
+}
+
+/// `rows` rows of `per_row` nonzeros each, one at a uniform place of every stratum of `cols / per_row`
+/// columns.
+///
+/// # Errors
+/// [`CsrError`] when there are fewer columns than nonzeros in a row.
+pub fn stratified<T: Element>(
     rows: usize,
     cols: usize,
     per_row: usize,
     seed: u64,
-) -> CsMatI<T, u32, u64> {
+) -> Result<CsrMatrix<T>, CsrError> {
     let stratum = (cols / per_row) as u64;
-    let index = |i: usize| {
-        let k = (i % per_row) as u64;
-        (k * stratum + hash(seed ^ (i as u64) << 20) % stratum) as u32
+    let index = |entry: usize| {
+        let start = (entry % per_row) as u64 * stratum;
+        (start + (uniform(seed + 1, entry) * stratum as f64) as u64) as u32
     };
-    let indices: Vec<u32> = (0..rows * per_row).into_par_iter().map(index).collect();
+    let indices = (0..rows * per_row).into_par_iter().map(index).collect();
     let offsets = (0..=rows).map(|row| (row * per_row) as u64).collect();
-    CsMatI::new(
-        (rows, cols),
-        offsets,
-        indices,
-        values(rows * per_row, seed + 1),
-    )
+    csr_from_parts((rows, cols), offsets, indices, values(rows * per_row, seed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_spread_and_differ_by_seed() {
+        let (a, b) = (values::<f64>(10_000, 1), values::<f64>(10_000, 2));
+        let mean = a.iter().sum::<f64>() / a.len() as f64;
+        assert!(mean.abs() < 0.02 && a.iter().all(|x| (-0.5..0.5).contains(x)));
+        assert!(a.iter().zip(&b).all(|(a, b)| a != b));
+    }
+
+    #[test]
+    fn a_stratified_row_has_one_nonzero_in_each_stratum() {
+        let x = stratified::<f32>(50, 103, 10, 3).expect("a valid matrix");
+        for row in x.outer_iterator() {
+            let strata: Vec<u32> = row.indices().iter().map(|j| j / 10).collect();
+            assert_eq!(strata, (0..10).collect::<Vec<u32>>());
+        }
+    }
+
+    #[test]
+    fn too_many_nonzeros_are_refused() {
+        assert!(stratified::<f32>(2, 3, 5, 1).is_err());
+    }
 }

@@ -1,3 +1,27 @@
 //! What the benchmarks share.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`shape`], [`data`] | which matrices and vectors, and their seeded values |
+//! | [`sampling`], [`ceiling`] | timing by the device's events; what a plain read of memory reaches |
+//! | [`truth`] | f64 results on the CPU: nothing is timed before it is right |
+//! | [`fused`], [`vector`], [`cg`], [`cpu`], [`parser`] | the families |
+//! | [`case`], [`record`], [`provenance`], [`options`] | names, JSON lines, where they come from, arguments |
+//! | [`suite`] | record mode: every case of every family |
 
+pub mod case;
+pub mod ceiling;
+pub mod cg;
+pub mod cpu;
 pub mod data;
+pub mod fused;
+pub mod gpu;
+pub mod options;
+pub mod parser;
+pub mod provenance;
+pub mod record;
+pub mod sampling;
+pub mod shape;
+pub mod suite;
+pub mod truth;
+pub mod vector;

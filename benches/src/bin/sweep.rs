@@ -220,7 +220,7 @@ fn dense<T: Number>(device: &Device, m: usize, n: usize) -> Result<()> {
 }
 
 fn sparse<T: Number>(device: &Device, m: usize, n: usize, k: usize) -> Result<()> {
-    let x = data::stratified::<T>(m, n, k, 7);
+    let x = data::stratified::<T>(m, n, k, 7)?;
     let offsets: Vec<u32> = (0..=m).map(|r| (r * k) as u32).collect();
     let (offsets, indices, values) = (
         device.upload(&offsets)?,

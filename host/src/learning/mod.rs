@@ -23,7 +23,7 @@ mod model;
 mod model_file;
 mod operator;
 
-pub use cg::{CgOptions, Convergence, Progress, Solution, conjugate_gradient};
+pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use error::{FitError, ModelError};
 pub use linear::LinearRegression;
 pub use metrics::{RegressionMetrics, regression_metrics};

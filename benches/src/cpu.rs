@@ -1,0 +1,82 @@
+//! The fused pass of the CPU device beside a plain multi-threaded sum of the same bytes.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use warpfuse::cpu::stream;
+use warpfuse::device::{Device, DeviceError};
+use warpfuse::matrix::Element;
+use warpfuse::ops::{Matrix, Number, Terms, vector};
+use warpfuse::plan::fused::Product;
+
+use crate::case::{Case, SEED};
+use crate::data;
+use crate::record::{Measured, Recorder};
+use crate::sampling::Sampler;
+use crate::shape::Shape;
+use crate::truth::{self, HostTerms};
+
+/// Bytes of every matrix: more than the last-level cache of any processor.
+const BYTES: usize = 1 << 30;
+const PER_ROW: usize = 20;
+
+/// Records all cases of the family; `recorder` is one for the CPU.
+///
+/// # Errors
+/// When a result cannot be written.
+pub fn record(recorder: &Recorder, sampler: &Sampler) -> Result<()> {
+    for shape in shapes::<f32>() {
+        record_matrix::<f32>(recorder, sampler, shape)?;
+    }
+    for shape in shapes::<f64>() {
+        record_matrix::<f64>(recorder, sampler, shape)?;
+    }
+    Ok(())
+}
+
+/// The shapes for an element type.
+pub fn shapes<T>() -> Vec<Shape> {
+    let dense = |cols| Shape::Dense { rows: BYTES / size_of::<T>() / cols, cols };
+    let row_bytes = PER_ROW * (size_of::<T>() + size_of::<u32>()) + size_of::<u64>();
+    let sparse = |cols| Shape::Sparse { rows: BYTES / row_bytes, cols, per_row: PER_ROW };
+    vec![dense(28), dense(128), dense(1_024), sparse(1_000), sparse(100_000)]
+}
+
+/// The name of the case of a shape.
+pub fn case<T: Number>(shape: Shape) -> Case {
+    Case { family: "cpu", work: "fused", shape, dtype: T::DTYPE, seed: SEED }
+}
+
+fn record_matrix<T: Number>(recorder: &Recorder, sampler: &Sampler, shape: Shape) -> Result<()> {
+    recorder.measure(&case::<T>(shape), || measure::<T>(sampler, shape))
+}
+
+fn measure<T: Number>(sampler: &Sampler, shape: Shape) -> Result<Measured> {
+    let device = Device::cpu();
+    let features = Arc::new(shape.features::<T>(SEED)?);
+    let y = data::values::<T>(shape.cols(), SEED + 10);
+    let truth = truth::product(&features, Product::Fused, &y, &HostTerms::default());
+    let matrix = Matrix::new(&device, features)?;
+    let y = device.upload(&y)?;
+    let mut w = device.zeros(shape.cols())?;
+    vector::fill(<T as Element>::from_f64(f64::NAN), &mut w)?;
+    matrix.fused(&y, &Terms::default(), &mut w)?;
+    let error = truth::checked_error(&w.to_vec()?, &truth)?;
+    let times = sampler.time(&device, || matrix.fused(&y, &Terms::default(), &mut w))?;
+    let bytes = shape.bytes::<T>(size_of::<u64>());
+    let variant = format!("{} threads", rayon::current_num_threads());
+    Ok(Measured::new(variant, times, bytes).with_ceiling(sum_gbs::<T>(sampler, bytes)?).with_error(error))
+}
+
+/// 10⁹ bytes a second that a plain sum over an array of so many bytes reads.
+///
+/// # Errors
+/// Never on the CPU; the timer's signature has an error for devices.
+pub fn sum_gbs<T: Number>(sampler: &Sampler, bytes: usize) -> Result<f64, DeviceError> {
+    let values = data::values::<T>(bytes / size_of::<T>(), SEED + 40);
+    let times = sampler.time(&Device::cpu(), || -> Result<(), DeviceError> {
+        std::hint::black_box(stream::sum(std::hint::black_box(&values)));
+        Ok(())
+    })?;
+    Ok(times.gbs(bytes))
+}

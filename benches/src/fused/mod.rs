@@ -1,0 +1,43 @@
+//! The fused pattern and its halves, over the library's own matrices.
+
+mod subject;
+mod task;
+
+use anyhow::Result;
+use warpfuse::ops::Number;
+
+use crate::gpu::Gpu;
+use crate::record::Recorder;
+use crate::shape::{MATRICES, Shape};
+
+pub use subject::Subject;
+pub use task::{TASKS, Task};
+
+/// Records all cases of the family.
+///
+/// # Errors
+/// When a result cannot be written.
+pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    for shape in MATRICES {
+        record_matrix::<f32>(gpu, recorder, shape)?;
+        record_matrix::<f64>(gpu, recorder, shape)?;
+    }
+    Ok(())
+}
+
+/// All products of one matrix, which is generated and uploaded once.
+fn record_matrix<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result<()> {
+    let tasks: Vec<Task> = TASKS.into_iter().filter(|task| task.applies_to(&shape)).collect();
+    let cases: Vec<_> = tasks.iter().map(|task| task.case::<T>(shape)).collect();
+    if !cases.iter().any(|case| recorder.wants(case)) {
+        return Ok(());
+    }
+    let subject = match Subject::<T>::new(gpu, shape) {
+        Ok(subject) => subject,
+        Err(reason) => return recorder.fail(&cases, &reason),
+    };
+    for (task, case) in tasks.iter().zip(&cases) {
+        recorder.measure(case, || subject.measure(*task))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! A matrix on the GPU with the vectors of all tasks.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use warpfuse::device::{Buffer, DeviceError};
+use warpfuse::matrix::{Element, Features};
+use warpfuse::ops::{Matrix, Number, OpError, Terms, vector};
+use warpfuse::plan::fused::{Plan, Product};
+
+use super::task::{Task, TermSet};
+use crate::case::SEED;
+use crate::data;
+use crate::gpu::Gpu;
+use crate::record::Measured;
+use crate::shape::Shape;
+use crate::truth::{self, HostTerms};
+
+const ALPHA: f64 = 0.5;
+const BETA: f64 = 2.0;
+const SHIFT: f64 = 0.1;
+
+/// A matrix with its vectors, ready for every [`Task`].
+pub struct Subject<'a, T: Number> {
+    gpu: &'a Gpu,
+    shape: Shape,
+    features: Arc<Features<T>>,
+    matrix: Matrix<T>,
+    host: HostVectors<T>,
+    vectors: Vectors<T>,
+    ceiling_gbs: f64,
+}
+
+/// y and z have n elements, p and v have m.
+struct HostVectors<T> {
+    y: Vec<T>,
+    p: Vec<T>,
+    weights: Vec<T>,
+    addend: Vec<T>,
+}
+
+struct Vectors<T> {
+    y: Buffer<T>,
+    p: Buffer<T>,
+    weights: Buffer<T>,
+    addend: Buffer<T>,
+    shift: Buffer<T>,
+}
+
+impl<'a, T: Number> Subject<'a, T> {
+    /// Generates and uploads the matrix, and measures what a plain read of as many bytes reaches.
+    ///
+    /// # Errors
+    /// When memory does not suffice or the device fails.
+    pub fn new(gpu: &'a Gpu, shape: Shape) -> Result<Subject<'a, T>> {
+        let ceiling_gbs = gpu.ceiling_gbs(shape.bytes::<T>(4))?;
+        let features = Arc::new(shape.features::<T>(SEED)?);
+        let matrix = Matrix::new(&gpu.device, features.clone())?;
+        let host = HostVectors::new(&shape);
+        let vectors = host.upload(gpu)?;
+        Ok(Subject { gpu, shape, features, matrix, host, vectors, ceiling_gbs })
+    }
+
+    /// Checks, then times a task.
+    ///
+    /// # Errors
+    /// When the result is wrong or the device fails.
+    pub fn measure(&self, task: Task) -> Result<Measured> {
+        let truth = self.truth(task);
+        let mut output = self.output(task)?;
+        vector::fill(<T as Element>::from_f64(f64::NAN), &mut output)?;
+        self.run(task, &mut output)?;
+        let error = truth::checked_error(&output.to_vec()?, &truth)?;
+        let times = self.gpu.sampler.time(&self.gpu.device, || self.run(task, &mut output))?;
+        let bytes = self.shape.bytes::<T>(4) + task.vector_elements(&self.shape) * size_of::<T>();
+        let variant = self.matrix.used_plan(task.product)?.map(variant).unwrap_or_default();
+        Ok(Measured::new(variant, times, bytes).with_ceiling(self.ceiling_gbs).with_error(error))
+    }
+
+    /// A result vector for a task.
+    ///
+    /// # Errors
+    /// When memory does not suffice.
+    pub fn output(&self, task: Task) -> Result<Buffer<T>, DeviceError> {
+        let forward = task.product == Product::Forward;
+        self.gpu.device.zeros(if forward { self.shape.rows() } else { self.shape.cols() })
+    }
+
+    /// Submits a task as users do.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn run(&self, task: Task, output: &mut Buffer<T>) -> Result<(), OpError> {
+        let terms = self.terms(task.terms);
+        match task.product {
+            Product::Fused => self.matrix.fused(&self.vectors.y, &terms, output),
+            Product::Forward => self.matrix.forward(&self.vectors.y, &terms, output),
+            Product::Transposed => self.matrix.transposed(&self.vectors.p, &terms, output),
+        }
+    }
+
+    fn terms(&self, terms: TermSet) -> Terms<'_, T> {
+        match terms {
+            TermSet::Alone => Terms::default(),
+            TermSet::All => Terms {
+                alpha: <T as Element>::from_f64(ALPHA),
+                weights: Some(&self.vectors.weights),
+                shift: Some(&self.vectors.shift),
+                addend: Some((<T as Element>::from_f64(BETA), &self.vectors.addend)),
+            },
+        }
+    }
+
+    fn truth(&self, task: Task) -> Vec<f64> {
+        let HostVectors { y, p, weights, addend } = &self.host;
+        let input = if task.product == Product::Transposed { p } else { y };
+        let terms = match task.terms {
+            TermSet::Alone => HostTerms::default(),
+            TermSet::All => HostTerms {
+                alpha: ALPHA,
+                weights: Some(&weights[..]),
+                shift: Element::to_f64(<T as Element>::from_f64(SHIFT)),
+                addend: Some((BETA, &addend[..])),
+            },
+        };
+        truth::product(&self.features, task.product, input, &terms)
+    }
+}
+
+impl<T: Number> HostVectors<T> {
+    fn new(shape: &Shape) -> HostVectors<T> {
+        let (m, n) = (shape.rows(), shape.cols());
+        HostVectors {
+            y: data::values(n, SEED + 10),
+            p: data::values(m, SEED + 11),
+            weights: data::values(m, SEED + 12),
+            addend: data::values(n, SEED + 13),
+        }
+    }
+
+    fn upload(&self, gpu: &Gpu) -> Result<Vectors<T>, DeviceError> {
+        Ok(Vectors {
+            y: gpu.device.upload(&self.y)?,
+            p: gpu.device.upload(&self.p)?,
+            weights: gpu.device.upload(&self.weights)?,
+            addend: gpu.device.upload(&self.addend)?,
+            shift: gpu.device.upload(&[<T as Element>::from_f64(SHIFT)])?,
+        })
+    }
+}
+
+/// The entry and its launch, of both kernels where there are two.
+fn variant(plan: &Plan) -> String {
+    let own = format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid);
+    plan.then.as_deref().map_or(own.clone(), |next| format!("{own} + {}", variant(next)))
+}

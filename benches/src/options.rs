@@ -1,0 +1,98 @@
+//! The arguments of record mode.
+
+use std::path::PathBuf;
+
+/// What record mode understands.
+pub const USAGE: &str = "usage: --record OUTDIR [--filter TEXT[,TEXT…]]… [--budget-ms N]";
+
+/// What is to be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The folder that receives a folder for the device.
+    pub out: PathBuf,
+    /// Which cases.
+    pub filter: Filter,
+    /// For how long each case is sampled, milliseconds.
+    pub budget_ms: u32,
+}
+
+/// Cases whose names contain one of the texts; all cases when there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter(Vec<String>);
+
+impl Filter {
+    /// Whether a name is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|text| name.contains(text.as_str()))
+    }
+
+    /// Adds texts that are separated by commas.
+    pub fn add(&mut self, list: &str) {
+        self.0.extend(list.split(',').filter(|text| !text.is_empty()).map(str::to_owned));
+    }
+}
+
+impl Options {
+    /// Reads arguments; `None` where `--record` is not among them, for then they are criterion's.
+    ///
+    /// # Errors
+    /// With what is wrong, and the usage.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Options>, String> {
+        let arguments: Vec<String> = arguments.into_iter().collect();
+        if !arguments.iter().any(|argument| argument == "--record") {
+            return Ok(None);
+        }
+        let mut options = Options { out: PathBuf::new(), filter: Filter::default(), budget_ms: 300 };
+        let mut rest = arguments.into_iter();
+        while let Some(argument) = rest.next() {
+            // What cargo adds.
+            if argument != "--bench" {
+                let value = rest.next().ok_or(format!("`{argument}` needs a value; {USAGE}"))?;
+                options.set(&argument, &value)?;
+            }
+        }
+        Ok(Some(options))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "--record" => self.out = value.into(),
+            "--filter" => self.filter.add(value),
+            "--budget-ms" => {
+                let expected = || format!("`{value}` is no number of milliseconds; {USAGE}");
+                self.budget_ms = value.parse().map_err(|_| expected())?;
+            }
+            _ => return Err(format!("`{name}` is unknown; {USAGE}")),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Option<Options>, String> {
+        Options::parse(text.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn record_mode_has_its_own_arguments() {
+        let options = parse("--bench --record out --filter f32,f64 --filter cg").expect("valid");
+        let options = options.expect("record mode");
+        assert_eq!((options.out, options.budget_ms), ("out".into(), 300));
+        assert!(options.filter.wants("cg/dense") && !options.filter.wants("cpu/sum"));
+    }
+
+    #[test]
+    fn everything_else_is_for_criterion() {
+        assert_eq!(parse("--bench fused --sample-size 20"), Ok(None));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for mistake in ["--record", "--record out --budget-ms x", "--record out --frobnicate 1"] {
+            assert!(parse(mistake).is_err_and(|text| text.contains(USAGE)), "{mistake}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Record mode: every case of every family.
+
+use anyhow::Result;
+use warpfuse::device::Device;
+
+use crate::gpu::Gpu;
+use crate::options::Options;
+use crate::provenance::Provenance;
+use crate::record::Recorder;
+use crate::sampling::Sampler;
+use crate::{cg, cpu, fused, parser, vector};
+
+/// What is said where there is no GPU.
+pub const NO_GPU: &str = "no GPU is measured";
+
+/// Records what was asked for: the families of the GPU where there is one, and those of the CPU.
+///
+/// # Errors
+/// When a result cannot be written. Cases that fail are results.
+pub fn record(options: &Options) -> Result<()> {
+    let sampler = Sampler::new(options.budget_ms);
+    let processor = Provenance::of(&Device::cpu());
+    let recorder = match gpu() {
+        Ok(device) => {
+            let recorder = Recorder::new(options, Provenance::of(&device))?;
+            record_gpu(&Gpu::new(device, sampler), &recorder)?;
+            recorder.with(processor)
+        }
+        Err(reason) => {
+            eprintln!("{NO_GPU}: {reason}");
+            Recorder::new(options, processor)?
+        }
+    };
+    cpu::record(&recorder, &sampler)?;
+    parser::record(&recorder, &sampler)
+}
+
+/// The first GPU on which this program's kernels run.
+///
+/// # Errors
+/// With what is missing.
+pub fn gpu() -> Result<Device> {
+    let device = Device::cuda(0)?;
+    if let Device::Cuda(cuda) = &device {
+        cuda.check_kernels()?;
+    }
+    Ok(device)
+}
+
+fn record_gpu(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    fused::record(gpu, recorder)?;
+    vector::record(gpu, recorder)?;
+    cg::record(gpu, recorder)
+}
