@@ -8,6 +8,7 @@
 //! | [`tolerance`] | how far a result may be from the truth; NaN fails |
 //! | [`launcher`] | how one compiled entry is launched by itself |
 //! | [`engines`] | the devices under test, and why one is missing |
+//! | [`ridge`] | linear regression by Cholesky, the truth for solvers |
 //! | [`report`] | the worst errors that were seen |
 //!
 //! The truth is [`warpfuse::reference`]: plain f64 loops. The cases themselves run in the integration
@@ -18,6 +19,7 @@ pub mod engines;
 pub mod generate;
 pub mod launcher;
 pub mod report;
+pub mod ridge;
 pub mod sample;
 pub mod tolerance;
 

@@ -5,9 +5,13 @@
 //! `WARPFUSE_TEST_SUBSET`. At the end the worst errors are printed, and written to
 //! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
+mod contract;
 mod entries;
 mod fused;
+mod learning;
+mod properties;
 mod suite;
+mod vector;
 
 use std::process::ExitCode;
 
@@ -18,6 +22,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
+    vector::add(&mut suite);
+    learning::add(&mut suite);
+    properties::add(&mut suite);
+    contract::add(&mut suite);
     entries::add(&mut suite);
     suite.run(&arguments)
 }

@@ -66,7 +66,11 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
             weights: optional(Part::Weights, &sample.weights)?,
             shift: optional(Part::Shift, &[sample.shift])?,
             // The other products add z into their output before the launch.
-            addend: if forward { optional(Part::Addend, z)? } else { None },
+            addend: if forward {
+                optional(Part::Addend, z)?
+            } else {
+                None
+            },
             before: if forward { nan } else { z.to_vec() },
             scalars: (chosen.alpha, sample.beta),
             truth: sample.truth(product, if forward { &chosen } else { &accumulated }),
