@@ -23,6 +23,8 @@ pub(super) enum Exit {
     Success,
     /// The iteration stopped early, and the user wants that to count.
     NotConverged,
+    /// What was checked is wrong, as the report says.
+    CheckFailed,
 }
 
 impl From<Exit> for ExitCode {
@@ -30,6 +32,7 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Success => ExitCode::SUCCESS,
             Exit::NotConverged => ExitCode::from(NOT_CONVERGED),
+            Exit::CheckFailed => ExitCode::from(ERROR),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
-//! | `train`, `predict`, `plan`, `info`, `synth`, `completions` | one subcommand each |
+//! | `train`, `predict`, `plan`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
 //! | `data`, `device` | what the arguments mean: data in memory, an open device |
 //! | `report`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `progress`, `exit` | bars and remarks; exit codes and error messages |
@@ -18,6 +18,7 @@ mod args;
 mod completions;
 mod data;
 mod device;
+mod emulate;
 mod exit;
 mod info;
 mod output;
@@ -54,6 +55,7 @@ fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Train(arguments) => train::run(&arguments, ui),
         Command::Predict(arguments) => predict::run(&arguments, ui),
         Command::Plan(arguments) => plan::run(&arguments, ui),
+        Command::Emulate(arguments) => emulate::run(&arguments, ui),
         Command::Info(arguments) => info::run(&arguments),
         Command::Synth(arguments) => synth::run(&arguments, ui),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -6,6 +6,7 @@ use gpu_kernels::{Entry, Family};
 use super::Number;
 use crate::device::{CudaDevice, embedded};
 use crate::plan::fused::{Candidate, Precision, Product, SharedUse, Storage, Strategy, Team};
+use crate::plan::limits::ComputeCapability;
 
 /// Registers per thread that are assumed where ptxas was not there to count them.
 const ASSUMED_REGISTERS: u32 = 64;
@@ -28,6 +29,12 @@ pub(super) fn candidates_on<T: Number>(device: &CudaDevice) -> Vec<Candidate> {
             .ok()
             .map(|attributes| attributes.registers)
     })
+}
+
+/// [`candidates`] as they would lie on a GPU that is not there.
+pub(super) fn candidates_for<T: Number>(capability: ComputeCapability) -> Vec<Candidate> {
+    let ComputeCapability { major, minor } = capability;
+    candidates::<T>(&format!("sm_{major}{minor}"))
 }
 
 fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candidate> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::catalog::candidates_on;
+use super::catalog::{candidates_for, candidates_on};
 use super::fused::Launches;
 use super::layout::Layout;
 use super::{Number, OpError};
@@ -102,12 +102,17 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
-        let Device::Cuda(device) = &self.device else {
-            return Ok(None);
+        let (limits, kernels) = match &self.device {
+            Device::Cpu(_) => return Ok(None),
+            Device::Cuda(device) => {
+                device.check_kernels()?;
+                (device.limits(), candidates_on::<T>(device))
+            }
+            Device::Emulator(device) => {
+                let limits = &device.options().limits;
+                (limits, candidates_for::<T>(limits.compute_capability))
+            }
         };
-        device.check_kernels()?;
-        let limits = device.limits();
-        let kernels = candidates_on::<T>(device);
         let planner = Planner::new(limits, &kernels).model(self.options.model);
         Ok(Some(
             planner

@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 mod bad_files;
+mod emulate;
 mod plan;
 mod predict;
 mod program;

@@ -29,6 +29,10 @@ fn wrong_arguments_end_with_2() {
         &["plan", &data, "--rows", "5", "--cols", "5", "--nnz", "5"],
         &["plan", &data, "--registers", "0"],
         &["plan", &data, "--gpu", "abacus"],
+        &["emulate"],
+        &["emulate", &data, "--self-check"],
+        &["emulate", &data, "--seeds", "3"],
+        &["emulate", "--self-check", "--seeds", "0"],
         &["completions", "cmd"],
     ] {
         let run = run(arguments).expect_code(2);
@@ -46,6 +50,7 @@ fn help_has_examples_everywhere() {
         "train linreg",
         "predict",
         "plan",
+        "emulate",
         "info",
         "synth",
         "synth sparse",

@@ -17,22 +17,28 @@ pub(in crate::cli) enum DeviceName {
     Cpu,
     /// The GPU of this number.
     Cuda(u32),
+    /// The emulator with this schedule.
+    Emulator(u64),
 }
 
 impl FromStr for DeviceName {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const EXPECTED: &str = "expected `auto`, `cpu`, `cuda` or `cuda:N`";
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => {
-                let number = text.strip_prefix("cuda:").ok_or(EXPECTED)?;
-                number.parse().map(Self::Cuda).map_err(|_| EXPECTED)
-            }
+        const EXPECTED: &str =
+            "expected `auto`, `cpu`, `cuda`, `cuda:N`, `emulator` or `emulator:N`";
+        let (name, number) = match text.split_once(':') {
+            Some((name, number)) => (name, Some(number)),
+            None => (text, None),
+        };
+        match (name, number) {
+            ("auto", None) => Ok(Self::Auto),
+            ("cpu", None) => Ok(Self::Cpu),
+            ("cuda", _) => number.unwrap_or("0").parse().map(Self::Cuda),
+            ("emulator", _) => number.unwrap_or("0").parse().map(Self::Emulator),
+            _ => return Err(EXPECTED),
         }
+        .map_err(|_| EXPECTED)
     }
 }
 
@@ -42,6 +48,7 @@ impl fmt::Display for DeviceName {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Emulator(schedule) => write!(f, "emulator:{schedule}"),
         }
     }
 }
@@ -150,11 +157,16 @@ mod tests {
 
     #[test]
     fn device_names_are_read_back_as_they_are_printed() {
-        for name in [DeviceName::Auto, DeviceName::Cpu, DeviceName::Cuda(7)] {
+        let numbered = [DeviceName::Cuda(7), DeviceName::Emulator(3)];
+        for name in [DeviceName::Auto, DeviceName::Cpu]
+            .into_iter()
+            .chain(numbered)
+        {
             assert_eq!(name.to_string().parse(), Ok(name));
         }
         assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
-        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CPU"] {
+        assert_eq!("emulator".parse(), Ok(DeviceName::Emulator(0)));
+        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:1", "CPU"] {
             assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
         }
     }

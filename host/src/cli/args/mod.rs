@@ -1,6 +1,7 @@
 //! The arguments as typed. What they mean is decided by the subcommands.
 
 mod common;
+mod emulate;
 mod learn;
 mod plan;
 mod synth;
@@ -8,6 +9,7 @@ mod synth;
 use clap::{Args, Parser, Subcommand};
 
 pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
+pub(super) use emulate::EmulateArgs;
 pub(super) use learn::{LinregArgs, PredictArgs, TrainArgs, Trainer};
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use synth::{
@@ -56,6 +58,8 @@ pub(super) enum Command {
     Predict(PredictArgs),
     /// Show how a GPU would be used for data of some shape, and why
     Plan(PlanArgs),
+    /// Run a GPU kernel on the CPU, check its every access, and count them
+    Emulate(EmulateArgs),
     /// Show devices, their limits, and what this program was built with
     Info(InfoArgs),
     /// Make synthetic data from a seed

@@ -1,0 +1,116 @@
+//! `warpfuse emulate`: a product on an emulated GPU, checked and counted; or the emulator checked itself.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::args::{DtypeName, EmulateArgs};
+use super::exit::Exit;
+use super::progress::Ui;
+use super::{data, output};
+use crate::device::emulator::{Counting, Profile, self_check};
+use crate::device::{Device, Emulator, EmulatorOptions};
+use crate::io::Columns;
+use crate::ops::{Matrix, Number, Terms};
+use crate::plan::fused::Product;
+use crate::plan::limits::DeviceLimits;
+
+/// Emulates.
+pub(super) fn run(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
+    match (args.self_check, args.dtype) {
+        (true, _) => check(args, ui),
+        (false, DtypeName::F32) => emulate::<f32>(args, ui),
+        (false, DtypeName::F64) => emulate::<f64>(args, ui),
+    }
+}
+
+/// Tells broken kernels from right ones.
+fn check(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
+    let report = self_check::run(args.seeds);
+    for failure in &report.failures {
+        ui.remark(failure);
+    }
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        let (broken, twins) = (report.broken, report.twins);
+        output::print(format!(
+            "broken kernels caught   {} of {}\nright kernels accused   {} of {}\n\
+             lane steps per second   {:.1} million\n",
+            broken.caught,
+            broken.of,
+            twins.accused,
+            twins.of,
+            report.lane_steps_per_second / 1e6
+        ))?;
+    }
+    Ok(if report.is_right() {
+        Exit::Success
+    } else {
+        Exit::CheckFailed
+    })
+}
+
+/// Computes one product and prints what its kernels did.
+fn emulate<T: Number>(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
+    let Some(path) = &args.data else {
+        unreachable!("clap asks for DATA without --self-check");
+    };
+    let data = data::load::<T>(path, None, Columns::Infer, &args.read, ui)?;
+    let emulator = Emulator::new(options(args));
+    let device = Device::Emulator(emulator.clone());
+    let matrix = Matrix::new(&device, data.features)?;
+    multiply(&device, &matrix, args.product.into())?;
+    let profiles = emulator.profiles();
+    if args.json {
+        output::print_json(&Summary {
+            device: emulator.name(),
+            kernels: &profiles,
+        })?;
+    } else {
+        output::print(text(emulator.name(), &profiles))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn options(args: &EmulateArgs) -> EmulatorOptions {
+    EmulatorOptions {
+        counting: Counting::Sites,
+        limits: DeviceLimits::known(args.gpu.name()).expect("every name of --gpu is known"),
+        ..EmulatorOptions::schedule(args.schedule)
+    }
+}
+
+fn multiply<T: Number>(device: &Device, matrix: &Matrix<T>, product: Product) -> Result<()> {
+    let (rows, cols) = (matrix.rows(), matrix.cols());
+    let (input, output) = match product {
+        Product::Fused => (cols, cols),
+        Product::Forward => (cols, rows),
+        Product::Transposed => (rows, cols),
+    };
+    let ones = device.upload(&vec![<T as gpu_kernels::Real>::ONE; input])?;
+    let mut result = device.zeros(output)?;
+    match product {
+        Product::Fused => matrix.fused(&ones, &Terms::default(), &mut result)?,
+        Product::Forward => matrix.forward(&ones, &Terms::default(), &mut result)?,
+        Product::Transposed => matrix.transposed(&ones, &Terms::default(), &mut result)?,
+    }
+    Ok(())
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    device: &'a str,
+    kernels: &'a BTreeMap<&'static str, Profile>,
+}
+
+fn text(device: &str, profiles: &BTreeMap<&'static str, Profile>) -> String {
+    let kernels = profiles
+        .iter()
+        .map(|(entry, profile)| format!("\n{entry}\n{profile}"));
+    std::iter::once(format!("{device}: no fault\n"))
+        .chain(kernels)
+        .collect()
+}

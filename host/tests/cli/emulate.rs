@@ -1,0 +1,54 @@
+//! `warpfuse emulate`.
+
+use crate::program::{diabetes, run};
+
+#[test]
+fn the_self_check_tells_all_kernels_apart() {
+    let report = run(["emulate", "--self-check", "--seeds", "2", "--json"])
+        .expect_code(0)
+        .json();
+    let number = |pointer: &str| report.pointer(pointer).and_then(|value| value.as_f64());
+    assert!(number("/broken/of") >= Some(20.0), "{report}");
+    assert_eq!(number("/broken/caught"), number("/broken/of"), "{report}");
+    assert_eq!(number("/twins/accused"), Some(0.0), "{report}");
+    assert!(number("/lane_steps_per_second") > Some(0.0), "{report}");
+}
+
+#[test]
+fn a_product_is_checked_and_counted() {
+    let data = diabetes();
+    for product in ["fused", "forward", "transposed"] {
+        let arguments = ["emulate", &data, "--product", product];
+        let text = run(arguments).expect_code(0).stdout;
+        assert!(
+            text.starts_with("NVIDIA H200, emulated: no fault"),
+            "{text}"
+        );
+        assert!(text.contains("global read-only load"), "{text}");
+        let json = run(arguments.into_iter().chain(["--json"]))
+            .expect_code(0)
+            .json();
+        let kernels = json["kernels"].as_object().expect("an object by entry");
+        assert!(
+            kernels
+                .values()
+                .any(|profile| profile["lane_steps"].as_u64() > Some(1000))
+        );
+    }
+}
+
+#[test]
+fn a_model_is_fitted_on_the_emulator_as_on_the_cpu() {
+    let data = diabetes();
+    let fit = |device: &str| {
+        let arguments = ["train", "linreg", &data, "--json", "--device", device];
+        run(arguments).expect_code(0).json()["r2"]
+            .as_f64()
+            .expect("a number")
+    };
+    let (cpu, emulator) = (fit("cpu"), fit("emulator:2"));
+    assert!(
+        (cpu - emulator).abs() < 1e-9,
+        "{cpu} on the CPU, {emulator} emulated"
+    );
+}
