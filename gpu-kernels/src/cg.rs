@@ -3,7 +3,8 @@
 //! With q = A·p from the operator, an iteration is three launches:
 //! *curvature* (p·q), *step* (w += a·p, r += a·q, with a = r·z / p·q and z = D⁻¹·r), and *direction*
 //! (p = −z + b·p, with b the ratio of new to old r·z). No block waits for another: every block adds the partial
-//! sums of the launch before, in the same order, and so gets the same scalars.
+//! sums of the launch before, in the same order, and so gets the same scalars. Short vectors take all three
+//! steps in one launch of one block.
 //!
 //! Once ‖r‖² has reached the stopping value, an iteration changes nothing: the host may run ahead of what it
 //! has read back. Shared memory: one f64 per warp.
@@ -69,6 +70,8 @@ pub struct CgArgs<'a, T> {
     pub rr_partials: Out<'a, f64>,
     /// Partial sums of means·p.
     pub shift_partials: Out<'a, f64>,
+    /// means·p itself, one element, written where one block knows it; optional.
+    pub shift: Out<'a, T>,
 }
 
 impl<T: Copy> Clone for CgArgs<'_, T> {
@@ -87,6 +90,8 @@ pub enum CgVariant {
     Step,
     /// `p = −z + b·p; shift_partials = means·p`, and the state moves on.
     Direction,
+    /// The three of them in one launch of one block, for vectors that one block walks quickly.
+    Iteration,
 }
 
 impl CgVariant {
@@ -171,10 +176,23 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     });
     if args.means.is_some() {
         write_partial(cta, args.shift_partials, shift);
+        if cta.blocks() == 1 && cta.thread() == 0 {
+            let shift = cta.read(args.shift_partials, 0);
+            cta.write(args.shift, 0, T::of_f64(shift));
+        }
     }
     if cta.block() == 0 && cta.thread() == 0 {
         write_state(cta, args, [rz, rr, pq], is_first, moves);
     }
+}
+
+/// Barriers take the place of the ends of launches.
+fn iteration<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    curvature(cta, args);
+    cta.sync();
+    step(cta, args);
+    cta.sync();
+    direction(cta, args);
 }
 
 #[inline(always)]
@@ -215,6 +233,9 @@ fn check<T: Real>(
     let shared = variant.shared_bytes(launch.block);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    if *variant == CgVariant::Iteration {
+        Violation::equal("grid", 1, launch.grid as u64)?;
+    }
     Violation::at_least("length of q", args.len, args.q.len())?;
     for (what, vector) in [
         ("length of w", &args.w),
@@ -239,7 +260,8 @@ fn check<T: Real>(
     ] {
         Violation::at_least("length of partial sums", launch.grid as u64, partials.len())?;
     }
-    Ok(())
+    let shifts = if args.means.is_some() && launch.grid == 1 { 1 } else { 0 };
+    Violation::at_least("length of shift", shifts, args.shift.len())
 }
 
 macro_rules! cg_family {
@@ -252,6 +274,7 @@ macro_rules! cg_family {
             concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t>;
             concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t>;
             concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t>;
+            concat!("cg_iteration_", stringify!($t)), CgVariant::Iteration => iteration::<_, $t>;
         }
     };
 }

@@ -165,25 +165,28 @@ fn row_of<C: Cta, G: Team>(cta: &C, first: u64, i: usize) -> u64 {
     first + (i as u32 * G::TEAMS + G::team(cta)) as u64
 }
 
-/// The rows' factors; 0 for rows that are not there.
+/// What a row is multiplied by besides its dot product: v, or v ⊙ p; 0 for a row that is not there.
+///
+/// Asked for together with the row: after the reduction its latency would stand alone (0.91 → 1.16 ms for
+/// 8,000,000 × 128 on an H200).
 #[inline(always)]
-fn factor<C: Cta, T: Real, P: Compute>(
-    cta: &C,
-    args: &DenseArgs<'_, T>,
-    row: u64,
-    dot: T,
-    shift: T,
-) -> T {
+fn multiplier<C: Cta, T: Real, P: Compute>(cta: &C, args: &DenseArgs<'_, T>, row: u64) -> T {
     if row >= args.rows as u64 {
         return T::ZERO;
     }
     let row = row as usize;
-    let p = if P::DOTS {
-        dot - shift
+    let weight = load_or(cta, args.weights, row, T::ONE);
+    if P::DOTS {
+        weight
     } else {
-        cta.load(args.input, row, Cache::Keep)
-    };
-    p * load_or(cta, args.weights, row, T::ONE)
+        weight * cta.load(args.input, row, Cache::Keep)
+    }
+}
+
+/// The row's factor. A row that is not there has multiplier 0, whatever the shift.
+#[inline(always)]
+fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T {
+    if P::DOTS { (dot - shift) * multiplier } else { multiplier }
 }
 
 /// [`Product::Fused`] (one panel, n ≤ size · K packs) and [`Product::Transposed`] (any n).
@@ -221,6 +224,9 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     while first < args.rows as u64 {
         let rows: [[P; K]; R] =
             core::array::from_fn(|i| load_row(cta, args, &columns, row_of::<C, G>(cta, first, i)));
+        let multipliers: [T; R] = core::array::from_fn(|i| {
+            multiplier::<C, T, F>(cta, args, row_of::<C, G>(cta, first, i))
+        });
         let mut dots = [T::ZERO; R];
         if F::DOTS {
             for (row, dot) in rows.iter().zip(&mut dots) {
@@ -232,7 +238,7 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
             turn += 1;
         }
         for (i, row) in rows.iter().enumerate() {
-            let p = factor::<C, T, F>(cta, args, row_of::<C, G>(cta, first, i), dots[i], shift);
+            let p = factor::<T, F>(dots[i], shift, multipliers[i]);
             for (x, w) in row.iter().zip(&mut w) {
                 x.scale_add(p, w);
             }
@@ -357,7 +363,8 @@ fn write_forward<C: Cta, T: Real, G: Team>(
     shift: T,
 ) {
     if row < args.rows as u64 && G::rank(cta) == 0 {
-        let p = factor::<C, T, super::Forward>(cta, args, row, dot, shift);
+        let multiplier = multiplier::<C, T, super::Forward>(cta, args, row);
+        let p = factor::<T, super::Forward>(dot, shift, multiplier);
         let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
         cta.write(args.output, row as usize, args.alpha.fma(p, addend));
     }

@@ -4,11 +4,12 @@
 //! back, is told at the head of `gpu_kernels::cg`.
 
 use gpu_kernels::cg::{CgArgs, CgVariant, state};
-use gpu_kernels::{Family, In, Launch};
+use gpu_kernels::{Family, In, Launch, Out};
 
 use super::{Number, OpError, vector};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
+use crate::plan::vector::VectorPlan;
 
 /// The vectors of a conjugate-gradient solve of A·w = b with n unknowns.
 pub struct CgVectors<T: Number> {
@@ -30,8 +31,21 @@ pub struct CgVectors<T: Number> {
     tolerance: f64,
 }
 
+/// The most elements that one block takes through a whole iteration: 8 per thread. From there on three
+/// launches over the whole GPU are quicker.
+const ONE_BLOCK: usize = 8192;
+/// Threads of that block.
+const ONE_BLOCK_THREADS: u32 = 1024;
+
 /// The prepared kernels, on a GPU.
-struct Steps<T: Number> {
+enum Steps<T: Number> {
+    /// One launch of one block.
+    Whole(Prepared<T::Cg>),
+    /// Three launches.
+    Split(Split<T>),
+}
+
+struct Split<T: Number> {
     curvature: Prepared<T::Cg>,
     step: Prepared<T::Cg>,
     direction: Prepared<T::Cg>,
@@ -84,7 +98,7 @@ impl<T: Number> CgVectors<T> {
     ) -> Result<Self, OpError> {
         let n = r.len();
         let zeros = || device.zeros::<T>(n);
-        let blocks = vector::dot_plan(device, n).grid as usize;
+        let blocks = if n <= ONE_BLOCK { 1 } else { vector::dot_plan(device, n).grid as usize };
         let partial = || device.zeros::<f64>(blocks);
         let shift = means.as_ref().map(|_| device.zeros(1)).transpose()?;
         let mut vectors = CgVectors {
@@ -104,7 +118,8 @@ impl<T: Number> CgVectors<T> {
             },
             tolerance,
         };
-        vectors.step_and_direct()?;
+        // p and q are zero: the first call moves nothing and takes the direction.
+        vectors.advance()?;
         Ok(vectors)
     }
 
@@ -113,6 +128,12 @@ impl<T: Number> CgVectors<T> {
     /// # Errors
     /// As [`CgVectors::new`].
     pub fn advance(&mut self) -> Result<(), OpError> {
+        if let Some(Steps::Whole(kernel)) = &self.steps {
+            let kernel = kernel.clone();
+            kernel.launch(self.args())?;
+            self.states.swap(0, 1);
+            return Ok(());
+        }
         self.run(CgVariant::Curvature)?;
         self.step_and_direct()
     }
@@ -123,8 +144,11 @@ impl<T: Number> CgVectors<T> {
         self.states.swap(0, 1);
         let blocks = self.partials[3].len() as u32;
         match &mut self.shift {
-            Some(shift) => vector::total(&mut self.partials[3], blocks, shift),
-            None => Ok(()),
+            // One block writes the shift itself.
+            Some(shift) if self.steps.is_none() || blocks > 1 => {
+                vector::total(&mut self.partials[3], blocks, shift)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -134,12 +158,16 @@ impl<T: Number> CgVectors<T> {
     }
 
     fn run(&mut self, variant: CgVariant) -> Result<(), OpError> {
-        if self.steps.is_none() {
+        let Some(Steps::Split(steps)) = &self.steps else {
             self.run_on_host(variant);
             return Ok(());
-        }
-        let kernel = self.steps.as_ref().map(|steps| steps.of(variant).clone());
-        Ok(kernel.map_or(Ok(()), |kernel| kernel.launch(self.args()))?)
+        };
+        let kernel = match variant {
+            CgVariant::Curvature => steps.curvature.clone(),
+            CgVariant::Step => steps.step.clone(),
+            _ => steps.direction.clone(),
+        };
+        Ok(kernel.launch(self.args())?)
     }
 
     fn args(&mut self) -> CgArgs<'_, T> {
@@ -163,39 +191,35 @@ impl<T: Number> CgVectors<T> {
             rz_partials: rz.output(),
             rr_partials: rr.output(),
             shift_partials: shift.output(),
+            shift: self.shift.as_mut().map_or(Out::none(), Buffer::output),
         }
     }
 }
 
 impl<T: Number> Steps<T> {
     fn prepare(device: &Device, n: usize) -> Result<Self, OpError> {
-        let prepare = |variant: CgVariant| {
-            let entry = T::Cg::entries()
-                .iter()
-                .find(|entry| entry.variant == variant);
-            let plan = vector::dot_plan(device, n);
-            let shared_bytes = variant.shared_bytes(plan.bs) as u32;
-            let launch = Launch {
-                grid: plan.grid,
-                block: plan.bs,
-                shared_bytes,
-            };
-            device.prepare(entry.expect("the table has every step"), launch)
-        };
-        Ok(Steps {
-            curvature: prepare(CgVariant::Curvature)?,
-            step: prepare(CgVariant::Step)?,
-            direction: prepare(CgVariant::Direction)?,
-        })
-    }
-
-    fn of(&self, variant: CgVariant) -> &Prepared<T::Cg> {
-        match variant {
-            CgVariant::Curvature => &self.curvature,
-            CgVariant::Step => &self.step,
-            CgVariant::Direction => &self.direction,
+        if n <= ONE_BLOCK {
+            let one = VectorPlan { grid: 1, bs: ONE_BLOCK_THREADS, per_thread: 0 };
+            return Ok(Steps::Whole(prepare(device, CgVariant::Iteration, one)?));
         }
+        let plan = vector::dot_plan(device, n);
+        Ok(Steps::Split(Split {
+            curvature: prepare(device, CgVariant::Curvature, plan)?,
+            step: prepare(device, CgVariant::Step, plan)?,
+            direction: prepare(device, CgVariant::Direction, plan)?,
+        }))
     }
+}
+
+fn prepare<F: Family<Variant = CgVariant>>(
+    device: &Device,
+    variant: CgVariant,
+    plan: VectorPlan,
+) -> Result<Prepared<F>, OpError> {
+    let entry = F::entries().iter().find(|entry| entry.variant == variant);
+    let shared_bytes = variant.shared_bytes(plan.bs) as u32;
+    let launch = Launch { grid: plan.grid, block: plan.bs, shared_bytes };
+    Ok(device.prepare(entry.expect("the table has every step"), launch)?)
 }
 
 /// The same steps on the CPU, element by element as the kernels do them, with one partial sum.
@@ -207,7 +231,7 @@ impl<T: Number> CgVectors<T> {
                 host_mut(&mut self.partials[0])[0] = pq;
             }
             CgVariant::Step => self.step_on_host(),
-            CgVariant::Direction => self.direct_on_host(),
+            CgVariant::Direction | CgVariant::Iteration => self.direct_on_host(),
         }
     }
 
