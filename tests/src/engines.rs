@@ -1,7 +1,8 @@
 //! The devices under test.
 //!
 //! `WARPFUSE_DEVICES` lists them as [`Device`] reads them, such as `cpu,cuda:1`; each of those has to be
-//! there. Without it they are `cpu` and `cuda:0`, of which the latter may be missing.
+//! there. Without it they are `cpu`, an emulator that shuffles and interrupts, and `cuda:0`, of which the last
+//! may be missing.
 
 use warpfuse::device::Device;
 
@@ -39,6 +40,7 @@ impl Engine {
             Ok(list) => Self::required(&list),
             Err(_) => vec![
                 Self::open("cpu", Missing::Required),
+                Self::open("emulator:3", Missing::Required),
                 Self::open("cuda:0", Missing::Optional),
             ],
         }

@@ -3,10 +3,10 @@
 //! Checks of entries are generic over [`Launcher`], so that another device that runs the same entries
 //! runs the same checks.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use bytemuck::Pod;
 use gpu_kernels::{Entry, Family, In, Launch, Out, Word};
-use warpfuse::device::{Buffer, Device, DeviceError};
+use warpfuse::device::{Buffer, Device};
 
 /// Values behind the end of every array, where no kernel may read or write.
 pub const GUARD: usize = 37;
@@ -94,14 +94,10 @@ impl Launcher for Device {
     }
 
     fn most_threads<F: Family>(&self, entry: &'static Entry<F>) -> Result<u32> {
-        match self {
-            Device::Cuda(cuda) => Ok(cuda.attributes(entry.name)?.max_threads_per_block),
-            _ => Err(DeviceError::Unsupported {
-                what: "launch a kernel",
-                device: self.to_string(),
-                why: "it has no compiled kernels",
-            }
-            .into()),
+        match (self, self.limits()) {
+            (Device::Cuda(cuda), _) => Ok(cuda.attributes(entry.name)?.max_threads_per_block),
+            (_, Some(limits)) => Ok(limits.max_threads_per_block),
+            (_, None) => bail!("{self} launches no entries"),
         }
     }
 

@@ -23,13 +23,15 @@ pub mod ridge;
 pub mod sample;
 pub mod tolerance;
 
+use warpfuse::device::Device;
+
 /// How much is to be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subset {
+    /// Small matrices and few launches, for what slows a GPU down many times.
+    Small,
     /// Everything.
     Full,
-    /// Small matrices and few launches, for tools that slow a GPU down fifty times.
-    Small,
 }
 
 impl Subset {
@@ -38,6 +40,14 @@ impl Subset {
         match std::env::var("WARPFUSE_TEST_SUBSET").as_deref() {
             Ok("small") => Subset::Small,
             _ => Subset::Full,
+        }
+    }
+
+    /// What is run on `device`: an emulator gets the small subset, everything else what the environment says.
+    pub fn of(device: &Device) -> Subset {
+        match device {
+            Device::Emulator(_) => Subset::Small,
+            _ => Subset::from_environment(),
         }
     }
 }

@@ -8,19 +8,16 @@ use warpfuse::plan::fused::Product;
 use warpfuse_tests::cases::{self, Case};
 use warpfuse_tests::sample::{FULL, Part, Sample};
 
-use super::suite::{self, Needs, Suite};
+use super::suite::{self, Suite, Test};
 
 const PRODUCTS: [Product; 3] = [Product::Fused, Product::Forward, Product::Transposed];
 
 /// Adds every case in both element types.
 pub fn add(suite: &mut Suite) {
-    for case in cases::all(suite.subset) {
-        suite.add(Needs::Device, &format!("fused/{case}/f32"), move |device| {
-            run::<f32>(device, &case)
-        });
-        suite.add(Needs::Device, &format!("fused/{case}/f64"), move |device| {
-            run::<f64>(device, &case)
-        });
+    for case in cases::all() {
+        let test = |dtype| Test::new(format!("fused/{case}/{dtype}")).within(case.subset());
+        suite.add(test("f32"), move |device| run::<f32>(device, &case));
+        suite.add(test("f64"), move |device| run::<f64>(device, &case));
     }
 }
 

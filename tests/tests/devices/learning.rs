@@ -15,7 +15,7 @@ use warpfuse_tests::generate::{Pattern, Random, matrix};
 use warpfuse_tests::ridge::{Intercept, Ridge, ridge};
 use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
-use super::suite::{self, Needs, Suite};
+use super::suite::{self, Suite, Test};
 
 // In the program, so that it runs on a machine without the repository.
 const DIABETES: &[u8] = include_bytes!("../../../host/examples/data/diabetes.libsvm");
@@ -30,32 +30,27 @@ const AGREEMENT: f64 = 1e-8;
 pub fn add(suite: &mut Suite) {
     for storage in [Storage::Sparse, Storage::Dense] {
         let name = |dtype: &str| format!("learning/diabetes_{storage:?}/{dtype}").to_lowercase();
-        suite.add(Needs::Device, &name("f64"), move |device| {
+        suite.add(Test::new(name("f64")), move |device| {
             diabetes_f64(device, storage)
         });
-        suite.add(Needs::Device, &name("f32"), move |device| {
+        suite.add(Test::new(name("f32")), move |device| {
             diabetes_f32(device, storage)
         });
     }
     for (name, shape, pattern) in SYNTHETIC {
         let name = format!("learning/cholesky_{name}/f64");
-        suite.add(Needs::Device, &name, move |device| {
+        suite.add(Test::new(name), move |device| {
             against_cholesky(device, *shape, *pattern)
         });
     }
     suite.add(
-        Needs::Device,
-        "learning/duplicate_columns/f64",
+        Test::new("learning/duplicate_columns/f64"),
         duplicate_columns,
     );
-    suite.add(
-        Needs::Device,
-        "learning/constant_column/f64",
-        constant_column,
-    );
-    suite.add(Needs::Device, "learning/zero_column/f64", zero_column);
-    suite.add(Needs::Device, "learning/predict/f32", predict::<f32>);
-    suite.add(Needs::Device, "learning/predict/f64", predict::<f64>);
+    suite.add(Test::new("learning/constant_column/f64"), constant_column);
+    suite.add(Test::new("learning/zero_column/f64"), zero_column);
+    suite.add(Test::new("learning/predict/f32"), predict::<f32>);
+    suite.add(Test::new("learning/predict/f64"), predict::<f64>);
 }
 
 type Shape = (&'static str, (usize, usize), Pattern);
@@ -206,8 +201,13 @@ fn diabetes_f32(device: &Device, storage: Storage) -> Result<()> {
         suite::check(device, "linreg diabetes", &narrow(fit.coef()), &truth)
             .with_context(|| format!("λ = {l2}, intercept {intercept:?}, {:?}", fit.report()))?;
         let truth = near(vec![model.intercept], relative);
-        suite::check(device, "linreg diabetes", &narrow(&[fit.intercept()]), &truth)
-            .context("intercept")?;
+        suite::check(
+            device,
+            "linreg diabetes",
+            &narrow(&[fit.intercept()]),
+            &truth,
+        )
+        .context("intercept")?;
     }
     Ok(())
 }

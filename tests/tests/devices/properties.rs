@@ -7,12 +7,13 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use warpfuse::device::Device;
 use warpfuse::ops::{Matrix, Number};
 use warpfuse::plan::fused::Product;
+use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Choices;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::sample::{Sample, Values};
 
 use super::fused;
-use super::suite::{Needs, Suite};
+use super::suite::{Suite, Test};
 
 /// A problem, small enough to be read when it fails.
 #[derive(Debug, Clone)]
@@ -28,16 +29,19 @@ struct Problem {
 
 /// Adds both element types.
 pub fn add(suite: &mut Suite) {
-    suite.add(Needs::Device, "properties/fused/f32", |device| {
+    suite.add(Test::new("properties/fused/f32"), |device| {
         run::<f32>(device)
     });
-    suite.add(Needs::Device, "properties/fused/f64", |device| {
+    suite.add(Test::new("properties/fused/f64"), |device| {
         run::<f64>(device)
     });
 }
 
 fn run<T: Number>(device: &Device) -> Result<()> {
-    let cases = if device.is_cpu() { 400 } else { 150 };
+    let cases = match Subset::of(device) {
+        Subset::Full => 300,
+        Subset::Small => 40,
+    };
     let config = Config {
         cases,
         failure_persistence: None,

@@ -17,44 +17,76 @@ static REPORT: Report = Report::new();
 
 /// Which engines a trial is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+enum Needs {
     /// Any device.
     Device,
     /// A device that launches compiled entries.
     Entries,
 }
 
+/// A test, yet without a device.
+pub struct Test {
+    name: String,
+    needs: Needs,
+    subset: Subset,
+}
+
+impl Test {
+    /// A test for any device, however slow.
+    pub fn new(name: impl Into<String>) -> Test {
+        Test {
+            name: name.into(),
+            needs: Needs::Device,
+            subset: Subset::Small,
+        }
+    }
+
+    /// For devices that launch compiled entries.
+    pub fn of_entries(self) -> Test {
+        Test {
+            needs: Needs::Entries,
+            ..self
+        }
+    }
+
+    /// Only where at least `subset` is run.
+    pub fn within(self, subset: Subset) -> Test {
+        Test { subset, ..self }
+    }
+
+    fn suits(&self, engine: &Engine) -> bool {
+        let runs = match &engine.device {
+            Ok(device) => Subset::of(device),
+            Err(_) => Subset::from_environment(),
+        };
+        runs >= self.subset && (self.needs == Needs::Device || engine.launches_entries())
+    }
+}
+
 /// Trials in the making.
 pub struct Suite {
-    /// How much is to be run.
-    pub subset: Subset,
     engines: Vec<Engine>,
     trials: Vec<Trial>,
 }
 
 impl Suite {
-    /// No trials, and the engines and the subset that the environment names.
+    /// No trials, and the engines that the environment names.
     pub fn from_environment() -> Suite {
         Suite {
-            subset: Subset::from_environment(),
             engines: Engine::from_environment(),
             trials: Vec::new(),
         }
     }
 
-    /// Adds `check` as a test on every engine that serves.
+    /// Adds `check` on every engine that suits `test`.
     pub fn add(
         &mut self,
-        needs: Needs,
-        name: &str,
+        test: Test,
         check: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
     ) {
-        for engine in &self.engines {
-            if needs == Needs::Entries && !engine.launches_entries() {
-                continue;
-            }
-            let (name, device) = (format!("{name}/{}", engine.name), engine.device.clone());
-            let check = check.clone();
+        for engine in self.engines.iter().filter(|engine| test.suits(engine)) {
+            let name = format!("{}/{}", test.name, engine.name);
+            let (device, check) = (engine.device.clone(), check.clone());
             let run = move || run_on(device, check);
             self.trials.push(Trial::ignorable_test(name, run));
         }

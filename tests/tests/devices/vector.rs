@@ -9,7 +9,7 @@ use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
 use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
-use super::suite::{self, Needs, Suite};
+use super::suite::{self, Suite, Test};
 
 /// Around packs, warps, blocks and the elements of a whole grid.
 const LENGTHS: [usize; 16] = [
@@ -23,17 +23,17 @@ pub fn add(suite: &mut Suite) {
 }
 
 fn add_type<T: Number>(suite: &mut Suite) {
-    let most = if suite.subset == Subset::Small {
-        1_025
-    } else {
-        usize::MAX
-    };
-    for len in LENGTHS.into_iter().filter(|len| *len <= most) {
-        let name = format!("vector/{len}/{}", T::DTYPE);
-        suite.add(Needs::Device, &name, move |device| run::<T>(device, len));
+    for len in LENGTHS {
+        let subset = if len > 1_025 {
+            Subset::Full
+        } else {
+            Subset::Small
+        };
+        let test = Test::new(format!("vector/{len}/{}", T::DTYPE)).within(subset);
+        suite.add(test, move |device| run::<T>(device, len));
     }
     let name = format!("vector/lengths_that_differ/{}", T::DTYPE);
-    suite.add(Needs::Device, &name, refuses_lengths::<T>);
+    suite.add(Test::new(name), refuses_lengths::<T>);
 }
 
 fn run<T: Number>(device: &Device, len: usize) -> Result<()> {

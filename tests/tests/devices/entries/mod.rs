@@ -20,7 +20,7 @@ use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::launcher::Launcher;
 
-use super::suite::{Needs, Suite};
+use super::suite::{Suite, Test};
 
 /// Adds one test per entry.
 pub fn add(suite: &mut Suite) {
@@ -40,12 +40,9 @@ fn add_family<F: Family>(
     suite: &mut Suite,
     check: fn(&Device, &'static Entry<F>, Subset) -> Result<()>,
 ) {
-    let subset = suite.subset;
     for entry in F::entries() {
-        let name = format!("entry/{}", entry.name);
-        suite.add(Needs::Entries, &name, move |device| {
-            check(device, entry, subset)
-        });
+        let test = Test::new(format!("entry/{}", entry.name)).of_entries();
+        suite.add(test, move |device| check(device, entry, Subset::of(device)));
     }
 }
 
