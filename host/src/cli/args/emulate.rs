@@ -20,12 +20,22 @@ pub(in crate::cli) struct EmulateArgs {
     pub(in crate::cli) self_check: bool,
 
     /// Schedules under which each kernel of the self-check runs
-    #[arg(long, value_name = "COUNT", default_value_t = 100, requires = "self_check")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 100,
+        requires = "self_check"
+    )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(in crate::cli) seeds: u32,
 
     /// The GPU whose limits hold
-    #[arg(long, value_enum, default_value = "h200", conflicts_with = "self_check")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "h200",
+        conflicts_with = "self_check"
+    )]
     pub(in crate::cli) gpu: EmulatedGpu,
 
     /// Element type
@@ -33,11 +43,21 @@ pub(in crate::cli) struct EmulateArgs {
     pub(in crate::cli) dtype: DtypeName,
 
     /// What is computed, with vectors of ones
-    #[arg(long, value_enum, default_value = "fused", conflicts_with = "self_check")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "fused",
+        conflicts_with = "self_check"
+    )]
     pub(in crate::cli) product: ProductName,
 
     /// Order of blocks and lanes: 0 is ascending, others are drawn from this seed
-    #[arg(long, value_name = "SEED", default_value_t = 0, conflicts_with = "self_check")]
+    #[arg(
+        long,
+        value_name = "SEED",
+        default_value_t = 0,
+        conflicts_with = "self_check"
+    )]
     pub(in crate::cli) schedule: u64,
 
     /// Print one JSON object
