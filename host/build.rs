@@ -75,7 +75,11 @@ fn kernels(out: &Path) -> Result<Kernels, BuildError> {
     }
     if let Some(folder) = env::var_os("WARPFUSE_PTX_DIR").map(PathBuf::from) {
         println!("cargo::rerun-if-changed={}", folder.display());
-        return Image::read_folder(&folder).map(Kernels::Images);
+        let images = Image::read_folder(&folder)?;
+        for image in &images {
+            image.require(gpu_kernels::table::all_names())?;
+        }
+        return Ok(Kernels::Images(images));
     }
     match compile(out) {
         Ok(images) => Ok(Kernels::Images(images)),

@@ -58,13 +58,23 @@ fn next_steps() -> String {
     let program = program();
     let program = program.strip_prefix(workspace::root()).unwrap_or(&program);
     let program = program.display();
+    let steps = [
+        (
+            "save the model",
+            format!("{program} train linreg {DATA} -o model.json"),
+        ),
+        ("and use it", format!("{program} predict model.json {DATA}")),
+        ("devices and limits", format!("{program} info")),
+        (
+            "how a GPU would be used, and why",
+            format!("{program} plan {DATA} --gpu h200"),
+        ),
+        ("everything else", format!("{program} --help")),
+        ("build and check everything", "cargo xtask test".into()),
+    ];
+    let line = |(what, command): &(&str, String)| format!("  {what}:\n    {command}\n");
     format!(
-        "\nWhat to try next:\n  \
-         {program} train linreg {DATA} -o model.json   save the model\n  \
-         {program} predict model.json {DATA}           and use it\n  \
-         {program} info                                devices and limits\n  \
-         {program} plan {DATA} --gpu h200              how a GPU would be used, and why\n  \
-         {program} --help                              everything else\n  \
-         cargo xtask test                              build and check everything\n"
+        "\nWhat to try next:\n{}",
+        steps.iter().map(line).collect::<String>()
     )
 }

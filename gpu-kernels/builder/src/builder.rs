@@ -161,7 +161,7 @@ impl PtxBuilder {
         ptxas: Option<&Ptxas>,
     ) -> Result<Image, BuildError> {
         let text = fs::read_to_string(&ptx).map_err(BuildError::io(&ptx, "read"))?;
-        check_text(&text, arch, &self.expected)?;
+        checks::check(&text, arch, &self.expected)?;
         let Some(ptxas) = ptxas else {
             return Ok(Image {
                 arch,
@@ -221,25 +221,6 @@ fn absolute(folder: &Path) -> Result<PathBuf, BuildError> {
     std::path::absolute(folder).map_err(BuildError::io(folder, "resolved"))
 }
 
-fn check_text(ptx: &str, arch: Arch, expected: &[String]) -> Result<(), BuildError> {
-    let functions = checks::unresolved_functions(ptx);
-    if !functions.is_empty() {
-        return Err(BuildError::Unresolved {
-            arch,
-            functions: functions.into_iter().map(String::from).collect(),
-        });
-    }
-    let missing = checks::missing_entries(ptx, expected);
-    if !missing.is_empty() {
-        return Err(BuildError::MissingEntries {
-            arch,
-            found: checks::entries(ptx).len(),
-            missing,
-        });
-    }
-    Ok(())
-}
-
 /// Every kernel of the PTX must have its figures, or a change of ptxas's wording would hide spills.
 fn check_report(ptx: &str, resources: &[Resources]) -> Result<(), BuildError> {
     let entries: Vec<String> = checks::entries(ptx)
@@ -257,22 +238,6 @@ fn check_report(ptx: &str, resources: &[Resources]) -> Result<(), BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn unresolved_calls_and_missing_entries_are_errors() {
-        let extern_call = ".extern .func memcpy\n.visible .entry a()\n{ ret; }";
-        let error = check_text(extern_call, Arch::Sm80, &[]).expect_err("unresolved");
-        assert!(error.to_string().contains("memcpy"), "{error}");
-
-        let text = ".visible .entry a()\n{ ret; }";
-        let expected = ["a".to_owned(), "b".to_owned()];
-        let error = check_text(text, Arch::Sm80, &expected).expect_err("b is missing");
-        assert!(
-            error.to_string().contains("lacks 1 expected ones: b"),
-            "{error}"
-        );
-        assert!(check_text(text, Arch::Sm80, &expected[..1]).is_ok());
-    }
 
     #[test]
     fn an_entry_without_figures_is_an_error() {

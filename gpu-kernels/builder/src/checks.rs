@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::{Arch, BuildError};
+
 /// The names of all kernels of a PTX text, in its order.
 ///
 /// ```
@@ -24,8 +26,28 @@ pub fn unresolved_functions(ptx: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Refuses a text that calls what it does not define, or lacks an expected kernel.
+pub(crate) fn check(ptx: &str, arch: Arch, expected: &[String]) -> Result<(), BuildError> {
+    let functions = unresolved_functions(ptx);
+    if !functions.is_empty() {
+        return Err(BuildError::Unresolved {
+            arch,
+            functions: functions.into_iter().map(String::from).collect(),
+        });
+    }
+    let missing = missing_entries(ptx, expected);
+    if !missing.is_empty() {
+        return Err(BuildError::MissingEntries {
+            arch,
+            found: entries(ptx).len(),
+            missing,
+        });
+    }
+    Ok(())
+}
+
 /// The expected names that are not among the entries.
-pub(crate) fn missing_entries(ptx: &str, expected: &[String]) -> Vec<String> {
+fn missing_entries(ptx: &str, expected: &[String]) -> Vec<String> {
     let present: BTreeSet<_> = entries(ptx).into_iter().collect();
     expected
         .iter()
@@ -106,5 +128,21 @@ mod tests {
     fn an_empty_text_has_nothing() {
         assert!(entries("").is_empty());
         assert!(unresolved_functions("").is_empty());
+    }
+
+    #[test]
+    fn unresolved_calls_and_missing_entries_are_errors() {
+        let extern_call = ".extern .func memcpy\n.visible .entry a()\n{ ret; }";
+        let error = check(extern_call, Arch::Sm80, &[]).expect_err("unresolved");
+        assert!(error.to_string().contains("memcpy"), "{error}");
+
+        let text = ".visible .entry a()\n{ ret; }";
+        let expected = ["a".to_owned(), "b".to_owned()];
+        let error = check(text, Arch::Sm80, &expected).expect_err("b is missing");
+        assert!(
+            error.to_string().contains("lacks 1 expected ones: b"),
+            "{error}"
+        );
+        assert!(check(text, Arch::Sm80, &expected[..1]).is_ok());
     }
 }

@@ -28,25 +28,32 @@ pub(crate) fn obtain_ptxas(tools_dir: &Path, install: Install) -> Result<Ptxas, 
 }
 
 fn fetch(tools_dir: &Path) -> Result<(), BuildError> {
-    fs::create_dir_all(tools_dir).map_err(BuildError::io(tools_dir, "created"))?;
+    fetch_wheel(WHEEL, tools_dir)?;
+    make_executable(tools_dir)
+}
+
+/// Downloads one Python wheel, such as `nvidia-cuda-nvcc==13.0.88`, without what it depends on, and unpacks
+/// it into a folder. Files do not become executable: a wheel is a zip file.
+///
+/// # Errors
+/// [`BuildError::Fetch`] with what pip or Python's zipfile said.
+pub fn fetch_wheel(wheel: &str, folder: &Path) -> Result<(), BuildError> {
+    fs::create_dir_all(folder).map_err(BuildError::io(folder, "created"))?;
     ensure_pip()?;
     let mut download = python();
     download
         .args(["-m", "pip", "download", "--quiet", "--no-deps"])
         .args(["--only-binary", ":all:", "--dest"])
-        .arg(tools_dir)
-        .arg(WHEEL);
+        .arg(folder)
+        .arg(wheel);
     run(download)?;
-    for wheel in wheels(tools_dir)? {
+    for file in wheels(folder)? {
         let mut unpack = python();
-        unpack
-            .args(["-m", "zipfile", "-e"])
-            .arg(&wheel)
-            .arg(tools_dir);
+        unpack.args(["-m", "zipfile", "-e"]).arg(&file).arg(folder);
         run(unpack)?;
-        fs::remove_file(&wheel).map_err(BuildError::io(&wheel, "removed"))?;
+        fs::remove_file(&file).map_err(BuildError::io(&file, "removed"))?;
     }
-    make_executable(tools_dir)
+    Ok(())
 }
 
 fn python() -> Command {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::{Arch, BuildError, Resources};
+use crate::{Arch, BuildError, Resources, checks};
 
 /// The kernels, compiled for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,6 +65,16 @@ impl Image {
             cubin,
             resources,
         })
+    }
+
+    /// Checks that the PTX has every kernel of these names and calls nothing that it does not define.
+    ///
+    /// # Errors
+    /// [`BuildError::MissingEntries`] or [`BuildError::Unresolved`], [`BuildError::Io`] if it cannot be read.
+    pub fn require<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), BuildError> {
+        let text = fs::read_to_string(&self.ptx).map_err(BuildError::io(&self.ptx, "read"))?;
+        let expected: Vec<String> = names.into_iter().map(String::from).collect();
+        checks::check(&text, self.arch, &expected)
     }
 
     /// Writes the figures beside the PTX.
@@ -136,10 +146,15 @@ mod tests {
         let empty = Image::read_folder(&folder);
         fs::write(Image::ptx_in(&folder, Arch::Sm80), "ptx").expect("writable");
         let without_figures = Image::read_folder(&folder);
+        let required = without_figures
+            .as_ref()
+            .map(|images| images[0].require(["a"]));
+        let required = matches!(required, Ok(Err(BuildError::MissingEntries { .. })));
         fs::write(folder.join("kernels.sm_80.json"), "{").expect("writable");
         let broken = Image::read_folder(&folder);
         let _ = fs::remove_dir_all(&folder);
 
+        assert!(required, "an entry that is not there was not missed");
         assert!(matches!(empty, Err(BuildError::NoImages { .. })));
         assert!(without_figures.is_ok_and(|images| images[0].resources.is_empty()));
         assert!(matches!(broken, Err(BuildError::Io { .. })));

@@ -47,6 +47,7 @@ pub use arch::Arch;
 pub use builder::PtxBuilder;
 pub use checks::{entries, unresolved_functions};
 pub use error::BuildError;
+pub use fetch::fetch_wheel;
 pub use folder::Image;
 pub use install::Install;
 pub use options::{Assembly, Exemption, LineInfo};

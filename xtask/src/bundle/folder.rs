@@ -77,6 +77,11 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 /// Writes a text file that can be run.
 pub fn write_script(path: &Path, text: &str) -> Result<()> {
     write(path, text)?;
+    make_executable(path)
+}
+
+/// Lets a file be run.
+pub fn make_executable(path: &Path) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

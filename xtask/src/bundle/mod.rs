@@ -2,6 +2,7 @@
 
 mod executables;
 mod folder;
+mod sanitizer;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,9 @@ use executables::Kind;
 /// What such a machine is commonly reached through carries little more than this.
 const LARGEST: u64 = 60 << 20;
 
+/// Tests that compile programs, and so have nothing to do on a machine without Rust.
+const NEED_CARGO: [&str; 1] = ["compile_fail"];
+
 /// The arguments of `bundle`.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -25,6 +29,9 @@ pub struct Arguments {
     /// Keep source lines in the kernels, for compute-sanitizer and profilers.
     #[arg(long)]
     line_info: bool,
+    /// Put compute-sanitizer in as well, fetched from PyPI (28 MiB).
+    #[arg(long)]
+    sanitizer: bool,
     /// Where to make it.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -53,6 +60,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         &workspace::root().join("host/examples/data"),
         &out.join("data"),
     )?;
+    if arguments.sanitizer {
+        sanitizer::add(&out.join("sanitizer"))?;
+    }
     scripts(&out, &kernels.toolchain.version)?;
     let bytes = folder::size(&out)?;
     ensure!(
@@ -76,7 +86,15 @@ fn programs(out: &Path, kernels: &Path) -> Result<()> {
         command.env("WARPFUSE_PTX_DIR", &kernels);
         command
     };
-    let cli = ["build", "--release", "--package", "warpfuse", "--bins"];
+    let bins = [
+        "build",
+        "--release",
+        "--package",
+        "warpfuse",
+        "--package",
+        "warpfuse-benches",
+        "--bins",
+    ];
     let tests = [
         "test",
         "--release",
@@ -86,11 +104,15 @@ fn programs(out: &Path, kernels: &Path) -> Result<()> {
     ];
     let benches = ["bench", "--package", "warpfuse-benches", "--no-run"];
     for (kind, arguments, folder) in [
-        (Kind::Program, &cli[..], "bin"),
+        (Kind::Program, &bins[..], "bin"),
         (Kind::Test, &tests[..], "tests"),
         (Kind::Bench, &benches[..], "benches"),
     ] {
-        for found in executables::build(kind, release(arguments))? {
+        let found = executables::build(kind, release(arguments))?;
+        for found in found
+            .iter()
+            .filter(|found| !NEED_CARGO.contains(&found.name.as_str()))
+        {
             strip(&found.path, &out.join(folder).join(&found.name))?;
         }
     }
@@ -109,7 +131,9 @@ fn strip(from: &Path, to: &Path) -> Result<()> {
 fn scripts(out: &Path, compiler: &str) -> Result<()> {
     folder::write_script(&out.join("run.sh"), include_str!("run.sh"))?;
     folder::write_script(&out.join("sanitize.sh"), include_str!("sanitize.sh"))?;
-    let about = json!({ "compiler": compiler, "commit": commit() });
+    let commit = commit().unwrap_or_else(|| "unknown".into());
+    folder::write(&out.join("commit.txt"), &format!("{commit}\n"))?;
+    let about = json!({ "compiler": compiler, "commit": commit });
     folder::write(&out.join("about.json"), &format!("{about:#}\n"))
 }
 

@@ -3,21 +3,24 @@
 #
 #   ./run.sh [RESULTS] [FILTER...]
 #
-# RESULTS (default: results) receives the logs, the benchmarks' JSON lines and summary.json. FILTER is
-# handed to the tests. CHECK_ONLY=1 leaves out the benchmarks, BENCH_ONLY=1 the checks.
+# RESULTS (default: results) receives the logs, the reports of the checks and the benchmarks' JSON lines, and
+# summary.json. FILTER is handed to the checks. CHECK_ONLY=1 leaves out the benchmarks, BENCH_ONLY=1 the
+# checks; BENCH_ARGS is handed to the benchmarks, such as BENCH_ARGS="--filter dense --budget-ms 100".
 set -uo pipefail
+shopt -s nullglob
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:-results}
 shift || true
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-
-# What tests and benchmarks look for in place of the source tree.
-export WARPFUSE_BUNDLE=$here
-export WARPFUSE_DATA_DIR=$here/data
-export WARPFUSE_RESULTS_DIR=$out
 cd "$here"
+
+# On this machine a GPU that cannot be opened is a failure, not a reason to ignore cases.
+export WARPFUSE_DEVICES=${WARPFUSE_DEVICES:-cpu,cuda:0}
+WARPFUSE_COMMIT=$(cat commit.txt)
+export WARPFUSE_COMMIT
+read -ra bench_args <<<"${BENCH_ARGS:-}"
 
 lines=()
 failed=0
@@ -36,7 +39,7 @@ measure() {
 summarise() {
     local joined
     joined=$(IFS=,; echo "${lines[*]}")
-    echo "{\"failed\":$failed,\"runs\":[$joined],\"about\":$(cat "$here/about.json")}" >"$out/summary.json"
+    echo "{\"failed\":$failed,\"runs\":[$joined],\"about\":$(cat about.json)}" >"$out/summary.json"
     echo "==> $failed of ${#lines[@]} failed; see $out"
 }
 
@@ -44,14 +47,15 @@ measure info devices ./bin/warpfuse info
 
 if [ -z "${BENCH_ONLY:-}" ]; then
     for test in tests/*; do
-        measure check "$(basename "$test")" "$test" "$@"
+        name=$(basename "$test")
+        WARPFUSE_TEST_REPORT=$out/check-$name.json measure check "$name" "$test" "$@"
     done
 fi
 
 # A wrong result is not worth timing.
 if [ "$failed" -eq 0 ] && [ -z "${CHECK_ONLY:-}" ]; then
     for bench in benches/*; do
-        measure bench "$(basename "$bench")" "$bench" --bench
+        measure bench "$(basename "$bench")" "$bench" --bench --record "$out" ${bench_args[@]+"${bench_args[@]}"}
     done
 fi
 

@@ -80,11 +80,7 @@ pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOut
 /// One line per architecture, for chores that build the PTX on the way.
 pub fn summarise(output: &PtxOutput) {
     for image in &output.images {
-        eprintln!(
-            "{}: {} kernels, none spills",
-            image.arch,
-            image.resources.len()
-        );
+        eprintln!("{}: {} kernels", image.arch, image.resources.len());
     }
 }
 
