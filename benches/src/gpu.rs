@@ -22,7 +22,12 @@ pub struct Gpu {
 impl Gpu {
     /// Takes a GPU for measurements.
     pub fn new(device: Device, sampler: Sampler) -> Gpu {
-        Gpu { device, sampler, stream: RefCell::default(), libraries: OnceCell::new() }
+        Gpu {
+            device,
+            sampler,
+            stream: RefCell::default(),
+            libraries: OnceCell::new(),
+        }
     }
 
     /// What a plain read of about `bytes` bytes reaches now, in 10⁹ bytes a second.

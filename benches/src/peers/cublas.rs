@@ -20,14 +20,21 @@ impl Handle {
     /// Opens the library for a device.
     pub fn open(device: &Device) -> Result<Handle> {
         // SAFETY: the library's initialisers are made to run in any process that opens it.
-        ensure!(unsafe { sys::is_culib_present() }, "the dynamic linker does not find libcublas");
+        ensure!(
+            unsafe { sys::is_culib_present() },
+            "the dynamic linker does not find libcublas"
+        );
         let stream = raw_stream(device)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the pointer is writable, and the device's context is current.
-        check("cublasCreate", unsafe { sys::cublasCreate_v2(&raw mut raw) })?;
+        check("cublasCreate", unsafe {
+            sys::cublasCreate_v2(&raw mut raw)
+        })?;
         let handle = Handle(raw);
         // SAFETY: the handle was just made, the stream lives as long as the device, which outlives all cases.
-        check("cublasSetStream", unsafe { sys::cublasSetStream_v2(handle.0, stream.cast()) })?;
+        check("cublasSetStream", unsafe {
+            sys::cublasSetStream_v2(handle.0, stream.cast())
+        })?;
         Ok(handle)
     }
 }
@@ -40,7 +47,10 @@ impl Drop for Handle {
 }
 
 fn check(call: &str, status: sys::cublasStatus_t) -> Result<()> {
-    ensure!(status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS, "{call}: {status:?}");
+    ensure!(
+        status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS,
+        "{call}: {status:?}"
+    );
     Ok(())
 }
 
@@ -58,7 +68,12 @@ pub struct DensePeer<T: Number> {
 
 impl<T: Number> DensePeer<T> {
     /// Uploads X and the vectors.
-    pub fn new(handle: Rc<Handle>, device: &Device, x: &Array2<T>, inputs: Inputs<'_, T>) -> Result<Self> {
+    pub fn new(
+        handle: Rc<Handle>,
+        device: &Device,
+        x: &Array2<T>,
+        inputs: Inputs<'_, T>,
+    ) -> Result<Self> {
         let values = x.as_slice().context("benchmark data are row-major")?;
         let (rows, cols) = x.dim();
         Ok(DensePeer {
@@ -75,16 +90,34 @@ impl<T: Number> DensePeer<T> {
 
     /// X·y.
     fn dots(&mut self) -> Result<()> {
-        self.gemv(sys::cublasOperation_t::CUBLAS_OP_T, pointer(self.y.device_address()), pointer(self.forward.device_address()))
+        self.gemv(
+            sys::cublasOperation_t::CUBLAS_OP_T,
+            pointer(self.y.device_address()),
+            pointer(self.forward.device_address()),
+        )
     }
 
     /// Xᵀ·p.
     fn sums(&mut self, p: *const c_void) -> Result<()> {
-        self.gemv(sys::cublasOperation_t::CUBLAS_OP_N, p, pointer(self.w.device_address()))
+        self.gemv(
+            sys::cublasOperation_t::CUBLAS_OP_N,
+            p,
+            pointer(self.w.device_address()),
+        )
     }
 
-    fn gemv(&mut self, op: sys::cublasOperation_t, from: *const c_void, to: *mut c_void) -> Result<()> {
-        let (handle, n, m, x) = (self.handle.0, self.cols, self.rows, pointer(self.x.device_address()));
+    fn gemv(
+        &mut self,
+        op: sys::cublasOperation_t,
+        from: *const c_void,
+        to: *mut c_void,
+    ) -> Result<()> {
+        let (handle, n, m, x) = (
+            self.handle.0,
+            self.cols,
+            self.rows,
+            pointer(self.x.device_address()),
+        );
         let status = match T::DTYPE {
             // SAFETY: X has n × m elements of f32; `from` and `to` are vectors of this peer, of m and n elements as
             // the operation has it; all are alive until the stream has passed, because freeing them is submitted

@@ -98,12 +98,17 @@ impl Libraries {
         match x {
             Features::Dense(x) => {
                 let handle = self.cublas.clone()?;
-                told("cuBLAS", || cublas::DensePeer::new(handle, device, x, inputs)).map(|peer| Box::new(peer) as _)
+                told("cuBLAS", || {
+                    cublas::DensePeer::new(handle, device, x, inputs)
+                })
+                .map(|peer| Box::new(peer) as _)
             }
             Features::Sparse(x) => {
                 let handle = self.cusparse.clone()?;
-                told("cuSPARSE", || cusparse::SparsePeer::new(handle, device, x, inputs))
-                    .map(|peer| Box::new(peer) as _)
+                told("cuSPARSE", || {
+                    cusparse::SparsePeer::new(handle, device, x, inputs)
+                })
+                .map(|peer| Box::new(peer) as _)
             }
         }
     }
@@ -118,7 +123,9 @@ pub fn measure<T: Number>(
 ) -> BTreeMap<String, f64> {
     let methods = peer.methods(product).iter();
     let times = methods.filter_map(|&method| {
-        let us = told(method.name(), || checked_time(peer, method, product, truth, sampler))?;
+        let us = told(method.name(), || {
+            checked_time(peer, method, product, truth, sampler)
+        })?;
         Some((method.name().to_owned(), us))
     });
     times.collect()
@@ -143,7 +150,9 @@ fn checked_time<T: Number>(
 /// the libraries panics where a function is missing.
 fn told<R>(name: &str, work: impl FnOnce() -> Result<R>) -> Option<R> {
     let outcome = catch_unwind(AssertUnwindSafe(work));
-    match outcome.unwrap_or_else(|_| Err(anyhow!("a function is missing; another version is needed"))) {
+    match outcome
+        .unwrap_or_else(|_| Err(anyhow!("a function is missing; another version is needed")))
+    {
         Ok(result) => Some(result),
         Err(error) => {
             eprintln!("{name} is left out: {error:#}");
@@ -154,7 +163,9 @@ fn told<R>(name: &str, work: impl FnOnce() -> Result<R>) -> Option<R> {
 
 /// The stream that a library is to work in.
 fn raw_stream(device: &Device) -> Result<*mut std::ffi::c_void> {
-    let Device::Cuda(cuda) = device else { bail!("{device} has no stream") };
+    let Device::Cuda(cuda) = device else {
+        bail!("{device} has no stream")
+    };
     // Makes the device's context that of this thread, where the library will find it.
     cuda.synchronize()?;
     Ok(cuda.raw_stream().cast())

@@ -22,10 +22,22 @@ use crate::trial::Trial;
 /// A matrix in the layout that kernels take.
 pub trait Arrays<T: Number> {
     /// All launches of `product` from `input` to `output`.
-    fn trials(&self, gpu: &Gpu, product: Product, input: &Buffer<T>, output: &mut Buffer<T>) -> Result<Vec<Trial>>;
+    fn trials(
+        &self,
+        gpu: &Gpu,
+        product: Product,
+        input: &Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Result<Vec<Trial>>;
 
     /// The launch of a plan.
-    fn planned(&self, gpu: &Gpu, plan: &Plan, input: &Buffer<T>, output: &mut Buffer<T>) -> Option<Trial>;
+    fn planned(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        input: &Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Option<Trial>;
 }
 
 /// A matrix to be swept.
@@ -43,12 +55,17 @@ const PRODUCTS: [(Product, &str); 3] = [
 impl<T: Number> Bench<T> {
     /// A bench for a shape.
     pub fn of(shape: Shape) -> Bench<T> {
-        Bench { shape, element: PhantomData }
+        Bench {
+            shape,
+            element: PhantomData,
+        }
     }
 
     /// Whether a product of it was asked for.
     pub fn is_wanted(&self, filter: &Filter) -> bool {
-        PRODUCTS.iter().any(|(_, work)| filter.wants(&self.case(work).to_string()))
+        PRODUCTS
+            .iter()
+            .any(|(_, work)| filter.wants(&self.case(work).to_string()))
     }
 
     /// Sweeps the products that were asked for.
@@ -73,7 +90,13 @@ impl<T: Number> Bench<T> {
     }
 
     fn case(&self, work: &'static str) -> Case {
-        Case { family: "sweep", work, shape: self.shape, dtype: T::DTYPE, seed: SEED }
+        Case {
+            family: "sweep",
+            work,
+            shape: self.shape,
+            dtype: T::DTYPE,
+            seed: SEED,
+        }
     }
 }
 
@@ -82,7 +105,11 @@ fn upload<T: Number>(gpu: &Gpu, features: Features<T>) -> Result<(Box<dyn Arrays
     let features = std::sync::Arc::new(features);
     let matrix = Matrix::new(&gpu.device, features.clone())?;
     let arrays: Box<dyn Arrays<T>> = match &*features {
-        Features::Dense(x) => Box::new(DenseArrays::upload(gpu, x, matrix.problem().pitch as usize)?),
+        Features::Dense(x) => Box::new(DenseArrays::upload(
+            gpu,
+            x,
+            matrix.problem().pitch as usize,
+        )?),
         Features::Sparse(x) => Box::new(SparseArrays::upload(gpu, x)?),
     };
     Ok((arrays, matrix))
@@ -96,7 +123,9 @@ fn planned<T: Number>(
     product: Product,
     (input, output): (&Buffer<T>, &mut Buffer<T>),
 ) -> Result<Option<Trial>> {
-    let plan = matrix.used_plan(product)?.context("a matrix on a GPU has plans")?;
+    let plan = matrix
+        .used_plan(product)?
+        .context("a matrix on a GPU has plans")?;
     Ok(match plan.then {
         Some(_) => None,
         None => arrays.planned(gpu, plan, input, output),
@@ -105,5 +134,9 @@ fn planned<T: Number>(
 
 /// The launch that a plan describes.
 pub fn launch(plan: &Plan) -> Launch {
-    Launch { grid: plan.grid, block: plan.bs, shared_bytes: plan.shared_bytes }
+    Launch {
+        grid: plan.grid,
+        block: plan.bs,
+        shared_bytes: plan.shared_bytes,
+    }
 }

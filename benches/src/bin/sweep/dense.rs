@@ -32,8 +32,15 @@ impl<T: Number> DenseArrays<T> {
     pub fn upload(gpu: &Gpu, x: &Array2<T>, pitch: usize) -> Result<DenseArrays<T>> {
         let (rows, cols) = x.dim();
         let values = x.as_slice().context("benchmark data are row-major")?;
-        let values = gpu.device.upload_rows(values, RowLayout { rows, cols, pitch })?;
-        Ok(DenseArrays { rows, cols, pitch, values })
+        let values = gpu
+            .device
+            .upload_rows(values, RowLayout { rows, cols, pitch })?;
+        Ok(DenseArrays {
+            rows,
+            cols,
+            pitch,
+            values,
+        })
     }
 
     fn args<'a>(&'a self, input: &'a Buffer<T>, output: &'a mut Buffer<T>) -> DenseArgs<'a, T> {
@@ -53,26 +60,52 @@ impl<T: Number> DenseArrays<T> {
     }
 
     /// Shared memory of an entry, where it computes the product and suits the width.
-    fn shared_bytes(&self, entry: &Entry<T::Dense>, product: KernelProduct, block: u32) -> Option<u32> {
+    fn shared_bytes(
+        &self,
+        entry: &Entry<T::Dense>,
+        product: KernelProduct,
+        block: u32,
+    ) -> Option<u32> {
         let variant = &entry.variant;
         let (held, cols) = (variant.columns(block), self.cols as u64);
         let suits = product != KernelProduct::Fused || (cols..=WASTE * cols + FEW).contains(&held);
         let bytes = variant.shared_bytes(block, size_of::<T>() as u32);
-        (variant.product == product && suits).then(|| u32::try_from(bytes).ok()).flatten()
+        (variant.product == product && suits)
+            .then(|| u32::try_from(bytes).ok())
+            .flatten()
     }
 }
 
 impl<T: Number> Arrays<T> for DenseArrays<T> {
-    fn trials(&self, gpu: &Gpu, product: Product, input: &Buffer<T>, output: &mut Buffer<T>) -> Result<Vec<Trial>> {
+    fn trials(
+        &self,
+        gpu: &Gpu,
+        product: Product,
+        input: &Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Result<Vec<Trial>> {
         let sms = gpu.device.limits().context("a sweep needs a GPU")?.sms;
-        let grid = Grid { block_sizes: &BLOCK_SIZES, blocks_per_sm: &BLOCKS_PER_SM, sms };
+        let grid = Grid {
+            block_sizes: &BLOCK_SIZES,
+            blocks_per_sm: &BLOCKS_PER_SM,
+            sms,
+        };
         let product = kernel_product(product);
-        let shared_bytes = |entry: &Entry<T::Dense>, block| self.shared_bytes(entry, product, block);
+        let shared_bytes =
+            |entry: &Entry<T::Dense>, block| self.shared_bytes(entry, product, block);
         trials::<T::Dense>(&gpu.device, &grid, shared_bytes, self.args(input, output))
     }
 
-    fn planned(&self, gpu: &Gpu, plan: &Plan, input: &Buffer<T>, output: &mut Buffer<T>) -> Option<Trial> {
-        let entry = T::Dense::entries().iter().find(|entry| entry.name == plan.kernel)?;
+    fn planned(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        input: &Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Option<Trial> {
+        let entry = T::Dense::entries()
+            .iter()
+            .find(|entry| entry.name == plan.kernel)?;
         trial(&gpu.device, entry, launch(plan), self.args(input, output))
     }
 }

@@ -26,12 +26,30 @@ const USAGE: &str = "usage: sweep [--out FILE] [FILTER[,FILTER…]]…
 
 /// Widths between and beyond those of the recorded matrices.
 const MORE: [Shape; 6] = [
-    Shape::Dense { rows: 100_000_000, cols: 8 },
-    Shape::Dense { rows: 10_000_000, cols: 100 },
-    Shape::Dense { rows: 2_000_000, cols: 500 },
-    Shape::Dense { rows: 1_000_000, cols: 1_000 },
-    Shape::Dense { rows: 250_000, cols: 4_096 },
-    Shape::Dense { rows: 100_000, cols: 10_000 },
+    Shape::Dense {
+        rows: 100_000_000,
+        cols: 8,
+    },
+    Shape::Dense {
+        rows: 10_000_000,
+        cols: 100,
+    },
+    Shape::Dense {
+        rows: 2_000_000,
+        cols: 500,
+    },
+    Shape::Dense {
+        rows: 1_000_000,
+        cols: 1_000,
+    },
+    Shape::Dense {
+        rows: 250_000,
+        cols: 4_096,
+    },
+    Shape::Dense {
+        rows: 100_000,
+        cols: 10_000,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -81,7 +99,12 @@ fn sweep(gpu: &Gpu, filter: &Filter, out: Option<PathBuf>) -> Result<()> {
 }
 
 /// A matrix that fails, for want of memory for instance, does not stop the others.
-fn sweep_matrix<T: Number>(gpu: &Gpu, filter: &Filter, out: Option<&std::fs::File>, shape: Shape) -> Result<()> {
+fn sweep_matrix<T: Number>(
+    gpu: &Gpu,
+    filter: &Filter,
+    out: Option<&std::fs::File>,
+    shape: Shape,
+) -> Result<()> {
     let bench = Bench::<T>::of(shape);
     if !bench.is_wanted(filter) {
         return Ok(());
@@ -89,7 +112,8 @@ fn sweep_matrix<T: Number>(gpu: &Gpu, filter: &Filter, out: Option<&std::fs::Fil
     match bench.run(gpu, filter) {
         Ok(outcomes) => outcomes.iter().try_for_each(|outcome| {
             print!("{outcome}");
-            out.map_or(Ok(()), |file| report::append(file, outcome)).context("writing an outcome")
+            out.map_or(Ok(()), |file| report::append(file, outcome))
+                .context("writing an outcome")
         }),
         Err(error) => {
             println!("{shape} {}: FAILED: {error:#}", T::DTYPE);

@@ -29,8 +29,16 @@ pub struct SparseArrays<T> {
 impl<T: Number> SparseArrays<T> {
     /// A copy of X.
     pub fn upload(gpu: &Gpu, x: &CsrMatrix<T>) -> Result<SparseArrays<T>> {
-        ensure!(x.nnz() as u64 <= u64::from(MAX_NONZEROS), "{} nonzeros need several parts", x.nnz());
-        let offsets: Vec<u32> = x.proper_indptr().iter().map(|&offset| offset as u32).collect();
+        ensure!(
+            x.nnz() as u64 <= u64::from(MAX_NONZEROS),
+            "{} nonzeros need several parts",
+            x.nnz()
+        );
+        let offsets: Vec<u32> = x
+            .proper_indptr()
+            .iter()
+            .map(|&offset| offset as u32)
+            .collect();
         Ok(SparseArrays {
             rows: x.rows(),
             cols: x.cols(),
@@ -59,22 +67,44 @@ impl<T: Number> SparseArrays<T> {
 
     /// Shared memory of an entry that computes the product; the device refuses what it has not.
     fn shared_bytes(&self, entry: &Entry<T::Sparse>, product: KernelProduct) -> Option<u32> {
-        let bytes = entry.variant.shared_bytes(self.cols as u32, size_of::<T>() as u32);
-        (entry.variant.product == product).then(|| u32::try_from(bytes).ok()).flatten()
+        let bytes = entry
+            .variant
+            .shared_bytes(self.cols as u32, size_of::<T>() as u32);
+        (entry.variant.product == product)
+            .then(|| u32::try_from(bytes).ok())
+            .flatten()
     }
 }
 
 impl<T: Number> Arrays<T> for SparseArrays<T> {
-    fn trials(&self, gpu: &Gpu, product: Product, input: &Buffer<T>, output: &mut Buffer<T>) -> Result<Vec<Trial>> {
+    fn trials(
+        &self,
+        gpu: &Gpu,
+        product: Product,
+        input: &Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Result<Vec<Trial>> {
         let sms = gpu.device.limits().context("a sweep needs a GPU")?.sms;
-        let grid = Grid { block_sizes: &BLOCK_SIZES, blocks_per_sm: &BLOCKS_PER_SM, sms };
+        let grid = Grid {
+            block_sizes: &BLOCK_SIZES,
+            blocks_per_sm: &BLOCKS_PER_SM,
+            sms,
+        };
         let product = kernel_product(product);
         let shared_bytes = |entry: &Entry<T::Sparse>, _| self.shared_bytes(entry, product);
         trials::<T::Sparse>(&gpu.device, &grid, shared_bytes, self.args(input, output))
     }
 
-    fn planned(&self, gpu: &Gpu, plan: &Plan, input: &Buffer<T>, output: &mut Buffer<T>) -> Option<Trial> {
-        let entry = T::Sparse::entries().iter().find(|entry| entry.name == plan.kernel)?;
+    fn planned(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        input: &Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Option<Trial> {
+        let entry = T::Sparse::entries()
+            .iter()
+            .find(|entry| entry.name == plan.kernel)?;
         trial(&gpu.device, entry, launch(plan), self.args(input, output))
     }
 }

@@ -40,8 +40,18 @@ pub fn trial<F: Family>(
 ) -> Option<Trial> {
     let kernel = device.prepare::<F>(entry, launch).ok()?;
     let times = Sampler::brief().time(device, || kernel.launch(args)).ok()?;
-    let Launch { grid, block, shared_bytes } = launch;
-    Some(Trial { kernel: entry.name, block, grid, shared_bytes, median_us: times.median_us })
+    let Launch {
+        grid,
+        block,
+        shared_bytes,
+    } = launch;
+    Some(Trial {
+        kernel: entry.name,
+        block,
+        grid,
+        shared_bytes,
+        median_us: times.median_us,
+    })
 }
 
 /// Times all launches of the entries that are given with the shared memory they need in blocks of a size.
@@ -54,9 +64,24 @@ pub fn trials<F: Family>(
     let mut found = Vec::new();
     for entry in F::entries() {
         for &block in grid.block_sizes {
-            let Some(shared_bytes) = shared_bytes(entry, block) else { continue };
-            for per_sm in resident(device, entry, Launch { grid: 1, block, shared_bytes }, grid) {
-                let launch = Launch { grid: grid.sms * per_sm, block, shared_bytes };
+            let Some(shared_bytes) = shared_bytes(entry, block) else {
+                continue;
+            };
+            for per_sm in resident(
+                device,
+                entry,
+                Launch {
+                    grid: 1,
+                    block,
+                    shared_bytes,
+                },
+                grid,
+            ) {
+                let launch = Launch {
+                    grid: grid.sms * per_sm,
+                    block,
+                    shared_bytes,
+                };
                 found.extend(trial(device, entry, launch, args));
             }
         }
@@ -67,7 +92,19 @@ pub fn trials<F: Family>(
 }
 
 /// The numbers of blocks per SM of which an SM holds all at once.
-fn resident<F: Family>(device: &Device, entry: &'static Entry<F>, launch: Launch, grid: &Grid<'_>) -> Vec<u32> {
-    let held = device.prepare::<F>(entry, launch).and_then(|kernel| kernel.blocks_per_sm()).unwrap_or(0);
-    grid.blocks_per_sm.iter().copied().filter(|&per_sm| per_sm <= held).collect()
+fn resident<F: Family>(
+    device: &Device,
+    entry: &'static Entry<F>,
+    launch: Launch,
+    grid: &Grid<'_>,
+) -> Vec<u32> {
+    let held = device
+        .prepare::<F>(entry, launch)
+        .and_then(|kernel| kernel.blocks_per_sm())
+        .unwrap_or(0);
+    grid.blocks_per_sm
+        .iter()
+        .copied()
+        .filter(|&per_sm| per_sm <= held)
+        .collect()
 }

@@ -24,9 +24,21 @@ pub(super) struct CsrArrays<T> {
 impl<T: Number> CsrArrays<T> {
     /// A copy of `x` on the device.
     pub(super) fn upload(device: &Device, x: &CsrMatrix<T>) -> Result<CsrArrays<T>> {
-        let too_large = || format!("{} nonzeros and {} columns need 64-bit indices", x.nnz(), x.cols());
-        i32::try_from(x.nnz().max(x.cols())).ok().with_context(too_large)?;
-        let offsets: Vec<i32> = x.proper_indptr().iter().map(|&offset| offset as i32).collect();
+        let too_large = || {
+            format!(
+                "{} nonzeros and {} columns need 64-bit indices",
+                x.nnz(),
+                x.cols()
+            )
+        };
+        i32::try_from(x.nnz().max(x.cols()))
+            .ok()
+            .with_context(too_large)?;
+        let offsets: Vec<i32> = x
+            .proper_indptr()
+            .iter()
+            .map(|&offset| offset as i32)
+            .collect();
         let indices: Vec<i32> = x.indices().iter().map(|&index| index as i32).collect();
         Ok(CsrArrays {
             rows: x.rows(),
@@ -39,7 +51,11 @@ impl<T: Number> CsrArrays<T> {
 
     /// Offsets, indices, values.
     pub(super) fn addresses(&self) -> [*mut c_void; 3] {
-        [integers(&self.offsets).cast(), integers(&self.indices).cast(), pointer(self.values.device_address())]
+        [
+            integers(&self.offsets).cast(),
+            integers(&self.indices).cast(),
+            pointer(self.values.device_address()),
+        ]
     }
 
     /// Xᵀ in CSR form, which is X in CSC form, and the microseconds that making it takes.
@@ -53,7 +69,11 @@ impl<T: Number> CsrArrays<T> {
             indices: device.zeros(nnz)?,
             values: device.zeros(nnz)?,
         };
-        let call = Transposition { handle, from: self, to: &transpose };
+        let call = Transposition {
+            handle,
+            from: self,
+            to: &transpose,
+        };
         let workspace = device.zeros::<u8>(call.workspace_bytes()?.max(1))?;
         let times = Sampler::brief().time(device, || call.run(&workspace))?;
         Ok((transpose, times.median_us))
@@ -69,14 +89,21 @@ struct Transposition<'a, T: Number> {
 
 const NUMERIC: sys::cusparseAction_t = sys::cusparseAction_t::CUSPARSE_ACTION_NUMERIC;
 const ZERO: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
-const ALGORITHM: sys::cusparseCsr2CscAlg_t = sys::cusparseCsr2CscAlg_t::CUSPARSE_CSR2CSC_ALG_DEFAULT;
+const ALGORITHM: sys::cusparseCsr2CscAlg_t =
+    sys::cusparseCsr2CscAlg_t::CUSPARSE_CSR2CSC_ALG_DEFAULT;
 
 impl<T: Number> Transposition<'_, T> {
     /// Rows, columns and nonzeros, which [`CsrArrays::upload`] has checked; a CSR matrix whose rows 32 bits do not
     /// count has offsets beyond them too.
     fn shape(&self) -> Result<[c_int; 3]> {
-        let CsrArrays { rows, cols, values, .. } = self.from;
-        Ok([c_int::try_from(*rows)?, c_int::try_from(*cols)?, c_int::try_from(values.len())?])
+        let CsrArrays {
+            rows, cols, values, ..
+        } = self.from;
+        Ok([
+            c_int::try_from(*rows)?,
+            c_int::try_from(*cols)?,
+            c_int::try_from(values.len())?,
+        ])
     }
 
     fn workspace_bytes(&self) -> Result<usize> {
@@ -85,10 +112,21 @@ impl<T: Number> Transposition<'_, T> {
         // SAFETY: the arrays have the lengths that the shape demands, and the pointer to the size is writable.
         let status = unsafe {
             sys::cusparseCsr2cscEx2_bufferSize(
-                handle, m, n, nnz,
-                pointer(from.values.device_address()), integers(&from.offsets), integers(&from.indices),
-                pointer(to.values.device_address()), integers(&to.offsets), integers(&to.indices),
-                data_type::<T>(), NUMERIC, ZERO, ALGORITHM, &raw mut bytes,
+                handle,
+                m,
+                n,
+                nnz,
+                pointer(from.values.device_address()),
+                integers(&from.offsets),
+                integers(&from.indices),
+                pointer(to.values.device_address()),
+                integers(&to.offsets),
+                integers(&to.indices),
+                data_type::<T>(),
+                NUMERIC,
+                ZERO,
+                ALGORITHM,
+                &raw mut bytes,
             )
         };
         check("cusparseCsr2cscEx2_bufferSize", status)?;
@@ -102,10 +140,21 @@ impl<T: Number> Transposition<'_, T> {
         // arrays meanwhile, as whatever is done to them is submitted to the same stream.
         let status = unsafe {
             sys::cusparseCsr2cscEx2(
-                handle, m, n, nnz,
-                pointer(from.values.device_address()), integers(&from.offsets), integers(&from.indices),
-                pointer(to.values.device_address()), integers(&to.offsets), integers(&to.indices),
-                data_type::<T>(), NUMERIC, ZERO, ALGORITHM, bytes(workspace),
+                handle,
+                m,
+                n,
+                nnz,
+                pointer(from.values.device_address()),
+                integers(&from.offsets),
+                integers(&from.indices),
+                pointer(to.values.device_address()),
+                integers(&to.offsets),
+                integers(&to.indices),
+                data_type::<T>(),
+                NUMERIC,
+                ZERO,
+                ALGORITHM,
+                bytes(workspace),
             )
         };
         check("cusparseCsr2cscEx2", status)

@@ -22,14 +22,24 @@ impl Handle {
     /// Opens the library for a device.
     pub fn open(device: &Device) -> Result<Handle> {
         // SAFETY: the library's initialisers are made to run in any process that opens it.
-        ensure!(unsafe { sys::is_culib_present() }, "the dynamic linker does not find libcusparse");
+        ensure!(
+            unsafe { sys::is_culib_present() },
+            "the dynamic linker does not find libcusparse"
+        );
         let stream = raw_stream(device)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the pointer is writable, and the device's context is current.
-        check("cusparseCreate", unsafe { sys::cusparseCreate(&raw mut raw) })?;
-        let handle = Handle { raw, device: device.clone() };
+        check("cusparseCreate", unsafe {
+            sys::cusparseCreate(&raw mut raw)
+        })?;
+        let handle = Handle {
+            raw,
+            device: device.clone(),
+        };
         // SAFETY: the handle was just made; the stream lives as long as the device, which the handle holds.
-        check("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, stream.cast()) })?;
+        check("cusparseSetStream", unsafe {
+            sys::cusparseSetStream(raw, stream.cast())
+        })?;
         Ok(handle)
     }
 }
@@ -43,7 +53,10 @@ impl Drop for Handle {
 
 /// Success, or the library's name of what happened.
 pub(super) fn check(call: &str, status: sys::cusparseStatus_t) -> Result<()> {
-    ensure!(status == sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS, "{call}: {status:?}");
+    ensure!(
+        status == sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS,
+        "{call}: {status:?}"
+    );
     Ok(())
 }
 
@@ -64,7 +77,11 @@ pub(super) struct SparseMatrix<T: Number> {
 impl<T: Number> SparseMatrix<T> {
     pub(super) fn new(arrays: &Rc<CsrArrays<T>>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        let (rows, cols, nnz) = (arrays.rows as i64, arrays.cols as i64, arrays.values.len() as i64);
+        let (rows, cols, nnz) = (
+            arrays.rows as i64,
+            arrays.cols as i64,
+            arrays.values.len() as i64,
+        );
         let [offsets, indices, values] = arrays.addresses();
         let index = sys::cusparseIndexType_t::CUSPARSE_INDEX_32I;
         let base = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
@@ -72,10 +89,25 @@ impl<T: Number> SparseMatrix<T> {
         // named, and live as long as the description, which holds them.
         let status = unsafe {
             let raw = &raw mut raw;
-            sys::cusparseCreateCsr(raw, rows, cols, nnz, offsets, indices, values, index, index, base, data_type::<T>())
+            sys::cusparseCreateCsr(
+                raw,
+                rows,
+                cols,
+                nnz,
+                offsets,
+                indices,
+                values,
+                index,
+                index,
+                base,
+                data_type::<T>(),
+            )
         };
         check("cusparseCreateCsr", status)?;
-        Ok(SparseMatrix { raw, _arrays: arrays.clone() })
+        Ok(SparseMatrix {
+            raw,
+            _arrays: arrays.clone(),
+        })
     }
 }
 
@@ -92,9 +124,11 @@ pub(super) struct DenseVector(pub(super) sys::cusparseDnVecDescr_t);
 impl DenseVector {
     pub(super) fn new<T: Number>(buffer: &Buffer<T>) -> Result<DenseVector> {
         let mut raw = std::ptr::null_mut();
-        let (len, values): (i64, *mut c_void) = (buffer.len() as i64, pointer(buffer.device_address()));
+        let (len, values): (i64, *mut c_void) =
+            (buffer.len() as i64, pointer(buffer.device_address()));
         // SAFETY: the pointer is writable, and the buffer has so many values of the type named.
-        let status = unsafe { sys::cusparseCreateDnVec(&raw mut raw, len, values, data_type::<T>()) };
+        let status =
+            unsafe { sys::cusparseCreateDnVec(&raw mut raw, len, values, data_type::<T>()) };
         check("cusparseCreateDnVec", status)?;
         Ok(DenseVector(raw))
     }

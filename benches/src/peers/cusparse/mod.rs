@@ -32,7 +32,12 @@ pub struct SparsePeer<T: Number> {
 
 impl<T: Number> SparsePeer<T> {
     /// Uploads X and the vectors, transposes X, and chooses algorithms.
-    pub fn new(handle: Rc<Handle>, device: &Device, x: &CsrMatrix<T>, inputs: Inputs<'_, T>) -> Result<Self> {
+    pub fn new(
+        handle: Rc<Handle>,
+        device: &Device,
+        x: &CsrMatrix<T>,
+        inputs: Inputs<'_, T>,
+    ) -> Result<Self> {
         let (y, p) = (device.upload(inputs.y)?, device.upload(inputs.p)?);
         let mut between = device.zeros(x.rows())?;
         let mut w = device.zeros(x.cols())?;
@@ -62,8 +67,19 @@ impl<T: Number> Peer<T> for SparsePeer<T> {
     }
 
     fn run(&mut self, method: Method, product: Product) -> Result<()> {
-        let SparsePeer { forward, y, p, between, w, .. } = self;
-        let back = if method == Method::SpmvStored { &mut self.stored } else { &mut self.transposed };
+        let SparsePeer {
+            forward,
+            y,
+            p,
+            between,
+            w,
+            ..
+        } = self;
+        let back = if method == Method::SpmvStored {
+            &mut self.stored
+        } else {
+            &mut self.transposed
+        };
         match product {
             Product::Forward => forward.run(y, between),
             Product::Transposed => back.run(p, w),

@@ -70,7 +70,13 @@ impl<T: Number> Spmv<T> {
         // Every product has a description of its own, because preprocessing belongs to the description.
         let matrix = SparseMatrix::new(arrays)?;
         let workspace = handle.device.zeros(1)?;
-        let mut spmv = Spmv { handle: handle.clone(), matrix, operation, algorithm, workspace };
+        let mut spmv = Spmv {
+            handle: handle.clone(),
+            matrix,
+            operation,
+            algorithm,
+            workspace,
+        };
         spmv.prepare(from, to)?;
         let times = Sampler::brief().time(&handle.device, || spmv.run(from, to))?;
         Ok((times.median_us, spmv))
@@ -110,7 +116,16 @@ impl<T: Number> Spmv<T> {
         let status = unsafe {
             let (handle, operation) = (self.handle.raw, self.raw_operation());
             sys::cusparseSpMV(
-                handle, operation, one, matrix, from.0, zero, to.0, kind, self.algorithm, workspace,
+                handle,
+                operation,
+                one,
+                matrix,
+                from.0,
+                zero,
+                to.0,
+                kind,
+                self.algorithm,
+                workspace,
             )
         };
         check("cusparseSpMV", status)
