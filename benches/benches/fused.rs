@@ -50,7 +50,9 @@ fn compare(criterion: &mut Criterion) {
         }
         Err(reason) => eprintln!("{}: {reason}", suite::NO_GPU),
     }
-    cpu::shapes::<f32>().into_iter().for_each(|shape| compare_cpu::<f32>(criterion, shape));
+    cpu::shapes::<f32>()
+        .into_iter()
+        .for_each(|shape| compare_cpu::<f32>(criterion, shape));
     compare_parser::<f32>(criterion);
     criterion.final_summary();
 }
@@ -64,7 +66,13 @@ fn compare_matrix<T: Number>(criterion: &mut Criterion, gpu: &Gpu, shape: Shape)
             let mut output = subject.output(task)?;
             Ok(move || Ok(subject.run(task, &mut output)?))
         };
-        bench(criterion, &gpu.device, &task.case::<T>(shape), shape.bytes::<T>(4), prepare);
+        bench(
+            criterion,
+            &gpu.device,
+            &task.case::<T>(shape),
+            shape.bytes::<T>(4),
+            prepare,
+        );
     }
 }
 
@@ -76,7 +84,13 @@ fn compare_cpu<T: Number>(criterion: &mut Criterion, shape: Shape) {
         let mut w = device.zeros(shape.cols())?;
         Ok(move || Ok(matrix.fused(&y, &Terms::default(), &mut w)?))
     };
-    bench(criterion, &device, &cpu::case::<T>(shape), shape.bytes::<T>(8), prepare);
+    bench(
+        criterion,
+        &device,
+        &cpu::case::<T>(shape),
+        shape.bytes::<T>(8),
+        prepare,
+    );
 }
 
 fn compare_parser<T: Number>(criterion: &mut Criterion) {
@@ -86,7 +100,13 @@ fn compare_parser<T: Number>(criterion: &mut Criterion) {
         Ok(move || text.parse::<T>().map(drop))
     };
     let case = parser::case::<T>();
-    bench(criterion, &Device::cpu(), &case, parser::SHAPE.bytes::<T>(8), prepare);
+    bench(
+        criterion,
+        &Device::cpu(),
+        &case,
+        parser::SHAPE.bytes::<T>(8),
+        prepare,
+    );
 }
 
 /// One case: events (on the CPU the clock) around all of an iteration's calls, so that nothing is counted that
@@ -99,11 +119,15 @@ fn bench<W: FnMut() -> Result<()>>(
     prepare: impl Fn() -> Result<W>,
 ) {
     let mut group = criterion.benchmark_group(case.to_string());
-    group.throughput(Throughput::Bytes(bytes as u64)).sample_size(20);
+    group
+        .throughput(Throughput::Bytes(bytes as u64))
+        .sample_size(20);
     let mut work = None;
     group.bench_function("time", |bencher| {
         let work = work.get_or_insert_with(|| prepare().unwrap_or_else(|error| stop(case, &error)));
-        bencher.iter_custom(|calls| time(device, calls, work).unwrap_or_else(|error| stop(case, &error)));
+        bencher.iter_custom(|calls| {
+            time(device, calls, work).unwrap_or_else(|error| stop(case, &error))
+        });
     });
     group.finish();
 }

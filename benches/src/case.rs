@@ -31,6 +31,10 @@ pub struct Case {
 /// Such as `fused/dense-11000000x28/f32/forward`: what filters are compared with.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}/{}", self.family, self.shape, self.dtype, self.work)
+        write!(
+            f,
+            "{}/{}/{}/{}",
+            self.family, self.shape, self.dtype, self.work
+        )
     }
 }

@@ -31,7 +31,9 @@ impl StreamRead {
     /// When the device is no GPU or has no memory left.
     pub fn new(device: &Device) -> Result<StreamRead> {
         let limits = device.limits().context("the stream read runs on a GPU")?;
-        let free = device.memory_info().map_or(MOST_BYTES, |memory| memory.free_bytes / SHARE);
+        let free = device
+            .memory_info()
+            .map_or(MOST_BYTES, |memory| memory.free_bytes / SHARE);
         let words = data::values::<f32>(MOST_BYTES.min(free) / size_of::<f32>(), SEED);
         Ok(StreamRead {
             device: device.clone(),
@@ -50,7 +52,11 @@ impl StreamRead {
         let mut best = 0.0_f64;
         for per_sm in BLOCKS_PER_SM {
             for block in BLOCK_SIZES {
-                let launch = Launch { grid: self.sms * per_sm, block, shared_bytes: 0 };
+                let launch = Launch {
+                    grid: self.sms * per_sm,
+                    block,
+                    shared_bytes: 0,
+                };
                 best = best.max(self.rate(words, launch)?);
             }
         }
@@ -58,11 +64,21 @@ impl StreamRead {
     }
 
     fn rate(&mut self, words: usize, launch: Launch) -> Result<f64> {
-        let StreamRead { device, words: buffer, total, .. } = self;
-        let entry = Stream::<f32>::entries().first().context("the stream family has an entry")?;
+        let StreamRead {
+            device,
+            words: buffer,
+            total,
+            ..
+        } = self;
+        let entry = Stream::<f32>::entries()
+            .first()
+            .context("the stream family has an entry")?;
         let kernel = device.prepare::<Stream<f32>>(entry, launch)?;
         let times = Sampler::brief().time(device, || {
-            let args = StreamArgs { x: first(buffer, words), total: total.output() };
+            let args = StreamArgs {
+                x: first(buffer, words),
+                total: total.output(),
+            };
             kernel.launch(args)
         })?;
         Ok(times.gbs(words * size_of::<f32>()))
@@ -72,7 +88,11 @@ impl StreamRead {
 /// The first `len` words of a buffer.
 fn first(buffer: &Buffer<f32>, len: usize) -> In<'_, f32> {
     let all = buffer.input();
-    assert!(len as u64 <= all.len(), "{len} words of a buffer of {}", all.len());
+    assert!(
+        len as u64 <= all.len(),
+        "{len} words of a buffer of {}",
+        all.len()
+    );
     // SAFETY: a shorter piece of an argument that holds, from its aligned beginning and borrowed for as long.
     unsafe { In::new(all.pointer(), len as u64) }
 }

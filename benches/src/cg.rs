@@ -14,8 +14,14 @@ use crate::sampling::Times;
 use crate::shape::Shape;
 
 const SHAPES: [Shape; 2] = [
-    Shape::Dense { rows: 11_000_000, cols: 28 },
-    Shape::Dense { rows: 1_000_000, cols: 1_024 },
+    Shape::Dense {
+        rows: 11_000_000,
+        cols: 28,
+    },
+    Shape::Dense {
+        rows: 1_000_000,
+        cols: 1_024,
+    },
 ];
 /// Iterations of a short and of a long solve: what a solve costs once is in both, and cancels.
 const SHORT: usize = 8;
@@ -43,7 +49,13 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 }
 
 fn record_matrix<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result<()> {
-    let case = |work| Case { family: "cg", work, shape, dtype: T::DTYPE, seed: SEED };
+    let case = |work| Case {
+        family: "cg",
+        work,
+        shape,
+        dtype: T::DTYPE,
+        seed: SEED,
+    };
     let cases = [case("iteration_with_intercept"), case("iteration")];
     if !cases.iter().any(|case| recorder.wants(case)) {
         return Ok(());
@@ -92,13 +104,18 @@ impl<'a, T: Number> Solve<'a, T> {
             let difference = self.solve_us(LONG, intercept)? - self.solve_us(SHORT, intercept)?;
             Ok(difference / (LONG - SHORT) as f64)
         };
-        let samples = (0..SAMPLES).map(|_| per_iteration()).collect::<Result<_>>()?;
+        let samples = (0..SAMPLES)
+            .map(|_| per_iteration())
+            .collect::<Result<_>>()?;
         let times = Times::of(samples);
         let bytes = self.shape.bytes::<T>(4);
         let variant = format!("solves of {LONG} and of {SHORT} iterations");
-        let mut measured = Measured::new(variant, times, bytes).with_ceiling(self.gpu.ceiling_gbs(bytes)?);
+        let mut measured =
+            Measured::new(variant, times, bytes).with_ceiling(self.gpu.ceiling_gbs(bytes)?);
         measured.details.insert("fused_us", fused.median_us);
-        measured.details.insert("over_fused_us", times.median_us - fused.median_us);
+        measured
+            .details
+            .insert("over_fused_us", times.median_us - fused.median_us);
         Ok(measured)
     }
 
@@ -122,14 +139,25 @@ impl<'a, T: Number> Solve<'a, T> {
             Intercept::Absent => None,
         };
         let residual = self.residual.try_clone()?;
-        let start = CgStart { residual, inverse_diagonal: Some(self.inverse_diagonal.try_clone()?), means };
-        let options = CgOptions { l2: L2, tolerance: 0.0, max_iter };
+        let start = CgStart {
+            residual,
+            inverse_diagonal: Some(self.inverse_diagonal.try_clone()?),
+            means,
+        };
+        let options = CgOptions {
+            l2: L2,
+            tolerance: 0.0,
+            max_iter,
+        };
         let mut timer = Timer::new(&self.gpu.device)?;
         timer.start()?;
         let solution = conjugate_gradient(&self.matrix, start, &options, |_| {})?;
         let microseconds = timer.stop()?;
         let done = solution.iterations;
-        ensure!(done == max_iter, "the solve ended after {done} iterations, expected {max_iter}");
+        ensure!(
+            done == max_iter,
+            "the solve ended after {done} iterations, expected {max_iter}"
+        );
         Ok(microseconds)
     }
 }
@@ -142,5 +170,8 @@ fn scattered_scales<T: Number>(shape: &Shape) -> Vec<T> {
 }
 
 fn narrow<T: Number>(values: &[f64]) -> Vec<T> {
-    values.iter().map(|value| <T as Element>::from_f64(*value)).collect()
+    values
+        .iter()
+        .map(|value| <T as Element>::from_f64(*value))
+        .collect()
 }

@@ -36,15 +36,34 @@ pub fn record(recorder: &Recorder, sampler: &Sampler) -> Result<()> {
 
 /// The shapes for an element type.
 pub fn shapes<T>() -> Vec<Shape> {
-    let dense = |cols| Shape::Dense { rows: BYTES / size_of::<T>() / cols, cols };
+    let dense = |cols| Shape::Dense {
+        rows: BYTES / size_of::<T>() / cols,
+        cols,
+    };
     let row_bytes = PER_ROW * (size_of::<T>() + size_of::<u32>()) + size_of::<u64>();
-    let sparse = |cols| Shape::Sparse { rows: BYTES / row_bytes, cols, per_row: PER_ROW };
-    vec![dense(28), dense(128), dense(1_024), sparse(1_000), sparse(100_000)]
+    let sparse = |cols| Shape::Sparse {
+        rows: BYTES / row_bytes,
+        cols,
+        per_row: PER_ROW,
+    };
+    vec![
+        dense(28),
+        dense(128),
+        dense(1_024),
+        sparse(1_000),
+        sparse(100_000),
+    ]
 }
 
 /// The name of the case of a shape.
 pub fn case<T: Number>(shape: Shape) -> Case {
-    Case { family: "cpu", work: "fused", shape, dtype: T::DTYPE, seed: SEED }
+    Case {
+        family: "cpu",
+        work: "fused",
+        shape,
+        dtype: T::DTYPE,
+        seed: SEED,
+    }
 }
 
 fn record_matrix<T: Number>(recorder: &Recorder, sampler: &Sampler, shape: Shape) -> Result<()> {
@@ -65,7 +84,9 @@ fn measure<T: Number>(sampler: &Sampler, shape: Shape) -> Result<Measured> {
     let times = sampler.time(&device, || matrix.fused(&y, &Terms::default(), &mut w))?;
     let bytes = shape.bytes::<T>(size_of::<u64>());
     let variant = format!("{} threads", rayon::current_num_threads());
-    Ok(Measured::new(variant, times, bytes).with_ceiling(sum_gbs::<T>(sampler, bytes)?).with_error(error))
+    Ok(Measured::new(variant, times, bytes)
+        .with_ceiling(sum_gbs::<T>(sampler, bytes)?)
+        .with_error(error))
 }
 
 /// 10⁹ bytes a second that a plain sum over an array of so many bytes reads.

@@ -6,6 +6,7 @@
 //! | [`sampling`], [`ceiling`] | timing by the device's events; what a plain read of memory reaches |
 //! | [`truth`] | f64 results on the CPU: nothing is timed before it is right |
 //! | [`fused`], [`vector`], [`cg`], [`cpu`], [`parser`] | the families |
+//! | [`peers`] | cuBLAS and cuSPARSE for the same work |
 //! | [`case`], [`record`], [`provenance`], [`options`] | names, JSON lines, where they come from, arguments |
 //! | [`suite`] | record mode: every case of every family |
 
@@ -18,6 +19,7 @@ pub mod fused;
 pub mod gpu;
 pub mod options;
 pub mod parser;
+pub mod peers;
 pub mod provenance;
 pub mod record;
 pub mod sampling;

@@ -28,7 +28,11 @@ impl Filter {
 
     /// Adds texts that are separated by commas.
     pub fn add(&mut self, list: &str) {
-        self.0.extend(list.split(',').filter(|text| !text.is_empty()).map(str::to_owned));
+        self.0.extend(
+            list.split(',')
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned),
+        );
     }
 }
 
@@ -42,12 +46,18 @@ impl Options {
         if !arguments.iter().any(|argument| argument == "--record") {
             return Ok(None);
         }
-        let mut options = Options { out: PathBuf::new(), filter: Filter::default(), budget_ms: 300 };
+        let mut options = Options {
+            out: PathBuf::new(),
+            filter: Filter::default(),
+            budget_ms: 300,
+        };
         let mut rest = arguments.into_iter();
         while let Some(argument) = rest.next() {
             // What cargo adds.
             if argument != "--bench" {
-                let value = rest.next().ok_or(format!("`{argument}` needs a value; {USAGE}"))?;
+                let value = rest
+                    .next()
+                    .ok_or(format!("`{argument}` needs a value; {USAGE}"))?;
                 options.set(&argument, &value)?;
             }
         }
@@ -91,8 +101,15 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        for mistake in ["--record", "--record out --budget-ms x", "--record out --frobnicate 1"] {
-            assert!(parse(mistake).is_err_and(|text| text.contains(USAGE)), "{mistake}");
+        for mistake in [
+            "--record",
+            "--record out --budget-ms x",
+            "--record out --frobnicate 1",
+        ] {
+            assert!(
+                parse(mistake).is_err_and(|text| text.contains(USAGE)),
+                "{mistake}"
+            );
         }
     }
 }

@@ -22,7 +22,9 @@ pub struct Provenance {
 impl Provenance {
     /// Of a run that begins now.
     pub fn of(device: &Device) -> Provenance {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Provenance {
             device: device.name().to_owned(),
             driver: device.driver_version().map(driver),
@@ -34,8 +36,13 @@ impl Provenance {
     /// The folder of this device's results: `NVIDIA H200` has `h200`.
     pub fn folder(&self) -> String {
         let name = self.device.to_lowercase();
-        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        words.filter(|word| *word != "nvidia").collect::<Vec<_>>().join("-")
+        let words = name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty());
+        words
+            .filter(|word| *word != "nvidia")
+            .collect::<Vec<_>>()
+            .join("-")
     }
 }
 
@@ -52,7 +59,10 @@ fn driver(cuda: u32) -> String {
 /// The first word of digits and dots.
 fn module_version(text: &str) -> Option<&str> {
     let is_version = |word: &&str| {
-        word.contains('.') && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        word.contains('.')
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
     };
     text.split_whitespace().find(is_version)
 }
@@ -60,12 +70,20 @@ fn module_version(text: &str) -> Option<&str> {
 fn commit() -> String {
     let given = std::env::var("WARPFUSE_COMMIT").ok();
     let built = || option_env!("WARPFUSE_COMMIT").map(str::to_owned);
-    given.or_else(built).or_else(described_by_git).unwrap_or_else(|| "unknown".to_owned())
+    given
+        .or_else(built)
+        .or_else(described_by_git)
+        .unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn described_by_git() -> Option<String> {
     let mut git = Command::new("git");
-    git.current_dir(env!("CARGO_MANIFEST_DIR")).args(["describe", "--always", "--dirty", "--abbrev=12"]);
+    git.current_dir(env!("CARGO_MANIFEST_DIR")).args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+    ]);
     let output = git.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -88,7 +106,11 @@ fn date(days: u64) -> (u64, u64, u64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     (400 * era + year_of_era + u64::from(month <= 2), month, day)
 }
 
@@ -106,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_driver_is_read_from_both_forms_of_its_line() {
-        let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue Jan  1\nGCC 12.2.0";
+        let closed =
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue Jan  1\nGCC 12.2.0";
         let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54  Release Build";
         assert_eq!(module_version(closed), Some("580.159.04"));
         assert_eq!(module_version(open), Some("550.54"));
@@ -115,7 +138,10 @@ mod tests {
 
     #[test]
     fn folders_are_short_names() {
-        let named = |device: &str| Provenance { device: device.into(), ..Provenance::of(&Device::cpu()) };
+        let named = |device: &str| Provenance {
+            device: device.into(),
+            ..Provenance::of(&Device::cpu())
+        };
         assert_eq!(named("NVIDIA H200").folder(), "h200");
         assert_eq!(named("NVIDIA A100-SXM4-80GB").folder(), "a100-sxm4-80gb");
     }

@@ -55,12 +55,19 @@ impl Measured {
     /// With a ceiling, in 10⁹ bytes a second.
     pub fn with_ceiling(self, gbs: f64) -> Measured {
         let fraction_of_ceiling = Some(self.times.gbs(self.bytes) / gbs);
-        Measured { ceiling_gbs: Some(gbs), fraction_of_ceiling, ..self }
+        Measured {
+            ceiling_gbs: Some(gbs),
+            fraction_of_ceiling,
+            ..self
+        }
     }
 
     /// With an error.
     pub fn with_error(self, error: f64) -> Measured {
-        Measured { error: Some(error), ..self }
+        Measured {
+            error: Some(error),
+            ..self
+        }
     }
 }
 
@@ -99,12 +106,19 @@ impl Recorder {
     pub fn new(options: &Options, provenance: Provenance) -> Result<Recorder> {
         let folder = options.out.join(provenance.folder());
         fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-        Ok(Recorder { options: options.clone(), folder, provenance })
+        Ok(Recorder {
+            options: options.clone(),
+            folder,
+            provenance,
+        })
     }
 
     /// The same files for results of another device of the same machine.
     pub fn with(&self, provenance: Provenance) -> Recorder {
-        Recorder { provenance, ..self.clone() }
+        Recorder {
+            provenance,
+            ..self.clone()
+        }
     }
 
     /// Whether a case was asked for.
@@ -121,7 +135,8 @@ impl Recorder {
         if !self.wants(case) {
             return Ok(());
         }
-        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(told(&*panic)));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(told(&*panic)));
         self.write(case, outcome)
     }
 
@@ -130,17 +145,27 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::measure`].
     pub fn fail(&self, cases: &[Case], reason: &anyhow::Error) -> Result<()> {
-        cases.iter().try_for_each(|case| self.measure(case, || Err(anyhow!("{reason:#}"))))
+        cases
+            .iter()
+            .try_for_each(|case| self.measure(case, || Err(anyhow!("{reason:#}"))))
     }
 
     fn write(&self, case: &Case, outcome: Result<Measured>) -> Result<()> {
         let outcome = match outcome {
             Ok(measured) => Outcome::Measured(measured),
-            Err(error) => Outcome::Failed { failed: format!("{error:#}") },
+            Err(error) => Outcome::Failed {
+                failed: format!("{error:#}"),
+            },
         };
         println!("{case}: {}", summary(&outcome));
         let (dtype, provenance) = (case.dtype.to_string(), &self.provenance);
-        let line = Line { family: case.family, case, dtype, outcome, provenance };
+        let line = Line {
+            family: case.family,
+            case,
+            dtype,
+            outcome,
+            provenance,
+        };
         let path = self.folder.join(format!("{}.jsonl", case.family));
         let mut text = serde_json::to_string(&line).context("writing a result as JSON")?;
         text.push('\n');
@@ -161,7 +186,12 @@ fn summary(outcome: &Outcome) -> String {
         Outcome::Measured(measured) => measured,
         Outcome::Failed { failed } => return format!("FAILED: {failed}"),
     };
-    let Measured { times, bytes, variant, .. } = measured;
+    let Measured {
+        times,
+        bytes,
+        variant,
+        ..
+    } = measured;
     let mut text = format!("{:.1} us, {:.0} GB/s", times.median_us, times.gbs(*bytes));
     if let Some(fraction) = measured.fraction_of_ceiling {
         text += &format!(", {:.1} % of the ceiling", 100.0 * fraction);

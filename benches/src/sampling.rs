@@ -33,8 +33,15 @@ impl Times {
     /// When there are none.
     pub fn of(mut samples: Vec<f64>) -> Times {
         samples.sort_by(f64::total_cmp);
-        let (&min_us, &max_us) = samples.first().zip(samples.last()).expect("at least one sample");
-        Times { median_us: samples[samples.len() / 2], min_us, max_us }
+        let (&min_us, &max_us) = samples
+            .first()
+            .zip(samples.last())
+            .expect("at least one sample");
+        Times {
+            median_us: samples[samples.len() / 2],
+            min_us,
+            max_us,
+        }
     }
 
     /// 10⁹ bytes a second at the median.
@@ -52,7 +59,9 @@ pub struct Sampler {
 impl Sampler {
     /// Samples for about so many milliseconds, but 11 times at least.
     pub fn new(budget_ms: u32) -> Sampler {
-        Sampler { budget_us: f64::from(budget_ms) * 1e3 }
+        Sampler {
+            budget_us: f64::from(budget_ms) * 1e3,
+        }
     }
 
     /// As few samples as make a median, for comparisons of many launches.
@@ -76,7 +85,8 @@ impl Sampler {
         let single = per_call(&mut timer, 1, &mut work)?;
         let calls = ((SAMPLE_US / single).ceil() as usize).clamp(1, MOST_CALLS);
         let samples = (self.budget_us / (single * calls as f64)) as usize;
-        let samples = (0..samples.clamp(FEWEST, MOST)).map(|_| per_call(&mut timer, calls, &mut work));
+        let samples =
+            (0..samples.clamp(FEWEST, MOST)).map(|_| per_call(&mut timer, calls, &mut work));
         Ok(Times::of(samples.collect::<Result<_, E>>()?))
     }
 }
@@ -101,7 +111,14 @@ mod tests {
     #[test]
     fn times_are_ordered_and_the_median_is_in_the_middle() {
         let times = Times::of(vec![9.0, 1.0, 5.0]);
-        assert_eq!(times, Times { median_us: 5.0, min_us: 1.0, max_us: 9.0 });
+        assert_eq!(
+            times,
+            Times {
+                median_us: 5.0,
+                min_us: 1.0,
+                max_us: 9.0
+            }
+        );
         assert_eq!(times.gbs(5_000), 1.0);
     }
 
@@ -114,10 +131,13 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(2));
             Ok(())
         };
-        let times = Sampler::brief().time(&device, || count(&mut calls)).expect("no error");
+        let times = Sampler::brief()
+            .time(&device, || count(&mut calls))
+            .expect("no error");
         assert!(calls >= WARM_UP + FEWEST && times.min_us >= 2_000.0);
         let error = DeviceError::UnknownDevice { text: "x".into() };
-        let failed: Result<Times, DeviceError> = Sampler::brief().time(&device, || Err(error.clone()));
+        let failed: Result<Times, DeviceError> =
+            Sampler::brief().time(&device, || Err(error.clone()));
         assert_eq!(failed, Err(error));
     }
 }

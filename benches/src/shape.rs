@@ -40,7 +40,11 @@ const fn dense(rows: usize, cols: usize) -> Shape {
 }
 
 const fn sparse(rows: usize, cols: usize, per_row: usize) -> Shape {
-    Shape::Sparse { rows, cols, per_row }
+    Shape::Sparse {
+        rows,
+        cols,
+        per_row,
+    }
 }
 
 /// The matrices of the fused pattern: each several times the largest L2 cache (60 MB on an H200).
@@ -92,7 +96,11 @@ impl Shape {
 
     /// Bytes of the matrix with 32-bit column indices and row offsets of `offset` bytes.
     pub fn bytes<T>(&self, offset: usize) -> usize {
-        let structure = if self.is_sparse() { 4 * self.entries() + offset * (self.rows() + 1) } else { 0 };
+        let structure = if self.is_sparse() {
+            4 * self.entries() + offset * (self.rows() + 1)
+        } else {
+            0
+        };
         self.entries() * size_of::<T>() + structure
     }
 
@@ -102,9 +110,11 @@ impl Shape {
     /// When rows have more nonzeros than columns.
     pub fn features<T: Element>(&self, seed: u64) -> Result<Features<T>> {
         Ok(match *self {
-            Shape::Sparse { rows, cols, per_row } => {
-                Features::Sparse(data::stratified(rows, cols, per_row, seed)?)
-            }
+            Shape::Sparse {
+                rows,
+                cols,
+                per_row,
+            } => Features::Sparse(data::stratified(rows, cols, per_row, seed)?),
             _ => Features::Dense(data::dense(self.rows(), self.cols(), seed)),
         })
     }
@@ -115,7 +125,11 @@ impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Shape::Dense { rows, cols } => write!(f, "dense-{rows}x{cols}"),
-            Shape::Sparse { rows, cols, per_row } => write!(f, "sparse-{rows}x{cols}x{per_row}"),
+            Shape::Sparse {
+                rows,
+                cols,
+                per_row,
+            } => write!(f, "sparse-{rows}x{cols}x{per_row}"),
             Shape::Vector { len } => write!(f, "vector-{len}"),
         }
     }
@@ -136,7 +150,10 @@ mod tests {
     fn features_have_the_shape() {
         for shape in [dense(7, 3), sparse(9, 40, 4)] {
             let x = shape.features::<f32>(1).expect("a valid shape");
-            assert_eq!((x.rows(), x.cols(), x.nnz()), (shape.rows(), shape.cols(), shape.entries()));
+            assert_eq!(
+                (x.rows(), x.cols(), x.nnz()),
+                (shape.rows(), shape.cols(), shape.entries())
+            );
         }
     }
 }

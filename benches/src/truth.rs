@@ -20,7 +20,12 @@ pub struct HostTerms<'a, T> {
 
 impl<T> Default for HostTerms<'_, T> {
     fn default() -> Self {
-        HostTerms { alpha: 1.0, weights: None, shift: 0.0, addend: None }
+        HostTerms {
+            alpha: 1.0,
+            weights: None,
+            shift: 0.0,
+            addend: None,
+        }
     }
 }
 
@@ -65,29 +70,49 @@ pub fn relative_error<T: Element>(found: &[T], truth: &[f64]) -> f64 {
 /// When the lengths differ, or the error is too large or NaN.
 pub fn checked_error<T: Element>(found: &[T], truth: &[f64]) -> Result<f64> {
     let (expected, length) = (truth.len(), found.len());
-    ensure!(length == expected, "wrong result: {length} elements instead of {expected}");
+    ensure!(
+        length == expected,
+        "wrong result: {length} elements instead of {expected}"
+    );
     let error = relative_error(found, truth);
     let limit = if size_of::<T>() == 4 { 1e-4 } else { 1e-11 };
-    ensure!(error <= limit, "wrong result: relative error {error:.1e}, expected at most {limit:.0e}");
+    ensure!(
+        error <= limit,
+        "wrong result: relative error {error:.1e}, expected at most {limit:.0e}"
+    );
     Ok(error)
 }
 
 /// The rows of a matrix as slices.
 enum Rows<'a, T> {
-    Dense { cols: usize, values: &'a [T] },
-    Sparse { cols: usize, offsets: Vec<u64>, indices: &'a [u32], values: &'a [T] },
+    Dense {
+        cols: usize,
+        values: &'a [T],
+    },
+    Sparse {
+        cols: usize,
+        offsets: Vec<u64>,
+        indices: &'a [u32],
+        values: &'a [T],
+    },
 }
 
 impl<'a, T: Element> Rows<'a, T> {
     fn of(x: &'a Features<T>) -> Self {
         let cols = x.cols();
         match x {
-            Features::Dense(x) => {
-                Rows::Dense { cols, values: x.as_slice().expect("benchmark data are row-major") }
-            }
+            Features::Dense(x) => Rows::Dense {
+                cols,
+                values: x.as_slice().expect("benchmark data are row-major"),
+            },
             Features::Sparse(x) => {
                 let offsets = x.proper_indptr().into_owned();
-                Rows::Sparse { cols, offsets, indices: x.indices(), values: x.data() }
+                Rows::Sparse {
+                    cols,
+                    offsets,
+                    indices: x.indices(),
+                    values: x.data(),
+                }
             }
         }
     }
@@ -111,9 +136,17 @@ impl<'a, T: Element> Rows<'a, T> {
         match self {
             Rows::Dense { cols, values } => {
                 let values = &values[row * cols..][..*cols];
-                values.iter().enumerate().for_each(|(column, value)| visit(column, value.to_f64()));
+                values
+                    .iter()
+                    .enumerate()
+                    .for_each(|(column, value)| visit(column, value.to_f64()));
             }
-            Rows::Sparse { offsets, indices, values, .. } => {
+            Rows::Sparse {
+                offsets,
+                indices,
+                values,
+                ..
+            } => {
                 let range = offsets[row] as usize..offsets[row + 1] as usize;
                 let entries = indices[range.clone()].iter().zip(&values[range]);
                 entries.for_each(|(&column, value)| visit(column as usize, value.to_f64()));
@@ -142,7 +175,9 @@ impl<'a, T: Element> Rows<'a, T> {
             w
         };
         let parts = p.par_chunks(share).enumerate().map(sum);
-        parts.reduce_with(added).unwrap_or_else(|| vec![0.0; self.cols()])
+        parts
+            .reduce_with(added)
+            .unwrap_or_else(|| vec![0.0; self.cols()])
     }
 }
 
@@ -164,19 +199,36 @@ mod tests {
         let (m, n) = (301, 40);
         let (y, p) = (data::values::<f64>(n, 5), data::values::<f64>(m, 6));
         let (v, z) = (data::values::<f64>(m, 7), data::values::<f64>(n, 8));
-        let terms = HostTerms { alpha: 0.5, weights: Some(&v[..]), shift: 0.1, addend: Some((2.0, &z[..])) };
+        let terms = HostTerms {
+            alpha: 0.5,
+            weights: Some(&v[..]),
+            shift: 0.1,
+            addend: Some((2.0, &z[..])),
+        };
         let theirs = reference::fused::Terms {
-            alpha: 0.5, weights: Some(&v[..]), shift: Some(0.1), beta: 2.0, z: Some(&z[..]),
+            alpha: 0.5,
+            weights: Some(&v[..]),
+            shift: Some(0.1),
+            beta: 2.0,
+            z: Some(&z[..]),
         };
         let dense = Features::Dense(data::dense(m, n, 1));
         let sparse = Features::Sparse(data::stratified(m, n, 7, 2).expect("a valid matrix"));
         for x in [dense, sparse] {
             let fused = product(&x, Product::Fused, &y, &terms);
             assert!(checked_error(&fused, &reference::fused::fused(&x, &y, &theirs)).is_ok());
-            let terms = HostTerms { shift: 0.0, ..terms.clone() };
-            let theirs = reference::fused::Terms { shift: None, ..theirs };
+            let terms = HostTerms {
+                shift: 0.0,
+                ..terms.clone()
+            };
+            let theirs = reference::fused::Terms {
+                shift: None,
+                ..theirs
+            };
             let transposed = product(&x, Product::Transposed, &p, &terms);
-            assert!(checked_error(&transposed, &reference::fused::transposed(&x, &p, &theirs)).is_ok());
+            assert!(
+                checked_error(&transposed, &reference::fused::transposed(&x, &p, &theirs)).is_ok()
+            );
             let forward = product(&x, Product::Forward, &y, &HostTerms::default());
             let alone = reference::fused::Terms::scaled(1.0, 0.0);
             assert!(checked_error(&forward, &reference::fused::forward(&x, &y, &alone)).is_ok());

@@ -27,7 +27,13 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 }
 
 fn record_dtype<T: Number>(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
-    let case = |work| Case { family: "vector", work, shape: SHAPE, dtype: T::DTYPE, seed: SEED };
+    let case = |work| Case {
+        family: "vector",
+        work,
+        shape: SHAPE,
+        dtype: T::DTYPE,
+        seed: SEED,
+    };
     let cases = [case("dot"), case("axpby")];
     if !cases.iter().any(|case| recorder.wants(case)) {
         return Ok(());
@@ -53,17 +59,30 @@ impl<'a, T: Number> Pair<'a, T> {
         let ceiling_gbs = gpu.ceiling_gbs(2 * SHAPE.bytes::<T>(0))?;
         let host = [SEED + 30, SEED + 31].map(|seed| data::values(SHAPE.cols(), seed));
         let vectors = [gpu.device.upload(&host[0])?, gpu.device.upload(&host[1])?];
-        Ok(Pair { gpu, host, vectors, ceiling_gbs })
+        Ok(Pair {
+            gpu,
+            host,
+            vectors,
+            ceiling_gbs,
+        })
     }
 
     /// x·x, so that nothing cancels and the relative error means something.
     fn dot(&self) -> Result<Measured> {
         let [x, y] = &self.vectors;
-        let squares: Vec<f64> = self.host[0].iter().map(|x| Element::to_f64(*x).powi(2)).collect();
+        let squares: Vec<f64> = self.host[0]
+            .iter()
+            .map(|x| Element::to_f64(*x).powi(2))
+            .collect();
         let error = truth::checked_error(&[vector::dot(x, x)?], &[squares.iter().sum()])?;
-        let times = self.gpu.sampler.time(&self.gpu.device, || vector::dot(x, y).map(drop))?;
+        let times = self
+            .gpu
+            .sampler
+            .time(&self.gpu.device, || vector::dot(x, y).map(drop))?;
         let bytes = 2 * SHAPE.bytes::<T>(0);
-        Ok(Measured::new("dot", times, bytes).with_ceiling(self.ceiling_gbs).with_error(error))
+        Ok(Measured::new("dot", times, bytes)
+            .with_ceiling(self.ceiling_gbs)
+            .with_error(error))
     }
 
     fn axpby(&self) -> Result<Measured> {
@@ -78,6 +97,8 @@ impl<'a, T: Number> Pair<'a, T> {
         let update = || vector::axpby(alpha, x, beta, &mut result);
         let times = self.gpu.sampler.time(&self.gpu.device, update)?;
         let bytes = 3 * SHAPE.bytes::<T>(0);
-        Ok(Measured::new("axpby", times, bytes).with_ceiling(self.ceiling_gbs).with_error(error))
+        Ok(Measured::new("axpby", times, bytes)
+            .with_ceiling(self.ceiling_gbs)
+            .with_error(error))
     }
 }

@@ -27,7 +27,10 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 
 /// All products of one matrix, which is generated and uploaded once.
 fn record_matrix<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result<()> {
-    let tasks: Vec<Task> = TASKS.into_iter().filter(|task| task.applies_to(&shape)).collect();
+    let tasks: Vec<Task> = TASKS
+        .into_iter()
+        .filter(|task| task.applies_to(&shape))
+        .collect();
     let cases: Vec<_> = tasks.iter().map(|task| task.case::<T>(shape)).collect();
     if !cases.iter().any(|case| recorder.wants(case)) {
         return Ok(());

@@ -1,5 +1,6 @@
 //! A matrix on the GPU with the vectors of all tasks.
 
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -12,6 +13,7 @@ use super::task::{Task, TermSet};
 use crate::case::SEED;
 use crate::data;
 use crate::gpu::Gpu;
+use crate::peers::{self, Inputs, Peer};
 use crate::record::Measured;
 use crate::shape::Shape;
 use crate::truth::{self, HostTerms};
@@ -29,6 +31,8 @@ pub struct Subject<'a, T: Number> {
     host: HostVectors<T>,
     vectors: Vectors<T>,
     ceiling_gbs: f64,
+    /// A copy of X in the hands of another library, made when a result is first compared with it.
+    peer: OnceCell<Option<RefCell<Box<dyn Peer<T>>>>>,
 }
 
 /// y and z have n elements, p and v have m.
@@ -58,7 +62,16 @@ impl<'a, T: Number> Subject<'a, T> {
         let matrix = Matrix::new(&gpu.device, features.clone())?;
         let host = HostVectors::new(&shape);
         let vectors = host.upload(gpu)?;
-        Ok(Subject { gpu, shape, features, matrix, host, vectors, ceiling_gbs })
+        Ok(Subject {
+            gpu,
+            shape,
+            features,
+            matrix,
+            host,
+            vectors,
+            ceiling_gbs,
+            peer: OnceCell::new(),
+        })
     }
 
     /// Checks, then times a task.
@@ -71,10 +84,42 @@ impl<'a, T: Number> Subject<'a, T> {
         vector::fill(<T as Element>::from_f64(f64::NAN), &mut output)?;
         self.run(task, &mut output)?;
         let error = truth::checked_error(&output.to_vec()?, &truth)?;
-        let times = self.gpu.sampler.time(&self.gpu.device, || self.run(task, &mut output))?;
+        let times = self
+            .gpu
+            .sampler
+            .time(&self.gpu.device, || self.run(task, &mut output))?;
         let bytes = self.shape.bytes::<T>(4) + task.vector_elements(&self.shape) * size_of::<T>();
-        let variant = self.matrix.used_plan(task.product)?.map(variant).unwrap_or_default();
-        Ok(Measured::new(variant, times, bytes).with_ceiling(self.ceiling_gbs).with_error(error))
+        let variant = self
+            .matrix
+            .used_plan(task.product)?
+            .map(variant)
+            .unwrap_or_default();
+        let measured = Measured::new(variant, times, bytes)
+            .with_ceiling(self.ceiling_gbs)
+            .with_error(error);
+        Ok(self.with_peers(measured, task, &truth))
+    }
+
+    /// Libraries have the products alone.
+    fn with_peers(&self, mut measured: Measured, task: Task, truth: &[f64]) -> Measured {
+        if task.terms == TermSet::Alone {
+            if let Some(peer) = self.peer.get_or_init(|| self.make_peer().map(RefCell::new)) {
+                let peer = &mut **peer.borrow_mut();
+                measured.peers = peers::measure(peer, task.product, truth, &self.gpu.sampler);
+                measured.details.extend(peer.once());
+            }
+        }
+        measured
+    }
+
+    fn make_peer(&self) -> Option<Box<dyn Peer<T>>> {
+        let inputs = Inputs {
+            y: &self.host.y,
+            p: &self.host.p,
+        };
+        self.gpu
+            .libraries()
+            .peer(&self.gpu.device, &self.features, inputs)
     }
 
     /// A result vector for a task.
@@ -83,7 +128,11 @@ impl<'a, T: Number> Subject<'a, T> {
     /// When memory does not suffice.
     pub fn output(&self, task: Task) -> Result<Buffer<T>, DeviceError> {
         let forward = task.product == Product::Forward;
-        self.gpu.device.zeros(if forward { self.shape.rows() } else { self.shape.cols() })
+        self.gpu.device.zeros(if forward {
+            self.shape.rows()
+        } else {
+            self.shape.cols()
+        })
     }
 
     /// Submits a task as users do.
@@ -112,8 +161,17 @@ impl<'a, T: Number> Subject<'a, T> {
     }
 
     fn truth(&self, task: Task) -> Vec<f64> {
-        let HostVectors { y, p, weights, addend } = &self.host;
-        let input = if task.product == Product::Transposed { p } else { y };
+        let HostVectors {
+            y,
+            p,
+            weights,
+            addend,
+        } = &self.host;
+        let input = if task.product == Product::Transposed {
+            p
+        } else {
+            y
+        };
         let terms = match task.terms {
             TermSet::Alone => HostTerms::default(),
             TermSet::All => HostTerms {
@@ -152,5 +210,7 @@ impl<T: Number> HostVectors<T> {
 /// The entry and its launch, of both kernels where there are two.
 fn variant(plan: &Plan) -> String {
     let own = format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid);
-    plan.then.as_deref().map_or(own.clone(), |next| format!("{own} + {}", variant(next)))
+    plan.then
+        .as_deref()
+        .map_or(own.clone(), |next| format!("{own} + {}", variant(next)))
 }

@@ -26,16 +26,32 @@ pub enum TermSet {
 
 /// All tasks.
 pub const TASKS: [Task; 4] = [
-    Task { product: Product::Fused, terms: TermSet::Alone },
-    Task { product: Product::Fused, terms: TermSet::All },
-    Task { product: Product::Forward, terms: TermSet::Alone },
-    Task { product: Product::Transposed, terms: TermSet::Alone },
+    Task {
+        product: Product::Fused,
+        terms: TermSet::Alone,
+    },
+    Task {
+        product: Product::Fused,
+        terms: TermSet::All,
+    },
+    Task {
+        product: Product::Forward,
+        terms: TermSet::Alone,
+    },
+    Task {
+        product: Product::Transposed,
+        terms: TermSet::Alone,
+    },
 ];
 
 impl Task {
     /// Whether this is measured for a shape: that further terms cost nothing is shown on two.
     pub fn applies_to(&self, shape: &Shape) -> bool {
-        self.terms == TermSet::Alone || matches!((shape.is_sparse(), shape.cols()), (false, 128) | (true, 1_000))
+        self.terms == TermSet::Alone
+            || matches!(
+                (shape.is_sparse(), shape.cols()),
+                (false, 128) | (true, 1_000)
+            )
     }
 
     /// The name of the task over a matrix.
@@ -46,13 +62,23 @@ impl Task {
             (Product::Forward, _) => "forward",
             (Product::Transposed, _) => "transposed",
         };
-        Case { family: "fused", work, shape, dtype: T::DTYPE, seed: SEED }
+        Case {
+            family: "fused",
+            work,
+            shape,
+            dtype: T::DTYPE,
+            seed: SEED,
+        }
     }
 
     /// Elements of the vectors that are read and written besides X, at least once each.
     pub fn vector_elements(&self, shape: &Shape) -> usize {
         let (m, n) = (shape.rows(), shape.cols());
-        let ends = if self.product == Product::Fused { 2 * n } else { m + n };
+        let ends = if self.product == Product::Fused {
+            2 * n
+        } else {
+            m + n
+        };
         match self.terms {
             TermSet::Alone => ends,
             TermSet::All => ends + m + n,
@@ -72,8 +98,10 @@ mod tests {
             .flat_map(|shape| TASKS.map(|task| (task, *shape)))
             .filter(|(task, shape)| task.applies_to(shape))
             .collect();
-        let mut names: Vec<String> =
-            all.iter().map(|(task, shape)| task.case::<f32>(*shape).to_string()).collect();
+        let mut names: Vec<String> = all
+            .iter()
+            .map(|(task, shape)| task.case::<f32>(*shape).to_string())
+            .collect();
         assert_eq!(names.len(), 3 * MATRICES.len() + 2);
         names.sort();
         names.dedup();

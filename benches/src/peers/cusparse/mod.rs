@@ -1,0 +1,103 @@
+//! cuSPARSE: SpMV with the quicker of its two algorithms, X as it is and with a stored transpose.
+
+mod csr;
+mod handle;
+mod spmv;
+
+use std::rc::Rc;
+
+use anyhow::Result;
+use warpfuse::device::{Buffer, Device};
+use warpfuse::matrix::CsrMatrix;
+use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
+
+use super::{Inputs, Method, Peer};
+use csr::CsrArrays;
+use spmv::{Operation, Spmv};
+
+pub use handle::Handle;
+
+/// A sparse matrix, its transpose, and its vectors.
+pub struct SparsePeer<T: Number> {
+    forward: Spmv<T>,
+    transposed: Spmv<T>,
+    stored: Spmv<T>,
+    transposition_us: f64,
+    y: Buffer<T>,
+    p: Buffer<T>,
+    between: Buffer<T>,
+    w: Buffer<T>,
+}
+
+impl<T: Number> SparsePeer<T> {
+    /// Uploads X and the vectors, transposes X, and chooses algorithms.
+    pub fn new(
+        handle: Rc<Handle>,
+        device: &Device,
+        x: &CsrMatrix<T>,
+        inputs: Inputs<'_, T>,
+    ) -> Result<Self> {
+        let (y, p) = (device.upload(inputs.y)?, device.upload(inputs.p)?);
+        let mut between = device.zeros(x.rows())?;
+        let mut w = device.zeros(x.cols())?;
+        let arrays = CsrArrays::upload(device, x)?;
+        let (transpose, transposition_us) = arrays.transposed(&handle)?;
+        let (arrays, transpose) = (Rc::new(arrays), Rc::new(transpose));
+        let plain = Operation::AsStored;
+        Ok(SparsePeer {
+            forward: Spmv::quickest(&handle, &arrays, plain, &y, &mut between)?,
+            transposed: Spmv::quickest(&handle, &arrays, Operation::Transposed, &p, &mut w)?,
+            stored: Spmv::quickest(&handle, &transpose, plain, &p, &mut w)?,
+            transposition_us,
+            y,
+            p,
+            between,
+            w,
+        })
+    }
+}
+
+impl<T: Number> Peer<T> for SparsePeer<T> {
+    fn methods(&self, product: Product) -> &'static [Method] {
+        match product {
+            Product::Forward => &[Method::Spmv],
+            Product::Fused | Product::Transposed => &[Method::Spmv, Method::SpmvStored],
+        }
+    }
+
+    fn run(&mut self, method: Method, product: Product) -> Result<()> {
+        let SparsePeer {
+            forward,
+            y,
+            p,
+            between,
+            w,
+            ..
+        } = self;
+        let back = if method == Method::SpmvStored {
+            &mut self.stored
+        } else {
+            &mut self.transposed
+        };
+        match product {
+            Product::Forward => forward.run(y, between),
+            Product::Transposed => back.run(p, w),
+            Product::Fused => {
+                forward.run(y, between)?;
+                back.run(between, w)
+            }
+        }
+    }
+
+    fn output(&mut self, product: Product) -> &mut Buffer<T> {
+        match product {
+            Product::Forward => &mut self.between,
+            Product::Fused | Product::Transposed => &mut self.w,
+        }
+    }
+
+    fn once(&self) -> Option<(&'static str, f64)> {
+        Some(("cusparse_csr2csc_us", self.transposition_us))
+    }
+}

@@ -1,0 +1,145 @@
+//! Records as Markdown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::record::{Case, Measured, Outcome, Record, Shape};
+
+const HEAD: &str = "\
+| work | over | type | median µs | GB/s | of the ceiling | error | peers, µs | further | variant |
+|---|---|---|--:|--:|--:|--:|---|---|---|
+";
+/// Columns from the median on: what a failure spans.
+const FIGURES: usize = 7;
+
+/// One table per device and family.
+pub fn tables(records: &[Record]) -> String {
+    let mut groups = BTreeMap::<(&str, &str), Vec<&Record>>::new();
+    for record in records {
+        let group = (record.device.as_str(), record.family.as_str());
+        groups.entry(group).or_default().push(record);
+    }
+    let mut text = String::new();
+    for ((device, family), records) in groups {
+        let _ = write!(text, "### {family} on {device}\n\n{HEAD}");
+        for record in records {
+            let _ = writeln!(text, "{}", row(record));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn row(record: &Record) -> String {
+    let Record {
+        case: Case { work, shape },
+        dtype,
+        outcome,
+        ..
+    } = record;
+    let figures = match outcome {
+        Outcome::Measured(measured) => figures(measured),
+        Outcome::Failed { failed } => format!(
+            "failed: {}{}",
+            failed.replace('|', "/"),
+            " |".repeat(FIGURES - 1)
+        ),
+    };
+    format!("| {work} | {} | {dtype} | {figures} |", over(shape))
+}
+
+fn figures(measured: &Measured) -> String {
+    let Measured {
+        median_us,
+        bytes,
+        variant,
+        ..
+    } = measured;
+    let percent = measured
+        .fraction_of_ceiling
+        .map(|share| format!("{:.1} %", 100.0 * share));
+    let error = measured.error.map(|error| format!("{error:.1e}"));
+    let columns = [
+        format!("{median_us:.1}"),
+        format!("{:.0}", bytes / median_us / 1e3),
+        percent.unwrap_or_default(),
+        error.unwrap_or_default(),
+        list(&measured.peers, |us| {
+            format!("{us:.1} ({:.2}×)", us / median_us)
+        }),
+        list(&measured.details, |figure| format!("{figure:.1}")),
+        variant.clone(),
+    ];
+    columns.join(" | ")
+}
+
+fn over(shape: &Shape) -> String {
+    match shape {
+        Shape::Dense { rows, cols } => format!("{} × {}", grouped(*rows), grouped(*cols)),
+        Shape::Sparse {
+            rows,
+            cols,
+            per_row,
+        } => {
+            format!("{} × {}, {per_row} a row", grouped(*rows), grouped(*cols))
+        }
+        Shape::Vector { len } => grouped(*len),
+    }
+}
+
+/// Thousands apart by commas.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn list(figures: &BTreeMap<String, f64>, show: impl Fn(f64) -> String) -> String {
+    let figures = figures
+        .iter()
+        .map(|(name, figure)| format!("{name} {}", show(*figure)));
+    figures.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::parse;
+    use super::*;
+
+    const LINES: &str = concat!(
+        r#"{"family":"fused","case":{"work":"fused","layout":"dense","rows":11000000,"cols":28,"seed":1},"dtype":"f32","#,
+        r#""variant":"k bs256 grid528","median_us":300.0,"min_us":299.0,"max_us":310.0,"bytes":1232000224,"#,
+        r#""ceiling_gbs":4500.0,"fraction_of_ceiling":0.914,"peers":{"cublas":780.0},"error":3e-7,"device":"H200","#,
+        r#""driver":null,"commit":"abc","date":"2026-11-21T09:00:00Z"}"#,
+        "\n",
+        r#"{"family":"fused","case":{"work":"forward","layout":"sparse","rows":4,"cols":40,"per_row":2,"seed":1},"#,
+        r#""dtype":"f64","failed":"no memory","device":"H200"}"#,
+    );
+
+    #[test]
+    fn a_record_becomes_a_row_under_its_device() {
+        let text = tables(&parse(LINES).expect("records"));
+        assert!(text.starts_with("### fused on H200"), "{text}");
+        let row = "| fused | 11,000,000 × 28 | f32 | 300.0 | 4107 | 91.4 % | 3.0e-7 | cublas 780.0 (2.60×) |  | k bs256 grid528 |";
+        assert!(text.contains(row), "{text}");
+    }
+
+    #[test]
+    fn every_row_has_the_columns_of_the_head() {
+        let text = tables(&parse(LINES).expect("records"));
+        assert!(text.contains("failed: no memory"), "{text}");
+        let bars = |line: &str| line.matches('|').count();
+        let rows: Vec<usize> = text
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(bars)
+            .collect();
+        assert_eq!(rows, [11; 4], "{text}");
+    }
+}
