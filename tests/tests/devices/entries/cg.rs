@@ -1,8 +1,8 @@
 //! Entries of conjugate gradients, one step at a time, on integers and powers of two, which are exact.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use gpu_kernels::cg::{CgArgs, CgVariant, state};
-use gpu_kernels::{Entry, In, Launch};
+use gpu_kernels::{Entry, Family, In, Launch};
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
@@ -83,6 +83,9 @@ pub fn check<L: Launcher, T: Number>(
     entry: &'static Entry<T::Cg>,
     subset: Subset,
 ) -> Result<()> {
+    if entry.variant == CgVariant::Iteration {
+        return check_whole::<L, T>(launcher, entry, subset);
+    }
     for len in [1, 33, 257, 1_000] {
         let vectors = Vectors::new(len);
         for block in blocks(launcher, entry, subset)? {
@@ -118,57 +121,124 @@ fn run<L: Launcher, T: Number>(
     vectors: &Vectors,
     (stage, optional): (Stage, Optional),
 ) -> Result<()> {
-    let input = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(f64::NAN));
-    let output = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(CANARY));
-    let sums = |sum: f64| guarded(launcher, &parts_of(sum, shape.grid), CANARY);
-    let (q, d, means) = (
-        input(&vectors.q)?,
-        input(&vectors.inverse_diagonal)?,
-        input(&vectors.means)?,
-    );
-    let (mut w, mut r, mut p) = (
-        output(&vectors.w)?,
-        output(&vectors.r)?,
-        output(&vectors.p)?,
-    );
-    let mut before = guarded(launcher, &stage.before(), CANARY)?;
-    let mut after = guarded(launcher, &[CANARY; state::LEN], CANARY)?;
-    let (mut pq, mut rz, mut rr, mut shift) =
-        (sums(stage.pq())?, sums(RZ)?, sums(RR)?, sums(CANARY)?);
-    let given = optional == Optional::Both;
-    let args = CgArgs {
-        len: vectors.q.len() as u64,
-        tolerance: TOLERANCE,
-        q: q.input(),
-        inverse_diagonal: if given { d.input() } else { In::none() },
-        means: if given { means.input() } else { In::none() },
-        w: w.output(),
-        r: r.output(),
-        p: p.output(),
-        before: before.output(),
-        after: after.output(),
-        pq_partials: pq.output(),
-        rz_partials: rz.output(),
-        rr_partials: rr.output(),
-        shift_partials: shift.output(),
-    };
-    launcher.launch(entry, shape, args)?;
-    let expected = vectors.expect(entry.variant, stage, optional);
-    let same = |what, found: &L::Array<T>, expected: &[f64]| {
-        let found = unguarded(found, number(CANARY))?;
-        compare(&found, &Truth::exact(expected.to_vec())).context(what)
-    };
-    same("w", &w, &expected.vectors.w)?;
-    same("r", &r, &expected.vectors.r)?;
-    same("p", &p, &expected.vectors.p)?;
-    let names = ["p·q", "r·z", "‖r‖²", "means·p"];
-    for ((sum, expected), name) in [pq, rz, rr, shift].iter().zip(expected.sums).zip(names) {
-        let found: f64 = unguarded(sum, CANARY)?.iter().sum();
-        compare(&[found], &Truth::exact(vec![expected])).context(name)?;
+    let mut arrays = Arrays::<L, T>::new(launcher, vectors, stage, shape.grid)?;
+    launcher.launch(entry, shape, arrays.args(vectors, optional))?;
+    arrays.compare(&vectors.expect(entry.variant, stage, optional))
+}
+
+/// The whole iteration leaves, bit by bit, what the three steps leave one after the other in one block.
+fn check_whole<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Cg>,
+    subset: Subset,
+) -> Result<()> {
+    let steps = [CgVariant::Curvature, CgVariant::Step, CgVariant::Direction];
+    for len in [1, 33, 257, 1_000, 5_000] {
+        let vectors = Vectors::new(len);
+        for block in blocks(launcher, entry, subset)? {
+            let shared_bytes = entry.variant.shared_bytes(block) as u32;
+            let shape = Launch { grid: 1, block, shared_bytes };
+            for stage in [Stage::First, Stage::Active, Stage::Converged] {
+                for optional in [Optional::Both, Optional::Neither] {
+                    let mut apart = Arrays::<L, T>::new(launcher, &vectors, stage, 1)?;
+                    for step in T::Cg::entries().iter().filter(|e| steps.contains(&e.variant)) {
+                        launcher.launch(step, shape, apart.args(&vectors, optional))?;
+                    }
+                    let mut whole = Arrays::<L, T>::new(launcher, &vectors, stage, 1)?;
+                    launcher.launch(entry, shape, whole.args(&vectors, optional))?;
+                    ensure!(
+                        apart.bits()? == whole.bits()?,
+                        "{len} elements, {stage:?}, {optional:?}, {shape:?}: the steps and the whole differ"
+                    );
+                }
+            }
+        }
     }
-    let after = unguarded(&after, CANARY)?;
-    compare(&after, &Truth::exact(expected.after.to_vec())).context("state")?;
     Ok(())
+}
+
+/// What a launch reads and writes, each with a guard around it.
+struct Arrays<L: Launcher, T: Number> {
+    q: L::Array<T>,
+    d: L::Array<T>,
+    means: L::Array<T>,
+    outputs: [L::Array<T>; 4],
+    states: [L::Array<f64>; 2],
+    sums: [L::Array<f64>; 4],
+}
+
+impl<L: Launcher, T: Number> Arrays<L, T> {
+    fn new(launcher: &L, vectors: &Vectors, stage: Stage, grid: u32) -> Result<Self> {
+        let input = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(f64::NAN));
+        let output = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(CANARY));
+        let sums = |sum: f64| guarded(launcher, &parts_of(sum, grid), CANARY);
+        Ok(Arrays {
+            q: input(&vectors.q)?,
+            d: input(&vectors.inverse_diagonal)?,
+            means: input(&vectors.means)?,
+            outputs: [
+                output(&vectors.w)?,
+                output(&vectors.r)?,
+                output(&vectors.p)?,
+                output(&[CANARY])?,
+            ],
+            states: [
+                guarded(launcher, &stage.before(), CANARY)?,
+                guarded(launcher, &[CANARY; state::LEN], CANARY)?,
+            ],
+            sums: [sums(stage.pq())?, sums(RZ)?, sums(RR)?, sums(CANARY)?],
+        })
+    }
+
+    fn args(&mut self, vectors: &Vectors, optional: Optional) -> CgArgs<'_, T> {
+        let given = optional == Optional::Both;
+        let [w, r, p, shift] = &mut self.outputs;
+        let [before, after] = &mut self.states;
+        let [pq, rz, rr, shifts] = &mut self.sums;
+        CgArgs {
+            len: vectors.q.len() as u64,
+            tolerance: TOLERANCE,
+            q: self.q.input(),
+            inverse_diagonal: if given { self.d.input() } else { In::none() },
+            means: if given { self.means.input() } else { In::none() },
+            w: w.output(),
+            r: r.output(),
+            p: p.output(),
+            before: before.output(),
+            after: after.output(),
+            pq_partials: pq.output(),
+            rz_partials: rz.output(),
+            rr_partials: rr.output(),
+            shift_partials: shifts.output(),
+            shift: shift.output(),
+        }
+    }
+
+    fn compare(&self, expected: &Outcome) -> Result<()> {
+        let to = &expected.vectors;
+        let names = [("w", &to.w), ("r", &to.r), ("p", &to.p)];
+        for (found, (what, expected)) in self.outputs.iter().zip(names) {
+            let found = unguarded(found, number(CANARY))?;
+            compare(&found, &Truth::exact(expected.clone())).context(what)?;
+        }
+        let names = ["p·q", "r·z", "‖r‖²", "means·p"];
+        for ((sum, expected), name) in self.sums.iter().zip(expected.sums).zip(names) {
+            let found: f64 = unguarded(sum, CANARY)?.iter().sum();
+            compare(&[found], &Truth::exact(vec![expected])).context(name)?;
+        }
+        let after = unguarded(&self.states[1], CANARY)?;
+        compare(&after, &Truth::exact(expected.after.to_vec())).context("state")?;
+        Ok(())
+    }
+
+    fn bits(&self) -> Result<Vec<u64>> {
+        let mut bits = Vec::new();
+        for output in &self.outputs {
+            bits.extend(unguarded(output, number(CANARY))?.iter().map(|x| x.to_bits()));
+        }
+        bits.extend(unguarded(&self.states[1], CANARY)?.iter().map(|x| x.to_bits()));
+        Ok(bits)
+    }
 }
 
 fn values_of<T: Number>(values: &[f64]) -> Vec<T> {
@@ -223,7 +293,7 @@ impl Vectors {
         match variant {
             CgVariant::Curvature => outcome.sums[0] = dot(&self.p, &self.q),
             CgVariant::Step => self.expect_step(stage, optional, &mut outcome),
-            CgVariant::Direction => self.expect_direction(stage, optional, &mut outcome),
+            _ => self.expect_direction(stage, optional, &mut outcome),
         }
         outcome
     }

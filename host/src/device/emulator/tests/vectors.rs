@@ -96,6 +96,7 @@ struct CgMemory {
     p: Memory,
     states: [Memory; 2],
     partials: [Memory; 4],
+    shift: Memory,
 }
 
 impl CgMemory {
@@ -114,7 +115,8 @@ impl CgMemory {
                 emulator.upload("before", &state::START).expect("small"),
                 emulator.upload("after", &[0.0; state::LEN]).expect("small"),
             ],
-            partials: ["pq", "rz", "rr", "shift"].map(scratch),
+            partials: ["pq", "rz", "rr", "shifts"].map(scratch),
+            shift: vector("shift", &[0.0]),
         }
     }
 
@@ -138,6 +140,7 @@ impl CgMemory {
             rz_partials: rz,
             rr_partials: rr,
             shift_partials: shift,
+            shift: self.shift.output(),
         };
         let entries = Cg::<T>::entries();
         let entry = entries.iter().find(|entry| entry.variant == variant);
