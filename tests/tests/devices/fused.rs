@@ -10,7 +10,8 @@ use warpfuse_tests::sample::{FULL, Part, Sample};
 
 use super::suite::{self, Suite, Test};
 
-const PRODUCTS: [Product; 3] = [Product::Fused, Product::Forward, Product::Transposed];
+/// All products.
+pub const PRODUCTS: [Product; 3] = [Product::Fused, Product::Forward, Product::Transposed];
 
 /// Adds every case in both element types.
 pub fn add(suite: &mut Suite) {

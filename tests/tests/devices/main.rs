@@ -9,6 +9,7 @@ mod contract;
 mod entries;
 mod fused;
 mod learning;
+mod plans;
 mod properties;
 mod suite;
 mod vector;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     fused::add(&mut suite);
     vector::add(&mut suite);
     learning::add(&mut suite);
+    plans::add(&mut suite);
     properties::add(&mut suite);
     contract::add(&mut suite);
     entries::add(&mut suite);

@@ -1,0 +1,89 @@
+//! Plans other than the default: the published launch model, and every strategy by force.
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::Device;
+use warpfuse::ops::{Matrix, MatrixOptions, Number};
+use warpfuse::plan::fused::{Forced, Model, Product, Strategy};
+use warpfuse_tests::cases::Case;
+use warpfuse_tests::generate::Pattern;
+use warpfuse_tests::sample::{FULL, PLAIN, Values};
+
+use super::fused::{self, PRODUCTS};
+use super::suite::{Suite, Test};
+
+const DENSE: [(usize, usize); 4] = [(150, 28), (19, 129), (13, 300), (4, 1_000)];
+
+const SPARSE: [((usize, usize), Pattern); 3] = [
+    ((200, 300), Pattern::PerRow(9)),
+    ((301, 1_000), Pattern::Giant(900)),
+    ((150, 90), Pattern::EveryOther(40)),
+];
+
+/// Adds the published model and the strategies.
+pub fn add(suite: &mut Suite) {
+    use Strategy::*;
+    for case in DENSE.map(|shape| Case::new(shape, Pattern::Dense, Values::Integers)) {
+        add_case(suite, case, &[DenseRegisters, DenseTwoProducts]);
+    }
+    for case in SPARSE.map(|(shape, pattern)| Case::new(shape, pattern, Values::Integers)) {
+        add_case(suite, case, &[SharedW, GlobalW, SparseTwoProducts]);
+    }
+}
+
+fn add_case(suite: &mut Suite, case: Case, strategies: &'static [Strategy]) {
+    let test = |plan: &str| {
+        let name = format!("plan/{plan}/{case}");
+        Test::new(name).of_entries().within(case.subset())
+    };
+    suite.add(test("published"), move |device| {
+        published::<f32>(device, &case)?;
+        published::<f64>(device, &case)
+    });
+    for &strategy in strategies {
+        suite.add(test(strategy.name()), move |device| {
+            forced::<f32>(device, &case, strategy)?;
+            forced::<f64>(device, &case, strategy)
+        });
+    }
+}
+
+fn published<T: Number>(device: &Device, case: &Case) -> Result<()> {
+    let options = MatrixOptions {
+        model: Model::Published,
+        ..MatrixOptions::default()
+    };
+    PRODUCTS
+        .iter()
+        .try_for_each(|product| run::<T>(device, case, options, *product).map(drop))
+}
+
+/// The fused product alone: its halves have one strategy each.
+fn forced<T: Number>(device: &Device, case: &Case, strategy: Strategy) -> Result<()> {
+    let forced = Forced {
+        strategy: Some(strategy),
+        ..Forced::default()
+    };
+    let options = MatrixOptions {
+        forced,
+        ..MatrixOptions::default()
+    };
+    let used = run::<T>(device, case, options, Product::Fused)?;
+    ensure!(used == Some(strategy), "forced {strategy}, used {used:?}");
+    Ok(())
+}
+
+/// Checks one product, and says by which strategy it was computed.
+fn run<T: Number>(
+    device: &Device,
+    case: &Case,
+    options: MatrixOptions,
+    product: Product,
+) -> Result<Option<Strategy>> {
+    let sample = case.sample::<T>();
+    let matrix = Matrix::with_options(device, sample.features.clone(), options)?;
+    for parts in [PLAIN, FULL] {
+        fused::check(&matrix, &sample, product, parts)
+            .with_context(|| format!("{product:?} with {parts:?}"))?;
+    }
+    Ok(matrix.used_plan(product)?.map(|plan| plan.strategy))
+}
