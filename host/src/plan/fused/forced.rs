@@ -56,10 +56,11 @@ impl Forced {
 
     /// Whether `kernel` is what the user wants, whatever the block size.
     ///
-    /// The parts of two products are forced through their own kernels, so [`Strategy::DenseTwoProducts`]
-    /// does not rule out any.
+    /// The parts of two products are forced through their own kernels, so neither
+    /// [`Strategy::DenseTwoProducts`] nor [`Strategy::SparseTwoProducts`] rules out any.
     pub(super) fn allows_kernel(&self, kernel: &Candidate) -> bool {
-        let strategy = self.strategy.filter(|&s| s != Strategy::DenseTwoProducts);
+        let two_products = [Strategy::DenseTwoProducts, Strategy::SparseTwoProducts];
+        let strategy = self.strategy.filter(|s| !two_products.contains(s));
         strategy.is_none_or(|strategy| strategy == kernel.strategy)
             && self.tl.is_none_or(|tl| tl == kernel.tl)
             && self
