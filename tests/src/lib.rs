@@ -3,6 +3,7 @@
 //! | module | what it answers |
 //! |---|---|
 //! | [`cases`] | the one list of cases that every device runs |
+//! | [`diabetes`] | the repository's data set, and scikit-learn's fits |
 //! | [`generate`] | seeded numbers and matrices |
 //! | [`sample`] | X with all vectors and scalars of the pattern, and the truth in f64 |
 //! | [`tolerance`] | how far a result may be from the truth; NaN fails |
@@ -15,6 +16,7 @@
 //! binary `devices`.
 
 pub mod cases;
+pub mod diabetes;
 pub mod engines;
 pub mod generate;
 pub mod launcher;

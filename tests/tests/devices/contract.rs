@@ -155,14 +155,25 @@ fn sparse_arguments(device: &Device) -> Result<()> {
         Ok(())
     };
     refused("short offsets", |device, o| {
-        Ok(o.offsets = device.zeros(40)?)
+        o.offsets = device.zeros(40)?;
+        Ok(())
     })?;
     refused("fewer values than indices", |device, o| {
-        Ok(o.indices = device.zeros(1)?)
+        o.indices = device.zeros(1)?;
+        Ok(())
     })?;
-    refused("short y", |device, o| Ok(o.y = device.zeros(9)?))?;
-    refused("short v", |device, o| Ok(o.weights = device.zeros(39)?))?;
-    refused("short w", |device, o| Ok(o.w = device.zeros(9)?))?;
+    refused("short y", |device, o| {
+        o.y = device.zeros(9)?;
+        Ok(())
+    })?;
+    refused("short v", |device, o| {
+        o.weights = device.zeros(39)?;
+        Ok(())
+    })?;
+    refused("short w", |device, o| {
+        o.w = device.zeros(9)?;
+        Ok(())
+    })?;
     launch(64, 40, &mut good()?)?;
     Ok(device.synchronize()?)
 }

@@ -4,25 +4,18 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use ndarray::{Array1, Array2, s};
-use serde_json::Value;
 use warpfuse::device::Device;
-use warpfuse::io::{ReadOptions, read};
 use warpfuse::learning::{LinearModel, LinearRegression};
-use warpfuse::matrix::{Dataset, Element, Features};
+use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::Number;
 use warpfuse::reference::fused::{Terms, forward, forward_magnitude};
+use warpfuse_tests::diabetes::{self, CONDITION, Reference, Storage};
 use warpfuse_tests::generate::{Pattern, Random, matrix};
 use warpfuse_tests::ridge::{Intercept, Ridge, ridge};
 use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
 use super::suite::{self, Suite, Test};
 
-// In the program, so that it runs on a machine without the repository.
-const DIABETES: &[u8] = include_bytes!("../../../host/examples/data/diabetes.libsvm");
-const RIDGE: &str = include_str!("../../../host/examples/data/diabetes.ridge.json");
-
-/// Condition number of XᵀX of the diabetes data: eigenvalues from 4.0242 down to 0.0085603.
-const CONDITION: f64 = 470.0;
 /// The agreement with scikit-learn that is promised for f64.
 const AGREEMENT: f64 = 1e-8;
 
@@ -64,62 +57,6 @@ const SYNTHETIC: &[Shape] = &[
     ("one_row", (1, 4), Pattern::Dense),
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Storage {
-    Sparse,
-    Dense,
-}
-
-/// The repository's data set, through the reader.
-fn diabetes(storage: Storage) -> Result<Dataset<f64>> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("diabetes.libsvm");
-    std::fs::write(&path, DIABETES)?;
-    let data = read::<f64>(&path, &ReadOptions::default())?;
-    let features = match (storage, data.features) {
-        (Storage::Dense, Features::Sparse(x)) => Features::Dense(x.to_dense()),
-        (_, features) => features,
-    };
-    Ok(Dataset { features, ..data })
-}
-
-/// One of scikit-learn's fits.
-struct Reference {
-    l2: f64,
-    intercept: Intercept,
-    model: Ridge,
-    r2: f64,
-    rmse: f64,
-}
-
-fn references() -> Result<Vec<Reference>> {
-    let file: Value = serde_json::from_str(RIDGE)?;
-    let cases = file["cases"]
-        .as_array()
-        .context("the reference has cases")?;
-    cases.iter().map(reference).collect()
-}
-
-fn reference(case: &Value) -> Result<Reference> {
-    let number = |value: &Value| value.as_f64().context("a number");
-    let coef = case["coef"].as_array().context("coefficients")?;
-    let fitted = case["fit_intercept"].as_bool().context("fit_intercept")?;
-    Ok(Reference {
-        l2: number(&case["alpha"])?,
-        intercept: if fitted {
-            Intercept::Fitted
-        } else {
-            Intercept::Zero
-        },
-        model: Ridge {
-            coef: coef.iter().map(number).collect::<Result<_>>()?,
-            intercept: number(&case["intercept"])?,
-        },
-        r2: number(&case["r2"])?,
-        rmse: number(&case["rmse"])?,
-    })
-}
-
 fn params(l2: f64, intercept: Intercept) -> LinearRegression {
     let fitted = intercept == Intercept::Fitted;
     LinearRegression::params()
@@ -136,7 +73,7 @@ fn near(values: Vec<f64>, relative: f64) -> Truth {
 }
 
 fn diabetes_f64(device: &Device, storage: Storage) -> Result<()> {
-    let data = diabetes(storage)?;
+    let data = diabetes::data(storage)?;
     let targets = data.targets.context("the data have targets")?;
     let features = Arc::new(data.features);
     for Reference {
@@ -145,7 +82,7 @@ fn diabetes_f64(device: &Device, storage: Storage) -> Result<()> {
         model,
         r2,
         rmse,
-    } in references()?
+    } in diabetes::references()?
     {
         let fit = params(l2, intercept).fit(device, features.clone(), &targets)?;
         let metrics = fit.report().metrics;
@@ -177,7 +114,7 @@ fn diabetes_f64(device: &Device, storage: Storage) -> Result<()> {
 /// In f32 a product is off by γ of its magnitude, and the solution by the condition number times that:
 /// ‖δw‖ ≤ κ · (γ + tolerance) · ‖w‖, to first order.
 fn diabetes_f32(device: &Device, storage: Storage) -> Result<()> {
-    let data = diabetes(storage)?.cast::<f32>()?;
+    let data = diabetes::data(storage)?.cast::<f32>()?;
     let targets = data.targets.context("the data have targets")?;
     let features = Arc::new(data.features);
     let tolerance = 1e-6;
@@ -188,7 +125,7 @@ fn diabetes_f32(device: &Device, storage: Storage) -> Result<()> {
         intercept,
         model,
         ..
-    } in references()?
+    } in diabetes::references()?
     {
         let params = params(l2, intercept).tolerance(tolerance);
         let fit = params.fit(device, features.clone(), &targets)?;
@@ -317,7 +254,7 @@ fn zero_column(device: &Device) -> Result<()> {
 
 fn predict<T: Number>(device: &Device) -> Result<()> {
     for storage in [Storage::Sparse, Storage::Dense] {
-        let data = diabetes(storage)?.cast::<T>()?;
+        let data = diabetes::data(storage)?.cast::<T>()?;
         let targets = data.targets.context("the data have targets")?;
         let features = Arc::new(data.features);
         let fit = params(0.1, Intercept::Fitted).tolerance(1e-5).fit(

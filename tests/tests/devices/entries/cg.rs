@@ -137,11 +137,18 @@ fn check_whole<L: Launcher, T: Number>(
         let vectors = Vectors::new(len);
         for block in blocks(launcher, entry, subset)? {
             let shared_bytes = entry.variant.shared_bytes(block) as u32;
-            let shape = Launch { grid: 1, block, shared_bytes };
+            let shape = Launch {
+                grid: 1,
+                block,
+                shared_bytes,
+            };
             for stage in [Stage::First, Stage::Active, Stage::Converged] {
                 for optional in [Optional::Both, Optional::Neither] {
                     let mut apart = Arrays::<L, T>::new(launcher, &vectors, stage, 1)?;
-                    for step in T::Cg::entries().iter().filter(|e| steps.contains(&e.variant)) {
+                    for step in T::Cg::entries()
+                        .iter()
+                        .filter(|e| steps.contains(&e.variant))
+                    {
                         launcher.launch(step, shape, apart.args(&vectors, optional))?;
                     }
                     let mut whole = Arrays::<L, T>::new(launcher, &vectors, stage, 1)?;
@@ -200,7 +207,11 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
             tolerance: TOLERANCE,
             q: self.q.input(),
             inverse_diagonal: if given { self.d.input() } else { In::none() },
-            means: if given { self.means.input() } else { In::none() },
+            means: if given {
+                self.means.input()
+            } else {
+                In::none()
+            },
             w: w.output(),
             r: r.output(),
             p: p.output(),
@@ -234,9 +245,17 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
     fn bits(&self) -> Result<Vec<u64>> {
         let mut bits = Vec::new();
         for output in &self.outputs {
-            bits.extend(unguarded(output, number(CANARY))?.iter().map(|x| x.to_bits()));
+            bits.extend(
+                unguarded(output, number(CANARY))?
+                    .iter()
+                    .map(|x| x.to_bits()),
+            );
         }
-        bits.extend(unguarded(&self.states[1], CANARY)?.iter().map(|x| x.to_bits()));
+        bits.extend(
+            unguarded(&self.states[1], CANARY)?
+                .iter()
+                .map(|x| x.to_bits()),
+        );
         Ok(bits)
     }
 }
