@@ -24,7 +24,8 @@ pub(in crate::cli) struct EmulateArgs {
         long,
         value_name = "COUNT",
         default_value_t = 100,
-        requires = "self_check"
+        requires = "self_check",
+        conflicts_with = "data"
     )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(in crate::cli) seeds: u32,
