@@ -102,12 +102,12 @@ impl<'a, T: Number> Subject<'a, T> {
 
     /// Libraries have the products alone.
     fn with_peers(&self, mut measured: Measured, task: Task, truth: &[f64]) -> Measured {
-        if task.terms == TermSet::Alone {
-            if let Some(peer) = self.peer.get_or_init(|| self.make_peer().map(RefCell::new)) {
-                let peer = &mut **peer.borrow_mut();
-                measured.peers = peers::measure(peer, task.product, truth, &self.gpu.sampler);
-                measured.details.extend(peer.once());
-            }
+        if task.terms == TermSet::Alone
+            && let Some(peer) = self.peer.get_or_init(|| self.make_peer().map(RefCell::new))
+        {
+            let peer = &mut **peer.borrow_mut();
+            measured.peers = peers::measure(peer, task.product, truth, &self.gpu.sampler);
+            measured.details.extend(peer.once());
         }
         measured
     }

@@ -22,10 +22,8 @@ impl Handle {
     /// Opens the library for a device.
     pub fn open(device: &Device) -> Result<Handle> {
         // SAFETY: the library's initialisers are made to run in any process that opens it.
-        ensure!(
-            unsafe { sys::is_culib_present() },
-            "the dynamic linker does not find libcusparse"
-        );
+        let is_present = unsafe { sys::is_culib_present() };
+        ensure!(is_present, "the dynamic linker does not find libcusparse");
         let stream = raw_stream(device)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the pointer is writable, and the device's context is current.
