@@ -12,7 +12,7 @@ use warpfuse::cpu::{
 };
 
 /// Repetitions of every measurement; the best and the median are printed.
-const REPEATS: usize = 61;
+const REPEATS: usize = 9;
 
 /// Stored entries per row of the sparse matrices.
 const ROW_ENTRIES: usize = 20;
@@ -156,41 +156,4 @@ fn mix(i: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
-}
-
-/// Gigabytes of X per second.
-#[derive(Clone, Copy)]
-struct Rate {
-    best: f64,
-    median: f64,
-}
-
-impl Rate {
-    fn print(self, name: &str, ceiling: Rate) {
-        let (best, median) = (self.best / ceiling.best, self.median / ceiling.median);
-        println!(
-            "{name} {:6.2} GB/s, median {:6.2}: {:3.0} % of the sum, median {:3.0} %",
-            self.best,
-            self.median,
-            100.0 * best,
-            100.0 * median
-        );
-    }
-}
-
-fn measure<R>(bytes: usize, mut run: impl FnMut() -> R) -> Rate {
-    black_box(run());
-    let mut seconds: Vec<f64> = (0..REPEATS)
-        .map(|_| {
-            let start = Instant::now();
-            black_box(run());
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    seconds.sort_by(f64::total_cmp);
-    let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
-    Rate {
-        best: rate(seconds[0]),
-        median: rate(seconds[REPEATS / 2]),
-    }
 }

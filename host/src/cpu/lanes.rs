@@ -5,6 +5,23 @@ use pulp::Simd;
 /// The widest vector there is, in elements (16 × f32 with AVX-512).
 pub const MAX_LANES: usize = 16;
 
+/// Bytes that memory hands over at a time.
+const LINE: usize = 64;
+
+/// Asks for the whole lines among the `bytes` from `address` on, which need not be valid, ahead of
+/// their use. A hint; does nothing on processors for which the standard library has none.
+#[inline(always)]
+pub fn prefetch(address: *const u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..bytes / LINE {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch neither faults nor changes anything, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.wrapping_add(line * LINE).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (address, bytes, LINE);
+}
+
 /// What the kernels do with vectors of `Self`. Every function inlines into the dispatched caller.
 pub trait Lanes: Copy + 'static {
     /// A vector of `Self`.

@@ -1,4 +1,7 @@
-//! Rows of many vectors: the axpy of a row runs along with the dot product of the next one.
+//! Rows of many vectors: the axpy of two rows runs along with the dot products of the next two.
+//!
+//! What limits this pass besides memory is the nearest cache: two rows at a time take 3.5 accesses per
+//! vector of X, where one row takes 5.
 
 use std::ops::Range;
 
@@ -6,11 +9,12 @@ use pulp::Simd;
 
 use super::reader::{Row, RowReader, Vectors};
 use super::{BLOCK, flush};
+use crate::cpu::lanes::prefetch;
 use crate::cpu::scalar::Scalar;
 use crate::cpu::terms::RowMap;
 
-/// Vectors of a dot product that are added up in T before they go to f64.
-pub const TILE: usize = 256;
+/// Rows that are multiplied together.
+const PAIR: usize = 2;
 
 /// `products = X[rows]·y`.
 #[inline(always)]
@@ -34,28 +38,45 @@ pub fn fused<T: Scalar, S: Simd>(
     map: RowMap<T>,
     w: &mut [f64],
 ) {
-    if rows.is_empty() {
-        return;
-    }
     let mut block = vec![T::default(); reader.vectors_per_row() * T::count::<S>()];
-    let mut previous = reader.row(rows.start);
-    let mut product = dot(reader, previous, y);
-    for row in rows.start + 1..rows.end {
-        let next = reader.row(row);
-        let factor = T::narrow(map.apply(row - 1, product));
-        product = axpy_and_dot(reader, factor, previous, &mut block, next, y);
-        previous = next;
-        if (row - rows.start).is_multiple_of(BLOCK) {
-            flush(&mut block, w);
+    let mut row = rows.start;
+    if rows.len() >= PAIR {
+        let mut pair = [reader.row(row), reader.row(row + 1)];
+        let mut products = [dot(reader, pair[0], y), dot(reader, pair[1], y)];
+        row += PAIR;
+        while row + PAIR <= rows.end {
+            let factors = factors(map, row - PAIR, products);
+            let next = [reader.row(row), reader.row(row + 1)];
+            products = axpy_and_dot(reader, factors, pair, &mut block, next, y);
+            pair = next;
+            row += PAIR;
+            if (row - rows.start).is_multiple_of(BLOCK) {
+                flush(&mut block, w);
+            }
         }
+        let [first, second] = factors(map, row - PAIR, products);
+        axpy(reader, first, pair[0], &mut block);
+        axpy(reader, second, pair[1], &mut block);
     }
-    axpy(
-        reader,
-        T::narrow(map.apply(rows.end - 1, product)),
-        previous,
-        &mut block,
-    );
+    if row < rows.end {
+        let last = reader.row(row);
+        axpy(
+            reader,
+            T::narrow(map.apply(row, dot(reader, last, y))),
+            last,
+            &mut block,
+        );
+    }
     flush(&mut block, w);
+}
+
+#[inline(always)]
+fn factors<T: Scalar>(map: RowMap<T>, row: usize, products: [f64; PAIR]) -> [T; PAIR] {
+    let [first, second] = products;
+    [
+        T::narrow(map.apply(row, first)),
+        T::narrow(map.apply(row + 1, second)),
+    ]
 }
 
 /// `w += X[rows]ᵀ · map(p[rows])`.
@@ -84,42 +105,23 @@ pub fn transposed<T: Scalar, S: Simd>(
     }
 }
 
-/// The product of a row with y.
+/// The product of a row with y, added up in four vectors so that additions need not wait.
 #[inline(always)]
 fn dot<T: Scalar, S: Simd>(reader: &RowReader<T, S>, x: Row<T, S>, y: Vectors<T, S>) -> f64 {
-    let mut total = 0.0;
-    for (x, y) in x.full.chunks(TILE).zip(y.full.chunks(TILE)) {
-        total += dot_tile::<T, S>(reader.simd, x, y);
-    }
-    total + dot_last(reader, x, y)
-}
-
-/// The last vector's part of a dot product.
-#[inline(always)]
-fn dot_last<T: Scalar, S: Simd>(reader: &RowReader<T, S>, x: Row<T, S>, y: Vectors<T, S>) -> f64 {
-    let zero = T::splat(reader.simd, T::default());
-    T::sum(
-        reader.simd,
-        T::mul_add(reader.simd, reader.last(x), y.last, zero),
-    )
-    .into()
-}
-
-#[inline(always)]
-fn dot_tile<T: Scalar, S: Simd>(simd: S, x: &[T::Vector<S>], y: &[T::Vector<S>]) -> f64 {
-    let (x_quads, x_rest) = x.as_chunks::<4>();
-    let (y_quads, y_rest) = y.as_chunks::<4>();
+    let simd = reader.simd;
+    let (x_quads, x_rest) = x.full.as_chunks::<4>();
+    let (y_quads, y_rest) = y.full.as_chunks::<4>();
     let mut sums = [T::splat(simd, T::default()); 4];
     for (x, y) in x_quads.iter().zip(y_quads) {
-        for i in 0..4 {
-            sums[i] = T::mul_add(simd, x[i], y[i], sums[i]);
+        for k in 0..4 {
+            sums[k] = T::mul_add(simd, x[k], y[k], sums[k]);
         }
     }
     let mut sum = add_up::<T, S>(simd, sums);
     for (&x, &y) in x_rest.iter().zip(y_rest) {
         sum = T::mul_add(simd, x, y, sum);
     }
-    T::sum(simd, sum).into()
+    T::sum(simd, T::mul_add(simd, reader.last(x), y.last, sum)).into()
 }
 
 /// The four sums as one: what is left over goes there, as picking one of the four by an index that the
@@ -140,55 +142,109 @@ fn axpy<T: Scalar, S: Simd>(reader: &RowReader<T, S>, factor: T, x: Row<T, S>, w
     *last = T::mul_add(reader.simd, reader.last(x), factor, *last);
 }
 
-/// `w += factor·previous`, and the product of `next` with y.
+/// `w += Σ factors[i]·rows[i]`, and the products of the next rows with y, in the same order as [`axpy`]
+/// and [`dot`] would.
 #[inline(always)]
 fn axpy_and_dot<T: Scalar, S: Simd>(
     reader: &RowReader<T, S>,
-    factor: T,
-    previous: Row<T, S>,
+    factors: [T; PAIR],
+    rows: [Row<T, S>; PAIR],
     w: &mut [T],
-    next: Row<T, S>,
+    next: [Row<T, S>; PAIR],
     y: Vectors<T, S>,
-) -> f64 {
-    let factor = T::splat(reader.simd, factor);
+) -> [f64; PAIR] {
+    let simd = reader.simd;
+    let factors = [T::splat(simd, factors[0]), T::splat(simd, factors[1])];
     let (last, full) = split_last::<T, S>(w);
-    let mut total = 0.0;
-    let added = previous.full.chunks(TILE).zip(full.chunks_mut(TILE));
-    let multiplied = next.full.chunks(TILE).zip(y.full.chunks(TILE));
-    for ((x, w), (next, y)) in added.zip(multiplied) {
-        total += axpy_and_dot_tile::<T, S>(reader.simd, factor, x, w, next, y);
-    }
-    *last = T::mul_add(reader.simd, reader.last(previous), factor, *last);
-    total + dot_last(reader, next, y)
-}
+    let (w_quads, w_rest) = full.as_chunks_mut::<4>();
+    let (y_quads, y_rest) = y.full.as_chunks::<4>();
+    let x = [rows[0].full.as_chunks::<4>(), rows[1].full.as_chunks::<4>()];
+    let n = [next[0].full.as_chunks::<4>(), next[1].full.as_chunks::<4>()];
+    let mut following = Following::new(reader, next[0]);
+    let mut sums = [[T::splat(simd, T::default()); 4]; PAIR];
 
-#[inline(always)]
-fn axpy_and_dot_tile<T: Scalar, S: Simd>(
-    simd: S,
-    factor: T::Vector<S>,
-    x: &[T::Vector<S>],
-    w: &mut [T::Vector<S>],
-    next: &[T::Vector<S>],
-    y: &[T::Vector<S>],
-) -> f64 {
-    let (x_quads, x_rest) = x.as_chunks::<4>();
-    let (w_quads, w_rest) = w.as_chunks_mut::<4>();
-    let (next_quads, next_rest) = next.as_chunks::<4>();
-    let (y_quads, y_rest) = y.as_chunks::<4>();
-    let mut sums = [T::splat(simd, T::default()); 4];
-    let quads = x_quads.iter().zip(w_quads).zip(next_quads).zip(y_quads);
-    for (((x, w), next), y) in quads {
-        for i in 0..4 {
-            sums[i] = T::mul_add(simd, next[i], y[i], sums[i]);
-            w[i] = T::mul_add(simd, x[i], factor, w[i]);
+    let quads = x[0].0.iter().zip(x[1].0).zip(n[0].0.iter().zip(n[1].0));
+    for (((x0, x1), (n0, n1)), (w, y)) in quads.zip(w_quads.iter_mut().zip(y_quads)) {
+        following.prefetch(size_of_val(n0));
+        for k in 0..4 {
+            sums[0][k] = T::mul_add(simd, n0[k], y[k], sums[0][k]);
+            sums[1][k] = T::mul_add(simd, n1[k], y[k], sums[1][k]);
+            let first = T::mul_add(simd, x0[k], factors[0], w[k]);
+            w[k] = T::mul_add(simd, x1[k], factors[1], first);
         }
     }
-    let mut sum = add_up::<T, S>(simd, sums);
-    for (((&x, w), &next), &y) in x_rest.iter().zip(w_rest).zip(next_rest).zip(y_rest) {
-        sum = T::mul_add(simd, next, y, sum);
-        *w = T::mul_add(simd, x, factor, *w);
+    let [first, second] = sums;
+    let mut sums = [add_up::<T, S>(simd, first), add_up::<T, S>(simd, second)];
+    let rest = x[0].1.iter().zip(x[1].1).zip(n[0].1.iter().zip(n[1].1));
+    for (((&x0, &x1), (&n0, &n1)), (w, &y)) in rest.zip(w_rest.iter_mut().zip(y_rest)) {
+        sums = [
+            T::mul_add(simd, n0, y, sums[0]),
+            T::mul_add(simd, n1, y, sums[1]),
+        ];
+        *w = T::mul_add(simd, x1, factors[1], T::mul_add(simd, x0, factors[0], *w));
     }
-    T::sum(simd, sum).into()
+    let first = T::mul_add(simd, reader.last(rows[0]), factors[0], *last);
+    *last = T::mul_add(simd, reader.last(rows[1]), factors[1], first);
+    let product = |i: usize| -> f64 {
+        T::sum(
+            simd,
+            T::mul_add(simd, reader.last(next[i]), y.last, sums[i]),
+        )
+        .into()
+    };
+    [product(0), product(1)]
+}
+
+/// The rows after the next ones, which memory is asked for while the next ones are multiplied.
+struct Following {
+    address: *const u8,
+    row_bytes: usize,
+    order: Order,
+}
+
+/// In which order the following rows are asked for.
+///
+/// Measured on a Zen 3, as a fraction of a sum's rate: row after row 72-79 % throughout; as two streams
+/// 80-90 % for rows of up to 512 bytes and from a page upwards, but 58-65 % in between, where both
+/// streams share a page.
+enum Order {
+    Streams,
+    Linear,
+}
+
+impl Following {
+    #[inline(always)]
+    fn new<T: Scalar, S: Simd>(reader: &RowReader<T, S>, next: Row<T, S>) -> Self {
+        let address = next
+            .full
+            .as_ptr()
+            .cast::<T>()
+            .wrapping_add(PAIR * reader.stride())
+            .cast();
+        let row_bytes = reader.stride() * size_of::<T>();
+        let order = if (513..4096).contains(&row_bytes) {
+            Order::Linear
+        } else {
+            Order::Streams
+        };
+        Following {
+            address,
+            row_bytes,
+            order,
+        }
+    }
+
+    /// Asks for `bytes` more of each of the two rows, or for as much from where it left off.
+    #[inline(always)]
+    fn prefetch(&mut self, bytes: usize) {
+        let (gap, step) = match self.order {
+            Order::Streams => (self.row_bytes, bytes),
+            Order::Linear => (bytes, PAIR * bytes),
+        };
+        prefetch(self.address, bytes);
+        prefetch(self.address.wrapping_add(gap), bytes);
+        self.address = self.address.wrapping_add(step);
+    }
 }
 
 /// The last vector of w, and those before it.

@@ -1,15 +1,14 @@
 //! Passes over dense rows: dot product, then axpy, while the row is in the nearest cache.
 //!
-//! Rows are read strictly in the order of memory and without a pause, as a single thread has to keep
-//! the prefetchers busy to get its share of the memory's rate: rows of a few vectors stay in registers
-//! between the two products ([`narrow`]); for longer ones the axpy of a row runs along with the dot
-//! product of the next ([`long`]). Tried before: four rows at a time, to load y and w once for four
-//! rows of X. It saves loads from the nearest cache, which do not matter, and asks memory for four
-//! streams, or for bursts with pauses, which reached 45-75 % of a sum's rate instead of 80-100 %.
+//! A thread gets its share of the memory's rate only while memory is kept busy, so rows are read in the
+//! order of memory and asked for ahead of time: rows of a few vectors stay in registers between the two
+//! products ([`narrow`]); for longer ones the axpy of two rows runs along with the dot products of the
+//! next two ([`long`]). Tried before: four rows at a time, first all dot products, then all axpys. It
+//! reads y and w less often, but memory waits during the axpy, and four streams at once, or the ends of
+//! four rows before their beginnings, reached 40-70 % of a sum's rate.
 //!
-//! A dot product adds [`long::TILE`] vectors in a register before it goes to f64, and w collects
-//! [`BLOCK`] rows before it goes to f64: an f32 result loses at most some n/lanes + [`BLOCK`]
-//! roundings, however many rows there are.
+//! A dot product is added up in T and w collects [`BLOCK`] rows before it goes to f64: an f32 result
+//! loses at most some n/lanes + [`BLOCK`] roundings, however many rows there are.
 
 mod long;
 mod narrow;

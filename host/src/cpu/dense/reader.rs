@@ -2,7 +2,7 @@
 
 use pulp::Simd;
 
-use crate::cpu::lanes::MAX_LANES;
+use crate::cpu::lanes::{MAX_LANES, prefetch};
 use crate::cpu::matrix::Dense;
 use crate::cpu::scalar::Scalar;
 
@@ -48,6 +48,22 @@ impl<'a, T: Scalar, S: Simd> RowReader<'a, T, S> {
     #[inline(always)]
     pub fn vectors_per_row(&self) -> usize {
         self.full + 1
+    }
+
+    /// Elements from one row's start to the next one's.
+    #[inline(always)]
+    pub fn stride(&self) -> usize {
+        self.x.stride()
+    }
+
+    /// Asks for what lies `bytes` beyond the start of row `row`, as much as a row.
+    #[inline(always)]
+    pub fn prefetch(&self, row: usize, bytes: usize) {
+        let start = self.x.values().as_ptr().wrapping_add(row * self.x.stride());
+        prefetch(
+            start.cast::<u8>().wrapping_add(bytes),
+            self.vectors_per_row() * size_of::<T::Vector<S>>(),
+        );
     }
 
     /// Row `row`, to be read.
