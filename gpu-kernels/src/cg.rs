@@ -260,7 +260,11 @@ fn check<T: Real>(
     ] {
         Violation::at_least("length of partial sums", launch.grid as u64, partials.len())?;
     }
-    let shifts = if args.means.is_some() && launch.grid == 1 { 1 } else { 0 };
+    let shifts = if args.means.is_some() && launch.grid == 1 {
+        1
+    } else {
+        0
+    };
     Violation::at_least("length of shift", shifts, args.shift.len())
 }
 

@@ -186,7 +186,11 @@ fn multiplier<C: Cta, T: Real, P: Compute>(cta: &C, args: &DenseArgs<'_, T>, row
 /// The row's factor. A row that is not there has multiplier 0, whatever the shift.
 #[inline(always)]
 fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T {
-    if P::DOTS { (dot - shift) * multiplier } else { multiplier }
+    if P::DOTS {
+        (dot - shift) * multiplier
+    } else {
+        multiplier
+    }
 }
 
 /// [`Product::Fused`] (one panel, n ≤ size · K packs) and [`Product::Transposed`] (any n).

@@ -206,19 +206,25 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
     }
 }
 
-/// What a row is multiplied by besides its dot product: v, or v ⊙ p; 0 for a row that is not there. Asked
-/// for together with the row, so that its latency does not stand alone after the reduction.
+/// The row's factor: what multiplies the row when it is added into w, or the element of p.
+///
+/// v is asked for after the reduction. Asking with the row made v nearly free (0.327 → 0.302 ms for n = 1,000 on
+/// an H200) but cost 4 % where there is no v (0.314 → 0.325 ms for n = 10,000).
 #[inline(always)]
-fn multiplier<C: Cta, T: Real, P: Compute>(cta: &C, args: &SparseArgs<'_, T>, row: u32) -> T {
-    if row >= args.rows {
-        return T::ZERO;
-    }
-    let weight = load_or(cta, args.weights, row as usize, T::ONE);
-    if P::DOTS {
-        weight
+fn factor<C: Cta, T: Real, P: Compute>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+    row: u32,
+    dot: T,
+    shift: T,
+) -> T {
+    let row = row as usize;
+    let p = if P::DOTS {
+        dot - shift
     } else {
-        weight * cta.load(args.input, row as usize, Cache::Once)
-    }
+        cta.load(args.input, row, Cache::Once)
+    };
+    p * load_or(cta, args.weights, row, T::ONE)
 }
 
 /// Any product that accumulates into w.
@@ -236,17 +242,20 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     let shift = load_or(cta, args.shift, 0, T::ZERO);
     each_row::<C, VS>(cta, args.rows, |row| {
         let share = Share::<T, VS, K>::load(cta, args, row);
-        let multiplier = multiplier::<C, T, P>(cta, args, row);
-        let mut p = multiplier;
-        if P::DOTS {
-            p = (share.dot(cta, args) - shift) * multiplier;
+        let dot = if P::DOTS {
+            share.dot(cta, args)
+        } else {
+            T::ZERO
+        };
+        if row < args.rows {
+            let mut p = factor::<C, T, P>(cta, args, row, dot, shift);
+            if let Place::Global = W::PLACE {
+                p = p * args.alpha;
+            }
+            share.each(cta, args, |column, value| {
+                target.add(cta, args, column, value * p)
+            });
         }
-        if let Place::Global = W::PLACE {
-            p = p * args.alpha;
-        }
-        share.each(cta, args, |column, value| {
-            target.add(cta, args, column, value * p)
-        });
     });
     target.flush(cta, args);
 }
@@ -259,10 +268,9 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
 ) {
     let shift = load_or(cta, args.shift, 0, T::ZERO);
     each_row::<C, VS>(cta, args.rows, |row| {
-        let share = Share::<T, VS, K>::load(cta, args, row);
-        let multiplier = multiplier::<C, T, super::Forward>(cta, args, row);
-        let p = (share.dot(cta, args) - shift) * multiplier;
+        let dot = Share::<T, VS, K>::load(cta, args, row).dot(cta, args);
         if row < args.rows && lane(cta).is_multiple_of(VS) {
+            let p = factor::<C, T, super::Forward>(cta, args, row, dot, shift);
             let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
             cta.write(args.output, row as usize, args.alpha.fma(p, addend));
         }
