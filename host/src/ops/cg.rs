@@ -98,7 +98,11 @@ impl<T: Number> CgVectors<T> {
     ) -> Result<Self, OpError> {
         let n = r.len();
         let zeros = || device.zeros::<T>(n);
-        let blocks = if n <= ONE_BLOCK { 1 } else { vector::dot_plan(device, n).grid as usize };
+        let blocks = if n <= ONE_BLOCK {
+            1
+        } else {
+            vector::dot_plan(device, n).grid as usize
+        };
         let partial = || device.zeros::<f64>(blocks);
         let shift = means.as_ref().map(|_| device.zeros(1)).transpose()?;
         let mut vectors = CgVectors {
@@ -199,7 +203,11 @@ impl<T: Number> CgVectors<T> {
 impl<T: Number> Steps<T> {
     fn prepare(device: &Device, n: usize) -> Result<Self, OpError> {
         if n <= ONE_BLOCK {
-            let one = VectorPlan { grid: 1, bs: ONE_BLOCK_THREADS, per_thread: 0 };
+            let one = VectorPlan {
+                grid: 1,
+                bs: ONE_BLOCK_THREADS,
+                per_thread: 0,
+            };
             return Ok(Steps::Whole(prepare(device, CgVariant::Iteration, one)?));
         }
         let plan = vector::dot_plan(device, n);
@@ -218,7 +226,11 @@ fn prepare<F: Family<Variant = CgVariant>>(
 ) -> Result<Prepared<F>, OpError> {
     let entry = F::entries().iter().find(|entry| entry.variant == variant);
     let shared_bytes = variant.shared_bytes(plan.bs) as u32;
-    let launch = Launch { grid: plan.grid, block: plan.bs, shared_bytes };
+    let launch = Launch {
+        grid: plan.grid,
+        block: plan.bs,
+        shared_bytes,
+    };
     Ok(device.prepare(entry.expect("the table has every step"), launch)?)
 }
 

@@ -8,6 +8,7 @@ use gpu_kernels::Launch;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use super::collective::Collective;
 use super::counting::Tally;
 use super::fault::{Fault, FaultKind, Kernel, Position};
 use super::heap::Table;
@@ -57,6 +58,24 @@ impl Running<'_> {
     }
 }
 
+/// What a lane waits for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Waits {
+    ForTurn,
+    AtBarrier(&'static Location<'static>),
+    AtMeeting(Collective),
+    /// Its body has ended.
+    ForNothing,
+}
+
+/// What a lane and the scheduler leave for each other. Written where it is kept: passed through the
+/// switch, it would be copied twice, and a copy of what was just written in pieces is slow.
+pub(super) struct Slot {
+    pub waits: Cell<Waits>,
+    /// What the last shuffle or vote gave the lane.
+    pub reply: Cell<u64>,
+}
+
 /// The dynamic shared memory of the block that a worker runs, reused from block to block.
 pub(super) struct SharedMemory {
     pub words: Vec<Word>,
@@ -78,6 +97,10 @@ pub(super) struct Block<'l> {
     pub number: u32,
     pub shared: &'l RefCell<SharedMemory>,
     pub tally: Option<&'l RefCell<Tally>>,
+    /// One per thread.
+    pub slots: Vec<Slot>,
+    /// The fault of a lane that has just paused because of it.
+    pub failure: Cell<Option<Box<Fault>>>,
     /// Barriers passed.
     pub epoch: Cell<u32>,
     /// Accessor calls of all lanes.
@@ -95,11 +118,17 @@ impl<'l> Block<'l> {
     ) -> Block<'l> {
         shared.borrow_mut().generation += 1;
         let seed = launch.options.seed ^ u64::from(number).wrapping_mul(0xd134_2543_de82_ef95);
+        let slot = |_| Slot {
+            waits: Cell::new(Waits::ForTurn),
+            reply: Cell::new(0),
+        };
         let block = Block {
             launch,
             number,
             shared,
             tally,
+            slots: (0..launch.shape.block).map(slot).collect(),
+            failure: Cell::new(None),
             epoch: Cell::new(0),
             steps: Cell::new(0),
             until_preemption: Cell::new(0),

@@ -4,13 +4,13 @@ use std::panic::Location;
 
 use gpu_kernels::cta::WARP;
 
-use super::block::Block;
+use super::block::{Block, Waits};
 use super::collective::Collective;
 use super::fault::{Fault, FaultKind, Whereabouts};
 use super::options::{LaneOrder, Preemption};
 use super::shadow::MAX_EPOCH;
 use super::stack::Stacks;
-use super::warp::{Body, Gathered, Waits, Warp};
+use super::warp::{Body, Gathered, Warp};
 
 /// Runs one block to its end.
 pub(super) fn run_block(
@@ -18,11 +18,11 @@ pub(super) fn run_block(
     stacks: &mut Stacks,
     body: Body<'_>,
 ) -> Result<(), Box<Fault>> {
-    let mut stacks = stacks.each();
+    let mut rooms = stacks.lend();
     let threads = block.launch.shape.block;
     let warps = (0..threads).step_by(WARP as usize).map(|first| {
         let lanes = (threads - first).min(WARP) as usize;
-        Warp::new(block, first, stacks.by_ref().take(lanes), body)
+        Warp::new(block, first, rooms.by_ref().take(lanes), body)
     });
     let mut crew = Crew {
         block,
@@ -81,7 +81,7 @@ impl Crew<'_> {
     fn gathered(&self) -> Gathered {
         let mut places = self.warps.iter().map(Warp::gathered);
         let first = places.next().unwrap_or(Gathered::AtEnd);
-        if places.all(|place| place == first) {
+        if places.all(|place| place.is(first)) {
             first
         } else {
             Gathered::Nowhere
@@ -103,8 +103,8 @@ impl Crew<'_> {
         Err(Box::new(self.block.fault(0, site, kind)))
     }
 
-    fn states(&self) -> impl Iterator<Item = (u32, &Waits)> {
-        self.warps.iter().flat_map(Warp::states)
+    fn states(&self) -> impl Iterator<Item = (u32, Waits)> {
+        (0..).zip(self.block.slots.iter().map(|slot| slot.waits.get()))
     }
 
     /// The reason why waiting lanes will never go on.
@@ -124,8 +124,8 @@ impl Crew<'_> {
 
     /// The lanes that others wait for at a shuffle or vote, and that do not come.
     fn absent_members(&self) -> impl Iterator<Item = Absence> {
-        let at_meeting = |(thread, waits): (u32, &Waits)| match waits {
-            Waits::AtCollective(own) => Some((thread, *own)),
+        let at_meeting = |(thread, waits): (u32, Waits)| match waits {
+            Waits::AtMeeting(own) => Some((thread, own)),
             _ => None,
         };
         self.states()
@@ -148,31 +148,29 @@ impl Crew<'_> {
         match self.state(thread) {
             None => Some(Whereabouts::NoSuchLane),
             Some(Waits::ForNothing) => Some(Whereabouts::Ended),
-            Some(Waits::AtBarrier(site)) => Some(Whereabouts::Barrier((*site).into())),
-            Some(Waits::AtCollective(other)) if !other.matches(meeting) => {
+            Some(Waits::AtBarrier(site)) => Some(Whereabouts::Barrier(site.into())),
+            Some(Waits::AtMeeting(other)) if !other.matches(meeting) => {
                 Some(Whereabouts::Collective(other.site.into()))
             }
             Some(_) => None,
         }
     }
 
-    fn state(&self, thread: u32) -> Option<&Waits> {
-        let warp = self.warps.get((thread / WARP) as usize)?;
-        warp.states()
-            .nth((thread % WARP) as usize)
-            .map(|(_, waits)| waits)
+    fn state(&self, thread: u32) -> Option<Waits> {
+        let slot = self.block.slots.get(thread as usize)?;
+        Some(slot.waits.get())
     }
 
     fn divergent_barrier(&self) -> Option<(u32, &'static Location<'static>, FaultKind)> {
-        let at_barrier = |(thread, waits): (u32, &Waits)| match waits {
-            Waits::AtBarrier(site) => Some((thread, *site)),
+        let at_barrier = |(thread, waits): (u32, Waits)| match waits {
+            Waits::AtBarrier(site) => Some((thread, site)),
             _ => None,
         };
         let (thread, site) = self.states().find_map(at_barrier)?;
         let (absent, whereabouts) = self.states().find_map(|(other, waits)| match waits {
             Waits::ForNothing => Some((other, Whereabouts::Ended)),
-            Waits::AtBarrier(elsewhere) if *elsewhere != site => {
-                Some((other, Whereabouts::Barrier((*elsewhere).into())))
+            Waits::AtBarrier(elsewhere) if !std::ptr::eq(elsewhere, site) => {
+                Some((other, Whereabouts::Barrier(elsewhere.into())))
             }
             _ => None,
         })?;

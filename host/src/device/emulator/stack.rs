@@ -1,6 +1,7 @@
 //! Stacks of lanes, kept for reuse.
 
 use std::io;
+use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack, StackPointer};
@@ -23,7 +24,7 @@ static IDLE: Mutex<Vec<LaneStack>> = Mutex::new(Vec::new());
 ///
 /// Stacks begin at page boundaries, so the same variable of all lanes would compete for the same few
 /// places of the cache; each stack therefore starts a different number of lines further down.
-pub(super) struct LaneStack {
+struct LaneStack {
     pages: DefaultStack,
     skipped: usize,
 }
@@ -37,16 +38,34 @@ impl LaneStack {
     }
 }
 
-// SAFETY: the memory is that of a default stack, guard page included, less a few lines at its start: at
-// least 124 KB of 128 remain. The start stays aligned, as a page and a line are multiples of 16.
-unsafe impl Stack for LaneStack {
-    fn base(&self) -> StackPointer {
+/// A stack lent to a lane: its bounds, at hand for every switch.
+pub(super) struct Room<'s> {
+    base: StackPointer,
+    limit: StackPointer,
+    stack: PhantomData<&'s mut LaneStack>,
+}
+
+impl LaneStack {
+    fn lend(&mut self) -> Room<'_> {
         let base = self.pages.base().get() - self.skipped;
-        StackPointer::new(base).expect("a stack does not end at address zero")
+        Room {
+            base: StackPointer::new(base).expect("a stack does not end at address zero"),
+            limit: self.pages.limit(),
+            stack: PhantomData,
+        }
+    }
+}
+
+// SAFETY: the memory is that of a default stack, guard page included, less a few lines at its start: at
+// least 124 KB of 128 remain. The start stays aligned, as a page and a line are multiples of 16. The
+// stack is borrowed mutably for as long as the room exists.
+unsafe impl Stack for Room<'_> {
+    fn base(&self) -> StackPointer {
+        self.base
     }
 
     fn limit(&self) -> StackPointer {
-        self.pages.limit()
+        self.limit
     }
 }
 
@@ -66,8 +85,9 @@ impl Stacks {
         Ok(stacks)
     }
 
-    pub fn each(&mut self) -> impl Iterator<Item = &mut LaneStack> {
-        self.0.iter_mut()
+    /// All of them.
+    pub fn lend(&mut self) -> impl Iterator<Item = Room<'_>> {
+        self.0.iter_mut().map(LaneStack::lend)
     }
 }
 

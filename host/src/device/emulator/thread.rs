@@ -7,22 +7,23 @@ use gpu_kernels::cta::{Shared, WARP};
 use gpu_kernels::{Cache, Cta, In, Out, Pack, Real, Shuffle, Word as Element};
 
 use super::address::{GlobalTarget, SharedTarget, Target};
-use super::block::Block;
+use super::block::{Block, Slot, Waits};
 use super::collective::Collective;
-use super::fault::{Action, Fault, FaultKind, Party, Position, Whereabouts};
+use super::fault::{Action, FaultKind, Party, Position, Whereabouts};
 use super::heap::{LINE, WORD};
 use super::shadow::{Conflict, ConflictKind, Verdict, Visit, Word};
 
-/// Why a lane gives up its turn.
-pub(super) enum Wait {
+/// Why a lane gives up its turn. It fits a register; the particulars are in the lane's [`Slot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pause {
     /// It was interrupted and can go on.
-    Again,
-    /// For the whole block.
-    Barrier(&'static Location<'static>),
-    /// For lanes of its warp.
-    Collective(Collective),
-    /// For ever: it did something wrong.
-    Failed(Box<Fault>),
+    Interrupted,
+    /// It waits for the whole block.
+    AtBarrier,
+    /// It waits for lanes of its warp.
+    AtMeeting,
+    /// It did something wrong and is not to be resumed.
+    Failed,
 }
 
 /// A source line of a body.
@@ -33,7 +34,7 @@ type Line = &'static Location<'static>;
 /// It exists only while its kernel runs; bodies are generic over [`Cta`] and do not name it.
 pub struct Thread<'b> {
     pub(super) block: &'b Block<'b>,
-    pub(super) yielder: &'b Yielder<u64, Wait>,
+    pub(super) yielder: &'b Yielder<(), Pause>,
     pub(super) number: u32,
 }
 
@@ -41,8 +42,17 @@ impl Thread<'_> {
     #[inline(always)]
     fn step(&self) {
         if self.block.step() {
-            self.yielder.suspend(Wait::Again);
+            self.interrupt();
         }
+    }
+
+    #[cold]
+    fn interrupt(&self) {
+        self.yielder.suspend(Pause::Interrupted);
+    }
+
+    fn slot(&self) -> &Slot {
+        &self.block.slots[self.number as usize]
     }
 
     fn lane(&self) -> u32 {
@@ -53,7 +63,8 @@ impl Thread<'_> {
     #[cold]
     fn fail(&self, site: Line, kind: FaultKind) -> ! {
         let fault = self.block.fault(self.number, site, kind);
-        self.yielder.suspend(Wait::Failed(Box::new(fault)));
+        self.block.failure.set(Some(Box::new(fault)));
+        self.yielder.suspend(Pause::Failed);
         unreachable!("a lane that failed is not resumed")
     }
 
@@ -170,20 +181,31 @@ impl Thread<'_> {
         });
     }
 
+    #[cold]
+    fn fail_unnamed(&self, collective: &Collective) -> ! {
+        let members = collective.members;
+        let own = self.lane();
+        let is_named = members >> own & 1 == 1;
+        let kind = FaultKind::AbsentLane {
+            absent: if is_named { collective.source } else { own },
+            whereabouts: Whereabouts::NotNamed,
+            members,
+        };
+        self.fail(collective.site, kind)
+    }
+
     /// Waits for the other members and returns what the exchange gives this lane.
+    #[inline(always)]
     fn meet(&self, collective: Collective) -> u64 {
         self.step();
-        for lane in [self.lane(), collective.source] {
-            if collective.members >> lane & 1 == 0 {
-                let kind = FaultKind::AbsentLane {
-                    absent: lane,
-                    whereabouts: Whereabouts::NotNamed,
-                    members: collective.members,
-                };
-                self.fail(collective.site, kind)
-            }
+        let both = 1 << self.lane() | 1 << collective.source;
+        if both & !collective.members != 0 {
+            self.fail_unnamed(&collective);
         }
-        self.yielder.suspend(Wait::Collective(collective))
+        let slot = self.slot();
+        slot.waits.set(Waits::AtMeeting(collective));
+        self.yielder.suspend(Pause::AtMeeting);
+        slot.reply.get()
     }
 }
 
@@ -231,6 +253,8 @@ fn element<T: Element>(words: [u32; 4]) -> T {
     T::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
 }
 
+// What pauses a lane is inlined: a processor predicts that a function returns to where the last call was
+// made, and the last call before a lane goes on is the scheduler's.
 impl Cta for Thread<'_> {
     fn thread(&self) -> u32 {
         self.number
@@ -248,12 +272,15 @@ impl Cta for Thread<'_> {
         self.block.launch.shape.grid
     }
 
+    #[inline(always)]
     fn sync(&self) {
         let site = Location::caller();
         self.step();
-        self.yielder.suspend(Wait::Barrier(site));
+        self.slot().waits.set(Waits::AtBarrier(site));
+        self.yielder.suspend(Pause::AtBarrier);
     }
 
+    #[inline(always)]
     fn shuffle<T: Element>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
         let site = Location::caller();
         if !width.is_power_of_two() || width > WARP {
@@ -270,6 +297,7 @@ impl Cta for Thread<'_> {
         )))
     }
 
+    #[inline(always)]
     fn ballot(&self, holds: bool, members: u32) -> u32 {
         let site = Location::caller();
         self.meet(Collective::ballot(self.lane(), holds, members, site)) as u32

@@ -2,28 +2,19 @@
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 
-use corosensei::{Coroutine, CoroutineResult};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
 use gpu_kernels::cta::WARP;
 
-use super::block::Block;
+use super::block::{Block, Slot, Waits};
 use super::collective::{Collective, Mode};
 use super::fault::{Fault, FaultKind, Site};
 use super::options::LaneOrder;
 use super::panics::Raised;
-use super::stack::LaneStack;
-use super::thread::{Thread, Wait};
+use super::stack::Room;
+use super::thread::{Pause, Thread};
 
 /// What every thread of a launch executes.
 pub(super) type Body<'l> = &'l (dyn Fn(&Thread<'_>) + Sync);
-
-/// What a lane waits for.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Waits {
-    ForTurn,
-    AtBarrier(&'static Location<'static>),
-    AtCollective(Collective),
-    ForNothing,
-}
 
 /// How a body came to its end.
 enum End {
@@ -31,41 +22,24 @@ enum End {
     Panicked,
 }
 
-/// A lane: a coroutine, and what it waits for.
-struct Lane<'b> {
-    coroutine: Coroutine<u64, Wait, End, &'b mut LaneStack>,
-    /// What its last shuffle or vote gave it.
-    reply: u64,
-    waits: Waits,
-}
+/// What a body runs in.
+type Lane<'b> = Coroutine<(), Pause, End, Room<'b>>;
 
-impl<'b> Lane<'b> {
-    fn new(
-        block: &'b Block<'b>,
-        number: u32,
-        stack: &'b mut LaneStack,
-        body: Body<'b>,
-    ) -> Lane<'b> {
-        let run = move |yielder: &corosensei::Yielder<u64, Wait>, _: u64| {
-            let thread = Thread {
-                block,
-                yielder,
-                number,
-            };
-            match catch_unwind(AssertUnwindSafe(|| body(&thread))) {
-                Ok(()) => End::Returned,
-                Err(_) => End::Panicked,
-            }
+fn lane<'b>(block: &'b Block<'b>, number: u32, room: Room<'b>, body: Body<'b>) -> Lane<'b> {
+    let run = move |yielder: &Yielder<(), Pause>, ()| {
+        let thread = Thread {
+            block,
+            yielder,
+            number,
         };
-        // SAFETY: the closure borrows the block, the stack and the body for 'b. The lane is not
-        // forgotten, and being dropped it ends the coroutine; it cannot outlive 'b.
-        let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, run) };
-        Lane {
-            coroutine,
-            reply: 0,
-            waits: Waits::ForTurn,
+        match catch_unwind(AssertUnwindSafe(|| body(&thread))) {
+            Ok(()) => End::Returned,
+            Err(_) => End::Panicked,
         }
-    }
+    };
+    // SAFETY: the closure borrows the block and the body for 'b, the room is lent for 'b. The lane is not
+    // forgotten, and being dropped it ends the coroutine; it cannot outlive 'b.
+    unsafe { Coroutine::with_stack_unchecked(room, run) }
 }
 
 /// Up to 32 lanes of a block, and sets of them, one bit each.
@@ -87,7 +61,7 @@ pub(super) struct Warp<'b> {
 }
 
 /// Where all lanes of a warp, or of a block, are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Gathered {
     /// At the end.
     AtEnd,
@@ -97,16 +71,28 @@ pub(super) enum Gathered {
     Nowhere,
 }
 
+impl Gathered {
+    /// Whether both are the same place. Lines are compared by address, which is quicker: all lanes of a
+    /// launch run the same code, in which a call has one.
+    pub fn is(self, other: Gathered) -> bool {
+        match (self, other) {
+            (Gathered::AtEnd, Gathered::AtEnd) => true,
+            (Gathered::AtBarrier(a), Gathered::AtBarrier(b)) => std::ptr::eq(a, b),
+            _ => false,
+        }
+    }
+}
+
 impl<'b> Warp<'b> {
     pub fn new(
         block: &'b Block<'b>,
         first: u32,
-        stacks: impl Iterator<Item = &'b mut LaneStack>,
+        rooms: impl Iterator<Item = Room<'b>>,
         body: Body<'b>,
     ) -> Warp<'b> {
         let lanes: Vec<_> = (first..)
-            .zip(stacks)
-            .map(|(thread, stack)| Lane::new(block, thread, stack, body))
+            .zip(rooms)
+            .map(|(thread, room)| lane(block, thread, room, body))
             .collect();
         Warp {
             block,
@@ -135,9 +121,8 @@ impl<'b> Warp<'b> {
         }
     }
 
-    /// Thread number and state of every lane.
-    pub fn states(&self) -> impl Iterator<Item = (u32, &Waits)> {
-        (self.first..).zip(self.lanes.iter().map(|lane| &lane.waits))
+    fn slot(&self, lane: u32) -> &'b Slot {
+        &self.block.slots[(self.first + lane) as usize]
     }
 
     /// Lets every lane that can go on do so once, then lets meetings take place.
@@ -165,32 +150,35 @@ impl<'b> Warp<'b> {
     }
 
     /// Runs a lane up to where it waits.
-    fn resume(&mut self, number: u32) -> Result<(), Box<Fault>> {
-        let lane = &mut self.lanes[number as usize];
-        let bit = 1 << number;
-        lane.waits = match lane.coroutine.resume(lane.reply) {
-            CoroutineResult::Yield(Wait::Again) => return Ok(()),
-            CoroutineResult::Yield(Wait::Barrier(site)) => {
-                if *self.barrier.get_or_insert(site) == site {
-                    self.at_barrier |= bit;
-                }
-                Waits::AtBarrier(site)
+    fn resume(&mut self, lane: u32) -> Result<(), Box<Fault>> {
+        let bit = 1 << lane;
+        match self.lanes[lane as usize].resume(()) {
+            CoroutineResult::Yield(Pause::Interrupted) => return Ok(()),
+            CoroutineResult::Yield(Pause::AtBarrier) => self.arrive(lane),
+            CoroutineResult::Yield(Pause::AtMeeting) => self.meeting |= bit,
+            CoroutineResult::Yield(Pause::Failed) => {
+                let fault = self.block.failure.take();
+                return Err(fault.expect("a lane leaves its fault before it pauses"));
             }
-            CoroutineResult::Yield(Wait::Collective(collective)) => {
-                self.meeting |= bit;
-                Waits::AtCollective(collective)
-            }
-            CoroutineResult::Yield(Wait::Failed(fault)) => return Err(fault),
             CoroutineResult::Return(End::Returned) => {
                 self.ended |= bit;
-                Waits::ForNothing
+                self.slot(lane).waits.set(Waits::ForNothing);
             }
             CoroutineResult::Return(End::Panicked) => {
-                return Err(self.panicked(self.first + number));
+                return Err(self.panicked(self.first + lane));
             }
-        };
+        }
         self.ready &= !bit;
         Ok(())
+    }
+
+    /// Notes that a lane is at a barrier.
+    fn arrive(&mut self, lane: u32) {
+        if let Waits::AtBarrier(site) = self.slot(lane).waits.get()
+            && std::ptr::eq(*self.barrier.get_or_insert(site), site)
+        {
+            self.at_barrier |= 1 << lane;
+        }
     }
 
     fn panicked(&self, thread: u32) -> Box<Fault> {
@@ -239,31 +227,25 @@ impl<'b> Warp<'b> {
             bits[lane as usize] = part.bits;
             votes |= (part.bits as u32 & 1) << lane;
         }
-        for number in lanes_of(meeting.members) {
-            let lane = &mut self.lanes[number as usize];
-            if let Waits::AtCollective(part) = lane.waits {
-                lane.reply = match part.mode {
-                    Mode::Ballot => u64::from(votes),
-                    _ => bits[part.source as usize],
-                };
-            }
-            lane.waits = Waits::ForTurn;
+        for lane in lanes_of(meeting.members) {
+            let part = self.meeting_of(lane)?;
+            self.slot(lane).reply.set(match part.mode {
+                Mode::Ballot => u64::from(votes),
+                _ => bits[part.source as usize],
+            });
         }
         Some(meeting.members)
     }
 
     fn meeting_of(&self, lane: u32) -> Option<Collective> {
-        match self.lanes[lane as usize].waits {
-            Waits::AtCollective(collective) => Some(collective),
+        match self.slot(lane).waits.get() {
+            Waits::AtMeeting(collective) => Some(collective),
             _ => None,
         }
     }
 
     /// Lets all lanes pass the barrier at which they wait.
     pub fn pass_barrier(&mut self) {
-        for lane in &mut self.lanes {
-            lane.waits = Waits::ForTurn;
-        }
         self.ready = std::mem::take(&mut self.at_barrier);
         self.barrier = None;
     }
