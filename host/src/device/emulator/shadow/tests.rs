@@ -32,10 +32,10 @@ fn perform(word: &mut Word, (who, action): Step) -> Verdict {
 fn races(before: &[Step], (who, action): Step) -> bool {
     before.iter().any(|(other, other_action)| {
         let is_ordered = other.0 == who.0 && (other.1 < who.1 || other.2 == who.2);
-        let conflict = match (action, other_action) {
-            (Action::Read, Action::Read) | (Action::Add, Action::Add) => false,
-            _ => true,
-        };
+        let conflict = !matches!(
+            (action, other_action),
+            (Action::Read, Action::Read) | (Action::Add, Action::Add)
+        );
         conflict && !is_ordered
     })
 }
