@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`matrix`] | CSR and dense matrices at the border, statistics |
 //! | [`io`] | LIBSVM, Matrix Market, npy, the binary cache, synthetic data |
-//! | [`reference`] | f64 loops: the truth for tests |
+//! | [`mod@reference`] | f64 loops: the truth for tests |
 //! | [`plan`] | device limits, occupancy, launch models: pure functions |
 //! | [`device`] | driver loader, streams, buffers, prepared launches |
 //! | [`cpu`] | the bodies of the CPU device: slices in, slices out |

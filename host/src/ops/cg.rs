@@ -1,6 +1,6 @@
 //! Conjugate gradients with every vector and scalar on the device: the steps, not the loop.
 //!
-//! The loop is in [`crate::learning::cg`]. The method, and why the host may run ahead of what it reads
+//! The loop is [`conjugate_gradient`](crate::learning::conjugate_gradient). The method, and why the host may run ahead of what it reads
 //! back, is told at the head of `gpu_kernels::cg`.
 
 use gpu_kernels::cg::{CgArgs, CgVariant, state};
