@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `WARPFUSE_ARCH` | architectures, separated by commas (default `sm_80,sm_90`) |
 //! | `WARPFUSE_PTX_DIR` | a folder made by `cargo xtask build-ptx --out`: embed that, compile nothing |
+//! | `WARPFUSE_LINE_INFO` | if set, keep source lines for profilers and compute-sanitizer |
 //! | `WARPFUSE_RUSTC`, `WARPFUSE_CARGO` | the compiler to use |
 //! | `WARPFUSE_PTXAS` | the assembler to use |
 
@@ -18,10 +19,11 @@ use std::process::ExitCode;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use gpu_kernels_builder::{Arch, BuildError, Image, PtxBuilder};
+use gpu_kernels_builder::{Arch, BuildError, Image, LineInfo, PtxBuilder};
 
 /// Variables of ours, and those under which a toolkit is found.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 9] = [
+    "WARPFUSE_LINE_INFO",
     "WARPFUSE_ARCH",
     "WARPFUSE_PTX_DIR",
     "WARPFUSE_RUSTC",
@@ -111,10 +113,15 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
         fs::create_dir_all(&tools).ok();
         println!("cargo::rerun-if-changed={}", tools.display());
     }
+    let lines = match env::var_os("WARPFUSE_LINE_INFO") {
+        Some(_) => LineInfo::Kept,
+        None => LineInfo::Omitted,
+    };
     let output = PtxBuilder::new(kernel_crate())
         .archs(archs)
         .target_dir(target.join("ptx"))
         .tools_dir(tools)
+        .line_info(lines)
         .expect_entries(gpu_kernels::table::all_names())
         .build()?;
     Ok(output.images)

@@ -17,6 +17,8 @@ use executables::Kind;
 /// What such a machine is commonly reached through carries little more than this.
 const LARGEST: u64 = 60 << 20;
 
+const DEFAULT_ARCH: &str = "sm_80,sm_90";
+
 /// Tests that compile programs, and so have nothing to do on a machine without Rust.
 const NEED_CARGO: [&str; 1] = ["compile_fail"];
 
@@ -24,12 +26,12 @@ const NEED_CARGO: [&str; 1] = ["compile_fail"];
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Architectures, separated by commas.
-    #[arg(long, value_name = "LIST", default_value = "sm_80,sm_90")]
+    #[arg(long, value_name = "LIST", default_value = DEFAULT_ARCH)]
     arch: String,
     /// Keep source lines in the kernels, for compute-sanitizer and profilers.
     #[arg(long)]
     line_info: bool,
-    /// Put compute-sanitizer in as well, fetched from PyPI (28 MiB).
+    /// Put compute-sanitizer in, fetched from PyPI (28 MiB), in place of the benchmarks.
     #[arg(long)]
     sanitizer: bool,
     /// Where to make it.
@@ -53,9 +55,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => workspace::target_dir().join("bundle"),
     };
     folder::start_afresh(&out)?;
-    let kernel_folder = out.join("ptx");
-    ptx::copy(&kernels, &kernel_folder)?;
-    programs(&out, &kernel_folder)?;
+    ptx::copy(&kernels, &out.join("ptx"))?;
+    programs(arguments, &out)?;
     folder::copy_tree(
         &workspace::root().join("host/examples/data"),
         &out.join("data"),
@@ -78,43 +79,38 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The command line program, the tests and the benchmarks, all with these kernels embedded.
-fn programs(out: &Path, kernels: &Path) -> Result<()> {
-    let kernels = std::path::absolute(kernels).context("resolving the bundle's folder")?;
-    let release = |arguments: &[&str]| {
-        let mut command = step::cargo(arguments);
-        command.env("WARPFUSE_PTX_DIR", &kernels);
-        command
-    };
-    let bins = [
-        "build",
-        "--release",
-        "--package",
-        "warpfuse",
-        "--package",
-        "warpfuse-benches",
-        "--bins",
-    ];
-    let tests = [
-        "test",
-        "--release",
-        "--package",
-        "warpfuse-tests",
-        "--no-run",
-    ];
+/// Builds the programs with the kernels asked for embedded. With compute-sanitizer in the folder there is no
+/// room for benchmarks, and nothing to time.
+fn programs(arguments: &Arguments, out: &Path) -> Result<()> {
+    let release = ["--release", "--package"];
+    let program = [&["build"], &release[..], &["warpfuse", "--bins"]].concat();
+    let tests = [&["test"], &release[..], &["warpfuse-tests", "--no-run"]].concat();
+    add(Kind::Program, arguments, &program, &out.join("bin"))?;
+    add(Kind::Test, arguments, &tests, &out.join("tests"))?;
+    if arguments.sanitizer {
+        return Ok(());
+    }
+    let tools = [&["build"], &release[..], &["warpfuse-benches", "--bins"]].concat();
     let benches = ["bench", "--package", "warpfuse-benches", "--no-run"];
-    for (kind, arguments, folder) in [
-        (Kind::Program, &bins[..], "bin"),
-        (Kind::Test, &tests[..], "tests"),
-        (Kind::Bench, &benches[..], "benches"),
-    ] {
-        let found = executables::build(kind, release(arguments))?;
-        for found in found
-            .iter()
-            .filter(|found| !NEED_CARGO.contains(&found.name.as_str()))
-        {
-            strip(&found.path, &out.join(folder).join(&found.name))?;
-        }
+    add(Kind::Program, arguments, &tools, &out.join("bin"))?;
+    add(Kind::Bench, arguments, &benches, &out.join("benches"))
+}
+
+fn add(kind: Kind, arguments: &Arguments, cargo: &[&str], folder: &Path) -> Result<()> {
+    let mut command = step::cargo(cargo);
+    // Unchanged variables leave what is built alone.
+    if arguments.arch != DEFAULT_ARCH {
+        command.env("WARPFUSE_ARCH", &arguments.arch);
+    }
+    if arguments.line_info {
+        command.env("WARPFUSE_LINE_INFO", "1");
+    }
+    let found = executables::build(kind, command)?;
+    for found in found
+        .iter()
+        .filter(|f| !NEED_CARGO.contains(&f.name.as_str()))
+    {
+        strip(&found.path, &folder.join(&found.name))?;
     }
     Ok(())
 }
