@@ -14,7 +14,8 @@ use crate::workspace;
 const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[(
     "dense_fused_f32_block_w1_k32_r1",
     "the widest row that a block can hold, where no wide loads are possible: at 255 registers, 64 bytes on \
-     sm_80 and up to 8 on sm_90 are in local memory, which costs less than reading X twice",
+     sm_80 and up to 8 on sm_90 are in local memory; that this costs less than reading X twice is assumed, not \
+     measured",
 )];
 
 /// The arguments of `build-ptx`.
