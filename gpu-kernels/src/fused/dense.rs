@@ -35,7 +35,8 @@ pub struct DenseArgs<'a, T> {
     pub cols: u32,
     /// Elements from the start of a row to the start of the next; at least n.
     pub ld: u64,
-    /// m · ld elements, row by row.
+    /// m · ld elements, row by row. What lies between n and `ld` must be finite: packed loads reach into it and
+    /// multiply it by 0.
     pub x: In<'a, T>,
     /// y (n elements) for [`Product::Fused`] and [`Product::Forward`], p (m) for the other.
     pub input: In<'a, T>,
