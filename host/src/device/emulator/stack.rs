@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack, StackPointer};
 
-/// Room for a body whose arrays are in memory instead of registers, compiled without optimisation, and
-/// for a panic. Only touched pages cost memory.
-const BYTES: usize = 128 * 1024;
+/// Room for a body compiled without optimisation, when every copy of every array of its row has a place
+/// of its own (128 KB were too few for dense f64 rows), and for a panic. Only touched pages cost memory.
+const BYTES: usize = 512 * 1024;
 
 /// Stacks that are kept when nobody uses them.
 const KEPT: usize = 4096;
@@ -56,8 +56,8 @@ impl LaneStack {
     }
 }
 
-// SAFETY: the memory is that of a default stack, guard page included, less a few lines at its start: at
-// least 124 KB of 128 remain. The start stays aligned, as a page and a line are multiples of 16. The
+// SAFETY: the memory is that of a default stack, guard page included, less the lines skipped at its start:
+// under 4 KB of 512. The start stays aligned, as a page and a line are multiples of 16. The
 // stack is borrowed mutably for as long as the room exists.
 unsafe impl Stack for Room<'_> {
     fn base(&self) -> StackPointer {
