@@ -17,14 +17,16 @@
 
 mod cg;
 mod error;
+mod labels;
 mod linear;
-mod metrics;
+pub mod metrics;
 mod model;
 mod model_file;
 mod operator;
 
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use error::{FitError, ModelError};
+pub use labels::{Classes, LabelError, Labels};
 pub use linear::LinearRegression;
 pub use metrics::{RegressionMetrics, regression_metrics};
 pub use model::{FitReport, LinearModel};

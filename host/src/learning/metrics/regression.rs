@@ -1,4 +1,7 @@
-//! How well predictions fit.
+//! Figures of regressions: R², mean squared and absolute error.
+
+use super::MetricError;
+use super::sums::{Weights, same_length, sums};
 
 /// Figures of a regression.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -50,6 +53,69 @@ pub fn regression_metrics(targets: &[f64], predictions: &[f64]) -> RegressionMet
         .sum();
     let total = targets.iter().map(|t| (t - mean) * (t - mean)).sum();
     RegressionMetrics::of_sums(residual, total, targets.len())
+}
+
+/// R², the coefficient of determination: `1 − Σ w(t − p)² / Σ w(t − t̄)²`, t̄ the weighted mean.
+///
+/// For constant targets (one sample among them) it is 1 when every prediction is exact and 0 otherwise.
+///
+/// # Errors
+/// [`MetricError`] when lengths or weights do not fit.
+///
+/// ```
+/// use warpfuse::learning::metrics::r2;
+/// assert_eq!(r2(&[1.0, 2.0, 3.0], &[1.0, 2.0, 2.0], None)?, 0.5);
+/// assert_eq!(r2(&[1.0, 2.0, 3.0], &[1.0, 2.0, 2.0], Some(&[1.0, 1.0, 0.0]))?, 1.0);
+/// # Ok::<(), warpfuse::learning::metrics::MetricError>(())
+/// ```
+pub fn r2(
+    targets: &[f64],
+    predictions: &[f64],
+    weights: Option<&[f64]>,
+) -> Result<f64, MetricError> {
+    let weights = check(targets, predictions, weights)?;
+    let mean = weights.mean(|row| targets[row]);
+    let [residual, total] = sums(targets.len(), |row| {
+        let weight = weights.of(row);
+        let (error, spread) = (targets[row] - predictions[row], targets[row] - mean);
+        [weight * error * error, weight * spread * spread]
+    });
+    Ok(RegressionMetrics::of_sums(residual, total, targets.len()).r2)
+}
+
+/// `Σ w(t − p)² / Σ w`; its root is the RMSE.
+///
+/// # Errors
+/// As [`r2`].
+pub fn mean_squared_error(
+    targets: &[f64],
+    predictions: &[f64],
+    weights: Option<&[f64]>,
+) -> Result<f64, MetricError> {
+    let weights = check(targets, predictions, weights)?;
+    Ok(weights.mean(|row| (targets[row] - predictions[row]).powi(2)))
+}
+
+/// `Σ w|t − p| / Σ w`.
+///
+/// # Errors
+/// As [`r2`].
+pub fn mean_absolute_error(
+    targets: &[f64],
+    predictions: &[f64],
+    weights: Option<&[f64]>,
+) -> Result<f64, MetricError> {
+    let weights = check(targets, predictions, weights)?;
+    Ok(weights.mean(|row| (targets[row] - predictions[row]).abs()))
+}
+
+fn check<'a>(
+    targets: &[f64],
+    predictions: &[f64],
+    weights: Option<&'a [f64]>,
+) -> Result<Weights<'a>, MetricError> {
+    same_length("predictions", predictions.len(), targets.len())?;
+    Weights::check(weights, targets.len())
 }
 
 #[cfg(test)]

@@ -1,0 +1,306 @@
+//! Class labels of any kind, and the classes that they name.
+//!
+//! A classifier works with classes 0..k. What they are called is kept: numbers as LIBSVM files and npy arrays
+//! have them, text as CSV files do. Classes are sorted as scikit-learn's `LabelEncoder` sorts them: numbers by
+//! size, text by code points.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// One label per sample.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Labels {
+    /// Numbers, as LIBSVM files and npy arrays have them.
+    Numbers(Vec<f64>),
+    /// Names.
+    Text(Vec<String>),
+}
+
+/// The classes of a classifier: their labels in ascending order, each once.
+///
+/// In JSON a list of numbers or of strings.
+///
+/// ```
+/// use warpfuse::learning::{Classes, Labels};
+/// let labels = Labels::Text(["ham", "spam", "ham"].map(String::from).to_vec());
+/// let (classes, codes) = Classes::encode(&labels)?;
+/// assert_eq!((classes.len(), codes), (2, vec![0, 1, 0]));
+/// assert_eq!(classes.label(1), "spam");
+/// # Ok::<(), warpfuse::learning::LabelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Classes {
+    /// Numbers.
+    Numbers(Vec<f64>),
+    /// Names.
+    Text(Vec<String>),
+}
+
+/// Why labels name no classes.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum LabelError {
+    /// A label is infinite or NaN.
+    #[error("expected labels that are finite, found {value} for sample {row} (counted from 0)")]
+    NotFinite {
+        /// Which sample.
+        row: usize,
+        /// Its label.
+        value: f64,
+    },
+    /// More classes than a 32-bit number can count.
+    #[error("expected at most {max} classes, found {found}", max = u32::MAX)]
+    TooMany {
+        /// Different labels.
+        found: usize,
+    },
+    /// A label that was not among those that a model was trained on.
+    #[error(
+        "expected one of the labels {known}, found {label} for sample {row} (counted from 0); a model knows the classes that it was trained on"
+    )]
+    Unknown {
+        /// Which sample.
+        row: usize,
+        /// Its label.
+        label: String,
+        /// The classes, shortened.
+        known: String,
+    },
+    /// Numbers where a model has names, or the reverse.
+    #[error("expected labels that are {expected}, as in training, found {found}")]
+    Kind {
+        /// What the classes are.
+        expected: &'static str,
+        /// What the labels are.
+        found: &'static str,
+    },
+}
+
+/// Classes that an error lists.
+const LISTED: usize = 10;
+
+impl Labels {
+    /// Samples.
+    pub fn len(&self) -> usize {
+        match self {
+            Labels::Numbers(labels) => labels.len(),
+            Labels::Text(labels) => labels.len(),
+        }
+    }
+
+    /// Whether there are no samples.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Labels::Numbers(_) => "numbers",
+            Labels::Text(_) => "text",
+        }
+    }
+}
+
+impl Classes {
+    /// The classes that `labels` name, and the class of each sample.
+    ///
+    /// -0 and 0 are one label.
+    ///
+    /// # Errors
+    /// [`LabelError`] for numbers that are not finite.
+    pub fn encode(labels: &Labels) -> Result<(Self, Vec<u32>), LabelError> {
+        let classes = match labels {
+            Labels::Numbers(labels) => {
+                if let Some(row) = labels.iter().position(|label| !label.is_finite()) {
+                    let value = labels[row];
+                    return Err(LabelError::NotFinite { row, value });
+                }
+                // Adding 0 makes -0 a 0.
+                let mut distinct: Vec<f64> = labels.iter().map(|label| label + 0.0).collect();
+                distinct.sort_unstable_by(f64::total_cmp);
+                distinct.dedup();
+                Classes::Numbers(distinct)
+            }
+            Labels::Text(labels) => {
+                let mut distinct: Vec<&String> = labels.iter().collect();
+                distinct.sort_unstable();
+                distinct.dedup();
+                Classes::Text(distinct.into_iter().cloned().collect())
+            }
+        };
+        if u32::try_from(classes.len()).is_err() {
+            let found = classes.len();
+            return Err(LabelError::TooMany { found });
+        }
+        let codes = classes.codes(labels)?;
+        Ok((classes, codes))
+    }
+
+    /// The class of each sample.
+    ///
+    /// # Errors
+    /// [`LabelError::Unknown`] for a label that is no class, [`LabelError::Kind`] for names where the classes
+    /// are numbers and the reverse.
+    pub fn codes(&self, labels: &Labels) -> Result<Vec<u32>, LabelError> {
+        let unknown = |row: usize, label: String| LabelError::Unknown {
+            row,
+            label,
+            known: self.to_string(),
+        };
+        match (self, labels) {
+            (Classes::Numbers(classes), Labels::Numbers(labels)) => {
+                let find = |(row, label): (usize, &f64)| {
+                    let found = classes.binary_search_by(|class| class.total_cmp(&(label + 0.0)));
+                    found.map_err(|_| unknown(row, label.to_string()))
+                };
+                labels
+                    .iter()
+                    .enumerate()
+                    .map(|at| find(at).map(|class| class as u32))
+                    .collect()
+            }
+            (Classes::Text(classes), Labels::Text(labels)) => {
+                let find = |(row, label): (usize, &String)| {
+                    let found = classes.binary_search(label);
+                    found.map_err(|_| unknown(row, format!("{label:?}")))
+                };
+                labels
+                    .iter()
+                    .enumerate()
+                    .map(|at| find(at).map(|class| class as u32))
+                    .collect()
+            }
+            _ => Err(LabelError::Kind {
+                expected: self.kind(),
+                found: labels.kind(),
+            }),
+        }
+    }
+
+    /// The labels of predicted classes.
+    ///
+    /// # Panics
+    /// When a code is not below [`Classes::len`].
+    pub fn decode(&self, codes: &[u32]) -> Labels {
+        match self {
+            Classes::Numbers(classes) => {
+                Labels::Numbers(codes.iter().map(|code| classes[*code as usize]).collect())
+            }
+            Classes::Text(classes) => Labels::Text(
+                codes
+                    .iter()
+                    .map(|code| classes[*code as usize].clone())
+                    .collect(),
+            ),
+        }
+    }
+
+    /// k.
+    pub fn len(&self) -> usize {
+        match self {
+            Classes::Numbers(classes) => classes.len(),
+            Classes::Text(classes) => classes.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The label of a class as text; whole numbers without a decimal point.
+    ///
+    /// # Panics
+    /// When `class` is not below [`Classes::len`].
+    pub fn label(&self, class: usize) -> String {
+        match self {
+            Classes::Numbers(classes) => classes[class].to_string(),
+            Classes::Text(classes) => classes[class].clone(),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Classes::Numbers(_) => "numbers",
+            Classes::Text(_) => "text",
+        }
+    }
+}
+
+impl fmt::Display for Classes {
+    /// The labels in order, of many only the first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<String> = (0..self.len().min(LISTED))
+            .map(|class| self.label(class))
+            .collect();
+        f.write_str(&shown.join(", "))?;
+        match self.len().checked_sub(LISTED + 1) {
+            Some(_) => write!(f, " and {} more", self.len() - LISTED),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(labels: &[&str]) -> Labels {
+        Labels::Text(labels.iter().map(|label| (*label).to_owned()).collect())
+    }
+
+    #[test]
+    fn numbers_are_sorted_by_size_and_zeros_are_one() {
+        let labels = Labels::Numbers(vec![10.0, -1.0, 0.0, 2.0, -0.0, 10.0]);
+        let (classes, codes) = Classes::encode(&labels).expect("finite labels");
+        assert_eq!(classes, Classes::Numbers(vec![-1.0, 0.0, 2.0, 10.0]));
+        assert_eq!(codes, [3, 0, 1, 2, 1, 3]);
+        assert_eq!(classes.label(3), "10");
+        assert_eq!(classes.decode(&[3, 0]), Labels::Numbers(vec![10.0, -1.0]));
+    }
+
+    #[test]
+    fn text_is_sorted_by_code_points() {
+        let labels = text(&["é", "b", "B", "a", "b", "10", "9"]);
+        let (classes, codes) = Classes::encode(&labels).expect("text");
+        assert_eq!(classes.to_string(), "10, 9, B, a, b, é");
+        assert_eq!(codes, [5, 4, 2, 3, 4, 0, 1]);
+        assert_eq!(classes.decode(&codes), labels);
+    }
+
+    #[test]
+    fn labels_that_a_model_does_not_know_are_named() {
+        let (classes, _) = Classes::encode(&Labels::Numbers(vec![1.0, 2.0])).expect("finite");
+        let error = classes
+            .codes(&Labels::Numbers(vec![1.0, 3.0]))
+            .expect_err("unknown");
+        assert!(
+            error
+                .to_string()
+                .contains("labels 1, 2, found 3 for sample 1"),
+            "{error}"
+        );
+        assert!(matches!(
+            classes.codes(&text(&["1"])),
+            Err(LabelError::Kind { .. })
+        ));
+        let nan = Classes::encode(&Labels::Numbers(vec![0.0, f64::NAN]));
+        assert!(matches!(nan, Err(LabelError::NotFinite { row: 1, .. })));
+    }
+
+    #[test]
+    fn json_has_numbers_as_numbers_and_names_as_strings() {
+        let names = Classes::Text(vec!["a".into()]);
+        assert_eq!(serde_json::to_string(&names).expect("JSON"), r#"["a"]"#);
+        for classes in [Classes::Numbers(vec![-1.0, 1.0]), names] {
+            let json = serde_json::to_string(&classes).expect("JSON");
+            assert_eq!(
+                serde_json::from_str::<Classes>(&json).expect("classes"),
+                classes
+            );
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! How well predictions fit, with scikit-learn's definitions.
+//!
+//! | file | what |
+//! |---|---|
+//! | `regression` | R², mean squared and absolute error |
+//! | `deviance` | mean and explained deviance of a family |
+//! | `classification` | confusion matrix, accuracy, precision, recall, F1, log-loss |
+//! | `ranking` | area under the ROC curve |
+//! | `summary` | all figures of a task at once |
+//!
+//! All work in f64, take an optional weight per sample, and add in an order that the number of samples alone
+//! decides: the result is the same with any number of threads. Classes are numbers `0..k`, as
+//! [`Classes`](super::Classes) encodes labels.
+
+mod classification;
+mod deviance;
+mod error;
+mod ranking;
+mod regression;
+mod summary;
+mod sums;
+#[cfg(test)]
+mod tests;
+
+pub use classification::{Average, ClassScores, ConfusionMatrix, accuracy, log_loss};
+pub use deviance::Deviance;
+pub use error::MetricError;
+pub use ranking::{roc_auc, roc_auc_one_vs_rest};
+pub use regression::{
+    RegressionMetrics, mean_absolute_error, mean_squared_error, r2, regression_metrics,
+};
+pub use summary::{ClassificationSummary, RegressionSummary, Scores};
