@@ -63,6 +63,27 @@ pub enum FitError {
         /// Columns of the data.
         found: usize,
     },
+    /// An edge of a graph is negative, infinite or NaN.
+    #[error(
+        "an edge of node {row} (counted from 0) weighs {value}; edges must be finite and not negative"
+    )]
+    Edge {
+        /// The node that it leaves.
+        row: usize,
+        /// Its weight.
+        value: f64,
+    },
+    /// A graph without edges has no ranking.
+    #[error("the graph has no edges; at least one is needed")]
+    NoEdges,
+    /// The adjacency matrix of a graph has a row and a column per node.
+    #[error("the graph has {rows} rows and {cols} columns; both must be the number of nodes")]
+    NotSquare {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+    },
     /// An operation failed.
     #[error(transparent)]
     Op(#[from] OpError),

@@ -17,17 +17,27 @@
 
 mod cg;
 mod error;
+mod hits;
 mod labels;
+mod lanczos;
 mod linear;
 pub mod metrics;
 mod model;
 mod model_file;
 mod operator;
+mod page_rank;
+mod spectral;
+mod symmetric_eigen;
+mod truncated_svd;
 
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use error::{FitError, ModelError};
+pub use hits::{Hits, HitsModel};
 pub use labels::{Classes, LabelError, Labels};
 pub use linear::LinearRegression;
 pub use metrics::{RegressionMetrics, regression_metrics};
 pub use model::{FitReport, LinearModel};
 pub use operator::Operator;
+pub use page_rank::{Dangling, PageRank, PageRankModel};
+pub use spectral::SpectralReport;
+pub use truncated_svd::{SvdModel, TruncatedSvd};

@@ -11,6 +11,7 @@ mod fused;
 mod learning;
 mod plans;
 mod properties;
+mod spectral;
 mod suite;
 mod vector;
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     fused::add(&mut suite);
     vector::add(&mut suite);
     learning::add(&mut suite);
+    spectral::add(&mut suite);
     plans::add(&mut suite);
     properties::add(&mut suite);
     contract::add(&mut suite);

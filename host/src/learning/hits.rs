@@ -1,0 +1,185 @@
+//! Hubs and authorities.
+
+use std::sync::Arc;
+
+use super::cg::Progress;
+use super::spectral::{
+    Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, norm,
+    normalise_sum,
+};
+use super::{FitError, Operator};
+use crate::device::{Buffer, Device};
+use crate::matrix::{Element, Features};
+use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
+
+/// Hyperlink-induced topic search: good hubs point to good authorities.
+///
+/// X is a graph's adjacency matrix: entry (i, j) is the weight of the edge from i to j. Authorities are the
+/// principal right singular vector of X, hubs the left one. Power iteration `a ← Xᵀ(X·a) / ‖Xᵀ(X·a)‖`, with
+/// one fused pass over X per step, until ‖aₖ − aₖ₋₁‖₂ ≤ tol; then hubs = X·a. Both are scaled to a sum of 1,
+/// as networkx does. X need not be square: rows then point to columns.
+///
+/// Source: Kleinberg 1999, "Authoritative sources in a hyperlinked environment".
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::Hits;
+/// use warpfuse::matrix::Features;
+///
+/// // 0 → 2, 1 → 2: one authority, two hubs.
+/// let graph = Features::Dense(array![[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]);
+/// let model = Hits::params().fit(&Device::cpu(), graph)?;
+/// assert_eq!(model.authorities(), [0.0, 0.0, 1.0]);
+/// assert_eq!(model.hubs(), [0.5, 0.5, 0.0]);
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hits {
+    tolerance: f64,
+    max_iter: usize,
+    matrix: MatrixOptions,
+}
+
+/// Scores of rows and columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HitsModel {
+    hubs: Vec<f64>,
+    authorities: Vec<f64>,
+    report: SpectralReport,
+}
+
+impl Hits {
+    /// Tolerance 1e-8 and at most 100 steps, as in networkx.
+    pub fn params() -> Self {
+        Hits {
+            tolerance: 1e-8,
+            max_iter: 100,
+            matrix: MatrixOptions::default(),
+        }
+    }
+
+    /// Sets the ‖aₖ − aₖ₋₁‖₂ at which to stop; ‖a‖₂ is 1.
+    pub fn tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Sets the most steps.
+    pub fn max_iter(self, max_iter: usize) -> Self {
+        Self { max_iter, ..self }
+    }
+
+    /// Sets how products are planned on a GPU.
+    pub fn matrix_options(self, matrix: MatrixOptions) -> Self {
+        Self { matrix, ..self }
+    }
+
+    /// Scores the nodes of `graph` on `device`.
+    ///
+    /// # Errors
+    /// [`FitError::Edge`] for edges that are negative or not finite, [`FitError::NoEdges`] without any, and when
+    /// the device fails. Not converging is no error: see [`HitsModel::report`].
+    pub fn fit<T: Number>(
+        &self,
+        device: &Device,
+        graph: impl Into<Arc<Features<T>>>,
+    ) -> Result<HitsModel, FitError> {
+        self.fit_watched(device, graph, |_| {})
+    }
+
+    /// [`Hits::fit`], calling `watch` after each step.
+    ///
+    /// # Errors
+    /// As [`Hits::fit`].
+    pub fn fit_watched<T: Number>(
+        &self,
+        device: &Device,
+        graph: impl Into<Arc<Features<T>>>,
+        watch: impl FnMut(Progress),
+    ) -> Result<HitsModel, FitError> {
+        let mut clock = Clock::start();
+        check_tolerance(self.tolerance)?;
+        let graph = graph.into();
+        check_edges(&graph)?;
+        let x = Matrix::with_options(device, graph, self.matrix)?;
+        clock.transferred();
+        let (a, course) = self.iterate(&x, watch)?;
+        let mut hubs = device.zeros(x.rows())?;
+        x.forward(&a, &Terms::default(), &mut hubs)?;
+        let (mut hubs, mut authorities) = (download(&hubs)?, download(&a)?);
+        normalise_sum(&mut hubs);
+        normalise_sum(&mut authorities);
+        Ok(HitsModel {
+            hubs,
+            authorities,
+            report: clock.report(&x, course),
+        })
+    }
+
+    fn iterate<T: Number>(
+        &self,
+        x: &impl Operator<T>,
+        mut watch: impl FnMut(Progress),
+    ) -> Result<(Buffer<T>, Course), FitError> {
+        let device = x.device();
+        let mut a = device.zeros(x.cols())?;
+        vector::fill(
+            <T as Element>::from_f64(1.0 / (x.cols() as f64).sqrt()),
+            &mut a,
+        )?;
+        let (mut product, mut next) = (device.zeros(x.cols())?, device.zeros(x.cols())?);
+        let mut course = Course {
+            n_iter: 0,
+            converged: false,
+            change: f64::INFINITY,
+        };
+        while course.n_iter < self.max_iter && !course.converged {
+            x.fused(&a, &Terms::default(), &mut product)?;
+            let length = norm(&product)?;
+            course.n_iter += 1;
+            if length == 0.0 {
+                return Err(FitError::NoEdges);
+            }
+            if !length.is_finite() {
+                let iterations = course.n_iter;
+                return Err(FitError::NotFinite { iterations });
+            }
+            vector::scaled_copy(<T as Element>::from_f64(1.0 / length), &product, &mut next)?;
+            course.change = advance(&mut a, &mut next)?;
+            course.converged = course.change <= self.tolerance;
+            watch(Progress {
+                iteration: course.n_iter,
+                max_iter: self.max_iter,
+                residual_ratio: course.change,
+            });
+        }
+        Ok((a, course))
+    }
+}
+
+impl HitsModel {
+    /// m scores of the rows, adding up to 1: how good a list of authorities each is.
+    pub fn hubs(&self) -> &[f64] {
+        &self.hubs
+    }
+
+    /// n scores of the columns, adding up to 1.
+    pub fn authorities(&self) -> &[f64] {
+        &self.authorities
+    }
+
+    /// Steps.
+    pub fn n_iter(&self) -> usize {
+        self.report.n_iter
+    }
+
+    /// Whether the tolerance was reached.
+    pub fn converged(&self) -> bool {
+        self.report.converged
+    }
+
+    /// How the fit went.
+    pub fn report(&self) -> &SpectralReport {
+        &self.report
+    }
+}

@@ -1,0 +1,154 @@
+//! What the spectral methods share: their report, checks, and small steps on device vectors.
+
+use std::time::Instant;
+
+use super::FitError;
+use crate::device::{Buffer, Device};
+use crate::matrix::{Element, Features};
+use crate::ops::{Matrix, Number, OpError, vector};
+
+/// How a spectral fit went.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct SpectralReport {
+    /// m.
+    pub rows: usize,
+    /// n.
+    pub cols: usize,
+    /// Stored entries of X.
+    pub nnz: u64,
+    /// Products with X and Xᵀ.
+    pub n_iter: usize,
+    /// Whether the tolerance was reached.
+    pub converged: bool,
+    /// What was compared with the tolerance, at the end.
+    pub change: f64,
+    /// The device's name.
+    pub device: String,
+    /// Seconds until the data were on the device.
+    pub transfer_seconds: f64,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// The most bytes that buffers held on the device.
+    pub peak_device_bytes: u64,
+}
+
+/// The time of a fit, from its start.
+pub(super) struct Clock {
+    start: Instant,
+    transfer_seconds: f64,
+}
+
+/// How an iteration ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Course {
+    pub(super) n_iter: usize,
+    pub(super) converged: bool,
+    pub(super) change: f64,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Clock {
+            start: Instant::now(),
+            transfer_seconds: 0.0,
+        }
+    }
+
+    /// The data are on the device.
+    pub(super) fn transferred(&mut self) {
+        self.transfer_seconds = self.start.elapsed().as_secs_f64();
+    }
+
+    pub(super) fn report<T: Number>(&self, x: &Matrix<T>, course: Course) -> SpectralReport {
+        let (rows, cols) = (x.rows(), x.cols());
+        SpectralReport {
+            rows,
+            cols,
+            nnz: x.problem().nnz.unwrap_or(rows as u64 * cols as u64),
+            n_iter: course.n_iter,
+            converged: course.converged,
+            change: course.change,
+            device: x.device().name().to_owned(),
+            transfer_seconds: self.transfer_seconds,
+            seconds: self.start.elapsed().as_secs_f64(),
+            peak_device_bytes: x.device().usage().peak_bytes as u64,
+        }
+    }
+}
+
+/// Fails at a parameter that is not finite and at least 0.
+pub(super) fn check_tolerance(found: f64) -> Result<(), FitError> {
+    if found.is_finite() && found >= 0.0 {
+        return Ok(());
+    }
+    Err(FitError::Parameter {
+        name: "tol",
+        expected: "finite and not negative",
+        found,
+    })
+}
+
+/// Fails unless the entries are the weights of a graph's edges: finite, none negative.
+pub(super) fn check_edges<T: Number>(graph: &Features<T>) -> Result<(), FitError> {
+    if graph.rows() == 0 || graph.cols() == 0 {
+        return Err(FitError::NoRows);
+    }
+    let wrong = |value: &T| !(Element::to_f64(*value) >= 0.0 && Element::is_finite(*value));
+    let fault = |row, value: T| FitError::Edge {
+        row,
+        value: Element::to_f64(value),
+    };
+    match graph {
+        Features::Sparse(x) => match x.data().iter().position(wrong) {
+            None => Ok(()),
+            Some(entry) => {
+                let offsets = x.indptr();
+                let row = offsets
+                    .raw_storage()
+                    .partition_point(|offset| *offset <= entry as u64);
+                Err(fault(row - 1, x.data()[entry]))
+            }
+        },
+        Features::Dense(x) => match x.indexed_iter().find(|(_, value)| wrong(value)) {
+            None => Ok(()),
+            Some(((row, _), value)) => Err(fault(row, *value)),
+        },
+    }
+}
+
+/// A host vector on the device, rounded to T.
+pub(super) fn upload<T: Number>(device: &Device, values: &[f64]) -> Result<Buffer<T>, OpError> {
+    let narrow: Vec<T> = values
+        .iter()
+        .map(|value| <T as Element>::from_f64(*value))
+        .collect();
+    Ok(device.upload(&narrow)?)
+}
+
+/// A device vector on the host, widened.
+pub(super) fn download<T: Number>(vector: &Buffer<T>) -> Result<Vec<f64>, OpError> {
+    let values = vector.to_vec()?;
+    Ok(values.iter().map(|value| Element::to_f64(*value)).collect())
+}
+
+/// ‖v‖₂.
+pub(super) fn norm<T: Number>(v: &Buffer<T>) -> Result<f64, OpError> {
+    Ok(vector::dot(v, v)?.sqrt())
+}
+
+/// `old ← new`, and ‖new − old‖₂; `new` is scratch afterwards.
+pub(super) fn advance<T: Number>(old: &mut Buffer<T>, new: &mut Buffer<T>) -> Result<f64, OpError> {
+    let one = <T as Element>::from_f64(1.0);
+    vector::axpby(one, new, <T as Element>::from_f64(-1.0), old)?;
+    let change = norm(old)?;
+    std::mem::swap(old, new);
+    Ok(change)
+}
+
+/// Scales to a sum of 1; leaves zeros alone.
+pub(super) fn normalise_sum(values: &mut [f64]) {
+    let sum: f64 = values.iter().sum();
+    if sum > 0.0 {
+        values.iter_mut().for_each(|value| *value /= sum);
+    }
+}
