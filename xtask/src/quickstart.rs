@@ -61,9 +61,12 @@ fn next_steps() -> String {
     let steps = [
         (
             "save the model",
-            format!("{program} train linreg {DATA} -o model.json"),
+            format!("{program} train linreg {DATA} -o model.safetensors"),
         ),
-        ("and use it", format!("{program} predict model.json {DATA}")),
+        (
+            "and use it",
+            format!("{program} predict model.safetensors {DATA}"),
+        ),
         ("devices and limits", format!("{program} info")),
         (
             "how a GPU would be used, and why",

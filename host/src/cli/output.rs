@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
+use crate::matrix::Element;
+
 /// Writes to stdout.
 ///
 /// # Errors
@@ -34,6 +36,27 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
 /// When the file cannot be written.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes numbers to `path`, as npy if it ends in `.npy`, else one per line.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(super) fn write_numbers<T: Element>(path: &Path, numbers: &[T]) -> Result<()> {
+    match extension(path).as_str() {
+        "npy" => Ok(crate::io::write_vector(path, numbers)?),
+        _ => write_file(path, &lines(numbers)),
+    }
+}
+
+/// One number per line, the shortest decimals that read back as the same numbers.
+pub(super) fn lines<T: Element>(numbers: &[T]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(numbers.len() * 12);
+    for number in numbers {
+        number.write_decimal(&mut text);
+        text.push(b'\n');
+    }
+    text
 }
 
 /// Fails where `path` lies in no folder: better before the work than after.

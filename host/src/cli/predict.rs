@@ -9,7 +9,7 @@ use super::args::{DtypeName, PredictArgs};
 use super::exit::Exit;
 use super::progress::Ui;
 use super::{data, device, output};
-use crate::io::{self, Columns};
+use crate::io::Columns;
 use crate::learning::{LinearModel, RegressionMetrics, regression_metrics};
 use crate::matrix::{Dtype, Element};
 use crate::ops::Number;
@@ -43,7 +43,7 @@ fn predict<T: Number>(model: &LinearModel, args: &PredictArgs, ui: &Ui) -> Resul
         .filter(|targets| !targets.is_empty())
         .map(|targets| score(targets, &predictions));
     if let Some(path) = &args.output {
-        write(path, &predictions)?;
+        output::write_numbers(path, &predictions)?;
     }
     if args.json {
         output::print_json(&Summary::new(
@@ -53,7 +53,7 @@ fn predict<T: Number>(model: &LinearModel, args: &PredictArgs, ui: &Ui) -> Resul
             args.output.as_deref(),
         ))?;
     } else if args.output.is_none() {
-        output::print(lines(&predictions))?;
+        output::print(output::lines(&predictions))?;
     }
     if let Some(RegressionMetrics { r2, rmse }) = metrics {
         ui.remark(format_args!(
@@ -100,21 +100,4 @@ fn score<T: Element>(targets: &[T], predictions: &[T]) -> RegressionMetrics {
 
 fn wide<T: Element>(values: &[T]) -> Vec<f64> {
     values.iter().map(|value| value.to_f64()).collect()
-}
-
-fn write<T: Element>(path: &Path, predictions: &[T]) -> Result<()> {
-    match output::extension(path).as_str() {
-        "npy" => Ok(io::write_vector(path, predictions)?),
-        _ => output::write_file(path, &lines(predictions)),
-    }
-}
-
-/// One prediction per line, the shortest decimals that read back as the same numbers.
-fn lines<T: Element>(predictions: &[T]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(predictions.len() * 12);
-    for prediction in predictions {
-        prediction.write_decimal(&mut text);
-        text.push(b'\n');
-    }
-    text
 }

@@ -52,12 +52,11 @@ impl Ui {
         Bar::new(self.bars && large, template)
     }
 
-    /// A bar for the iterations of a solver.
-    pub(super) fn iterations(&self) -> Bar {
-        Bar::new(
-            self.bars,
-            "fitting {bar:32} {pos} of at most {len} iterations, gradient {msg}",
-        )
+    /// A bar for the iterations of a solver, which stops when its `measure` is small.
+    pub(super) fn iterations(&self, measure: &str) -> Bar {
+        let template =
+            format!("fitting {{bar:32}} {{pos}} of at most {{len}} iterations, {measure} {{msg}}");
+        Bar::new(self.bars, &template)
     }
 }
 

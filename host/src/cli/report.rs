@@ -106,8 +106,9 @@ pub(super) struct FitSummary<'a> {
 }
 
 impl<'a> FitSummary<'a> {
-    /// Collects the figures of a fit on `device` (such as `cuda:0`) to data that took `parse_seconds` to read.
+    /// Collects the figures of a fit of the kind `name` on `device` (such as `cuda:0`) to data that took `parse_seconds` to read.
     pub(super) fn new(
+        name: &'static str,
         model: &'a LinearModel,
         stats: &MatrixStats,
         device: &'a str,
@@ -116,7 +117,7 @@ impl<'a> FitSummary<'a> {
     ) -> Self {
         let report = model.report();
         FitSummary {
-            model: "linreg",
+            model: name,
             version: env!("CARGO_PKG_VERSION"),
             coef: model.coef(),
             intercept: model.intercept(),
@@ -198,12 +199,16 @@ impl Display for FitSummary<'_> {
         self.add_data(&mut lines);
         self.add_course(&mut lines);
         self.add_result(&mut lines);
-        write!(f, "Linear regression\n{lines}")
+        let title = match self.model {
+            "ridge" => "Ridge regression",
+            _ => "Linear regression",
+        };
+        write!(f, "{title}\n{lines}")
     }
 }
 
 /// A number to six places, with an exponent where those would not show it.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     if value == 0.0 || (1e-3..1e9).contains(&value.abs()) {
         format!("{value:.6}")
     } else {
@@ -212,7 +217,7 @@ fn figure(value: f64) -> String {
 }
 
 /// The `count` largest coefficients by magnitude, with their columns.
-fn largest(coef: &[f64], count: usize) -> Vec<(usize, f64)> {
+pub(super) fn largest(coef: &[f64], count: usize) -> Vec<(usize, f64)> {
     let mut ranked: Vec<(usize, f64)> = coef.iter().copied().enumerate().collect();
     let order =
         |a: &(usize, f64), b: &(usize, f64)| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0));

@@ -7,6 +7,7 @@ mod plan;
 mod predict;
 mod program;
 mod snapshots;
+mod spectral;
 mod synth;
 mod train;
 mod usage;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceName, DtypeName, ModelName, ReadArgs};
+use super::{DeviceName, DtypeName, HitsArgs, ModelName, PageRankArgs, ReadArgs, SvdArgs};
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
@@ -20,14 +20,19 @@ pub(in crate::cli) struct TrainArgs {
 pub(in crate::cli) enum Trainer {
     /// Linear and ridge regression, by conjugate gradients
     Linreg(LinregArgs),
+    /// Ridge regression with scikit-learn's names and defaults
+    Ridge(RidgeArgs),
+    /// Hubs and authorities of a graph
+    Hits(HitsArgs),
+    /// PageRank of a graph
+    Pagerank(PageRankArgs),
+    /// Truncated singular value decomposition, principal components
+    Svd(SvdArgs),
 }
 
-/// Arguments of `train linreg`.
-///
-/// Minimises Σ (tᵢ − xᵢ·w − b)² + λ‖w‖², the intercept b unpenalised.
+/// What is learnt from, and where.
 #[derive(Debug, Args)]
-#[command(after_help = LINREG_EXAMPLES)]
-pub(in crate::cli) struct LinregArgs {
+pub(in crate::cli) struct SourceArgs {
     /// Features, with targets in LIBSVM files: LIBSVM, Matrix Market, npy or a binary cache; - is stdin
     pub(in crate::cli) data: PathBuf,
 
@@ -42,23 +47,11 @@ pub(in crate::cli) struct LinregArgs {
     /// Element type; f32 is twice as quick on a GPU and takes half the memory
     #[arg(long, value_enum, default_value = "f64")]
     pub(in crate::cli) dtype: DtypeName,
+}
 
-    /// λ, the weight of ‖w‖² (scikit-learn's alpha)
-    #[arg(long, value_name = "LAMBDA", default_value = "0", value_parser = not_negative)]
-    pub(in crate::cli) l2: f64,
-
-    /// Stop when the gradient has shrunk to this part of what it was at w = 0
-    #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
-    pub(in crate::cli) tol: f64,
-
-    /// Stop after this many iterations
-    #[arg(long, value_name = "N", default_value = "1000")]
-    pub(in crate::cli) max_iter: NonZeroUsize,
-
-    /// Fit no intercept
-    #[arg(long)]
-    pub(in crate::cli) no_intercept: bool,
-
+/// What becomes of the fit.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct OutcomeArgs {
     /// Save the model (safetensors)
     #[arg(short, long, value_name = "MODEL")]
     pub(in crate::cli) output: Option<PathBuf>,
@@ -79,12 +72,75 @@ pub(in crate::cli) struct LinregArgs {
     pub(in crate::cli) read: ReadArgs,
 }
 
+/// Arguments of `train linreg`.
+///
+/// Minimises Σ (tᵢ − xᵢ·w − b)² + λ‖w‖², the intercept b unpenalised.
+#[derive(Debug, Args)]
+#[command(after_help = LINREG_EXAMPLES)]
+pub(in crate::cli) struct LinregArgs {
+    #[command(flatten)]
+    pub(in crate::cli) source: SourceArgs,
+
+    /// λ, the weight of ‖w‖² (scikit-learn's alpha)
+    #[arg(long, value_name = "LAMBDA", default_value = "0", value_parser = not_negative)]
+    pub(in crate::cli) l2: f64,
+
+    /// Stop when the gradient has shrunk to this part of what it was at w = 0
+    #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
+    pub(in crate::cli) tol: f64,
+
+    /// Stop after this many iterations
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(in crate::cli) max_iter: NonZeroUsize,
+
+    /// Fit no intercept
+    #[arg(long)]
+    pub(in crate::cli) no_intercept: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) outcome: OutcomeArgs,
+}
+
 const LINREG_EXAMPLES: &str = "\
 Examples:
   warpfuse train linreg data.svm --l2 0.1 -o model.safetensors
   warpfuse train linreg x.npy --target y.npy --dtype f32 --device cuda:0
   zcat data.svm.gz | warpfuse train linreg - --json | jq .r2
   warpfuse train linreg large.svm --cache --tol 1e-4 --strict";
+
+/// Arguments of `train ridge`.
+///
+/// Minimises Σ (tᵢ − xᵢ·w − b)² + α‖w‖², the intercept b unpenalised.
+#[derive(Debug, Args)]
+#[command(after_help = RIDGE_EXAMPLES)]
+pub(in crate::cli) struct RidgeArgs {
+    #[command(flatten)]
+    pub(in crate::cli) source: SourceArgs,
+
+    /// α, the weight of ‖w‖²
+    #[arg(long, value_name = "ALPHA", default_value = "1", value_parser = not_negative)]
+    pub(in crate::cli) alpha: f64,
+
+    /// Stop when the gradient has shrunk to this part of what it was at w = 0
+    #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
+    pub(in crate::cli) tol: f64,
+
+    /// Stop after this many iterations
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(in crate::cli) max_iter: NonZeroUsize,
+
+    /// Fit no intercept
+    #[arg(long)]
+    pub(in crate::cli) no_intercept: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) outcome: OutcomeArgs,
+}
+
+const RIDGE_EXAMPLES: &str = "\
+Examples:
+  warpfuse train ridge data.svm --alpha 0.1 -o model.safetensors
+  warpfuse train ridge x.npy --target y.npy --alpha 10 --json | jq .coef";
 
 /// Arguments of `predict`.
 #[derive(Debug, Args)]
@@ -129,7 +185,7 @@ Examples:
 If the data have targets, R² and RMSE are printed on stderr.";
 
 /// Reads a finite number of 0 or more.
-fn not_negative(text: &str) -> Result<f64, &'static str> {
+pub(super) fn not_negative(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a finite number, 0 or more";
     let number: f64 = text.parse().map_err(|_| EXPECTED)?;
     if number >= 0.0 && number.is_finite() {

@@ -4,14 +4,18 @@ mod common;
 mod emulate;
 mod learn;
 mod plan;
+mod spectral;
 mod synth;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
 pub(super) use emulate::EmulateArgs;
-pub(super) use learn::{LinregArgs, PredictArgs, TrainArgs, Trainer};
+pub(super) use learn::{
+    LinregArgs, OutcomeArgs, PredictArgs, RidgeArgs, SourceArgs, TrainArgs, Trainer,
+};
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
+pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
 pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
 };

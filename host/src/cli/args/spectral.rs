@@ -1,0 +1,173 @@
+//! Arguments of `train hits`, `train pagerank` and `train svd`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::learn::not_negative;
+use super::{DeviceName, DtypeName, ModelName, ReadArgs};
+use crate::learning::Dangling;
+
+/// What is read, where it is computed, and how the result is told.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct MatrixArgs {
+    /// The matrix: LIBSVM (targets are ignored), Matrix Market, npy or a binary cache; - is stdin
+    pub(in crate::cli) data: PathBuf,
+
+    /// Where to compute: auto, cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(in crate::cli) device: DeviceName,
+
+    /// Element type; f32 is twice as quick on a GPU and takes half the memory
+    #[arg(long, value_enum, default_value = "f64")]
+    pub(in crate::cli) dtype: DtypeName,
+
+    /// Print one JSON object in place of the report
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+
+    /// End with exit code 3 when not converged
+    #[arg(long)]
+    pub(in crate::cli) strict: bool,
+
+    /// Launch model of GPU kernels, for experts
+    #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
+    pub(in crate::cli) model: ModelName,
+
+    #[command(flatten)]
+    pub(in crate::cli) read: ReadArgs,
+}
+
+/// Arguments of `train hits`.
+///
+/// Entry (i, j) is the weight of the edge from row i to column j. Authorities are the principal right singular
+/// vector, hubs the left one; both add up to 1.
+#[derive(Debug, Args)]
+#[command(after_help = HITS_EXAMPLES)]
+pub(in crate::cli) struct HitsArgs {
+    #[command(flatten)]
+    pub(in crate::cli) matrix: MatrixArgs,
+
+    /// Stop when the authorities (of 2-norm 1) change by no more than this
+    #[arg(long, value_name = "EPSILON", default_value = "1e-8", value_parser = not_negative)]
+    pub(in crate::cli) tol: f64,
+
+    /// Stop after this many steps
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(in crate::cli) max_iter: NonZeroUsize,
+
+    /// Write the scores of the rows, one per line, or as npy if FILE ends in .npy
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) hubs: Option<PathBuf>,
+
+    /// Write the scores of the columns
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) authorities: Option<PathBuf>,
+}
+
+const HITS_EXAMPLES: &str = "\
+Examples:
+  warpfuse train hits links.mtx --hubs hubs.npy --authorities authorities.npy
+  warpfuse train hits links.mtx --device cuda:0 --dtype f32 --json | jq .authorities";
+
+/// Arguments of `train pagerank`.
+///
+/// Entry (i, j) is the weight of the edge from node i to node j. The scores add up to 1.
+#[derive(Debug, Args)]
+#[command(after_help = PAGERANK_EXAMPLES)]
+pub(in crate::cli) struct PageRankArgs {
+    #[command(flatten)]
+    pub(in crate::cli) matrix: MatrixArgs,
+
+    /// The chance to follow an edge, below 1; else the surfer jumps
+    #[arg(long, value_name = "D", default_value = "0.85", value_parser = not_negative)]
+    pub(in crate::cli) damping: f64,
+
+    /// Weights of the nodes to jump to; all alike if not given
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) personalisation: Option<PathBuf>,
+
+    /// Where nodes without edges lead
+    #[arg(long, value_enum, default_value = "personalised")]
+    pub(in crate::cli) dangling: DanglingName,
+
+    /// Stop when the scores change by no more than this (1-norm)
+    #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
+    pub(in crate::cli) tol: f64,
+
+    /// Stop after this many steps
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(in crate::cli) max_iter: NonZeroUsize,
+
+    /// Write the scores, one per line, or as npy if FILE ends in .npy
+    #[arg(short, long, value_name = "FILE")]
+    pub(in crate::cli) output: Option<PathBuf>,
+}
+
+/// `--dangling`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum DanglingName {
+    /// To the nodes of --personalisation
+    Personalised,
+    /// To all nodes alike
+    Uniform,
+}
+
+impl From<DanglingName> for Dangling {
+    fn from(name: DanglingName) -> Self {
+        match name {
+            DanglingName::Personalised => Dangling::Personalised,
+            DanglingName::Uniform => Dangling::Uniform,
+        }
+    }
+}
+
+const PAGERANK_EXAMPLES: &str = "\
+Examples:
+  warpfuse train pagerank links.mtx -o scores.npy
+  warpfuse train pagerank links.mtx --damping 0.9 --personalisation topic.npy --tol 1e-9 --json | jq .scores";
+
+/// Arguments of `train svd`.
+///
+/// The k leading singular triplets X ≈ U·diag(σ)·Vᵀ; with --centre principal components, X being neither
+/// densified nor copied.
+#[derive(Debug, Args)]
+#[command(after_help = SVD_EXAMPLES)]
+pub(in crate::cli) struct SvdArgs {
+    #[command(flatten)]
+    pub(in crate::cli) matrix: MatrixArgs,
+
+    /// Triplets to find (scikit-learn's n_components)
+    #[arg(short = 'k', long, value_name = "K", default_value = "2")]
+    pub(in crate::cli) n_components: NonZeroUsize,
+
+    /// Subtract the column means: principal component analysis
+    #[arg(long)]
+    pub(in crate::cli) centre: bool,
+
+    /// Stop when ‖XᵀX·v − σ²v‖ is at most this part of σ² for each vector
+    #[arg(long, value_name = "EPSILON", default_value = "1e-8", value_parser = not_negative)]
+    pub(in crate::cli) tol: f64,
+
+    /// Stop after about this many products with XᵀX
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(in crate::cli) max_iter: NonZeroUsize,
+
+    /// Seed of the random start
+    #[arg(long, value_name = "SEED", default_value = "0")]
+    pub(in crate::cli) seed: u64,
+
+    /// Write Vᵀ (k × n)
+    #[arg(short, long, value_name = "FILE.npy")]
+    pub(in crate::cli) output: Option<PathBuf>,
+
+    /// Write the coordinates X·V (m × k)
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) transformed: Option<PathBuf>,
+}
+
+const SVD_EXAMPLES: &str = "\
+Examples:
+  warpfuse train svd data.svm -k 50 --transformed coordinates.npy
+  warpfuse train svd data.svm -k 10 --centre -o components.npy --json | jq .explained_variance_ratio";

@@ -1,0 +1,328 @@
+//! `train hits`, `train pagerank`, `train svd`: a matrix → scores or singular vectors.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+
+use crate::cli::args::{DtypeName, HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
+use crate::cli::data::Loaded;
+use crate::cli::exit::Exit;
+use crate::cli::progress::Ui;
+use crate::cli::report::{Listing, bytes, figure, largest, seconds};
+use crate::cli::{data, device, output};
+use crate::device::Device;
+use crate::io::{self, Columns};
+use crate::learning::{Hits, PageRank, SpectralReport, SvdModel, TruncatedSvd};
+use crate::matrix::{Element, Features};
+use crate::ops::{MatrixOptions, Number};
+
+/// Nodes that a report lists.
+const LISTED: usize = 10;
+
+/// A matrix in memory and an open device.
+struct Input<T> {
+    device: Device,
+    data: Loaded<T>,
+}
+
+impl<T: Number> Input<T> {
+    /// Checks that `outputs` can be written, opens the device, reads the matrix.
+    fn new(args: &MatrixArgs, outputs: &[Option<&Path>], ui: &Ui) -> Result<Self> {
+        for path in outputs.iter().flatten() {
+            output::check_folder(path)?;
+        }
+        let device = device::open(args.device, ui)?;
+        let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;
+        Ok(Input { device, data })
+    }
+
+    fn features(&self) -> Arc<Features<T>> {
+        self.data.features.clone()
+    }
+}
+
+fn matrix_options(args: &MatrixArgs) -> MatrixOptions {
+    MatrixOptions {
+        model: args.model.into(),
+        ..MatrixOptions::default()
+    }
+}
+
+/// `train hits`.
+pub(super) fn hits(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
+    match args.matrix.dtype {
+        DtypeName::F32 => hits_of::<f32>(args, ui),
+        DtypeName::F64 => hits_of::<f64>(args, ui),
+    }
+}
+
+fn hits_of<T: Number>(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
+    let outputs = [args.hubs.as_deref(), args.authorities.as_deref()];
+    let input = Input::<T>::new(&args.matrix, &outputs, ui)?;
+    let bar = ui.iterations("change");
+    let params = Hits::params()
+        .tolerance(args.tol)
+        .max_iter(args.max_iter.get())
+        .matrix_options(matrix_options(&args.matrix));
+    let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
+    drop(bar);
+    write_scores(args.hubs.as_deref(), model.hubs())?;
+    write_scores(args.authorities.as_deref(), model.authorities())?;
+    let mut told = Told::new("hits", "Hubs and authorities", &args.matrix, &input);
+    told.value("hubs", json!(model.hubs()));
+    told.value("authorities", json!(model.authorities()));
+    told.ranking("hub", model.hubs());
+    told.ranking("authority", model.authorities());
+    told.finish(model.report(), args.tol, ui)
+}
+
+/// `train pagerank`.
+pub(super) fn page_rank(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
+    match args.matrix.dtype {
+        DtypeName::F32 => page_rank_of::<f32>(args, ui),
+        DtypeName::F64 => page_rank_of::<f64>(args, ui),
+    }
+}
+
+fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
+    let mut input = Input::<T>::new(&args.matrix, &[args.output.as_deref()], ui)?;
+    input.data.features = square(input.data.features)?;
+    let mut params = PageRank::params()
+        .damping(args.damping)
+        .dangling(args.dangling.into())
+        .tolerance(args.tol)
+        .max_iter(args.max_iter.get())
+        .matrix_options(matrix_options(&args.matrix));
+    if let Some(path) = &args.personalisation {
+        let weights = io::read_vector::<f64>(path)?;
+        let (nodes, found) = (input.data.features.rows(), weights.len());
+        ensure!(
+            found == nodes,
+            "{}: expected one weight for each of the {nodes} nodes, found {found}",
+            path.display()
+        );
+        params = params.personalisation(weights);
+    }
+    let bar = ui.iterations("change");
+    let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
+    drop(bar);
+    write_scores(args.output.as_deref(), model.scores())?;
+    let mut told = Told::new("pagerank", "PageRank", &args.matrix, &input);
+    told.value("scores", json!(model.scores()));
+    told.ranking("node", model.scores());
+    told.finish(model.report(), args.tol, ui)
+}
+
+/// A sparse file shows only columns that occur in it: the last nodes may have no edge that points to them.
+fn square<T: Number>(graph: Arc<Features<T>>) -> Result<Arc<Features<T>>> {
+    let nodes = graph.rows();
+    if !graph.is_sparse() || graph.cols() >= nodes {
+        return Ok(graph);
+    }
+    let graph = Arc::try_unwrap(graph).unwrap_or_else(|shared| (*shared).clone());
+    Ok(Arc::new(graph.with_cols(nodes)?))
+}
+
+/// `train svd`.
+pub(super) fn svd(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
+    match args.matrix.dtype {
+        DtypeName::F32 => svd_of::<f32>(args, ui),
+        DtypeName::F64 => svd_of::<f64>(args, ui),
+    }
+}
+
+fn svd_of<T: Number>(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
+    let outputs = [args.output.as_deref(), args.transformed.as_deref()];
+    for path in outputs.iter().flatten() {
+        ensure!(
+            output::extension(path) == "npy",
+            "{}: expected a name that ends in .npy, for an array with two axes",
+            path.display()
+        );
+    }
+    let input = Input::<T>::new(&args.matrix, &outputs, ui)?;
+    let params = TruncatedSvd::params(args.n_components.get())
+        .tolerance(args.tol)
+        .max_iter(args.max_iter.get())
+        .seed(args.seed)
+        .matrix_options(matrix_options(&args.matrix));
+    let params = if args.centre {
+        params.centred()
+    } else {
+        params
+    };
+    let bar = ui.iterations("residual");
+    let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
+    drop(bar);
+    if let Some(path) = &args.output {
+        write_array(path, model.components().clone())?;
+    }
+    if let Some(path) = &args.transformed {
+        write_array(path, model.transform(&input.device, input.features())?)?;
+    }
+    tell_svd(&model, args, &input, ui)
+}
+
+fn tell_svd<T: Number>(
+    model: &SvdModel,
+    args: &SvdArgs,
+    input: &Input<T>,
+    ui: &Ui,
+) -> Result<Exit> {
+    let mut told = Told::new("svd", "Singular value decomposition", &args.matrix, input);
+    let shares = model.explained_variance_ratio();
+    told.value("singular_values", json!(model.singular_values()));
+    told.value("explained_variance", json!(model.explained_variance()));
+    told.value("explained_variance_ratio", json!(shares));
+    if args.output.is_none() {
+        let rows: Vec<Vec<f64>> = model
+            .components()
+            .rows()
+            .into_iter()
+            .map(|v| v.to_vec())
+            .collect();
+        told.value("components", json!(rows));
+    }
+    for (i, (sigma, share)) in model.singular_values().iter().zip(&shares).enumerate() {
+        let line = format!("{}, {:.2} % of the variance", figure(*sigma), 100.0 * share);
+        told.line(&format!("σ[{i}]"), line);
+    }
+    told.finish(model.report(), args.tol, ui)
+}
+
+/// What there is to say about a result: as JSON and as a listing.
+struct Told<'a> {
+    args: &'a MatrixArgs,
+    title: &'static str,
+    device: String,
+    parse_seconds: f64,
+    density: f64,
+    values: Map<String, Value>,
+    lines: Vec<(String, String)>,
+}
+
+impl<'a> Told<'a> {
+    fn new<T>(
+        model: &str,
+        title: &'static str,
+        args: &'a MatrixArgs,
+        input: &Input<T>,
+    ) -> Told<'a> {
+        let mut values = Map::new();
+        values.insert("model".into(), model.into());
+        values.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+        Told {
+            args,
+            title,
+            device: input.device.to_string(),
+            parse_seconds: input.data.seconds,
+            density: input.data.stats.density(),
+            values,
+            lines: Vec::new(),
+        }
+    }
+
+    fn value(&mut self, name: &str, value: Value) {
+        self.values.insert(name.into(), value);
+    }
+
+    fn line(&mut self, name: &str, value: String) {
+        self.lines.push((name.into(), value));
+    }
+
+    /// Lists the largest scores.
+    fn ranking(&mut self, name: &str, scores: &[f64]) {
+        for (node, score) in largest(scores, LISTED) {
+            self.line(&format!("{name}[{node}]"), figure(score));
+        }
+    }
+
+    /// Prints it, and judges the convergence.
+    fn finish(mut self, report: &SpectralReport, tolerance: f64, ui: &Ui) -> Result<Exit> {
+        if self.args.json {
+            self.add_course(report)?;
+            output::print_json(&self.values)?;
+        } else {
+            output::print(format!("{}\n{}", self.title, self.listing(report)))?;
+        }
+        if report.converged {
+            return Ok(Exit::Success);
+        }
+        ui.warn(format_args!(
+            "NOT CONVERGED after {} products: the change is {:.1e}, asked for was {tolerance:.1e}; raise --max-iter, or raise --tol",
+            report.n_iter, report.change
+        ));
+        Ok(if self.args.strict {
+            Exit::NotConverged
+        } else {
+            Exit::Success
+        })
+    }
+
+    fn add_course(&mut self, report: &SpectralReport) -> Result<()> {
+        let course = serde_json::to_value(report).context("cannot write the report as JSON")?;
+        if let Value::Object(course) = course {
+            self.values.extend(course);
+        }
+        self.values
+            .insert("device_name".into(), report.device.clone().into());
+        self.values
+            .insert("device".into(), self.device.clone().into());
+        self.values
+            .insert("dtype".into(), dtype_name(self.args.dtype).into());
+        self.values.insert("density".into(), self.density.into());
+        self.values
+            .insert("parse_seconds".into(), self.parse_seconds.into());
+        Ok(())
+    }
+
+    fn listing(&self, report: &SpectralReport) -> Listing {
+        let verdict = if report.converged {
+            "converged"
+        } else {
+            "NOT CONVERGED"
+        };
+        let dtype = dtype_name(self.args.dtype);
+        let mut lines = Listing::new();
+        lines
+            .line("matrix", format_args!("{} x {}", report.rows, report.cols))
+            .line(
+                "stored entries",
+                format_args!("{} ({:.4} %)", report.nnz, 100.0 * self.density),
+            )
+            .line("reading", seconds(self.parse_seconds))
+            .line(
+                "device",
+                format_args!("{} ({}), {dtype}", report.device, self.device),
+            )
+            .line("transfer", seconds(report.transfer_seconds))
+            .line("products", format_args!("{}, {verdict}", report.n_iter))
+            .line("last change", format_args!("{:.1e}", report.change))
+            .line("time", seconds(report.seconds))
+            .line("peak device memory", bytes(report.peak_device_bytes));
+        for (name, value) in &self.lines {
+            lines.line(name, value);
+        }
+        lines
+    }
+}
+
+fn dtype_name(dtype: DtypeName) -> &'static str {
+    match dtype {
+        DtypeName::F32 => "f32",
+        DtypeName::F64 => "f64",
+    }
+}
+
+fn write_scores(path: Option<&Path>, scores: &[f64]) -> Result<()> {
+    match path {
+        Some(path) => output::write_numbers(path, scores),
+        None => Ok(()),
+    }
+}
+
+fn write_array<T: Element>(path: &Path, array: ndarray::Array2<T>) -> Result<()> {
+    Ok(io::write_npy(path, &Features::Dense(array))?)
+}
