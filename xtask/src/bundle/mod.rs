@@ -1,4 +1,5 @@
-//! `bundle`: one folder with everything a GPU machine without Rust needs to check and to measure.
+//! `bundle`: one folder with everything a GPU machine without Rust needs to check and to measure, and the
+//! same folder as one file to carry there.
 
 mod executables;
 mod folder;
@@ -14,7 +15,7 @@ use serde_json::json;
 use crate::{ptx, step, workspace};
 use executables::Kind;
 
-/// What such a machine is commonly reached through carries little more than this.
+/// What such a machine is commonly reached through carries little more than this in one file.
 const LARGEST: u64 = 60 << 20;
 
 const DEFAULT_ARCH: &str = "sm_80,sm_90";
@@ -31,7 +32,7 @@ pub struct Arguments {
     /// Keep source lines in the kernels, for compute-sanitizer and profilers.
     #[arg(long)]
     line_info: bool,
-    /// Put compute-sanitizer in, fetched from PyPI (28 MiB), in place of the benchmarks.
+    /// Put compute-sanitizer in, fetched from PyPI.
     #[arg(long)]
     sanitizer: bool,
     /// Where to make it.
@@ -51,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let kernels = ptx::build(&Arch::parse_list(&arguments.arch)?, Install::Allowed, lines)?;
     let out = match &arguments.out {
-        Some(folder) => folder.clone(),
+        Some(folder) => std::path::absolute(folder).context("the current folder")?,
         None => workspace::target_dir().join("bundle"),
     };
     folder::start_afresh(&out)?;
@@ -65,31 +66,63 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         sanitizer::add(&out.join("sanitizer"))?;
     }
     scripts(&out, &kernels.toolchain.version)?;
-    let bytes = folder::size(&out)?;
-    ensure!(
-        bytes <= LARGEST,
-        "{} has {bytes} bytes, expected at most {LARGEST}: leave out an architecture with --arch",
-        out.display()
-    );
+    let archive = pack(&out)?;
+    let mebibytes = |bytes: u64| bytes as f64 / 1048576.0;
     println!(
-        "{}: {:.1} MiB; on the GPU machine: ./run.sh RESULTS",
-        out.display(),
-        bytes as f64 / 1048576.0
+        "{}: {:.1} MiB, {:.1} MiB unpacked; on the GPU machine: `tar xzf {}`, then `{}/run.sh RESULTS`",
+        archive.path.display(),
+        mebibytes(archive.bytes),
+        mebibytes(folder::size(&out)?),
+        name(&archive.path),
+        name(&out),
     );
     Ok(())
 }
 
-/// Builds the programs with the kernels asked for embedded. With compute-sanitizer in the folder there is no
-/// room for benchmarks, and nothing to time.
+/// The folder as one file.
+struct Archive {
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// Makes `FOLDER.tar.gz` beside the folder.
+fn pack(folder: &Path) -> Result<Archive> {
+    let path = PathBuf::from(format!("{}.tar.gz", folder.display()));
+    let parent = folder.parent().context("a bundle is inside a folder")?;
+    let mut tar = Command::new("tar");
+    tar.arg("-czf")
+        .arg(&path)
+        .arg("-C")
+        .arg(parent)
+        .arg(name(folder));
+    let status = tar.status().context("starting `tar`: install tar")?;
+    ensure!(status.success(), "tar -czf {}: {status}", path.display());
+    let bytes = path
+        .metadata()
+        .with_context(|| format!("reading {}", path.display()))?
+        .len();
+    ensure!(
+        bytes <= LARGEST,
+        "{} has {bytes} bytes, expected at most {LARGEST}: leave out an architecture with --arch",
+        path.display()
+    );
+    Ok(Archive { path, bytes })
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Builds the programs with the kernels asked for embedded.
 fn programs(arguments: &Arguments, out: &Path) -> Result<()> {
     let release = ["--release", "--package"];
     let program = [&["build"], &release[..], &["warpfuse", "--bins"]].concat();
     let tests = [&["test"], &release[..], &["warpfuse-tests", "--no-run"]].concat();
     add(Kind::Program, arguments, &program, &out.join("bin"))?;
     add(Kind::Test, arguments, &tests, &out.join("tests"))?;
-    if arguments.sanitizer {
-        return Ok(());
-    }
     let tools = [&["build"], &release[..], &["warpfuse-benches", "--bins"]].concat();
     let benches = ["bench", "--package", "warpfuse-benches", "--no-run"];
     add(Kind::Program, arguments, &tools, &out.join("bin"))?;

@@ -77,6 +77,41 @@ struct Outcome {
     after: [f64; state::LEN],
 }
 
+/// One launch of one entry, and what it finds.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    shape: Launch,
+    stage: Stage,
+    optional: Optional,
+}
+
+/// Launches of `entry` on `grid` blocks: every block size, stage and choice of optional vectors.
+fn settings<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Cg>,
+    subset: Subset,
+    grid: u32,
+    stages: &[Stage],
+) -> Result<Vec<Setting>> {
+    let mut settings = Vec::new();
+    for block in blocks(launcher, entry, subset)? {
+        let shared_bytes = entry.variant.shared_bytes(block) as u32;
+        let shape = Launch {
+            grid,
+            block,
+            shared_bytes,
+        };
+        for &stage in stages {
+            settings.extend([Optional::Both, Optional::Neither].map(|optional| Setting {
+                shape,
+                stage,
+                optional,
+            }));
+        }
+    }
+    Ok(settings)
+}
+
 /// Runs one entry at every stage, with all blocks and grids.
 pub fn check<L: Launcher, T: Number>(
     launcher: &L,
@@ -86,28 +121,18 @@ pub fn check<L: Launcher, T: Number>(
     if entry.variant == CgVariant::Iteration {
         return check_whole::<L, T>(launcher, entry, subset);
     }
+    let stages = [
+        Stage::First,
+        Stage::Active,
+        Stage::Converged,
+        Stage::Indefinite,
+    ];
     for len in [1, 33, 257, 1_000] {
         let vectors = Vectors::new(len);
-        for block in blocks(launcher, entry, subset)? {
-            for &grid in grids(subset) {
-                let shared_bytes = entry.variant.shared_bytes(block) as u32;
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes,
-                };
-                for stage in [
-                    Stage::First,
-                    Stage::Active,
-                    Stage::Converged,
-                    Stage::Indefinite,
-                ] {
-                    for optional in [Optional::Both, Optional::Neither] {
-                        let what = || format!("{len} elements, {stage:?}, {optional:?}, {shape:?}");
-                        run::<L, T>(launcher, entry, shape, &vectors, (stage, optional))
-                            .with_context(what)?;
-                    }
-                }
+        for &grid in grids(subset) {
+            for setting in settings::<L, T>(launcher, entry, subset, grid, &stages)? {
+                run::<L, T>(launcher, entry, &vectors, setting)
+                    .with_context(|| format!("{len} elements, {setting:?}"))?;
             }
         }
     }
@@ -117,10 +142,14 @@ pub fn check<L: Launcher, T: Number>(
 fn run<L: Launcher, T: Number>(
     launcher: &L,
     entry: &'static Entry<T::Cg>,
-    shape: Launch,
     vectors: &Vectors,
-    (stage, optional): (Stage, Optional),
+    setting: Setting,
 ) -> Result<()> {
+    let Setting {
+        shape,
+        stage,
+        optional,
+    } = setting;
     let mut arrays = Arrays::<L, T>::new(launcher, vectors, stage, shape.grid)?;
     launcher.launch(entry, shape, arrays.args(vectors, optional))?;
     arrays.compare(&vectors.expect(entry.variant, stage, optional))
@@ -132,36 +161,42 @@ fn check_whole<L: Launcher, T: Number>(
     entry: &'static Entry<T::Cg>,
     subset: Subset,
 ) -> Result<()> {
-    let steps = [CgVariant::Curvature, CgVariant::Step, CgVariant::Direction];
+    let stages = [Stage::First, Stage::Active, Stage::Converged];
     for len in [1, 33, 257, 1_000, 5_000] {
         let vectors = Vectors::new(len);
-        for block in blocks(launcher, entry, subset)? {
-            let shared_bytes = entry.variant.shared_bytes(block) as u32;
-            let shape = Launch {
-                grid: 1,
-                block,
-                shared_bytes,
-            };
-            for stage in [Stage::First, Stage::Active, Stage::Converged] {
-                for optional in [Optional::Both, Optional::Neither] {
-                    let mut apart = Arrays::<L, T>::new(launcher, &vectors, stage, 1)?;
-                    for step in T::Cg::entries()
-                        .iter()
-                        .filter(|e| steps.contains(&e.variant))
-                    {
-                        launcher.launch(step, shape, apart.args(&vectors, optional))?;
-                    }
-                    let mut whole = Arrays::<L, T>::new(launcher, &vectors, stage, 1)?;
-                    launcher.launch(entry, shape, whole.args(&vectors, optional))?;
-                    ensure!(
-                        apart.bits()? == whole.bits()?,
-                        "{len} elements, {stage:?}, {optional:?}, {shape:?}: the steps and the whole differ"
-                    );
-                }
-            }
+        for setting in settings::<L, T>(launcher, entry, subset, 1, &stages)? {
+            let whole = bits_after::<L, T>(launcher, &[entry], &vectors, setting)?;
+            let apart = bits_after::<L, T>(launcher, &steps::<T>(), &vectors, setting)?;
+            ensure!(
+                apart == whole,
+                "{len} elements, {setting:?}: the steps and the whole differ"
+            );
         }
     }
     Ok(())
+}
+
+/// The entries that make up an iteration, in their order.
+fn steps<T: Number>() -> Vec<&'static Entry<T::Cg>> {
+    let steps = [CgVariant::Curvature, CgVariant::Step, CgVariant::Direction];
+    T::Cg::entries()
+        .iter()
+        .filter(|entry| steps.contains(&entry.variant))
+        .collect()
+}
+
+/// What the entries leave when launched one after the other.
+fn bits_after<L: Launcher, T: Number>(
+    launcher: &L,
+    entries: &[&'static Entry<T::Cg>],
+    vectors: &Vectors,
+    setting: Setting,
+) -> Result<Vec<u64>> {
+    let mut arrays = Arrays::<L, T>::new(launcher, vectors, setting.stage, setting.shape.grid)?;
+    for entry in entries {
+        launcher.launch(entry, setting.shape, arrays.args(vectors, setting.optional))?;
+    }
+    arrays.bits()
 }
 
 /// What a launch reads and writes, each with a guard around it.
