@@ -11,6 +11,7 @@
 //! | [`engines`] | the devices under test, and why one is missing |
 //! | [`ridge`] | linear regression by Cholesky, the truth for solvers |
 //! | [`report`] | the worst errors that were seen |
+//! | [`shard`] | which part of the cases a process runs |
 //!
 //! The truth is [`warpfuse::reference`]: plain f64 loops. The cases themselves run in the integration
 //! binary `devices`.
@@ -23,6 +24,7 @@ pub mod launcher;
 pub mod report;
 pub mod ridge;
 pub mod sample;
+pub mod shard;
 pub mod tolerance;
 
 use warpfuse::device::Device;

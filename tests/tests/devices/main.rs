@@ -1,8 +1,8 @@
 //! The cases of the kit on every device, each as a test of its own.
 //!
 //! Cases of a device that is not there are reported as ignored. Options are libtest's; see
-//! [`warpfuse_tests::engines`] for `WARPFUSE_DEVICES` and [`warpfuse_tests::Subset`] for
-//! `WARPFUSE_TEST_SUBSET`. At the end the worst errors are printed, and written to
+//! [`warpfuse_tests::engines`] for `WARPFUSE_DEVICES`, [`warpfuse_tests::Subset`] for
+//! `WARPFUSE_TEST_SUBSET` and [`warpfuse_tests::shard`] for `WARPFUSE_TEST_SHARD`. At the end the worst errors are printed, and written to
 //! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
 mod contract;

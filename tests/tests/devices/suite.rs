@@ -10,6 +10,7 @@ use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::engines::{Engine, Missing};
 use warpfuse_tests::report::{Key, Report};
+use warpfuse_tests::shard::Shard;
 use warpfuse_tests::tolerance::{Truth, compare};
 
 /// The errors of all trials.
@@ -94,8 +95,15 @@ impl Suite {
 
     /// Runs what the arguments select, and prints and writes the report.
     pub fn run(self, arguments: &Arguments) -> ExitCode {
+        let shard = match Shard::from_environment() {
+            Ok(shard) => shard,
+            Err(mistake) => {
+                eprintln!("error: {mistake}");
+                return ExitCode::FAILURE;
+            }
+        };
         self.engines.iter().for_each(announce);
-        let conclusion = libtest_mimic::run(arguments, self.trials);
+        let conclusion = libtest_mimic::run(arguments, shard.select(self.trials));
         if arguments.list {
             return conclusion.exit_code();
         }

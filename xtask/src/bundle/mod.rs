@@ -3,7 +3,6 @@
 
 mod executables;
 mod folder;
-mod sanitizer;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +19,8 @@ const LARGEST: u64 = 60 << 20;
 
 const DEFAULT_ARCH: &str = "sm_80,sm_90";
 
-/// Tests that compile programs, and so have nothing to do on a machine without Rust.
-const NEED_CARGO: [&str; 1] = ["compile_fail"];
+/// What runs cargo, or programs where cargo put them, and so has nothing to do on a machine without Rust.
+const NEED_CARGO: [&str; 3] = ["compile_fail", "cli", "xtask"];
 
 /// The arguments of `bundle`.
 #[derive(clap::Args)]
@@ -32,9 +31,6 @@ pub struct Arguments {
     /// Keep source lines in the kernels, for compute-sanitizer and profilers.
     #[arg(long)]
     line_info: bool,
-    /// Put compute-sanitizer in, fetched from PyPI.
-    #[arg(long)]
-    sanitizer: bool,
     /// Where to make it.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -62,9 +58,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         &workspace::root().join("host/examples/data"),
         &out.join("data"),
     )?;
-    if arguments.sanitizer {
-        sanitizer::add(&out.join("sanitizer"))?;
-    }
     scripts(&out, &kernels.toolchain.version)?;
     let archive = pack(&out)?;
     let mebibytes = |bytes: u64| bytes as f64 / 1048576.0;
@@ -116,16 +109,21 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Builds the programs with the kernels asked for embedded.
+/// Builds the programs with the kernels asked for embedded. All commands select the whole workspace, so that
+/// they agree on the features of every dependency and build it once.
 fn programs(arguments: &Arguments, out: &Path) -> Result<()> {
-    let release = ["--release", "--package"];
-    let program = [&["build"], &release[..], &["warpfuse", "--bins"]].concat();
-    let tests = [&["test"], &release[..], &["warpfuse-tests", "--no-run"]].concat();
+    let program = ["build", "--release", "--workspace", "--bins"];
+    let tests = [
+        "test",
+        "--release",
+        "--workspace",
+        "--no-run",
+        "--test",
+        "*",
+    ];
+    let benches = ["bench", "--workspace", "--no-run", "--bench", "*"];
     add(Kind::Program, arguments, &program, &out.join("bin"))?;
     add(Kind::Test, arguments, &tests, &out.join("tests"))?;
-    let tools = [&["build"], &release[..], &["warpfuse-benches", "--bins"]].concat();
-    let benches = ["bench", "--package", "warpfuse-benches", "--no-run"];
-    add(Kind::Program, arguments, &tools, &out.join("bin"))?;
     add(Kind::Bench, arguments, &benches, &out.join("benches"))
 }
 
