@@ -1,0 +1,242 @@
+//! Which rows are held out when.
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use thiserror::Error;
+
+/// A partition of the rows into k folds. Fold f is held out once, while the model is fitted to the others.
+///
+/// Nothing is copied: the rows that are held out get weight 0 ([`Folds::training_weights`]), so that one matrix
+/// on the device serves all folds.
+///
+/// ```
+/// use warpfuse::learning::Folds;
+/// let folds = Folds::shuffled(10, 3, 7)?;
+/// let sizes: Vec<usize> = (0..3).map(|fold| folds.held_out(fold).len()).collect();
+/// assert_eq!(sizes, [4, 3, 3]);
+/// # Ok::<(), warpfuse::learning::FoldError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folds {
+    fold_of: Vec<u32>,
+    count: usize,
+}
+
+/// Why rows cannot be cut into folds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FoldError {
+    /// Too few or too many folds.
+    #[error(
+        "expected at least 2 folds and at most one for each of the {rows} samples, found {folds}"
+    )]
+    Count {
+        /// Folds asked for.
+        folds: usize,
+        /// Samples.
+        rows: usize,
+    },
+    /// A class that cannot be in the training part of every fold.
+    #[error(
+        "expected at least 2 samples of each class, found {found} of class {class} (counted from 0); then some fold would be trained without it"
+    )]
+    RareClass {
+        /// The class.
+        class: u32,
+        /// Its samples.
+        found: usize,
+    },
+}
+
+impl Folds {
+    /// `folds` folds of rows drawn at random: sizes differ by at most 1, the larger ones come first.
+    ///
+    /// # Errors
+    /// [`FoldError::Count`] for fewer than 2 folds or more than rows.
+    pub fn shuffled(rows: usize, folds: usize, seed: u64) -> Result<Self, FoldError> {
+        check_count(rows, folds)?;
+        Ok(deal(rows, folds, [permutation(rows, seed)]))
+    }
+
+    /// `folds` folds of consecutive rows, as scikit-learn's `KFold` without shuffling.
+    ///
+    /// # Errors
+    /// As [`Folds::shuffled`].
+    pub fn consecutive(rows: usize, folds: usize) -> Result<Self, FoldError> {
+        check_count(rows, folds)?;
+        let (size, larger) = (rows / folds, rows % folds);
+        let lengths = (0..folds).map(|fold| size + usize::from(fold < larger));
+        let fold_of = lengths
+            .enumerate()
+            .flat_map(|(fold, length)| std::iter::repeat_n(fold as u32, length));
+        Ok(Folds {
+            fold_of: fold_of.collect(),
+            count: folds,
+        })
+    }
+
+    /// `folds` folds of rows drawn at random, with the samples of each class (`classes[row]`) spread evenly:
+    /// sizes, and numbers of samples of a class, differ by at most 1.
+    ///
+    /// # Errors
+    /// As [`Folds::shuffled`], and [`FoldError::RareClass`] for a class of one sample.
+    pub fn stratified(classes: &[u32], folds: usize, seed: u64) -> Result<Self, FoldError> {
+        check_count(classes.len(), folds)?;
+        let distinct = classes.iter().max().map_or(0, |class| *class as usize + 1);
+        let mut of_class = vec![Vec::new(); distinct];
+        for row in permutation(classes.len(), seed) {
+            of_class[classes[row] as usize].push(row);
+        }
+        if let Some(class) = of_class.iter().position(|rows| rows.len() == 1) {
+            let (class, found) = (class as u32, 1);
+            return Err(FoldError::RareClass { class, found });
+        }
+        Ok(deal(classes.len(), folds, of_class))
+    }
+
+    /// k.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The rows that fold `fold` holds out, ascending.
+    pub fn held_out(&self, fold: usize) -> Vec<usize> {
+        let rows = self.fold_of.iter().enumerate();
+        rows.filter(|(_, of)| **of as usize == fold)
+            .map(|(row, _)| row)
+            .collect()
+    }
+
+    /// Sample weights with which fold `fold` is trained: those given (1 if none are), and 0 for the rows that
+    /// it holds out.
+    ///
+    /// # Panics
+    /// When there are not as many weights as rows.
+    pub fn training_weights(&self, fold: usize, weights: Option<&[f64]>) -> Vec<f64> {
+        assert!(weights.is_none_or(|weights| weights.len() == self.fold_of.len()));
+        let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
+        let rows = self.fold_of.iter().enumerate();
+        rows.map(|(row, of)| {
+            if *of as usize == fold {
+                0.0
+            } else {
+                weight(row)
+            }
+        })
+        .collect()
+    }
+}
+
+fn check_count(rows: usize, folds: usize) -> Result<(), FoldError> {
+    if (2..=rows).contains(&folds) && u32::try_from(folds).is_ok() {
+        Ok(())
+    } else {
+        Err(FoldError::Count { folds, rows })
+    }
+}
+
+/// Deals rows to the folds in turn, one group after the other without starting anew.
+fn deal(rows: usize, folds: usize, groups: impl IntoIterator<Item = Vec<usize>>) -> Folds {
+    let mut fold_of = vec![0; rows];
+    for (turn, row) in groups.into_iter().flatten().enumerate() {
+        fold_of[row] = (turn % folds) as u32;
+    }
+    Folds {
+        fold_of,
+        count: folds,
+    }
+}
+
+/// The rows in random order (Fisher and Yates; a 64-bit product instead of a remainder).
+fn permutation(rows: usize, seed: u64) -> Vec<usize> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut order: Vec<usize> = (0..rows).collect();
+    for last in (1..rows).rev() {
+        let draw = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
+        order.swap(last, draw as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(folds: &Folds) -> Vec<usize> {
+        (0..folds.count())
+            .map(|fold| folds.held_out(fold).len())
+            .collect()
+    }
+
+    #[test]
+    fn every_row_is_held_out_once() {
+        for rows in [2, 7, 64, 1001] {
+            for folds in [Folds::shuffled(rows, 2, 1), Folds::consecutive(rows, 2)] {
+                let folds = folds.expect("two folds");
+                let mut all: Vec<usize> = (0..2).flat_map(|fold| folds.held_out(fold)).collect();
+                all.sort_unstable();
+                assert_eq!(all, (0..rows).collect::<Vec<_>>());
+            }
+        }
+        assert_eq!(
+            sizes(&Folds::consecutive(11, 4).expect("folds")),
+            [3, 3, 3, 2]
+        );
+        assert_eq!(Folds::consecutive(5, 2).expect("folds").held_out(1), [3, 4]);
+    }
+
+    #[test]
+    fn seeds_decide() {
+        let of = |seed| Folds::shuffled(100, 5, seed).expect("folds");
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+        assert_ne!(of(1).held_out(0), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn classes_are_spread_evenly() {
+        let classes: Vec<u32> = (0..103)
+            .map(|row| u32::from(row % 10 == 0) + u32::from(row % 3 == 0))
+            .collect();
+        let folds = Folds::stratified(&classes, 5, 3).expect("folds");
+        for class in 0..3 {
+            let of_fold = |fold: usize| {
+                folds
+                    .held_out(fold)
+                    .iter()
+                    .filter(|row| classes[**row] == class)
+                    .count()
+            };
+            let counts: Vec<usize> = (0..5).map(of_fold).collect();
+            let (most, least) = (
+                counts.iter().max().expect("five"),
+                counts.iter().min().expect("five"),
+            );
+            assert!(most - least <= 1, "{counts:?} of class {class}");
+        }
+        assert_eq!(sizes(&folds), [21, 21, 21, 20, 20]);
+    }
+
+    #[test]
+    fn held_out_rows_have_no_weight() {
+        let folds = Folds::consecutive(4, 2).expect("folds");
+        assert_eq!(folds.training_weights(0, None), [0.0, 0.0, 1.0, 1.0]);
+        let weights = [0.5, 2.0, 3.0, 0.0];
+        assert_eq!(
+            folds.training_weights(1, Some(&weights)),
+            [0.5, 2.0, 0.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn what_makes_no_folds_is_refused() {
+        for folds in [0, 1, 4] {
+            assert_eq!(
+                Folds::shuffled(3, folds, 0),
+                Err(FoldError::Count { folds, rows: 3 })
+            );
+        }
+        let rare = Folds::stratified(&[0, 0, 1, 0], 2, 0);
+        assert_eq!(rare, Err(FoldError::RareClass { class: 1, found: 1 }));
+    }
+}
