@@ -20,6 +20,7 @@ pub mod cg;
 pub mod cta;
 pub mod fused;
 pub mod kernels;
+pub mod math;
 pub mod memory;
 pub mod scalar;
 mod simt;

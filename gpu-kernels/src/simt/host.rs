@@ -1,20 +1,30 @@
-//! Fused multiply-add on the host: correctly rounded, hence the GPU's bits.
+//! Arithmetic of the GPU on the host: correctly rounded, hence the GPU's bits.
 //!
-//! `core` has no stable `mul_add`, but every host target links a C math library.
+//! `core` has neither on stable Rust, but every host has `std`, whose functions become single instructions where
+//! the caller is compiled for a processor that has them.
 
-mod c {
-    unsafe extern "C" {
-        pub safe fn fma(a: f64, b: f64, c: f64) -> f64;
-        pub safe fn fmaf(a: f32, b: f32, c: f32) -> f32;
-    }
-}
+extern crate std;
 
 /// `a · b + c` with one rounding.
+#[inline(always)]
 pub fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
-    c::fmaf(a, b, c)
+    f32::mul_add(a, b, c)
 }
 
 /// `a · b + c` with one rounding.
+#[inline(always)]
 pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
-    c::fma(a, b, c)
+    f64::mul_add(a, b, c)
+}
+
+/// √x, correctly rounded.
+#[inline(always)]
+pub fn sqrt_f32(x: f32) -> f32 {
+    f32::sqrt(x)
+}
+
+/// √x, correctly rounded.
+#[inline(always)]
+pub fn sqrt_f64(x: f64) -> f64 {
+    f64::sqrt(x)
 }

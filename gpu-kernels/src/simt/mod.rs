@@ -4,10 +4,10 @@
 pub mod nvptx;
 
 #[cfg(target_arch = "nvptx64")]
-pub use nvptx::{fma_f32, fma_f64};
+pub use nvptx::{fma_f32, fma_f64, sqrt_f32, sqrt_f64};
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{fma_f32, fma_f64};
+pub use host::{fma_f32, fma_f64, sqrt_f32, sqrt_f64};

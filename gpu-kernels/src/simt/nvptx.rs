@@ -29,6 +29,18 @@ pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
     core::intrinsics::fmaf64(a, b, c)
 }
 
+/// √x, correctly rounded.
+#[inline(always)]
+pub fn sqrt_f32(x: f32) -> f32 {
+    core::intrinsics::sqrtf32(x)
+}
+
+/// √x, correctly rounded.
+#[inline(always)]
+pub fn sqrt_f64(x: f64) -> f64 {
+    core::intrinsics::sqrtf64(x)
+}
+
 /// The running thread on an NVIDIA GPU: a token without size.
 pub struct Gpu;
 
