@@ -22,6 +22,7 @@ pub mod fused;
 pub mod kernels;
 pub mod math;
 pub mod memory;
+pub mod objective;
 pub mod scalar;
 mod simt;
 pub mod stream;

@@ -15,6 +15,8 @@
 //!
 //! Results below the smallest normal number may be off by one unit of the last place of a subnormal.
 
+use core::cmp::Ordering;
+
 use crate::scalar::Real;
 
 /// A real number type with what the functions of this module are built from.
@@ -207,6 +209,12 @@ impl Elementary for f64 {
     }
 }
 
+/// Whether x is not a number.
+#[inline(always)]
+pub fn is_nan<T: Elementary>(x: T) -> bool {
+    x.partial_cmp(&x).is_none()
+}
+
 /// |x|.
 #[inline(always)]
 pub fn abs<T: Elementary>(x: T) -> T {
@@ -279,11 +287,11 @@ fn ln_of_parts<T: Elementary>(f: T, c: T, k: i32) -> T {
 /// ln x; −∞ at 0, NaN below.
 #[inline(always)]
 pub fn ln<T: Elementary>(x: T) -> T {
-    if !(x > T::ZERO) {
-        return if x == T::ZERO { -T::INFINITY } else { T::NAN };
-    }
-    if x == T::INFINITY {
-        return x;
+    match x.partial_cmp(&T::ZERO) {
+        Some(Ordering::Greater) if x < T::INFINITY => {}
+        Some(Ordering::Greater) => return x,
+        Some(Ordering::Equal) => return -T::INFINITY,
+        _ => return T::NAN,
     }
     let (m, k) = x.split();
     ln_of_parts(m - T::ONE, T::ZERO, k)
@@ -292,11 +300,11 @@ pub fn ln<T: Elementary>(x: T) -> T {
 /// ln(1 + x), accurate near 0; −∞ at −1, NaN below.
 #[inline(always)]
 pub fn ln_1p<T: Elementary>(x: T) -> T {
-    if !(x > -T::ONE) {
-        return if x == -T::ONE { -T::INFINITY } else { T::NAN };
-    }
-    if x == T::INFINITY {
-        return x;
+    match x.partial_cmp(&-T::ONE) {
+        Some(Ordering::Greater) if x < T::INFINITY => {}
+        Some(Ordering::Greater) => return x,
+        Some(Ordering::Equal) => return -T::INFINITY,
+        _ => return T::NAN,
     }
     let u = T::ONE + x;
     let (m, k) = u.split();

@@ -1,0 +1,64 @@
+//! Objectives of learning in one pass over X: `Σ vᵣ·loss(tᵣ, bᵣ)` with `t = X·y + c + o`, and its gradient
+//! `Xᵀg`, `gᵣ = vᵣ·loss'(tᵣ, bᵣ)`.
+//!
+//! A loss is a type: one small implementation of [`RowLoss`], which says what a row contributes. Kernels are
+//! compiled for three of them: [`Squared`] and [`Logistic`], which most solvers spend their time in, and
+//! [`AnyLoss`], which holds a [`LossCode`] and branches on it. The branch goes the same way for all rows of a
+//! launch, so that warps do not diverge, and the number of entries does not grow with families times links
+//! (8 × 8). A new loss is one implementation, one [`Loss`] and one arm of [`AnyLoss`]; a row of the tables gives
+//! it entries of its own.
+
+mod glm;
+mod loss;
+
+pub use glm::{Distribution, Link};
+pub use loss::{AnyLoss, EpsilonInsensitive, Glm, Logistic, Loss, LossCode, Squared, SquaredHinge};
+
+use crate::math::Elementary;
+
+/// What one row contributes, before its weight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point<T> {
+    /// The loss; +∞ where t is outside the domain of the link.
+    pub loss: T,
+    /// Its first derivative by t; NaN outside the domain.
+    pub slope: T,
+    /// Its second derivative by t, or what stands for it: the expected one (Fisher's weight) of a generalised
+    /// linear model, which equals the second derivative for canonical links, and never is negative.
+    pub curvature: T,
+}
+
+impl<T: Elementary> Point<T> {
+    /// t is outside the domain.
+    pub const OUTSIDE: Self = Point {
+        loss: T::INFINITY,
+        slope: T::NAN,
+        curvature: T::NAN,
+    };
+
+    /// The contribution with a weight; a row of weight 0 takes no part, even outside the domain.
+    #[inline(always)]
+    pub fn weighted(self, weight: T) -> Self {
+        if weight == T::ZERO {
+            return Point {
+                loss: T::ZERO,
+                slope: T::ZERO,
+                curvature: T::ZERO,
+            };
+        }
+        Point {
+            loss: weight * self.loss,
+            slope: weight * self.slope,
+            curvature: weight * self.curvature,
+        }
+    }
+}
+
+/// The loss of one row as a function of its linear predictor t and its target b.
+pub trait RowLoss<T>: Copy + Send + Sync + 'static {
+    /// Loss and derivatives at t.
+    fn at(&self, t: T, b: T) -> Point<T>;
+}
+
+#[cfg(test)]
+mod tests;
