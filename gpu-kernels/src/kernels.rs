@@ -2,12 +2,12 @@
 
 use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::fused::{Dense, DenseArgs, DenseVariant, Sparse, SparseArgs, SparseVariant};
-use crate::scalar::Real;
+use crate::math::Elementary;
 use crate::table::Family;
 use crate::vector::{VectorArgs, VectorVariant, Vectors};
 
 /// A real number type for which every family has entries.
-pub trait Kernels: Real {
+pub trait Kernels: Elementary {
     /// Sparse fused pattern and its halves.
     type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
     /// Dense fused pattern and its halves.

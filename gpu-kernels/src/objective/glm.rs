@@ -261,7 +261,11 @@ pub(super) fn at<T: Elementary>(
     b: T,
 ) -> Point<T> {
     if is_nan(t) {
-        return Point { loss: t, slope: t, curvature: t };
+        return Point {
+            loss: t,
+            slope: t,
+            curvature: t,
+        };
     }
     if !in_domain(link, t) {
         return Point::OUTSIDE;

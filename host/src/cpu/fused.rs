@@ -77,7 +77,7 @@ impl Workspace {
         Self::default()
     }
 
-    fn copies(&mut self, count: usize, stride: usize) -> &mut [f64] {
+    pub(super) fn copies(&mut self, count: usize, stride: usize) -> &mut [f64] {
         let len = count * stride;
         if self.copies.len() < len {
             // A fresh allocation is zeroed by the threads that touch it first; growing would copy.
@@ -174,7 +174,7 @@ pub(super) fn in_one_pass<T: Scalar, X: ChunkedRows<T> + ?Sized>(
 }
 
 /// Adds up the copies of w in their order and finishes.
-fn combine<T: Scalar>(copies: &mut [f64], stride: usize, terms: &Terms<T>, w: &mut [T]) {
+pub(super) fn combine<T: Scalar>(copies: &mut [f64], stride: usize, terms: &Terms<T>, w: &mut [T]) {
     let cols = w.len();
     let pieces = chunks::count(copies.len());
     let pieces = chunks::split_mut(w, pieces, |piece| chunks::boundary(cols, piece, pieces));

@@ -8,6 +8,7 @@ mod dense;
 mod fused;
 mod lanes;
 mod matrix;
+pub mod objective;
 mod scalar;
 mod sparse;
 pub mod stream;

@@ -289,11 +289,11 @@ impl<T: Number> Matrix<T> {
             .map_or(Ok(()), |(_, z)| self.check_vector("z", to, z))
     }
 
-    fn check_vector(
+    pub(super) fn check_vector<U: bytemuck::Pod>(
         &self,
         what: &'static str,
         expected: usize,
-        vector: &Buffer<T>,
+        vector: &Buffer<U>,
     ) -> Result<(), OpError> {
         if vector.len() != expected {
             return Err(OpError::Length {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::Number;
 use super::fused::Terms;
-use crate::cpu::{self, Addend, Csr, Dense, Workspace};
+use crate::cpu::{self, Addend, Workspace};
 use crate::device::Buffer;
 use crate::matrix::Features;
 use crate::plan::fused::Product;
@@ -29,6 +29,36 @@ fn host_terms<'a, T: Number>(terms: &Terms<'a, T>) -> cpu::Terms<'a, T> {
     }
 }
 
+/// Evaluates an expression with `x` as the CPU's view of features, a [`Csr`](crate::cpu::Csr) or a
+/// [`Dense`](crate::cpu::Dense).
+macro_rules! with_rows {
+    ($features:expr, |$x:ident| $run:expr) => {
+        match $features {
+            $crate::matrix::Features::Sparse(x) => {
+                let indptr = x.indptr();
+                let offsets = indptr
+                    .as_slice()
+                    .expect("an owned CSR matrix starts at offset 0");
+                // SAFETY: sprs holds the same invariants: ascending offsets that end at the number of
+                // values, as many indices as values, indices below the number of columns.
+                let $x = unsafe {
+                    $crate::cpu::Csr::new_unchecked(x.cols(), offsets, x.indices(), x.data())
+                };
+                $run
+            }
+            $crate::matrix::Features::Dense(x) => {
+                let standard = x.as_standard_layout();
+                let values = standard.as_slice().expect("standard layout is contiguous");
+                let (rows, cols) = x.dim();
+                let $x = $crate::cpu::Dense::new(rows, cols, cols, values)
+                    .expect("an array holds its elements");
+                $run
+            }
+        }
+    };
+}
+pub(super) use with_rows;
+
 /// Computes `product` on the CPU; shapes and devices have been checked.
 pub(super) fn run<T: Number>(
     product: Product,
@@ -43,25 +73,14 @@ pub(super) fn run<T: Number>(
     let mut workspace = workspace
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
-    match x {
-        Features::Sparse(x) => {
-            let indptr = x.indptr();
-            let offsets = indptr
-                .as_slice()
-                .expect("an owned CSR matrix starts at offset 0");
-            // SAFETY: sprs holds the same invariants: ascending offsets that end at the number of
-            // values, as many indices as values, indices below the number of columns.
-            let x = unsafe { Csr::new_unchecked(x.cols(), offsets, x.indices(), x.data()) };
-            dispatch(product, &x, input, &terms, output, &mut workspace);
-        }
-        Features::Dense(x) => {
-            let standard = x.as_standard_layout();
-            let values = standard.as_slice().expect("standard layout is contiguous");
-            let (rows, cols) = x.dim();
-            let x = Dense::new(rows, cols, cols, values).expect("an array holds its elements");
-            dispatch(product, &x, input, &terms, output, &mut workspace);
-        }
-    }
+    with_rows!(x, |x| dispatch(
+        product,
+        &x,
+        input,
+        &terms,
+        output,
+        &mut workspace
+    ));
 }
 
 fn dispatch<T: Number>(

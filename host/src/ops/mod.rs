@@ -26,6 +26,7 @@ mod host;
 mod layout;
 mod matrix;
 mod number;
+pub mod objective;
 pub mod vector;
 
 pub use catalog::{candidates, candidates_of};

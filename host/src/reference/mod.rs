@@ -5,6 +5,7 @@
 //! f64 results. Shapes are checked with `assert!`: the callers are tests.
 
 pub mod fused;
+pub mod objective;
 pub mod rounding;
 mod rows;
 pub mod vector;

@@ -9,6 +9,7 @@ mod contract;
 mod entries;
 mod fused;
 mod learning;
+mod objective;
 mod plans;
 mod properties;
 mod spectral;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
     vector::add(&mut suite);
+    objective::add(&mut suite);
     learning::add(&mut suite);
     spectral::add(&mut suite);
     plans::add(&mut suite);

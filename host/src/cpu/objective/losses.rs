@@ -1,0 +1,94 @@
+//! Losses of a block of rows, and their sums.
+
+use pulp::Arch;
+
+use gpu_kernels::objective::{AnyLoss, Logistic, Loss, Point, RowLoss, Squared};
+
+use super::{BLOCK, Element, Evaluation, Sums};
+
+/// Evaluates blocks and adds up what they contribute.
+pub struct Losses<'a, T> {
+    evaluation: Evaluation<'a, T>,
+    slopes: [T; BLOCK],
+    curvatures: [T; BLOCK],
+    sums: Sums,
+}
+
+/// g and d of a block.
+pub struct Points<'a, T> {
+    pub slopes: &'a [T],
+    pub curvatures: &'a [T],
+}
+
+impl<'a, T: Element> Losses<'a, T> {
+    pub fn new(evaluation: &Evaluation<'a, T>) -> Self {
+        let loss = evaluation.loss.simplified();
+        Losses {
+            evaluation: Evaluation {
+                loss,
+                ..*evaluation
+            },
+            slopes: [T::default(); BLOCK],
+            curvatures: [T::default(); BLOCK],
+            sums: [0.0; 3],
+        }
+    }
+
+    /// Σ v·loss, Σ g, Σ d of all blocks so far.
+    pub fn sums(&self) -> Sums {
+        self.sums
+    }
+
+    /// The rows from `first` on, given their products with y.
+    pub fn evaluate(&mut self, first: usize, dots: &[f64]) -> Points<'_, T> {
+        match self.evaluation.loss {
+            Loss::Squared => self.evaluate_with(Squared, first, dots),
+            Loss::Logistic => self.evaluate_with(Logistic, first, dots),
+            other => self.evaluate_with(AnyLoss(other.code()), first, dots),
+        }
+        Points {
+            slopes: &self.slopes[..dots.len()],
+            curvatures: &self.curvatures[..dots.len()],
+        }
+    }
+
+    fn evaluate_with(&mut self, loss: impl RowLoss<T>, first: usize, dots: &[f64]) {
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; 3];
+                for (i, &dot) in dots.iter().enumerate() {
+                    let point = point(&loss, &self.evaluation, first + i, dot);
+                    self.slopes[i] = point.slope;
+                    self.curvatures[i] = point.curvature;
+                    for (sum, part) in
+                        sums.iter_mut()
+                            .zip([point.loss, point.slope, point.curvature])
+                    {
+                        *sum += Into::<f64>::into(part);
+                    }
+                }
+                for (total, sum) in self.sums.iter_mut().zip(sums) {
+                    *total += sum;
+                }
+            },
+        );
+    }
+}
+
+#[inline(always)]
+fn point<T: Element>(
+    loss: &impl RowLoss<T>,
+    evaluation: &Evaluation<'_, T>,
+    row: usize,
+    dot: f64,
+) -> Point<T> {
+    let of = |vector: Option<&[T]>| vector.map_or(T::default(), |vector| vector[row]);
+    let t = dot + evaluation.intercept.into() + of(evaluation.offset).into();
+    let weight = match evaluation.weights {
+        Some(weights) => weights[row] * evaluation.scale,
+        None => evaluation.scale,
+    };
+    loss.at(T::narrow(t), of(evaluation.target))
+        .weighted(weight)
+}

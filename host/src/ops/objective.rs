@@ -1,0 +1,340 @@
+//! Objectives of learning in one pass over X: Σ loss and gradient of any loss.
+//!
+//! With t = X·y + c + o (intercept c, offsets o) and vᵣ = scale · weightᵣ:
+//!
+//! - the sums Σ vᵣ·loss(tᵣ, bᵣ), Σ gᵣ and Σ dᵣ, in f64,
+//! - the gradient Xᵀg + β·z, where gᵣ = vᵣ·loss'(tᵣ, bᵣ),
+//! - g and d themselves, where dᵣ = vᵣ·loss''(tᵣ, bᵣ) (see [`Point::curvature`]).
+//!
+//! The Hessian-vector product Xᵀ(d ⊙ (X·s)) is the fused pattern with d as weights: [`Matrix::fused`]. With an
+//! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
+
+use std::sync::Mutex;
+
+pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
+
+use super::host::with_rows;
+use super::layout::Layout;
+use super::matrix::Matrix;
+use super::{Number, OpError};
+use crate::cpu::objective as cpu;
+use crate::cpu::{Addend, Workspace};
+use crate::device::Buffer;
+use crate::matrix::Features;
+
+/// What an objective is made of besides X and the coefficients.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluation<'a, T: Number> {
+    /// The loss of a row.
+    pub loss: Loss,
+    /// b, one target per row; zeros when absent.
+    pub target: Option<&'a Buffer<T>>,
+    /// One weight per row; ones when absent. A row of weight 0 takes no part, whatever its entries are.
+    pub weights: Option<&'a Buffer<T>>,
+    /// o, one per row, added to X·y.
+    pub offset: Option<&'a Buffer<T>>,
+    /// c.
+    pub intercept: Intercept<'a, T>,
+    /// A factor of all weights, such as 1/m or C.
+    pub scale: T,
+}
+
+/// The constant that is added to every element of X·y.
+#[derive(Debug, Clone, Copy)]
+pub enum Intercept<'a, T: Number> {
+    /// None.
+    Absent,
+    /// The one element of a buffer. Its derivative is Σ g, the second of the sums.
+    Given(&'a Buffer<T>),
+    /// The last element of y: y, gradient and z have n + 1 elements, and Σ g is the gradient's last.
+    Last,
+}
+
+/// Where an objective goes.
+#[derive(Debug)]
+pub struct ObjectiveOut<'a, T: Number> {
+    /// Σ v·loss, Σ g, Σ d: three elements; see [`ObjectiveSums`].
+    pub sums: &'a mut Buffer<f64>,
+    /// Xᵀg + β·z; when absent, X is not multiplied a second time.
+    pub gradient: Option<&'a mut Buffer<T>>,
+    /// β and z, such as λ and the coefficients; z is not the gradient itself.
+    pub addend: Option<(T, &'a Buffer<T>)>,
+    /// g, one element per row.
+    pub residual: Option<&'a mut Buffer<T>>,
+    /// d, one element per row.
+    pub curvature: Option<&'a mut Buffer<T>>,
+}
+
+/// The sums of an objective, read back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ObjectiveSums {
+    /// Σ v·loss. Infinite where a row lies outside the domain of its link.
+    pub loss: f64,
+    /// Σ g, the derivative by the intercept.
+    pub slope: f64,
+    /// Σ d, the second derivative by the intercept.
+    pub curvature: f64,
+}
+
+impl ObjectiveSums {
+    /// Elements of [`ObjectiveOut::sums`].
+    pub const LEN: usize = 3;
+
+    /// From a copy of [`ObjectiveOut::sums`].
+    pub fn of(values: &[f64]) -> ObjectiveSums {
+        ObjectiveSums {
+            loss: values[0],
+            slope: values[1],
+            curvature: values[2],
+        }
+    }
+}
+
+impl<'a, T: Number> Evaluation<'a, T> {
+    /// The loss with these targets: no weights, no offset, no intercept, scale 1.
+    pub fn new(loss: Loss, target: &'a Buffer<T>) -> Self {
+        Evaluation {
+            loss,
+            target: Some(target),
+            weights: None,
+            offset: None,
+            intercept: Intercept::Absent,
+            scale: <T as gpu_kernels::Real>::ONE,
+        }
+    }
+}
+
+impl<'a, T: Number> ObjectiveOut<'a, T> {
+    /// Sums and gradient, and nothing else.
+    pub fn new(sums: &'a mut Buffer<f64>, gradient: &'a mut Buffer<T>) -> Self {
+        ObjectiveOut {
+            sums,
+            gradient: Some(gradient),
+            addend: None,
+            residual: None,
+            curvature: None,
+        }
+    }
+}
+
+impl<T: Number> Matrix<T> {
+    /// Evaluates the objective at `y` (n elements, n + 1 with [`Intercept::Last`]), reading X once.
+    ///
+    /// On the CPU the same bits come out every time; on a GPU atomics add in any order.
+    ///
+    /// # Errors
+    /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no
+    /// launch does, [`OpError::Device`] when the device fails.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::Matrix;
+    /// use warpfuse::ops::objective::{Evaluation, Loss, ObjectiveOut, ObjectiveSums};
+    ///
+    /// let device = Device::cpu();
+    /// let x = Matrix::new(&device, Features::Dense(array![[1.0, 2.0], [0.0, 3.0]]))?;
+    /// let (y, target) = (device.upload(&[0.0, 0.0])?, device.upload(&[1.0, 0.0])?);
+    /// let mut sums = device.zeros(ObjectiveSums::LEN)?;
+    /// let mut gradient = device.zeros(2)?;
+    /// let evaluation = Evaluation::new(Loss::Logistic, &target);
+    /// x.objective(&evaluation, &y, ObjectiveOut::new(&mut sums, &mut gradient))?;
+    /// assert_eq!(gradient.to_vec()?, [-0.5, 0.5]);
+    /// assert_eq!(ObjectiveSums::of(&sums.to_vec()?).loss, 2.0 * 2f64.ln());
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    pub fn objective(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        y: &Buffer<T>,
+        mut out: ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        self.check_objective(evaluation, y, &out)?;
+        match &self.layout {
+            Layout::Host(x) => {
+                run_on_host(x, evaluation, y, &mut out, &self.workspace);
+                Ok(())
+            }
+            _ => self.objective_by_products(evaluation, y, &mut out),
+        }
+    }
+
+    /// By the two halves of the pattern, with the losses of the rows computed on the host.
+    fn objective_by_products(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        y: &Buffer<T>,
+        out: &mut ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        use crate::matrix::Element;
+        let (m, n) = (self.rows(), self.cols());
+        let device = self.device();
+        let values = y.to_vec()?;
+        let coefficients = device.upload(&values[..n])?;
+        let mut p = device.zeros::<T>(m)?;
+        self.forward(&coefficients, &super::Terms::default(), &mut p)?;
+        let host = |vector: Option<&Buffer<T>>, absent: f64| match vector {
+            Some(vector) => Ok(vector.to_vec()?),
+            None => Ok::<_, OpError>(vec![<T as Element>::from_f64(absent); m]),
+        };
+        let (b, v, o) = (
+            host(evaluation.target, 0.0)?,
+            host(evaluation.weights, 1.0)?,
+            host(evaluation.offset, 0.0)?,
+        );
+        let c = match evaluation.intercept {
+            Intercept::Absent => T::default(),
+            Intercept::Given(c) => c.read_scalar(0)?,
+            Intercept::Last => values[n],
+        };
+        let mut sums = [0.0; 3];
+        let (mut g, mut d) = (p.to_vec()?, vec![T::default(); m]);
+        for row in 0..m {
+            let t = g[row] + c + o[row];
+            let point = evaluation
+                .loss
+                .at(t, b[row])
+                .weighted(v[row] * evaluation.scale);
+            sums[0] += Element::to_f64(point.loss);
+            sums[1] += Element::to_f64(point.slope);
+            sums[2] += Element::to_f64(point.curvature);
+            (g[row], d[row]) = (point.slope, point.curvature);
+        }
+        out.sums.copy_from_slice(&sums)?;
+        let residual = device.upload(&g)?;
+        if let Some(gradient) = &mut out.gradient {
+            let mut w = device.zeros::<T>(n)?;
+            self.transposed(&residual, &super::Terms::default(), &mut w)?;
+            let mut w = w.to_vec()?;
+            if let Intercept::Last = evaluation.intercept {
+                w.push(<T as Element>::from_f64(sums[1]));
+            }
+            if let Some((beta, z)) = out.addend {
+                let z = z.to_vec()?;
+                w.iter_mut()
+                    .zip(&z)
+                    .for_each(|(w, z)| *w = beta.fma(*z, *w));
+            }
+            gradient.copy_from_slice(&w)?;
+        }
+        if let Some(to) = &mut out.residual {
+            to.copy_from(&residual)?;
+        }
+        if let Some(to) = &mut out.curvature {
+            to.copy_from_slice(&d)?;
+        }
+        Ok(())
+    }
+
+    /// `w = Xᵀ(d ⊙ t) + β·z` with t = X·s + c, and ½·Σ d·t² and Σ d·t as the first two of the sums: the product of
+    /// the Hessian with s, for d the curvature that [`Matrix::objective`] stored.
+    ///
+    /// # Errors
+    /// As [`Matrix::objective`].
+    pub fn hessian_product(
+        &self,
+        curvature: &Buffer<T>,
+        intercept: Intercept<'_, T>,
+        s: &Buffer<T>,
+        out: ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        let quadratic = Evaluation {
+            loss: Loss::Squared,
+            target: None,
+            weights: Some(curvature),
+            offset: None,
+            intercept,
+            scale: <T as gpu_kernels::Real>::ONE,
+        };
+        self.objective(&quadratic, s, out)
+    }
+
+    fn check_objective(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        y: &Buffer<T>,
+        out: &ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        let (m, n) = (self.rows(), self.cols());
+        let last = usize::from(matches!(evaluation.intercept, Intercept::Last));
+        self.check_vector("y", n + last, y)?;
+        if let Intercept::Given(c) = evaluation.intercept {
+            self.check_vector("the intercept", 1, c)?;
+        }
+        self.check_vector("the sums", ObjectiveSums::LEN, out.sums)?;
+        let optional = [
+            ("the target", m, evaluation.target),
+            ("the weights", m, evaluation.weights),
+            ("the offset", m, evaluation.offset),
+            ("the gradient", n + last, out.gradient.as_deref()),
+            ("z", n + last, out.addend.map(|(_, z)| z)),
+            ("the residual", m, out.residual.as_deref()),
+            ("the curvature", m, out.curvature.as_deref()),
+        ];
+        optional.into_iter().try_for_each(|(what, len, vector)| {
+            vector.map_or(Ok(()), |vector| self.check_vector(what, len, vector))
+        })
+    }
+}
+
+const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
+
+fn slice<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
+    buffer.as_host_slice().expect(ON_HOST)
+}
+
+fn slice_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
+    buffer.as_host_slice_mut().expect(ON_HOST)
+}
+
+fn run_on_host<T: Number>(
+    x: &Features<T>,
+    evaluation: &Evaluation<'_, T>,
+    y: &Buffer<T>,
+    out: &mut ObjectiveOut<'_, T>,
+    workspace: &Mutex<Workspace>,
+) {
+    let cols = x.cols();
+    let (coefficients, last) = slice(y).split_at(cols);
+    let evaluation = cpu::Evaluation {
+        loss: evaluation.loss,
+        target: evaluation.target.map(slice),
+        weights: evaluation.weights.map(slice),
+        offset: evaluation.offset.map(slice),
+        intercept: match evaluation.intercept {
+            Intercept::Absent => T::default(),
+            Intercept::Given(c) => slice(c)[0],
+            Intercept::Last => last[0],
+        },
+        scale: evaluation.scale,
+    };
+    let mut gradient = out
+        .gradient
+        .as_mut()
+        .map(|w| slice_mut(w).split_at_mut(cols));
+    let z = out.addend.map(|(beta, z)| (beta, slice(z).split_at(cols)));
+    let outputs = cpu::Outputs {
+        gradient: gradient.as_mut().map(|(w, _)| &mut **w),
+        addend: z.map_or(Addend::None, |(beta, (z, _))| Addend::Vector { beta, z }),
+        residual: out.residual.as_mut().map(|v| slice_mut(v)),
+        curvature: out.curvature.as_mut().map(|v| slice_mut(v)),
+    };
+    let mut workspace = workspace
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let sums = with_rows!(x, |x| cpu::objective(
+        &x,
+        coefficients,
+        &evaluation,
+        outputs,
+        &mut workspace
+    ));
+    slice_mut(out.sums).copy_from_slice(&sums);
+    if let Some((_, [last])) = gradient {
+        let addend = z.map_or(0.0, |(beta, (_, z))| {
+            Into::<f64>::into(beta) * Into::<f64>::into(z[0])
+        });
+        *last = <T as crate::cpu::Scalar>::narrow(sums[1] + addend);
+    }
+}
