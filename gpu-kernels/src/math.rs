@@ -100,7 +100,7 @@ impl Elementary for f32 {
 
     #[inline(always)]
     fn erfcx_core(q: f32) -> f32 {
-        horner!(q; 1.276_978_4, -0.092_763_816, -0.166_031_09, 0.164_050_5, -0.054_211_995, -0.008_024_739,
+        horner!(q; 1.276_978_4, -0.092_763_82, -0.166_031_09, 0.164_050_5, -0.054_211_995, -0.008_024_739,
             0.008_689_253, 0.001_230_503_2, -0.001_395_805, -3.709_284e-4, 1.608_403_5e-4, 6.807_515e-5)
     }
 
@@ -332,7 +332,7 @@ pub fn exp_of_product<T: Elementary>(a: T, l: T) -> T {
     let product = a * l;
     let high = exp(product);
     let low = a.fma(l, -product);
-    if low - low == T::ZERO && high < T::INFINITY {
+    if abs(low) < T::INFINITY && high < T::INFINITY {
         high.fma(low, high)
     } else {
         high

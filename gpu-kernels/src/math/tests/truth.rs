@@ -1,5 +1,10 @@
 //! True values, computed with 400 bits.
 
+#![allow(
+    clippy::approx_constant,
+    reason = "some true values are well-known constants"
+)]
+
 /// (x, value, what rounding the value to f64 lost).
 pub const EXP: &[(f64, f64, f64)] = &[
     (0.0, 1.0, 0.0),
