@@ -1,5 +1,6 @@
 //! Against values computed with 400 bits, in units of the last place.
 
+#[rustfmt::skip]
 mod truth;
 
 use super::*;
