@@ -22,6 +22,7 @@ pub mod parser;
 pub mod peers;
 pub mod provenance;
 pub mod record;
+pub mod reduce;
 pub mod sampling;
 pub mod shape;
 pub mod suite;

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::provenance::Provenance;
 use crate::record::Recorder;
 use crate::sampling::Sampler;
-use crate::{cg, cpu, fused, parser, vector};
+use crate::{cg, cpu, fused, parser, reduce, vector};
 
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
@@ -50,5 +50,6 @@ pub fn gpu() -> Result<Device> {
 fn record_gpu(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     fused::record(gpu, recorder)?;
     vector::record(gpu, recorder)?;
-    cg::record(gpu, recorder)
+    cg::record(gpu, recorder)?;
+    reduce::record(gpu, recorder)
 }

@@ -1,7 +1,7 @@
 //! What the threads of one block (a cooperative thread array) can do.
 
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Real, Word};
+use crate::scalar::{Real, Word, Words};
 
 /// Threads that execute in lockstep.
 pub const WARP: u32 = 32;
@@ -61,7 +61,7 @@ pub trait Cta: Sized {
 
     /// Reads `P::LANES` elements from element `i` on in one access; `i` is a multiple of the lanes.
     #[track_caller]
-    fn load_pack<T: Real, P: Pack<T>>(&self, from: In<'_, T>, i: usize, cache: Cache) -> P;
+    fn load_pack<T: Word, P: Words<T>>(&self, from: In<'_, T>, i: usize, cache: Cache) -> P;
 
     /// Reads element `i` of memory that this launch may also write.
     #[track_caller]
@@ -74,6 +74,15 @@ pub trait Cta: Sized {
     /// Adds to element `i` atomically, relaxed; the order of additions is not fixed.
     #[track_caller]
     fn add<T: Real>(&self, to: Out<'_, T>, i: usize, value: T);
+
+    /// Draws a ticket: adds 1 to element `i` atomically, from `last` on to 0, and returns what was there.
+    ///
+    /// What a block wrote before it drew (by the thread that draws, or with a barrier in between) is visible
+    /// to those who draw later (to the drawing thread, and after a barrier to its block): release and acquire
+    /// of the device. When `last + 1` blocks draw one each, the one that gets `last` sees the work of all
+    /// others, and the counter is ready for the next launch.
+    #[track_caller]
+    fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32;
 
     /// Reads element `i` of a shared array.
     #[track_caller]

@@ -23,6 +23,7 @@ pub mod kernels;
 pub mod math;
 pub mod memory;
 pub mod objective;
+pub mod reduce;
 pub mod scalar;
 mod simt;
 pub mod stream;
@@ -33,7 +34,7 @@ pub mod verbs;
 pub use cta::{Cache, Cta, Shuffle};
 pub use kernels::Kernels;
 pub use memory::{In, Out};
-pub use scalar::{Pack, Real, Word};
+pub use scalar::{Pack, Real, Word, Words};
 pub use table::{Entry, Family, Launch, Violation};
 
 /// This crate's own folder, from which the builder compiles it for the GPU, wherever cargo put it.

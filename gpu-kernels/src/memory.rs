@@ -136,3 +136,17 @@ impl<'a, T> Out<'a, T> {
         self.len == 0
     }
 }
+
+impl<'a, T: crate::scalar::Word> Out<'a, T> {
+    /// The same memory as words of 8 bytes, of which each element of 8 bytes is one; absent for smaller
+    /// elements.
+    #[inline(always)]
+    pub fn words(self) -> Out<'a, u64> {
+        if T::SIZE != 8 {
+            return Out::none();
+        }
+        // SAFETY: as many words, of the same size, with the same alignment and life, reached by nobody else: the
+        // argument that promised that is given up. Every bit pattern is a word.
+        unsafe { Out::new(self.pointer.cast(), self.len) }
+    }
+}

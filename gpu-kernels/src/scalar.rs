@@ -99,13 +99,26 @@ impl Real for f64 {
 }
 
 /// The elements that one thread loads in one access: 16 bytes of them, or a single one.
-pub trait Pack<T: Real>: Copy + AsRef<[T]> + AsMut<[T]> + 'static {
+pub trait Words<T: Word>: Copy + AsRef<[T]> + AsMut<[T]> + 'static {
     /// Number of elements.
     const LANES: usize;
-    /// All zero.
-    const ZERO: Self;
     /// Builds the pack from its elements' bits (the first `LANES` of them).
     fn from_words(words: [u64; 4]) -> Self;
+}
+
+impl<T: Word, const L: usize> Words<T> for [T; L] {
+    const LANES: usize = L;
+
+    #[inline(always)]
+    fn from_words(words: [u64; 4]) -> Self {
+        core::array::from_fn(|i| T::from_bits(words[i]))
+    }
+}
+
+/// [`Words`] that are computed with.
+pub trait Pack<T: Real>: Words<T> {
+    /// All zero.
+    const ZERO: Self;
     /// `sum + self · other`, left to right, fused.
     fn dot(&self, other: &Self, sum: T) -> T;
     /// `into += self · factor`, element by element, fused.
@@ -113,13 +126,7 @@ pub trait Pack<T: Real>: Copy + AsRef<[T]> + AsMut<[T]> + 'static {
 }
 
 impl<T: Real, const L: usize> Pack<T> for [T; L] {
-    const LANES: usize = L;
     const ZERO: Self = [T::ZERO; L];
-
-    #[inline(always)]
-    fn from_words(words: [u64; 4]) -> Self {
-        core::array::from_fn(|i| T::from_bits(words[i]))
-    }
 
     #[inline(always)]
     fn dot(&self, other: &Self, mut sum: T) -> T {

@@ -127,6 +127,11 @@ pub fn all_names() -> impl Iterator<Item = &'static str> {
         .chain(names::<crate::cg::Cg<f32>>())
         .chain(names::<crate::cg::Cg<f64>>())
         .chain(names::<crate::stream::Stream<f32>>())
+        .chain(names::<crate::reduce::Reduce<f32>>())
+        .chain(names::<crate::reduce::Reduce<f64>>())
+        .chain(names::<crate::reduce::Reduce<i32>>())
+        .chain(names::<crate::reduce::Reduce<i64>>())
+        .chain(names::<crate::reduce::ladder::Ladder>())
 }
 
 /// Declares a family's entries. Each row: `name, variant => body`, the body a function of `(&C, &Args)`

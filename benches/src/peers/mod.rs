@@ -3,6 +3,7 @@
 //! A library that the dynamic linker does not find is left out; so is a method that fails or whose result is
 //! wrong, with a message.
 
+pub mod cub;
 mod cublas;
 mod cusparse;
 

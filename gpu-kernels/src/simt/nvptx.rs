@@ -7,7 +7,7 @@ use core::arch::{asm, global_asm};
 
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Real, Word};
+use crate::scalar::{Real, Word, Words};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
@@ -198,7 +198,7 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
-    fn load_pack<T: Real, P: Pack<T>>(&self, from: In<'_, T>, i: usize, cache: Cache) -> P {
+    fn load_pack<T: Word, P: Words<T>>(&self, from: In<'_, T>, i: usize, cache: Cache) -> P {
         if P::LANES == 1 {
             return P::from_words([self.load(from, i, cache).to_bits(), 0, 0, 0]);
         }
@@ -261,6 +261,18 @@ impl Cta for Gpu {
                     in(reg64) p, in(reg64) f64::from_bits(bits), options(nostack))
             )
         }
+    }
+
+    #[inline(always)]
+    fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32 {
+        let drawn: u32;
+        // SAFETY: see the head of this impl. Not `nomem`: it orders other accesses.
+        unsafe {
+            let p = counter.pointer().add(i);
+            asm!("atom.acq_rel.gpu.global.inc.u32 {}, [{}], {};",
+                out(reg32) drawn, in(reg64) p, in(reg32) last, options(nostack));
+        }
+        drawn
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@ mod fused;
 mod lanes;
 mod matrix;
 pub mod objective;
+pub mod reduce;
 mod scalar;
 mod sparse;
 pub mod stream;

@@ -29,6 +29,18 @@ pub enum OpError {
         /// How many there are.
         found: u64,
     },
+    /// Offsets of segments that do not ascend.
+    #[error(
+        "offsets of segments must ascend, but segment {segment} begins at {start} and ends at {end}"
+    )]
+    Offsets {
+        /// The segment.
+        segment: usize,
+        /// Its first element.
+        start: u64,
+        /// The element after its last.
+        end: u64,
+    },
     /// A vector lies on another device than the matrix.
     #[error("{what} lies on {found}, but the matrix on {expected}; upload it there")]
     OtherDevice {

@@ -27,6 +27,7 @@ mod layout;
 mod matrix;
 mod number;
 pub mod objective;
+pub mod reduce;
 pub mod vector;
 
 pub use catalog::{candidates, candidates_of};

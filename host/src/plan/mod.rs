@@ -9,6 +9,7 @@
 //! | [`rates`] | how quick one GPU is: bandwidth, gathers, atomic additions |
 //! | [`occupancy`] | blocks and warps that an SM holds at once, and which limit binds |
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
+//! | [`reduce`] | chunks, teams and tiles of reductions |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //!
 //! ```
@@ -30,6 +31,7 @@ pub mod fused;
 pub mod limits;
 pub mod occupancy;
 pub mod rates;
+pub mod reduce;
 pub mod vector;
 
 pub use error::PlanError;

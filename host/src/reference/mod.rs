@@ -6,6 +6,7 @@
 
 pub mod fused;
 pub mod objective;
+pub mod reduce;
 pub mod rounding;
 mod rows;
 pub mod vector;

@@ -12,6 +12,7 @@ mod learning;
 mod objective;
 mod plans;
 mod properties;
+mod reduce;
 mod spectral;
 mod suite;
 mod vector;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     spectral::add(&mut suite);
     plans::add(&mut suite);
     properties::add(&mut suite);
+    reduce::add(&mut suite);
     contract::add(&mut suite);
     entries::add(&mut suite);
     suite.run(&arguments)

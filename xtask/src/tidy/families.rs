@@ -3,7 +3,7 @@
 use super::Finding;
 use super::source::File;
 
-const FAMILIES: [&str; 2] = ["fused", "vector"];
+const FAMILIES: [&str; 3] = ["fused", "reduce", "vector"];
 
 const ROOMS: [&str; 6] = [
     "gpu-kernels/src",

@@ -13,7 +13,8 @@ use super::counting::Tally;
 use super::fault::{Fault, FaultKind, Kernel, Position};
 use super::heap::Table;
 use super::options::{Checks, EmulatorOptions, Preemption};
-use super::shadow::{Contents, Mark, Races, Visit, Who, Word};
+use super::shadow::{Conflict, ConflictKind, Contents, Mark, Races, Visit, Who, Word};
+use super::tickets::{Draw, Tickets};
 
 /// A launch that is under way: what all of its blocks share.
 pub(super) struct Running<'l> {
@@ -27,6 +28,8 @@ pub(super) struct Running<'l> {
     /// access that conflicts with another turns out to be the reason: without a barrier, whether the
     /// reader or the writer comes first is the schedule's choice, and the diagnosis must not be.
     pub poison_read: Mutex<Option<Fault>>,
+    /// The tickets that its blocks drew.
+    pub tickets: Tickets,
 }
 
 impl Running<'_> {
@@ -105,6 +108,8 @@ pub(super) struct Block<'l> {
     pub epoch: Cell<u32>,
     /// Accessor calls of all lanes.
     pub steps: Cell<u64>,
+    /// The tickets that its threads drew.
+    drawn: RefCell<Vec<Draw>>,
     until_preemption: Cell<u32>,
     random: RefCell<SplitMix64>,
 }
@@ -131,6 +136,7 @@ impl<'l> Block<'l> {
             failure: Cell::new(None),
             epoch: Cell::new(0),
             steps: Cell::new(0),
+            drawn: RefCell::default(),
             until_preemption: Cell::new(0),
             random: RefCell::new(SplitMix64::seed_from_u64(seed)),
         };
@@ -161,6 +167,23 @@ impl<'l> Block<'l> {
         }
         self.until_preemption.set(self.draw_interval());
         true
+    }
+
+    /// Notes a ticket that `who`, a thread of this block, draws from the counter at `address`.
+    pub fn draw(&self, address: u64, who: Who) {
+        self.drawn
+            .borrow_mut()
+            .push(self.launch.tickets.draw(address, who));
+    }
+
+    /// Whether tickets put the earlier of two accesses before the later, which is of this block.
+    #[cold]
+    pub fn is_ordered_by_tickets(&self, conflict: &Conflict) -> bool {
+        let later = conflict.later;
+        conflict.kind == ConflictKind::Race
+            && self.drawn.borrow().iter().any(|draw| {
+                draw.who.precedes(later) && self.launch.tickets.follows(draw, conflict.other.who)
+            })
     }
 
     #[inline(always)]

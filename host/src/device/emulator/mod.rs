@@ -17,6 +17,7 @@ pub mod self_check;
 mod shadow;
 mod stack;
 mod thread;
+mod tickets;
 mod warp;
 
 use std::collections::BTreeMap;
@@ -196,6 +197,7 @@ impl Emulator {
             options: self.options(),
             generation: *launches,
             poison_read: Mutex::new(None),
+            tickets: tickets::Tickets::default(),
         };
         let profile = launch::run(&running, body)?;
         if self.options().counting == Counting::Sites {

@@ -3,7 +3,8 @@
 //! Only barriers order accesses, and only within their block, so *happens before* is a comparison of
 //! three numbers: an access is ordered before another of the same block if it is of an earlier epoch (the
 //! number of barriers passed) or of the same thread; accesses of different blocks are never ordered.
-//! What is reported therefore does not depend on the schedule.
+//! What is reported therefore does not depend on the schedule. Tickets order blocks too: a conflict between
+//! blocks is looked up among those drawn before it counts (see `tickets`).
 //!
 //! Of the plain writes of a word that did not race the last one stands for all. Of its reads, and of its
 //! atomic additions, two witnesses do: see [`note`].
@@ -31,6 +32,17 @@ impl Who {
 
     pub fn block(self) -> u32 {
         (self.0 >> (EPOCH_BITS + THREAD_BITS)) as u32
+    }
+
+    pub fn epoch(self) -> u32 {
+        (self.0 >> THREAD_BITS) as u32 & MAX_EPOCH
+    }
+
+    /// Whether a barrier, or being of the same thread, puts this access before what `later` of the same block
+    /// does.
+    pub fn precedes(self, later: Who) -> bool {
+        self.epoch() < later.epoch()
+            || (self.epoch() == later.epoch() && self.thread() == later.thread())
     }
 
     pub fn thread(self) -> u32 {
@@ -73,6 +85,8 @@ pub(super) struct Conflict {
     pub kind: ConflictKind,
     /// The earlier access.
     pub other: Mark,
+    /// Who made the later one.
+    pub later: Who,
     /// What it did.
     pub action: Action,
 }
@@ -192,10 +206,10 @@ impl Word {
         if action == Action::Load {
             self.read_only = true;
             if let Some(other) = self.write {
-                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Write);
+                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Write, mark);
             }
             if let Some(other) = self.adds[0] {
-                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Add);
+                return conflict(ConflictKind::ReadOnlyWritten, other, Action::Add, mark);
             }
         }
         let verdict = self
@@ -216,7 +230,7 @@ impl Word {
         }
         let mark = visit.mark;
         let verdict = self
-            .conflict_with_load()
+            .conflict_with_load(mark)
             .or_else(|| self.race_with_write(mark))
             .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
             .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
@@ -234,7 +248,7 @@ impl Word {
         if visit.races == Races::Checked {
             let mark = visit.mark;
             verdict = self
-                .conflict_with_load()
+                .conflict_with_load(mark)
                 .or_else(|| self.race_with_write(mark))
                 .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
                 .unwrap_or(Verdict::Clean);
@@ -249,9 +263,14 @@ impl Word {
     }
 
     #[inline(always)]
-    fn conflict_with_load(&self) -> Option<Verdict> {
+    fn conflict_with_load(&self, mark: Mark) -> Option<Verdict> {
         let other = self.reads[0].filter(|_| self.read_only)?;
-        Some(conflict(ConflictKind::ReadOnlyWritten, other, Action::Load))
+        Some(conflict(
+            ConflictKind::ReadOnlyWritten,
+            other,
+            Action::Load,
+            mark,
+        ))
     }
 
     #[inline(always)]
@@ -260,22 +279,23 @@ impl Word {
         other
             .who
             .is_unordered_with(mark.who)
-            .then(|| conflict(ConflictKind::Race, other, Action::Write))
+            .then(|| conflict(ConflictKind::Race, other, Action::Write, mark))
     }
 
     #[inline(always)]
     fn race_with(witnesses: &Witnesses, mark: Mark, action: Action) -> Option<Verdict> {
         let unordered = |witness: &&Mark| witness.who.is_unordered_with(mark.who);
         let other = witnesses.iter().flatten().find(unordered)?;
-        Some(conflict(ConflictKind::Race, *other, action))
+        Some(conflict(ConflictKind::Race, *other, action, mark))
     }
 }
 
 #[cold]
-fn conflict(kind: ConflictKind, other: Mark, action: Action) -> Verdict {
+fn conflict(kind: ConflictKind, other: Mark, action: Action, later: Mark) -> Verdict {
     Verdict::Conflict(Conflict {
         kind,
         other,
+        later: later.who,
         action,
     })
 }

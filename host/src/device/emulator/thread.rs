@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use corosensei::Yielder;
 use gpu_kernels::cta::{Shared, WARP};
-use gpu_kernels::{Cache, Cta, In, Out, Pack, Real, Shuffle, Word as Element};
+use gpu_kernels::{Cache, Cta, In, Out, Real, Shuffle, Word as Element, Words};
 
 use super::address::{GlobalTarget, SharedTarget, Target};
 use super::block::{Block, Slot, Waits};
@@ -79,6 +79,7 @@ impl Thread<'_> {
                 let fault = self.block.fault(self.number, site, kind);
                 self.block.launch.note_poison_read(fault);
             }
+            Verdict::Conflict(conflict) if self.block.is_ordered_by_tickets(&conflict) => {}
             Verdict::Conflict(conflict) => {
                 let kind = self.conflict(&conflict, target, action);
                 self.fail(site, kind)
@@ -308,7 +309,7 @@ impl Cta for Thread<'_> {
         element(self.load_words(&target, Action::Load, Location::caller()))
     }
 
-    fn load_pack<T: Real, P: Pack<T>>(&self, from: In<'_, T>, i: usize, _: Cache) -> P {
+    fn load_pack<T: Element, P: Words<T>>(&self, from: In<'_, T>, i: usize, _: Cache) -> P {
         let target = GlobalTarget::input(from, i, P::LANES as u32);
         let words = self.load_words(&target, Action::Load, Location::caller());
         let [a, b, c, d] = words.map(u64::from);
@@ -334,6 +335,16 @@ impl Cta for Thread<'_> {
         self.global(&target, Action::Add, site, |words, visit| {
             add(words, visit, value)
         });
+    }
+
+    fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32 {
+        let (target, site) = (GlobalTarget::output(counter, i), Location::caller());
+        self.global(&target, Action::Add, site, |words, visit| {
+            let (drawn, verdict) = (words[0].bits, words[0].add(visit));
+            words[0].bits = if drawn >= last { 0 } else { drawn + 1 };
+            self.block.draw(target.byte(), visit.mark.who);
+            (drawn, verdict)
+        })
     }
 
     fn shared_read<T: Element>(&self, array: Shared<T>, i: usize) -> T {

@@ -5,6 +5,7 @@ mod device;
 mod profile;
 mod scheduling;
 mod sparse;
+mod tickets;
 mod vectors;
 
 use gpu_kernels::{Entry, Family, Launch, Real, Word};

@@ -1,0 +1,263 @@
+//! How reductions are cut up: chunks of arrays, teams of segments, tiles of columns.
+//!
+//! What decides the order of additions (chunks, teams, tiles) follows from shapes alone, never from a device: so
+//! results can be promised to be the same everywhere. What a device decides is the number of blocks.
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::DeviceLimits;
+
+/// Threads of a block, as the kernels have it.
+pub const BLOCK: u32 = 256;
+/// Bytes that a block loads at a time: 16 per thread.
+const ROW_BYTES: u64 = 16 * BLOCK as u64;
+/// A chunk has so many rows at least: fewer loads are not worth a block.
+const FEWEST_ROWS: u64 = 4;
+/// Chunks that keep any GPU busy; arrays have fewer where chunks would become shorter than [`FEWEST_ROWS`].
+const BUSY_CHUNKS: u64 = 1_024;
+/// Rows from which on the end of a chunk costs nothing beside its loads; then chunks become more.
+const LONG_ROWS: u64 = 32;
+/// More would keep the last block busy for too long.
+const MOST_CHUNKS: u64 = 8_192;
+/// Loads that a thread has in flight: rows of long chunks come in multiples.
+const IN_FLIGHT: u64 = 4;
+/// Blocks of an SM where the grid is free. On an H200 four are resident (64 registers).
+const BLOCKS_PER_SM: u64 = 4;
+/// Mean length from which on a segment gets a block.
+const LONG_SEGMENT: u64 = 1_024;
+/// Chunks of rows times tiles of columns, about.
+const COLUMN_ITEMS: u64 = 2_048;
+/// Rows that a thread takes at least.
+const ROWS_PER_THREAD: u64 = 8;
+/// Blocks of one launch at most.
+const MOST_BLOCKS: u64 = 1 << 20;
+
+/// What is promised of the bits of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reproducibility {
+    /// Nothing beyond the error bound. Today's kernels give what [`Reproducibility::Run`] promises.
+    Fast,
+    /// The same on every run on the same device.
+    Run,
+    /// The same on every device, with any grid, and on the CPU.
+    #[default]
+    Device,
+}
+
+/// Which rows a chunk has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Rows c·R to (c + 1)·R − 1.
+    Fixed,
+    /// Rows c, c + chunks, ….
+    Interleaved,
+}
+
+/// The reduction of a whole array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct WholePlan {
+    /// Chunks, each with one result of its own.
+    pub chunks: u64,
+    /// Rows of a chunk in fixed order.
+    pub rows_per_chunk: u64,
+    /// Which rows a chunk has.
+    pub order: Order,
+    /// Blocks.
+    pub grid: u32,
+}
+
+/// Rows of 256 packs of 16 bytes in `len` elements of `bytes` bytes.
+fn rows(len: u64, bytes: u32) -> u64 {
+    len.div_ceil(ROW_BYTES / u64::from(bytes.max(1)))
+}
+
+/// Rows of a chunk in fixed order: a function of the length.
+fn rows_per_chunk(rows: u64) -> u64 {
+    if rows <= BUSY_CHUNKS * LONG_ROWS {
+        rows.div_ceil(BUSY_CHUNKS)
+            .next_multiple_of(FEWEST_ROWS)
+            .max(FEWEST_ROWS)
+    } else {
+        rows.div_ceil(MOST_CHUNKS)
+            .next_multiple_of(IN_FLIGHT)
+            .max(LONG_ROWS)
+    }
+}
+
+/// The order in which `len` elements of `bytes` bytes are reduced on every device.
+///
+/// ```
+/// use warpfuse::plan::reduce::whole_fixed;
+/// let plan = whole_fixed(1 << 28, 4);
+/// assert_eq!((plan.chunks, plan.rows_per_chunk), (8_192, 32));
+/// assert_eq!(whole_fixed(1, 4).chunks, 1);
+/// ```
+pub fn whole_fixed(len: u64, bytes: u32) -> WholePlan {
+    let rows = rows(len, bytes).max(1);
+    let rows_per_chunk = rows_per_chunk(rows);
+    let chunks = rows.div_ceil(rows_per_chunk);
+    WholePlan {
+        chunks,
+        rows_per_chunk,
+        order: Order::Fixed,
+        // One block per chunk: the hardware balances them.
+        grid: u32::try_from(chunks.min(MOST_BLOCKS)).unwrap_or(1),
+    }
+}
+
+/// The reduction of `len` elements of `bytes` bytes with `level` on a GPU.
+pub fn whole(len: u64, bytes: u32, level: Reproducibility, limits: &DeviceLimits) -> WholePlan {
+    if level == Reproducibility::Device {
+        return whole_fixed(len, bytes);
+    }
+    let rows = rows(len, bytes).max(1);
+    let most = u64::from(limits.sms.max(1)) * BLOCKS_PER_SM;
+    let chunks = rows.div_ceil(FEWEST_ROWS).min(most);
+    WholePlan {
+        chunks,
+        rows_per_chunk: rows.div_ceil(chunks),
+        order: Order::Interleaved,
+        grid: u32::try_from(chunks).unwrap_or(1),
+    }
+}
+
+/// Who reduces a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Team {
+    /// A warp.
+    Warp,
+    /// A block.
+    Block,
+}
+
+impl Team {
+    /// Threads.
+    pub const fn threads(self) -> u32 {
+        match self {
+            Team::Warp => 32,
+            Team::Block => BLOCK,
+        }
+    }
+}
+
+/// The reduction of segments, rows among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SegmentPlan {
+    /// Who reduces a segment.
+    pub team: Team,
+    /// Blocks.
+    pub grid: u32,
+}
+
+/// The launch over `segments` segments of `elements` elements in all.
+///
+/// ```
+/// use warpfuse::plan::reduce::{Team, segments};
+/// assert_eq!(segments(1_000, 100_000).team, Team::Warp);
+/// assert_eq!(segments(10, 100_000).team, Team::Block);
+/// ```
+pub fn segments(segments: u64, elements: u64) -> SegmentPlan {
+    let team = if elements / segments.max(1) >= LONG_SEGMENT {
+        Team::Block
+    } else {
+        Team::Warp
+    };
+    let per_block = u64::from(BLOCK / team.threads());
+    let blocks = segments.div_ceil(per_block).clamp(1, MOST_BLOCKS);
+    SegmentPlan {
+        team,
+        grid: u32::try_from(blocks).unwrap_or(1),
+    }
+}
+
+/// The reduction of the columns of a row-major matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ColumnPlan {
+    /// Columns of a tile: a power of two up to 32.
+    pub tile: u32,
+    /// Tiles.
+    pub tiles: u64,
+    /// Chunks of rows.
+    pub chunks: u64,
+    /// Rows of a chunk.
+    pub rows_per_chunk: u64,
+    /// Blocks.
+    pub grid: u32,
+}
+
+/// The launch over the columns of `rows` × `cols`.
+///
+/// ```
+/// use warpfuse::plan::reduce::columns;
+/// let plan = columns(1_000_000, 28);
+/// assert_eq!((plan.tile, plan.tiles, plan.chunks), (32, 1, 2_041));
+/// ```
+pub fn columns(rows: u64, cols: u64) -> ColumnPlan {
+    let tile = cols.clamp(1, 32).next_power_of_two();
+    let tiles = cols.div_ceil(tile).max(1);
+    let threads_per_column = u64::from(BLOCK) / tile;
+    let wanted = rows.div_ceil((COLUMN_ITEMS / tiles).max(1));
+    let fewest = threads_per_column * ROWS_PER_THREAD;
+    let rows_per_chunk = wanted
+        .max(fewest)
+        .next_multiple_of(threads_per_column)
+        .max(1);
+    let chunks = rows.div_ceil(rows_per_chunk).max(1);
+    let blocks = chunks.saturating_mul(tiles).min(MOST_BLOCKS);
+    ColumnPlan {
+        tile: u32::try_from(tile).unwrap_or(32),
+        tiles,
+        chunks,
+        rows_per_chunk,
+        grid: u32::try_from(blocks).unwrap_or(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_all_rows_and_none_is_empty() {
+        for len in [
+            1,
+            1_023,
+            1_024,
+            1_025,
+            5_000,
+            1 << 20,
+            (1 << 24) + 1,
+            1 << 28,
+            1 << 33,
+        ] {
+            for bytes in [4, 8] {
+                let plan = whole_fixed(len, bytes);
+                let rows = rows(len, bytes);
+                assert!(plan.chunks * plan.rows_per_chunk >= rows);
+                assert!((plan.chunks - 1) * plan.rows_per_chunk < rows);
+                assert!(plan.chunks <= MOST_CHUNKS);
+            }
+        }
+    }
+
+    #[test]
+    fn a_free_order_fills_the_device_once() {
+        let h200 = DeviceLimits::known("h200").expect("a listed device");
+        let plan = whole(1 << 28, 4, Reproducibility::Fast, &h200);
+        assert_eq!((plan.grid, plan.order), (132 * 4, Order::Interleaved));
+        assert_eq!(whole(1, 4, Reproducibility::Run, &h200).chunks, 1);
+    }
+
+    #[test]
+    fn columns_are_covered_by_tiles_and_rows_by_chunks() {
+        for (rows, cols) in [(1, 1), (7, 3), (1_000, 33), (65, 100_000), (1 << 24, 1)] {
+            let plan = columns(rows, cols);
+            assert!(plan.tiles * u64::from(plan.tile) >= cols && plan.tile <= 32);
+            assert!(plan.chunks * plan.rows_per_chunk >= rows);
+            assert!((plan.chunks - 1) * plan.rows_per_chunk < rows);
+        }
+    }
+}
