@@ -47,6 +47,48 @@ pub enum FitError {
         /// What was given.
         found: f64,
     },
+    /// A list has another length than the data ask for.
+    #[error("expected {expected} {what}, found {found}")]
+    Length {
+        /// What is listed.
+        what: &'static str,
+        /// The length that fits.
+        expected: usize,
+        /// The length that it has.
+        found: usize,
+    },
+    /// Labels that name no classes, or too few.
+    #[error(transparent)]
+    Labels(#[from] super::LabelError),
+    /// A classifier needs two classes at least.
+    #[error("expected at least 2 classes, found {found}; a classifier has nothing to tell apart")]
+    Classes {
+        /// Classes that occur.
+        found: usize,
+    },
+    /// A target that the distribution of a generalised linear model cannot have.
+    #[error("target {row} (counted from 0) is {value}, which {distribution} targets cannot be")]
+    TargetOutside {
+        /// Which target.
+        row: usize,
+        /// Its value.
+        value: f64,
+        /// The distribution.
+        distribution: String,
+    },
+    /// A score could not be computed.
+    #[error(transparent)]
+    Metric(#[from] super::metrics::MetricError),
+    /// Two parameters that exclude each other.
+    #[error("{first} cannot be combined with {second}; {remedy}")]
+    Combination {
+        /// One.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The iteration broke down.
     #[error(
         "the iteration broke down after {iterations} steps: a value became infinite or NaN; rescale the features, or use f64"

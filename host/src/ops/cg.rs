@@ -56,6 +56,8 @@ struct Split<T: Number> {
 pub struct CgState {
     /// ‖r‖².
     pub residual_squared: f64,
+    /// r·D⁻¹r, D being the preconditioner.
+    pub preconditioned_squared: f64,
     /// The value of ‖r‖² at which the solve stops.
     pub stop: f64,
     /// Iterations that changed the solution.
@@ -69,6 +71,7 @@ impl CgState {
     pub fn of(values: &[f64]) -> CgState {
         CgState {
             residual_squared: values[state::RR],
+            preconditioned_squared: values[state::RZ],
             stop: values[state::STOP],
             iterations: values[state::ITERATIONS].max(0.0) as usize,
             curvature: values[state::CURVATURE],

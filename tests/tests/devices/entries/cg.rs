@@ -25,7 +25,20 @@ enum Stage {
     Active,
     Converged,
     Indefinite,
+    /// The step would leave the trust region.
+    Leaving,
+    /// There is no positive curvature, but a border to go to.
+    Downhill,
 }
+
+const STAGES: [Stage; 6] = [
+    Stage::First,
+    Stage::Active,
+    Stage::Converged,
+    Stage::Indefinite,
+    Stage::Leaving,
+    Stage::Downhill,
+];
 
 /// Which optional vectors are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,25 +49,76 @@ enum Optional {
 
 impl Stage {
     fn before(self) -> [f64; state::LEN] {
-        match self {
-            Stage::First => state::START,
-            Stage::Active | Stage::Indefinite => [8.0, 100.0, 1.0, 3.0, 5.0],
-            Stage::Converged => [8.0, 1.0, 1.0, 3.0, 5.0],
-        }
+        let rr = match self {
+            Stage::First => return state::START,
+            Stage::Converged => 1.0,
+            _ => 100.0,
+        };
+        // ‖w‖² = 1, wᵀDp = 1 and ‖p‖² = 1: to the border ‖w‖ = 3 it is 2.
+        [8.0, rr, 1.0, 3.0, 5.0, 1.0, 1.0, 1.0, -7.0, 2.5, 0.0]
     }
 
     fn pq(self) -> f64 {
-        if self == Stage::Indefinite { -PQ } else { PQ }
+        match self {
+            Stage::Indefinite | Stage::Downhill => -PQ,
+            // a = 8.
+            Stage::Leaving => 1.0,
+            _ => PQ,
+        }
     }
 
-    /// Whether the solution moves.
-    fn steps(self) -> bool {
-        self == Stage::Active
+    fn radius(self) -> f64 {
+        match self {
+            Stage::Leaving | Stage::Downhill => 3.0,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// How far the solution moves along p.
+    fn stride(self) -> f64 {
+        match self {
+            Stage::Active => 8.0 / PQ,
+            Stage::Leaving | Stage::Downhill => 2.0,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether the step ends on the border.
+    fn border(self) -> bool {
+        self.radius().is_finite()
     }
 
     /// Whether the direction changes.
     fn turns(self) -> bool {
-        self == Stage::Active || self == Stage::First
+        self.stride() > 0.0 || self == Stage::First
+    }
+
+    /// The state afterwards, from its recurrences.
+    fn after(self) -> [f64; state::LEN] {
+        let before = self.before();
+        if self == Stage::First {
+            let stop = TOLERANCE * TOLERANCE * RR;
+            return [RZ, RR, stop, 0.0, 1.0, 0.0, 0.0, RZ, 0.0, 0.0, 0.0];
+        }
+        let (a, pq) = (self.stride(), self.pq());
+        let mut after = before;
+        after[state::RZ] = RZ;
+        after[state::RR] = RR;
+        after[state::CURVATURE] = pq;
+        if a > 0.0 {
+            // b = 16 / 8.
+            after[state::ITERATIONS] = 4.0;
+            after[state::NORM] = 1.0 + 2.0 * a + a * a;
+            after[state::CROSS] = 2.0 * (1.0 + a);
+            after[state::LENGTH] = RZ + 4.0;
+            after[state::SLOPE] = -7.0 - 8.0 * a;
+            after[state::DECREASE] = 2.5 + 8.0 * a - 0.5 * a * a * pq;
+        }
+        if self.border() {
+            after[state::STOP] = f64::INFINITY;
+            after[state::BORDER] = 1.0;
+        }
+        after
     }
 }
 
@@ -91,7 +155,6 @@ fn settings<L: Launcher, T: Number>(
     entry: &'static Entry<T::Cg>,
     subset: Subset,
     grid: u32,
-    stages: &[Stage],
 ) -> Result<Vec<Setting>> {
     let mut settings = Vec::new();
     for block in blocks(launcher, entry, subset)? {
@@ -101,7 +164,7 @@ fn settings<L: Launcher, T: Number>(
             block,
             shared_bytes,
         };
-        for &stage in stages {
+        for stage in STAGES {
             settings.extend([Optional::Both, Optional::Neither].map(|optional| Setting {
                 shape,
                 stage,
@@ -121,16 +184,10 @@ pub fn check<L: Launcher, T: Number>(
     if entry.variant == CgVariant::Iteration {
         return check_whole::<L, T>(launcher, entry, subset);
     }
-    let stages = [
-        Stage::First,
-        Stage::Active,
-        Stage::Converged,
-        Stage::Indefinite,
-    ];
     for len in [1, 33, 257, 1_000] {
         let vectors = Vectors::new(len);
         for &grid in grids(subset) {
-            for setting in settings::<L, T>(launcher, entry, subset, grid, &stages)? {
+            for setting in settings::<L, T>(launcher, entry, subset, grid)? {
                 run::<L, T>(launcher, entry, &vectors, setting)
                     .with_context(|| format!("{len} elements, {setting:?}"))?;
             }
@@ -151,7 +208,7 @@ fn run<L: Launcher, T: Number>(
         optional,
     } = setting;
     let mut arrays = Arrays::<L, T>::new(launcher, vectors, stage, shape.grid)?;
-    launcher.launch(entry, shape, arrays.args(vectors, optional))?;
+    launcher.launch(entry, shape, arrays.args(vectors, (stage, optional)))?;
     arrays.compare(&vectors.expect(entry.variant, stage, optional))
 }
 
@@ -161,10 +218,9 @@ fn check_whole<L: Launcher, T: Number>(
     entry: &'static Entry<T::Cg>,
     subset: Subset,
 ) -> Result<()> {
-    let stages = [Stage::First, Stage::Active, Stage::Converged];
     for len in [1, 33, 257, 1_000, 5_000] {
         let vectors = Vectors::new(len);
-        for setting in settings::<L, T>(launcher, entry, subset, 1, &stages)? {
+        for setting in settings::<L, T>(launcher, entry, subset, 1)? {
             let whole = bits_after::<L, T>(launcher, &[entry], &vectors, setting)?;
             let apart = bits_after::<L, T>(launcher, &steps::<T>(), &vectors, setting)?;
             ensure!(
@@ -194,7 +250,7 @@ fn bits_after<L: Launcher, T: Number>(
 ) -> Result<Vec<u64>> {
     let mut arrays = Arrays::<L, T>::new(launcher, vectors, setting.stage, setting.shape.grid)?;
     for entry in entries {
-        launcher.launch(entry, setting.shape, arrays.args(vectors, setting.optional))?;
+        launcher.launch(entry, setting.shape, arrays.args(vectors, (setting.stage, setting.optional)))?;
     }
     arrays.bits()
 }
@@ -232,7 +288,7 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
         })
     }
 
-    fn args(&mut self, vectors: &Vectors, optional: Optional) -> CgArgs<'_, T> {
+    fn args(&mut self, vectors: &Vectors, (stage, optional): (Stage, Optional)) -> CgArgs<'_, T> {
         let given = optional == Optional::Both;
         let [w, r, p, shift] = &mut self.outputs;
         let [before, after] = &mut self.states;
@@ -240,6 +296,7 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
         CgArgs {
             len: vectors.q.len() as u64,
             tolerance: TOLERANCE,
+            radius: stage.radius(),
             q: self.q.input(),
             inverse_diagonal: if given { self.d.input() } else { In::none() },
             means: if given {
@@ -314,7 +371,12 @@ impl Vectors {
     fn new(len: usize) -> Vectors {
         let random = &mut Random::new(len as u64);
         let mut integers = |limit| (0..len).map(|_| random.integer(limit)).collect::<Vec<_>>();
-        let powers = integers(1).iter().map(|exponent| exponent.exp2()).collect();
+        // The second coordinate is held.
+        let powers = integers(1)
+            .iter()
+            .enumerate()
+            .map(|(i, exponent)| if i == 1 { 0.0 } else { exponent.exp2() })
+            .collect();
         Vectors {
             q: integers(3),
             inverse_diagonal: powers,
@@ -354,13 +416,15 @@ impl Vectors {
 
     fn expect_step(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
         let to = &mut outcome.vectors;
-        if stage.steps() {
-            let a = stage.before()[state::RZ] / PQ;
+        let a = stage.stride();
+        if a > 0.0 {
             to.w.iter_mut().zip(&self.p).for_each(|(w, p)| *w += a * p);
             to.r.iter_mut().zip(&self.q).for_each(|(r, q)| *r += a * q);
         }
         outcome.sums[1] = dot(&to.r, &to.preconditioned(optional));
-        outcome.sums[2] = dot(&to.r, &to.r);
+        let counted = |i: usize| optional == Optional::Neither || self.inverse_diagonal[i] != 0.0;
+        let squares = to.r.iter().enumerate().filter(|(i, _)| counted(*i));
+        outcome.sums[2] = squares.map(|(_, r)| r * r).sum();
     }
 
     fn expect_direction(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
@@ -379,13 +443,6 @@ impl Vectors {
         if optional == Optional::Both {
             outcome.sums[3] = dot(&self.means, &outcome.vectors.p);
         }
-        let stop = if first {
-            TOLERANCE * TOLERANCE * RR
-        } else {
-            before[state::STOP]
-        };
-        let iterations = before[state::ITERATIONS] + f64::from(u8::from(stage.turns()));
-        let curvature = if first { 1.0 } else { stage.pq() };
-        outcome.after = [RZ, RR, stop, iterations, curvature];
+        outcome.after = stage.after();
     }
 }

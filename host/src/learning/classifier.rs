@@ -1,0 +1,212 @@
+//! A fitted classifier.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use super::empirical::softmax;
+use super::fit::SolveReport;
+use super::labels::{Classes, Labels};
+use super::weights::Weights;
+use super::{FitError, Iteration, LinearSvc, LogisticRegression};
+use crate::device::Device;
+use crate::matrix::{Dtype, Element, Features};
+use crate::ops::Number;
+
+/// Which estimator a classifier came from, with its parameters.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "estimator", rename_all = "snake_case")]
+pub enum ClassifierParams {
+    /// [`LogisticRegression`].
+    LogisticRegression(LogisticRegression),
+    /// [`LinearSvc`].
+    LinearSvc(LinearSvc),
+}
+
+/// A linear classifier: the class with the greatest linear predictor.
+///
+/// Two classes have one predictor, `x·coef + intercept`, positive for the second class; k > 2 classes have one each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Classifier {
+    dtype: Dtype,
+    classes: Classes,
+    weights: Weights,
+    params: ClassifierParams,
+    report: SolveReport,
+}
+
+impl Classifier {
+    pub(super) fn new(
+        dtype: Dtype,
+        classes: Classes,
+        weights: Weights,
+        params: ClassifierParams,
+        report: SolveReport,
+    ) -> Self {
+        Classifier {
+            dtype,
+            classes,
+            weights,
+            params,
+            report,
+        }
+    }
+
+    /// The coefficients: one list of n for two classes, else one per class.
+    pub fn coef(&self) -> &[Vec<f64>] {
+        &self.weights.coef
+    }
+
+    /// One intercept for two classes, else one per class; 0 when none was fitted.
+    pub fn intercept(&self) -> &[f64] {
+        &self.weights.intercept
+    }
+
+    /// The classes, in ascending order of their labels.
+    pub fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
+    /// The type that the model was fitted in.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The estimator and its parameters.
+    pub fn params(&self) -> &ClassifierParams {
+        &self.params
+    }
+
+    /// Outer iterations of the fit.
+    pub fn n_iter(&self) -> usize {
+        self.report.n_iter
+    }
+
+    /// Whether the fit reached its tolerance, or what the precision allows.
+    pub fn converged(&self) -> bool {
+        self.report.convergence.is_success()
+    }
+
+    /// Objective and gradient of each outer iteration.
+    pub fn history(&self) -> &[Iteration] {
+        &self.report.history
+    }
+
+    /// How the fit went.
+    pub fn report(&self) -> &SolveReport {
+        &self.report
+    }
+
+    /// Linear predictors, m × 1 for two classes, else m × k, computed on `device`.
+    ///
+    /// # Errors
+    /// [`FitError::Features`] when n differs (see [`Features::with_cols`] for sparse files that show fewer
+    /// columns), [`FitError::Op`] when the device fails.
+    pub fn decision_function<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+    ) -> Result<Array2<f64>, FitError> {
+        let sides = self.weights.apply(device, features)?;
+        let rows = sides.first().map_or(0, Vec::len);
+        Ok(Array2::from_shape_fn((rows, sides.len()), |(i, c)| {
+            Element::to_f64(sides[c][i])
+        }))
+    }
+
+    /// Probabilities of the classes, m × k.
+    ///
+    /// # Errors
+    /// As [`Classifier::decision_function`], and [`FitError::Combination`] for a support vector classifier, which
+    /// has no probabilities.
+    pub fn predict_proba<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+    ) -> Result<Array2<f64>, FitError> {
+        if let ClassifierParams::LinearSvc(_) = self.params {
+            return Err(FitError::Combination {
+                first: "predict_proba",
+                second: "LinearSvc",
+                remedy: "use decision_function, or fit LogisticRegression",
+            });
+        }
+        let decisions = self.decision_function(device, features)?;
+        if decisions.ncols() == 1 {
+            return Ok(Array2::from_shape_fn((decisions.nrows(), 2), |(i, c)| {
+                let t = decisions[[i, 0]];
+                1.0 / (1.0 + (if c == 1 { -t } else { t }).exp())
+            }));
+        }
+        let mut probabilities = decisions;
+        for mut row in probabilities.rows_mut() {
+            let mut values = row.to_vec();
+            softmax(&mut values);
+            row.iter_mut().zip(values).for_each(|(p, v)| *p = v);
+        }
+        Ok(probabilities)
+    }
+
+    /// The number of each row's class, from 0 in the order of [`Classifier::classes`].
+    ///
+    /// # Errors
+    /// As [`Classifier::decision_function`].
+    pub fn predict_codes<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+    ) -> Result<Vec<u32>, FitError> {
+        let decisions = self.decision_function(device, features)?;
+        Ok(codes_of(&decisions))
+    }
+
+    /// The label of each row.
+    ///
+    /// # Errors
+    /// As [`Classifier::decision_function`].
+    pub fn predict<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+    ) -> Result<Labels, FitError> {
+        Ok(self.classes.decode(&self.predict_codes(device, features)?))
+    }
+
+    /// The share of rows whose label is predicted.
+    ///
+    /// # Errors
+    /// As [`Classifier::decision_function`]; [`FitError::Labels`] for labels that were not trained on,
+    /// [`FitError::Targets`] when there is not one per row.
+    pub fn score<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: &Labels,
+    ) -> Result<f64, FitError> {
+        let found = self.predict_codes(device, features)?;
+        let (rows, targets) = (found.len(), labels.len());
+        if rows != targets {
+            return Err(FitError::Targets { rows, targets });
+        }
+        let expected = self.classes.codes(labels)?;
+        let hits = found.iter().zip(&expected).filter(|(a, b)| a == b).count();
+        Ok(hits as f64 / rows as f64)
+    }
+}
+
+/// The class of each row of linear predictors: the first of the greatest.
+pub(super) fn codes_of(decisions: &Array2<f64>) -> Vec<u32> {
+    let code = |row: ndarray::ArrayView1<'_, f64>| {
+        if row.len() == 1 {
+            return u32::from(row[0] > 0.0);
+        }
+        let mut best = 0;
+        for c in 1..row.len() {
+            if row[c] > row[best] {
+                best = c;
+            }
+        }
+        best as u32
+    };
+    decisions.rows().into_iter().map(code).collect()
+}

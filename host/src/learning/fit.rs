@@ -1,0 +1,561 @@
+//! What all estimators share: checks, the columns' transformation, the preconditioner, the solve, the report.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gpu_kernels::objective::Loss;
+
+use super::FitError;
+use super::cg::Convergence;
+use super::design::{Columns, Design};
+use super::empirical::{Empirical, SampleLoss};
+use super::solver::{self, Iteration, Limits, Solved, Solver};
+use super::weights::Weights;
+use crate::device::Device;
+use crate::matrix::{ColumnMoments, Element, Features};
+use crate::ops::{Matrix, MatrixOptions, Number};
+
+/// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
+const NOISE: f64 = 1e-10;
+/// Share of a column's Σx² below which a centred column counts as constant.
+const CONSTANT: f64 = 1e-15;
+
+/// Parameters that all estimators have, besides their own.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Controls {
+    pub(super) tolerance: f64,
+    pub(super) max_iter: usize,
+    pub(super) fit_intercept: bool,
+    pub(super) standardize: bool,
+    pub(super) solver: Solver,
+    #[serde(skip)]
+    pub(super) matrix: MatrixOptions,
+}
+
+impl Default for Controls {
+    fn default() -> Self {
+        Controls {
+            tolerance: 1e-6,
+            max_iter: 1000,
+            fit_intercept: true,
+            standardize: false,
+            solver: Solver::NewtonCg,
+            matrix: MatrixOptions::default(),
+        }
+    }
+}
+
+/// The setters of [`Controls`], for an estimator with a field `controls`.
+macro_rules! control_setters {
+    ($estimator:ty) => {
+        impl $estimator {
+            /// The default parameters.
+            pub fn params() -> Self {
+                Self::default()
+            }
+
+            /// Sets the norm of the gradient, relative to that at the start, at which to stop (default 1e-6).
+            pub fn tolerance(mut self, tolerance: f64) -> Self {
+                self.controls.tolerance = tolerance;
+                self
+            }
+
+            /// Sets the most outer iterations (default 1000).
+            pub fn max_iter(mut self, max_iter: usize) -> Self {
+                self.controls.max_iter = max_iter;
+                self
+            }
+
+            /// Sets whether an intercept is fitted (default: yes).
+            pub fn fit_intercept(mut self, fit_intercept: bool) -> Self {
+                self.controls.fit_intercept = fit_intercept;
+                self
+            }
+
+            /// Sets whether columns are divided by their standard deviation for the fit, so that a penalty
+            /// treats them alike (default: no). Coefficients are those of the columns as they are. X is
+            /// neither changed nor copied; a sparse X stays sparse.
+            pub fn standardize(mut self, standardize: bool) -> Self {
+                self.controls.standardize = standardize;
+                self
+            }
+
+            /// Sets how products are planned on a GPU.
+            pub fn matrix_options(mut self, matrix: $crate::ops::MatrixOptions) -> Self {
+                self.controls.matrix = matrix;
+                self
+            }
+        }
+    };
+}
+pub(super) use control_setters;
+
+/// What a fit may be given besides features and targets.
+///
+/// ```
+/// use warpfuse::learning::Extras;
+/// let extras = Extras { sample_weight: Some(&[1.0, 2.0, 0.0]), ..Extras::default() };
+/// ```
+#[derive(Default)]
+pub struct Extras<'a> {
+    /// One weight per row, not negative; a row of weight 0 takes no part.
+    pub sample_weight: Option<&'a [f64]>,
+    /// Which columns take part; the others keep coefficient 0.
+    pub columns: Option<&'a [bool]>,
+    /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts.
+    pub start: Option<(&'a [Vec<f64>], &'a [f64])>,
+    /// Called after each outer iteration.
+    pub watch: Option<&'a mut dyn FnMut(Iteration)>,
+}
+
+/// How a fit went.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct SolveReport {
+    /// m.
+    pub rows: usize,
+    /// Stored entries of X.
+    pub nnz: u64,
+    /// Outer iterations; of one-vs-rest problems the most of any class.
+    pub n_iter: usize,
+    /// How the iteration ended; of one-vs-rest problems the worst of any class.
+    pub convergence: Convergence,
+    /// ‖gradient‖ over that at the start.
+    pub gradient_ratio: f64,
+    /// The objective at the end, scaled as the estimator documents; of one-vs-rest problems the sum.
+    pub objective: f64,
+    /// All outer iterations; of one-vs-rest problems one class after the other.
+    pub history: Vec<Iteration>,
+    /// The device's name.
+    pub device: String,
+    /// Seconds until the data were on the device.
+    pub transfer_seconds: f64,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// The most bytes that buffers held on the device.
+    pub peak_device_bytes: u64,
+}
+
+/// What is minimised: `Σ vᵢ·loss / Σ vᵢ + ½·l2·‖w‖² + l1·‖w‖₁`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Goal {
+    pub(super) loss: SampleLoss,
+    pub(super) l2: f64,
+    pub(super) l1: f64,
+    /// The ridge on the intercept, relative to 1 half square.
+    pub(super) intercept_l2: f64,
+    /// What the objective is multiplied by before it is shown.
+    pub(super) factor: f64,
+    /// What is added then.
+    pub(super) constant: f64,
+}
+
+/// X on a device with all that is known about its columns.
+pub(super) struct Training<T: Number> {
+    pub(super) matrix: Matrix<T>,
+    moments: ColumnMoments,
+    controls: Controls,
+    begun: Instant,
+    transfer_seconds: f64,
+}
+
+impl<T: Number> Training<T> {
+    /// Checks parameters and features, and puts the features on the device.
+    pub(super) fn new(
+        device: &Device,
+        features: Arc<Features<T>>,
+        controls: Controls,
+        extras: &Extras<'_>,
+    ) -> Result<Self, FitError> {
+        let begun = Instant::now();
+        if features.rows() == 0 {
+            return Err(FitError::NoRows);
+        }
+        not_negative("tol", controls.tolerance)?;
+        let (rows, cols) = (features.rows(), features.cols());
+        expect_len("sample weights", extras.sample_weight.map(<[f64]>::len), rows)?;
+        expect_len("flags of columns", extras.columns.map(<[bool]>::len), cols)?;
+        let moments = ColumnMoments::of(&features);
+        if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
+            return Err(FitError::ColumnNotFinite { column });
+        }
+        let matrix = Matrix::with_options(device, features, controls.matrix)?;
+        Ok(Training {
+            matrix,
+            moments,
+            controls,
+            begun,
+            transfer_seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// What is done to the columns.
+    fn columns(&self, goal: &Goal, mask: Option<&[bool]>) -> Columns {
+        let rows = self.matrix.rows() as f64;
+        let centred = self.controls.fit_intercept && goal.intercept_l2 == 0.0;
+        let deviation = |j: usize| {
+            let mean = self.moments.sum[j] / rows;
+            let variance = self.moments.sum_of_squares[j] / rows - mean * mean;
+            if variance > CONSTANT * self.moments.sum_of_squares[j] / rows {
+                1.0 / variance.sqrt()
+            } else {
+                1.0
+            }
+        };
+        let scale = |j: usize| match mask {
+            Some(mask) if !mask[j] => 0.0,
+            _ if self.controls.standardize => deviation(j),
+            _ => 1.0,
+        };
+        let scaled = self.controls.standardize || mask.is_some();
+        Columns {
+            means: centred.then(|| self.moments.means(self.matrix.rows())),
+            scales: scaled.then(|| (0..self.matrix.cols()).map(scale).collect()),
+            intercept: self.controls.fit_intercept,
+        }
+    }
+
+    /// D⁻¹ of `curvature`·X̃ᵀX̃/m + λ, coordinates of θ in order; 0 for columns that are constant or left out.
+    fn inverse_diagonal(&self, columns: &Columns, goal: &Goal, curvature: f64) -> Vec<f64> {
+        let rows = self.matrix.rows() as f64;
+        let k = goal.loss.predictors();
+        let mut inverse = Vec::with_capacity(k * (self.matrix.cols() + 1));
+        for (j, (sum, squares)) in self.moments.sum.iter().zip(&self.moments.sum_of_squares).enumerate()
+        {
+            let scale = columns.scales.as_ref().map_or(1.0, |scales| scales[j]);
+            let centred = match columns.means {
+                Some(_) => squares - sum * sum / rows,
+                None => *squares,
+            };
+            let is_still = scale == 0.0 || centred <= CONSTANT * squares;
+            let diagonal =
+                curvature * scale * scale * centred.max(NOISE * squares) / rows + goal.l2;
+            let d = if is_still || diagonal <= 0.0 { 0.0 } else { 1.0 / diagonal };
+            inverse.extend(std::iter::repeat_n(d, k));
+        }
+        if columns.intercept {
+            let diagonal = curvature + goal.intercept_l2;
+            inverse.extend(std::iter::repeat_n(1.0 / diagonal, k));
+        }
+        inverse
+    }
+
+    /// Minimises `goal` over `targets` with `weights`, which add up to anything positive.
+    pub(super) fn solve(
+        &self,
+        goal: &Goal,
+        targets: &[T],
+        weights: &[f64],
+        extras: &mut Extras<'_>,
+        history: &mut Vec<Iteration>,
+    ) -> Result<(Weights, Solved<T>), FitError> {
+        let total: f64 = weights.iter().sum();
+        let weights: Vec<T> = weights
+            .iter()
+            .map(|weight| <T as Element>::from_f64(weight / total))
+            .collect();
+        let columns = self.columns(goal, extras.columns);
+        let start = Start::of(goal, targets, &weights, &self.controls);
+        let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
+        let theta = self.theta(goal, &columns, &start, extras)?;
+        let k = goal.loss.predictors();
+        let design = Design::new(&self.matrix, &columns, k);
+        let l2 = self.penalties(goal.l2, goal.intercept_l2, k);
+        let mut objective = Empirical::new(design, goal.loss, (targets, &weights), l2);
+        let mut show = |iteration: Iteration| {
+            let objective = goal.factor * iteration.objective + goal.constant;
+            let iteration = Iteration { objective, ..iteration };
+            history.push(iteration);
+            if let Some(watch) = extras.watch.as_deref_mut() {
+                watch(iteration);
+            }
+        };
+        let device = self.matrix.device();
+        let limits = self.limits(goal);
+        let theta = device.upload(&theta)?;
+        let solved = if goal.l1 > 0.0 {
+            let penalty = solver::orthant::Penalty {
+                l1: self.penalties(goal.l1, 0.0, k),
+                inverse_diagonal: inverse,
+            };
+            solver::orthant::minimise(&mut objective, theta, penalty, &limits, &mut show)?
+        } else if self.controls.solver == Solver::Lbfgs {
+            solver::lbfgs::minimise(&mut objective, theta, &limits, &mut show)?
+        } else {
+            let inverse: Vec<T> = inverse.iter().map(|d| <T as Element>::from_f64(*d)).collect();
+            let inverse = device.upload(&inverse)?;
+            solver::newton::minimise(&mut objective, theta, inverse, &limits, &mut show)?
+        };
+        if solved.convergence == Convergence::NotFinite {
+            return Err(FitError::NotFinite {
+                iterations: solved.n_iter,
+            });
+        }
+        let solved = Self::judge(&objective, goal, solved)?;
+        Ok((restore(&columns, &solved.theta.to_vec()?, k), solved))
+    }
+
+    fn limits(&self, goal: &Goal) -> Limits {
+        Limits {
+            tolerance: self.controls.tolerance,
+            max_iter: self.controls.max_iter,
+            quadratic: goal.loss == SampleLoss::Single(Loss::Squared),
+        }
+    }
+
+    /// `value` for each coefficient, `intercept` for each intercept.
+    fn penalties(&self, value: f64, intercept: f64, k: usize) -> Vec<f64> {
+        let mut all = vec![value; self.matrix.cols() * k];
+        if self.controls.fit_intercept {
+            all.extend(std::iter::repeat_n(intercept, k));
+        }
+        all
+    }
+
+    /// The start, in the order of θ.
+    fn theta(
+        &self,
+        goal: &Goal,
+        columns: &Columns,
+        start: &Start,
+        extras: &Extras<'_>,
+    ) -> Result<Vec<T>, FitError> {
+        let (n, k) = (self.matrix.cols(), goal.loss.predictors());
+        let len = (n + usize::from(columns.intercept)) * k;
+        let mut theta = vec![T::default(); len];
+        for c in 0..k {
+            let (coef, intercept) = match extras.start {
+                Some((coef, intercepts)) => {
+                    expect_len("coefficients to start from", Some(coef.len()), k)?;
+                    expect_len("intercepts to start from", Some(intercepts.len()), k)?;
+                    expect_len("coefficients to start from", Some(coef[c].len()), n)?;
+                    columns.adopt(&coef[c], intercepts[c])
+                }
+                None => (vec![0.0; n], start.intercepts[c]),
+            };
+            for (j, w) in coef.into_iter().enumerate() {
+                theta[j * k + c] = <T as Element>::from_f64(w);
+            }
+            if columns.intercept {
+                theta[n * k + c] = <T as Element>::from_f64(intercept);
+            }
+        }
+        Ok(theta)
+    }
+
+    /// Tells an unpenalised logistic fit to separable classes from one that converged.
+    fn judge(
+        objective: &Empirical<'_, T>,
+        goal: &Goal,
+        solved: Solved<T>,
+    ) -> Result<Solved<T>, FitError> {
+        let logistic = goal.loss == SampleLoss::Single(Loss::Logistic);
+        if !logistic || goal.l1 > 0.0 || goal.l2 > 0.0 {
+            return Ok(solved);
+        }
+        let predictors = objective.predictors(&solved.theta.to_vec()?)?;
+        let rows = predictors.iter().zip(objective.targets).zip(objective.weights);
+        let half = <T as Element>::from_f64(0.5);
+        let separated = rows.into_iter().all(|((t, b), v)| {
+            *v == T::default() || (*b > half) == (*t > T::default()) && *t != T::default()
+        });
+        Ok(if separated {
+            Solved {
+                convergence: Convergence::Separable,
+                ..solved
+            }
+        } else {
+            solved
+        })
+    }
+
+    /// The report of one solve, or of several of which `solved` is the worst.
+    pub(super) fn report(
+        &self,
+        solved: &Summary,
+        goal: &Goal,
+        history: Vec<Iteration>,
+    ) -> SolveReport {
+        let matrix = &self.matrix;
+        let cells = matrix.rows() as u64 * matrix.cols() as u64;
+        SolveReport {
+            rows: matrix.rows(),
+            nnz: matrix.problem().nnz.unwrap_or(cells),
+            n_iter: solved.n_iter,
+            convergence: solved.convergence,
+            gradient_ratio: solved.gradient_ratio,
+            objective: goal.factor * solved.objective + goal.constant,
+            history,
+            device: matrix.device().name().to_owned(),
+            transfer_seconds: self.transfer_seconds,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            peak_device_bytes: matrix.device().usage().peak_bytes as u64,
+        }
+    }
+}
+
+/// The figures of one solve or of several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Summary {
+    pub(super) n_iter: usize,
+    pub(super) convergence: Convergence,
+    pub(super) gradient_ratio: f64,
+    pub(super) objective: f64,
+}
+
+impl Summary {
+    pub(super) fn of<T: Number>(solved: &Solved<T>) -> Summary {
+        Summary {
+            n_iter: solved.n_iter,
+            convergence: solved.convergence,
+            gradient_ratio: solved.gradient_ratio,
+            objective: solved.objective,
+        }
+    }
+
+    /// Of two independent problems: the worse end, the sum of the objectives.
+    pub(super) fn and(self, other: Summary) -> Summary {
+        let worse = if self.convergence.is_success() { other } else { self };
+        Summary {
+            n_iter: self.n_iter.max(other.n_iter),
+            convergence: worse.convergence,
+            gradient_ratio: self.gradient_ratio.max(other.gradient_ratio),
+            objective: self.objective + other.objective,
+        }
+    }
+}
+
+/// Coefficients in the units of X, one list per right-hand side.
+fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
+    let n = theta.len() / k - usize::from(columns.intercept);
+    let side = |c: usize| {
+        let coef: Vec<f64> = (0..n).map(|j| Element::to_f64(theta[j * k + c])).collect();
+        let intercept = theta.get(n * k + c).map_or(0.0, |b| Element::to_f64(*b));
+        columns.restore(&coef, intercept)
+    };
+    let (coef, intercept) = (0..k).map(side).unzip();
+    Weights { coef, intercept }
+}
+
+/// Intercepts to start from, and the mean curvature there.
+struct Start {
+    intercepts: Vec<f64>,
+    curvature: f64,
+}
+
+impl Start {
+    fn of<T: Number>(goal: &Goal, targets: &[T], weights: &[T], controls: &Controls) -> Start {
+        let free = controls.fit_intercept && goal.intercept_l2 == 0.0;
+        let rows = || {
+            let rows = targets.iter().zip(weights);
+            rows.map(|(b, v)| (Element::to_f64(*b), Element::to_f64(*v)))
+        };
+        match goal.loss {
+            SampleLoss::Single(loss) => {
+                let mean: f64 = rows().map(|(b, v)| v * b).sum();
+                let intercept = if free { first_predictor(loss, mean) } else { 0.0 };
+                let intercept = if intercept.is_finite() { intercept } else { 0.0 };
+                let curvature: f64 = rows()
+                    .map(|(b, v)| v * loss.at(intercept, b).curvature)
+                    .sum();
+                let usable = curvature.is_finite() && curvature > 0.0;
+                Start {
+                    intercepts: vec![intercept],
+                    curvature: if usable { curvature } else { 1.0 },
+                }
+            }
+            SampleLoss::Multinomial { classes } => {
+                let mut shares = vec![0.0; classes];
+                rows().for_each(|(b, v)| shares[b as usize] += v);
+                let logs: Vec<f64> = shares
+                    .iter()
+                    .map(|share: &f64| share.max(f64::MIN_POSITIVE).ln())
+                    .collect();
+                let mean = logs.iter().sum::<f64>() / classes as f64;
+                let intercept = |log: &f64| if free { log - mean } else { 0.0 };
+                let share = 1.0 / classes as f64;
+                Start {
+                    intercepts: logs.iter().map(intercept).collect(),
+                    curvature: share * (1.0 - share),
+                }
+            }
+        }
+    }
+}
+
+/// The linear predictor whose mean is that of the targets.
+fn first_predictor(loss: Loss, mean: f64) -> f64 {
+    match loss {
+        Loss::Squared | Loss::EpsilonInsensitive { .. } => mean,
+        Loss::Logistic => (mean / (1.0 - mean)).ln(),
+        Loss::SquaredHinge => 0.0,
+        Loss::Glm { link, .. } => super::glm::link_of_mean(link, mean),
+    }
+}
+
+/// Sample weights, 1 where none are given; their sum is positive.
+pub(super) fn sample_weights(rows: usize, extras: &Extras<'_>) -> Result<Vec<f64>, FitError> {
+    let Some(weights) = extras.sample_weight else {
+        return Ok(vec![1.0; rows]);
+    };
+    expect_len("sample weights", Some(weights.len()), rows)?;
+    for weight in weights {
+        not_negative("a sample weight", *weight)?;
+    }
+    if weights.iter().sum::<f64>() > 0.0 {
+        return Ok(weights.to_vec());
+    }
+    Err(FitError::Parameter {
+        name: "the sum of sample weights",
+        expected: "positive",
+        found: 0.0,
+    })
+}
+
+/// One finite target per row.
+pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(), FitError> {
+    if targets.len() != rows {
+        let targets = targets.len();
+        return Err(FitError::Targets { rows, targets });
+    }
+    match targets.iter().position(|b| !Element::is_finite(*b)) {
+        Some(row) => {
+            let value = Element::to_f64(targets[row]);
+            Err(FitError::TargetNotFinite { row, value })
+        }
+        None => Ok(()),
+    }
+}
+
+/// A parameter that must be finite and at least 0.
+pub(super) fn not_negative(name: &'static str, found: f64) -> Result<(), FitError> {
+    if found >= 0.0 && found.is_finite() {
+        return Ok(());
+    }
+    let expected = "finite and not negative";
+    Err(FitError::Parameter { name, expected, found })
+}
+
+/// A parameter that must be above 0; infinity is allowed.
+pub(super) fn positive(name: &'static str, found: f64) -> Result<(), FitError> {
+    if found > 0.0 {
+        return Ok(());
+    }
+    let expected = "positive";
+    Err(FitError::Parameter { name, expected, found })
+}
+
+/// A parameter that must lie between 0 and 1.
+pub(super) fn share(name: &'static str, found: f64) -> Result<(), FitError> {
+    if (0.0..=1.0).contains(&found) {
+        return Ok(());
+    }
+    let expected = "from 0 to 1";
+    Err(FitError::Parameter { name, expected, found })
+}
+
+fn expect_len(what: &'static str, found: Option<usize>, expected: usize) -> Result<(), FitError> {
+    match found {
+        Some(found) if found != expected => Err(FitError::Length { what, expected, found }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,194 @@
+//! Logistic regression, binary and multinomial.
+
+use std::sync::Arc;
+
+use gpu_kernels::objective::Loss;
+
+use super::classifier::{Classifier, ClassifierParams};
+use super::empirical::SampleLoss;
+use super::fit::{
+    Controls, Extras, Goal, Summary, Training, control_setters, not_negative, positive, share,
+};
+use super::labels::{Classes, Labels};
+use super::penalty::{ClassWeight, Penalty};
+use super::solver::Solver;
+use super::{FitError, Iteration};
+use crate::device::Device;
+use crate::matrix::{Element, Features};
+use crate::ops::Number;
+
+/// Logistic regression: minimises `Σ vᵢ·ℓᵢ / S + r(w) / (S·C)`, S = Σ vᵢ, the intercept unpenalised.
+///
+/// ℓ is −ln of the probability of a row's class: for two classes `p₁ = 1/(1 + e⁻ᵗ)`, for more the softmax of one
+/// linear predictor per class. v are sample weights times class weights, and r is
+///
+/// | [`Penalty`] | r(w) |
+/// |---|---|
+/// | `None` | 0 |
+/// | `L2` | ½‖w‖² |
+/// | `L1` | ‖w‖₁ |
+/// | `ElasticNet { l1_ratio: ρ }` | (1 − ρ)/2·‖w‖² + ρ‖w‖₁ |
+///
+/// exactly as scikit-learn's `LogisticRegression` with the same numbers.
+///
+/// **Solver.** Without an l1 term: Newton's method in a trust region with inner conjugate gradients, as LIBLINEAR's
+/// TRON, or L-BFGS ([`LogisticRegression::solver`]). With one: Newton's method with conjugate gradients in one
+/// orthant at a time (two-metric projection), a relative of OWL-QN. X is read once per outer iteration for loss and
+/// gradient, and once per inner iteration for a Hessian product.
+///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `c` | 1 | `C=1.0` |
+/// | `penalty` | `L2` | `penalty='l2'` |
+/// | `class_weight` | none | `class_weight=None` |
+/// | `fit_intercept` | yes | `fit_intercept=True` |
+/// | `tolerance` | 1e-6, of the gradient's norm over that of the intercept-only model | `tol=1e-4`, of the largest element |
+/// | `max_iter` | 1000 | `max_iter=100` |
+/// | `standardize` | no | a `StandardScaler` before it |
+///
+/// Classes that can be separated have no solution without a penalty: the fit stops when the gradient has become
+/// small and says [`Convergence::Separable`](super::Convergence::Separable). A constant column gets coefficient 0
+/// when an intercept is fitted; of equal columns each gets the same. One class only is an error.
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::{Labels, LogisticRegression};
+/// use warpfuse::matrix::Features;
+///
+/// let x = Features::Dense(array![[0.0], [1.0], [2.0], [3.0]]);
+/// let y = Labels::Text(["no", "no", "yes", "yes"].map(String::from).to_vec());
+/// let model = LogisticRegression::params().c(10.0).fit(&Device::cpu(), x.clone(), &y)?;
+/// assert_eq!(model.predict(&Device::cpu(), x)?, y);
+/// assert!((model.intercept()[0] + 1.5 * model.coef()[0][0]).abs() < 1e-6);
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LogisticRegression {
+    c: f64,
+    penalty: Penalty,
+    class_weight: ClassWeight,
+    controls: Controls,
+}
+
+impl Default for LogisticRegression {
+    fn default() -> Self {
+        LogisticRegression {
+            c: 1.0,
+            penalty: Penalty::L2,
+            class_weight: ClassWeight::Uniform,
+            controls: Controls::default(),
+        }
+    }
+}
+
+control_setters!(LogisticRegression);
+
+impl LogisticRegression {
+    /// Sets C > 0, the inverse of the penalty's strength (default 1).
+    pub fn c(self, c: f64) -> Self {
+        Self { c, ..self }
+    }
+
+    /// Sets the penalty (default l2).
+    pub fn penalty(self, penalty: Penalty) -> Self {
+        Self { penalty, ..self }
+    }
+
+    /// Sets what rows of each class weigh (default: all the same).
+    pub fn class_weight(self, class_weight: ClassWeight) -> Self {
+        Self {
+            class_weight,
+            ..self
+        }
+    }
+
+    /// Sets how directions are found (default [`Solver::NewtonCg`]).
+    pub fn solver(mut self, solver: Solver) -> Self {
+        self.controls.solver = solver;
+        self
+    }
+
+    /// Fits to `features` (m × n) and `labels` (m) on `device`.
+    ///
+    /// # Errors
+    /// [`FitError`] when shapes, values or parameters do not fit, there is one class only, or the device fails.
+    /// Not converging is not an error: see [`Classifier::converged`].
+    pub fn fit<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: &Labels,
+    ) -> Result<Classifier, FitError> {
+        self.fit_with(device, features, labels, Extras::default())
+    }
+
+    /// [`LogisticRegression::fit`] with sample weights, a mask of columns, a warm start or someone watching.
+    ///
+    /// # Errors
+    /// As [`LogisticRegression::fit`].
+    pub fn fit_with<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: &Labels,
+        mut extras: Extras<'_>,
+    ) -> Result<Classifier, FitError> {
+        self.check()?;
+        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        let rows = training.matrix.rows();
+        if labels.len() != rows {
+            let targets = labels.len();
+            return Err(FitError::Targets { rows, targets });
+        }
+        let (classes, codes) = Classes::encode(labels)?;
+        if classes.len() < 2 {
+            let found = classes.len();
+            return Err(FitError::Classes { found });
+        }
+        let weights = self.class_weight.weigh(&classes, &codes, &extras)?;
+        let targets: Vec<T> = codes
+            .iter()
+            .map(|code| <T as Element>::from_f64(f64::from(*code)))
+            .collect();
+        let goal = self.goal(classes.len(), weights.iter().sum());
+        let mut history: Vec<Iteration> = Vec::new();
+        let (fitted, solved) =
+            training.solve(&goal, &targets, &weights, &mut extras, &mut history)?;
+        let report = training.report(&Summary::of(&solved), &goal, history);
+        let params = ClassifierParams::LogisticRegression(self.clone());
+        Ok(Classifier::new(T::DTYPE, classes, fitted, params, report))
+    }
+
+    fn check(&self) -> Result<(), FitError> {
+        positive("C", self.c)?;
+        if let Penalty::ElasticNet { l1_ratio } = self.penalty {
+            share("l1_ratio", l1_ratio)?;
+        }
+        not_negative("tol", self.controls.tolerance)?;
+        if self.penalty.l1() > 0.0 && self.controls.solver == Solver::Lbfgs {
+            return Err(FitError::Combination {
+                first: "solver lbfgs",
+                second: "an l1 penalty",
+                remedy: "use newton_cg",
+            });
+        }
+        Ok(())
+    }
+
+    fn goal(&self, classes: usize, total: f64) -> Goal {
+        let strength = 1.0 / (self.c * total);
+        Goal {
+            loss: if classes == 2 {
+                SampleLoss::Single(Loss::Logistic)
+            } else {
+                SampleLoss::Multinomial { classes }
+            },
+            l2: self.penalty.l2() * strength,
+            l1: self.penalty.l1() * strength,
+            intercept_l2: 0.0,
+            factor: 1.0,
+            constant: 0.0,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Minimisation of a smooth objective, with an l1 term where wanted.
+//!
+//! | solver | for | per outer iteration |
+//! |---|---|---|
+//! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
+//! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
+//! | [`orthant`] | smooth + l1 | 1 evaluation, one Hessian product per inner CG iteration |
+//!
+//! An evaluation and a Hessian product are one pass over X each.
+
+pub(super) mod lbfgs;
+pub(super) mod newton;
+pub(super) mod orthant;
+
+use super::cg::Convergence;
+use crate::device::{Buffer, Device};
+use crate::ops::{Number, OpError, vector};
+
+/// A smooth function f of the coefficients θ, on a device.
+pub trait Objective<T: Number> {
+    /// Where θ and the gradient lie.
+    fn device(&self) -> &Device;
+
+    /// Elements of θ.
+    fn len(&self) -> usize;
+
+    /// Whether θ has no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// f(θ), infinite or NaN outside its domain; writes ∇f(θ).
+    ///
+    /// # Errors
+    /// When lengths do not fit or the device fails.
+    fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<f64, OpError>;
+
+    /// Makes the point of the last evaluation the one whose Hessian counts.
+    fn accept(&mut self);
+
+    /// `product = H·direction` at the accepted point, H the Hessian or a positive semidefinite stand-in.
+    ///
+    /// # Errors
+    /// As [`Objective::evaluate`].
+    fn hessian_vector(
+        &mut self,
+        direction: &Buffer<T>,
+        product: &mut Buffer<T>,
+    ) -> Result<(), OpError>;
+}
+
+/// One outer iteration of a solver.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Iteration {
+    /// The objective, scaled as the estimator documents.
+    pub objective: f64,
+    /// ‖gradient‖ over that at the start; of the least subgradient where there is an l1 penalty.
+    pub gradient_ratio: f64,
+    /// Hessian products, or evaluations beyond the first, that the iteration took.
+    pub inner: usize,
+    /// Seconds since the solve began.
+    pub seconds: f64,
+}
+
+/// How a solver finds its directions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Solver {
+    /// Newton's, from inner conjugate gradients: in a trust region, as LIBLINEAR's TRON, or in an orthant
+    /// where there is an l1 penalty.
+    #[default]
+    NewtonCg,
+    /// Limited-memory BFGS; smooth penalties only.
+    Lbfgs,
+}
+
+/// When a solver stops.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Limits {
+    /// ‖gradient‖ over that at the start.
+    pub(super) tolerance: f64,
+    /// Outer iterations.
+    pub(super) max_iter: usize,
+    /// Inner tolerance where the objective is quadratic and one Newton step is all.
+    pub(super) quadratic: bool,
+}
+
+/// How a solve ended.
+pub(super) struct Solved<T: Number> {
+    pub(super) theta: Buffer<T>,
+    pub(super) objective: f64,
+    pub(super) gradient_ratio: f64,
+    pub(super) n_iter: usize,
+    pub(super) convergence: Convergence,
+}
+
+/// Where a solver stands.
+pub(super) struct Point<T: Number> {
+    pub(super) theta: Buffer<T>,
+    pub(super) gradient: Buffer<T>,
+    pub(super) value: f64,
+    pub(super) norm: f64,
+}
+
+impl<T: Number> Point<T> {
+    /// Evaluates and accepts `theta`.
+    pub(super) fn start(
+        objective: &mut dyn Objective<T>,
+        theta: Buffer<T>,
+    ) -> Result<Self, OpError> {
+        let gradient = objective.device().zeros(theta.len())?;
+        let mut point = Point {
+            theta,
+            gradient,
+            value: 0.0,
+            norm: 0.0,
+        };
+        point.evaluate(objective)?;
+        objective.accept();
+        Ok(point)
+    }
+
+    /// Value, gradient and its norm at θ.
+    pub(super) fn evaluate(&mut self, objective: &mut dyn Objective<T>) -> Result<(), OpError> {
+        self.value = objective.evaluate(&self.theta, &mut self.gradient)?;
+        self.norm = norm(&self.gradient)?;
+        Ok(())
+    }
+
+    /// Whether value and gradient are finite.
+    pub(super) fn is_finite(&self) -> bool {
+        self.value.is_finite() && self.norm.is_finite()
+    }
+}
+
+/// ‖a‖₂. Waits for the result.
+pub(super) fn norm<T: Number>(a: &Buffer<T>) -> Result<f64, OpError> {
+    Ok(vector::dot(a, a)?.sqrt())
+}
+
+/// A difference of objectives that rounding alone can make: some units in the last place of T.
+pub(super) fn noise<T: Number>(value: f64) -> f64 {
+    let unit = match T::DTYPE {
+        crate::matrix::Dtype::F32 => f64::from(f32::EPSILON),
+        crate::matrix::Dtype::F64 => f64::EPSILON,
+    };
+    8.0 * unit * value.abs()
+}
+
+/// a / b, 0 when both are.
+pub(super) fn ratio(a: f64, b: f64) -> f64 {
+    if a == 0.0 { 0.0 } else { a / b }
+}
+

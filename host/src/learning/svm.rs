@@ -1,0 +1,297 @@
+//! Linear support vector machines with squared losses.
+
+use std::sync::Arc;
+
+use gpu_kernels::objective::Loss;
+
+use super::classifier::{Classifier, ClassifierParams};
+use super::empirical::SampleLoss;
+use super::fit::{
+    Controls, Extras, Goal, Summary, Training, check_targets, control_setters, not_negative,
+    positive, sample_weights,
+};
+use super::labels::{Classes, Labels};
+use super::penalty::ClassWeight;
+use super::regressor::{Regressor, RegressorParams};
+use super::weights::Weights;
+use super::{FitError, Iteration};
+use crate::device::Device;
+use crate::matrix::{Element, Features};
+use crate::ops::Number;
+
+/// Linear support vector classification: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, 1 − yᵢ·tᵢ)²` for each class
+/// against all others, y = ±1, t = x·w + b.
+///
+/// The same numbers as scikit-learn's `LinearSVC` (loss `squared_hinge`, penalty `l2`): like LIBLINEAR it penalises
+/// the intercept as the coefficient of a column that holds s, `intercept_scaling`; an infinite s leaves it free.
+///
+/// **Solver.** Newton's method in a trust region with inner conjugate gradients, as LIBLINEAR's TRON: one pass over X
+/// per outer iteration for loss and gradient, one per inner iteration, over rows inside the margin with weight.
+///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `c` | 1 | `C=1.0` |
+/// | `intercept_scaling` | 1 | `intercept_scaling=1` |
+/// | `class_weight` | none | `class_weight=None` |
+/// | `fit_intercept` | yes | `fit_intercept=True` |
+/// | `tolerance` | 1e-6, of the gradient's norm over that at the start | `tol=1e-4` |
+/// | `max_iter` | 1000 | `max_iter=1000` |
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::{Labels, LinearSvc};
+/// use warpfuse::matrix::Features;
+///
+/// let x = Features::Dense(array![[0.0, 1.0], [1.0, 0.0], [4.0, 4.0], [5.0, 3.0]]);
+/// let y = Labels::Numbers(vec![-1.0, -1.0, 1.0, 1.0]);
+/// let model = LinearSvc::params().fit(&Device::cpu(), x.clone(), &y)?;
+/// assert_eq!(model.score(&Device::cpu(), x, &y)?, 1.0);
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LinearSvc {
+    c: f64,
+    intercept_scaling: f64,
+    class_weight: ClassWeight,
+    controls: Controls,
+}
+
+impl Default for LinearSvc {
+    fn default() -> Self {
+        LinearSvc {
+            c: 1.0,
+            intercept_scaling: 1.0,
+            class_weight: ClassWeight::Uniform,
+            controls: Controls::default(),
+        }
+    }
+}
+
+control_setters!(LinearSvc);
+
+impl LinearSvc {
+    /// Sets C > 0, the inverse of the penalty's strength (default 1).
+    pub fn c(self, c: f64) -> Self {
+        Self { c, ..self }
+    }
+
+    /// Sets s > 0, the larger the less the intercept is penalised (default 1).
+    pub fn intercept_scaling(self, intercept_scaling: f64) -> Self {
+        Self {
+            intercept_scaling,
+            ..self
+        }
+    }
+
+    /// Sets what rows of each class weigh (default: all the same).
+    pub fn class_weight(self, class_weight: ClassWeight) -> Self {
+        Self {
+            class_weight,
+            ..self
+        }
+    }
+
+    /// Fits to `features` (m × n) and `labels` (m) on `device`, one problem per class when there are more than two.
+    ///
+    /// # Errors
+    /// [`FitError`] when shapes, values or parameters do not fit, there is one class only, or the device fails.
+    /// Not converging is not an error: see [`Classifier::converged`].
+    pub fn fit<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: &Labels,
+    ) -> Result<Classifier, FitError> {
+        self.fit_with(device, features, labels, Extras::default())
+    }
+
+    /// [`LinearSvc::fit`] with sample weights, a mask of columns, a warm start or someone watching.
+    ///
+    /// # Errors
+    /// As [`LinearSvc::fit`].
+    pub fn fit_with<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: &Labels,
+        mut extras: Extras<'_>,
+    ) -> Result<Classifier, FitError> {
+        positive("C", self.c)?;
+        positive("intercept_scaling", self.intercept_scaling)?;
+        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        let rows = training.matrix.rows();
+        if labels.len() != rows {
+            let targets = labels.len();
+            return Err(FitError::Targets { rows, targets });
+        }
+        let (classes, codes) = Classes::encode(labels)?;
+        let problems = match classes.len() {
+            found @ (0 | 1) => return Err(FitError::Classes { found }),
+            2 => vec![1],
+            k => (0..k as u32).collect(),
+        };
+        let weights = self.class_weight.weigh(&classes, &codes, &extras)?;
+        let goal = svm_goal(
+            Loss::SquaredHinge,
+            (self.c, self.intercept_scaling),
+            weights.iter().sum(),
+        );
+        let start = extras.start.take();
+        let mut all = Vec::new();
+        let mut history: Vec<Iteration> = Vec::new();
+        for (problem, class) in problems.into_iter().enumerate() {
+            let sides: Vec<T> = codes
+                .iter()
+                .map(|code| <T as Element>::from_f64(if *code == class { 1.0 } else { -1.0 }))
+                .collect();
+            extras.start = start
+                .filter(|(coef, intercepts)| coef.len().min(intercepts.len()) > problem)
+                .map(|(coef, intercepts)| {
+                    let own = problem..problem + 1;
+                    (&coef[own.clone()], &intercepts[own])
+                });
+            let (fitted, solved) =
+                training.solve(&goal, &sides, &weights, &mut extras, &mut history)?;
+            all.push((fitted, Summary::of(&solved)));
+        }
+        let (fitted, summary) = together(all);
+        let report = training.report(&summary, &goal, history);
+        let params = ClassifierParams::LinearSvc(self.clone());
+        Ok(Classifier::new(T::DTYPE, classes, fitted, params, report))
+    }
+}
+
+/// `(Σ v·loss / S + (½‖w‖² + ½(b/s)²) / (C·S)) · C·S`.
+fn svm_goal(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> Goal {
+    let factor = c * total;
+    Goal {
+        loss: SampleLoss::Single(loss),
+        l2: 1.0 / factor,
+        l1: 0.0,
+        intercept_l2: 1.0 / (factor * intercept_scaling * intercept_scaling),
+        factor,
+        constant: 0.0,
+    }
+}
+
+fn together(all: Vec<(Weights, Summary)>) -> (Weights, Summary) {
+    let mut problems = all.into_iter();
+    let (mut weights, mut summary) = problems.next().expect("there is one problem at least");
+    for (next, its) in problems {
+        weights.coef.extend(next.coef);
+        weights.intercept.extend(next.intercept);
+        summary = summary.and(its);
+    }
+    (weights, summary)
+}
+
+/// Linear support vector regression: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, |tᵢ − yᵢ| − ε)²`, t = x·w + b.
+///
+/// The same numbers as scikit-learn's `LinearSVR` with `loss='squared_epsilon_insensitive'`, which is smooth;
+/// scikit-learn's default, the loss without the square, is not offered, because its kinks need a dual method. The
+/// intercept is penalised as in [`LinearSvc`].
+///
+/// **Solver.** As [`LinearSvc`].
+///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `c` | 1 | `C=1.0` |
+/// | `epsilon` | 0 | `epsilon=0.0` |
+/// | `intercept_scaling` | 1 | `intercept_scaling=1.0` |
+/// | `fit_intercept` | yes | `fit_intercept=True` |
+/// | `tolerance` | 1e-6, of the gradient's norm over that at the start | `tol=1e-4` |
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::LinearSvr;
+/// use warpfuse::matrix::Features;
+///
+/// let x = Features::Dense(array![[0.0], [1.0], [2.0], [3.0]]);
+/// let model = LinearSvr::params().c(1e6).epsilon(0.1).fit(&Device::cpu(), x, &[1.0, 3.0, 5.0, 7.0])?;
+/// assert!((model.coef()[0] - 2.0).abs() < 0.1);
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LinearSvr {
+    c: f64,
+    epsilon: f64,
+    intercept_scaling: f64,
+    controls: Controls,
+}
+
+impl Default for LinearSvr {
+    fn default() -> Self {
+        LinearSvr {
+            c: 1.0,
+            epsilon: 0.0,
+            intercept_scaling: 1.0,
+            controls: Controls::default(),
+        }
+    }
+}
+
+control_setters!(LinearSvr);
+
+impl LinearSvr {
+    /// Sets C > 0, the inverse of the penalty's strength (default 1).
+    pub fn c(self, c: f64) -> Self {
+        Self { c, ..self }
+    }
+
+    /// Sets ε ≥ 0: residuals up to it cost nothing (default 0).
+    pub fn epsilon(self, epsilon: f64) -> Self {
+        Self { epsilon, ..self }
+    }
+
+    /// Sets s > 0, the larger the less the intercept is penalised (default 1).
+    pub fn intercept_scaling(self, intercept_scaling: f64) -> Self {
+        Self {
+            intercept_scaling,
+            ..self
+        }
+    }
+
+    /// Fits to `features` (m × n) and `targets` (m) on `device`.
+    ///
+    /// # Errors
+    /// [`FitError`] when shapes, values or parameters do not fit, or the device fails. Not converging is not an
+    /// error: see [`Regressor::converged`].
+    pub fn fit<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: &[T],
+    ) -> Result<Regressor, FitError> {
+        self.fit_with(device, features, targets, Extras::default())
+    }
+
+    /// [`LinearSvr::fit`] with sample weights, a mask of columns, a warm start or someone watching.
+    ///
+    /// # Errors
+    /// As [`LinearSvr::fit`].
+    pub fn fit_with<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: &[T],
+        mut extras: Extras<'_>,
+    ) -> Result<Regressor, FitError> {
+        positive("C", self.c)?;
+        positive("intercept_scaling", self.intercept_scaling)?;
+        not_negative("epsilon", self.epsilon)?;
+        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        check_targets(training.matrix.rows(), targets)?;
+        let weights = sample_weights(targets.len(), &extras)?;
+        let goal = svm_goal(
+            Loss::EpsilonInsensitive {
+                epsilon: self.epsilon,
+            },
+            (self.c, self.intercept_scaling),
+            weights.iter().sum(),
+        );
+        let params = RegressorParams::LinearSvr(self.clone());
+        Regressor::fit(&training, &goal, (targets, &weights), &mut extras, params)
+    }
+}
