@@ -9,7 +9,13 @@
 //! Once ‖r‖² has reached the stopping value, an iteration changes nothing: the host may run ahead of what it
 //! has read back. Shared memory: one f64 per warp.
 //!
-//! Source: Hestenes & Stiefel 1952; preconditioned form as in Golub & Van Loan §11.5.
+//! With a finite radius the solve is that of a trust region: the step that would leave ‖w‖_D ≤ radius, D being
+//! the preconditioner, ends on its border and is the last. The norms, the slope r₀·w and the decrease of the
+//! model follow from scalars that are there already. Coordinates whose D⁻¹ is 0 are held: w keeps them, and
+//! ‖r‖² does not count them.
+//!
+//! Source: Hestenes & Stiefel 1952; preconditioned form as in Golub & Van Loan §11.5; trust region: Steihaug
+//! 1983, recurrences of the norms as in Conn, Gould & Toint 2000, §7.5.
 
 use crate::cta::{Cache, Cta, WARP};
 use crate::memory::{In, Out};
@@ -33,10 +39,114 @@ pub mod state {
     pub const ITERATIONS: usize = 3;
     /// p·q of the last step, 1 before the first; not positive when the matrix is not positive definite along p.
     pub const CURVATURE: usize = 4;
+    /// ‖w‖²_D.
+    pub const NORM: usize = 5;
+    /// wᵀ·D·p.
+    pub const CROSS: usize = 6;
+    /// ‖p‖²_D.
+    pub const LENGTH: usize = 7;
+    /// r₀·w.
+    pub const SLOPE: usize = 8;
+    /// −(½·wᵀ·A·w + r₀·w), by how much the quadratic model is below its value at w = 0.
+    pub const DECREASE: usize = 9;
+    /// 1 once a step has ended on the border of the trust region, else 0.
+    pub const BORDER: usize = 10;
     /// Length of the state vector.
-    pub const LEN: usize = 5;
+    pub const LEN: usize = 11;
     /// The state from which the first direction is taken.
-    pub const START: [f64; LEN] = [0.0, 0.0, 0.0, -1.0, 0.0];
+    pub const START: [f64; LEN] = [0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+}
+
+/// How far a step goes along p.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stride {
+    /// a of w += a·p; 0 when the solve has ended.
+    pub length: f64,
+    /// Whether the step ends on the border of the trust region.
+    pub border: bool,
+}
+
+/// The step from the state `before`, with p·q = `pq`, inside ‖w‖_D ≤ `radius`.
+///
+/// Without a trust region (infinite radius) a direction of no positive curvature is not followed; with one it
+/// is followed to the border.
+#[inline(always)]
+pub fn stride(before: &[f64; state::LEN], pq: f64, radius: f64) -> Stride {
+    const NONE: Stride = Stride {
+        length: 0.0,
+        border: false,
+    };
+    if before[state::RR] <= before[state::STOP] {
+        return NONE;
+    }
+    if pq > 0.0 {
+        let length = before[state::RZ] / pq;
+        if norm_after(before, length) <= radius * radius {
+            return Stride {
+                length,
+                border: false,
+            };
+        }
+    }
+    if radius.is_finite() {
+        let length = to_border(before, radius);
+        return Stride {
+            length,
+            border: true,
+        };
+    }
+    NONE
+}
+
+/// ‖w + a·p‖²_D.
+#[inline(always)]
+fn norm_after(before: &[f64; state::LEN], a: f64) -> f64 {
+    before[state::NORM] + a * (2.0 * before[state::CROSS] + a * before[state::LENGTH])
+}
+
+/// The positive root τ of ‖w + τ·p‖²_D = radius², in the form without cancellation.
+#[inline(always)]
+fn to_border(before: &[f64; state::LEN], radius: f64) -> f64 {
+    let gap = radius * radius - before[state::NORM];
+    let cross = before[state::CROSS];
+    let root = crate::simt::sqrt_f64(cross * cross + before[state::LENGTH] * gap);
+    gap / (cross + root)
+}
+
+/// The state after an iteration: from the state before, the sums r·z, ‖r‖² and p·q, and the step taken.
+#[inline(always)]
+pub fn next_state(
+    before: &[f64; state::LEN],
+    [rz, rr, pq]: [f64; 3],
+    stride: Stride,
+    tolerance: f64,
+) -> [f64; state::LEN] {
+    let mut after = *before;
+    after[state::RZ] = rz;
+    after[state::RR] = rr;
+    if before[state::ITERATIONS] < 0.0 {
+        after[state::STOP] = tolerance * tolerance * rr;
+        after[state::ITERATIONS] = 0.0;
+        after[state::CURVATURE] = 1.0;
+        after[state::LENGTH] = rz;
+        return after;
+    }
+    after[state::CURVATURE] = pq;
+    let a = stride.length;
+    if a > 0.0 {
+        let b = rz / before[state::RZ];
+        after[state::ITERATIONS] += 1.0;
+        after[state::NORM] = norm_after(before, a);
+        after[state::CROSS] = b * (before[state::CROSS] + a * before[state::LENGTH]);
+        after[state::LENGTH] = rz + b * b * before[state::LENGTH];
+        after[state::SLOPE] -= a * before[state::RZ];
+        after[state::DECREASE] += a * (before[state::RZ] - 0.5 * a * pq);
+    }
+    if stride.border {
+        after[state::STOP] = f64::INFINITY;
+        after[state::BORDER] = 1.0;
+    }
+    after
 }
 
 /// Arguments of every conjugate-gradient kernel.
@@ -46,9 +156,11 @@ pub struct CgArgs<'a, T> {
     pub len: u64,
     /// tol: stop at ‖r‖ ≤ tol · ‖r₀‖.
     pub tolerance: f64,
+    /// The radius of the trust region in the norm of the preconditioner; infinite for none.
+    pub radius: f64,
     /// q = A·p.
     pub q: In<'a, T>,
-    /// D⁻¹, the inverse diagonal used as preconditioner; optional.
+    /// D⁻¹, the inverse diagonal used as preconditioner, 0 for coordinates to be held; optional.
     pub inverse_diagonal: In<'a, T>,
     /// Column means, whose product with p is wanted in `shift_partials`; optional.
     pub means: In<'a, T>,
@@ -110,10 +222,10 @@ fn curvature<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     write_partial(cta, args.pq_partials, sum);
 }
 
-/// Whether ‖r‖² is still above the stopping value.
+/// The state before the iteration.
 #[inline(always)]
-fn is_active<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>) -> bool {
-    cta.read(args.before, state::RR) > cta.read(args.before, state::STOP)
+fn state_before<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>) -> [f64; state::LEN] {
+    core::array::from_fn(|i| cta.read(args.before, i))
 }
 
 /// z = D⁻¹·r, element by element.
@@ -128,12 +240,9 @@ fn precondition<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize, r: T) 
 
 fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     let pq = sum_partials(cta, args.pq_partials, cta.blocks());
-    let moves = is_active(cta, args) && pq > 0.0;
-    let a = if moves {
-        T::of_f64(cta.read(args.before, state::RZ) / pq)
-    } else {
-        T::ZERO
-    };
+    let stride = stride(&state_before(cta, args), pq, args.radius);
+    let moves = stride.length > 0.0;
+    let a = T::of_f64(stride.length);
     let (mut rz, mut rr) = (0.0, 0.0);
     each_of_grid(cta, args.len, |i| {
         let mut r = cta.read(args.r, i);
@@ -144,7 +253,9 @@ fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
         }
         let z = precondition(cta, args, i, r);
         rz = r.to_f64().fma(z.to_f64(), rz);
-        rr = r.to_f64().fma(r.to_f64(), rr);
+        let is_held = z == T::ZERO && r != T::ZERO;
+        let counted = if is_held { 0.0 } else { r.to_f64() };
+        rr = counted.fma(counted, rr);
     });
     write_partial(cta, args.rz_partials, rz);
     write_partial(cta, args.rr_partials, rr);
@@ -154,13 +265,15 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     let rz = sum_partials(cta, args.rz_partials, cta.blocks());
     let rr = sum_partials(cta, args.rr_partials, cta.blocks());
     let pq = sum_partials(cta, args.pq_partials, cta.blocks());
-    let is_first = cta.read(args.before, state::ITERATIONS) < 0.0;
-    let moves = is_first || (is_active(cta, args) && pq > 0.0);
+    let before = state_before(cta, args);
+    let is_first = before[state::ITERATIONS] < 0.0;
+    let stride = stride(&before, pq, args.radius);
     let b = if is_first {
         0.0
     } else {
-        rz / cta.read(args.before, state::RZ)
+        rz / before[state::RZ]
     };
+    let moves = is_first || stride.length > 0.0;
     let mut shift = 0.0;
     each_of_grid(cta, args.len, |i| {
         let mut p = cta.read(args.p, i);
@@ -182,7 +295,10 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
         }
     }
     if cta.block() == 0 && cta.thread() == 0 {
-        write_state(cta, args, [rz, rr, pq], is_first, moves);
+        let after = next_state(&before, [rz, rr, pq], stride, args.tolerance);
+        for (i, value) in after.into_iter().enumerate() {
+            cta.write(args.after, i, value);
+        }
     }
 }
 
@@ -193,36 +309,6 @@ fn iteration<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     step(cta, args);
     cta.sync();
     direction(cta, args);
-}
-
-#[inline(always)]
-fn write_state<C: Cta, T>(
-    cta: &C,
-    args: &CgArgs<'_, T>,
-    [rz, rr, pq]: [f64; 3],
-    is_first: bool,
-    moves: bool,
-) {
-    let stop = args.tolerance * args.tolerance * rr;
-    let stop = if is_first {
-        stop
-    } else {
-        cta.read(args.before, state::STOP)
-    };
-    let done = cta.read(args.before, state::ITERATIONS);
-    cta.write(args.after, state::RZ, rz);
-    cta.write(args.after, state::RR, rr);
-    cta.write(args.after, state::STOP, stop);
-    cta.write(
-        args.after,
-        state::ITERATIONS,
-        if moves { done + 1.0 } else { done },
-    );
-    cta.write(
-        args.after,
-        state::CURVATURE,
-        if is_first { 1.0 } else { pq },
-    );
 }
 
 fn check<T: Real>(

@@ -7,7 +7,7 @@
 use super::Operator;
 use crate::device::{Buffer, Readback};
 use crate::matrix::Element;
-use crate::ops::cg::{CgState, CgVectors};
+use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, Terms};
 
 /// When to stop, and what is solved.
@@ -33,6 +33,40 @@ pub enum Convergence {
     Singular,
     /// A number became infinite or NaN.
     NotFinite,
+    /// The objective cannot be decreased any further at working precision, though the gradient is still above
+    /// the tolerance.
+    PrecisionLimit,
+    /// The coefficients grow without bound: the data can be separated, and no penalty holds them.
+    Separable,
+}
+
+impl Convergence {
+    /// Whether the result is as good as was asked for, or as the precision allows.
+    pub fn is_success(self) -> bool {
+        matches!(self, Convergence::Converged | Convergence::PrecisionLimit)
+    }
+
+    /// What happened and what to do about it, for a message.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Convergence::Converged => "converged",
+            Convergence::PrecisionLimit => {
+                "no further decrease at working precision: use f64 for a smaller gradient"
+            }
+            Convergence::IterationLimit => {
+                "iteration limit reached: scale the features, raise max_iter, or raise tol"
+            }
+            Convergence::Singular => {
+                "the columns are linearly dependent to working precision: add an l2 penalty, or accept this fit"
+            }
+            Convergence::NotFinite => {
+                "a value became infinite or NaN: rescale the features, or use f64"
+            }
+            Convergence::Separable => {
+                "the classes can be separated, so that coefficients grow without bound: add a penalty"
+            }
+        }
+    }
 }
 
 /// One iteration, for whoever watches.
@@ -85,36 +119,72 @@ pub fn conjugate_gradient<T: Number>(
         means,
     } = start;
     let device = x.device();
-    let mut vectors = CgVectors::new(device, residual, inverse_diagonal, means, options.tolerance)?;
-    let mut readback = Readback::new(device, vectors.state().len())?;
-    readback.submit(vectors.state())?;
-    let mut state = CgState::of(readback.wait()?);
-    let first = state.residual_squared;
-    let ratio = |state: &CgState| residual_ratio(state, first);
-    for submitted in 1..=options.max_iter {
-        if outcome(&state).is_some() {
-            break;
-        }
-        iterate(x, &mut vectors, options.l2)?;
-        readback.submit(vectors.state())?;
-        if submitted > 1 {
-            state = CgState::of(readback.wait()?);
+    let stop = Stop::at(options.tolerance);
+    let mut vectors = CgVectors::new(device, residual, inverse_diagonal, means, stop)?;
+    let mut first = None;
+    let max_iter = options.max_iter;
+    let mut ratio = |state: &CgState| {
+        let first = *first.get_or_insert(state.residual_squared);
+        residual_ratio(state, first)
+    };
+    let seen = |state: &CgState| {
+        let residual_ratio = ratio(state);
+        if state.iterations > 0 {
             watch(Progress {
                 iteration: state.iterations,
-                max_iter: options.max_iter,
-                residual_ratio: ratio(&state),
+                max_iter,
+                residual_ratio,
             });
         }
-    }
-    while readback.is_pending() {
-        state = CgState::of(readback.wait()?);
-    }
+    };
+    let step = |vectors: &mut CgVectors<T>| iterate(x, vectors, options.l2);
+    let state = run(&mut vectors, max_iter, Pace::Ahead, step, seen)?;
     Ok(Solution {
         w: vectors.w,
         iterations: state.iterations,
         convergence: outcome(&state).unwrap_or(Convergence::IterationLimit),
         residual_ratio: ratio(&state),
     })
+}
+
+/// Whether the host waits for the scalars of one iteration before it submits the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// It submits the next first: no gap between iterations, but one product too many at the end.
+    Ahead,
+    /// It waits: for solves of a few iterations with long products.
+    Lockstep,
+}
+
+/// Runs iterations until the solve ends or `max_iter` are done, and shows every state to `seen`, that of the
+/// start included.
+pub(super) fn run<T: Number>(
+    vectors: &mut CgVectors<T>,
+    max_iter: usize,
+    pace: Pace,
+    mut step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
+    mut seen: impl FnMut(&CgState),
+) -> Result<CgState, OpError> {
+    let mut readback = Readback::new(&vectors.w.device(), vectors.state().len())?;
+    readback.submit(vectors.state())?;
+    let mut state = CgState::of(readback.wait()?);
+    seen(&state);
+    for submitted in 1..=max_iter {
+        if outcome(&state).is_some() {
+            break;
+        }
+        step(vectors)?;
+        readback.submit(vectors.state())?;
+        if submitted > 1 || pace == Pace::Lockstep {
+            state = CgState::of(readback.wait()?);
+            seen(&state);
+        }
+    }
+    while readback.is_pending() {
+        state = CgState::of(readback.wait()?);
+        seen(&state);
+    }
+    Ok(state)
 }
 
 /// One iteration: the fused pass, then the vectors.
@@ -139,7 +209,7 @@ fn iterate<T: Number>(
 }
 
 /// Whether, and how, a solve in this state has ended.
-fn outcome(state: &CgState) -> Option<Convergence> {
+pub(super) fn outcome(state: &CgState) -> Option<Convergence> {
     if !state.residual_squared.is_finite() || !state.curvature.is_finite() {
         Some(Convergence::NotFinite)
     } else if state.is_converged() {

@@ -3,7 +3,7 @@
 //! The loop is [`conjugate_gradient`](crate::learning::conjugate_gradient). The method, and why the host may run ahead of what it reads
 //! back, is told at the head of `gpu_kernels::cg`.
 
-use gpu_kernels::cg::{CgArgs, CgVariant, state};
+use gpu_kernels::cg::{self, CgArgs, CgVariant, state};
 use gpu_kernels::{Family, In, Launch, Out};
 
 use super::{Number, OpError, vector};
@@ -28,7 +28,26 @@ pub struct CgVectors<T: Number> {
     states: [Buffer<f64>; 2],
     partials: [Buffer<f64>; 4],
     steps: Option<Steps<T>>,
-    tolerance: f64,
+    stop: Stop,
+}
+
+/// Where a solve ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stop {
+    /// It ends at ‖r‖ ≤ tolerance · ‖r₀‖.
+    pub tolerance: f64,
+    /// It ends on the border of ‖w‖_D ≤ radius, D being the preconditioner; infinite for no border.
+    pub radius: f64,
+}
+
+impl Stop {
+    /// No border.
+    pub fn at(tolerance: f64) -> Stop {
+        Stop {
+            tolerance,
+            radius: f64::INFINITY,
+        }
+    }
 }
 
 /// The most elements that one block takes through a whole iteration: 8 per thread. From there on three
@@ -64,6 +83,14 @@ pub struct CgState {
     pub iterations: usize,
     /// pᵀ·A·p of the last iteration, 1 before the first.
     pub curvature: f64,
+    /// ‖w‖_D.
+    pub norm: f64,
+    /// r₀·w.
+    pub slope: f64,
+    /// −(½·wᵀ·A·w + r₀·w).
+    pub decrease: f64,
+    /// Whether the last step ended on the border of the trust region.
+    pub border: bool,
 }
 
 impl CgState {
@@ -75,6 +102,10 @@ impl CgState {
             stop: values[state::STOP],
             iterations: values[state::ITERATIONS].max(0.0) as usize,
             curvature: values[state::CURVATURE],
+            norm: values[state::NORM].max(0.0).sqrt(),
+            slope: values[state::SLOPE],
+            decrease: values[state::DECREASE],
+            border: values[state::BORDER] != 0.0,
         }
     }
 
@@ -87,8 +118,8 @@ impl CgState {
 impl<T: Number> CgVectors<T> {
     /// Starts at w = 0 with residual `r` = −b, and takes the first direction.
     ///
-    /// `inverse_diagonal` is D⁻¹ of the preconditioner; `means`, when given, keeps [`CgVectors::shift`] up to
-    /// date. The solve stops at ‖r‖ ≤ `tolerance` · ‖b‖.
+    /// `inverse_diagonal` is D⁻¹ of the preconditioner, with 0 for coordinates to be held at 0; `means`, when
+    /// given, keeps [`CgVectors::shift`] up to date.
     ///
     /// # Errors
     /// [`OpError::Device`] when the device fails.
@@ -97,7 +128,7 @@ impl<T: Number> CgVectors<T> {
         r: Buffer<T>,
         inverse_diagonal: Option<Buffer<T>>,
         means: Option<Buffer<T>>,
-        tolerance: f64,
+        stop: Stop,
     ) -> Result<Self, OpError> {
         let n = r.len();
         let zeros = || device.zeros::<T>(n);
@@ -123,11 +154,31 @@ impl<T: Number> CgVectors<T> {
             } else {
                 Some(Steps::prepare(device, n)?)
             },
-            tolerance,
+            stop,
         };
         // p and q are zero: the first call moves nothing and takes the direction.
         vectors.advance()?;
         Ok(vectors)
+    }
+
+    /// Starts again at w = 0 with residual `r`, in the same memory.
+    ///
+    /// # Errors
+    /// As [`CgVectors::new`], and [`OpError::Length`] when r has another length.
+    pub fn restart(&mut self, r: &Buffer<T>, stop: Stop) -> Result<(), OpError> {
+        vector::same_length("r", r, self.r.len())?;
+        self.stop = stop;
+        self.r.copy_from(r)?;
+        for vector in [&mut self.w, &mut self.p, &mut self.q] {
+            vector.fill_zero()?;
+        }
+        self.states[0].copy_from_slice(&state::START)?;
+        self.advance()
+    }
+
+    /// Replaces D⁻¹, for the next start.
+    pub fn precondition(&mut self, inverse_diagonal: Option<Buffer<T>>) {
+        self.inverse_diagonal = inverse_diagonal;
     }
 
     /// One iteration, from p and q = A·p.
@@ -151,8 +202,8 @@ impl<T: Number> CgVectors<T> {
         self.states.swap(0, 1);
         let blocks = self.partials[3].len() as u32;
         match &mut self.shift {
-            // One block writes the shift itself.
-            Some(shift) if self.steps.is_none() || blocks > 1 => {
+            // One block, and the host, write the shift themselves.
+            Some(shift) if self.steps.is_some() && blocks > 1 => {
                 vector::total(&mut self.partials[3], blocks, shift)
             }
             _ => Ok(()),
@@ -182,7 +233,8 @@ impl<T: Number> CgVectors<T> {
         let [before, after] = &mut self.states;
         CgArgs {
             len: self.q.len() as u64,
-            tolerance: self.tolerance,
+            tolerance: self.stop.tolerance,
+            radius: self.stop.radius,
             q: self.q.input(),
             inverse_diagonal: self
                 .inverse_diagonal
@@ -261,21 +313,13 @@ impl<T: Number> CgVectors<T> {
 
     fn step_on_host(&mut self) {
         let (before, [pq, ..]) = self.scalars();
-        if before[state::RR] > before[state::STOP] && pq > 0.0 {
-            let a = <T as Element>::from_f64(before[state::RZ] / pq);
+        let length = cg::stride(&before, pq, self.stop.radius).length;
+        if length > 0.0 {
+            let a = <T as Element>::from_f64(length);
             add_scaled(a, host(&self.p), host_mut(&mut self.w));
             add_scaled(a, host(&self.q), host_mut(&mut self.r));
         }
-        let r = host(&self.r);
-        let rz = match &self.inverse_diagonal {
-            Some(d) => r
-                .iter()
-                .zip(host(d))
-                .map(|(r, d)| product(*r, *r * *d))
-                .sum(),
-            None => host_dot(r, r),
-        };
-        let rr = host_dot(r, r);
+        let (rz, rr) = squares(host(&self.r), self.inverse_diagonal.as_ref().map(host));
         host_mut(&mut self.partials[1])[0] = rz;
         host_mut(&mut self.partials[2])[0] = rr;
     }
@@ -283,9 +327,8 @@ impl<T: Number> CgVectors<T> {
     fn direct_on_host(&mut self) {
         let (before, [pq, rz, rr]) = self.scalars();
         let is_first = before[state::ITERATIONS] < 0.0;
-        let active = before[state::RR] > before[state::STOP] && pq > 0.0;
-        let moves = is_first || active;
-        if moves {
+        let stride = cg::stride(&before, pq, self.stop.radius);
+        if is_first || stride.length > 0.0 {
             let b = if is_first {
                 0.0
             } else {
@@ -293,17 +336,12 @@ impl<T: Number> CgVectors<T> {
             };
             self.redirect(<T as Element>::from_f64(b));
         }
-        if let Some(means) = &self.means {
-            let shift = host_dot(host(means), host(&self.p));
-            host_mut(&mut self.partials[3])[0] = shift;
+        if let (Some(means), Some(shift)) = (&self.means, &mut self.shift) {
+            let sum = host_dot(host(means), host(&self.p));
+            host_mut(shift)[0] = <T as Element>::from_f64(sum);
         }
-        let stop = self.tolerance * self.tolerance * rr;
-        let after = host_mut(&mut self.states[1]);
-        after[state::RZ] = rz;
-        after[state::RR] = rr;
-        after[state::STOP] = if is_first { stop } else { before[state::STOP] };
-        after[state::ITERATIONS] = before[state::ITERATIONS] + f64::from(u8::from(moves));
-        after[state::CURVATURE] = if is_first { 1.0 } else { pq };
+        let after = cg::next_state(&before, [rz, rr, pq], stride, self.stop.tolerance);
+        host_mut(&mut self.states[1]).copy_from_slice(&after);
     }
 
     fn redirect(&mut self, b: T) {
@@ -332,8 +370,20 @@ fn host_dot<T: Number>(a: &[T], b: &[T]) -> f64 {
     crate::cpu::vector::dot(a, b)
 }
 
-fn product<T: Number>(a: T, b: T) -> f64 {
-    Element::to_f64(a) * Element::to_f64(b)
+/// r·D⁻¹r, and ‖r‖² without the coordinates that are held.
+fn squares<T: Number>(r: &[T], inverse_diagonal: Option<&[T]>) -> (f64, f64) {
+    let Some(d) = inverse_diagonal else {
+        let rr = host_dot(r, r);
+        return (rr, rr);
+    };
+    let (mut rz, mut rr) = (0.0, 0.0);
+    for (r, d) in r.iter().zip(d) {
+        let z = *r * *d;
+        let r = Element::to_f64(*r);
+        rz += r * Element::to_f64(z);
+        rr += if z == T::default() { 0.0 } else { r * r };
+    }
+    (rz, rr)
 }
 
 fn add_scaled<T: Number>(a: T, x: &[T], y: &mut [T]) {

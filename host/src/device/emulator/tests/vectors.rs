@@ -128,6 +128,7 @@ impl CgMemory {
         let args = CgArgs {
             len: len as u64,
             tolerance: 1e-9,
+            radius: f64::INFINITY,
             q: self.q.input(),
             inverse_diagonal: In::none(),
             means: self.q.input::<T>(),
