@@ -19,6 +19,7 @@
 pub mod cases;
 pub mod diabetes;
 pub mod engines;
+pub mod estimators;
 pub mod generate;
 pub mod launcher;
 pub mod report;

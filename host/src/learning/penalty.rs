@@ -49,25 +49,31 @@ pub enum ClassWeight {
     /// 1.
     #[default]
     Uniform,
-    /// m / (k · rows of the class), so that all classes weigh the same.
+    /// Σ v / (k · Σ v of the class), v the sample weights, so that all classes weigh the same.
     Balanced,
     /// These, in the order of the classes.
     Given(Vec<f64>),
 }
 
 impl ClassWeight {
-    /// Weights of the classes, given how many rows each has.
+    /// Weights of the classes, given what the rows of each weigh.
     ///
     /// # Errors
     /// [`FitError::Length`] when there is not one weight per class, [`FitError::Parameter`] for weights that are
     /// negative or not finite.
-    pub fn of_classes(&self, counts: &[usize]) -> Result<Vec<f64>, FitError> {
-        let (rows, k) = (counts.iter().sum::<usize>() as f64, counts.len());
+    pub fn of_classes(&self, masses: &[f64]) -> Result<Vec<f64>, FitError> {
+        let (all, k) = (masses.iter().sum::<f64>(), masses.len());
         match self {
             ClassWeight::Uniform => Ok(vec![1.0; k]),
-            ClassWeight::Balanced => Ok(counts
+            ClassWeight::Balanced => Ok(masses
                 .iter()
-                .map(|count| rows / (k as f64 * *count as f64))
+                .map(|mass| {
+                    if *mass > 0.0 {
+                        all / (k as f64 * mass)
+                    } else {
+                        1.0
+                    }
+                })
                 .collect()),
             ClassWeight::Given(weights) if weights.len() != k => Err(FitError::Length {
                 what: "class weights",
@@ -90,10 +96,12 @@ impl ClassWeight {
         codes: &[u32],
         extras: &Extras<'_>,
     ) -> Result<Vec<f64>, FitError> {
-        let mut counts = vec![0; classes.len()];
-        codes.iter().for_each(|code| counts[*code as usize] += 1);
-        let by_class = self.of_classes(&counts)?;
         let mut weights = sample_weights(codes.len(), extras)?;
+        let mut masses = vec![0.0; classes.len()];
+        for (code, weight) in codes.iter().zip(&weights) {
+            masses[*code as usize] += weight;
+        }
+        let by_class = self.of_classes(&masses)?;
         for (weight, code) in weights.iter_mut().zip(codes) {
             *weight *= by_class[*code as usize];
         }

@@ -7,6 +7,7 @@
 
 mod contract;
 mod entries;
+mod estimators;
 mod fused;
 mod learning;
 mod objective;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     vector::add(&mut suite);
     objective::add(&mut suite);
     learning::add(&mut suite);
+    estimators::add(&mut suite);
     spectral::add(&mut suite);
     plans::add(&mut suite);
     properties::add(&mut suite);
