@@ -119,7 +119,8 @@ impl<'a, T: Number> Design<'a, T> {
             ..Terms::default()
         };
         let mut product = device.zeros(self.rows())?;
-        self.matrix.forward(&device.upload(&y)?, &terms, &mut product)?;
+        self.matrix
+            .forward(&device.upload(&y)?, &terms, &mut product)?;
         Ok(product.to_vec()?)
     }
 
@@ -132,7 +133,8 @@ impl<'a, T: Number> Design<'a, T> {
         let sum: f64 = slopes.iter().map(|slope| Element::to_f64(*slope)).sum();
         let mut product = device.zeros(n)?;
         let slopes = device.upload(slopes)?;
-        self.matrix.transposed(&slopes, &Terms::default(), &mut product)?;
+        self.matrix
+            .transposed(&slopes, &Terms::default(), &mut product)?;
         for (j, raw) in product.to_vec()?.into_iter().enumerate() {
             let mean = self.columns.means.as_ref().map_or(0.0, |means| means[j]);
             let centred = Element::to_f64(raw) - mean * sum;

@@ -105,7 +105,11 @@ impl<'a, T: Number> Empirical<'a, T> {
             .par_chunks_mut(BLOCK)
             .zip(curvatures.par_chunks_mut(BLOCK))
             .zip(t.par_chunks(BLOCK))
-            .zip(self.targets.par_chunks(BLOCK).zip(self.weights.par_chunks(BLOCK)));
+            .zip(
+                self.targets
+                    .par_chunks(BLOCK)
+                    .zip(self.weights.par_chunks(BLOCK)),
+            );
         let losses: Vec<f64> = blocks
             .map(|(((slopes, curvatures), t), (targets, weights))| {
                 let mut sum = 0.0;
@@ -234,5 +238,40 @@ impl<T: Number> Objective<T> for Empirical<'_, T> {
         let mut s = self.predictors(&direction)?;
         self.bend(&mut s);
         self.back(&s, &direction, product)
+    }
+}
+
+impl<T: Number> Empirical<'_, T> {
+    /// Whether every row with weight is on its class's side.
+    pub(super) fn separates(&self, theta: &Buffer<T>) -> Result<bool, OpError> {
+        let predictors = self.predictors(&theta.to_vec()?)?;
+        let half = <T as Element>::from_f64(0.5);
+        let zero = T::default();
+        let rows = predictors.iter().zip(self.targets).zip(self.weights);
+        Ok(rows
+            .into_iter()
+            .all(|((t, b), v)| *v == zero || *t != zero && (*b > half) == (*t > zero)))
+    }
+
+    /// Σ v·loss in f64 less what T makes of it, both from the linear predictors in T.
+    pub(super) fn correction(&self, loss: Loss, theta: &Buffer<T>) -> Result<f64, OpError> {
+        let predictors = self.predictors(&theta.to_vec()?)?;
+        let rows = predictors.par_chunks(BLOCK).zip(
+            self.targets
+                .par_chunks(BLOCK)
+                .zip(self.weights.par_chunks(BLOCK)),
+        );
+        let sums: Vec<f64> = rows
+            .map(|(t, (targets, weights))| {
+                let mut sum = 0.0;
+                for ((t, b), v) in t.iter().zip(targets).zip(weights) {
+                    let wide = loss.at(Element::to_f64(*t), Element::to_f64(*b));
+                    let wide = wide.weighted(Element::to_f64(*v)).loss;
+                    sum += wide - Element::to_f64(loss.at(*t, *b).weighted(*v).loss);
+                }
+                sum
+            })
+            .collect();
+        Ok(sums.into_iter().sum())
     }
 }

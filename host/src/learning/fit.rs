@@ -12,7 +12,7 @@ use super::empirical::{Empirical, SampleLoss};
 use super::solver::{self, Iteration, Limits, Solved, Solver};
 use super::weights::Weights;
 use crate::device::Device;
-use crate::matrix::{ColumnMoments, Element, Features};
+use crate::matrix::{ColumnMoments, Dtype, Element, Features};
 use crate::ops::{Matrix, MatrixOptions, Number};
 
 /// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
@@ -172,7 +172,11 @@ impl<T: Number> Training<T> {
         }
         not_negative("tol", controls.tolerance)?;
         let (rows, cols) = (features.rows(), features.cols());
-        expect_len("sample weights", extras.sample_weight.map(<[f64]>::len), rows)?;
+        expect_len(
+            "sample weights",
+            extras.sample_weight.map(<[f64]>::len),
+            rows,
+        )?;
         expect_len("flags of columns", extras.columns.map(<[bool]>::len), cols)?;
         let moments = ColumnMoments::of(&features);
         if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
@@ -219,7 +223,12 @@ impl<T: Number> Training<T> {
         let rows = self.matrix.rows() as f64;
         let k = goal.loss.predictors();
         let mut inverse = Vec::with_capacity(k * (self.matrix.cols() + 1));
-        for (j, (sum, squares)) in self.moments.sum.iter().zip(&self.moments.sum_of_squares).enumerate()
+        for (j, (sum, squares)) in self
+            .moments
+            .sum
+            .iter()
+            .zip(&self.moments.sum_of_squares)
+            .enumerate()
         {
             let scale = columns.scales.as_ref().map_or(1.0, |scales| scales[j]);
             let centred = match columns.means {
@@ -229,7 +238,11 @@ impl<T: Number> Training<T> {
             let is_still = scale == 0.0 || centred <= CONSTANT * squares;
             let diagonal =
                 curvature * scale * scale * centred.max(NOISE * squares) / rows + goal.l2;
-            let d = if is_still || diagonal <= 0.0 { 0.0 } else { 1.0 / diagonal };
+            let d = if is_still || diagonal <= 0.0 {
+                0.0
+            } else {
+                1.0 / diagonal
+            };
             inverse.extend(std::iter::repeat_n(d, k));
         }
         if columns.intercept {
@@ -263,7 +276,10 @@ impl<T: Number> Training<T> {
         let mut objective = Empirical::new(design, goal.loss, (targets, &weights), l2);
         let mut show = |iteration: Iteration| {
             let objective = goal.factor * iteration.objective + goal.constant;
-            let iteration = Iteration { objective, ..iteration };
+            let iteration = Iteration {
+                objective,
+                ..iteration
+            };
             history.push(iteration);
             if let Some(watch) = extras.watch.as_deref_mut() {
                 watch(iteration);
@@ -281,7 +297,10 @@ impl<T: Number> Training<T> {
         } else if self.controls.solver == Solver::Lbfgs {
             solver::lbfgs::minimise(&mut objective, theta, &limits, &mut show)?
         } else {
-            let inverse: Vec<T> = inverse.iter().map(|d| <T as Element>::from_f64(*d)).collect();
+            let inverse: Vec<T> = inverse
+                .iter()
+                .map(|d| <T as Element>::from_f64(*d))
+                .collect();
             let inverse = device.upload(&inverse)?;
             solver::newton::minimise(&mut objective, theta, inverse, &limits, &mut show)?
         };
@@ -342,30 +361,36 @@ impl<T: Number> Training<T> {
         Ok(theta)
     }
 
-    /// Tells an unpenalised logistic fit to separable classes from one that converged.
+    /// Tells an unpenalised logistic fit to separable classes from one that converged, and adds up the deviance of
+    /// an f32 model in f64, because it is a small difference of large losses.
     fn judge(
         objective: &Empirical<'_, T>,
         goal: &Goal,
         solved: Solved<T>,
     ) -> Result<Solved<T>, FitError> {
-        let logistic = goal.loss == SampleLoss::Single(Loss::Logistic);
-        if !logistic || goal.l1 > 0.0 || goal.l2 > 0.0 {
-            return Ok(solved);
-        }
-        let predictors = objective.predictors(&solved.theta.to_vec()?)?;
-        let rows = predictors.iter().zip(objective.targets).zip(objective.weights);
-        let half = <T as Element>::from_f64(0.5);
-        let separated = rows.into_iter().all(|((t, b), v)| {
-            *v == T::default() || (*b > half) == (*t > T::default()) && *t != T::default()
-        });
-        Ok(if separated {
-            Solved {
-                convergence: Convergence::Separable,
-                ..solved
+        let penalised = goal.l1 > 0.0 || goal.l2 > 0.0;
+        match goal.loss {
+            SampleLoss::Single(Loss::Logistic) if !penalised => {
+                let separated = objective.separates(&solved.theta)?;
+                let convergence = if separated {
+                    Convergence::Separable
+                } else {
+                    solved.convergence
+                };
+                Ok(Solved {
+                    convergence,
+                    ..solved
+                })
             }
-        } else {
-            solved
-        })
+            SampleLoss::Single(loss @ Loss::Glm { .. }) if T::DTYPE == Dtype::F32 => {
+                let objective = solved.objective + objective.correction(loss, &solved.theta)?;
+                Ok(Solved {
+                    objective,
+                    ..solved
+                })
+            }
+            _ => Ok(solved),
+        }
     }
 
     /// The report of one solve, or of several of which `solved` is the worst.
@@ -414,7 +439,11 @@ impl Summary {
 
     /// Of two independent problems: the worse end, the sum of the objectives.
     pub(super) fn and(self, other: Summary) -> Summary {
-        let worse = if self.convergence.is_success() { other } else { self };
+        let worse = if self.convergence.is_success() {
+            other
+        } else {
+            self
+        };
         Summary {
             n_iter: self.n_iter.max(other.n_iter),
             convergence: worse.convergence,
@@ -432,7 +461,12 @@ fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
         let intercept = theta.get(n * k + c).map_or(0.0, |b| Element::to_f64(*b));
         columns.restore(&coef, intercept)
     };
-    let (coef, intercept) = (0..k).map(side).unzip();
+    let (coef, mut intercept): (_, Vec<f64>) = (0..k).map(side).unzip();
+    if k > 1 {
+        // The softmax does not see what is added to all intercepts: their sum is 0, as in scikit-learn.
+        let mean = intercept.iter().sum::<f64>() / k as f64;
+        intercept.iter_mut().for_each(|b| *b -= mean);
+    }
     Weights { coef, intercept }
 }
 
@@ -452,8 +486,16 @@ impl Start {
         match goal.loss {
             SampleLoss::Single(loss) => {
                 let mean: f64 = rows().map(|(b, v)| v * b).sum();
-                let intercept = if free { first_predictor(loss, mean) } else { 0.0 };
-                let intercept = if intercept.is_finite() { intercept } else { 0.0 };
+                let intercept = if free {
+                    first_predictor(loss, mean)
+                } else {
+                    0.0
+                };
+                let intercept = if intercept.is_finite() {
+                    intercept
+                } else {
+                    0.0
+                };
                 let curvature: f64 = rows()
                     .map(|(b, v)| v * loss.at(intercept, b).curvature)
                     .sum();
@@ -532,7 +574,11 @@ pub(super) fn not_negative(name: &'static str, found: f64) -> Result<(), FitErro
         return Ok(());
     }
     let expected = "finite and not negative";
-    Err(FitError::Parameter { name, expected, found })
+    Err(FitError::Parameter {
+        name,
+        expected,
+        found,
+    })
 }
 
 /// A parameter that must be above 0; infinity is allowed.
@@ -541,7 +587,11 @@ pub(super) fn positive(name: &'static str, found: f64) -> Result<(), FitError> {
         return Ok(());
     }
     let expected = "positive";
-    Err(FitError::Parameter { name, expected, found })
+    Err(FitError::Parameter {
+        name,
+        expected,
+        found,
+    })
 }
 
 /// A parameter that must lie between 0 and 1.
@@ -550,12 +600,20 @@ pub(super) fn share(name: &'static str, found: f64) -> Result<(), FitError> {
         return Ok(());
     }
     let expected = "from 0 to 1";
-    Err(FitError::Parameter { name, expected, found })
+    Err(FitError::Parameter {
+        name,
+        expected,
+        found,
+    })
 }
 
 fn expect_len(what: &'static str, found: Option<usize>, expected: usize) -> Result<(), FitError> {
     match found {
-        Some(found) if found != expected => Err(FitError::Length { what, expected, found }),
+        Some(found) if found != expected => Err(FitError::Length {
+            what,
+            expected,
+            found,
+        }),
         _ => Ok(()),
     }
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::FitError;
 use super::empirical::SampleLoss;
 use super::fit::{
-    Controls, Extras, Goal, Training, check_targets, control_setters, not_negative,
-    sample_weights, share,
+    Controls, Extras, Goal, Training, check_targets, control_setters, not_negative, sample_weights,
+    share,
 };
 use super::metrics::Deviance;
 use super::regressor::{Regressor, RegressorParams};

@@ -7,8 +7,8 @@ use gpu_kernels::objective::Loss;
 use super::FitError;
 use super::empirical::SampleLoss;
 use super::fit::{
-    Controls, Extras, Goal, Training, check_targets, control_setters, not_negative,
-    sample_weights, share,
+    Controls, Extras, Goal, Training, check_targets, control_setters, not_negative, sample_weights,
+    share,
 };
 use super::regressor::{Regressor, RegressorParams};
 use crate::device::Device;

@@ -237,7 +237,11 @@ fn compare(found: &Found, case: &Case, dtype: Dtype) -> Result<()> {
     let all = |coef: &[Vec<f64>], intercept: &[f64]| [&coef.concat()[..], intercept].concat();
     let found_all = all(&found.coef, &found.intercept);
     let expected = all(&case.coef, &case.intercept);
-    let size = case.coef.concat().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+    let size = case
+        .coef
+        .concat()
+        .iter()
+        .fold(0.0, |a: f64, b| a.max(b.abs()));
     for (i, (found, expected)) in found_all.iter().zip(&expected).enumerate() {
         let bound = relative * expected.abs().max(size);
         ensure!(

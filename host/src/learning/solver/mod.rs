@@ -151,4 +151,3 @@ pub(super) fn noise<T: Number>(value: f64) -> f64 {
 pub(super) fn ratio(a: f64, b: f64) -> f64 {
     if a == 0.0 { 0.0 } else { a / b }
 }
-

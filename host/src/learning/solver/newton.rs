@@ -172,11 +172,7 @@ impl<T: Number> Newton<T> {
     }
 
     /// Tries the step that the inner solve found, and sets the next radius.
-    fn step(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        inner: &CgState,
-    ) -> Result<Step, OpError> {
+    fn step(&mut self, objective: &mut dyn Objective<T>, inner: &CgState) -> Result<Step, OpError> {
         self.trial.theta.copy_from(&self.point.theta)?;
         let one = <T as gpu_kernels::Real>::ONE;
         vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)?;

@@ -250,7 +250,11 @@ fn bits_after<L: Launcher, T: Number>(
 ) -> Result<Vec<u64>> {
     let mut arrays = Arrays::<L, T>::new(launcher, vectors, setting.stage, setting.shape.grid)?;
     for entry in entries {
-        launcher.launch(entry, setting.shape, arrays.args(vectors, (setting.stage, setting.optional)))?;
+        launcher.launch(
+            entry,
+            setting.shape,
+            arrays.args(vectors, (setting.stage, setting.optional)),
+        )?;
     }
     arrays.bits()
 }
