@@ -1,12 +1,12 @@
 //! The objective of the estimators: weighted losses of linear predictors, and a ridge on the coefficients.
 
-use gpu_kernels::objective::Loss;
 use rayon::prelude::*;
 
 use super::design::Design;
 use super::solver::Objective;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
+use crate::ops::objective::Loss;
 use crate::ops::{Number, OpError};
 
 /// Rows whose losses are added by one thread; the blocks are added in order, so that the number of threads does
@@ -157,7 +157,7 @@ impl<'a, T: Number> Empirical<'a, T> {
     fn bend(&self, s: &mut [T]) {
         let curvatures = &self.curvature.accepted;
         match self.loss {
-            SampleLoss::Single(_) => s.iter_mut().zip(curvatures).for_each(|(s, d)| *s = *s * *d),
+            SampleLoss::Single(_) => s.iter_mut().zip(curvatures).for_each(|(s, d)| *s *= *d),
             SampleLoss::Multinomial { classes } => {
                 let m = self.design.rows();
                 for i in 0..m {

@@ -3,92 +3,26 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use gpu_kernels::objective::Loss;
-
 use super::FitError;
 use super::cg::Convergence;
+pub(super) use super::checks::{
+    check_targets, expect_len, not_negative, positive, sample_weights, share,
+};
+pub(super) use super::controls::{Controls, control_setters};
 use super::design::{Columns, Design};
 use super::empirical::{Empirical, SampleLoss};
 use super::solver::{self, Iteration, Limits, Solved, Solver};
+use super::start::Start;
 use super::weights::Weights;
 use crate::device::Device;
 use crate::matrix::{ColumnMoments, Dtype, Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number};
+use crate::ops::objective::Loss;
+use crate::ops::{Matrix, Number};
 
 /// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
 const NOISE: f64 = 1e-10;
 /// Share of a column's Σx² below which a centred column counts as constant.
 const CONSTANT: f64 = 1e-15;
-
-/// Parameters that all estimators have, besides their own.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Controls {
-    pub(super) tolerance: f64,
-    pub(super) max_iter: usize,
-    pub(super) fit_intercept: bool,
-    pub(super) standardize: bool,
-    pub(super) solver: Solver,
-    #[serde(skip)]
-    pub(super) matrix: MatrixOptions,
-}
-
-impl Default for Controls {
-    fn default() -> Self {
-        Controls {
-            tolerance: 1e-6,
-            max_iter: 1000,
-            fit_intercept: true,
-            standardize: false,
-            solver: Solver::NewtonCg,
-            matrix: MatrixOptions::default(),
-        }
-    }
-}
-
-/// The setters of [`Controls`], for an estimator with a field `controls`.
-macro_rules! control_setters {
-    ($estimator:ty) => {
-        impl $estimator {
-            /// The default parameters.
-            pub fn params() -> Self {
-                Self::default()
-            }
-
-            /// Sets the norm of the gradient, relative to that at the start, at which to stop (default 1e-6).
-            pub fn tolerance(mut self, tolerance: f64) -> Self {
-                self.controls.tolerance = tolerance;
-                self
-            }
-
-            /// Sets the most outer iterations (default 1000).
-            pub fn max_iter(mut self, max_iter: usize) -> Self {
-                self.controls.max_iter = max_iter;
-                self
-            }
-
-            /// Sets whether an intercept is fitted (default: yes).
-            pub fn fit_intercept(mut self, fit_intercept: bool) -> Self {
-                self.controls.fit_intercept = fit_intercept;
-                self
-            }
-
-            /// Sets whether columns are divided by their standard deviation for the fit, so that a penalty
-            /// treats them alike (default: no). Coefficients are those of the columns as they are. X is
-            /// neither changed nor copied; a sparse X stays sparse.
-            pub fn standardize(mut self, standardize: bool) -> Self {
-                self.controls.standardize = standardize;
-                self
-            }
-
-            /// Sets how products are planned on a GPU.
-            pub fn matrix_options(mut self, matrix: $crate::ops::MatrixOptions) -> Self {
-                self.controls.matrix = matrix;
-                self
-            }
-        }
-    };
-}
-pub(super) use control_setters;
 
 /// What a fit may be given besides features and targets.
 ///
@@ -468,152 +402,4 @@ fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
         intercept.iter_mut().for_each(|b| *b -= mean);
     }
     Weights { coef, intercept }
-}
-
-/// Intercepts to start from, and the mean curvature there.
-struct Start {
-    intercepts: Vec<f64>,
-    curvature: f64,
-}
-
-impl Start {
-    fn of<T: Number>(goal: &Goal, targets: &[T], weights: &[T], controls: &Controls) -> Start {
-        let free = controls.fit_intercept && goal.intercept_l2 == 0.0;
-        let rows = || {
-            let rows = targets.iter().zip(weights);
-            rows.map(|(b, v)| (Element::to_f64(*b), Element::to_f64(*v)))
-        };
-        match goal.loss {
-            SampleLoss::Single(loss) => {
-                let mean: f64 = rows().map(|(b, v)| v * b).sum();
-                let intercept = if free {
-                    first_predictor(loss, mean)
-                } else {
-                    0.0
-                };
-                let intercept = if intercept.is_finite() {
-                    intercept
-                } else {
-                    0.0
-                };
-                let curvature: f64 = rows()
-                    .map(|(b, v)| v * loss.at(intercept, b).curvature)
-                    .sum();
-                let usable = curvature.is_finite() && curvature > 0.0;
-                Start {
-                    intercepts: vec![intercept],
-                    curvature: if usable { curvature } else { 1.0 },
-                }
-            }
-            SampleLoss::Multinomial { classes } => {
-                let mut shares = vec![0.0; classes];
-                rows().for_each(|(b, v)| shares[b as usize] += v);
-                let logs: Vec<f64> = shares
-                    .iter()
-                    .map(|share: &f64| share.max(f64::MIN_POSITIVE).ln())
-                    .collect();
-                let mean = logs.iter().sum::<f64>() / classes as f64;
-                let intercept = |log: &f64| if free { log - mean } else { 0.0 };
-                let share = 1.0 / classes as f64;
-                Start {
-                    intercepts: logs.iter().map(intercept).collect(),
-                    curvature: share * (1.0 - share),
-                }
-            }
-        }
-    }
-}
-
-/// The linear predictor whose mean is that of the targets.
-fn first_predictor(loss: Loss, mean: f64) -> f64 {
-    match loss {
-        Loss::Squared | Loss::EpsilonInsensitive { .. } => mean,
-        Loss::Logistic => (mean / (1.0 - mean)).ln(),
-        Loss::SquaredHinge => 0.0,
-        Loss::Glm { link, .. } => super::glm::link_of_mean(link, mean),
-    }
-}
-
-/// Sample weights, 1 where none are given; their sum is positive.
-pub(super) fn sample_weights(rows: usize, extras: &Extras<'_>) -> Result<Vec<f64>, FitError> {
-    let Some(weights) = extras.sample_weight else {
-        return Ok(vec![1.0; rows]);
-    };
-    expect_len("sample weights", Some(weights.len()), rows)?;
-    for weight in weights {
-        not_negative("a sample weight", *weight)?;
-    }
-    if weights.iter().sum::<f64>() > 0.0 {
-        return Ok(weights.to_vec());
-    }
-    Err(FitError::Parameter {
-        name: "the sum of sample weights",
-        expected: "positive",
-        found: 0.0,
-    })
-}
-
-/// One finite target per row.
-pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(), FitError> {
-    if targets.len() != rows {
-        let targets = targets.len();
-        return Err(FitError::Targets { rows, targets });
-    }
-    match targets.iter().position(|b| !Element::is_finite(*b)) {
-        Some(row) => {
-            let value = Element::to_f64(targets[row]);
-            Err(FitError::TargetNotFinite { row, value })
-        }
-        None => Ok(()),
-    }
-}
-
-/// A parameter that must be finite and at least 0.
-pub(super) fn not_negative(name: &'static str, found: f64) -> Result<(), FitError> {
-    if found >= 0.0 && found.is_finite() {
-        return Ok(());
-    }
-    let expected = "finite and not negative";
-    Err(FitError::Parameter {
-        name,
-        expected,
-        found,
-    })
-}
-
-/// A parameter that must be above 0; infinity is allowed.
-pub(super) fn positive(name: &'static str, found: f64) -> Result<(), FitError> {
-    if found > 0.0 {
-        return Ok(());
-    }
-    let expected = "positive";
-    Err(FitError::Parameter {
-        name,
-        expected,
-        found,
-    })
-}
-
-/// A parameter that must lie between 0 and 1.
-pub(super) fn share(name: &'static str, found: f64) -> Result<(), FitError> {
-    if (0.0..=1.0).contains(&found) {
-        return Ok(());
-    }
-    let expected = "from 0 to 1";
-    Err(FitError::Parameter {
-        name,
-        expected,
-        found,
-    })
-}
-
-fn expect_len(what: &'static str, found: Option<usize>, expected: usize) -> Result<(), FitError> {
-    match found {
-        Some(found) if found != expected => Err(FitError::Length {
-            what,
-            expected,
-            found,
-        }),
-        _ => Ok(()),
-    }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gpu_kernels::objective as kernels;
 use serde::{Deserialize, Serialize};
 
 use super::FitError;
@@ -17,7 +16,7 @@ use super::regressor::{Regressor, RegressorParams};
 use super::solver::Solver;
 use crate::device::Device;
 use crate::matrix::{Element, Features};
-use crate::ops::Number;
+use crate::ops::{Number, objective as kernels};
 
 /// The distribution of the targets of a [`Glm`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

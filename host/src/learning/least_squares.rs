@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::objective::Loss;
-
 use super::FitError;
 use super::empirical::SampleLoss;
 use super::fit::{
@@ -14,6 +12,7 @@ use super::regressor::{Regressor, RegressorParams};
 use crate::device::Device;
 use crate::matrix::Features;
 use crate::ops::Number;
+use crate::ops::objective::Loss;
 
 /// Defines `fit` and `fit_with` of an estimator with `goal(&self, total weight) -> Goal` and `check(&self)`.
 macro_rules! fit_regressor {

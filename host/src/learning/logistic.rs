@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::objective::Loss;
-
 use super::classifier::{Classifier, ClassifierParams};
 use super::empirical::SampleLoss;
 use super::fit::{
@@ -16,6 +14,7 @@ use super::{FitError, Iteration};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
 use crate::ops::Number;
+use crate::ops::objective::Loss;
 
 /// Logistic regression: minimises `Σ vᵢ·ℓᵢ / S + r(w) / (S·C)`, S = Σ vᵢ, the intercept unpenalised.
 ///

@@ -16,7 +16,9 @@
 //! ```
 
 mod cg;
+mod checks;
 mod classifier;
+mod controls;
 mod design;
 mod empirical;
 mod error;
@@ -39,6 +41,7 @@ mod penalty;
 mod regressor;
 mod solver;
 mod spectral;
+mod start;
 mod svm;
 mod symmetric_eigen;
 mod truncated_svd;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::objective::Loss;
-
 use super::classifier::{Classifier, ClassifierParams};
 use super::empirical::SampleLoss;
 use super::fit::{
@@ -18,6 +16,7 @@ use super::{FitError, Iteration};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
 use crate::ops::Number;
+use crate::ops::objective::Loss;
 
 /// Linear support vector classification: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, 1 − yᵢ·tᵢ)²` for each class
 /// against all others, y = ±1, t = x·w + b.

@@ -151,7 +151,7 @@ impl<T: Number> Lbfgs<T> {
         let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
         let is_noise = -slope <= noise::<T>(self.point.value);
         for trial in 1..=TRIALS {
-            let one = <T as gpu_kernels::Real>::ONE;
+            let one = <T as Element>::from_f64(1.0);
             self.trial.theta.copy_from(&self.point.theta)?;
             let step = <T as Element>::from_f64(t);
             vector::axpby(step, &self.direction, one, &mut self.trial.theta)?;

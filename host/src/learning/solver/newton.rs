@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::{Iteration, Limits, Objective, Point, Solved, noise, ratio};
 use crate::device::Buffer;
 use crate::learning::cg::{self, Convergence, Pace};
+use crate::matrix::Element;
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, vector};
 
@@ -174,7 +175,7 @@ impl<T: Number> Newton<T> {
     /// Tries the step that the inner solve found, and sets the next radius.
     fn step(&mut self, objective: &mut dyn Objective<T>, inner: &CgState) -> Result<Step, OpError> {
         self.trial.theta.copy_from(&self.point.theta)?;
-        let one = <T as gpu_kernels::Real>::ONE;
+        let one = <T as Element>::from_f64(1.0);
         vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)?;
         self.trial.evaluate(objective)?;
         let is_noise = inner.decrease <= noise::<T>(self.point.value);

@@ -1,0 +1,95 @@
+//! Checks of parameters and lists before a fit.
+
+use super::FitError;
+use super::fit::Extras;
+use crate::matrix::Element;
+use crate::ops::Number;
+
+/// Sample weights, 1 where none are given; their sum is positive.
+pub(super) fn sample_weights(rows: usize, extras: &Extras<'_>) -> Result<Vec<f64>, FitError> {
+    let Some(weights) = extras.sample_weight else {
+        return Ok(vec![1.0; rows]);
+    };
+    expect_len("sample weights", Some(weights.len()), rows)?;
+    for weight in weights {
+        not_negative("a sample weight", *weight)?;
+    }
+    if weights.iter().sum::<f64>() > 0.0 {
+        return Ok(weights.to_vec());
+    }
+    Err(FitError::Parameter {
+        name: "the sum of sample weights",
+        expected: "positive",
+        found: 0.0,
+    })
+}
+
+/// One finite target per row.
+pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(), FitError> {
+    if targets.len() != rows {
+        let targets = targets.len();
+        return Err(FitError::Targets { rows, targets });
+    }
+    match targets.iter().position(|b| !Element::is_finite(*b)) {
+        Some(row) => {
+            let value = Element::to_f64(targets[row]);
+            Err(FitError::TargetNotFinite { row, value })
+        }
+        None => Ok(()),
+    }
+}
+
+/// A parameter that must be finite and at least 0.
+pub(super) fn not_negative(name: &'static str, found: f64) -> Result<(), FitError> {
+    if found >= 0.0 && found.is_finite() {
+        return Ok(());
+    }
+    let expected = "finite and not negative";
+    Err(FitError::Parameter {
+        name,
+        expected,
+        found,
+    })
+}
+
+/// A parameter that must be above 0; infinity is allowed.
+pub(super) fn positive(name: &'static str, found: f64) -> Result<(), FitError> {
+    if found > 0.0 {
+        return Ok(());
+    }
+    let expected = "positive";
+    Err(FitError::Parameter {
+        name,
+        expected,
+        found,
+    })
+}
+
+/// A parameter that must lie between 0 and 1.
+pub(super) fn share(name: &'static str, found: f64) -> Result<(), FitError> {
+    if (0.0..=1.0).contains(&found) {
+        return Ok(());
+    }
+    let expected = "from 0 to 1";
+    Err(FitError::Parameter {
+        name,
+        expected,
+        found,
+    })
+}
+
+/// A list of the length that the data ask for, where it is given.
+pub(super) fn expect_len(
+    what: &'static str,
+    found: Option<usize>,
+    expected: usize,
+) -> Result<(), FitError> {
+    match found {
+        Some(found) if found != expected => Err(FitError::Length {
+            what,
+            expected,
+            found,
+        }),
+        _ => Ok(()),
+    }
+}

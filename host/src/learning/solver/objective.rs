@@ -1,0 +1,37 @@
+//! What solvers minimise.
+
+use crate::device::{Buffer, Device};
+use crate::ops::{Number, OpError};
+
+/// A smooth function f of the coefficients θ, on a device.
+pub trait Objective<T: Number> {
+    /// Where θ and the gradient lie.
+    fn device(&self) -> &Device;
+
+    /// Elements of θ.
+    fn len(&self) -> usize;
+
+    /// Whether θ has no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// f(θ), infinite or NaN outside its domain; writes ∇f(θ).
+    ///
+    /// # Errors
+    /// When lengths do not fit or the device fails.
+    fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<f64, OpError>;
+
+    /// Makes the point of the last evaluation the one whose Hessian counts.
+    fn accept(&mut self);
+
+    /// `product = H·direction` at the accepted point, H the Hessian or a positive semidefinite stand-in.
+    ///
+    /// # Errors
+    /// As [`Objective::evaluate`].
+    fn hessian_vector(
+        &mut self,
+        direction: &Buffer<T>,
+        product: &mut Buffer<T>,
+    ) -> Result<(), OpError>;
+}

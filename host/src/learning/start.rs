@@ -1,0 +1,77 @@
+//! Where a solve begins without a warm start.
+
+use super::controls::Controls;
+use super::empirical::SampleLoss;
+use super::fit::Goal;
+use crate::matrix::Element;
+use crate::ops::Number;
+use crate::ops::objective::Loss;
+
+/// Intercepts to start from, and the mean curvature there.
+pub(super) struct Start {
+    pub(super) intercepts: Vec<f64>,
+    pub(super) curvature: f64,
+}
+
+impl Start {
+    pub(super) fn of<T: Number>(
+        goal: &Goal,
+        targets: &[T],
+        weights: &[T],
+        controls: &Controls,
+    ) -> Start {
+        let free = controls.fit_intercept && goal.intercept_l2 == 0.0;
+        let rows = || {
+            let rows = targets.iter().zip(weights);
+            rows.map(|(b, v)| (Element::to_f64(*b), Element::to_f64(*v)))
+        };
+        match goal.loss {
+            SampleLoss::Single(loss) => {
+                let mean: f64 = rows().map(|(b, v)| v * b).sum();
+                let intercept = if free {
+                    first_predictor(loss, mean)
+                } else {
+                    0.0
+                };
+                let intercept = if intercept.is_finite() {
+                    intercept
+                } else {
+                    0.0
+                };
+                let curvature: f64 = rows()
+                    .map(|(b, v)| v * loss.at(intercept, b).curvature)
+                    .sum();
+                let usable = curvature.is_finite() && curvature > 0.0;
+                Start {
+                    intercepts: vec![intercept],
+                    curvature: if usable { curvature } else { 1.0 },
+                }
+            }
+            SampleLoss::Multinomial { classes } => {
+                let mut shares = vec![0.0; classes];
+                rows().for_each(|(b, v)| shares[b as usize] += v);
+                let logs: Vec<f64> = shares
+                    .iter()
+                    .map(|share: &f64| share.max(f64::MIN_POSITIVE).ln())
+                    .collect();
+                let mean = logs.iter().sum::<f64>() / classes as f64;
+                let intercept = |log: &f64| if free { log - mean } else { 0.0 };
+                let share = 1.0 / classes as f64;
+                Start {
+                    intercepts: logs.iter().map(intercept).collect(),
+                    curvature: share * (1.0 - share),
+                }
+            }
+        }
+    }
+}
+
+/// The linear predictor whose mean is that of the targets.
+fn first_predictor(loss: Loss, mean: f64) -> f64 {
+    match loss {
+        Loss::Squared | Loss::EpsilonInsensitive { .. } => mean,
+        Loss::Logistic => (mean / (1.0 - mean)).ln(),
+        Loss::SquaredHinge => 0.0,
+        Loss::Glm { link, .. } => super::glm::link_of_mean(link, mean),
+    }
+}
