@@ -141,8 +141,9 @@ impl<T: Word> Shared<T> {
         self.len == 0
     }
 
-    /// The byte after the last.
+    /// The byte after the last. A build with overflow checks says who asked where it is beyond 2³² bytes.
     #[inline(always)]
+    #[track_caller]
     pub fn end(&self) -> u32 {
         self.byte + self.len * T::SIZE
     }

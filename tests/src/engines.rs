@@ -1,10 +1,29 @@
 //! The devices under test.
 //!
 //! `WARPFUSE_DEVICES` lists them as [`Device`] reads them, such as `cpu,cuda:1`; each of those has to be
-//! there. Without it they are `cpu`, an emulator that shuffles and interrupts, and `cuda:0`, of which the last
-//! may be missing.
+//! there. Without it they are `cpu`, an emulator that shuffles and interrupts, `cuda:0`, which may be missing,
+//! and [`FURTHER_SCHEDULES`] of the emulator, which run the small cases again.
+//!
+//! With `WARPFUSE_TEST_COUNTERS` emulators count what kernels do to memory, and print it at the end.
 
 use warpfuse::device::Device;
+use warpfuse::device::emulator::{Counting, Emulator, EmulatorOptions};
+
+/// The schedule of the emulator that runs everything that an emulator runs.
+const MAIN_SCHEDULE: u64 = 3;
+
+/// Schedules of the emulators that repeat the small cases: with the main one all eight kinds that
+/// [`EmulatorOptions::schedule`] has.
+pub const FURTHER_SCHEDULES: [u64; 7] = [0, 1, 2, 4, 5, 6, 7];
+
+/// What an engine is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Every test that it can run.
+    Main,
+    /// What is to be repeated under many orders of blocks and lanes.
+    Schedule,
+}
 
 /// A device under test.
 #[derive(Debug, Clone)]
@@ -13,6 +32,8 @@ pub struct Engine {
     pub name: String,
     /// The device, or why there is none.
     pub device: Result<Device, Missing>,
+    /// What it is there for.
+    pub role: Role,
 }
 
 /// Why a device cannot be tested.
@@ -30,7 +51,18 @@ impl Engine {
         let opened = name.parse::<Device>().and_then(with_kernels);
         Engine {
             name: name.to_owned(),
-            device: opened.map_err(|error| missing(error.to_string())),
+            device: opened
+                .map(counting)
+                .map_err(|error| missing(error.to_string())),
+            role: Role::Main,
+        }
+    }
+
+    /// An emulator that runs everything, or one that repeats the small cases.
+    fn emulator(schedule: u64, role: Role) -> Engine {
+        Engine {
+            role,
+            ..Self::open(&format!("emulator:{schedule}"), Missing::Required)
         }
     }
 
@@ -38,12 +70,18 @@ impl Engine {
     pub fn from_environment() -> Vec<Engine> {
         match std::env::var("WARPFUSE_DEVICES") {
             Ok(list) => Self::required(&list),
-            Err(_) => vec![
-                Self::open("cpu", Missing::Required),
-                Self::open("emulator:3", Missing::Required),
-                Self::open("cuda:0", Missing::Optional),
-            ],
+            Err(_) => Self::usual(),
         }
+    }
+
+    fn usual() -> Vec<Engine> {
+        let mut engines = vec![
+            Self::open("cpu", Missing::Required),
+            Self::emulator(MAIN_SCHEDULE, Role::Main),
+            Self::open("cuda:0", Missing::Optional),
+        ];
+        engines.extend(FURTHER_SCHEDULES.map(|n| Self::emulator(n, Role::Schedule)));
+        engines
     }
 
     /// The engines of a list with commas.
@@ -55,6 +93,14 @@ impl Engine {
         names
             .map(|name| Self::open(name, Missing::Required))
             .collect()
+    }
+
+    /// Whether this is, or would be, a GPU.
+    pub fn is_cuda(&self) -> bool {
+        match &self.device {
+            Ok(device) => matches!(device, Device::Cuda(_)),
+            Err(_) => self.name.starts_with("cuda"),
+        }
     }
 
     /// Whether compiled entries are launched here; the CPU has code of its own.
@@ -71,9 +117,34 @@ fn with_kernels(device: Device) -> Result<Device, warpfuse::device::DeviceError>
     Ok(device)
 }
 
+/// An emulator of the same options that counts, if the environment asks for it.
+fn counting(device: Device) -> Device {
+    match device {
+        Device::Emulator(plain) if std::env::var_os("WARPFUSE_TEST_COUNTERS").is_some() => {
+            Device::Emulator(Emulator::new(EmulatorOptions {
+                counting: Counting::Sites,
+                ..plain.options().clone()
+            }))
+        }
+        device => device,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_cases_run_under_eight_schedules() {
+        let engines = Engine::usual();
+        let emulated = |engine: &&Engine| engine.name.starts_with("emulator:");
+        let mut names: Vec<_> = engines.iter().filter(emulated).map(|e| &e.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 8);
+        let main = engines.iter().filter(emulated);
+        assert_eq!(main.filter(|e| e.role == Role::Main).count(), 1);
+    }
 
     #[test]
     fn a_device_that_was_asked_for_has_to_be_there() {

@@ -8,6 +8,8 @@ use bytemuck::Pod;
 use gpu_kernels::{Entry, Family, In, Launch, Out, Word};
 use warpfuse::device::{Buffer, Device};
 
+use crate::tape;
+
 /// Values behind the end of every array, where no kernel may read or write.
 pub const GUARD: usize = 37;
 
@@ -59,7 +61,7 @@ pub trait Array<T> {
     fn values(&self) -> Result<Vec<T>>;
 }
 
-impl<T: Pod> Array<T> for Buffer<T> {
+impl<T: Pod + Word> Array<T> for Buffer<T> {
     fn input(&self) -> In<'_, T> {
         Buffer::input(self)
     }
@@ -69,7 +71,9 @@ impl<T: Pod> Array<T> for Buffer<T> {
     }
 
     fn values(&self) -> Result<Vec<T>> {
-        Ok(self.to_vec()?)
+        let values = self.to_vec()?;
+        tape::note_values(&values);
+        Ok(values)
     }
 }
 
@@ -90,7 +94,9 @@ impl Launcher for Device {
         shape: Launch,
         args: F::Args<'_>,
     ) -> Result<()> {
-        Ok(self.prepare(entry, shape)?.launch(args)?)
+        self.prepare(entry, shape)?.launch(args)?;
+        tape::note_launch(entry.name, shape);
+        Ok(())
     }
 
     fn most_threads<F: Family>(&self, entry: &'static Entry<F>) -> Result<u32> {

@@ -11,6 +11,7 @@
 //! | [`engines`] | the devices under test, and why one is missing |
 //! | [`ridge`] | linear regression by Cholesky, the truth for solvers |
 //! | [`report`] | the worst errors that were seen |
+//! | [`tape`] | what launches left, bit by bit, to compare devices |
 //! | [`shard`] | which part of the cases a process runs |
 //!
 //! The truth is [`warpfuse::reference`]: plain f64 loops. The cases themselves run in the integration
@@ -26,6 +27,7 @@ pub mod report;
 pub mod ridge;
 pub mod sample;
 pub mod shard;
+pub mod tape;
 pub mod tolerance;
 
 use warpfuse::device::Device;
@@ -45,6 +47,16 @@ impl Subset {
         match std::env::var("WARPFUSE_TEST_SUBSET").as_deref() {
             Ok("small") => Subset::Small,
             _ => Subset::Full,
+        }
+    }
+
+    /// Which cases are run on `device`: what the environment says, but on an emulator all of them only if it
+    /// says `full`.
+    pub fn of_cases(device: &Device) -> Subset {
+        let asked = std::env::var("WARPFUSE_TEST_SUBSET");
+        match (device, asked.as_deref()) {
+            (Device::Emulator(_), Ok("full")) => Subset::Full,
+            _ => Subset::of(device),
         }
     }
 

@@ -11,6 +11,9 @@ use anyhow::{Context, Result};
 use crate::workspace;
 use record::Record;
 
+/// What is recorded beside timings, and is none.
+const NOT_TIMINGS: &str = "emulator.jsonl";
+
 /// The arguments of `bench-report`.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -40,15 +43,19 @@ fn result_files(folder: &Path) -> Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path.is_dir() {
             files.extend(result_files(&path)?);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "jsonl")
-        {
+        } else if is_timings(&path) {
             files.push(path);
         }
     }
     files.sort();
     Ok(files)
+}
+
+fn is_timings(path: &Path) -> bool {
+    let is_record = path
+        .extension()
+        .is_some_and(|extension| extension == "jsonl");
+    is_record && path.file_name().is_some_and(|name| name != NOT_TIMINGS)
 }
 
 fn read(file: &Path) -> Result<Vec<Record>> {

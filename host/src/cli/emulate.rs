@@ -18,11 +18,27 @@ use crate::plan::limits::DeviceLimits;
 
 /// Emulates.
 pub(super) fn run(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
-    match (args.self_check, args.dtype) {
-        (true, _) => check(args, ui),
-        (false, DtypeName::F32) => emulate::<f32>(args, ui),
-        (false, DtypeName::F64) => emulate::<f64>(args, ui),
+    match (args.self_check, args.speed, args.dtype) {
+        (true, _, _) => check(args, ui),
+        (_, true, _) => speed(args),
+        (_, _, DtypeName::F32) => emulate::<f32>(args, ui),
+        (_, _, DtypeName::F64) => emulate::<f64>(args, ui),
     }
+}
+
+/// Measures.
+fn speed(args: &EmulateArgs) -> Result<Exit> {
+    let speed = self_check::lane_speed();
+    if args.json {
+        output::print_json(&speed)?;
+    } else {
+        output::print(format!(
+            "lane steps per second   {:.1} million\nswitch between lanes    {:.1} ns\n",
+            speed.steps_per_second / 1e6,
+            speed.nanoseconds_per_switch
+        ))?;
+    }
+    Ok(Exit::Success)
 }
 
 /// Tells broken kernels from right ones.

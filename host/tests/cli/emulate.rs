@@ -15,6 +15,15 @@ fn the_self_check_tells_all_kernels_apart() {
 }
 
 #[test]
+fn the_speed_of_lanes_is_measured() {
+    let speed = run(["emulate", "--speed", "--json"]).expect_code(0).json();
+    for name in ["lane_steps_per_second", "nanoseconds_per_switch"] {
+        assert!(speed[name].as_f64() > Some(0.0), "{speed}");
+    }
+    run(["emulate", "--speed", "--self-check"]).expect_code(2);
+}
+
+#[test]
 fn a_product_is_checked_and_counted() {
     let data = diabetes();
     for product in ["fused", "forward", "transposed"] {

@@ -16,7 +16,10 @@ pub const PRODUCTS: [Product; 3] = [Product::Fused, Product::Forward, Product::T
 /// Adds every case in both element types.
 pub fn add(suite: &mut Suite) {
     for case in cases::all() {
-        let test = |dtype| Test::new(format!("fused/{case}/{dtype}")).within(case.subset());
+        let test = |dtype| {
+            let test = Test::new(format!("fused/{case}/{dtype}"));
+            test.within(case.subset()).under_every_schedule()
+        };
         suite.add(test("f32"), move |device| run::<f32>(device, &case));
         suite.add(test("f64"), move |device| run::<f64>(device, &case));
     }

@@ -8,10 +8,12 @@ use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
-use warpfuse_tests::engines::{Engine, Missing};
+use warpfuse_tests::engines::{Engine, Missing, Role};
 use warpfuse_tests::report::{Key, Report};
 use warpfuse_tests::shard::Shard;
 use warpfuse_tests::tolerance::{Truth, compare};
+
+use super::entries::agreement;
 
 /// The errors of all trials.
 static REPORT: Report = Report::new();
@@ -23,6 +25,8 @@ enum Needs {
     Device,
     /// A device that launches compiled entries.
     Entries,
+    /// A GPU.
+    Cuda,
 }
 
 /// A test, yet without a device.
@@ -30,6 +34,7 @@ pub struct Test {
     name: String,
     needs: Needs,
     subset: Subset,
+    roles: &'static [Role],
 }
 
 impl Test {
@@ -39,13 +44,31 @@ impl Test {
             name: name.into(),
             needs: Needs::Device,
             subset: Subset::Small,
+            roles: &[Role::Main],
         }
+    }
+
+    /// Repeated by emulators under many orders of blocks and lanes, where it is small.
+    pub fn under_every_schedule(self) -> Test {
+        let roles: &[Role] = match self.subset {
+            Subset::Small => &[Role::Main, Role::Schedule],
+            Subset::Full => &[Role::Main],
+        };
+        Test { roles, ..self }
     }
 
     /// For devices that launch compiled entries.
     pub fn of_entries(self) -> Test {
         Test {
             needs: Needs::Entries,
+            ..self
+        }
+    }
+
+    /// For GPUs.
+    pub fn of_cuda(self) -> Test {
+        Test {
+            needs: Needs::Cuda,
             ..self
         }
     }
@@ -57,10 +80,15 @@ impl Test {
 
     fn suits(&self, engine: &Engine) -> bool {
         let runs = match &engine.device {
-            Ok(device) => Subset::of(device),
+            Ok(device) => Subset::of_cases(device),
             Err(_) => Subset::from_environment(),
         };
-        runs >= self.subset && (self.needs == Needs::Device || engine.launches_entries())
+        let can_run = match self.needs {
+            Needs::Device => true,
+            Needs::Entries => engine.launches_entries(),
+            Needs::Cuda => engine.is_cuda(),
+        };
+        can_run && runs >= self.subset && self.roles.contains(&engine.role)
     }
 }
 
@@ -109,10 +137,13 @@ impl Suite {
         }
         println!("{REPORT}");
         let mut good = !conclusion.has_failed();
-        if let Err(error) = write_report() {
-            eprintln!("error: {error:#}");
-            good = false;
+        for written in [write_report(), agreement::write()] {
+            if let Err(error) = written {
+                eprintln!("error: {error:#}");
+                good = false;
+            }
         }
+        self.engines.iter().for_each(print_counters);
         good &= self.engines.iter().all(nothing_is_left);
         if good {
             ExitCode::SUCCESS
@@ -160,6 +191,15 @@ fn write_report() -> Result<()> {
     };
     let text = serde_json::to_string_pretty(&REPORT.to_json())?;
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What the kernels did to an emulator's memory, if it counted.
+fn print_counters(engine: &Engine) {
+    if let Ok(Device::Emulator(emulator)) = &engine.device {
+        for (entry, profile) in emulator.profiles() {
+            println!("{entry} on {}\n{profile}", engine.name);
+        }
+    }
 }
 
 /// Whether all buffers of all trials have been freed.

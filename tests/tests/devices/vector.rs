@@ -29,7 +29,9 @@ fn add_type<T: Number>(suite: &mut Suite) {
         } else {
             Subset::Small
         };
-        let test = Test::new(format!("vector/{len}/{}", T::DTYPE)).within(subset);
+        let test = Test::new(format!("vector/{len}/{}", T::DTYPE))
+            .within(subset)
+            .under_every_schedule();
         suite.add(test, move |device| run::<T>(device, len));
     }
     let name = format!("vector/lengths_that_differ/{}", T::DTYPE);

@@ -1,5 +1,6 @@
 //! `build-ptx`: kernels in Rust to checked PTX and cubins, through `gpu-kernels-builder`.
 
+mod alone;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// Keep source lines in PTX and cubins, for profilers; doubles their size.
     #[arg(long)]
     line_info: bool,
+    /// Compile the kernel crate alone too, for the last architecture: the bytes must be the same.
+    #[arg(long)]
+    compare_alone: bool,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -51,6 +55,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         LineInfo::Omitted
     };
     let output = build(&Arch::parse_list(&arguments.arch)?, install, lines)?;
+    if arguments.compare_alone {
+        compare_alone(&output, lines)?;
+    }
     if let Some(folder) = &arguments.out {
         copy(&output, folder)?;
     }
@@ -76,6 +83,16 @@ pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOut
         .context("building the PTX")?;
     output.deny_local_memory(&exemptions())?;
     Ok(output)
+}
+
+/// Checks that nothing else in the workspace has a part in the PTX.
+///
+/// # Errors
+/// When it differs from that of the kernel crate alone.
+pub fn compare_alone(output: &PtxOutput, lines: LineInfo) -> Result<()> {
+    alone::check(output, lines)?;
+    eprintln!("the kernel crate alone gives the same PTX, byte by byte");
+    Ok(())
 }
 
 /// One line per architecture, for chores that build the PTX on the way.

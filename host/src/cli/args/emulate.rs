@@ -12,12 +12,16 @@ use super::{DtypeName, ReadArgs};
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct EmulateArgs {
     /// Data whose product is computed; - is stdin
-    #[arg(required_unless_present = "self_check", conflicts_with = "self_check")]
+    #[arg(required_unless_present_any = ["self_check", "speed"], conflicts_with_all = ["self_check", "speed"])]
     pub(in crate::cli) data: Option<PathBuf>,
 
     /// Run kernels that are known to be wrong, and right twins, instead: are all of them told apart?
     #[arg(long)]
     pub(in crate::cli) self_check: bool,
+
+    /// Measure instead what a lane's step and a switch between lanes take
+    #[arg(long, conflicts_with = "self_check")]
+    pub(in crate::cli) speed: bool,
 
     /// Schedules under which each kernel of the self-check runs
     #[arg(
@@ -94,5 +98,6 @@ Examples:
   warpfuse synth sparse small.svm --rows 200 --cols 50 --nnz-per-row 10 && warpfuse emulate small.svm
   warpfuse emulate data.svm --product forward --schedule 7 --json | jq .kernels
   warpfuse emulate --self-check --seeds 100 --json
+  warpfuse emulate --speed --json
 
 A kernel that races, leaves its buffers or misses a barrier ends with an error and code 1.";

@@ -7,6 +7,7 @@ use gpu_kernels::cta::WARP;
 
 use super::address::{GlobalTarget, SharedTarget};
 use super::fault::Action;
+use super::heap::{Slot, Table};
 use super::profile::{Profile, SiteCounts, SiteKey, Space};
 
 /// Bytes that move together between memory and L2.
@@ -46,7 +47,8 @@ pub(super) struct Tally {
     /// Lanes of each warp.
     lanes: Vec<usize>,
     sites: HashMap<Key, (&'static Location<'static>, SiteCounts)>,
-    atomics: BTreeMap<u64, u64>,
+    /// Atomic additions by first byte and size of the element.
+    atomics: BTreeMap<(u64, u32), u64>,
 }
 
 impl Tally {
@@ -70,7 +72,8 @@ impl Tally {
         target: &GlobalTarget,
     ) {
         if action == Action::Add {
-            *self.atomics.entry(target.byte()).or_default() += 1;
+            let element = (target.byte(), target.bytes());
+            *self.atomics.entry(element).or_default() += 1;
         }
         self.record(
             thread,
@@ -127,11 +130,15 @@ impl Tally {
         self.open[warp as usize] = events;
     }
 
-    pub fn into_profile(self) -> Profile {
-        let mut profile = Profile {
-            atomics: self.atomics,
-            ..Profile::default()
-        };
+    /// What was counted, with the names that `table` has for addresses.
+    pub fn into_profile(self, table: &Table) -> Profile {
+        let mut profile = Profile::default();
+        for ((address, size), count) in self.atomics {
+            if let Some((Slot::Alive(allocation), byte)) = table.find(address) {
+                let index = byte / u64::from(size);
+                profile.atomics.add(&allocation.name, index, count);
+            }
+        }
         for ((_, space, action), (site, counts)) in self.sites {
             let site = site.into();
             profile.add_site(

@@ -254,7 +254,9 @@ pub enum FaultKind {
     },
     /// A barrier that some lanes never reach.
     #[error(
-        "divergent barrier: thread {absent} of the block {whereabouts}; all threads must reach the same barrier"
+        "divergent barrier: warp {}, lane {} {whereabouts}; all threads of the block must reach the same barrier",
+        absent / WARP,
+        absent % WARP
     )]
     DivergentBarrier {
         /// A thread that does not arrive.

@@ -102,7 +102,7 @@ fn run_in_order(
 ) -> Result<Profile, Box<Fault>> {
     let mut worker = Worker::new(running)?;
     blocks.try_for_each(|block| worker.run(running, block, body))?;
-    Ok(worker.into_profile())
+    Ok(worker.into_profile(running))
 }
 
 /// Every worker takes the next block until there is none, or one has failed.
@@ -119,7 +119,7 @@ fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box
             }
             worker.run(running, block, body)?;
         }
-        Ok(worker.into_profile())
+        Ok(worker.into_profile(running))
     };
     let keep = |outcome: Result<Profile, Box<Fault>>| match outcome {
         Ok(profile) => profile,
@@ -192,8 +192,10 @@ impl Worker {
         Ok(())
     }
 
-    fn into_profile(self) -> Profile {
-        let counted = self.tally.map(|tally| tally.into_inner().into_profile());
+    fn into_profile(self, running: &Running<'_>) -> Profile {
+        let counted = self
+            .tally
+            .map(|tally| tally.into_inner().into_profile(running.table));
         self.profile.merge(counted.unwrap_or_default())
     }
 }

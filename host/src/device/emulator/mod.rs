@@ -30,7 +30,7 @@ pub use fault::{
 };
 pub use heap::{Memory, MemoryError};
 pub use options::{BlockOrder, Checks, Counting, EmulatorOptions, LaneOrder, Preemption};
-pub use profile::{Profile, SiteCounts, Space};
+pub use profile::{AtomicCount, Atomics, Profile, SiteCounts, SiteKey, Space};
 pub use thread::Thread;
 
 use block::Running;

@@ -1,11 +1,13 @@
 //! What a launch did to memory: a poor man's profiler.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod atomics;
+mod text;
 
 use serde::{Deserialize, Serialize};
 
 use super::fault::{Action, Site};
+
+pub use atomics::{AtomicCount, Atomics};
 
 /// Which memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -74,7 +76,7 @@ pub struct SiteKey {
 /// Counters of a launch. Sites and atomics are filled when [`Counting::Sites`](super::Counting) is on.
 ///
 /// `Display` prints them as a table.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Profile {
     /// Blocks that ran.
     pub blocks: u64,
@@ -84,9 +86,8 @@ pub struct Profile {
     pub barriers: u64,
     /// By source line.
     pub sites: Vec<(SiteKey, SiteCounts)>,
-    /// Addresses that got atomic additions in global memory, and how many each: by byte address.
-    #[serde(skip)]
-    pub atomics: BTreeMap<u64, u64>,
+    /// Atomic additions in global memory, by address.
+    pub atomics: Atomics,
 }
 
 impl Profile {
@@ -98,9 +99,7 @@ impl Profile {
         for (key, counts) in &other.sites {
             self.site_mut(key).add(counts);
         }
-        for (address, count) in other.atomics {
-            *self.atomics.entry(address).or_default() += count;
-        }
+        self.atomics.merge(other.atomics);
         self
     }
 
@@ -128,68 +127,4 @@ impl Profile {
         }
         total
     }
-
-    /// The most atomic additions that one address of global memory got.
-    pub fn hottest_atomic(&self) -> u64 {
-        self.atomics.values().copied().max().unwrap_or(0)
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (blocks, steps, barriers) = (self.blocks, self.lane_steps, self.barriers);
-        writeln!(
-            f,
-            "{blocks} blocks, {steps} lane steps, {barriers} barriers"
-        )?;
-        if self.sites.is_empty() {
-            return Ok(());
-        }
-        let additions: u64 = self.atomics.values().sum();
-        let (addresses, most) = (self.atomics.len(), self.hottest_atomic());
-        writeln!(
-            f,
-            "{additions} global atomics to {addresses} addresses, at most {most} to one"
-        )?;
-        writeln!(
-            f,
-            "{:<44} {:<22} {:>9} {:>10} {:>9} {:>7} {:>9} {:>6} {:>9} {:>9}",
-            "site",
-            "access",
-            "requests",
-            "accesses",
-            "sectors",
-            "coal.",
-            "passes",
-            "n-way",
-            "contended",
-            "divergent"
-        )?;
-        self.sites
-            .iter()
-            .try_for_each(|(key, counts)| row(f, key, counts))
-    }
-}
-
-fn row(f: &mut fmt::Formatter<'_>, key: &SiteKey, counts: &SiteCounts) -> fmt::Result {
-    let file = &key.site.file;
-    let start = file.char_indices().rev().nth(33).map_or(0, |(at, _)| at);
-    let site = format!("{}:{}", &file[start..], key.site.line);
-    let space = match key.space {
-        Space::Global => "global",
-        Space::Shared => "shared",
-    };
-    let access = format!("{space} {}", key.action);
-    writeln!(
-        f,
-        "{site:<44} {access:<22} {:>9} {:>10} {:>9} {:>6.0}% {:>9} {:>6} {:>9} {:>9}",
-        counts.requests,
-        counts.accesses,
-        counts.sectors,
-        100.0 * counts.coalescing(),
-        counts.bank_passes,
-        counts.worst_conflict,
-        counts.contended,
-        counts.divergent,
-    )
 }

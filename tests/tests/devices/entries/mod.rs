@@ -4,6 +4,7 @@
 //! What is behind the end of an input is NaN or an index out of range, what is behind the end of an
 //! output has to stay.
 
+pub mod agreement;
 mod cg;
 mod dense;
 mod fused;
@@ -43,6 +44,7 @@ fn add_family<F: Family>(
     for entry in F::entries() {
         let test = Test::new(format!("entry/{}", entry.name)).of_entries();
         suite.add(test, move |device| check(device, entry, Subset::of(device)));
+        agreement::add(suite, entry, check);
     }
 }
 

@@ -159,6 +159,22 @@ pub(super) const CASES: &[Case] = &[
         }),
     },
     Case {
+        name: "bytes of an array wrap",
+        expects: Overflow,
+        broken: Body(BLOCK, |cta, _| {
+            let table: Shared<f64> = Shared::at(0, 1 << 29);
+            let words: Shared<f32> = Shared::at(table.end(), cta.threads()); //~ bytes of an array wrap
+            cta.shared_write(words, own(cta), 1.0);
+        }),
+        twin: Body(BLOCK, |cta, _| {
+            let table: Shared<f64> = Shared::at(0, 8);
+            let words: Shared<f32> = Shared::at(table.end(), cta.threads() - 16);
+            if cta.thread() < words.len() {
+                cta.shared_write(words, own(cta), 1.0);
+            }
+        }),
+    },
+    Case {
         name: "use after free",
         expects: UseAfterFree,
         broken: Body(BLOCK, |cta, data| {

@@ -12,6 +12,7 @@ use super::super::{Emulator, EmulatorOptions, Kernel};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LaneSpeed {
     /// Accessor calls per second in the fused sparse kernel.
+    #[serde(rename = "lane_steps_per_second")]
     pub steps_per_second: f64,
     /// From a lane at a barrier to the next of 1,024 lanes.
     pub nanoseconds_per_switch: f64,

@@ -80,10 +80,21 @@ fn bank_conflicts_are_counted_by_distinct_words_of_a_bank() {
 #[test]
 fn atomics_are_counted_by_address() {
     let profile = counted(|cta, _, out| cta.add(out, cta.thread() as usize % 2, 1.0));
+    let atomics = &profile.atomics;
+    assert_eq!((atomics.additions(), atomics.addresses()), (32, 2));
+    let hottest = &atomics.hottest(1)[0];
     assert_eq!(
-        profile.atomics.values().copied().collect::<Vec<_>>(),
-        [16, 16]
+        (hottest.buffer.as_str(), hottest.index, hottest.count),
+        ("out", 0, 16)
     );
+    assert!(
+        profile
+            .to_string()
+            .contains("32 global atomics to 2 addresses, most to out[0]: 16, out[1]: 16"),
+        "{profile}"
+    );
+    let json = serde_json::to_value(&profile).expect("plain data");
+    assert_eq!(json["atomics"]["hottest"][1]["index"], 1);
     assert_eq!(profile.total(Space::Global, Action::Add).contended, 30);
 }
 

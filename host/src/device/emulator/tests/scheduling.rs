@@ -74,6 +74,50 @@ fn shuffles_and_votes_exchange_what_they_say() {
     }
 }
 
+/// What PTX says of `shfl.sync`: the source lane, or the own one beyond the group's bounds.
+fn source(lane: u32, from: Shuffle, width: u32) -> u32 {
+    let (first, last) = (lane / width * width, lane / width * width + width - 1);
+    let (other, inside) = match from {
+        Shuffle::Xor(mask) => (lane ^ mask, (lane ^ mask) <= last),
+        Shuffle::Down(by) => (lane + by, lane + by <= last),
+        Shuffle::Up(by) => (lane.wrapping_sub(by), lane >= first + by),
+        Shuffle::Index(index) => (first + index % width, true),
+    };
+    if inside { other } else { lane }
+}
+
+#[test]
+fn shuffles_of_all_modes_widths_and_masks() {
+    let modes: [fn(u32) -> Shuffle; 4] = [Shuffle::Xor, Shuffle::Down, Shuffle::Up, Shuffle::Index];
+    for emulator in schedules() {
+        let run = emulator.run(KERNEL, &shape(1, 64), &|cta| {
+            let lane = cta.thread() % 32;
+            for width in [1, 2, 4, 8, 16, 32] {
+                // Every group of 16 lanes on its own, or the whole warp.
+                let members = if width < 32 {
+                    0xffff << (lane / 16 * 16)
+                } else {
+                    FULL
+                };
+                for (mode, by) in modes.iter().flat_map(|mode| [0, 1, 3].map(|by| (mode, by))) {
+                    let from = mode(by % width);
+                    let value = cta.shuffle(u64::from(lane) << 40, from, width, members);
+                    assert_eq!(
+                        value >> 40,
+                        u64::from(source(lane, from, width)),
+                        "{from:?}"
+                    );
+                }
+                let votes = cta.ballot(lane.is_multiple_of(5), members);
+                assert_eq!(votes, 0x4210_8421 & members);
+            }
+        });
+        if let Err(fault) = run {
+            panic!("schedule {}: {fault}", emulator.options().seed);
+        }
+    }
+}
+
 #[test]
 fn blocks_in_parallel_share_atomics() {
     let emulator = Emulator::new(EmulatorOptions {
@@ -93,24 +137,33 @@ fn blocks_in_parallel_share_atomics() {
 
 #[test]
 fn the_chosen_device_limits_a_launch() {
-    let titan = EmulatorOptions {
-        limits: DeviceLimits::known("titan").expect("it is known"),
-        ..EmulatorOptions::default()
-    };
-    let asked = Launch {
-        shared_bytes: 48 * 1024 + 4,
-        ..shape(1, 32)
-    };
-    let fault = Emulator::new(titan)
-        .run(KERNEL, &asked, &|_| {})
-        .expect_err("48 KB is all it has");
-    let is_limit = |kind: &FaultKind| matches!(kind, FaultKind::Limit { limit: 49_152, .. });
-    assert!(is_limit(&fault.kind), "{fault}");
-    assert!(
-        Emulator::new(EmulatorOptions::default())
-            .run(KERNEL, &asked, &|_| {})
-            .is_ok()
-    );
+    for (name, kilobytes) in [("titan", 48), ("a100", 163), ("h200", 227)] {
+        let emulator = Emulator::new(EmulatorOptions {
+            limits: DeviceLimits::known(name).expect("it is known"),
+            ..EmulatorOptions::default()
+        });
+        let run = |shape: Launch| emulator.run(KERNEL, &shape, &|_| {}).map_err(|f| f.kind);
+        let with = |shared_bytes| Launch {
+            shared_bytes,
+            ..shape(1, 32)
+        };
+        let most = kilobytes * 1024;
+        assert!(run(with(most)).is_ok(), "{name}");
+        let excess = run(with(most + 4)).expect_err("it has no more");
+        assert!(
+            matches!(&excess, FaultKind::Limit { limit, .. } if *limit == u64::from(most)),
+            "{name}: {excess}"
+        );
+        assert!(
+            run(Launch {
+                block: 1025,
+                ..with(0)
+            })
+            .is_err(),
+            "{name}"
+        );
+        assert!(run(Launch { grid: 0, ..with(0) }).is_err(), "{name}");
+    }
 }
 
 #[test]
