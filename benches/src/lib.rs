@@ -17,6 +17,7 @@ pub mod cpu;
 pub mod data;
 pub mod fused;
 pub mod gpu;
+pub mod objective;
 pub mod options;
 pub mod parser;
 pub mod peers;

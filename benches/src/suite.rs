@@ -49,6 +49,7 @@ pub fn gpu() -> Result<Device> {
 
 fn record_gpu(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     fused::record(gpu, recorder)?;
+    objective::record(gpu, recorder)?;
     vector::record(gpu, recorder)?;
     cg::record(gpu, recorder)?;
     reduce::record(gpu, recorder)

@@ -3,6 +3,10 @@
 use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::fused::{Dense, DenseArgs, DenseVariant, Sparse, SparseArgs, SparseVariant};
 use crate::math::Elementary;
+use crate::objective::{
+    DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant, RowObjective, RowObjectiveArgs,
+    RowObjectiveVariant, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant,
+};
 use crate::table::Family;
 use crate::vector::{VectorArgs, VectorVariant, Vectors};
 
@@ -12,6 +16,15 @@ pub trait Kernels: Elementary {
     type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
     type Dense: Family<Variant = DenseVariant> + for<'a> Family<Args<'a> = DenseArgs<'a, Self>>;
+    /// Objectives of sparse X.
+    type SparseObjective: Family<Variant = SparseObjectiveVariant>
+        + for<'a> Family<Args<'a> = SparseObjectiveArgs<'a, Self>>;
+    /// Objectives of dense X.
+    type DenseObjective: Family<Variant = DenseObjectiveVariant>
+        + for<'a> Family<Args<'a> = DenseObjectiveArgs<'a, Self>>;
+    /// Objectives of rows that were multiplied before.
+    type RowObjective: Family<Variant = RowObjectiveVariant>
+        + for<'a> Family<Args<'a> = RowObjectiveArgs<'a, Self>>;
     /// Vectors.
     type Vectors: Family<Variant = VectorVariant> + for<'a> Family<Args<'a> = VectorArgs<'a, Self>>;
     /// Conjugate gradients.
@@ -23,6 +36,9 @@ macro_rules! all_families {
         impl Kernels for $t {
             type Sparse = Sparse<$t>;
             type Dense = Dense<$t>;
+            type SparseObjective = SparseObjective<$t>;
+            type DenseObjective = DenseObjective<$t>;
+            type RowObjective = RowObjective<$t>;
             type Vectors = Vectors<$t>;
             type Cg = Cg<$t>;
         }

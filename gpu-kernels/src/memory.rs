@@ -54,7 +54,7 @@ impl<'a, T> In<'a, T> {
     ///
     /// # Safety
     /// For `'a` and until the kernel has ended, `len` elements at `pointer` are allocated on that
-    /// device, aligned to 16 bytes, initialised, and written by nobody.
+    /// device, aligned to 16 bytes (to one element where there is only one), initialised, and written by nobody.
     pub const unsafe fn new(pointer: *const T, len: u64) -> In<'a, T> {
         In {
             pointer,
@@ -101,7 +101,7 @@ impl<'a, T> Out<'a, T> {
     ///
     /// # Safety
     /// For `'a` and until the kernel has ended, `len` elements at `pointer` are allocated on that
-    /// device, aligned to 16 bytes, and reached by nobody but this kernel.
+    /// device, aligned to 16 bytes (to one element where there is only one), and reached by nobody but this kernel.
     pub const unsafe fn new(pointer: *mut T, len: u64) -> Out<'a, T> {
         Out {
             pointer,
@@ -117,6 +117,12 @@ impl<'a, T> Out<'a, T> {
             len: 0,
             buffer: PhantomData,
         }
+    }
+
+    /// Whether the output is there.
+    #[inline(always)]
+    pub fn is_some(&self) -> bool {
+        !self.pointer.is_null()
     }
 
     /// The address.

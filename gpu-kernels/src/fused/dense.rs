@@ -162,7 +162,7 @@ fn load_row<C: Cta, T: Real, P: Pack<T>, const K: usize>(
 
 /// The R rows of this thread's team when its group is at row `first`: first + team, + TEAMS, …
 #[inline(always)]
-fn row_of<C: Cta, G: Team>(cta: &C, first: u64, i: usize) -> u64 {
+pub(crate) fn row_of<C: Cta, G: Team>(cta: &C, first: u64, i: usize) -> u64 {
     first + (i as u32 * G::TEAMS + G::team(cta)) as u64
 }
 
@@ -194,6 +194,71 @@ fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T {
     }
 }
 
+/// What happens to the R rows of a team between their dot products and their addition to w.
+pub(crate) trait TeamStep<T: Real> {
+    /// Whether rows are multiplied by y.
+    const DOTS: bool;
+    /// What is asked for together with R rows, so that its latency does not stand alone.
+    type Early<const R: usize>;
+    /// What the rows' factors are made of once their dot products are known.
+    type Ready<const R: usize>;
+    /// Loads what holds for all rows.
+    fn open<C: Cta>(&mut self, cta: &C);
+    /// Asks for what belongs to the rows of a team; `first` is the group's row.
+    fn early<C: Cta, G: Team, const R: usize>(&self, cta: &C, first: u64) -> Self::Early<R>;
+    /// Takes the dot products. All threads of the group call it.
+    fn ready<C: Cta, G: Team, const R: usize>(
+        &mut self,
+        cta: &C,
+        first: u64,
+        dots: [T; R],
+        early: Self::Early<R>,
+    ) -> Self::Ready<R>;
+    /// What row i of the team is multiplied by; 0 for one that is not there.
+    fn factor<const R: usize>(&self, ready: &Self::Ready<R>, i: usize) -> T;
+}
+
+/// The pattern's own step: v ⊙ (X·y − s), or v ⊙ p.
+struct Weigh<'a, 'b, T, F> {
+    args: &'b DenseArgs<'a, T>,
+    shift: T,
+    product: core::marker::PhantomData<F>,
+}
+
+impl<T: Real, F: Compute> TeamStep<T> for Weigh<'_, '_, T, F> {
+    const DOTS: bool = F::DOTS;
+    type Early<const R: usize> = [T; R];
+    type Ready<const R: usize> = ([T; R], [T; R]);
+
+    #[inline(always)]
+    fn open<C: Cta>(&mut self, cta: &C) {
+        self.shift = load_or(cta, self.args.shift, 0, T::ZERO);
+    }
+
+    #[inline(always)]
+    fn early<C: Cta, G: Team, const R: usize>(&self, cta: &C, first: u64) -> [T; R] {
+        core::array::from_fn(|i| {
+            multiplier::<C, T, F>(cta, self.args, row_of::<C, G>(cta, first, i))
+        })
+    }
+
+    #[inline(always)]
+    fn ready<C: Cta, G: Team, const R: usize>(
+        &mut self,
+        _: &C,
+        _: u64,
+        dots: [T; R],
+        early: [T; R],
+    ) -> ([T; R], [T; R]) {
+        (dots, early)
+    }
+
+    #[inline(always)]
+    fn factor<const R: usize>(&self, (dots, multipliers): &([T; R], [T; R]), i: usize) -> T {
+        factor::<T, F>(dots[i], self.shift, multipliers[i])
+    }
+}
+
 /// [`Product::Fused`] (one panel, n ≤ size · K packs) and [`Product::Transposed`] (any n).
 #[inline(always)]
 pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
@@ -206,6 +271,27 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     G: Team,
     F: Compute,
 {
+    let mut step = Weigh::<T, F> {
+        args,
+        shift: T::ZERO,
+        product: core::marker::PhantomData,
+    };
+    accumulate_rows::<C, T, P, G, _, K, R>(cta, args, &mut step);
+}
+
+/// Walks the rows of a panel, adding each times its factor to w.
+#[inline(always)]
+pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    step: &mut S,
+) where
+    C: Cta,
+    T: Real,
+    P: Pack<T>,
+    G: Team,
+    S: TeamStep<T>,
+{
     let width = G::size(cta) * (K * P::LANES) as u32;
     let panels = args.cols.div_ceil(width).max(1);
     let (panel, slice) = (cta.block() % panels, cta.block() / panels);
@@ -215,8 +301,8 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     }
     let columns = Columns::of::<C, G>(cta, panel * width, P::LANES);
     let scratch = Shared::at(0, G::scratch(cta.threads(), R as u32));
-    let shift = load_or(cta, args.shift, 0, T::ZERO);
-    let y: [P; K] = if F::DOTS {
+    step.open(cta);
+    let y: [P; K] = if S::DOTS {
         load_vector(cta, args.input, &columns, args.cols)
     } else {
         [P::ZERO; K]
@@ -224,16 +310,14 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     let mut w = [P::ZERO; K];
     let mut turn = 0;
     let group_rows = (R as u32 * G::TEAMS) as u64;
-    let step = slices as u64 * G::groups(cta) as u64 * group_rows;
+    let stride = slices as u64 * G::groups(cta) as u64 * group_rows;
     let mut first = (slice * G::groups(cta) + G::group(cta)) as u64 * group_rows;
     while first < args.rows as u64 {
         let rows: [[P; K]; R] =
             core::array::from_fn(|i| load_row(cta, args, &columns, row_of::<C, G>(cta, first, i)));
-        let multipliers: [T; R] = core::array::from_fn(|i| {
-            multiplier::<C, T, F>(cta, args, row_of::<C, G>(cta, first, i))
-        });
+        let early = step.early::<C, G, R>(cta, first);
         let mut dots = [T::ZERO; R];
-        if F::DOTS {
+        if S::DOTS {
             for (row, dot) in rows.iter().zip(&mut dots) {
                 for (x, y) in row.iter().zip(&y) {
                     *dot = x.dot(y, *dot);
@@ -242,13 +326,14 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
             dots = G::sum(cta, dots, scratch, turn);
             turn += 1;
         }
+        let ready = step.ready::<C, G, R>(cta, first, dots, early);
         for (i, row) in rows.iter().enumerate() {
-            let p = factor::<T, F>(dots[i], shift, multipliers[i]);
+            let p = step.factor(&ready, i);
             for (x, w) in row.iter().zip(&mut w) {
                 x.scale_add(p, w);
             }
         }
-        first += step;
+        first += stride;
     }
     flush::<C, T, P, G, K>(cta, args, panel * width, &columns, &w);
 }
@@ -376,7 +461,7 @@ fn write_forward<C: Cta, T: Real, G: Team>(
 }
 
 /// The contract of every dense entry.
-pub(super) fn check<T: Real>(
+pub(crate) fn check<T: Real>(
     variant: &DenseVariant,
     launch: &Launch,
     args: &DenseArgs<'_, T>,

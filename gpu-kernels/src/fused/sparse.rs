@@ -85,7 +85,7 @@ impl SparseVariant {
 }
 
 /// Where contributions to w go.
-pub(super) trait Target<T: Real>: Sized {
+pub(crate) trait Target<T: Real>: Sized {
     const PLACE: Place;
     fn open<C: Cta>(cta: &C, args: &SparseArgs<'_, T>) -> Self;
     fn add<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>, column: u32, value: T);
@@ -93,7 +93,7 @@ pub(super) trait Target<T: Real>: Sized {
 }
 
 /// A copy of w per block; α is applied when it is flushed.
-pub(super) struct InShared<T>(Shared<T>);
+pub(crate) struct InShared<T>(Shared<T>);
 
 impl<T: Real> Target<T> for InShared<T> {
     const PLACE: Place = Place::Shared;
@@ -119,7 +119,7 @@ impl<T: Real> Target<T> for InShared<T> {
 }
 
 /// w itself; α is applied to each row's factor.
-pub(super) struct InGlobal;
+pub(crate) struct InGlobal;
 
 impl<T: Real> Target<T> for InGlobal {
     const PLACE: Place = Place::Global;
@@ -206,25 +206,58 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
     }
 }
 
-/// The row's factor: what multiplies the row when it is added into w, or the element of p.
-///
-/// v is asked for after the reduction. Asking with the row made v nearly free (0.327 → 0.302 ms for n = 1,000 on
-/// an H200) but cost 4 % where there is no v (0.314 → 0.325 ms for n = 10,000).
-#[inline(always)]
-fn factor<C: Cta, T: Real, P: Compute>(
-    cta: &C,
-    args: &SparseArgs<'_, T>,
-    row: u32,
-    dot: T,
+/// What happens to a row between its dot product and its addition to w.
+pub(crate) trait RowStep<T: Real> {
+    /// Whether rows are multiplied by y.
+    const DOTS: bool;
+    /// Whether a row whose factor is 0 is left out.
+    const SKIPS: bool;
+    /// What is asked for together with the row, so that its latency does not stand alone.
+    type Early;
+    /// Asks for it; the row may be one that is not there.
+    fn early<C: Cta>(&self, cta: &C, row: u32) -> Self::Early;
+    /// What the row, which is there, is multiplied by. All lanes that share the row call it.
+    fn factor<C: Cta>(&mut self, cta: &C, row: u32, dot: T, early: Self::Early) -> T;
+}
+
+/// The pattern's own step: v ⊙ (X·y − s), or v ⊙ p.
+struct Weigh<'a, 'b, T, P> {
+    args: &'b SparseArgs<'a, T>,
     shift: T,
-) -> T {
-    let row = row as usize;
-    let p = if P::DOTS {
-        dot - shift
-    } else {
-        cta.load(args.input, row, Cache::Once)
-    };
-    p * load_or(cta, args.weights, row, T::ONE)
+    product: core::marker::PhantomData<P>,
+}
+
+impl<'a, 'b, T: Real, P: Compute> Weigh<'a, 'b, T, P> {
+    #[inline(always)]
+    fn new<C: Cta>(cta: &C, args: &'b SparseArgs<'a, T>) -> Self {
+        Weigh {
+            args,
+            shift: load_or(cta, args.shift, 0, T::ZERO),
+            product: core::marker::PhantomData,
+        }
+    }
+}
+
+impl<T: Real, P: Compute> RowStep<T> for Weigh<'_, '_, T, P> {
+    const DOTS: bool = P::DOTS;
+    const SKIPS: bool = false;
+    type Early = ();
+
+    #[inline(always)]
+    fn early<C: Cta>(&self, _: &C, _: u32) {}
+
+    /// v is asked for after the reduction. Asking with the row made v nearly free (0.327 → 0.302 ms for n = 1,000
+    /// on an H200) but cost 4 % where there is no v (0.314 → 0.325 ms for n = 10,000).
+    #[inline(always)]
+    fn factor<C: Cta>(&mut self, cta: &C, row: u32, dot: T, _: ()) -> T {
+        let row = row as usize;
+        let p = if P::DOTS {
+            dot - self.shift
+        } else {
+            cta.load(self.args.input, row, Cache::Once)
+        };
+        p * load_or(cta, self.args.weights, row, T::ONE)
+    }
 }
 
 /// Any product that accumulates into w.
@@ -239,25 +272,45 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     W: Target<T>,
 {
     let target = W::open(cta, args);
-    let shift = load_or(cta, args.shift, 0, T::ZERO);
+    let mut step = Weigh::<T, P>::new(cta, args);
+    accumulate_rows::<C, T, W, _, VS, K>(cta, args, &target, &mut step);
+    target.flush(cta, args);
+}
+
+/// Walks the rows, adding each times its factor to the target.
+#[inline(always)]
+pub(crate) fn accumulate_rows<C, T, W, S, const VS: u32, const K: usize>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+    target: &W,
+    step: &mut S,
+) where
+    C: Cta,
+    T: Real,
+    W: Target<T>,
+    S: RowStep<T>,
+{
     each_row::<C, VS>(cta, args.rows, |row| {
+        let early = step.early(cta, row);
         let share = Share::<T, VS, K>::load(cta, args, row);
-        let dot = if P::DOTS {
+        let dot = if S::DOTS {
             share.dot(cta, args)
         } else {
             T::ZERO
         };
         if row < args.rows {
-            let mut p = factor::<C, T, P>(cta, args, row, dot, shift);
+            let mut p = step.factor(cta, row, dot, early);
             if let Place::Global = W::PLACE {
                 p = p * args.alpha;
+            }
+            if S::SKIPS && p == T::ZERO {
+                return;
             }
             share.each(cta, args, |column, value| {
                 target.add(cta, args, column, value * p)
             });
         }
     });
-    target.flush(cta, args);
 }
 
 /// [`Product::Forward`].
@@ -266,11 +319,11 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
     cta: &C,
     args: &SparseArgs<'_, T>,
 ) {
-    let shift = load_or(cta, args.shift, 0, T::ZERO);
+    let mut step = Weigh::<T, super::Forward>::new(cta, args);
     each_row::<C, VS>(cta, args.rows, |row| {
         let dot = Share::<T, VS, K>::load(cta, args, row).dot(cta, args);
         if row < args.rows && lane(cta).is_multiple_of(VS) {
-            let p = factor::<C, T, super::Forward>(cta, args, row, dot, shift);
+            let p = step.factor(cta, row, dot, ());
             let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
             cta.write(args.output, row as usize, args.alpha.fma(p, addend));
         }
@@ -292,7 +345,7 @@ fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl FnMut(u32)
 }
 
 /// The contract of every sparse entry.
-pub(super) fn check<T: Real>(
+pub(crate) fn check<T: Real>(
     variant: &SparseVariant,
     launch: &Launch,
     args: &SparseArgs<'_, T>,

@@ -4,6 +4,8 @@
 //! μ' = dμ/dt, its derivative is (μ − b)·μ'/V(μ) and Fisher's weight is μ'²/V(μ). For V = μᵖ both are computed from
 //! ρ = μ'/μ, as ρ·(μ²⁻ᵖ − b·μ¹⁻ᵖ) and ρ²·μ²⁻ᵖ, so that nothing overflows before the result does.
 //!
+//! Functions are inlined where that counts: see [`super::judge`].
+//!
 //! Source: P. McCullagh and J. Nelder, *Generalized Linear Models*, 2nd ed., 1989; B. Jørgensen, *The Theory of
 //! Dispersion Models*, 1997 (tweedie).
 
@@ -166,21 +168,21 @@ struct Mean<T> {
 }
 
 /// eᵗ for cloglog, finite: where it would overflow the mean has been 1 for long.
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 fn finite_exp<T: Elementary>(t: T) -> T {
     let limit = T::REDUCTION.exp_range[0] - T::TWO;
     exp(if t > limit { limit } else { t })
 }
 
 /// m / (eᵐ − 1), 1 at 0.
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 fn over_exp_m1<T: Elementary>(m: T) -> T {
     if m == T::ZERO { T::ONE } else { m / exp_m1(m) }
 }
 
 impl<T: Elementary> Mean<T> {
     /// Of a mean with its logarithm and ρ, away from 0.
-    #[inline(always)]
+    #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
     fn positive(mean: T, ln: T, rate: T) -> Self {
         Mean {
             mean,
@@ -191,7 +193,7 @@ impl<T: Elementary> Mean<T> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
     fn at(code: u32, exponent: T, t: T) -> Self {
         match code {
             link::IDENTITY => Mean {
@@ -230,7 +232,7 @@ impl<T: Elementary> Mean<T> {
     }
 
     /// t = μˣ with 1/x given.
-    #[inline(always)]
+    #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
     fn power(inverse_exponent: T, t: T) -> Self {
         let l = ln(t);
         Self::positive(
@@ -242,7 +244,7 @@ impl<T: Elementary> Mean<T> {
 }
 
 /// Whether the link has a mean at t: powers are for t > 0, the inverse is for t ≠ 0.
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 fn in_domain<T: Elementary>(code: u32, t: T) -> bool {
     match code {
         link::POWER => t > T::ZERO,
@@ -252,7 +254,7 @@ fn in_domain<T: Elementary>(code: u32, t: T) -> bool {
 }
 
 /// Loss and derivatives of a model; `parameters` are the power of the variance and the inverse exponent of the link.
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 pub(super) fn at<T: Elementary>(
     distribution: u32,
     link: u32,
@@ -284,7 +286,7 @@ pub(super) fn at<T: Elementary>(
     positive(distribution, power, &mean, b)
 }
 
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 fn gaussian<T: Elementary>(mean: &Mean<T>, b: T) -> Point<T> {
     let residual = mean.mean - b;
     Point {
@@ -295,7 +297,7 @@ fn gaussian<T: Elementary>(mean: &Mean<T>, b: T) -> Point<T> {
 }
 
 /// V = μᵖ with p ≥ 1: loss, μ²⁻ᵖ and μ¹⁻ᵖ decide all.
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 fn positive<T: Elementary>(distribution: u32, power: T, mean: &Mean<T>, b: T) -> Point<T> {
     let Mean {
         mean: mu,
@@ -338,7 +340,7 @@ fn positive<T: Elementary>(distribution: u32, power: T, mean: &Mean<T>, b: T) ->
 }
 
 /// −b·ln μ − (1 − b)·ln(1 − μ).
-#[inline(always)]
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
 fn binomial<T: Elementary>(link: u32, inverse_exponent: T, t: T, b: T) -> Point<T> {
     let not_b = T::ONE - b;
     match link {

@@ -35,7 +35,27 @@ pub enum Loss {
     },
 }
 
+/// For which losses an entry was compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LossClass {
+    /// [`Squared`] alone.
+    Squared,
+    /// [`Logistic`] alone.
+    Logistic,
+    /// Any, by [`AnyLoss`].
+    Any,
+}
+
 impl Loss {
+    /// The kernels that evaluate it.
+    pub fn class(self) -> LossClass {
+        match self.simplified() {
+            Loss::Squared => LossClass::Squared,
+            Loss::Logistic => LossClass::Logistic,
+            _ => LossClass::Any,
+        }
+    }
+
     /// The same loss in its cheapest form: a GLM that is least squares or logistic regression as such, a tweedie
     /// of power 0, 1, 2 or 3 as the distribution of that power.
     pub fn simplified(self) -> Loss {
@@ -193,7 +213,7 @@ impl<T: Elementary> RowLoss<T> for EpsilonInsensitive<T> {
 pub struct Glm<T>(LossCode<T>);
 
 impl<T: Elementary> RowLoss<T> for Glm<T> {
-    #[inline(always)]
+    #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
     fn at(&self, t: T, b: T) -> Point<T> {
         let LossCode {
             kind,
@@ -210,7 +230,7 @@ impl<T: Elementary> RowLoss<T> for Glm<T> {
 pub struct AnyLoss<T>(pub LossCode<T>);
 
 impl<T: Elementary> RowLoss<T> for AnyLoss<T> {
-    #[inline(always)]
+    #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
     fn at(&self, t: T, b: T) -> Point<T> {
         match self.0.kind {
             kind::SQUARED => Squared.at(t, b),

@@ -8,13 +8,28 @@
 //! (8 × 8). A new loss is one implementation, one [`Loss`] and one arm of [`AnyLoss`]; a row of the tables gives
 //! it entries of its own.
 
+mod args;
+mod dense;
 mod glm;
+mod judge;
 mod loss;
+mod rows;
+mod sparse;
+
+pub use args::{ObjectiveArgs, Products, RowArgs};
+pub use dense::{DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant};
 
 pub use glm::{Distribution, Link};
-pub use loss::{AnyLoss, EpsilonInsensitive, Glm, Logistic, Loss, LossCode, Squared, SquaredHinge};
+pub use loss::{
+    AnyLoss, EpsilonInsensitive, Glm, Logistic, Loss, LossClass, LossCode, Squared, SquaredHinge,
+};
 
+pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant};
+pub use sparse::{SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant};
+
+use crate::cta::WARP;
 use crate::math::Elementary;
+use crate::table::{Launch, Violation};
 
 /// What one row contributes, before its weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +73,16 @@ impl<T: Elementary> Point<T> {
 pub trait RowLoss<T>: Copy + Send + Sync + 'static {
     /// Loss and derivatives at t.
     fn at(&self, t: T, b: T) -> Point<T>;
+}
+
+/// Bytes of the scratch for the sums that a block of `block` threads needs: one f64 per warp.
+pub const fn scratch_bytes(block: u32) -> u64 {
+    (block / WARP) as u64 * 8
+}
+
+fn check_scratch(launch: &Launch) -> Result<(), Violation> {
+    let given = launch.shared_bytes as u64;
+    Violation::at_least("shared bytes", scratch_bytes(launch.block), given)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The compiled kernels as the planner sees them.
 
+use gpu_kernels::Family;
 use gpu_kernels::fused::{DenseVariant, Place, Product as KernelProduct, SparseVariant, TeamSize};
-use gpu_kernels::{Entry, Family};
+use gpu_kernels::objective::LossClass;
 
 use super::Number;
 use crate::device::{CudaDevice, embedded};
+use crate::plan;
 use crate::plan::fused::{Candidate, Precision, Product, SharedUse, Storage, Strategy, Team};
 use crate::plan::limits::ComputeCapability;
 
@@ -38,16 +40,61 @@ pub(super) fn candidates_for<T: Number>(capability: ComputeCapability) -> Vec<Ca
 }
 
 fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candidate> {
-    let sparse = T::Sparse::entries().iter().map(sparse::<T>);
-    let dense = T::Dense::entries().iter().map(dense::<T>);
-    let with_registers = |kernel: (&'static str, Candidate)| {
-        let count = registers(kernel.0).unwrap_or(ASSUMED_REGISTERS);
+    let sparse = T::Sparse::entries()
+        .iter()
+        .map(|entry| sparse::<T>(entry.name, entry.variant));
+    let dense = T::Dense::entries()
+        .iter()
+        .map(|entry| dense::<T>(entry.name, entry.variant));
+    counted(sparse.chain(dense), registers)
+}
+
+/// The kernels with their registers, and the blocks that those allow.
+fn counted(
+    kernels: impl Iterator<Item = (&'static str, Candidate)>,
+    registers: impl Fn(&'static str) -> Option<u32>,
+) -> Vec<Candidate> {
+    let with_registers = |(name, kernel): (&'static str, Candidate)| {
+        let count = registers(name).unwrap_or(ASSUMED_REGISTERS);
         Candidate {
             max_block: max_block(count),
-            ..kernel.1.with_registers(count)
+            ..kernel.with_registers(count)
         }
     };
-    sparse.chain(dense).map(with_registers).collect()
+    kernels.map(with_registers).collect()
+}
+
+/// The kernels of objectives of one class of losses, as those of a fused product, on a GPU that is there.
+pub(super) fn objectives_on<T: Number>(device: &CudaDevice, class: LossClass) -> Vec<Candidate> {
+    counted(objectives::<T>(class), |name| {
+        let attributes = device.attributes(name).ok();
+        attributes.map(|attributes| attributes.registers)
+    })
+}
+
+/// [`objectives_on`] as they would lie on a GPU that is not there.
+pub(super) fn objectives_for<T: Number>(
+    capability: ComputeCapability,
+    class: LossClass,
+) -> Vec<Candidate> {
+    let ComputeCapability { major, minor } = capability;
+    let arch = format!("sm_{major}{minor}");
+    counted(objectives::<T>(class), |name| {
+        embedded::resources(&arch, name).map(|resource| resource.registers)
+    })
+}
+
+fn objectives<T: Number>(class: LossClass) -> impl Iterator<Item = (&'static str, Candidate)> {
+    let sparse = T::SparseObjective::entries()
+        .iter()
+        .filter(move |entry| entry.variant.class == class)
+        .map(|entry| sparse::<T>(entry.name, entry.variant.sparse));
+    let dense = T::DenseObjective::entries()
+        .iter()
+        .filter(move |entry| entry.variant.class == class)
+        .map(|entry| dense::<T>(entry.name, entry.variant.dense));
+    let with_sums = |(name, kernel)| (name, plan::objective::with_sums(kernel));
+    sparse.chain(dense).map(with_sums)
 }
 
 /// [`candidates`] for an element type known at run time only.
@@ -58,48 +105,45 @@ pub fn candidates_of(precision: Precision, arch: &str) -> Vec<Candidate> {
     }
 }
 
-fn sparse<T: Number>(entry: &Entry<T::Sparse>) -> (&'static str, Candidate) {
+fn sparse<T: Number>(name: &'static str, variant: SparseVariant) -> (&'static str, Candidate) {
     let SparseVariant {
         product,
         place,
         vs,
         held,
-    } = entry.variant;
+    } = variant;
     let strategy = match place {
         Place::Shared => Strategy::SharedW,
         Place::Absent => Strategy::RowDot,
         _ => Strategy::GlobalW,
     };
     let team = Team::Lanes(vs);
-    let per_column = entry.variant.shared_bytes(1, T::PRECISION.bytes()) as u32;
+    let per_column = variant.shared_bytes(1, T::PRECISION.bytes()) as u32;
     let shared = SharedUse {
         per_column,
         ..SharedUse::default()
     };
-    let kernel = candidate::<T>(entry.name, product, Storage::Sparse, strategy, team);
-    (
-        entry.name,
-        Candidate { shared, ..kernel }.with_load(held, 1, 1),
-    )
+    let kernel = candidate::<T>(name, product, Storage::Sparse, strategy, team);
+    (name, Candidate { shared, ..kernel }.with_load(held, 1, 1))
 }
 
-fn dense<T: Number>(entry: &Entry<T::Dense>) -> (&'static str, Candidate) {
+fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str, Candidate) {
     let DenseVariant {
         product,
         team,
         tl,
         width,
         rows,
-    } = entry.variant;
+    } = variant;
     let strategy = match product {
         KernelProduct::Fused => Strategy::DenseRegisters,
         KernelProduct::Forward => Strategy::RowDot,
         KernelProduct::Transposed => Strategy::DenseColumns,
     };
-    let (team, shared) = dense_team(&entry.variant, team, T::PRECISION.bytes());
-    let kernel = candidate::<T>(entry.name, product, Storage::Dense, strategy, team);
+    let (team, shared) = dense_team(&variant, team, T::PRECISION.bytes());
+    let kernel = candidate::<T>(name, product, Storage::Dense, strategy, team);
     (
-        entry.name,
+        name,
         Candidate { shared, ..kernel }.with_load(tl, width, rows),
     )
 }

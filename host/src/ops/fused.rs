@@ -109,7 +109,8 @@ impl<T: Number> Matrix<T> {
         self.launch(product, input, terms, output)
     }
 
-    fn launch(
+    /// Launches what was planned, without checks; an accumulating product adds to `output`.
+    pub(super) fn launch(
         &self,
         product: Product,
         input: &Buffer<T>,
@@ -199,7 +200,7 @@ impl<T: Number> Matrix<T> {
         )
     }
 
-    fn sparse_args<'a>(
+    pub(super) fn sparse_args<'a>(
         &self,
         part: &'a SparsePart<T>,
         product: Product,
@@ -237,7 +238,7 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    fn dense_args<'a>(
+    pub(super) fn dense_args<'a>(
         &self,
         part: &'a DensePart<T>,
         product: Product,
@@ -315,14 +316,14 @@ impl<T: Number> Matrix<T> {
 }
 
 /// `w = β·z`, or zero: what the accumulating kernels add to.
-fn begin<T: Number>(w: &mut Buffer<T>, terms: &Terms<'_, T>) -> Result<(), OpError> {
+pub(super) fn begin<T: Number>(w: &mut Buffer<T>, terms: &Terms<'_, T>) -> Result<(), OpError> {
     match terms.addend {
         Some((beta, z)) => vector::scaled_copy(beta, z, w),
         None => Ok(w.fill_zero()?),
     }
 }
 
-fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpError> {
+pub(super) fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpError> {
     let launch = Launch {
         grid: plan.grid,
         block: plan.bs,
@@ -337,7 +338,10 @@ fn entry<F: Family>(plan: &Plan) -> &'static Entry<F> {
 }
 
 /// Elements `range` of a buffer; the caller has checked that they are there.
-fn slice<'a, T: Number>(buffer: &'a Buffer<T>, range: &std::ops::Range<usize>) -> In<'a, T> {
+pub(super) fn slice<'a, T: Number>(
+    buffer: &'a Buffer<T>,
+    range: &std::ops::Range<usize>,
+) -> In<'a, T> {
     let all = buffer.input();
     assert!(
         range.end as u64 <= all.len(),
@@ -349,7 +353,7 @@ fn slice<'a, T: Number>(buffer: &'a Buffer<T>, range: &std::ops::Range<usize>) -
 }
 
 /// [`slice`] for a result.
-fn slice_mut<'a, T: Number>(
+pub(super) fn slice_mut<'a, T: Number>(
     buffer: &'a mut Buffer<T>,
     range: &std::ops::Range<usize>,
 ) -> Out<'a, T> {

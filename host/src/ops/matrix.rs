@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::catalog::{candidates_for, candidates_on};
 use super::fused::Launches;
 use super::layout::Layout;
+use super::objective::ObjectiveLaunches;
 use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::device::{Buffer, Device};
@@ -19,12 +20,13 @@ pub struct Matrix<T: Number> {
     rows: usize,
     cols: usize,
     problem: Problem,
-    options: MatrixOptions,
+    pub(super) options: MatrixOptions,
     pub(super) layout: Layout<T>,
     pub(super) launches: [OnceLock<Result<Launches<T>, OpError>>; 3],
     /// p between the two products of a dense matrix too wide for one.
     pub(super) between: Mutex<Option<Buffer<T>>>,
     pub(super) workspace: Mutex<Workspace>,
+    pub(super) objectives: ObjectiveLaunches<T>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -74,6 +76,7 @@ impl<T: Number> Matrix<T> {
             launches: Default::default(),
             between: Mutex::new(None),
             workspace: Mutex::new(Workspace::new()),
+            objectives: ObjectiveLaunches::default(),
         })
     }
 

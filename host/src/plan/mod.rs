@@ -10,6 +10,7 @@
 //! | [`occupancy`] | blocks and warps that an SM holds at once, and which limit binds |
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
 //! | [`reduce`] | chunks, teams and tiles of reductions |
+//! | [`objective`] | the plan of Σ loss and gradient in one pass over X |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //!
 //! ```
@@ -29,6 +30,7 @@ mod known;
 
 pub mod fused;
 pub mod limits;
+pub mod objective;
 pub mod occupancy;
 pub mod rates;
 pub mod reduce;

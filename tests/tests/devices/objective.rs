@@ -348,25 +348,27 @@ fn compare<T: Number>(
     Ok(())
 }
 
-/// A row of weight 0 takes no part, though its entries are not numbers.
+/// A row of weight 0 takes no part, though its predictor lies outside the domain.
 fn masked_rows<T: Number>(device: &Device) -> Result<()> {
     let mut dense = ndarray::Array2::from_elem((70, 37), number::<T>(0.5));
-    dense.row_mut(3).fill(number(f64::NAN));
-    let sparse = warpfuse::matrix::CsrMatrix::new((2, 3), vec![0u64, 2, 4], vec![0, 2, 0, 1], {
-        [f64::NAN, f64::INFINITY, 1.0, 2.0]
-            .map(number::<T>)
-            .to_vec()
-    });
+    dense.row_mut(3).fill(number(-2.0));
+    let values = [-1.0, -4.0, 1.0, 2.0].map(number::<T>).to_vec();
+    let sparse = warpfuse::matrix::CsrMatrix::new((2, 3), vec![0, 2, 4], vec![0, 2, 0, 1], values);
     for (features, masked) in [(Features::Dense(dense), 3), (Features::Sparse(sparse), 0)] {
         let matrix = Matrix::new(device, features)?;
         let mut weights = vec![number::<T>(1.0); matrix.rows()];
         weights[masked] = number(0.0);
-        let (target, weights) = (device.zeros(matrix.rows())?, device.upload(&weights)?);
-        let y = device.upload(&vec![number::<T>(1.0); matrix.cols()])?;
+        let ones = |len| device.upload(&vec![number::<T>(1.0); len]);
+        let (target, weights, y) = (
+            ones(matrix.rows())?,
+            device.upload(&weights)?,
+            ones(matrix.cols())?,
+        );
         let (mut sums, mut gradient) = (device.zeros(3)?, device.zeros(matrix.cols())?);
+        let loss = model(Distribution::Poisson, Link::Identity);
         let evaluation = Evaluation {
             weights: Some(&weights),
-            ..Evaluation::new(Loss::Squared, &target)
+            ..Evaluation::new(loss, &target)
         };
         matrix.objective(&evaluation, &y, ObjectiveOut::new(&mut sums, &mut gradient))?;
         ensure!(

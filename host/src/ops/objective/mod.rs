@@ -6,21 +6,24 @@
 //! - the gradient Xᵀg + β·z, where gᵣ = vᵣ·loss'(tᵣ, bᵣ),
 //! - g and d themselves, where dᵣ = vᵣ·loss''(tᵣ, bᵣ) (see [`Point::curvature`]).
 //!
+//! X is read once, by kernels that are the fused pattern's with a loss in place of the product with v. It is read
+//! twice where the pattern reads it twice (dense and wider than registers hold, vectors beyond the L2 cache), and
+//! once, with the losses of the rows in a launch of their own, where no gradient is asked for.
+//!
 //! The Hessian-vector product Xᵀ(d ⊙ (X·s)) is the fused pattern with d as weights: [`Matrix::fused`]. With an
 //! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
 
-use std::sync::Mutex;
+mod gpu;
+mod host;
 
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
 
-use super::host::with_rows;
+pub(super) use gpu::ObjectiveLaunches;
+
 use super::layout::Layout;
 use super::matrix::Matrix;
 use super::{Number, OpError};
-use crate::cpu::objective as cpu;
-use crate::cpu::{Addend, Workspace};
 use crate::device::Buffer;
-use crate::matrix::Features;
 
 /// What an objective is made of besides X and the coefficients.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +32,8 @@ pub struct Evaluation<'a, T: Number> {
     pub loss: Loss,
     /// b, one target per row; zeros when absent.
     pub target: Option<&'a Buffer<T>>,
-    /// One weight per row; ones when absent. A row of weight 0 takes no part, whatever its entries are.
+    /// One weight per row; ones when absent. A row of weight 0 takes no part, even where its predictor lies outside the
+    /// domain of the link; its entries have to be finite.
     pub weights: Option<&'a Buffer<T>>,
     /// o, one per row, added to X·y.
     pub offset: Option<&'a Buffer<T>>,
@@ -153,78 +157,11 @@ impl<T: Number> Matrix<T> {
         self.check_objective(evaluation, y, &out)?;
         match &self.layout {
             Layout::Host(x) => {
-                run_on_host(x, evaluation, y, &mut out, &self.workspace);
+                host::run(x, evaluation, y, &mut out, &self.workspace);
                 Ok(())
             }
-            _ => self.objective_by_products(evaluation, y, &mut out),
+            _ => self.objective_on_gpu(evaluation, y, &mut out),
         }
-    }
-
-    /// By the two halves of the pattern, with the losses of the rows computed on the host.
-    fn objective_by_products(
-        &self,
-        evaluation: &Evaluation<'_, T>,
-        y: &Buffer<T>,
-        out: &mut ObjectiveOut<'_, T>,
-    ) -> Result<(), OpError> {
-        use crate::matrix::Element;
-        let (m, n) = (self.rows(), self.cols());
-        let device = self.device();
-        let values = y.to_vec()?;
-        let coefficients = device.upload(&values[..n])?;
-        let mut p = device.zeros::<T>(m)?;
-        self.forward(&coefficients, &super::Terms::default(), &mut p)?;
-        let host = |vector: Option<&Buffer<T>>, absent: f64| match vector {
-            Some(vector) => Ok(vector.to_vec()?),
-            None => Ok::<_, OpError>(vec![<T as Element>::from_f64(absent); m]),
-        };
-        let (b, v, o) = (
-            host(evaluation.target, 0.0)?,
-            host(evaluation.weights, 1.0)?,
-            host(evaluation.offset, 0.0)?,
-        );
-        let c = match evaluation.intercept {
-            Intercept::Absent => T::default(),
-            Intercept::Given(c) => c.read_scalar(0)?,
-            Intercept::Last => values[n],
-        };
-        let mut sums = [0.0; 3];
-        let (mut g, mut d) = (p.to_vec()?, vec![T::default(); m]);
-        for row in 0..m {
-            let t = g[row] + c + o[row];
-            let point = evaluation
-                .loss
-                .at(t, b[row])
-                .weighted(v[row] * evaluation.scale);
-            sums[0] += Element::to_f64(point.loss);
-            sums[1] += Element::to_f64(point.slope);
-            sums[2] += Element::to_f64(point.curvature);
-            (g[row], d[row]) = (point.slope, point.curvature);
-        }
-        out.sums.copy_from_slice(&sums)?;
-        let residual = device.upload(&g)?;
-        if let Some(gradient) = &mut out.gradient {
-            let mut w = device.zeros::<T>(n)?;
-            self.transposed(&residual, &super::Terms::default(), &mut w)?;
-            let mut w = w.to_vec()?;
-            if let Intercept::Last = evaluation.intercept {
-                w.push(<T as Element>::from_f64(sums[1]));
-            }
-            if let Some((beta, z)) = out.addend {
-                let z = z.to_vec()?;
-                w.iter_mut()
-                    .zip(&z)
-                    .for_each(|(w, z)| *w = beta.fma(*z, *w));
-            }
-            gradient.copy_from_slice(&w)?;
-        }
-        if let Some(to) = &mut out.residual {
-            to.copy_from(&residual)?;
-        }
-        if let Some(to) = &mut out.curvature {
-            to.copy_from_slice(&d)?;
-        }
-        Ok(())
     }
 
     /// `w = Xᵀ(d ⊙ t) + β·z` with t = X·s + c, and ½·Σ d·t² and Σ d·t as the first two of the sums: the product of
@@ -275,66 +212,5 @@ impl<T: Number> Matrix<T> {
         optional.into_iter().try_for_each(|(what, len, vector)| {
             vector.map_or(Ok(()), |vector| self.check_vector(what, len, vector))
         })
-    }
-}
-
-const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
-
-fn slice<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
-    buffer.as_host_slice().expect(ON_HOST)
-}
-
-fn slice_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
-    buffer.as_host_slice_mut().expect(ON_HOST)
-}
-
-fn run_on_host<T: Number>(
-    x: &Features<T>,
-    evaluation: &Evaluation<'_, T>,
-    y: &Buffer<T>,
-    out: &mut ObjectiveOut<'_, T>,
-    workspace: &Mutex<Workspace>,
-) {
-    let cols = x.cols();
-    let (coefficients, last) = slice(y).split_at(cols);
-    let evaluation = cpu::Evaluation {
-        loss: evaluation.loss,
-        target: evaluation.target.map(slice),
-        weights: evaluation.weights.map(slice),
-        offset: evaluation.offset.map(slice),
-        intercept: match evaluation.intercept {
-            Intercept::Absent => T::default(),
-            Intercept::Given(c) => slice(c)[0],
-            Intercept::Last => last[0],
-        },
-        scale: evaluation.scale,
-    };
-    let mut gradient = out
-        .gradient
-        .as_mut()
-        .map(|w| slice_mut(w).split_at_mut(cols));
-    let z = out.addend.map(|(beta, z)| (beta, slice(z).split_at(cols)));
-    let outputs = cpu::Outputs {
-        gradient: gradient.as_mut().map(|(w, _)| &mut **w),
-        addend: z.map_or(Addend::None, |(beta, (z, _))| Addend::Vector { beta, z }),
-        residual: out.residual.as_mut().map(|v| slice_mut(v)),
-        curvature: out.curvature.as_mut().map(|v| slice_mut(v)),
-    };
-    let mut workspace = workspace
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    let sums = with_rows!(x, |x| cpu::objective(
-        &x,
-        coefficients,
-        &evaluation,
-        outputs,
-        &mut workspace
-    ));
-    slice_mut(out.sums).copy_from_slice(&sums);
-    if let Some((_, [last])) = gradient {
-        let addend = z.map_or(0.0, |(beta, (_, z))| {
-            Into::<f64>::into(beta) * Into::<f64>::into(z[0])
-        });
-        *last = <T as crate::cpu::Scalar>::narrow(sums[1] + addend);
     }
 }

@@ -1,0 +1,120 @@
+//! Sparse X (CSR): objective and gradient in one pass.
+//!
+//! Formula: `w += Xᵀg`, `sums += (Σ v·loss, Σ g, Σ d)`, g and d as in [`super::Point`], at t = X·y + c + o; w holds
+//! β·z (or zero) before, the sums zero.
+//!
+//! Mapping, w's place, shared memory of w: as the fused pattern's kernels, whose body this is; see
+//! [`crate::fused::sparse`]. All lanes of a row evaluate its loss; the first of them counts it. A row of slope 0 (a
+//! masked one, one beyond the hinge) is not added to w.
+//!
+//! Shared memory: w's, and at least one f64 per warp at the end. Result: when the kernel has ended. Guarantees: none
+//! for the bits, as atomics add in any order.
+
+use super::args::ObjectiveArgs;
+use super::judge::Judge;
+use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
+use crate::cta::Cta;
+use crate::fused::sparse::{self, InGlobal, InShared, Target, accumulate_rows};
+use crate::fused::{Place, Product, SparseArgs, SparseVariant};
+use crate::math::Elementary;
+use crate::table::{Launch, Violation};
+
+/// The family of sparse objectives.
+pub struct SparseObjective<T>(core::marker::PhantomData<T>);
+
+/// Arguments of sparse objectives.
+pub type SparseObjectiveArgs<'a, T> = ObjectiveArgs<'a, T, SparseArgs<'a, T>>;
+
+/// What distinguishes sparse objectives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SparseObjectiveVariant {
+    /// The losses.
+    pub class: LossClass,
+    /// As of the fused pattern.
+    pub sparse: SparseVariant,
+}
+
+/// A loss that a kernel is compiled for.
+pub(super) trait Compiled<T>: RowLoss<T> {
+    fn of(args: &RowArgs<'_, T>) -> Self;
+}
+
+impl<T: Elementary> Compiled<T> for Squared {
+    #[inline(always)]
+    fn of(_: &RowArgs<'_, T>) -> Self {
+        Squared
+    }
+}
+
+impl<T: Elementary> Compiled<T> for Logistic {
+    #[inline(always)]
+    fn of(_: &RowArgs<'_, T>) -> Self {
+        Logistic
+    }
+}
+
+impl<T: Elementary> Compiled<T> for AnyLoss<T> {
+    #[inline(always)]
+    fn of(args: &RowArgs<'_, T>) -> Self {
+        AnyLoss(args.loss)
+    }
+}
+
+#[inline(always)]
+fn objective<C, T, L, W, const VS: u32, const K: usize>(cta: &C, args: &SparseObjectiveArgs<'_, T>)
+where
+    C: Cta,
+    T: Elementary,
+    L: Compiled<T>,
+    W: Target<T>,
+{
+    let target = W::open(cta, &args.x);
+    let mut judge = Judge::<T, L, VS>::new(cta, &args.rows, L::of(&args.rows), args.x.rows as u64);
+    accumulate_rows::<C, T, W, _, VS, K>(cta, &args.x, &target, &mut judge);
+    target.flush(cta, &args.x);
+    judge.finish(cta);
+}
+
+fn check<T: Elementary>(
+    variant: &SparseObjectiveVariant,
+    launch: &Launch,
+    args: &SparseObjectiveArgs<'_, T>,
+) -> Result<(), Violation> {
+    sparse::check(&variant.sparse, launch, &args.x)?;
+    super::check_scratch(launch)?;
+    args.rows.check(args.x.rows as u64)
+}
+
+macro_rules! sparse_objectives {
+    ($t:ident: $( ($vs:literal, $held:literal) )*) => {
+        crate::kernels! {
+            family SparseObjective<$t>, "objective";
+            args SparseObjectiveArgs<'a, $t>;
+            variant SparseObjectiveVariant;
+            check check::<$t>;
+            $(
+                concat!("objective_sparse_squared_shared_", stringify!($t), "_vs", $vs),
+                sparse_objectives!(@ Squared, Shared, $vs, $held) => objective::<_, $t, Squared, InShared<$t>, $vs, $held>;
+                concat!("objective_sparse_squared_global_", stringify!($t), "_vs", $vs),
+                sparse_objectives!(@ Squared, Global, $vs, $held) => objective::<_, $t, Squared, InGlobal, $vs, $held>;
+                concat!("objective_sparse_logistic_shared_", stringify!($t), "_vs", $vs),
+                sparse_objectives!(@ Logistic, Shared, $vs, $held) => objective::<_, $t, Logistic, InShared<$t>, $vs, $held>;
+                concat!("objective_sparse_logistic_global_", stringify!($t), "_vs", $vs),
+                sparse_objectives!(@ Logistic, Global, $vs, $held) => objective::<_, $t, Logistic, InGlobal, $vs, $held>;
+                concat!("objective_sparse_any_shared_", stringify!($t), "_vs", $vs),
+                sparse_objectives!(@ Any, Shared, $vs, $held) => objective::<_, $t, AnyLoss<$t>, InShared<$t>, $vs, $held>;
+                concat!("objective_sparse_any_global_", stringify!($t), "_vs", $vs),
+                sparse_objectives!(@ Any, Global, $vs, $held) => objective::<_, $t, AnyLoss<$t>, InGlobal, $vs, $held>;
+            )*
+        }
+    };
+    (@ $class:ident, $place:ident, $vs:literal, $held:literal) => {
+        SparseObjectiveVariant {
+            class: LossClass::$class,
+            sparse: SparseVariant { product: Product::Fused, place: Place::$place, vs: $vs, held: $held },
+        }
+    };
+}
+
+sparse_objectives!(f32: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2));
+sparse_objectives!(f64: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2));

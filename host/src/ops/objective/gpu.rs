@@ -1,0 +1,259 @@
+//! Objectives on a GPU: plan, arguments, launch.
+
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock};
+
+use gpu_kernels::objective::{LossClass, ObjectiveArgs, Products, RowArgs, scratch_bytes};
+use gpu_kernels::{Family, In, Launch, Out};
+
+use super::super::catalog::{candidates_for, candidates_on, objectives_for, objectives_on};
+use super::super::fused::{Terms, begin, prepare, slice, slice_mut};
+use super::super::layout::{Layout, SparsePart};
+use super::super::matrix::Matrix;
+use super::super::{Number, OpError};
+use super::{Evaluation, Intercept, ObjectiveOut};
+use crate::device::{Buffer, Device, Prepared};
+use crate::plan::fused::{Plan, Product};
+use crate::plan::objective as planning;
+
+/// What a matrix keeps for its objectives: plans by class of losses, and vectors of m elements where X is multiplied
+/// twice or for the loss alone.
+pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
+    by_class: [OnceLock<Result<Planned<T>, OpError>>; 3],
+    rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
+    between: Mutex<Option<[Buffer<T>; 2]>>,
+}
+
+impl<T: Number> Default for ObjectiveLaunches<T> {
+    fn default() -> Self {
+        ObjectiveLaunches {
+            by_class: Default::default(),
+            rows: OnceLock::new(),
+            between: Mutex::new(None),
+        }
+    }
+}
+
+struct Planned<T: Number> {
+    plan: Plan,
+    step: Step<T>,
+}
+
+enum Step<T: Number> {
+    Sparse(Prepared<T::SparseObjective>),
+    Dense(Prepared<T::DenseObjective>),
+    TwoProducts,
+}
+
+impl<T: Number> Matrix<T> {
+    /// The plan that this matrix uses for an objective with this loss on a GPU, `None` on the CPU.
+    ///
+    /// # Errors
+    /// [`OpError::Plan`] when no launch fits the device, [`OpError::Device`] when a kernel cannot be loaded.
+    pub fn objective_plan(&self, loss: super::Loss) -> Result<Option<&Plan>, OpError> {
+        if self.device().is_cpu() {
+            return Ok(None);
+        }
+        Ok(Some(&self.planned(loss.class())?.plan))
+    }
+
+    /// Shapes and devices have been checked.
+    pub(super) fn objective_on_gpu(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        y: &Buffer<T>,
+        out: &mut ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        out.sums.fill_zero()?;
+        let addend = out.addend;
+        if let Some(gradient) = &mut out.gradient {
+            begin(
+                gradient,
+                &Terms {
+                    addend,
+                    ..Terms::default()
+                },
+            )?;
+        }
+        if self.rows() == 0 {
+            return Ok(());
+        }
+        if out.gradient.is_none() || self.cols() == 0 {
+            return self.objective_by_products(evaluation, y, out);
+        }
+        match (&self.planned(evaluation.loss.class())?.step, &self.layout) {
+            (Step::Sparse(kernel), Layout::Sparse(parts)) => {
+                for part in parts {
+                    kernel.launch(self.sparse_objective_args(part, evaluation, y, out))?;
+                }
+                Ok(())
+            }
+            (Step::Dense(kernel), Layout::Dense(part)) => {
+                let (rows, gradient) = row_args(evaluation, y, out, 0..self.rows());
+                let gradient = gradient.expect(GRADIENT);
+                let x = self.dense_args(part, Product::Fused, y, &Terms::default(), gradient);
+                Ok(kernel.launch(ObjectiveArgs { x, rows })?)
+            }
+            _ => self.objective_by_products(evaluation, y, out),
+        }
+    }
+
+    fn sparse_objective_args<'a>(
+        &self,
+        part: &'a SparsePart<T>,
+        evaluation: &Evaluation<'a, T>,
+        y: &'a Buffer<T>,
+        out: &'a mut ObjectiveOut<'_, T>,
+    ) -> ObjectiveArgs<'a, T, gpu_kernels::fused::SparseArgs<'a, T>> {
+        let range = part.first_row..part.first_row + part.rows;
+        let (rows, gradient) = row_args(evaluation, y, out, range);
+        let gradient = gradient.expect(GRADIENT);
+        let x = self.sparse_args(part, Product::Fused, y, &Terms::default(), gradient);
+        ObjectiveArgs { x, rows }
+    }
+
+    /// X·y, the losses of the rows, Xᵀg: for X that is multiplied twice, and for the loss alone.
+    fn objective_by_products(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        y: &Buffer<T>,
+        out: &mut ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        let mut between = self
+            .objectives
+            .between
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let [products, residual] = match &mut *between {
+            Some(vectors) => vectors,
+            empty => {
+                let zeros = || self.device().zeros(self.rows());
+                empty.insert([zeros()?, zeros()?])
+            }
+        };
+        self.launch(Product::Forward, y, &Terms::default(), products)?;
+        let keeps_own = out.residual.is_none() && out.gradient.is_some();
+        let (mut rows, _) = row_args(evaluation, y, out, 0..self.rows());
+        if keeps_own {
+            rows.residual = residual.output();
+        }
+        let x = Products {
+            rows: self.rows() as u64,
+            products: products.input(),
+        };
+        self.row_kernel()?.launch(ObjectiveArgs { x, rows })?;
+        let slopes = out.residual.as_deref().unwrap_or(residual);
+        match &mut out.gradient {
+            Some(gradient) if self.cols() > 0 => {
+                self.launch(Product::Transposed, slopes, &Terms::default(), gradient)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn planned(&self, class: LossClass) -> Result<&Planned<T>, OpError> {
+        let slot = &self.objectives.by_class[class as usize];
+        slot.get_or_init(|| self.prepare_objective(class))
+            .as_ref()
+            .map_err(OpError::clone)
+    }
+
+    fn prepare_objective(&self, class: LossClass) -> Result<Planned<T>, OpError> {
+        let (limits, own, pattern) = match self.device() {
+            Device::Cuda(device) => {
+                device.check_kernels()?;
+                let own = objectives_on::<T>(device, class);
+                (device.limits(), own, candidates_on::<T>(device))
+            }
+            device => {
+                let limits = device.limits().expect("an emulated GPU has limits");
+                let capability = limits.compute_capability;
+                (
+                    limits,
+                    objectives_for::<T>(capability, class),
+                    candidates_for::<T>(capability),
+                )
+            }
+        };
+        let plan = planning::plan(limits, own, pattern, self.options.model, self.problem())?;
+        tracing::debug!(%plan, "planned");
+        let step = match &self.layout {
+            _ if plan.then.is_some() => Step::TwoProducts,
+            Layout::Sparse(_) => Step::Sparse(prepare::<T::SparseObjective>(self.device(), &plan)?),
+            _ => Step::Dense(prepare::<T::DenseObjective>(self.device(), &plan)?),
+        };
+        Ok(Planned { plan, step })
+    }
+
+    fn row_kernel(&self) -> Result<&Prepared<T::RowObjective>, OpError> {
+        let prepare = || {
+            let limits = self.device().limits().expect("a GPU has limits");
+            let plan = planning::rows(self.rows() as u64, limits);
+            let shared_bytes = scratch_bytes(plan.bs) as u32;
+            let launch = Launch {
+                grid: plan.grid,
+                block: plan.bs,
+                shared_bytes,
+            };
+            Ok(self
+                .device()
+                .prepare(&T::RowObjective::entries()[0], launch)?)
+        };
+        self.objectives
+            .rows
+            .get_or_init(prepare)
+            .as_ref()
+            .map_err(OpError::clone)
+    }
+}
+
+const GRADIENT: &str = "an objective without a gradient takes another way";
+
+/// The rows `range` of an evaluation, and the gradient.
+fn row_args<'a, T: Number>(
+    evaluation: &Evaluation<'a, T>,
+    y: &'a Buffer<T>,
+    out: &'a mut ObjectiveOut<'_, T>,
+    range: Range<usize>,
+) -> (RowArgs<'a, T>, Option<&'a mut Buffer<T>>) {
+    let of_rows = |vector: Option<&'a Buffer<T>>| vector.map_or(In::none(), |v| slice(v, &range));
+    let mut gradient = out.gradient.as_deref_mut();
+    let (intercept, slope) = match evaluation.intercept {
+        Intercept::Absent => (In::none(), Out::none()),
+        Intercept::Given(c) => (c.input(), Out::none()),
+        Intercept::Last => (
+            last_of(y),
+            gradient.as_deref_mut().map_or(Out::none(), last_of_mut),
+        ),
+    };
+    let rows = RowArgs {
+        loss: evaluation.loss.code(),
+        scale: evaluation.scale,
+        target: of_rows(evaluation.target),
+        weights: of_rows(evaluation.weights),
+        offset: of_rows(evaluation.offset),
+        intercept,
+        residual: rows_of(out.residual.as_deref_mut(), &range),
+        curvature: rows_of(out.curvature.as_deref_mut(), &range),
+        sums: out.sums.output(),
+        slope,
+    };
+    (rows, gradient)
+}
+
+fn rows_of<'a, T: Number>(vector: Option<&'a mut Buffer<T>>, range: &Range<usize>) -> Out<'a, T> {
+    vector.map_or(Out::none(), |vector| slice_mut(vector, range))
+}
+
+/// The last element of y, which [`Intercept::Last`] has.
+fn last_of<T: Number>(y: &Buffer<T>) -> In<'_, T> {
+    // SAFETY: the checks have found n + 1 elements, so that there is a last one.
+    unsafe { In::new(y.input().pointer().add(y.len() - 1), 1) }
+}
+
+/// [`last_of`] for the gradient. Nothing else of a launch reaches that element: its w ends before it.
+fn last_of_mut<'a, T: Number>(gradient: &mut Buffer<T>) -> Out<'a, T> {
+    let last = gradient.len() - 1;
+    // SAFETY: as in `last_of`; the buffer is borrowed mutably by the arguments that this becomes part of.
+    unsafe { Out::new(gradient.output().pointer().add(last), 1) }
+}

@@ -1,0 +1,73 @@
+//! Objectives on the CPU device: buffers as slices, handed to [`crate::cpu::objective`].
+
+use std::sync::Mutex;
+
+use super::super::Number;
+use super::super::host::with_rows;
+use super::{Evaluation, Intercept, ObjectiveOut};
+use crate::cpu::objective as cpu;
+use crate::cpu::{Addend, Workspace};
+use crate::device::Buffer;
+use crate::matrix::Features;
+
+const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
+
+fn slice<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
+    buffer.as_host_slice().expect(ON_HOST)
+}
+
+fn slice_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
+    buffer.as_host_slice_mut().expect(ON_HOST)
+}
+
+/// Evaluates an objective on the CPU; shapes and devices have been checked.
+pub(super) fn run<T: Number>(
+    x: &Features<T>,
+    evaluation: &Evaluation<'_, T>,
+    y: &Buffer<T>,
+    out: &mut ObjectiveOut<'_, T>,
+    workspace: &Mutex<Workspace>,
+) {
+    let cols = x.cols();
+    let (coefficients, last) = slice(y).split_at(cols);
+    let evaluation = cpu::Evaluation {
+        loss: evaluation.loss,
+        target: evaluation.target.map(slice),
+        weights: evaluation.weights.map(slice),
+        offset: evaluation.offset.map(slice),
+        intercept: match evaluation.intercept {
+            Intercept::Absent => T::default(),
+            Intercept::Given(c) => slice(c)[0],
+            Intercept::Last => last[0],
+        },
+        scale: evaluation.scale,
+    };
+    let mut gradient = out
+        .gradient
+        .as_mut()
+        .map(|w| slice_mut(w).split_at_mut(cols));
+    let z = out.addend.map(|(beta, z)| (beta, slice(z).split_at(cols)));
+    let outputs = cpu::Outputs {
+        gradient: gradient.as_mut().map(|(w, _)| &mut **w),
+        addend: z.map_or(Addend::None, |(beta, (z, _))| Addend::Vector { beta, z }),
+        residual: out.residual.as_mut().map(|v| slice_mut(v)),
+        curvature: out.curvature.as_mut().map(|v| slice_mut(v)),
+    };
+    let mut workspace = workspace
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let sums = with_rows!(x, |x| cpu::objective(
+        &x,
+        coefficients,
+        &evaluation,
+        outputs,
+        &mut workspace
+    ));
+    slice_mut(out.sums).copy_from_slice(&sums);
+    if let Some((_, [last])) = gradient {
+        let addend = z.map_or(0.0, |(beta, (_, z))| {
+            Into::<f64>::into(beta) * Into::<f64>::into(z[0])
+        });
+        *last = <T as crate::cpu::Scalar>::narrow(sums[1] + addend);
+    }
+}

@@ -1,0 +1,90 @@
+//! The plan of Σ loss and gradient in one pass over X: that of the fused pattern, with kernels of its own.
+//!
+//! An objective reads X as the fused product does, with a loss where that has a product with v; so the same model
+//! chooses among its kernels. Where the pattern takes two products (X too wide for registers, vectors beyond the L2
+//! cache), so does an objective, with the losses of the rows in between.
+
+use super::error::PlanError;
+use super::fused::{Candidate, Model, Plan, Planner, Problem, Product, SharedUse};
+use super::limits::DeviceLimits;
+use super::vector::{self, VectorPlan};
+
+/// Bytes per warp for the sums over the block.
+const SUM_BYTES: u32 = 8;
+
+/// A kernel of an objective: the pattern's, with shared memory for its sums.
+pub fn with_sums(kernel: Candidate) -> Candidate {
+    let shared = SharedUse {
+        per_warp: kernel.shared.per_warp + SUM_BYTES,
+        ..kernel.shared
+    };
+    Candidate { shared, ..kernel }
+}
+
+/// The plan of an objective.
+///
+/// `own` are the kernels of objectives, `pattern` those of the fused pattern, of which the halves are taken.
+///
+/// # Errors
+/// As [`Planner::plan`].
+pub fn plan(
+    limits: &DeviceLimits,
+    own: Vec<Candidate>,
+    pattern: Vec<Candidate>,
+    model: Model,
+    problem: &Problem,
+) -> Result<Plan, PlanError> {
+    let halves = pattern
+        .into_iter()
+        .filter(|kernel| kernel.product != Product::Fused);
+    let kernels: Vec<Candidate> = own.into_iter().chain(halves).collect();
+    Planner::new(limits, &kernels)
+        .model(model)
+        .plan(problem, Product::Fused)
+}
+
+/// The launch over m rows whose products with y are known.
+pub fn rows(m: u64, limits: &DeviceLimits) -> VectorPlan {
+    vector::dot(m, limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::fused::{Precision, Storage, Strategy, Team};
+
+    fn kernels() -> (Vec<Candidate>, Vec<Candidate>) {
+        let own = Candidate::new(
+            "objective",
+            Product::Fused,
+            Storage::Sparse,
+            Strategy::SharedW,
+            Precision::F32,
+            Team::Lanes(8),
+        );
+        (
+            vec![with_sums(own)],
+            Candidate::of_the_source(Precision::F32),
+        )
+    }
+
+    #[test]
+    fn the_kernel_is_the_objectives_and_has_room_for_the_sums() {
+        let h200 = DeviceLimits::known("h200").expect("a listed device");
+        let (own, pattern) = kernels();
+        let problem = Problem::sparse(100_000, 1_000, 1_000_000, Precision::F32);
+        let plan = plan(&h200, own, pattern, Model::Predicted, &problem).expect("it fits");
+        assert_eq!(plan.kernel, "objective");
+        assert!(plan.shared_bytes >= 4_000 + plan.bs / 32 * SUM_BYTES);
+    }
+
+    #[test]
+    fn without_a_kernel_that_holds_a_row_there_are_two_products() {
+        let h200 = DeviceLimits::known("h200").expect("a listed device");
+        let (own, pattern) = kernels();
+        let problem = Problem::dense(1_000, 100_000, Precision::F32);
+        let plan = plan(&h200, own, pattern, Model::Predicted, &problem).expect("it fits");
+        assert_eq!(plan.strategy, Strategy::DenseTwoProducts);
+        assert!(plan.then.is_some());
+    }
+}
