@@ -100,14 +100,14 @@ impl DenseVariant {
 }
 
 /// A thread's packs of a panel: pack k starts at column `start + rank · L + k · size · L`.
-struct Columns {
+pub(super) struct Columns {
     first: u32,
     step: u32,
 }
 
 impl Columns {
     #[inline(always)]
-    fn of<C: Cta, G: Team>(cta: &C, start: u32, lanes: usize) -> Columns {
+    pub(super) fn of<C: Cta, G: Team>(cta: &C, start: u32, lanes: usize) -> Columns {
         let lanes = lanes as u32;
         Columns {
             first: start + G::rank(cta) * lanes,
@@ -116,14 +116,14 @@ impl Columns {
     }
 
     #[inline(always)]
-    fn at(&self, k: usize) -> u32 {
+    pub(super) fn at(&self, k: usize) -> u32 {
         self.first + k as u32 * self.step
     }
 }
 
 /// Packs of a vector of n elements, zero past its end.
 #[inline(always)]
-fn load_vector<C: Cta, T: Real, P: Pack<T>, const K: usize>(
+pub(super) fn load_vector<C: Cta, T: Real, P: Pack<T>, const K: usize>(
     cta: &C,
     vector: In<'_, T>,
     columns: &Columns,
@@ -143,7 +143,7 @@ fn load_vector<C: Cta, T: Real, P: Pack<T>, const K: usize>(
 
 /// A thread's packs of one row, zero where the row or the columns end.
 #[inline(always)]
-fn load_row<C: Cta, T: Real, P: Pack<T>, const K: usize>(
+pub(super) fn load_row<C: Cta, T: Real, P: Pack<T>, const K: usize>(
     cta: &C,
     args: &DenseArgs<'_, T>,
     columns: &Columns,
@@ -171,7 +171,11 @@ pub(crate) fn row_of<C: Cta, G: Team>(cta: &C, first: u64, i: usize) -> u64 {
 /// Asked for together with the row: after the reduction its latency would stand alone (0.91 → 1.16 ms for
 /// 8,000,000 × 128 on an H200).
 #[inline(always)]
-fn multiplier<C: Cta, T: Real, P: Compute>(cta: &C, args: &DenseArgs<'_, T>, row: u64) -> T {
+pub(super) fn multiplier<C: Cta, T: Real, P: Compute>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    row: u64,
+) -> T {
     if row >= args.rows as u64 {
         return T::ZERO;
     }
@@ -186,7 +190,7 @@ fn multiplier<C: Cta, T: Real, P: Compute>(cta: &C, args: &DenseArgs<'_, T>, row
 
 /// The row's factor. A row that is not there has multiplier 0, whatever the shift.
 #[inline(always)]
-fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T {
+pub(super) fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T {
     if P::DOTS {
         (dot - shift) * multiplier
     } else {
@@ -402,61 +406,6 @@ fn each_column<T: Real, P: Pack<T>, const K: usize>(
                 each(column, *element);
             }
         }
-    }
-}
-
-/// [`Product::Forward`], any n: a row is walked in steps of `size · K` packs.
-#[inline(always)]
-pub(super) fn forward<C, T, P, G, const K: usize, const R: usize>(cta: &C, args: &DenseArgs<'_, T>)
-where
-    C: Cta,
-    T: Real,
-    P: Pack<T>,
-    G: Team,
-{
-    let shift = load_or(cta, args.shift, 0, T::ZERO);
-    let width = G::size(cta) * (K * P::LANES) as u32;
-    let group_rows = (R as u32 * G::TEAMS) as u64;
-    let step = cta.blocks() as u64 * G::groups(cta) as u64 * group_rows;
-    let group = cta.block() as u64 * G::groups(cta) as u64 + G::group(cta) as u64;
-    let mut first = group * group_rows;
-    while first < args.rows as u64 {
-        let mut dots = [T::ZERO; R];
-        let mut start = 0;
-        while start < args.cols {
-            let columns = Columns::of::<C, G>(cta, start, P::LANES);
-            let rows: [[P; K]; R] = core::array::from_fn(|i| {
-                load_row(cta, args, &columns, row_of::<C, G>(cta, first, i))
-            });
-            let y: [P; K] = load_vector(cta, args.input, &columns, args.cols);
-            for (row, dot) in rows.iter().zip(&mut dots) {
-                for (x, y) in row.iter().zip(&y) {
-                    *dot = x.dot(y, *dot);
-                }
-            }
-            start += width;
-        }
-        let dots = G::sum(cta, dots, Shared::at(0, 0), 0);
-        for (i, dot) in dots.into_iter().enumerate() {
-            write_forward::<C, T, G>(cta, args, row_of::<C, G>(cta, first, i), dot, shift);
-        }
-        first += step;
-    }
-}
-
-#[inline(always)]
-fn write_forward<C: Cta, T: Real, G: Team>(
-    cta: &C,
-    args: &DenseArgs<'_, T>,
-    row: u64,
-    dot: T,
-    shift: T,
-) {
-    if row < args.rows as u64 && G::rank(cta) == 0 {
-        let multiplier = multiplier::<C, T, super::Forward>(cta, args, row);
-        let p = factor::<T, super::Forward>(dot, shift, multiplier);
-        let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
-        cta.write(args.output, row as usize, args.alpha.fma(p, addend));
     }
 }
 

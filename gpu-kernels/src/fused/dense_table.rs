@@ -6,7 +6,8 @@
 //! Did not help: half the lanes with two packs each for narrow f64 rows, which halves the shuffles but needs
 //! more registers (11,000,000 × 28 on an H200: 602 and 565 µs with 2 and 4 rows, against 559 µs).
 
-use super::dense::{Dense, DenseArgs, DenseVariant, accumulate, check, forward};
+use super::dense::{Dense, DenseArgs, DenseVariant, accumulate, check};
+use super::dense_forward::forward;
 use super::{Fused, Lanes, Product, TeamSize, Transposed, WholeBlock};
 
 /// Rows: `family name, team type, team value, elements per load; (packs per thread, rows in flight)…`.

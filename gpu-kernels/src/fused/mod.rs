@@ -4,6 +4,7 @@
 //! product (`s = x̄·y`) without touching X. v, s and z are optional; a missing one costs a uniform branch.
 
 pub mod dense;
+mod dense_forward;
 mod dense_table;
 pub mod sparse;
 mod sparse_table;
