@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::provenance::Provenance;
 use crate::record::Recorder;
 use crate::sampling::Sampler;
-use crate::{cg, cpu, fused, parser, reduce, vector};
+use crate::{cg, cpu, fused, objective, parser, reduce, vector};
 
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
