@@ -8,6 +8,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::args::ReadArgs;
 use super::progress::Ui;
+use super::targets::{Known, Task};
 use crate::io::{self, CachePolicy, Columns, ReadOptions};
 use crate::matrix::{Dataset, Element, Features, MatrixStats};
 
@@ -72,6 +73,42 @@ pub(super) fn load<T: Element>(
         stats,
         seconds,
     })
+}
+
+/// Reads `data` with targets for `task`, from `target` where one is named.
+///
+/// # Errors
+/// As [`load`]; also when there are no targets.
+pub(super) fn load_known<T: Element>(
+    data: &Path,
+    target: Option<&Path>,
+    task: Task,
+    columns: Columns,
+    args: &ReadArgs,
+    ui: &Ui,
+) -> Result<(Loaded<T>, Known<T>)> {
+    let mut loaded = load::<T>(data, None, columns, args, ui)?;
+    let known = match target {
+        Some(path) => Known::read(path, loaded.stats.rows, task)?,
+        None => Known::of_numbers(loaded.take_targets(data)?, task)?,
+    };
+    Ok((loaded, known))
+}
+
+/// Reads sample weights.
+///
+/// # Errors
+/// When there is not one for each row.
+pub(super) fn sample_weights(path: Option<&Path>, rows: usize) -> Result<Option<Vec<f64>>> {
+    let Some(path) = path else { return Ok(None) };
+    let weights = io::read_vector::<f64>(path)?;
+    let found = weights.len();
+    ensure!(
+        found == rows,
+        "{}: expected one weight for each of the {rows} rows, found {found}",
+        path.display()
+    );
+    Ok(Some(weights))
 }
 
 fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {

@@ -6,9 +6,9 @@
 //! | file | what |
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
-//! | `train`, `predict`, `plan`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
-//! | `data`, `device` | what the arguments mean: data in memory, an open device |
-//! | `report`, `output` | the printout for people, the JSON for programs, and stdout |
+//! | `train`, `predict`, `evaluate`, `cv`, `convert`, `plan`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
+//! | `meant`, `data`, `targets`, `device` | what the arguments mean: an estimator, data in memory, an open device |
+//! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `progress`, `exit` | bars and remarks; exit codes and error messages |
 //!
 //! Exit codes: 0 success, 1 error, 2 usage, 3 not converged with `--strict`. A reader that closes the pipe
@@ -16,17 +16,23 @@
 
 mod args;
 mod completions;
+mod convert;
+mod cv;
 mod data;
 mod device;
 mod emulate;
+mod evaluate;
 mod exit;
+mod fitted;
 mod info;
+mod meant;
 mod output;
 mod plan;
 mod predict;
 mod progress;
 mod report;
 mod synth;
+mod targets;
 mod train;
 
 use std::process::ExitCode;
@@ -54,6 +60,9 @@ fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
         Command::Train(arguments) => train::run(&arguments, ui),
         Command::Predict(arguments) => predict::run(&arguments, ui),
+        Command::Evaluate(arguments) => evaluate::run(&arguments, ui),
+        Command::Cv(arguments) => cv::run(&arguments, ui),
+        Command::Convert(arguments) => convert::run(&arguments, ui),
         Command::Plan(arguments) => plan::run(&arguments, ui),
         Command::Emulate(arguments) => emulate::run(&arguments, ui),
         Command::Info(arguments) => info::run(&arguments),

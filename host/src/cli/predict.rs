@@ -1,103 +1,240 @@
 //! `warpfuse predict`: model and data → predictions.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
-use serde::Serialize;
+use anyhow::{Result, bail, ensure};
+use ndarray::Array2;
+use serde_json::{Map, Value, json};
 
-use super::args::{DtypeName, PredictArgs};
+use super::args::{ApplyArgs, ComputeArgs, DtypeName, PredictArgs};
+use super::data::Loaded;
 use super::exit::Exit;
+use super::fitted::figures;
 use super::progress::Ui;
+use super::targets::{Known, Task};
 use super::{data, device, output};
-use crate::io::Columns;
-use crate::learning::{LinearModel, RegressionMetrics, regression_metrics};
-use crate::matrix::{Dtype, Element};
+use crate::device::Device;
+use crate::io::{self, Columns};
+use crate::learning::{Classifier, Evaluation, Labels, Model};
+use crate::matrix::{Dtype, Element, Features};
 use crate::ops::Number;
 
 /// Applies a model.
 pub(super) fn run(args: &PredictArgs, ui: &Ui) -> Result<Exit> {
-    let model = LinearModel::load(&args.model)?;
-    let dtype = match args.dtype {
-        Some(DtypeName::F32) => Dtype::F32,
-        Some(DtypeName::F64) => Dtype::F64,
-        None => model.dtype(),
-    };
-    match dtype {
+    let model = Model::load(&args.apply.model)?;
+    match dtype(&args.compute, &model) {
         Dtype::F32 => predict::<f32>(&model, args, ui),
         Dtype::F64 => predict::<f64>(&model, args, ui),
     }
 }
 
-fn predict<T: Number>(model: &LinearModel, args: &PredictArgs, ui: &Ui) -> Result<Exit> {
+/// `--dtype`, or the model's own.
+pub(super) fn dtype(args: &ComputeArgs, model: &Model) -> Dtype {
+    match args.dtype {
+        Some(DtypeName::F32) => Dtype::F32,
+        Some(DtypeName::F64) => Dtype::F64,
+        None => model.dtype(),
+    }
+}
+
+/// What a model predicts.
+pub(super) fn task(model: &Model) -> Task {
+    match model.classifier() {
+        Some(_) => Task::Labels,
+        None => Task::Numbers,
+    }
+}
+
+/// What is printed or written.
+enum Output<T> {
+    Numbers(Vec<T>),
+    Names(Vec<String>),
+    /// Probabilities or linear predictors: a row per sample.
+    Table(Array2<T>),
+}
+
+fn predict<T: Number>(model: &Model, args: &PredictArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
         output::check_folder(path)?;
     }
-    let device = device::open(args.device, ui)?;
+    let device = device::open(args.compute.device, ui)?;
     // A sparse file shows only columns that occur in it; the model knows how many there are.
-    let columns = Columns::Exactly(model.coef().len());
-    let data = data::load::<T>(&args.data, args.target.as_deref(), columns, &args.read, ui)?;
-    let predictions = model.predict(&device, data.features)?;
-    let metrics = data
-        .targets
-        .as_deref()
-        .filter(|targets| !targets.is_empty())
-        .map(|targets| score(targets, &predictions));
+    let columns = Columns::Exactly(model.cols());
+    let mut loaded = data::load::<T>(&args.apply.data, None, columns, &args.read, ui)?;
+    let known = known_if_any(&mut loaded, &args.apply, model)?;
+    let features = || loaded.features.clone();
+    let predictions = apply(model, args, &device, features())?;
+    let evaluation = match &known {
+        Some(known) => Some(model.evaluate(&device, features(), known.targets(), None)?),
+        None => None,
+    };
     if let Some(path) = &args.output {
-        output::write_numbers(path, &predictions)?;
+        write(path, &predictions)?;
     }
     if args.json {
-        output::print_json(&Summary::new(
-            &predictions,
-            metrics,
-            &device.to_string(),
-            args.output.as_deref(),
-        ))?;
+        let device = device.to_string();
+        let rows = loaded.stats.rows;
+        print_json(&predictions, evaluation.as_ref(), (rows, &device), args)?;
     } else if args.output.is_none() {
-        output::print(output::lines(&predictions))?;
+        output::print(lines(&predictions))?;
     }
-    if let Some(RegressionMetrics { r2, rmse }) = metrics {
+    if let Some(evaluation) = evaluation {
+        let figures: Vec<String> = figures(&evaluation)
+            .into_iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
         ui.remark(format_args!(
-            "R² {r2:.6}, RMSE {rmse:.6} on {} samples",
-            predictions.len()
+            "{} on {} samples",
+            figures.join(", "),
+            loaded.stats.rows
         ));
     }
     Ok(Exit::Success)
 }
 
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Summary<'a> {
-    rows: usize,
-    device: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    predictions: Option<Vec<f64>>,
-    output: Option<&'a Path>,
-    r2: Option<f64>,
-    rmse: Option<f64>,
+/// Targets to score with. Labels in DATA that the model does not know may be placeholders: then there is no
+/// score, unless `--target` asks for one.
+fn known_if_any<T: Element>(
+    loaded: &mut Loaded<T>,
+    args: &ApplyArgs,
+    model: &Model,
+) -> Result<Option<Known<T>>> {
+    let task = task(model);
+    if let Some(path) = &args.target {
+        return Known::read(path, loaded.stats.rows, task).map(Some);
+    }
+    let Some(targets) = loaded.targets.take().filter(|targets| !targets.is_empty()) else {
+        return Ok(None);
+    };
+    let known = Known::of_numbers(targets, task)?;
+    Ok(match (&known, model.classifier()) {
+        (Known::Labels { labels, .. }, Some(classifier)) => {
+            classifier.classes().codes(labels).is_ok().then_some(known)
+        }
+        _ => Some(known),
+    })
 }
 
-impl<'a> Summary<'a> {
-    fn new<T: Element>(
-        predictions: &[T],
-        metrics: Option<RegressionMetrics>,
-        device: &'a str,
-        output: Option<&'a Path>,
-    ) -> Self {
-        Summary {
-            rows: predictions.len(),
-            device,
-            predictions: output.is_none().then(|| wide(predictions)),
-            output,
-            r2: metrics.map(|metrics| metrics.r2),
-            rmse: metrics.map(|metrics| metrics.rmse),
+fn apply<T: Number>(
+    model: &Model,
+    args: &PredictArgs,
+    device: &Device,
+    features: std::sync::Arc<Features<T>>,
+) -> Result<Output<T>> {
+    let Some(classifier) = model.classifier() else {
+        ensure!(
+            !args.proba,
+            "--proba: expected a classifier, found a model that predicts numbers"
+        );
+        return Ok(Output::Numbers(match model {
+            Model::Regressor(model) if args.decision => {
+                model.decision_function(device, features)?
+            }
+            _ => model.predict(device, features)?,
+        }));
+    };
+    classify(classifier, args, device, features)
+}
+
+fn classify<T: Number>(
+    classifier: &Classifier,
+    args: &PredictArgs,
+    device: &Device,
+    features: std::sync::Arc<Features<T>>,
+) -> Result<Output<T>> {
+    let narrow = |table: Array2<f64>| Output::Table(table.mapv(<T as Element>::from_f64));
+    if args.proba {
+        if !classifier.is_probabilistic() {
+            bail!(
+                "--proba: expected a model with probabilities, found a support vector classifier; use --decision, or train logreg"
+            );
+        }
+        return Ok(narrow(classifier.predict_proba(device, features)?));
+    }
+    if args.decision {
+        return Ok(narrow(classifier.decision_function(device, features)?));
+    }
+    Ok(match classifier.predict(device, features)? {
+        Labels::Numbers(numbers) => {
+            Output::Numbers(numbers.into_iter().map(<T as Element>::from_f64).collect())
+        }
+        Labels::Text(names) => Output::Names(names),
+    })
+}
+
+fn print_json<T: Element>(
+    predictions: &Output<T>,
+    evaluation: Option<&Evaluation>,
+    (rows, device): (usize, &str),
+    args: &PredictArgs,
+) -> Result<()> {
+    let mut all = Map::new();
+    all.insert("rows".into(), rows.into());
+    all.insert("device".into(), device.into());
+    all.insert("output".into(), json!(args.output));
+    if args.output.is_none() {
+        all.insert("predictions".into(), to_json(predictions));
+    }
+    match evaluation.map(serde_json::to_value).transpose()? {
+        Some(Value::Object(figures)) => all.extend(figures),
+        _ => all.extend(["r2", "rmse"].map(|name| (name.to_owned(), Value::Null))),
+    }
+    output::print_json(&all)
+}
+
+fn to_json<T: Element>(predictions: &Output<T>) -> Value {
+    let wide = |number: &T| number.to_f64();
+    match predictions {
+        Output::Numbers(numbers) => json!(numbers.iter().map(wide).collect::<Vec<_>>()),
+        Output::Names(names) => json!(names),
+        Output::Table(table) => {
+            let row = |row: ndarray::ArrayView1<'_, T>| row.iter().map(wide).collect::<Vec<_>>();
+            json!(table.rows().into_iter().map(row).collect::<Vec<_>>())
         }
     }
 }
 
-fn score<T: Element>(targets: &[T], predictions: &[T]) -> RegressionMetrics {
-    regression_metrics(&wide(targets), &wide(predictions))
+fn write<T: Element>(path: &Path, predictions: &Output<T>) -> Result<()> {
+    match predictions {
+        Output::Numbers(numbers) => output::write_numbers(path, numbers),
+        Output::Table(table) if output::extension(path) == "npy" => {
+            Ok(io::write_npy(path, &Features::Dense(table.clone()))?)
+        }
+        Output::Names(_) if output::extension(path) == "npy" => {
+            bail!(
+                "{}: expected a text file for labels that are names, found .npy",
+                path.display()
+            )
+        }
+        _ => output::write_file(path, &lines(predictions)),
+    }
 }
 
-fn wide<T: Element>(values: &[T]) -> Vec<f64> {
-    values.iter().map(|value| value.to_f64()).collect()
+/// One sample per line; the columns of a table are apart by blanks.
+fn lines<T: Element>(predictions: &Output<T>) -> Vec<u8> {
+    match predictions {
+        Output::Numbers(numbers) => output::lines(numbers),
+        Output::Names(names) => {
+            let mut text = String::new();
+            for name in names {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{name}");
+            }
+            text.into_bytes()
+        }
+        Output::Table(table) => {
+            let mut text = Vec::with_capacity(table.len() * 12);
+            for row in table.rows() {
+                for (column, number) in row.iter().enumerate() {
+                    if column > 0 {
+                        text.push(b' ');
+                    }
+                    number.write_decimal(&mut text);
+                }
+                text.push(b'\n');
+            }
+            text
+        }
+    }
 }

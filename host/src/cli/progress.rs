@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::args::Verbosity;
 use crate::io::Progress as ReadProgress;
-use crate::learning::Progress as FitProgress;
+use crate::learning::{FoldProgress, Iteration, Progress as FitProgress};
 
 /// The variable that sets the log filter in place of `-v`, in the syntax of tracing's `EnvFilter`.
 const LOG_VARIABLE: &str = "WARPFUSE_LOG";
@@ -52,6 +52,16 @@ impl Ui {
         Bar::new(self.bars && large, template)
     }
 
+    /// A bar for the fits of a cross-validation.
+    pub(super) fn fits(&self, count: usize) -> Bar {
+        let bar = Bar::new(
+            self.bars,
+            "fitting {bar:32} {pos} of {len} models, score {msg}",
+        );
+        bar.0.set_length(count as u64);
+        bar
+    }
+
     /// A bar for the iterations of a solver, which stops when its `measure` is small.
     pub(super) fn iterations(&self, measure: &str) -> Bar {
         let template =
@@ -92,6 +102,34 @@ impl Bar {
         tracing::debug!(
             iteration = progress.iteration,
             gradient = progress.residual_ratio
+        );
+    }
+}
+
+impl Bar {
+    /// Shows a fit of a cross-validation.
+    pub(super) fn fit(&self, fit: &FoldProgress) {
+        self.0.inc(1);
+        self.0.set_message(format!("{:.4}", fit.score));
+        tracing::info!(
+            fold = fit.fold,
+            point = fit.point,
+            score = fit.score,
+            "fitted"
+        );
+    }
+
+    /// Shows an outer iteration of a solver that may take `most`.
+    pub(super) fn solver_iteration(&self, iteration: Iteration, most: usize) {
+        self.0.set_length(most as u64);
+        self.0.inc(1);
+        self.0
+            .set_message(format!("{:.1e}", iteration.gradient_ratio));
+        tracing::debug!(
+            objective = iteration.objective,
+            gradient = iteration.gradient_ratio,
+            inner = iteration.inner,
+            seconds = iteration.seconds
         );
     }
 }

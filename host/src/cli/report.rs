@@ -106,9 +106,8 @@ pub(super) struct FitSummary<'a> {
 }
 
 impl<'a> FitSummary<'a> {
-    /// Collects the figures of a fit of the kind `name` on `device` (such as `cuda:0`) to data that took `parse_seconds` to read.
+    /// Collects the figures of a fit on `device` (such as `cuda:0`) to data that took `parse_seconds` to read.
     pub(super) fn new(
-        name: &'static str,
         model: &'a LinearModel,
         stats: &MatrixStats,
         device: &'a str,
@@ -117,7 +116,7 @@ impl<'a> FitSummary<'a> {
     ) -> Self {
         let report = model.report();
         FitSummary {
-            model: name,
+            model: "linreg",
             version: env!("CARGO_PKG_VERSION"),
             coef: model.coef(),
             intercept: model.intercept(),
@@ -199,11 +198,7 @@ impl Display for FitSummary<'_> {
         self.add_data(&mut lines);
         self.add_course(&mut lines);
         self.add_result(&mut lines);
-        let title = match self.model {
-            "ridge" => "Ridge regression",
-            _ => "Linear regression",
-        };
-        write!(f, "{title}\n{lines}")
+        write!(f, "Linear regression\n{lines}")
     }
 }
 

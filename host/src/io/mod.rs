@@ -6,6 +6,7 @@
 //! | `libsvm` | LIBSVM (SVMlight) text |
 //! | `matrix_market` | Matrix Market text, sparse and dense |
 //! | `npy` | NumPy arrays, dense; target vectors |
+//! | [`read_text_column`] | class labels, one per line |
 //! | `cache` | the binary CSR cache next to a text file |
 //! | [`synth`] | seeded synthetic data |
 //!
@@ -25,6 +26,7 @@ mod source;
 pub mod synth;
 #[cfg(test)]
 mod tests;
+mod text_column;
 mod write;
 
 pub use cache::write_cache;
@@ -34,3 +36,4 @@ pub use matrix_market::write_matrix_market;
 pub use npy::{read_vector, write_npy, write_vector};
 pub use options::{CachePolicy, Columns, Format, IndexBase, MemoryLimit, Progress, ReadOptions};
 pub use read::read;
+pub use text_column::read_text_column;

@@ -7,11 +7,12 @@ use ndarray::Array2;
 use super::empirical::softmax;
 use super::fit::SolveReport;
 use super::labels::{Classes, Labels};
+use super::liblinear::{SolverType, Task};
 use super::weights::Weights;
 use super::{FitError, Iteration, LinearSvc, LogisticRegression};
 use crate::device::Device;
 use crate::matrix::{Dtype, Element, Features};
-use crate::ops::Number;
+use crate::ops::{Matrix, Number};
 
 /// Which estimator a classifier came from, with its parameters.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -21,6 +22,12 @@ pub enum ClassifierParams {
     LogisticRegression(LogisticRegression),
     /// [`LinearSvc`].
     LinearSvc(LinearSvc),
+    /// Read from a file of LIBLINEAR, whose logistic regressions of more than two classes are one against the
+    /// rest, each with a sigmoid of its own.
+    Liblinear {
+        /// What LIBLINEAR minimised.
+        solver: SolverType,
+    },
 }
 
 /// A linear classifier: the class with the greatest linear predictor.
@@ -107,11 +114,12 @@ impl Classifier {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
     ) -> Result<Array2<f64>, FitError> {
-        let sides = self.weights.apply(device, features)?;
-        let rows = sides.first().map_or(0, Vec::len);
-        Ok(Array2::from_shape_fn((rows, sides.len()), |(i, c)| {
-            Element::to_f64(sides[c][i])
-        }))
+        Ok(by_rows(&self.weights.apply(device, features)?))
+    }
+
+    /// Linear predictors for a matrix that is on a device already.
+    pub(super) fn decisions_on<T: Number>(&self, x: &Matrix<T>) -> Result<Array2<f64>, FitError> {
+        Ok(by_rows(&self.weights.apply_on(x)?))
     }
 
     /// Probabilities of the classes, m × k.
@@ -124,27 +132,53 @@ impl Classifier {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
     ) -> Result<Array2<f64>, FitError> {
-        if let ClassifierParams::LinearSvc(_) = self.params {
-            return Err(FitError::Combination {
-                first: "predict_proba",
-                second: "LinearSvc",
-                remedy: "use decision_function, or fit LogisticRegression",
+        self.expect_probabilities()?;
+        Ok(self.probabilities_of(&self.decision_function(device, features)?))
+    }
+
+    /// Whether the classifier knows probabilities.
+    pub fn is_probabilistic(&self) -> bool {
+        match self.params {
+            ClassifierParams::LogisticRegression(_) => true,
+            ClassifierParams::LinearSvc(_) => false,
+            ClassifierParams::Liblinear { solver } => solver.task() == Task::LogisticRegression,
+        }
+    }
+
+    fn expect_probabilities(&self) -> Result<(), FitError> {
+        if self.is_probabilistic() {
+            return Ok(());
+        }
+        Err(FitError::Combination {
+            first: "predict_proba",
+            second: "a support vector classifier",
+            remedy: "use decision_function, or fit LogisticRegression",
+        })
+    }
+
+    /// Probabilities, m × k, of linear predictors.
+    pub(super) fn probabilities_of(&self, decisions: &Array2<f64>) -> Array2<f64> {
+        let sigmoid = |t: f64| 1.0 / (1.0 + (-t).exp());
+        if decisions.ncols() == 1 {
+            return Array2::from_shape_fn((decisions.nrows(), 2), |(i, c)| {
+                let t = decisions[[i, 0]];
+                sigmoid(if c == 1 { t } else { -t })
             });
         }
-        let decisions = self.decision_function(device, features)?;
-        if decisions.ncols() == 1 {
-            return Ok(Array2::from_shape_fn((decisions.nrows(), 2), |(i, c)| {
-                let t = decisions[[i, 0]];
-                1.0 / (1.0 + (if c == 1 { -t } else { t }).exp())
-            }));
-        }
-        let mut probabilities = decisions;
+        let one_vs_rest = matches!(self.params, ClassifierParams::Liblinear { .. });
+        let mut probabilities = decisions.clone();
         for mut row in probabilities.rows_mut() {
+            if one_vs_rest {
+                row.mapv_inplace(sigmoid);
+                let total = row.sum();
+                row.mapv_inplace(|p| p / total);
+                continue;
+            }
             let mut values = row.to_vec();
             softmax(&mut values);
             row.iter_mut().zip(values).for_each(|(p, v)| *p = v);
         }
-        Ok(probabilities)
+        probabilities
     }
 
     /// The number of each row's class, from 0 in the order of [`Classifier::classes`].
@@ -192,6 +226,12 @@ impl Classifier {
         let hits = found.iter().zip(&expected).filter(|(a, b)| a == b).count();
         Ok(hits as f64 / rows as f64)
     }
+}
+
+/// m × k, of k lists of m.
+fn by_rows<T: Element>(sides: &[Vec<T>]) -> Array2<f64> {
+    let rows = sides.first().map_or(0, Vec::len);
+    Array2::from_shape_fn((rows, sides.len()), |(i, c)| sides[c][i].to_f64())
 }
 
 /// The class of each row of linear predictors: the first of the greatest.

@@ -63,6 +63,11 @@ macro_rules! control_setters {
                 self
             }
 
+            /// The parameters that all estimators have.
+            pub(super) fn controls(&self) -> &$crate::learning::fit::Controls {
+                &self.controls
+            }
+
             /// Sets how products are planned on a GPU.
             pub fn matrix_options(mut self, matrix: $crate::ops::MatrixOptions) -> Self {
                 self.controls.matrix = matrix;

@@ -1,9 +1,7 @@
 //! What all estimators share: checks, the columns' transformation, the preconditioner, the solve, the report.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use super::FitError;
 use super::cg::Convergence;
 pub(super) use super::checks::{
     check_targets, expect_len, not_negative, positive, sample_weights, share,
@@ -14,8 +12,8 @@ use super::empirical::{Empirical, SampleLoss};
 use super::solver::{self, Iteration, Limits, Solved, Solver};
 use super::start::Start;
 use super::weights::Weights;
-use crate::device::Device;
-use crate::matrix::{ColumnMoments, Dtype, Element, Features};
+use super::{FitError, Placed};
+use crate::matrix::{ColumnMoments, Dtype, Element};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number};
 
@@ -83,46 +81,36 @@ pub(super) struct Goal {
     pub(super) constant: f64,
 }
 
-/// X on a device with all that is known about its columns.
-pub(super) struct Training<T: Number> {
-    pub(super) matrix: Matrix<T>,
-    moments: ColumnMoments,
+/// X on a device, and how it is learnt from.
+pub(super) struct Training<'a, T: Number> {
+    pub(super) matrix: &'a Matrix<T>,
+    moments: &'a ColumnMoments,
     controls: Controls,
     begun: Instant,
     transfer_seconds: f64,
 }
 
-impl<T: Number> Training<T> {
-    /// Checks parameters and features, and puts the features on the device.
+impl<'a, T: Number> Training<'a, T> {
+    /// Checks what is given besides the features.
     pub(super) fn new(
-        device: &Device,
-        features: Arc<Features<T>>,
+        data: &'a Placed<T>,
         controls: Controls,
         extras: &Extras<'_>,
     ) -> Result<Self, FitError> {
-        let begun = Instant::now();
-        if features.rows() == 0 {
-            return Err(FitError::NoRows);
-        }
         not_negative("tol", controls.tolerance)?;
-        let (rows, cols) = (features.rows(), features.cols());
+        let (rows, cols) = (data.matrix().rows(), data.matrix().cols());
         expect_len(
             "sample weights",
             extras.sample_weight.map(<[f64]>::len),
             rows,
         )?;
         expect_len("flags of columns", extras.columns.map(<[bool]>::len), cols)?;
-        let moments = ColumnMoments::of(&features);
-        if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
-            return Err(FitError::ColumnNotFinite { column });
-        }
-        let matrix = Matrix::with_options(device, features, controls.matrix)?;
         Ok(Training {
-            matrix,
-            moments,
+            matrix: data.matrix(),
+            moments: data.moments(),
             controls,
-            begun,
-            transfer_seconds: begun.elapsed().as_secs_f64(),
+            begun: Instant::now(),
+            transfer_seconds: data.transfer_seconds(),
         })
     }
 
@@ -205,7 +193,7 @@ impl<T: Number> Training<T> {
         let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
         let theta = self.theta(goal, &columns, &start, extras)?;
         let k = goal.loss.predictors();
-        let design = Design::new(&self.matrix, &columns, k);
+        let design = Design::new(self.matrix, &columns, k);
         let l2 = self.penalties(goal.l2, goal.intercept_l2, k);
         let mut objective = Empirical::new(design, goal.loss, (targets, &weights), l2);
         let mut show = |iteration: Iteration| {
@@ -334,7 +322,7 @@ impl<T: Number> Training<T> {
         goal: &Goal,
         history: Vec<Iteration>,
     ) -> SolveReport {
-        let matrix = &self.matrix;
+        let matrix = self.matrix;
         let cells = matrix.rows() as u64 * matrix.cols() as u64;
         SolveReport {
             rows: matrix.rows(),
@@ -346,7 +334,7 @@ impl<T: Number> Training<T> {
             history,
             device: matrix.device().name().to_owned(),
             transfer_seconds: self.transfer_seconds,
-            seconds: self.begun.elapsed().as_secs_f64(),
+            seconds: self.transfer_seconds + self.begun.elapsed().as_secs_f64(),
             peak_device_bytes: matrix.device().usage().peak_bytes as u64,
         }
     }
@@ -402,4 +390,23 @@ fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
         intercept.iter_mut().for_each(|b| *b -= mean);
     }
     Weights { coef, intercept }
+}
+
+impl SolveReport {
+    /// Of a model that was not fitted here but read from a file of `source`.
+    pub(super) fn of_import(source: &str) -> SolveReport {
+        SolveReport {
+            rows: 0,
+            nnz: 0,
+            n_iter: 0,
+            convergence: Convergence::Converged,
+            gradient_ratio: 0.0,
+            objective: 0.0,
+            history: Vec::new(),
+            device: source.to_owned(),
+            transfer_seconds: 0.0,
+            seconds: 0.0,
+            peak_device_bytes: 0,
+        }
+    }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::FitError;
 use super::empirical::SampleLoss;
 use super::fit::{
     Controls, Extras, Goal, Training, check_targets, control_setters, not_negative, sample_weights,
@@ -14,6 +13,7 @@ use super::fit::{
 use super::metrics::Deviance;
 use super::regressor::{Regressor, RegressorParams};
 use super::solver::Solver;
+use super::{FitError, Placed};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
 use crate::ops::{Number, objective as kernels};
@@ -289,10 +289,25 @@ impl Glm {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
         targets: &[T],
+        extras: Extras<'_>,
+    ) -> Result<Regressor, FitError> {
+        self.check()?;
+        let data = Placed::new(device, features, self.controls.matrix)?;
+        self.fit_on(&data, targets, extras)
+    }
+
+    /// `fit_with` on features that are on a device already.
+    ///
+    /// # Errors
+    /// As `fit_with`.
+    pub fn fit_on<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: &[T],
         mut extras: Extras<'_>,
     ) -> Result<Regressor, FitError> {
         self.check()?;
-        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        let training = Training::new(data, self.controls, &extras)?;
         check_targets(training.matrix.rows(), targets)?;
         self.check_domain(targets)?;
         let weights = sample_weights(targets.len(), &extras)?;

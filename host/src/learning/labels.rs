@@ -83,6 +83,20 @@ pub enum LabelError {
 const LISTED: usize = 10;
 
 impl Labels {
+    /// Labels from a column of text: numbers if all of them are, else names.
+    ///
+    /// ```
+    /// use warpfuse::learning::Labels;
+    /// assert_eq!(Labels::of_text(vec!["1".into(), "-1".into()]), Labels::Numbers(vec![1.0, -1.0]));
+    /// ```
+    pub fn of_text(texts: Vec<String>) -> Labels {
+        let number = |text: &String| text.parse::<f64>().ok().filter(|number| number.is_finite());
+        match texts.iter().map(number).collect() {
+            Some(numbers) => Labels::Numbers(numbers),
+            None => Labels::Text(texts),
+        }
+    }
+
     /// Samples.
     pub fn len(&self) -> usize {
         match self {

@@ -10,7 +10,7 @@ use super::fit::{
 use super::labels::{Classes, Labels};
 use super::penalty::{ClassWeight, Penalty};
 use super::solver::Solver;
-use super::{FitError, Iteration};
+use super::{FitError, Iteration, Placed};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
 use crate::ops::Number;
@@ -131,10 +131,25 @@ impl LogisticRegression {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
         labels: &Labels,
+        extras: Extras<'_>,
+    ) -> Result<Classifier, FitError> {
+        self.check()?;
+        let data = Placed::new(device, features, self.controls.matrix)?;
+        self.fit_on(&data, labels, extras)
+    }
+
+    /// `fit_with` on features that are on a device already.
+    ///
+    /// # Errors
+    /// As `fit_with`.
+    pub fn fit_on<T: Number>(
+        &self,
+        data: &Placed<T>,
+        labels: &Labels,
         mut extras: Extras<'_>,
     ) -> Result<Classifier, FitError> {
         self.check()?;
-        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        let training = Training::new(data, self.controls, &extras)?;
         let rows = training.matrix.rows();
         if labels.len() != rows {
             let targets = labels.len();

@@ -15,6 +15,7 @@
 //! # Ok::<(), warpfuse::learning::FitError>(())
 //! ```
 
+mod any_model;
 mod cg;
 mod checks;
 mod classifier;
@@ -22,6 +23,7 @@ mod controls;
 mod design;
 mod empirical;
 mod error;
+mod estimator;
 mod fit;
 mod glm;
 mod hits;
@@ -38,6 +40,7 @@ mod model_selection;
 mod operator;
 mod page_rank;
 mod penalty;
+mod placed;
 mod regressor;
 mod solver;
 mod spectral;
@@ -47,10 +50,12 @@ mod symmetric_eigen;
 mod truncated_svd;
 mod weights;
 
+pub use any_model::{DevianceSummary, Evaluation, Model};
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use classifier::{Classifier, ClassifierParams};
 pub use design::{Columns, Design};
 pub use error::{FitError, ModelError};
+pub use estimator::{Estimator, Targets};
 pub use fit::{Extras, SolveReport};
 pub use glm::{Family, Glm, Link};
 pub use hits::{Hits, HitsModel};
@@ -60,10 +65,11 @@ pub use linear::LinearRegression;
 pub use logistic::LogisticRegression;
 pub use metrics::{RegressionMetrics, regression_metrics};
 pub use model::{FitReport, LinearModel};
-pub use model_selection::{FoldError, Folds};
+pub use model_selection::{FoldError, FoldProgress, Folds, PathPoint, cross_validate};
 pub use operator::Operator;
 pub use page_rank::{Dangling, PageRank, PageRankModel};
 pub use penalty::{ClassWeight, Penalty};
+pub use placed::Placed;
 pub use regressor::{Regressor, RegressorParams};
 pub use solver::{Iteration, Objective, Solver};
 pub use spectral::SpectralReport;

@@ -110,7 +110,16 @@ impl LinearModel {
         if expected != found {
             return Err(FitError::Features { expected, found });
         }
-        let matrix = Matrix::new(device, features)?;
+        self.predict_on(&Matrix::new(device, features)?)
+    }
+
+    /// Predictions for a matrix of n columns that is on a device already.
+    pub(super) fn predict_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, FitError> {
+        let (expected, found) = (self.coef.len(), matrix.cols());
+        if expected != found {
+            return Err(FitError::Features { expected, found });
+        }
+        let device = matrix.device();
         let coef: Vec<T> = self
             .coef
             .iter()

@@ -1,20 +1,27 @@
 //! The model file: safetensors, readable from any language.
 //!
-//! Tensors `coef` (n elements) and `intercept` (1 element, f64); the metadata hold `format`, `version`, `kind`,
-//! `params` and `report` as JSON. A file is written beside its target and renamed, so that an interrupted
-//! write leaves the old one.
+//! Tensors `coef` (n elements, or k × n with one row per linear predictor of a classifier) and `intercept` (one
+//! element per linear predictor, f64); the metadata hold `format`, `version`, `kind` (`linreg`, `regressor` or
+//! `classifier`), `params` and `report` as JSON, and `classes` as JSON for a classifier. A file is written beside
+//! its target and renamed, so that an interrupted write leaves the old one.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype as TensorType, SafeTensors, TensorView, serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::{LinearModel, ModelError};
+use super::liblinear::LiblinearModel;
+use super::weights::Weights;
+use super::{Classifier, LinearModel, Model, ModelError, Regressor};
 use crate::matrix::Dtype;
 
 const FORMAT: &str = "warpfuse-model";
-const KIND: &str = "linreg";
+/// How a LIBLINEAR model file begins.
+const LIBLINEAR: &[u8] = b"solver_type ";
 
 impl LinearModel {
     /// Writes the model to `path`.
@@ -22,26 +29,7 @@ impl LinearModel {
     /// # Errors
     /// [`ModelError::Io`] when the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let bytes = self
-            .to_bytes()
-            .map_err(|reason| format_error(path, reason))?;
-        let io = |source| ModelError::Io {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        };
-        let folder = path
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new()
-            .prefix(".model-")
-            .tempfile_in(folder)
-            .map_err(io)?;
-        file.write_all(&bytes).map_err(io)?;
-        file.as_file().sync_all().map_err(io)?;
-        file.persist(path).map_err(|error| io(error.error))?;
-        Ok(())
+        write(path, Parts::of_linear(self))
     }
 
     /// Reads a model that [`LinearModel::save`] wrote.
@@ -49,73 +37,211 @@ impl LinearModel {
     /// # Errors
     /// [`ModelError::Io`] when the file cannot be read, [`ModelError::Format`] when it is something else.
     pub fn load(path: &Path) -> Result<LinearModel, ModelError> {
+        match Model::load(path)? {
+            Model::Linear(model) => Ok(model),
+            _ => Err(format_error(
+                path,
+                format!("expected format {FORMAT}, kind linreg"),
+            )),
+        }
+    }
+}
+
+impl Model {
+    /// Writes the model to `path`.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] when the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
+        let parts = match self {
+            Model::Linear(model) => Parts::of_linear(model),
+            Model::Regressor(model) => Parts::of_regressor(model),
+            Model::Classifier(model) => Parts::of_classifier(model),
+        };
+        write(path, parts)
+    }
+
+    /// Reads a model that was saved, or one that LIBLINEAR wrote.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] when the file cannot be read, [`ModelError::Format`] when it is something else.
+    pub fn load(path: &Path) -> Result<Model, ModelError> {
         let read = std::fs::read(path);
-        let bytes = read.map_err(|source| ModelError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::from_bytes(&bytes).map_err(|reason| format_error(path, reason))
+        let bytes = read.map_err(|source| io_error(path, "read", source))?;
+        let model = if bytes.starts_with(LIBLINEAR) {
+            of_liblinear(&bytes)
+        } else {
+            of_bytes(&bytes)
+        };
+        model.map_err(|reason| format_error(path, reason))
+    }
+}
+
+/// A model taken apart.
+struct Parts {
+    kind: &'static str,
+    dtype: Dtype,
+    /// Of `coef`: n, or k and n.
+    shape: Vec<usize>,
+    coef: Vec<f64>,
+    intercept: Vec<f64>,
+    metadata: Vec<(&'static str, String)>,
+}
+
+impl Parts {
+    fn of_linear(model: &LinearModel) -> Result<Parts, String> {
+        Ok(Parts {
+            kind: "linreg",
+            dtype: model.dtype(),
+            shape: vec![model.coef().len()],
+            coef: model.coef().to_vec(),
+            intercept: vec![model.intercept()],
+            metadata: vec![
+                ("params", json(model.params())?),
+                ("report", json(model.report())?),
+            ],
+        })
+    }
+
+    fn of_regressor(model: &Regressor) -> Result<Parts, String> {
+        Ok(Parts {
+            kind: "regressor",
+            dtype: model.dtype(),
+            shape: vec![model.coef().len()],
+            coef: model.coef().to_vec(),
+            intercept: vec![model.intercept()],
+            metadata: vec![
+                ("params", json(model.params())?),
+                ("report", json(model.report())?),
+            ],
+        })
+    }
+
+    fn of_classifier(model: &Classifier) -> Result<Parts, String> {
+        let n = model.coef().first().map_or(0, Vec::len);
+        Ok(Parts {
+            kind: "classifier",
+            dtype: model.dtype(),
+            shape: vec![model.coef().len(), n],
+            coef: model.coef().concat(),
+            intercept: model.intercept().to_vec(),
+            metadata: vec![
+                ("classes", json(model.classes())?),
+                ("params", json(model.params())?),
+                ("report", json(model.report())?),
+            ],
+        })
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>, String> {
-        let (dtype, coef) = match self.dtype() {
+        let (dtype, coef) = match self.dtype {
             Dtype::F32 => {
-                let narrow: Vec<f32> = self.coef().iter().map(|w| *w as f32).collect();
+                let narrow: Vec<f32> = self.coef.iter().map(|w| *w as f32).collect();
                 (TensorType::F32, bytemuck::cast_slice(&narrow).to_vec())
             }
-            Dtype::F64 => (TensorType::F64, bytemuck::cast_slice(self.coef()).to_vec()),
+            Dtype::F64 => (TensorType::F64, bytemuck::cast_slice(&self.coef).to_vec()),
         };
-        let intercept = self.intercept().to_le_bytes();
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let coef = TensorView::new(dtype, vec![self.coef().len()], &coef).map_err(|e| text(&e))?;
-        let intercept =
-            TensorView::new(TensorType::F64, vec![1], &intercept).map_err(|e| text(&e))?;
-        let json = |value: Result<String, serde_json::Error>| value.map_err(|e| text(&e));
-        let metadata = HashMap::from([
-            ("format".to_owned(), FORMAT.to_owned()),
-            ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-            ("kind".to_owned(), KIND.to_owned()),
-            (
-                "params".to_owned(),
-                json(serde_json::to_string(self.params()))?,
-            ),
-            (
-                "report".to_owned(),
-                json(serde_json::to_string(self.report()))?,
-            ),
-        ]);
-        serialize([("coef", coef), ("intercept", intercept)], Some(metadata)).map_err(|e| text(&e))
+        let coef = TensorView::new(dtype, self.shape.clone(), &coef).map_err(text)?;
+        let intercepts = bytemuck::cast_slice(&self.intercept);
+        let shape = vec![self.intercept.len()];
+        let intercept = TensorView::new(TensorType::F64, shape, intercepts).map_err(text)?;
+        let fixed = [
+            ("format", FORMAT.to_owned()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("kind", self.kind.to_owned()),
+        ];
+        let metadata: HashMap<String, String> = fixed
+            .into_iter()
+            .chain(self.metadata.clone())
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        serialize([("coef", coef), ("intercept", intercept)], Some(metadata)).map_err(text)
     }
+}
 
-    fn from_bytes(bytes: &[u8]) -> Result<LinearModel, String> {
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
-        let metadata = header
-            .metadata()
-            .as_ref()
-            .ok_or("its header has no metadata")?;
-        let field = |name: &str| {
-            metadata
-                .get(name)
-                .ok_or(format!("its metadata lack `{name}`"))
-        };
-        if field("format")? != FORMAT || field("kind")? != KIND {
-            return Err(format!("expected format {FORMAT}, kind {KIND}"));
+fn of_liblinear(bytes: &[u8]) -> Result<Model, String> {
+    let content = std::str::from_utf8(bytes).map_err(text)?;
+    Ok(LiblinearModel::of_text(content).map_err(text)?.into_model())
+}
+
+fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(text)?;
+    let metadata = header.metadata().as_ref();
+    let metadata = metadata.ok_or("its header has no metadata")?;
+    let field = |name: &str| {
+        let found = metadata.get(name);
+        found.ok_or(format!("its metadata lack `{name}`"))
+    };
+    if field("format")? != FORMAT {
+        return Err(format!("expected format {FORMAT}"));
+    }
+    let tensors = SafeTensors::deserialize(bytes).map_err(text)?;
+    let (dtype, coef) = floats(&tensors, "coef")?;
+    let (_, intercept) = floats(&tensors, "intercept")?;
+    let weights = weights(coef, intercept)?;
+    let (params, report) = (field("params")?, field("report")?);
+    match field("kind")?.as_str() {
+        "linreg" => {
+            let (coef, intercept) = one(weights)?;
+            let (params, report) = (of_json(params)?, of_json(report)?);
+            Ok(Model::Linear(LinearModel::new(
+                dtype, coef, intercept, params, report,
+            )))
         }
-        let params = serde_json::from_str(field("params")?).map_err(|e| e.to_string())?;
-        let report = serde_json::from_str(field("report")?).map_err(|e| e.to_string())?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
-        let (dtype, coef) = floats(&tensors, "coef")?;
-        let (_, intercept) = floats(&tensors, "intercept")?;
-        let [intercept] = intercept[..] else {
-            return Err("`intercept` is not one number".into());
-        };
-        Ok(LinearModel::new(dtype, coef, intercept, params, report))
+        "regressor" => {
+            let (coef, intercept) = one(weights)?;
+            let weights = Weights {
+                coef: vec![coef],
+                intercept: vec![intercept],
+            };
+            let model = Regressor::new(dtype, weights, of_json(params)?, of_json(report)?);
+            Ok(Model::Regressor(model))
+        }
+        "classifier" => {
+            let classes: super::Classes = of_json(field("classes")?)?;
+            let wanted = if classes.len() == 2 { 1 } else { classes.len() };
+            // LIBLINEAR's joint machine has a predictor for each of two classes.
+            if classes.len() < 2 || ![wanted, classes.len()].contains(&weights.coef.len()) {
+                let (found, k) = (weights.coef.len(), classes.len());
+                return Err(format!("it has {found} linear predictors for {k} classes"));
+            }
+            let (params, report) = (of_json(params)?, of_json(report)?);
+            Ok(Model::Classifier(Classifier::new(
+                dtype, classes, weights, params, report,
+            )))
+        }
+        other => Err(format!(
+            "expected kind linreg, regressor or classifier, found {other}"
+        )),
+    }
+}
+
+/// Coefficients cut into as many lists as there are intercepts.
+fn weights(coef: Vec<f64>, intercept: Vec<f64>) -> Result<Weights, String> {
+    let k = intercept.len();
+    if k == 0 || !coef.len().is_multiple_of(k) {
+        return Err(format!(
+            "it has {} coefficients for {k} intercepts",
+            coef.len()
+        ));
+    }
+    let n = coef.len() / k;
+    let coef = (0..k).map(|c| coef[c * n..(c + 1) * n].to_vec()).collect();
+    Ok(Weights { coef, intercept })
+}
+
+fn one(weights: Weights) -> Result<(Vec<f64>, f64), String> {
+    match (
+        <[Vec<f64>; 1]>::try_from(weights.coef),
+        &weights.intercept[..],
+    ) {
+        (Ok([coef]), [intercept]) => Ok((coef, *intercept)),
+        _ => Err("`intercept` is not one number".into()),
     }
 }
 
 fn floats(tensors: &SafeTensors<'_>, name: &str) -> Result<(Dtype, Vec<f64>), String> {
-    let tensor = tensors.tensor(name).map_err(|e| e.to_string())?;
+    let tensor = tensors.tensor(name).map_err(text)?;
     let bytes = tensor.data();
     match tensor.dtype() {
         TensorType::F32 => {
@@ -126,16 +252,50 @@ fn floats(tensors: &SafeTensors<'_>, name: &str) -> Result<(Dtype, Vec<f64>), St
                 .map(|b| f64::from(f32::from_le_bytes(*b)));
             Ok((Dtype::F32, values.collect()))
         }
-        TensorType::F64 => Ok((
-            Dtype::F64,
-            bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|b| f64::from_le_bytes(*b))
-                .collect(),
-        )),
+        TensorType::F64 => {
+            let values = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b));
+            Ok((Dtype::F64, values.collect()))
+        }
         other => Err(format!("`{name}` has type {other:?}, expected F32 or F64")),
+    }
+}
+
+fn write(path: &Path, parts: Result<Parts, String>) -> Result<(), ModelError> {
+    let bytes = parts
+        .and_then(|parts| parts.to_bytes())
+        .map_err(|reason| format_error(path, reason))?;
+    let io = |source| io_error(path, "write", source);
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".model-")
+        .tempfile_in(folder)
+        .map_err(io)?;
+    file.write_all(&bytes).map_err(io)?;
+    file.as_file().sync_all().map_err(io)?;
+    file.persist(path).map_err(|error| io(error.error))?;
+    Ok(())
+}
+
+fn json(value: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(value).map_err(text)
+}
+
+fn of_json<V: DeserializeOwned>(value: &str) -> Result<V, String> {
+    serde_json::from_str(value).map_err(text)
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+fn io_error(path: &Path, action: &'static str, source: std::io::Error) -> ModelError {
+    ModelError::Io {
+        action,
+        path: path.to_owned(),
+        source,
     }
 }
 

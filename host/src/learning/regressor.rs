@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::fit::{Extras, Goal, SolveReport, Summary, Training};
 use super::glm::{Family, Link};
+use super::liblinear::SolverType;
 use super::metrics::{self, Deviance};
 use super::weights::Weights;
 use super::{ElasticNet, FitError, Glm, Iteration, Lasso, LinearSvr, Ridge};
 use crate::device::Device;
 use crate::matrix::{Dtype, Element, Features};
-use crate::ops::Number;
+use crate::ops::{Matrix, Number};
 
 /// Which estimator a regressor came from, with its parameters.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -25,6 +26,11 @@ pub enum RegressorParams {
     Glm(Glm),
     /// [`LinearSvr`].
     LinearSvr(LinearSvr),
+    /// Read from a file of LIBLINEAR.
+    Liblinear {
+        /// What LIBLINEAR minimised.
+        solver: SolverType,
+    },
 }
 
 impl RegressorParams {
@@ -63,7 +69,7 @@ impl Regressor {
 
     /// Solves, and makes a model of what comes out.
     pub(super) fn fit<T: Number>(
-        training: &Training<T>,
+        training: &Training<'_, T>,
         goal: &Goal,
         (targets, weights): (&[T], &[f64]),
         extras: &mut Extras<'_>,
@@ -129,6 +135,24 @@ impl Regressor {
         Ok(sides.swap_remove(0))
     }
 
+    /// Predicted means for a matrix that is on a device already.
+    pub(super) fn predict_on<T: Number>(&self, x: &Matrix<T>) -> Result<Vec<T>, FitError> {
+        let mut sides = self.weights.apply_on(x)?;
+        Ok(self.means(sides.swap_remove(0)))
+    }
+
+    /// Linear predictors through the inverse of the link.
+    fn means<T: Number>(&self, mut predictors: Vec<T>) -> Vec<T> {
+        let (_, link) = self.params.family_and_link();
+        if link != Link::Identity {
+            let link = link.of_kernels();
+            for mean in &mut predictors {
+                *mean = <T as Element>::from_f64(link.mean(Element::to_f64(*mean)));
+            }
+        }
+        predictors
+    }
+
     /// Predicted means: the linear predictors through the inverse of the link.
     ///
     /// # Errors
@@ -138,15 +162,7 @@ impl Regressor {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
     ) -> Result<Vec<T>, FitError> {
-        let (_, link) = self.params.family_and_link();
-        let mut means = self.decision_function(device, features)?;
-        if link != Link::Identity {
-            let link = link.of_kernels();
-            for mean in &mut means {
-                *mean = <T as Element>::from_f64(link.mean(Element::to_f64(*mean)));
-            }
-        }
-        Ok(means)
+        Ok(self.means(self.decision_function(device, features)?))
     }
 
     /// R² of the predictions; of a [`Glm`] D², the share of the deviance that is explained.

@@ -12,7 +12,7 @@ use super::labels::{Classes, Labels};
 use super::penalty::ClassWeight;
 use super::regressor::{Regressor, RegressorParams};
 use super::weights::Weights;
-use super::{FitError, Iteration};
+use super::{FitError, Iteration, Placed};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
 use crate::ops::Number;
@@ -114,11 +114,27 @@ impl LinearSvc {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
         labels: &Labels,
+        extras: Extras<'_>,
+    ) -> Result<Classifier, FitError> {
+        positive("C", self.c)?;
+        positive("intercept_scaling", self.intercept_scaling)?;
+        let data = Placed::new(device, features, self.controls.matrix)?;
+        self.fit_on(&data, labels, extras)
+    }
+
+    /// `fit_with` on features that are on a device already.
+    ///
+    /// # Errors
+    /// As `fit_with`.
+    pub fn fit_on<T: Number>(
+        &self,
+        data: &Placed<T>,
+        labels: &Labels,
         mut extras: Extras<'_>,
     ) -> Result<Classifier, FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
-        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        let training = Training::new(data, self.controls, &extras)?;
         let rows = training.matrix.rows();
         if labels.len() != rows {
             let targets = labels.len();
@@ -275,12 +291,29 @@ impl LinearSvr {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
         targets: &[T],
+        extras: Extras<'_>,
+    ) -> Result<Regressor, FitError> {
+        positive("C", self.c)?;
+        positive("intercept_scaling", self.intercept_scaling)?;
+        not_negative("epsilon", self.epsilon)?;
+        let data = Placed::new(device, features, self.controls.matrix)?;
+        self.fit_on(&data, targets, extras)
+    }
+
+    /// `fit_with` on features that are on a device already.
+    ///
+    /// # Errors
+    /// As `fit_with`.
+    pub fn fit_on<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: &[T],
         mut extras: Extras<'_>,
     ) -> Result<Regressor, FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
         not_negative("epsilon", self.epsilon)?;
-        let training = Training::new(device, features.into(), self.controls, &extras)?;
+        let training = Training::new(data, self.controls, &extras)?;
         check_targets(training.matrix.rows(), targets)?;
         let weights = sample_weights(targets.len(), &extras)?;
         let goal = svm_goal(

@@ -32,12 +32,20 @@ impl Weights {
         if expected != found {
             return Err(FitError::Features { expected, found });
         }
-        let matrix = Matrix::new(device, features)?;
+        self.apply_on(&Matrix::new(device, features)?)
+    }
+
+    /// [`Weights::apply`] to a matrix that is on a device already, of n columns.
+    pub(super) fn apply_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<Vec<T>>, FitError> {
+        let (expected, found) = (self.cols(), matrix.cols());
+        if expected != found {
+            return Err(FitError::Features { expected, found });
+        }
         let columns = Columns {
             intercept: true,
             ..Columns::default()
         };
-        let design = Design::new(&matrix, &columns, 1);
+        let design = Design::new(matrix, &columns, 1);
         let sides = self.coef.iter().zip(&self.intercept);
         sides
             .map(|(coef, intercept)| {

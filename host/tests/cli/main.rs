@@ -3,6 +3,7 @@
 
 mod bad_files;
 mod emulate;
+mod estimators;
 mod plan;
 mod predict;
 mod program;

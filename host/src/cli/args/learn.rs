@@ -1,11 +1,14 @@
-//! Arguments of `train` and `predict`.
+//! Arguments of `train`: those that trainers share, and of linreg and ridge.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceName, DtypeName, HitsArgs, ModelName, PageRankArgs, ReadArgs, SvdArgs};
+use super::{
+    DeviceName, DtypeName, ElasticNetArgs, GlmArgs, HitsArgs, LassoArgs, LogregArgs, ModelName,
+    PageRankArgs, ReadArgs, SampleArgs, SolveArgs, SvcArgs, SvdArgs, SvrArgs,
+};
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
@@ -22,6 +25,19 @@ pub(in crate::cli) enum Trainer {
     Linreg(LinregArgs),
     /// Ridge regression with scikit-learn's names and defaults
     Ridge(RidgeArgs),
+    /// Least squares with an l1 penalty
+    Lasso(LassoArgs),
+    /// Least squares with an l1 and an l2 penalty
+    #[command(name = "elasticnet")]
+    ElasticNet(ElasticNetArgs),
+    /// Logistic regression, of two classes or more
+    Logreg(LogregArgs),
+    /// Generalised linear models: Poisson, gamma, Tweedie and other targets
+    Glm(GlmArgs),
+    /// Linear support vector classification
+    Svc(SvcArgs),
+    /// Linear support vector regression
+    Svr(SvrArgs),
     /// Hubs and authorities of a graph
     Hits(HitsArgs),
     /// PageRank of a graph
@@ -110,7 +126,7 @@ Examples:
 
 /// Arguments of `train ridge`.
 ///
-/// Minimises Σ (tᵢ − xᵢ·w − b)² + α‖w‖², the intercept b unpenalised.
+/// Minimises Σ vᵢ(tᵢ − xᵢ·w − b)² + α‖w‖², the intercept b unpenalised.
 #[derive(Debug, Args)]
 #[command(after_help = RIDGE_EXAMPLES)]
 pub(in crate::cli) struct RidgeArgs {
@@ -121,17 +137,11 @@ pub(in crate::cli) struct RidgeArgs {
     #[arg(long, value_name = "ALPHA", default_value = "1", value_parser = not_negative)]
     pub(in crate::cli) alpha: f64,
 
-    /// Stop when the gradient has shrunk to this part of what it was at w = 0
-    #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
-    pub(in crate::cli) tol: f64,
+    #[command(flatten)]
+    pub(in crate::cli) solve: SolveArgs,
 
-    /// Stop after this many iterations
-    #[arg(long, value_name = "N", default_value = "1000")]
-    pub(in crate::cli) max_iter: NonZeroUsize,
-
-    /// Fit no intercept
-    #[arg(long)]
-    pub(in crate::cli) no_intercept: bool,
+    #[command(flatten)]
+    pub(in crate::cli) samples: SampleArgs,
 
     #[command(flatten)]
     pub(in crate::cli) outcome: OutcomeArgs,
@@ -142,53 +152,33 @@ Examples:
   warpfuse train ridge data.svm --alpha 0.1 -o model.safetensors
   warpfuse train ridge x.npy --target y.npy --alpha 10 --json | jq .coef";
 
-/// Arguments of `predict`.
-#[derive(Debug, Args)]
-#[command(after_help = PREDICT_EXAMPLES)]
-pub(in crate::cli) struct PredictArgs {
-    /// A model that `train` saved
-    pub(in crate::cli) model: PathBuf,
-
-    /// Features: LIBSVM, Matrix Market, npy or a binary cache; - is stdin
-    pub(in crate::cli) data: PathBuf,
-
-    /// Targets to score the predictions with (those of a LIBSVM file are used anyway)
-    #[arg(long, value_name = "FILE.npy")]
-    pub(in crate::cli) target: Option<PathBuf>,
-
-    /// Write the predictions to FILE, as npy if it ends in .npy, else one per line
-    #[arg(short, long, value_name = "FILE")]
-    pub(in crate::cli) output: Option<PathBuf>,
-
-    /// Where to compute: auto, cpu, cuda or cuda:N
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(in crate::cli) device: DeviceName,
-
-    /// Element type; that of the model if not given
-    #[arg(long, value_enum)]
-    pub(in crate::cli) dtype: Option<DtypeName>,
-
-    /// Print one JSON object; it holds the predictions unless -o does
-    #[arg(long)]
-    pub(in crate::cli) json: bool,
-
-    #[command(flatten)]
-    pub(in crate::cli) read: ReadArgs,
-}
-
-const PREDICT_EXAMPLES: &str = "\
-Examples:
-  warpfuse predict model.safetensors new.svm > predictions.txt
-  warpfuse predict model.safetensors x.npy -o predictions.npy
-  warpfuse predict model.safetensors test.svm --json | jq .r2
-
-If the data have targets, R² and RMSE are printed on stderr.";
-
 /// Reads a finite number of 0 or more.
 pub(super) fn not_negative(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a finite number, 0 or more";
     let number: f64 = text.parse().map_err(|_| EXPECTED)?;
     if number >= 0.0 && number.is_finite() {
+        Ok(number)
+    } else {
+        Err(EXPECTED)
+    }
+}
+
+/// Reads a number above 0; `inf` is one.
+pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
+    const EXPECTED: &str = "expected a number above 0";
+    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
+    if number > 0.0 {
+        Ok(number)
+    } else {
+        Err(EXPECTED)
+    }
+}
+
+/// Reads a number from 0 to 1.
+pub(super) fn share(text: &str) -> Result<f64, &'static str> {
+    const EXPECTED: &str = "expected a number from 0 to 1";
+    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
+    if (0.0..=1.0).contains(&number) {
         Ok(number)
     } else {
         Err(EXPECTED)

@@ -1,7 +1,10 @@
 //! The arguments as typed. What they mean is decided by the subcommands.
 
+mod apply;
 mod common;
+mod cv;
 mod emulate;
+mod estimators;
 mod learn;
 mod plan;
 mod spectral;
@@ -9,11 +12,17 @@ mod synth;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
-pub(super) use emulate::EmulateArgs;
-pub(super) use learn::{
-    LinregArgs, OutcomeArgs, PredictArgs, RidgeArgs, SourceArgs, TrainArgs, Trainer,
+pub(super) use apply::{
+    ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
+pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
+pub(super) use cv::{CvArgs, CvTrainer, FoldArgs};
+pub(super) use emulate::EmulateArgs;
+pub(super) use estimators::{
+    ClassWeights, ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, PenaltyName, SampleArgs,
+    SolveArgs, SvcArgs, SvrArgs,
+};
+pub(super) use learn::{LinregArgs, OutcomeArgs, RidgeArgs, SourceArgs, TrainArgs, Trainer};
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
 pub(super) use synth::{
@@ -48,7 +57,9 @@ const EXAMPLES: &str = "\
 Examples:
   warpfuse info
   warpfuse train linreg data.svm --l2 0.1 -o model.safetensors
+  warpfuse train logreg labelled.svm --c 10 -o classifier.safetensors
   warpfuse predict model.safetensors new.svm -o predictions.txt
+  warpfuse evaluate classifier.safetensors test.svm
   warpfuse plan data.svm --gpu h200
 
 Exit codes: 0 success, 1 error, 2 usage, 3 not converged with --strict";
@@ -60,6 +71,12 @@ pub(super) enum Command {
     Train(TrainArgs),
     /// Apply a model to data
     Predict(PredictArgs),
+    /// Score a model on data with known targets
+    Evaluate(EvaluateArgs),
+    /// Compare penalties by cross-validation
+    Cv(CvArgs),
+    /// Write a model in another format
+    Convert(ConvertArgs),
     /// Show how a GPU would be used for data of some shape, and why
     Plan(PlanArgs),
     /// Run a GPU kernel on the CPU, check its every access, and count them

@@ -17,6 +17,7 @@
 //! Source: R.-E. Fan et al. 2008, "LIBLINEAR: A Library for Large Linear Classification", JMLR 9; the README of
 //! its version 2.47.
 
+mod convert;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,8 @@ mod write;
 use thiserror::Error;
 
 /// How LIBLINEAR names what was minimised; of importance here is what follows for predictions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SolverType {
     /// L2-regularised logistic regression.
     L2rLr,

@@ -107,23 +107,39 @@ impl Folds {
             .collect()
     }
 
+    /// m.
+    pub fn rows(&self) -> usize {
+        self.fold_of.len()
+    }
+
+    /// Sample weights with which fold `fold` is scored: those given (1 if none are), and 0 for the rows that it
+    /// is trained on.
+    ///
+    /// # Panics
+    /// When there are not as many weights as rows.
+    pub fn held_out_weights(&self, fold: usize, weights: Option<&[f64]>) -> Vec<f64> {
+        self.masked(weights, |of| of == fold)
+    }
+
     /// Sample weights with which fold `fold` is trained: those given (1 if none are), and 0 for the rows that
     /// it holds out.
     ///
     /// # Panics
     /// When there are not as many weights as rows.
     pub fn training_weights(&self, fold: usize, weights: Option<&[f64]>) -> Vec<f64> {
-        assert!(weights.is_none_or(|weights| weights.len() == self.fold_of.len()));
+        self.masked(weights, |of| of != fold)
+    }
+
+    /// The weights of the rows in the folds that `keep` chooses, 0 for the others.
+    fn masked(&self, weights: Option<&[f64]>, keep: impl Fn(usize) -> bool) -> Vec<f64> {
+        assert!(
+            weights.is_none_or(|weights| weights.len() == self.fold_of.len()),
+            "one weight per row"
+        );
         let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
         let rows = self.fold_of.iter().enumerate();
-        rows.map(|(row, of)| {
-            if *of as usize == fold {
-                0.0
-            } else {
-                weight(row)
-            }
-        })
-        .collect()
+        rows.map(|(row, of)| if keep(*of as usize) { weight(row) } else { 0.0 })
+            .collect()
     }
 }
 

@@ -1,5 +1,7 @@
-//! Choosing among models: folds for cross-validation.
+//! Choosing among models: folds, and cross-validation along a path of penalties.
 
+mod cross_validation;
 mod folds;
 
+pub use cross_validation::{FoldProgress, PathPoint, cross_validate};
 pub use folds::{FoldError, Folds};

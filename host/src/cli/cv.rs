@@ -1,0 +1,181 @@
+//! `warpfuse cv`: data → how well penalties do on rows that were held out.
+
+use std::fmt::Write as _;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::args::{CvArgs, CvTrainer, DtypeName, FoldArgs, OutcomeArgs, SampleArgs, SourceArgs};
+use super::exit::Exit;
+use super::meant::Meant;
+use super::progress::Ui;
+use super::report::{figure, indented, number, plain_table};
+use super::targets::Known;
+use super::{data, device, output};
+use crate::io::Columns;
+use crate::learning::{Classes, Estimator, Evaluation, Folds, PathPoint, Placed, cross_validate};
+use crate::ops::{MatrixOptions, Number};
+
+/// A trainer's arguments and those of the folds.
+struct Job<'a> {
+    meant: Meant<'a>,
+    source: &'a SourceArgs,
+    samples: &'a SampleArgs,
+    outcome: &'a OutcomeArgs,
+    folds: &'a FoldArgs,
+}
+
+/// Compares penalties.
+pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
+    macro_rules! job {
+        ($kind:ident, $folded:expr) => {
+            Job {
+                meant: Meant::$kind(&$folded.args),
+                source: &$folded.args.source,
+                samples: &$folded.args.samples,
+                outcome: &$folded.args.outcome,
+                folds: &$folded.folds,
+            }
+        };
+    }
+    let job = match &args.trainer {
+        CvTrainer::Ridge(folded) => job!(Ridge, folded),
+        CvTrainer::Lasso(folded) => job!(Lasso, folded),
+        CvTrainer::ElasticNet(folded) => job!(ElasticNet, folded),
+        CvTrainer::Logreg(folded) => job!(Logreg, folded),
+        CvTrainer::Glm(folded) => job!(Glm, folded),
+        CvTrainer::Svc(folded) => job!(Svc, folded),
+        CvTrainer::Svr(folded) => job!(Svr, folded),
+    };
+    match job.source.dtype {
+        DtypeName::F32 => compare::<f32>(&job, ui),
+        DtypeName::F64 => compare::<f64>(&job, ui),
+    }
+}
+
+fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
+    ensure!(
+        job.outcome.output.is_none() && job.samples.validation.is_none(),
+        "-o and --validation: expected neither with cv, which compares penalties and keeps no model; train with the best one"
+    );
+    let device = device::open(job.source.device, ui)?;
+    let (data, known) = data::load_known::<T>(
+        &job.source.data,
+        job.source.target.as_deref(),
+        job.meant.task(),
+        Columns::Infer,
+        &job.outcome.read,
+        ui,
+    )?;
+    let rows = data.stats.rows;
+    let weights = data::sample_weights(job.samples.sample_weight.as_deref(), rows)?;
+    let folds = folds(&known, rows, job.folds)?;
+    let strengths = strengths(job);
+    let path = strengths
+        .iter()
+        .map(|strength| job.meant.with_strength(&known, Some(*strength)))
+        .collect::<Result<Vec<Estimator>>>()?;
+    let matrix = MatrixOptions {
+        model: job.outcome.model.into(),
+        ..MatrixOptions::default()
+    };
+    let placed = Placed::new(&device, data.features, matrix)?;
+    let bar = ui.fits(path.len() * folds.count());
+    let (targets, weights) = (known.targets(), weights.as_deref());
+    let points = cross_validate(&placed, targets, weights, &folds, &path, |fit| {
+        bar.fit(&fit)
+    })?;
+    drop(bar);
+    tell(job, &strengths, &points, ui)
+}
+
+/// Folds that spread classes evenly; of numbers, random ones.
+fn folds<T: Number>(known: &Known<T>, rows: usize, args: &FoldArgs) -> Result<Folds> {
+    Ok(match known {
+        Known::Numbers(_) => Folds::shuffled(rows, args.folds.get(), args.seed)?,
+        Known::Labels { labels, .. } => {
+            let (_, codes) = Classes::encode(labels)?;
+            Folds::stratified(&codes, args.folds.get(), args.seed)?
+        }
+    })
+}
+
+fn strengths(job: &Job<'_>) -> Vec<f64> {
+    if job.folds.path.is_empty() {
+        vec![job.meant.strength()]
+    } else {
+        job.folds.path.clone()
+    }
+}
+
+fn tell(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], ui: &Ui) -> Result<Exit> {
+    let best = best(points);
+    if job.outcome.json {
+        output::print_json(&to_json(job, strengths, points, best))?;
+    } else {
+        output::print(table(job, strengths, points, best))?;
+    }
+    if points.iter().all(|point| point.converged) {
+        return Ok(Exit::Success);
+    }
+    ui.warn("NOT CONVERGED: some fits stopped early; scale the features (--standardize), raise --max-iter, or raise --tol");
+    Ok(if job.outcome.strict {
+        Exit::NotConverged
+    } else {
+        Exit::Success
+    })
+}
+
+/// The first of the best mean scores; scores that are NaN are no candidates.
+fn best(points: &[PathPoint]) -> usize {
+    let mut best = 0;
+    for (index, point) in points.iter().enumerate() {
+        let (score, most) = (point.mean_score(), points[best].mean_score());
+        if score > most || most.is_nan() {
+            best = index;
+        }
+    }
+    best
+}
+
+fn to_json(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], best: usize) -> Value {
+    let name = job.meant.strength_name();
+    let point = |(strength, point): (&f64, &PathPoint)| {
+        let scores: Vec<f64> = point.folds.iter().map(Evaluation::score).collect();
+        json!({
+            name: strength,
+            "mean_score": point.mean_score(),
+            "std_score": point.deviation(),
+            "scores": scores,
+            "folds": point.folds,
+            "n_iter": point.n_iter,
+            "converged": point.converged,
+        })
+    };
+    json!({
+        "model": job.meant.name(),
+        "path": strengths.iter().zip(points).map(point).collect::<Vec<_>>(),
+        "best": { name: strengths[best], "mean_score": points[best].mean_score() },
+        "seed": job.folds.seed,
+    })
+}
+
+fn table(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], best: usize) -> String {
+    let name = job.meant.strength_name();
+    let mut rows = plain_table();
+    rows.set_header([name, "mean score", "deviation", "iterations"]);
+    for (strength, point) in strengths.iter().zip(points) {
+        let iterations: Vec<String> = point.n_iter.iter().map(usize::to_string).collect();
+        rows.add_row([
+            number(strength),
+            number(figure(point.mean_score())),
+            number(figure(point.deviation())),
+            number(iterations.join(" ")),
+        ]);
+    }
+    let mut text = format!("{}, {} folds\n", job.meant.title(), job.folds.folds);
+    text.push_str(&indented(&rows));
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "best: --{name} {}", strengths[best]);
+    text
+}

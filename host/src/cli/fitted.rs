@@ -1,0 +1,203 @@
+//! The report on a fitted model: JSON for programs, a listing for people.
+
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use super::report::{Listing, bytes, figure, largest, seconds};
+use crate::learning::{Classifier, Evaluation, Model, SolveReport};
+use crate::matrix::MatrixStats;
+
+/// Coefficients that the report shows.
+const COEFFICIENTS: usize = 10;
+
+/// Everything there is to say about a fit.
+pub(super) struct FittedSummary<'a> {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) model: &'a Model,
+    pub(super) stats: &'a MatrixStats,
+    /// Such as `cuda:0`.
+    pub(super) device: &'a str,
+    pub(super) parse_seconds: f64,
+    pub(super) training: &'a Evaluation,
+    pub(super) validation: Option<&'a Evaluation>,
+    pub(super) saved: Option<&'a Path>,
+}
+
+impl FittedSummary<'_> {
+    fn report(&self) -> Option<&SolveReport> {
+        match self.model {
+            Model::Regressor(model) => Some(model.report()),
+            Model::Classifier(model) => Some(model.report()),
+            Model::Linear(_) => None,
+        }
+    }
+
+    /// One object: `coef` and `intercept` are one list and one number, or one list and one number per class.
+    ///
+    /// # Errors
+    /// When a part cannot be written as JSON.
+    pub(super) fn to_json(&self) -> Result<Value> {
+        let mut all = Map::new();
+        let mut put = |name: &str, value: Value| {
+            all.insert(name.to_owned(), value);
+        };
+        put("model", self.name.into());
+        put("version", env!("CARGO_PKG_VERSION").into());
+        let (coef, intercept) = (self.model.coef(), self.model.intercept());
+        match (&coef[..], &intercept[..]) {
+            ([coef], [intercept]) => {
+                put("coef", json!(coef));
+                put("intercept", json!(intercept));
+            }
+            _ => {
+                put("coef", json!(coef));
+                put("intercept", json!(intercept));
+            }
+        }
+        if let Some(classes) = self.model.classifier().map(Classifier::classes) {
+            put("classes", to_value(classes)?);
+        }
+        put("converged", self.model.converged().into());
+        if let Some(report) = self.report() {
+            put("objective", json!(report.objective));
+            put("n_iter", report.n_iter.into());
+            put("convergence", to_value(&report.convergence)?);
+            put("gradient_norm_ratio", json!(report.gradient_ratio));
+            put("history", to_value(&report.history)?);
+            put("device_name", report.device.clone().into());
+            put("transfer_seconds", report.transfer_seconds.into());
+            put("seconds", report.seconds.into());
+            put("peak_device_bytes", report.peak_device_bytes.into());
+        }
+        put("device", self.device.into());
+        put("dtype", self.model.dtype().to_string().into());
+        put("rows", self.stats.rows.into());
+        put("cols", self.stats.cols.into());
+        put("nnz", self.stats.nnz.into());
+        put("density", self.stats.density().into());
+        put("parse_seconds", self.parse_seconds.into());
+        put("saved", json!(self.saved));
+        if let Some(validation) = self.validation {
+            put("validation", to_value(validation)?);
+        }
+        if let Value::Object(figures) = to_value(self.training)? {
+            all.extend(figures);
+        }
+        Ok(Value::Object(all))
+    }
+
+    fn add_data(&self, lines: &mut Listing) {
+        let stats = self.stats;
+        let stored = format!("{} ({:.4} %)", stats.nnz, 100.0 * stats.density());
+        lines
+            .line(
+                "data",
+                format_args!("{} samples x {} features", stats.rows, stats.cols),
+            )
+            .line("stored entries", stored)
+            .line("reading", seconds(self.parse_seconds));
+        if let Some(classes) = self.model.classifier().map(Classifier::classes) {
+            lines.line("classes", format_args!("{}: {classes}", classes.len()));
+        }
+    }
+
+    fn add_course(&self, lines: &mut Listing) {
+        let Some(report) = self.report() else { return };
+        let verdict = if self.model.converged() {
+            "converged"
+        } else {
+            "NOT CONVERGED"
+        };
+        let (name, device, dtype) = (&report.device, self.device, self.model.dtype());
+        lines
+            .line("device", format_args!("{name} ({device}), {dtype}"))
+            .line("transfer", seconds(report.transfer_seconds))
+            .line("iterations", format_args!("{}, {verdict}", report.n_iter))
+            .line("objective", figure(report.objective))
+            .line(
+                "gradient norm",
+                format_args!("{:.1e} of the first", report.gradient_ratio),
+            )
+            .line("time", seconds(report.seconds))
+            .line("peak device memory", bytes(report.peak_device_bytes));
+    }
+
+    fn add_coefficients(&self, lines: &mut Listing) {
+        let (coef, intercept) = (self.model.coef(), self.model.intercept());
+        let ([coef], [intercept]) = (&coef[..], &intercept[..]) else {
+            let shape = format!(
+                "{} lists of {}, see --json or -o",
+                coef.len(),
+                self.stats.cols
+            );
+            lines.line("coefficients", shape);
+            return;
+        };
+        lines.line("intercept", figure(*intercept));
+        for (column, value) in largest(coef, COEFFICIENTS) {
+            lines.line(&format!("coef[{column}]"), figure(value));
+        }
+        if coef.len() > COEFFICIENTS {
+            let rest = coef.len() - COEFFICIENTS;
+            let text = format!("and {rest} smaller ones; columns are counted from 0");
+            lines.line("", text);
+        }
+    }
+}
+
+impl Display for FittedSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Listing::new();
+        self.add_data(&mut lines);
+        self.add_course(&mut lines);
+        for (name, value) in figures(self.training) {
+            lines.line(&name, value);
+        }
+        for (name, value) in self.validation.into_iter().flat_map(figures) {
+            lines.line(&format!("validation {name}"), value);
+        }
+        self.add_coefficients(&mut lines);
+        if let Some(path) = self.saved {
+            lines.line("saved", path.display());
+        }
+        write!(f, "{}\n{lines}", self.title)
+    }
+}
+
+/// The figures of an evaluation with their names, for people.
+pub(super) fn figures(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let named = |name: &str, value: f64| (name.to_owned(), figure(value));
+    match evaluation {
+        Evaluation::Regression { summary, deviance } => {
+            let mut all = vec![
+                named("R²", summary.r2),
+                named("RMSE", summary.rmse),
+                named("MAE", summary.mae),
+            ];
+            if let Some(deviance) = deviance {
+                all.push(named("mean deviance", deviance.mean_deviance));
+                all.push(named("explained deviance", deviance.explained_deviance));
+            }
+            all
+        }
+        Evaluation::Classification(summary) => {
+            let mut all = vec![
+                named("accuracy", summary.accuracy),
+                named("precision", summary.scores.precision),
+                named("recall", summary.scores.recall),
+                named("F1", summary.scores.f1),
+            ];
+            all.extend(summary.log_loss.map(|loss| named("log-loss", loss)));
+            all.extend(summary.auc.map(|area| named("AUC", area)));
+            all
+        }
+    }
+}
+
+fn to_value(part: &impl serde::Serialize) -> Result<Value> {
+    serde_json::to_value(part).context("cannot write the result as JSON")
+}

@@ -1,0 +1,138 @@
+//! Any estimator of a linear model, chosen at run time.
+
+use std::sync::Arc;
+
+use super::{
+    Classifier, ElasticNet, Extras, FitError, Glm, Labels, Lasso, LinearSvc, LinearSvr,
+    LogisticRegression, Model, Placed, Regressor, Ridge,
+};
+use crate::device::Device;
+use crate::matrix::Features;
+use crate::ops::{MatrixOptions, Number};
+
+/// An estimator with its parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Estimator {
+    /// [`Ridge`].
+    Ridge(Ridge),
+    /// [`Lasso`].
+    Lasso(Lasso),
+    /// [`ElasticNet`].
+    ElasticNet(ElasticNet),
+    /// [`Glm`].
+    Glm(Glm),
+    /// [`LinearSvr`].
+    LinearSvr(LinearSvr),
+    /// [`LogisticRegression`].
+    LogisticRegression(LogisticRegression),
+    /// [`LinearSvc`].
+    LinearSvc(LinearSvc),
+}
+
+/// What an estimator learns to predict, one for each row.
+#[derive(Debug, Clone, Copy)]
+pub enum Targets<'a, T> {
+    /// Of a regression.
+    Numbers(&'a [T]),
+    /// Of a classification.
+    Labels(&'a Labels),
+}
+
+impl Estimator {
+    /// Whether it learns labels.
+    pub fn is_classifier(&self) -> bool {
+        matches!(
+            self,
+            Estimator::LogisticRegression(_) | Estimator::LinearSvc(_)
+        )
+    }
+
+    /// Fits to `features` (m × n) and `targets` (m) on `device`.
+    ///
+    /// # Errors
+    /// As the estimator's own; [`FitError::Combination`] for labels in a regression and the reverse.
+    pub fn fit_with<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: Targets<'_, T>,
+        extras: Extras<'_>,
+    ) -> Result<Model, FitError> {
+        let data = Placed::new(device, features, self.matrix_options())?;
+        self.fit_on(&data, targets, extras)
+    }
+
+    /// [`Estimator::fit_with`] on features that are on a device already.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`].
+    pub fn fit_on<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: Targets<'_, T>,
+        extras: Extras<'_>,
+    ) -> Result<Model, FitError> {
+        match targets {
+            Targets::Numbers(targets) => self
+                .fit_numbers(data, targets, extras)
+                .map(Model::Regressor),
+            Targets::Labels(labels) => self.fit_labels(data, labels, extras).map(Model::Classifier),
+        }
+    }
+
+    fn fit_numbers<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: &[T],
+        extras: Extras<'_>,
+    ) -> Result<Regressor, FitError> {
+        match self {
+            Estimator::Ridge(params) => params.fit_on(data, targets, extras),
+            Estimator::Lasso(params) => params.fit_on(data, targets, extras),
+            Estimator::ElasticNet(params) => params.fit_on(data, targets, extras),
+            Estimator::Glm(params) => params.fit_on(data, targets, extras),
+            Estimator::LinearSvr(params) => params.fit_on(data, targets, extras),
+            Estimator::LogisticRegression(_) | Estimator::LinearSvc(_) => {
+                Err(mismatch("numbers", "a classifier", "give labels"))
+            }
+        }
+    }
+
+    fn fit_labels<T: Number>(
+        &self,
+        data: &Placed<T>,
+        labels: &Labels,
+        extras: Extras<'_>,
+    ) -> Result<Classifier, FitError> {
+        match self {
+            Estimator::LogisticRegression(params) => params.fit_on(data, labels, extras),
+            Estimator::LinearSvc(params) => params.fit_on(data, labels, extras),
+            _ => Err(mismatch("labels", "a regression", "give numbers")),
+        }
+    }
+
+    /// How its products are planned on a GPU.
+    fn matrix_options(&self) -> MatrixOptions {
+        match self {
+            Estimator::Ridge(params) => params.controls().matrix,
+            Estimator::Lasso(params) => params.controls().matrix,
+            Estimator::ElasticNet(params) => params.controls().matrix,
+            Estimator::Glm(params) => params.controls().matrix,
+            Estimator::LinearSvr(params) => params.controls().matrix,
+            Estimator::LogisticRegression(params) => params.controls().matrix,
+            Estimator::LinearSvc(params) => params.controls().matrix,
+        }
+    }
+}
+
+pub(super) fn mismatch(
+    first: &'static str,
+    second: &'static str,
+    remedy: &'static str,
+) -> FitError {
+    FitError::Combination {
+        first,
+        second,
+        remedy,
+    }
+}
