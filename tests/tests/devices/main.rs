@@ -10,6 +10,7 @@ mod entries;
 mod estimators;
 mod fused;
 mod learning;
+mod model_selection;
 mod objective;
 mod plans;
 mod properties;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     learning::add(&mut suite);
     estimators::add(&mut suite);
     spectral::add(&mut suite);
+    model_selection::add(&mut suite);
     plans::add(&mut suite);
     properties::add(&mut suite);
     reduce::add(&mut suite);
