@@ -68,9 +68,15 @@ fn apart(device: &Device, all: &Sample, estimator: &Estimator, held_out: &[usize
     let (train, test) = (part(all, &kept), part(all, held_out));
     let (train_labels, test_labels) = (known(&train), known(&test));
     let (fit, score) = if estimator.is_classifier() {
-        (Targets::Labels(&train_labels), Targets::Labels(&test_labels))
+        (
+            Targets::Labels(&train_labels),
+            Targets::Labels(&test_labels),
+        )
     } else {
-        (Targets::Numbers(&train.targets[..]), Targets::Numbers(&test.targets[..]))
+        (
+            Targets::Numbers(&train.targets[..]),
+            Targets::Numbers(&test.targets[..]),
+        )
     };
     let extras = Extras {
         sample_weight: Some(&train.weights),
@@ -78,10 +84,17 @@ fn apart(device: &Device, all: &Sample, estimator: &Estimator, held_out: &[usize
     };
     let model: Model = estimator.fit_with(device, Features::Dense(train.x), fit, extras)?;
     let x = Features::Dense(test.x);
-    Ok(model.evaluate(device, x, score, Some(&test.weights))?.score())
+    Ok(model
+        .evaluate(device, x, score, Some(&test.weights))?
+        .score())
 }
 
-fn agree(device: &Device, targets: Targets<'_, f64>, folds: &Folds, path: &[Estimator]) -> Result<()> {
+fn agree(
+    device: &Device,
+    targets: Targets<'_, f64>,
+    folds: &Folds,
+    path: &[Estimator],
+) -> Result<()> {
     let all = sample();
     let x = Features::Dense(all.x.clone());
     let placed = Placed::new(device, x, MatrixOptions::default())?;
@@ -130,15 +143,28 @@ fn labels(device: &Device) -> Result<()> {
 /// The same penalty again starts where it ended: nothing is left to do.
 fn warm_start(device: &Device) -> Result<()> {
     let all = sample();
-    let placed = Placed::new(device, Features::Dense(all.x.clone()), MatrixOptions::default())?;
+    let placed = Placed::new(
+        device,
+        Features::Dense(all.x.clone()),
+        MatrixOptions::default(),
+    )?;
     let once = Estimator::LogisticRegression(LogisticRegression::params().tolerance(1e-6));
     let labels = known(&all);
     let folds = Folds::shuffled(61, FOLDS, 5)?;
     let path = [once.clone(), once];
-    let points = cross_validate(&placed, Targets::Labels(&labels), None, &folds, &path, |_| {})?;
+    let points = cross_validate(
+        &placed,
+        Targets::Labels(&labels),
+        None,
+        &folds,
+        &path,
+        |_| {},
+    )?;
     let (cold, warm) = (&points[0].n_iter, &points[1].n_iter);
     ensure!(
-        warm.iter().zip(cold).all(|(warm, cold)| *warm <= 2 && warm < cold),
+        warm.iter()
+            .zip(cold)
+            .all(|(warm, cold)| *warm <= 2 && warm < cold),
         "{cold:?} iterations, then {warm:?}"
     );
     Ok(())
