@@ -13,6 +13,7 @@
 pub mod case;
 pub mod ceiling;
 pub mod cg;
+pub mod conv1d;
 pub mod cpu;
 pub mod data;
 pub mod fused;

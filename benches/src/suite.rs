@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::provenance::Provenance;
 use crate::record::Recorder;
 use crate::sampling::Sampler;
-use crate::{cg, cpu, fused, objective, parser, reduce, vector};
+use crate::{cg, conv1d, cpu, fused, objective, parser, reduce, vector};
 
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
@@ -52,5 +52,6 @@ fn record_gpu(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     objective::record(gpu, recorder)?;
     vector::record(gpu, recorder)?;
     cg::record(gpu, recorder)?;
-    reduce::record(gpu, recorder)
+    reduce::record(gpu, recorder)?;
+    conv1d::record(gpu, recorder)
 }

@@ -17,6 +17,7 @@
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
 pub mod cg;
+pub mod conv1d;
 pub mod cta;
 pub mod fused;
 pub mod kernels;

@@ -133,6 +133,8 @@ pub fn all_names() -> impl Iterator<Item = &'static str> {
         .chain(names::<crate::cg::Cg<f32>>())
         .chain(names::<crate::cg::Cg<f64>>())
         .chain(names::<crate::stream::Stream<f32>>())
+        .chain(names::<crate::conv1d::Conv1d<f32>>())
+        .chain(names::<crate::conv1d::Conv1d<f64>>())
         .chain(names::<crate::reduce::Reduce<f32>>())
         .chain(names::<crate::reduce::Reduce<f64>>())
         .chain(names::<crate::reduce::Reduce<i32>>())

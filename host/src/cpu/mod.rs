@@ -4,6 +4,7 @@
 //! NEON; plain loops elsewhere). Nothing here knows plans, files or devices.
 
 mod chunks;
+pub mod conv1d;
 mod dense;
 mod fused;
 mod lanes;

@@ -29,6 +29,17 @@ pub enum OpError {
         /// How many there are.
         found: u64,
     },
+    /// A convolution of an impossible shape.
+    #[error("cannot convolve: {0}")]
+    Conv1d(#[from] crate::plan::conv1d::Conv1dShapeError),
+    /// A forced strategy that the shape or the device does not allow.
+    #[error("{strategy} does not suit this shape on {device}; let the planner choose")]
+    Strategy {
+        /// The strategy.
+        strategy: String,
+        /// The device.
+        device: String,
+    },
     /// Offsets of segments that do not ascend.
     #[error(
         "offsets of segments must ascend, but segment {segment} begins at {start} and ends at {end}"

@@ -20,6 +20,7 @@
 
 mod catalog;
 pub mod cg;
+pub mod conv1d;
 mod error;
 pub mod fused;
 mod host;

@@ -8,6 +8,7 @@
 //! | [`limits`] | what one GPU allows, with tables of known ones |
 //! | [`rates`] | how quick one GPU is: bandwidth, gathers, atomic additions |
 //! | [`occupancy`] | blocks and warps that an SM holds at once, and which limit binds |
+//! | [`conv1d`] | shapes and launches of one-dimensional convolutions |
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
 //! | [`reduce`] | chunks, teams and tiles of reductions |
 //! | [`objective`] | the plan of Σ loss and gradient in one pass over X |
@@ -28,6 +29,7 @@
 mod error;
 mod known;
 
+pub mod conv1d;
 pub mod fused;
 pub mod limits;
 pub mod objective;

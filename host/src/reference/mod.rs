@@ -4,6 +4,7 @@
 //! is read. Input elements are widened to f64 as they are loaded, so that the same loops judge f32 and
 //! f64 results. Shapes are checked with `assert!`: the callers are tests.
 
+pub mod conv1d;
 pub mod fused;
 pub mod objective;
 pub mod reduce;

@@ -6,6 +6,7 @@
 //! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
 mod contract;
+mod conv1d;
 mod entries;
 mod estimators;
 mod fused;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     plans::add(&mut suite);
     properties::add(&mut suite);
     reduce::add(&mut suite);
+    conv1d::add(&mut suite);
     contract::add(&mut suite);
     entries::add(&mut suite);
     suite.run(&arguments)

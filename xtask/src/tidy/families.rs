@@ -3,7 +3,7 @@
 use super::Finding;
 use super::source::File;
 
-const FAMILIES: [&str; 4] = ["fused", "objective", "reduce", "vector"];
+const FAMILIES: [&str; 5] = ["conv1d", "fused", "objective", "reduce", "vector"];
 
 const ROOMS: [&str; 6] = [
     "gpu-kernels/src",
