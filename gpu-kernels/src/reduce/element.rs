@@ -91,6 +91,8 @@ pub trait Element: Word + PartialEq + core::fmt::Debug {
     type Magnitude: Copy + PartialEq + core::fmt::Debug;
     /// As many as fill a 16-byte load.
     type Pack: Words<Self>;
+    /// Whether an element can have the lowest rank; floats leave it to a NaN, which has the highest.
+    const REACHES_LOWEST: bool;
 
     /// The value; exact.
     fn to_sum(self) -> Self::Sum;
@@ -113,6 +115,7 @@ macro_rules! float {
             type Rank = $int;
             type Magnitude = $t;
             type Pack = [$t; $lanes];
+            const REACHES_LOWEST: bool = false;
 
             #[inline(always)]
             fn to_sum(self) -> f64 {
@@ -166,6 +169,7 @@ macro_rules! integer {
             type Rank = $t;
             type Magnitude = $unsigned;
             type Pack = [$t; $lanes];
+            const REACHES_LOWEST: bool = true;
 
             #[inline(always)]
             fn to_sum(self) -> i64 {

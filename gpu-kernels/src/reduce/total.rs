@@ -218,7 +218,11 @@ impl<T: Element> Reduction<T> for Search {
     #[inline(always)]
     fn step(&self, running: &mut Extreme<T::Rank>, value: T, _: T, index: u64) {
         let rank = value.rank(self.0);
-        *running = running.or(Extreme { rank, index });
+        // Indices ascend: of equals the first stays. The lowest rank has to beat nothing at all.
+        let is_first = T::REACHES_LOWEST && running.index == u64::MAX;
+        if rank > running.rank || is_first {
+            *running = Extreme { rank, index };
+        }
     }
     #[inline(always)]
     fn finish(&self, running: Extreme<T::Rank>, _: T) -> Extreme<T::Rank> {

@@ -12,7 +12,7 @@ pub const WARPS: u32 = BLOCK / WARP;
 /// Shared memory of a block: a total per warp, and the ticket drawn.
 pub const SHARED_BYTES: u32 = WARPS * MOST_WORDS as u32 * 8 + 8;
 /// Totals that a thread of the last block has in flight.
-const IN_FLIGHT: usize = 4;
+const IN_FLIGHT: usize = 8;
 
 #[inline(always)]
 fn of_warps() -> Shared<u64> {
