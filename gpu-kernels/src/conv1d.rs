@@ -338,10 +338,10 @@ fn add_tap<T: Real, const R: usize>(
     (low, high): (&[T; R], &[T; R]),
     sums: &mut [T; R],
 ) {
-    for r in 0..R {
+    for (r, sum) in sums.iter_mut().enumerate() {
         let i = r + step;
         let x = if i < R { low[i] } else { high[i - R] };
-        sums[r] = x.fma(tap, sums[r]);
+        *sum = x.fma(tap, *sum);
     }
 }
 
