@@ -28,7 +28,7 @@ pub fn add(suite: &mut Suite) {
     for name in names() {
         // An emulator takes the smallest ones only.
         let subset = match name {
-            "iris" | "breast_cancer_few" => Subset::Small,
+            "iris" => Subset::Small,
             _ => Subset::Full,
         };
         for storage in [Storage::Sparse, Storage::Dense] {

@@ -9,6 +9,7 @@ use warpfuse::learning::{LinearModel, LinearRegression};
 use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::Number;
 use warpfuse::reference::fused::{Terms, forward, forward_magnitude};
+use warpfuse_tests::Subset;
 use warpfuse_tests::diabetes::{self, CONDITION, Reference, Storage};
 use warpfuse_tests::generate::{Pattern, Random, matrix};
 use warpfuse_tests::ridge::{Intercept, Ridge, ridge};
@@ -32,7 +33,8 @@ pub fn add(suite: &mut Suite) {
     }
     for (name, shape, pattern) in SYNTHETIC {
         let name = format!("learning/cholesky_{name}/f64");
-        suite.add(Test::new(name), move |device| {
+        let test = Test::new(name).within(fit_subset(*shape));
+        suite.add(test, move |device| {
             against_cholesky(device, *shape, *pattern)
         });
     }
@@ -44,6 +46,24 @@ pub fn add(suite: &mut Suite) {
     suite.add(Test::new("learning/zero_column/f64"), zero_column);
     suite.add(Test::new("learning/predict/f32"), predict::<f32>);
     suite.add(Test::new("learning/predict/f64"), predict::<f64>);
+}
+
+/// Fits are long for emulators, whose kernels have tests of their own: they get the smallest.
+pub fn fit_subset((rows, cols): (usize, usize)) -> Subset {
+    if rows * cols <= 1_000 {
+        Subset::Small
+    } else {
+        Subset::Full
+    }
+}
+
+/// All fits of others, or the first and the last where little is to be run.
+fn references(device: &Device) -> Result<Vec<Reference>> {
+    let mut all = diabetes::references()?;
+    if Subset::of(device) == Subset::Small && all.len() > 2 {
+        all.drain(1..all.len() - 1);
+    }
+    Ok(all)
 }
 
 type Shape = (&'static str, (usize, usize), Pattern);
@@ -82,7 +102,7 @@ fn diabetes_f64(device: &Device, storage: Storage) -> Result<()> {
         model,
         r2,
         rmse,
-    } in diabetes::references()?
+    } in references(device)?
     {
         let fit = params(l2, intercept).fit(device, features.clone(), &targets)?;
         let metrics = fit.report().metrics;
@@ -125,7 +145,7 @@ fn diabetes_f32(device: &Device, storage: Storage) -> Result<()> {
         intercept,
         model,
         ..
-    } in diabetes::references()?
+    } in references(device)?
     {
         let params = params(l2, intercept).tolerance(tolerance);
         let fit = params.fit(device, features.clone(), &targets)?;

@@ -9,6 +9,7 @@ use warpfuse::learning::{
 };
 use warpfuse::matrix::Features;
 use warpfuse::ops::MatrixOptions;
+use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
 use warpfuse_tests::tolerance::Truth;
 
@@ -20,9 +21,18 @@ const FOLDS: usize = 3;
 
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
-    suite.add(Test::new("model_selection/numbers/f64"), numbers);
-    suite.add(Test::new("model_selection/labels/f64"), labels);
-    suite.add(Test::new("model_selection/warm_start/f64"), warm_start);
+    suite.add(
+        Test::new("model_selection/numbers/f64").within(Subset::Full),
+        numbers,
+    );
+    suite.add(
+        Test::new("model_selection/labels/f64").within(Subset::Full),
+        labels,
+    );
+    suite.add(
+        Test::new("model_selection/warm_start/f64").within(Subset::Full),
+        warm_start,
+    );
 }
 
 struct Sample {

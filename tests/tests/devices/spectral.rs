@@ -10,9 +10,11 @@ use warpfuse::device::Device;
 use warpfuse::learning::{Dangling, FitError, Hits, PageRank, SvdModel, TruncatedSvd};
 use warpfuse::matrix::{Dtype, Element, Features, csr_from_parts};
 use warpfuse::ops::Number;
+use warpfuse_tests::Subset;
 use warpfuse_tests::generate::{Pattern, Random, matrix};
 use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
+use super::learning::fit_subset;
 use super::suite::{self, Suite, Test};
 
 /// Adds all cases.
@@ -22,7 +24,8 @@ pub fn add(suite: &mut Suite) {
     suite.add(Test::new("spectral/wrong_graphs"), wrong_graphs);
     for (name, shape, components, pattern) in SHAPES {
         let name = format!("spectral/svd_{name}/f64");
-        suite.add(Test::new(name), move |device| {
+        let test = Test::new(name).within(fit_subset(*shape));
+        suite.add(test, move |device| {
             svd_of_shape(device, *shape, *components, *pattern)
         });
     }
@@ -34,7 +37,7 @@ fn add_of<T: Number>(suite: &mut Suite) {
     let test = |name: &str| Test::new(format!("spectral/{name}/{}", T::DTYPE));
     suite.add(test("hits"), hits::<T>);
     suite.add(test("page_rank"), page_rank::<T>);
-    suite.add(test("svd"), svd::<T>);
+    suite.add(test("svd").within(Subset::Full), svd::<T>);
 }
 
 /// Sizes straddle a warp; the last ones need restarts.
