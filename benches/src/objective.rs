@@ -122,7 +122,10 @@ struct Subject<'a, T: Number> {
     y: Vec<T>,
     /// 0 or 1 per row.
     target: Vec<T>,
-    on_device: [Buffer<T>; 2],
+    /// As of logistic regression: above 0, up to ¼.
+    curvature: Vec<T>,
+    /// y, target and curvature.
+    on_device: [Buffer<T>; 3],
 }
 
 impl<'a, T: Number> Subject<'a, T> {
@@ -138,15 +141,21 @@ impl<'a, T: Number> Subject<'a, T> {
         let target: Vec<T> = (0..shape.rows())
             .map(|row| <T as Element>::from_f64(label(row)))
             .collect();
+        let weight = |row| 0.25 * (1.0 - data::uniform(SEED + 31, row));
+        let curvature: Vec<T> = (0..shape.rows())
+            .map(|row| <T as Element>::from_f64(weight(row)))
+            .collect();
         let device = &gpu.device;
+        let upload = |values: &[T]| device.upload(values);
         Ok(Subject {
             matrix: Matrix::new(device, features.clone())?,
-            on_device: [device.upload(&y)?, device.upload(&target)?],
+            on_device: [upload(&y)?, upload(&target)?, upload(&curvature)?],
             gpu,
             shape,
             features,
             y,
             target,
+            curvature,
         })
     }
 
@@ -180,11 +189,12 @@ impl<'a, T: Number> Subject<'a, T> {
         sums: &mut Buffer<f64>,
         gradient: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let [y, target] = &self.on_device;
+        let [y, target, curvature] = &self.on_device;
         let out = ObjectiveOut::new(sums, gradient);
         if task == Task::Hessian {
-            // The labels serve as curvature.
-            return self.matrix.hessian_product(target, Intercept::Last, y, out);
+            return self
+                .matrix
+                .hessian_product(curvature, Intercept::Last, y, out);
         }
         let evaluation = Evaluation {
             intercept: Intercept::Last,
@@ -221,12 +231,12 @@ impl<'a, T: Number> Subject<'a, T> {
         let intercept = Element::to_f64(self.y[n]);
         let slopes: Vec<f64> = products
             .iter()
-            .zip(&self.target)
-            .map(|(p, b)| {
-                let (t, b) = (p + intercept, Element::to_f64(*b));
+            .zip(self.target.iter().zip(&self.curvature))
+            .map(|(p, (b, d))| {
+                let t = p + intercept;
                 match task {
-                    Task::Hessian => b * t,
-                    _ => task.loss().at(t, b).slope,
+                    Task::Hessian => Element::to_f64(*d) * t,
+                    _ => task.loss().at(t, Element::to_f64(*b)).slope,
                 }
             })
             .collect();
