@@ -5,7 +5,7 @@
 //! | [`shape`], [`data`] | which matrices and vectors, and their seeded values |
 //! | [`sampling`], [`ceiling`] | timing by the device's events; what a plain read of memory reaches |
 //! | [`truth`] | f64 results on the CPU: nothing is timed before it is right |
-//! | [`fused`], [`vector`], [`cg`], [`cpu`], [`parser`] | the families |
+//! | [`fused`], [`vector`], [`cg`], [`kernel_sum`], [`matmul`], [`cpu`], [`parser`] | the families |
 //! | [`peers`] | cuBLAS and cuSPARSE for the same work |
 //! | [`case`], [`record`], [`provenance`], [`options`] | names, JSON lines, where they come from, arguments |
 //! | [`suite`] | record mode: every case of every family |
@@ -18,6 +18,8 @@ pub mod cpu;
 pub mod data;
 pub mod fused;
 pub mod gpu;
+pub mod kernel_sum;
+pub mod matmul;
 pub mod objective;
 pub mod options;
 pub mod parser;

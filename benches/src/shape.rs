@@ -33,6 +33,24 @@ pub enum Shape {
         /// Elements of each.
         len: usize,
     },
+    /// Pairs of points.
+    Points {
+        /// M.
+        targets: usize,
+        /// N.
+        sources: usize,
+        /// D.
+        dims: usize,
+    },
+    /// A matrix product, m × k by k × n.
+    Product {
+        /// Rows of the result.
+        m: usize,
+        /// Columns of the result.
+        n: usize,
+        /// Length of the dot products.
+        k: usize,
+    },
 }
 
 const fn dense(rows: usize, cols: usize) -> Shape {
@@ -69,6 +87,8 @@ impl Shape {
         match *self {
             Shape::Dense { rows, .. } | Shape::Sparse { rows, .. } => rows,
             Shape::Vector { .. } => 1,
+            Shape::Points { targets, .. } => targets,
+            Shape::Product { m, .. } => m,
         }
     }
 
@@ -77,6 +97,8 @@ impl Shape {
         match *self {
             Shape::Dense { cols, .. } | Shape::Sparse { cols, .. } => cols,
             Shape::Vector { len } => len,
+            Shape::Points { dims, .. } => dims,
+            Shape::Product { n, .. } => n,
         }
     }
 
@@ -91,6 +113,12 @@ impl Shape {
             Shape::Dense { rows, cols } => rows * cols,
             Shape::Sparse { rows, per_row, .. } => rows * per_row,
             Shape::Vector { len } => len,
+            Shape::Points {
+                targets,
+                sources,
+                dims,
+            } => (targets + sources) * dims,
+            Shape::Product { m, n, k } => (m + n) * k + m * n,
         }
     }
 
@@ -131,6 +159,12 @@ impl fmt::Display for Shape {
                 per_row,
             } => write!(f, "sparse-{rows}x{cols}x{per_row}"),
             Shape::Vector { len } => write!(f, "vector-{len}"),
+            Shape::Points {
+                targets,
+                sources,
+                dims,
+            } => write!(f, "points-{targets}x{sources}x{dims}"),
+            Shape::Product { m, n, k } => write!(f, "product-{m}x{n}x{k}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Record mode: every case of every family.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use warpfuse::device::Device;
 
 use crate::gpu::Gpu;
@@ -33,6 +33,27 @@ pub fn record(options: &Options) -> Result<()> {
     };
     cpu::record(&recorder, &sampler)?;
     parser::record(&recorder, &sampler)
+}
+
+/// Records one family of the GPU alone; what a benchmark of that family's name does.
+///
+/// # Errors
+/// When there is no GPU, or a result cannot be written.
+pub fn record_family(
+    arguments: impl IntoIterator<Item = String>,
+    family: impl FnOnce(&Gpu, &Recorder) -> Result<()>,
+) -> Result<()> {
+    let options = Options::parse(arguments).map_err(anyhow::Error::msg)?;
+    let Some(options) = options else {
+        eprintln!("nothing is recorded; {}", crate::options::USAGE);
+        return Ok(());
+    };
+    let device = gpu().context(NO_GPU)?;
+    let recorder = Recorder::new(&options, Provenance::of(&device))?;
+    family(
+        &Gpu::new(device, Sampler::new(options.budget_ms)),
+        &recorder,
+    )
 }
 
 /// The first GPU on which this program's kernels run.

@@ -1,7 +1,7 @@
 //! What the threads of one block (a cooperative thread array) can do.
 
 use crate::memory::{In, Out};
-use crate::scalar::{Real, Word, Words};
+use crate::scalar::{Pack, Real, Word, Words};
 
 /// Threads that execute in lockstep.
 pub const WARP: u32 = 32;
@@ -95,6 +95,86 @@ pub trait Cta: Sized {
     /// Adds to element `i` of a shared array atomically; the order of additions is not fixed.
     #[track_caller]
     fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T);
+
+    /// Reads the 16 bytes of a shared array that start at element `i`, a multiple of the pack's lanes; the array
+    /// starts at a multiple of 16 bytes.
+    ///
+    /// Unless an implementation has an instruction for it, one element after the other.
+    #[inline(always)]
+    #[track_caller]
+    fn shared_read_pack<T: Real>(&self, array: Shared<T>, i: usize) -> T::Pack {
+        let mut pack = T::Pack::ZERO;
+        for (lane, value) in pack.as_mut().iter_mut().enumerate() {
+            *value = self.shared_read(array, i + lane);
+        }
+        pack
+    }
+
+    /// Begins to copy the first `present` elements of 16 bytes of global memory, from element `i` on, to a shared
+    /// array, from element `j` on; the other elements become zero. `i`, `j` and the array's first byte are whole packs.
+    ///
+    /// The copy has been made when [`copies_done`](Self::copies_done) has returned; other threads see it after the
+    /// next barrier. Unless an implementation has an instruction for it, it is made at once.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_pack<T: Real>(
+        &self,
+        to: Shared<T>,
+        j: usize,
+        from: In<'_, T>,
+        i: usize,
+        present: usize,
+    ) {
+        for lane in 0..T::Pack::LANES {
+            self.copy_one(to, j + lane, from, i + lane, lane < present);
+        }
+    }
+
+    /// As [`copy_pack`](Self::copy_pack), one element, or zero where it is not present.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_one<T: Real>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
+        let value = if present {
+            self.load(from, i, Cache::Keep)
+        } else {
+            T::ZERO
+        };
+        self.shared_write(to, j, value);
+    }
+
+    /// Ends a group of this thread's copies.
+    #[inline(always)]
+    fn end_copies(&self) {}
+
+    /// Waits until all but the last `PENDING` groups of this thread's copies have been made.
+    #[inline(always)]
+    fn copies_done<const PENDING: u32>(&self) {}
+
+    /// `A·B + C` of a warp's 16 × 8, 8 × 8 and 16 × 8 matrices, A and B with 10 bits after the point.
+    ///
+    /// With g = lane / 4 and t = lane mod 4, a lane gives A(g, t), A(g + 8, t), A(g, t + 4), A(g + 8, t + 4), B(t, g)
+    /// and B(t + 4, g), and has C(g, 2t), C(g, 2t + 1), C(g + 8, 2t), C(g + 8, 2t + 1). The lower bits of A and B are
+    /// dropped; how C is rounded is the implementation's.
+    #[inline(always)]
+    #[track_caller]
+    fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], mut c: [f32; 4]) -> [f32; 4] {
+        let lane = self.thread() % WARP;
+        let (group, turn) = (lane / 4, lane % 4);
+        let short = |x: f32| f32::from_bits(x.to_bits() & 0xffff_e000);
+        for k in 0..8 {
+            let of = |value: f32, row: u32| {
+                short(self.shuffle(value, Shuffle::Index(row * 4 + k % 4), WARP, u32::MAX))
+            };
+            let half = k as usize / 4;
+            let (upper, lower) = (of(a[2 * half], group), of(a[2 * half + 1], group));
+            let (even, odd) = (of(b[half], 2 * turn), of(b[half], 2 * turn + 1));
+            c[0] = upper.fma(even, c[0]);
+            c[1] = upper.fma(odd, c[1]);
+            c[2] = lower.fma(even, c[2]);
+            c[3] = lower.fma(odd, c[3]);
+        }
+        c
+    }
 }
 
 /// An array in the block's dynamic shared memory: a place, not a pointer.

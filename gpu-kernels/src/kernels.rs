@@ -2,7 +2,9 @@
 
 use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::fused::{Dense, DenseArgs, DenseVariant, Sparse, SparseArgs, SparseVariant};
+use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
+use crate::matmul::{Matmul, MatmulArgs, MatmulVariant};
 use crate::objective::{
     DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant, RowObjective, RowObjectiveArgs,
     RowObjectiveVariant, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant,
@@ -29,6 +31,11 @@ pub trait Kernels: Elementary {
     type Vectors: Family<Variant = VectorVariant> + for<'a> Family<Args<'a> = VectorArgs<'a, Self>>;
     /// Conjugate gradients.
     type Cg: Family<Variant = CgVariant> + for<'a> Family<Args<'a> = CgArgs<'a, Self>>;
+    /// Sums over kernels.
+    type KernelSums: Family<Variant = KernelSumVariant>
+        + for<'a> Family<Args<'a> = KernelSumArgs<'a, Self>>;
+    /// Matrix products.
+    type Matmul: Family<Variant = MatmulVariant> + for<'a> Family<Args<'a> = MatmulArgs<'a, Self>>;
 }
 
 macro_rules! all_families {
@@ -41,6 +48,8 @@ macro_rules! all_families {
             type RowObjective = RowObjective<$t>;
             type Vectors = Vectors<$t>;
             type Cg = Cg<$t>;
+            type KernelSums = KernelSums<$t>;
+            type Matmul = Matmul<$t>;
         }
     )* };
 }

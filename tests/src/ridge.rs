@@ -52,7 +52,10 @@ fn mean_of_rows(x: &Array2<f64>) -> Array1<f64> {
 }
 
 /// Solves A·w = b for symmetric positive definite A: A = L·Lᵀ, L·u = b, Lᵀ·w = u.
-fn solve(mut a: Array2<f64>, mut b: Array1<f64>) -> Array1<f64> {
+///
+/// # Panics
+/// When A is not positive definite to working precision, or smaller than b.
+pub fn solve(mut a: Array2<f64>, mut b: Array1<f64>) -> Array1<f64> {
     let n = b.len();
     for j in 0..n {
         for k in 0..j {

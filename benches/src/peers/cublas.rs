@@ -14,7 +14,7 @@ use warpfuse::plan::fused::Product;
 use super::{Inputs, Method, Peer, pointer, raw_stream};
 
 /// The library, tied to a device's stream.
-pub struct Handle(sys::cublasHandle_t);
+pub struct Handle(pub(super) sys::cublasHandle_t);
 
 impl Handle {
     /// Opens the library for a device.
@@ -44,7 +44,7 @@ impl Drop for Handle {
     }
 }
 
-fn check(call: &str, status: sys::cublasStatus_t) -> Result<()> {
+pub(super) fn check(call: &str, status: sys::cublasStatus_t) -> Result<()> {
     ensure!(
         status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS,
         "{call}: {status:?}"

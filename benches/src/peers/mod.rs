@@ -6,6 +6,7 @@
 pub mod cub;
 mod cublas;
 mod cusparse;
+pub mod gemm;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,6 +88,11 @@ impl Libraries {
             cublas: told("cuBLAS", || cublas::Handle::open(device)).map(Rc::new),
             cusparse: told("cuSPARSE", || cusparse::Handle::open(device)).map(Rc::new),
         }
+    }
+
+    /// cuBLAS, where it was found.
+    pub fn cublas(&self) -> Option<Rc<cublas::Handle>> {
+        self.cublas.clone()
     }
 
     /// A copy of `x` for the library that knows its layout; `None` where there is none.

@@ -28,3 +28,27 @@ pub fn sqrt_f32(x: f32) -> f32 {
 pub fn sqrt_f64(x: f64) -> f64 {
     f64::sqrt(x)
 }
+
+/// 2⁻ˣ; the GPU's is wrong by up to 2 units in the last place.
+#[inline(always)]
+pub fn decay_f32(x: f32) -> f32 {
+    f32::exp2(-x)
+}
+
+/// √x; the GPU's is wrong by up to 1 unit in the last place.
+#[inline(always)]
+pub fn near_sqrt_f32(x: f32) -> f32 {
+    f32::sqrt(x)
+}
+
+/// 1/√x; the GPU's is wrong by up to 2 units in the last place.
+#[inline(always)]
+pub fn near_rsqrt_f32(x: f32) -> f32 {
+    1.0 / f32::sqrt(x)
+}
+
+/// 1/x; the GPU's is wrong by up to 1 unit in the last place.
+#[inline(always)]
+pub fn near_recip_f32(x: f32) -> f32 {
+    1.0 / x
+}

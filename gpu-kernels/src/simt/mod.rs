@@ -4,10 +4,14 @@
 pub mod nvptx;
 
 #[cfg(target_arch = "nvptx64")]
-pub use nvptx::{fma_f32, fma_f64, sqrt_f32, sqrt_f64};
+pub use nvptx::{
+    decay_f32, fma_f32, fma_f64, near_recip_f32, near_rsqrt_f32, near_sqrt_f32, sqrt_f32, sqrt_f64,
+};
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{fma_f32, fma_f64, sqrt_f32, sqrt_f64};
+pub use host::{
+    decay_f32, fma_f32, fma_f64, near_recip_f32, near_rsqrt_f32, near_sqrt_f32, sqrt_f32, sqrt_f64,
+};

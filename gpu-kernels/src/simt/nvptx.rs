@@ -29,6 +29,49 @@ pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
     core::intrinsics::fmaf64(a, b, c)
 }
 
+/// A function of one f32 that is one approximate instruction; subnormal numbers are flushed to zero.
+macro_rules! approximate {
+    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name(x: f32) -> f32 {
+            let y: f32;
+            // SAFETY: arithmetic on registers.
+            unsafe {
+                asm!(concat!($instruction, ".approx.ftz.f32 {}, {};"), out(reg32) y, in(reg32) x,
+                    options(pure, nomem, nostack));
+            }
+            y
+        }
+    };
+}
+
+/// 2⁻ˣ to 2 units in the last place; results and arguments that are subnormal are flushed to zero.
+#[inline(always)]
+pub fn decay_f32(x: f32) -> f32 {
+    let y: f32;
+    // SAFETY: arithmetic on registers. The assembler makes the negation part of the second instruction; written
+    // in Rust it becomes one of its own.
+    unsafe {
+        asm!("{{ .reg .f32 t; neg.f32 t, {}; ex2.approx.ftz.f32 {}, t; }}",
+            in(reg32) x, out(reg32) y, options(pure, nomem, nostack));
+    }
+    y
+}
+
+approximate! {
+    /// √x to 1 unit in the last place.
+    near_sqrt_f32, "sqrt"
+}
+approximate! {
+    /// 1/√x to 2 units in the last place.
+    near_rsqrt_f32, "rsqrt"
+}
+approximate! {
+    /// 1/x to 1 unit in the last place.
+    near_recip_f32, "rcp"
+}
+
 /// √x, correctly rounded.
 #[inline(always)]
 pub fn sqrt_f32(x: f32) -> f32 {
@@ -324,5 +367,93 @@ impl Cta for Gpu {
                     in(reg32) at, in(reg64) f64::from_bits(bits), options(nostack))
             )
         }
+    }
+
+    #[inline(always)]
+    fn shared_read_pack<T: Real>(&self, array: Shared<T>, i: usize) -> T::Pack {
+        let at = shared_address(array, i);
+        // SAFETY: see the head of this impl; the array starts at a multiple of 16 bytes and `i` is one of the lanes.
+        T::Pack::from_words(unsafe {
+            by_size!(
+                T,
+                {
+                    let (a, b, c, d): (u32, u32, u32, u32);
+                    asm!("ld.shared.v4.b32 {{{},{},{},{}}}, [{}];",
+                        out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) at,
+                        options(nostack));
+                    [a as u64, b as u64, c as u64, d as u64]
+                },
+                {
+                    let (a, b): (u64, u64);
+                    asm!("ld.shared.v2.b64 {{{},{}}}, [{}];",
+                        out(reg64) a, out(reg64) b, in(reg32) at, options(nostack));
+                    [a, b, 0, 0]
+                }
+            )
+        })
+    }
+
+    #[inline(always)]
+    fn copy_pack<T: Real>(
+        &self,
+        to: Shared<T>,
+        j: usize,
+        from: In<'_, T>,
+        i: usize,
+        present: usize,
+    ) {
+        let at = shared_address(to, j);
+        let bytes = present as u32 * T::SIZE;
+        // SAFETY: see the head of this impl; of an absent piece nothing is read.
+        unsafe {
+            let p = from.pointer().add(if present > 0 { i } else { 0 });
+            asm!("cp.async.cg.shared.global [{}], [{}], 16, {};",
+                in(reg32) at, in(reg64) p, in(reg32) bytes, options(nostack));
+        }
+    }
+
+    #[inline(always)]
+    fn copy_one<T: Real>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
+        let at = shared_address(to, j);
+        let bytes = if present { T::SIZE } else { 0 };
+        // SAFETY: as for `copy_pack`.
+        unsafe {
+            let p = from.pointer().add(if present { i } else { 0 });
+            by_size!(
+                T,
+                asm!("cp.async.ca.shared.global [{}], [{}], 4, {};",
+                    in(reg32) at, in(reg64) p, in(reg32) bytes, options(nostack)),
+                asm!("cp.async.ca.shared.global [{}], [{}], 8, {};",
+                    in(reg32) at, in(reg64) p, in(reg32) bytes, options(nostack))
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn end_copies(&self) {
+        // SAFETY: closes a group of this thread's copies, which may be empty.
+        unsafe { asm!("cp.async.commit_group;", options(nostack)) }
+    }
+
+    #[inline(always)]
+    fn copies_done<const PENDING: u32>(&self) {
+        // SAFETY: waits for this thread's own copies.
+        unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
+    }
+
+    #[inline(always)]
+    fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
+        let (c0, c1, c2, c3): (f32, f32, f32, f32);
+        let [a0, a1, a2, a3] = a.map(f32::to_bits);
+        let [b0, b1] = b.map(f32::to_bits);
+        // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
+        unsafe {
+            asm!("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{}}}, {{{},{},{},{}}};",
+                out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
+                in(reg32) a0, in(reg32) a1, in(reg32) a2, in(reg32) a3, in(reg32) b0, in(reg32) b1,
+                in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
+                options(pure, nomem, nostack));
+        }
+        [c0, c1, c2, c3]
     }
 }

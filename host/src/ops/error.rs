@@ -62,6 +62,34 @@ pub enum OpError {
         /// The vector's device.
         found: String,
     },
+    /// A parameter that makes no sense.
+    #[error("{name} must be {expected}, but is {found}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// What it has to be.
+        expected: &'static str,
+        /// What it is.
+        found: f64,
+    },
+    /// A number that is infinite or NaN.
+    #[error("{what} must be finite, but number {index} has a coordinate {value}")]
+    NotFinite {
+        /// What the number belongs to.
+        what: &'static str,
+        /// Which of them.
+        index: usize,
+        /// The number.
+        value: f64,
+    },
+    /// A kernel was asked for by a variant that is not compiled.
+    #[error("there is no {what} by {wanted}; let the planner choose, or take another variant")]
+    NoVariant {
+        /// The operation.
+        what: &'static str,
+        /// The variant with its element type.
+        wanted: String,
+    },
     /// No launch could be planned.
     #[error("cannot plan the launch: {0}")]
     Plan(#[from] PlanError),

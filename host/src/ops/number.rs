@@ -5,7 +5,9 @@ use crate::matrix::Element;
 use crate::plan::fused::Precision;
 
 /// `f32` or `f64`: an element of matrices and vectors, with kernels on every device.
-pub trait Number: Element + cpu::Scalar + gpu_kernels::Kernels {
+pub trait Number:
+    Element + cpu::Scalar + cpu::kernel_sum::Exponential + gpu_kernels::Kernels
+{
     /// The precision, for plans.
     const PRECISION: Precision;
 }

@@ -12,6 +12,8 @@
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
 //! | [`reduce`] | chunks, teams and tiles of reductions |
 //! | [`objective`] | the plan of Σ loss and gradient in one pass over X |
+//! | [`matmul`] | launches of matrix products |
+//! | [`kernel_sum`] | launches of sums over kernels |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //!
 //! ```
@@ -31,7 +33,9 @@ mod known;
 
 pub mod conv1d;
 pub mod fused;
+pub mod kernel_sum;
 pub mod limits;
+pub mod matmul;
 pub mod objective;
 pub mod occupancy;
 pub mod rates;

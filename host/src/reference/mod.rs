@@ -6,6 +6,8 @@
 
 pub mod conv1d;
 pub mod fused;
+pub mod kernel_sum;
+pub mod matmul;
 pub mod objective;
 pub mod reduce;
 pub mod rounding;

@@ -41,6 +41,14 @@ pub enum Shape {
     Sparse { rows: u64, cols: u64, per_row: u64 },
     /// Vectors.
     Vector { len: u64 },
+    /// Pairs of points.
+    Points {
+        targets: u64,
+        sources: u64,
+        dims: u64,
+    },
+    /// A matrix product.
+    Product { m: u64, n: u64, k: u64 },
 }
 
 /// Figures, or why there are none.

@@ -84,6 +84,14 @@ fn over(shape: &Shape) -> String {
             format!("{} × {}, {per_row} a row", grouped(*rows), grouped(*cols))
         }
         Shape::Vector { len } => grouped(*len),
+        Shape::Points {
+            targets,
+            sources,
+            dims,
+        } => format!("{} × {}, {dims}-D", grouped(*targets), grouped(*sources)),
+        Shape::Product { m, n, k } => {
+            format!("{} × {} × {}", grouped(*m), grouped(*n), grouped(*k))
+        }
     }
 }
 

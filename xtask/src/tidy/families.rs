@@ -3,7 +3,15 @@
 use super::Finding;
 use super::source::File;
 
-const FAMILIES: [&str; 5] = ["conv1d", "fused", "objective", "reduce", "vector"];
+const FAMILIES: [&str; 7] = [
+    "conv1d",
+    "fused",
+    "kernel_sum",
+    "matmul",
+    "objective",
+    "reduce",
+    "vector",
+];
 
 const ROOMS: [&str; 6] = [
     "gpu-kernels/src",

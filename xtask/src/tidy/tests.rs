@@ -7,16 +7,28 @@ use super::*;
 fn green() -> Vec<(&'static str, String)> {
     let mut tree: Vec<(&'static str, String)> = [
         "gpu-kernels/src/fused.rs",
+        "gpu-kernels/src/kernel_sum.rs",
+        "gpu-kernels/src/matmul.rs",
         "gpu-kernels/src/vector.rs",
         "host/src/plan/fused.rs",
+        "host/src/plan/kernel_sum.rs",
+        "host/src/plan/matmul.rs",
         "host/src/plan/vector.rs",
         "host/src/ops/fused.rs",
+        "host/src/ops/kernel_sum.rs",
+        "host/src/ops/matmul.rs",
         "host/src/ops/vector.rs",
         "host/src/reference/fused.rs",
+        "host/src/reference/kernel_sum.rs",
+        "host/src/reference/matmul.rs",
         "host/src/reference/vector.rs",
         "tests/tests/all/fused.rs",
+        "tests/tests/all/kernel_sum.rs",
+        "tests/tests/all/matmul.rs",
         "tests/tests/all/vector.rs",
         "benches/benches/fused.rs",
+        "benches/benches/kernel_sum.rs",
+        "benches/benches/matmul.rs",
         "benches/benches/vector.rs",
     ]
     .map(|path| (path, "//! A file.\n".to_owned()))

@@ -1,0 +1,15 @@
+//! Matrix products: `--record OUTDIR [--filter TEXT] [--budget-ms N]`.
+
+use std::process::ExitCode;
+
+use warpfuse_benches::{matmul, suite};
+
+fn main() -> ExitCode {
+    match suite::record_family(std::env::args().skip(1), matmul::record) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Few dimensions, one weight vector: the pairs of a block's targets with the sources of its slice.
+//!
+//! Formula: `partials[slice][i] = Σⱼ k(xᵢ, yⱼ) · wⱼ` over the slice's sources; symmetric: `partials[i] += …` over all.
+//!
+//! Mapping: a thread holds [`HELD`] targets in registers, `threads` apart. Sources are staged through shared
+//! memory, `4 · threads` at a time, as records of point and weight that are read 16 bytes at a time. Sums of a stage are
+//! of type T, those of stages f64: the error does not grow with N.
+//!
+//! Symmetric: tiles of targets are paired with themselves and the T/2 tiles behind them, cyclically. Within a warp
+//! sources go round: in turn t lane l works on source (l + t) mod 32 of a group, whose sum it passes on with a
+//! shuffle; after 32 turns the sum is back with its owner. So k(xᵢ, xⱼ) is computed once for both i and j, for one
+//! more multiply-add, a shuffle for each [`HELD`] pairs and no atomics within the block.
+//!
+//! Shared bytes: `stage` records, and symmetric as many elements per warp. Missing dimensions of x and y are zero.
+//! Determinism: plain the same bits for the same launch; symmetric sums meet in f64 atomics, in any order.
+//! Source: the tiling of all-pairs kernels is Nyland, Harris and Prins, "Fast N-Body Simulation with CUDA", GPU Gems
+//! 3, ch. 31, 2007; the rotating sums are ours.
+
+use super::{Function, KernelSumArgs, Radial, slice_of};
+use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::memory::In;
+use crate::scalar::Words;
+use crate::verbs::{FULL, each_of_block, lane};
+
+/// Targets of a thread.
+pub const HELD: usize = 8;
+
+/// Sources that a block of `block` threads stages at a time.
+pub const fn stage(block: u32) -> u32 {
+    4 * block
+}
+
+/// Elements of a record of a point and its weight: whole 16-byte packs of elements of `size` bytes.
+pub const fn record(dims: u32, size: u32) -> u32 {
+    (dims + 1).next_multiple_of(16 / size)
+}
+
+/// The most elements of a record.
+const RECORD: usize = 4;
+/// Sources that the compiler sees together.
+const UNROLLED: u32 = 4;
+
+/// One weight vector, any two sets of points.
+#[inline(always)]
+pub fn plain<C: Cta, T: Radial, K: Function<T>, const D: usize>(
+    cta: &C,
+    args: &KernelSumArgs<'_, T>,
+) {
+    let tiles = args.targets.div_ceil(cta.threads() * HELD as u32);
+    let slice = cta.block() / tiles;
+    let targets = Held::<T, D>::load(cta, args, cta.block() % tiles);
+    let (from, end) = slice_of(args.sources, args.slices, slice);
+    let sums = targets.sum_over::<C, K>(cta, args, from, end);
+    for (r, sum) in sums.into_iter().enumerate() {
+        let i = targets.index(cta, r);
+        if i < args.targets {
+            let at = slice as usize * args.targets as usize + i as usize;
+            cta.write(args.partials, at, sum);
+        }
+    }
+}
+
+/// x = y: every pair once.
+#[inline(always)]
+pub fn symmetric<C: Cta, T: Radial, K: Function<T>, const D: usize>(
+    cta: &C,
+    args: &KernelSumArgs<'_, T>,
+) {
+    let per_tile = cta.threads() * HELD as u32;
+    let tiles = args.targets.div_ceil(per_tile);
+    let (own, ahead) = (cta.block() % tiles, cta.block() / tiles);
+    // Of an even number of tiles, opposite ones would meet twice.
+    if ahead * 2 == tiles && own >= ahead {
+        return;
+    }
+    let other = (own + ahead) % tiles;
+    let targets = Held::<T, D>::load(cta, args, own);
+    let from = other * per_tile;
+    let end = from.saturating_add(per_tile).min(args.sources);
+    let sums = if ahead == 0 {
+        targets.sum_over::<C, K>(cta, args, from, end)
+    } else {
+        targets.exchange_with::<C, K>(cta, args, from, end)
+    };
+    for (r, sum) in sums.into_iter().enumerate() {
+        let i = targets.index(cta, r);
+        if i < args.targets {
+            cta.add(args.partials, i as usize, sum);
+        }
+    }
+}
+
+/// A thread's targets.
+struct Held<T, const D: usize> {
+    tile: u32,
+    points: [[T; D]; HELD],
+}
+
+impl<T: Radial, const D: usize> Held<T, D> {
+    #[inline(always)]
+    fn load<C: Cta>(cta: &C, args: &KernelSumArgs<'_, T>, tile: u32) -> Self {
+        let mut held = Held {
+            tile,
+            points: [[T::ZERO; D]; HELD],
+        };
+        for r in 0..HELD {
+            let i = held.index(cta, r);
+            for d in 0..D {
+                held.points[r][d] = coordinate(cta, args, args.x, args.targets, d, i);
+            }
+        }
+        held
+    }
+
+    /// Number of the thread's target `r`; may be beyond the last.
+    #[inline(always)]
+    fn index<C: Cta>(&self, cta: &C, r: usize) -> u32 {
+        (self.tile * HELD as u32 + r as u32) * cta.threads() + cta.thread()
+    }
+
+    /// The sums of the thread's targets over the sources `from..end`.
+    #[inline(always)]
+    fn sum_over<C: Cta, K: Function<T>>(
+        &self,
+        cta: &C,
+        args: &KernelSumArgs<'_, T>,
+        from: u32,
+        end: u32,
+    ) -> [f64; HELD] {
+        let stage = Stage::<T, D>::new(cta);
+        let mut sums = [0.0; HELD];
+        let mut at = from;
+        while at < end {
+            stage.fill(cta, args, at, end);
+            let mut part = [T::ZERO; HELD];
+            let mut j = 0;
+            while j < stage.len {
+                for next in 0..UNROLLED {
+                    self.add_source::<C, K>(cta, &stage, j + next, &mut part);
+                }
+                j += UNROLLED;
+            }
+            for r in 0..HELD {
+                sums[r] += part[r].to_f64();
+            }
+            at += stage.len;
+        }
+        sums
+    }
+
+    /// Adds one source to the sums.
+    #[inline(always)]
+    fn add_source<C: Cta, K: Function<T>>(
+        &self,
+        cta: &C,
+        stage: &Stage<T, D>,
+        j: u32,
+        part: &mut [T; HELD],
+    ) {
+        let (point, weight) = stage.read(cta, j);
+        for r in 0..HELD {
+            part[r] = self.pair::<K>(r, &point).fma(weight, part[r]);
+        }
+    }
+
+    /// k of target `r` and a source.
+    #[inline(always)]
+    fn pair<K: Function<T>>(&self, r: usize, point: &[T; D]) -> T {
+        let mut s = T::ZERO;
+        for d in 0..D {
+            s = K::accumulate(self.points[r][d] - point[d], s);
+        }
+        K::value(s)
+    }
+
+    /// As [`Held::sum_over`], and adds to the sums of those sources what they get from the block's targets.
+    #[inline(always)]
+    fn exchange_with<C: Cta, K: Function<T>>(
+        &self,
+        cta: &C,
+        args: &KernelSumArgs<'_, T>,
+        from: u32,
+        end: u32,
+    ) -> [f64; HELD] {
+        let stage = Stage::<T, D>::new(cta);
+        let warps = cta.threads() / WARP;
+        let returns = Shared::at(stage.records.end(), warps * stage.len);
+        let own_returns = (cta.thread() / WARP * stage.len + lane(cta)) as usize;
+        let weights = self.weights(cta, args);
+        let mut sums = [0.0; HELD];
+        let mut at = from;
+        while at < end {
+            stage.fill(cta, args, at, end);
+            let mut part = [T::ZERO; HELD];
+            let mut group = 0;
+            while group < stage.len {
+                let back = self.rotate::<C, K>(cta, &stage, group, &weights, &mut part);
+                cta.shared_write(returns, own_returns + group as usize, back);
+                group += WARP;
+            }
+            for r in 0..HELD {
+                sums[r] += part[r].to_f64();
+            }
+            cta.sync();
+            let present = (end - at).min(stage.len);
+            each_of_block(cta, present, |j| {
+                let mut sum = 0.0;
+                for warp in 0..warps {
+                    let place = (warp * stage.len) as usize + j;
+                    sum += cta.shared_read(returns, place).to_f64();
+                }
+                cta.add(args.partials, at as usize + j, sum);
+            });
+            at += stage.len;
+        }
+        sums
+    }
+
+    /// Weights of the thread's targets; those beyond the last have none.
+    #[inline(always)]
+    fn weights<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>) -> [T; HELD] {
+        core::array::from_fn(|r| {
+            let i = self.index(cta, r);
+            if i < args.targets {
+                cta.load(args.w, i as usize, Cache::Keep)
+            } else {
+                T::ZERO
+            }
+        })
+    }
+
+    /// 32 turns over the 32 sources from `group` on; returns the sum for source `group + lane`.
+    #[inline(always)]
+    fn rotate<C: Cta, K: Function<T>>(
+        &self,
+        cta: &C,
+        stage: &Stage<T, D>,
+        group: u32,
+        weights: &[T; HELD],
+        part: &mut [T; HELD],
+    ) -> T {
+        let mut back = T::ZERO;
+        let next = Shuffle::Index((lane(cta) + 1) % WARP);
+        // As many turns as a warp has lanes, by a bound that the compiler does not know: unrolled 32 times, the
+        // loop takes 255 registers.
+        let turns = WARP.min(cta.threads());
+        let mut turn = 0;
+        while turn < turns {
+            for unrolled in 0..UNROLLED {
+                let (point, weight) = stage.read(cta, group + (lane(cta) + turn + unrolled) % WARP);
+                for r in 0..HELD {
+                    let k = self.pair::<K>(r, &point);
+                    part[r] = k.fma(weight, part[r]);
+                    back = k.fma(weights[r], back);
+                }
+                back = cta.shuffle(back, next, WARP, FULL);
+            }
+            turn += UNROLLED;
+        }
+        back
+    }
+}
+
+/// Sources in shared memory: records of point and weight.
+struct Stage<T, const D: usize> {
+    records: Shared<T>,
+    /// Sources.
+    len: u32,
+}
+
+impl<T: Radial, const D: usize> Stage<T, D> {
+    /// Elements of a record.
+    const EACH: u32 = record(D as u32, T::SIZE);
+
+    #[inline(always)]
+    fn new<C: Cta>(cta: &C) -> Self {
+        let len = stage(cta.threads());
+        let records = Shared::at(0, len * Self::EACH);
+        Stage { records, len }
+    }
+
+    /// Loads the sources from `at` on, between two barriers; behind `end` there are points without weight.
+    #[inline(always)]
+    fn fill<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>, at: u32, end: u32) {
+        cta.sync();
+        each_of_block(cta, self.len, |k| {
+            let j = at + k as u32;
+            let mut record = [T::ZERO; RECORD];
+            if j < end {
+                for d in 0..D {
+                    record[d] = coordinate(cta, args, args.y, args.sources, d, j);
+                }
+                record[D] = cta.load(args.w, j as usize, Cache::Keep);
+            }
+            for e in 0..Self::EACH as usize {
+                cta.shared_write(self.records, k * Self::EACH as usize + e, record[e]);
+            }
+        });
+        cta.sync();
+    }
+
+    /// Source `j`: its point and its weight.
+    #[inline(always)]
+    fn read<C: Cta>(&self, cta: &C, j: u32) -> ([T; D], T) {
+        let mut record = [T::ZERO; RECORD];
+        for part in 0..Self::EACH as usize / T::Pack::LANES {
+            let first = part * T::Pack::LANES;
+            let pack = cta.shared_read_pack(self.records, (j * Self::EACH) as usize + first);
+            for l in 0..T::Pack::LANES {
+                record[first + l] = pack.as_ref()[l];
+            }
+        }
+        (core::array::from_fn(|d| record[d]), record[D])
+    }
+}
+
+/// Coordinate `d` of point `i` of `len`; zero where the points have no such dimension or there is no such point.
+#[inline(always)]
+fn coordinate<C: Cta, T: Radial>(
+    cta: &C,
+    args: &KernelSumArgs<'_, T>,
+    points: In<'_, T>,
+    len: u32,
+    d: usize,
+    i: u32,
+) -> T {
+    if (d as u32) < args.dims && i < len {
+        cta.load(points, d * len as usize + i as usize, Cache::Keep)
+    } else {
+        T::ZERO
+    }
+}

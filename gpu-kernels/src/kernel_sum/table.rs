@@ -1,0 +1,64 @@
+//! The compiled entries.
+//!
+//! The Gaussian in f32, which everybody uses, has entries for 1, 2 and 3 dimensions; the others compute with 3, of
+//! which the missing ones are zero.
+
+use super::radial::{
+    Cauchy, Gaussian, InverseMultiquadric, KernelFunction, Laplace, Matern12, Matern32, Matern52,
+};
+use super::{KernelSumArgs, KernelSumVariant, KernelSums, check, finish, gradient, narrow, tiled};
+
+macro_rules! kernel_sum_family {
+    ($t:ident: narrow $( ($f:ident, $name:literal, $dims:literal) )*; any $( ($g:ident, $g_name:literal) )*) => {
+        crate::kernels! {
+            family KernelSums<$t>, "kernel_sum";
+            args KernelSumArgs<'a, $t>;
+            variant KernelSumVariant;
+            check check::<$t>;
+            concat!("kernel_sum_finish_", stringify!($t)), KernelSumVariant::Finish
+                => finish::finish::<_, $t>;
+            $(
+                concat!("kernel_sum_narrow_", stringify!($t), "_", $name, "_d", $dims),
+                KernelSumVariant::Narrow { function: KernelFunction::$f, dims: $dims }
+                    => narrow::plain::<_, $t, $f, $dims>;
+                concat!("kernel_sum_symmetric_", stringify!($t), "_", $name, "_d", $dims),
+                KernelSumVariant::Symmetric { function: KernelFunction::$f, dims: $dims }
+                    => narrow::symmetric::<_, $t, $f, $dims>;
+            )*
+            $(
+                concat!("kernel_sum_tiled_", stringify!($t), "_", $g_name),
+                KernelSumVariant::Tiled { function: KernelFunction::$g }
+                    => tiled::sums::<_, $t, $g>;
+                concat!("kernel_sum_gradient_", stringify!($t), "_", $g_name),
+                KernelSumVariant::Gradient { function: KernelFunction::$g }
+                    => gradient::window::<_, $t, $g>;
+            )*
+        }
+    };
+}
+
+macro_rules! for_type {
+    ($t:ident: $( $gaussian:literal )*) => {
+        kernel_sum_family!($t:
+            narrow
+                $( (Gaussian, "gaussian", $gaussian) )*
+                (Laplace, "laplace", 3)
+                (Matern12, "matern12", 3)
+                (Matern32, "matern32", 3)
+                (Matern52, "matern52", 3)
+                (Cauchy, "cauchy", 3)
+                (InverseMultiquadric, "inverse_multiquadric", 3);
+            any
+                (Gaussian, "gaussian")
+                (Laplace, "laplace")
+                (Matern12, "matern12")
+                (Matern32, "matern32")
+                (Matern52, "matern52")
+                (Cauchy, "cauchy")
+                (InverseMultiquadric, "inverse_multiquadric")
+        );
+    };
+}
+
+for_type!(f32: 1 2 3);
+for_type!(f64: 3);

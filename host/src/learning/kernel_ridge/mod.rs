@@ -1,0 +1,196 @@
+//! Kernel ridge regression, whose predictions are the mean of a Gaussian process.
+
+mod model;
+mod model_file;
+mod preconditioner;
+mod solve;
+
+use std::time::Instant;
+
+use ndarray::ArrayView2;
+
+pub use model::{KernelFitReport, KernelModel};
+
+use self::preconditioner::Preconditioner;
+use self::solve::{Goal, System};
+use super::{Convergence, FitError, Progress};
+use crate::device::Device;
+use crate::matrix::Element;
+use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
+
+/// Kernel ridge regression: `f(x) = Σᵢ aᵢ·k(x, xᵢ)` with `(K + λI)·a = t`, K the N × N matrix of all k(xᵢ, xⱼ).
+///
+/// f is also the posterior mean of a Gaussian process with covariance k and noise of variance λ. λ is scikit-learn's
+/// `alpha` of `KernelRidge`; there is no intercept, so centre the targets. K is never formed: memory is
+/// O(N·rank), an iteration costs one sum over all pairs. Iterations run in the element type of the features,
+/// preconditioned by a partial Cholesky factorisation, and are refined until the residual, computed in f64, is as
+/// small as asked for.
+///
+/// ```
+/// use gpu_kernels::kernel_sum::KernelFunction;
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::KernelRidge;
+///
+/// let x = array![[0.0], [1.0], [2.0], [3.0]];
+/// let params = KernelRidge::params().kernel(KernelFunction::Gaussian, 1.0).alpha(1e-6);
+/// let model = params.fit(&Device::auto(), x.view(), &[0.0, 1.0, 4.0, 9.0])?;
+/// let f = model.predict(&Device::auto(), array![[2.0]].view())?;
+/// assert!((f[0] - 4.0_f64).abs() < 1e-3);
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KernelRidge {
+    function: KernelFunction,
+    length_scale: f64,
+    alpha: f64,
+    tolerance: f64,
+    max_iter: usize,
+    rank: usize,
+}
+
+impl Default for KernelRidge {
+    fn default() -> Self {
+        KernelRidge {
+            function: KernelFunction::Gaussian,
+            length_scale: 1.0,
+            alpha: 1.0,
+            tolerance: 1e-6,
+            max_iter: 1000,
+            rank: 64,
+        }
+    }
+}
+
+impl KernelRidge {
+    /// Gaussian kernel with length scale 1, λ = 1, tolerance 1e-6, at most 1000 iterations, rank 64.
+    pub fn params() -> Self {
+        Self::default()
+    }
+
+    /// Sets k and its length scale ℓ > 0.
+    pub fn kernel(self, function: KernelFunction, length_scale: f64) -> Self {
+        Self {
+            function,
+            length_scale,
+            ..self
+        }
+    }
+
+    /// Sets λ > 0, the weight of ‖f‖² or the variance of the noise.
+    pub fn alpha(self, alpha: f64) -> Self {
+        Self { alpha, ..self }
+    }
+
+    /// Sets ‖t − (K + λI)·a‖ / ‖t‖, computed in f64, at which to stop.
+    pub fn tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Sets the most iterations: sums over all pairs.
+    pub fn max_iter(self, max_iter: usize) -> Self {
+        Self { max_iter, ..self }
+    }
+
+    /// Sets the columns of K that the preconditioner is made of; 0 for no preconditioner.
+    pub fn rank(self, rank: usize) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// Fits to `features` (N × D) and `targets` (N) on `device`.
+    ///
+    /// # Errors
+    /// [`FitError`] when shapes, values or parameters do not fit, or the device fails. Not converging is not an
+    /// error: see [`KernelModel::report`].
+    pub fn fit<T: Number>(
+        &self,
+        device: &Device,
+        features: ArrayView2<'_, T>,
+        targets: &[T],
+    ) -> Result<KernelModel, FitError> {
+        self.fit_watched(device, features, targets, |_| {})
+    }
+
+    /// [`KernelRidge::fit`], calling `watch` after each iteration.
+    ///
+    /// # Errors
+    /// As [`KernelRidge::fit`].
+    pub fn fit_watched<T: Number>(
+        &self,
+        device: &Device,
+        features: ArrayView2<'_, T>,
+        targets: &[T],
+        watch: impl FnMut(Progress),
+    ) -> Result<KernelModel, FitError> {
+        let start = Instant::now();
+        self.check(features, targets)?;
+        let kernel = Kernel::new(self.function, self.length_scale)?;
+        let wide = features.mapv(Element::to_f64);
+        let working = KernelSum::symmetric(device, kernel, features)?;
+        let exact = KernelSum::symmetric(device, kernel, wide.view())?;
+        let preconditioner = Preconditioner::new(device, kernel, features, self.alpha, self.rank)?;
+        let setup_seconds = start.elapsed().as_secs_f64();
+        let mut system = System {
+            working: &working,
+            exact: &exact,
+            preconditioner,
+        };
+        let goal = Goal {
+            tolerance: self.tolerance,
+            max_iter: self.max_iter,
+            alpha: self.alpha,
+        };
+        let targets: Vec<f64> = targets.iter().map(|t| Element::to_f64(*t)).collect();
+        let solved = system.solve(&targets, &goal, watch)?;
+        if solved.convergence == Convergence::NotFinite {
+            return Err(FitError::NotFinite {
+                iterations: solved.iterations,
+            });
+        }
+        let report = KernelFitReport {
+            n_iter: solved.iterations,
+            convergence: solved.convergence,
+            residual_ratio: solved.residual_ratio,
+            device: device.name().to_owned(),
+            setup_seconds,
+            seconds: start.elapsed().as_secs_f64(),
+            peak_device_bytes: device.usage().peak_bytes as u64,
+        };
+        Ok(KernelModel::new(
+            T::DTYPE,
+            kernel,
+            self.alpha,
+            wide,
+            solved.dual,
+            report,
+        ))
+    }
+
+    fn check<T: Number>(&self, features: ArrayView2<'_, T>, targets: &[T]) -> Result<(), FitError> {
+        let rows = features.nrows();
+        if rows == 0 {
+            return Err(FitError::NoRows);
+        }
+        if targets.len() != rows {
+            let targets = targets.len();
+            return Err(FitError::Targets { rows, targets });
+        }
+        if let Some(row) = targets.iter().position(|t| !Element::is_finite(*t)) {
+            let value = Element::to_f64(targets[row]);
+            return Err(FitError::TargetNotFinite { row, value });
+        }
+        let finite = |value: f64| value.is_finite();
+        let parameter = |name, expected, found| FitError::Parameter {
+            name,
+            expected,
+            found,
+        };
+        if !(self.alpha > 0.0 && finite(self.alpha)) {
+            return Err(parameter("alpha", "finite and above zero", self.alpha));
+        }
+        if !(self.tolerance >= 0.0 && finite(self.tolerance)) {
+            return Err(parameter("tol", "finite and not negative", self.tolerance));
+        }
+        Ok(())
+    }
+}

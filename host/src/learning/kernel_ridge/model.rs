@@ -1,0 +1,118 @@
+//! A fitted kernel model.
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::device::Device;
+use crate::learning::{Convergence, FitError};
+use crate::matrix::{Dtype, Element};
+use crate::ops::{Kernel, KernelSum, Number};
+
+/// How a fit went.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct KernelFitReport {
+    /// Iterations: sums over all pairs in the working type.
+    pub n_iter: usize,
+    /// How the solve ended.
+    pub convergence: Convergence,
+    /// ‖t − (K + λI)·a‖ / ‖t‖, computed in f64.
+    pub residual_ratio: f64,
+    /// The device's name.
+    pub device: String,
+    /// Transfer and preconditioner.
+    pub setup_seconds: f64,
+    /// Everything.
+    pub seconds: f64,
+    /// The most that was held on the device, bytes.
+    pub peak_device_bytes: u64,
+}
+
+/// `f(x) = Σᵢ aᵢ·k(x, xᵢ)`, from [`KernelRidge`](super::KernelRidge).
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelModel {
+    pub(super) dtype: Dtype,
+    pub(super) kernel: Kernel,
+    pub(super) alpha: f64,
+    pub(super) points: Array2<f64>,
+    pub(super) dual: Vec<f64>,
+    pub(super) report: KernelFitReport,
+}
+
+impl KernelModel {
+    pub(super) fn new(
+        dtype: Dtype,
+        kernel: Kernel,
+        alpha: f64,
+        points: Array2<f64>,
+        dual: Vec<f64>,
+        report: KernelFitReport,
+    ) -> KernelModel {
+        KernelModel {
+            dtype,
+            kernel,
+            alpha,
+            points,
+            dual,
+            report,
+        }
+    }
+
+    /// The element type that was fitted in.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// k with its length scale.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// λ.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// a, one coefficient per sample: scikit-learn's `dual_coef_`.
+    pub fn dual_coef(&self) -> &[f64] {
+        &self.dual
+    }
+
+    /// The samples, N × D: scikit-learn's `X_fit_`.
+    pub fn points(&self) -> ArrayView2<'_, f64> {
+        self.points.view()
+    }
+
+    /// How the fit went.
+    pub fn report(&self) -> &KernelFitReport {
+        &self.report
+    }
+
+    /// Whether the residual became as small as was asked for.
+    pub fn converged(&self) -> bool {
+        self.report.convergence == Convergence::Converged
+    }
+
+    /// f at the rows of `features` (M × D), on any device.
+    ///
+    /// # Errors
+    /// [`FitError::Features`] for another number of columns, [`FitError::Op`] when the device fails.
+    pub fn predict<T: Number>(
+        &self,
+        device: &Device,
+        features: ArrayView2<'_, T>,
+    ) -> Result<Vec<T>, FitError> {
+        let (expected, found) = (self.points.ncols(), features.ncols());
+        if found != expected {
+            return Err(FitError::Features { expected, found });
+        }
+        let points = self.points.mapv(<T as Element>::from_f64);
+        let sums = KernelSum::new(device, self.kernel, features, points.view())?;
+        let dual: Vec<T> = self
+            .dual
+            .iter()
+            .map(|a| <T as Element>::from_f64(*a))
+            .collect();
+        let mut f = device.zeros(features.nrows())?;
+        sums.sum(&device.upload(&dual)?, &mut f)?;
+        Ok(f.to_vec()?)
+    }
+}
