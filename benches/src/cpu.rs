@@ -1,11 +1,12 @@
-//! The fused pass of the CPU device beside a plain multi-threaded sum of the same bytes.
+//! The fused pass of the CPU device, in turns with a plain multi-threaded sum of the same arrays.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use anyhow::Result;
 use warpfuse::cpu::stream;
-use warpfuse::device::{Device, DeviceError};
-use warpfuse::matrix::Element;
+use warpfuse::device::Device;
+use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::{Matrix, Number, Terms, vector};
 use warpfuse::plan::fused::Product;
 
@@ -75,29 +76,46 @@ fn measure<T: Number>(sampler: &Sampler, shape: Shape) -> Result<Measured> {
     let features = Arc::new(shape.features::<T>(SEED)?);
     let y = data::values::<T>(shape.cols(), SEED + 10);
     let truth = truth::product(&features, Product::Fused, &y, &HostTerms::default());
-    let matrix = Matrix::new(&device, features)?;
+    let matrix = Matrix::new(&device, Arc::clone(&features))?;
     let y = device.upload(&y)?;
     let mut w = device.zeros(shape.cols())?;
     vector::fill(<T as Element>::from_f64(f64::NAN), &mut w)?;
     matrix.fused(&y, &Terms::default(), &mut w)?;
     let error = truth::checked_error(&w.to_vec()?, &truth)?;
-    let times = sampler.time(&device, || matrix.fused(&y, &Terms::default(), &mut w))?;
+    let pass = || Ok(matrix.fused(&y, &Terms::default(), &mut w)?);
+    let (times, sum_times) = sampler.alternate::<anyhow::Error>(pass, || {
+        black_box(sum(black_box(&features)));
+        Ok(())
+    })?;
     let bytes = shape.bytes::<T>(size_of::<u64>());
     let variant = format!("{} threads", rayon::current_num_threads());
     Ok(Measured::new(variant, times, bytes)
-        .with_ceiling(sum_gbs::<T>(sampler, bytes)?)
+        .with_ceiling(sum_times.gbs(bytes))
         .with_error(error))
 }
 
-/// 10⁹ bytes a second that a plain sum over an array of so many bytes reads.
-///
-/// # Errors
-/// Never on the CPU; the timer's signature has an error for devices.
-pub fn sum_gbs<T: Number>(sampler: &Sampler, bytes: usize) -> Result<f64, DeviceError> {
-    let values = data::values::<T>(bytes / size_of::<T>(), SEED + 40);
-    let times = sampler.time(&Device::cpu(), || -> Result<(), DeviceError> {
-        std::hint::black_box(stream::sum(std::hint::black_box(&values)));
-        Ok(())
-    })?;
-    Ok(times.gbs(bytes))
+/// Adds up all arrays of a matrix.
+fn sum<T: Number>(features: &Features<T>) -> (f64, u64) {
+    match features {
+        Features::Dense(x) => (
+            stream::sum(x.as_slice().expect("benchmark data are in standard layout")),
+            0,
+        ),
+        Features::Sparse(x) => {
+            let offsets = x.indptr();
+            let offsets = bytemuck::cast_slice(
+                offsets
+                    .as_slice()
+                    .expect("a whole matrix starts at offset 0"),
+            );
+            let integers = || {
+                (
+                    stream::sum_integers(x.indices()),
+                    stream::sum_integers(offsets),
+                )
+            };
+            let (values, (indices, offsets)) = rayon::join(|| stream::sum(x.data()), integers);
+            (values, indices.wrapping_add(offsets))
+        }
+    }
 }

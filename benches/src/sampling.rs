@@ -89,6 +89,31 @@ impl Sampler {
             (0..samples.clamp(FEWEST, MOST)).map(|_| per_call(&mut timer, calls, &mut work));
         Ok(Times::of(samples.collect::<Result<_, E>>()?))
     }
+
+    /// Times two pieces of work on the CPU in turns, so that whatever else the machine does meets both.
+    ///
+    /// # Errors
+    /// What the timer or either piece returns.
+    pub fn alternate<E: From<DeviceError>>(
+        &self,
+        mut first: impl FnMut() -> Result<(), E>,
+        mut second: impl FnMut() -> Result<(), E>,
+    ) -> Result<(Times, Times), E> {
+        let mut timer = Timer::new(&Device::cpu())?;
+        for _ in 0..WARM_UP {
+            first()?;
+            second()?;
+        }
+        let single = per_call(&mut timer, 1, &mut first)?;
+        let calls = ((SAMPLE_US / single).ceil() as usize).clamp(1, MOST_CALLS);
+        let samples = (self.budget_us / (single * calls as f64)) as usize;
+        let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
+        for _ in 0..samples.clamp(FEWEST, MOST) {
+            firsts.push(per_call(&mut timer, calls, &mut first)?);
+            seconds.push(per_call(&mut timer, calls, &mut second)?);
+        }
+        Ok((Times::of(firsts), Times::of(seconds)))
+    }
 }
 
 /// Microseconds of one of `calls` calls.
@@ -120,6 +145,28 @@ mod tests {
             }
         );
         assert_eq!(times.gbs(5_000), 1.0);
+    }
+
+    #[test]
+    fn two_pieces_of_work_take_turns() {
+        let turns = std::cell::RefCell::new(Vec::new());
+        let work = |name: char| -> Result<(), DeviceError> {
+            turns.borrow_mut().push(name);
+            // So long that a sample is one call.
+            std::thread::sleep(std::time::Duration::from_micros(2_100));
+            Ok(())
+        };
+        let (a, b) = Sampler::brief()
+            .alternate(|| work('a'), || work('b'))
+            .expect("no error");
+        assert!(a.min_us >= 2_100.0 && b.min_us >= 2_100.0);
+        let turns = turns.into_inner();
+        assert!(
+            turns[turns.len() - 2 * FEWEST..]
+                .iter()
+                .copied()
+                .eq("ab".chars().cycle().take(2 * FEWEST))
+        );
     }
 
     #[test]

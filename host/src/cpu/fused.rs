@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use super::chunks;
 use super::scalar::Scalar;
+use super::scratch::Pool;
 use super::terms::{RowMap, Terms};
 
 /// Where the elements that go into Xᵀ come from.
@@ -38,8 +39,15 @@ pub trait ChunkedRows<T>: Sync {
     fn first_row(&self, chunk: usize, chunks: usize) -> usize;
     /// `products[i] = X[rows.start + i]·y`.
     fn multiply(&self, rows: Range<usize>, y: &[T], products: &mut [f64]);
-    /// `w += X[rows]ᵀ · map(input[rows])`.
-    fn accumulate(&self, rows: Range<usize>, input: RowInput<T>, map: RowMap<T>, w: &mut [f64]);
+    /// `w += X[rows]ᵀ · map(input[rows])`; `pool` has memory to borrow.
+    fn accumulate(
+        &self,
+        rows: Range<usize>,
+        input: RowInput<T>,
+        map: RowMap<T>,
+        w: &mut [f64],
+        pool: &Pool,
+    );
 
     /// `w = finish(Xᵀ · map(input))`. One pass, unless the storage knows better.
     fn transpose(&self, input: RowInput<T>, terms: &Terms<T>, w: &mut [T], ws: &mut Workspace)
@@ -64,11 +72,12 @@ impl<T, X: ChunkedRows<T>> RowMatrix<T> for X {}
 
 /// Memory that passes need besides their arguments, kept from call to call.
 ///
-/// Holds the copies of w: at most 64, and never more than X itself takes. A solver keeps one, so that
-/// an iteration allocates nothing large.
+/// Holds the copies of w: at most 64, and never more than X itself takes; and up to 2 MB for each thread. A
+/// solver keeps one, so that an iteration allocates nothing large.
 #[derive(Debug, Default)]
 pub struct Workspace {
     copies: Vec<f64>,
+    pub(super) pool: Pool,
 }
 
 impl Workspace {
@@ -77,13 +86,19 @@ impl Workspace {
         Self::default()
     }
 
+    /// Memory for `count` copies of w, `stride` elements apart.
     pub(super) fn copies(&mut self, count: usize, stride: usize) -> &mut [f64] {
+        self.borrow(count, stride).0
+    }
+
+    /// As [`copies`](Self::copies), and the pool.
+    fn borrow(&mut self, count: usize, stride: usize) -> (&mut [f64], &Pool) {
         let len = count * stride;
         if self.copies.len() < len {
             // A fresh allocation is zeroed by the threads that touch it first; growing would copy.
             self.copies = vec![0.0; len];
         }
-        &mut self.copies[..len]
+        (&mut self.copies[..len], &self.pool)
     }
 }
 
@@ -156,14 +171,14 @@ pub(super) fn in_one_pass<T: Scalar, X: ChunkedRows<T> + ?Sized>(
     let chunks = x.copies();
     // Eight more than needed, so that no two copies share a cache line.
     let stride = w.len() + 8;
-    let copies = workspace.copies(chunks, stride);
+    let (copies, pool) = workspace.borrow(chunks, stride);
     let map = terms.row_map();
     let cols = w.len();
     let run = |(chunk, copy): (usize, &mut [f64])| {
         let copy = &mut copy[..cols];
         copy.fill(0.0);
         let rows = x.first_row(chunk, chunks)..x.first_row(chunk + 1, chunks);
-        x.accumulate(rows, input, map, copy);
+        x.accumulate(rows, input, map, copy, pool);
     };
     if chunks == 1 {
         run((0, copies));

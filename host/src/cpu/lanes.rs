@@ -8,18 +8,58 @@ pub const MAX_LANES: usize = 16;
 /// Bytes that memory hands over at a time.
 const LINE: usize = 64;
 
-/// Asks for the whole lines among the `bytes` from `address` on, which need not be valid, ahead of
-/// their use. A hint; does nothing on processors for which the standard library has none.
+/// How many bytes ahead of their use the nearest cache is asked for.
+const NEAR: usize = 4096;
+
+/// How many bytes ahead of their use the second-level cache is asked for.
+///
+/// On a processor with 14 GB/s for each of its threads memory takes 200 ns and more, in which a thread uses 3 KB;
+/// and the nearest cache has too few requests under way for that.
+const FAR: usize = 12288;
+
+/// Asks for the lines that lie ahead of the `bytes` from `address` on: some for the nearest cache and, further
+/// on, for the second-level one.
 #[inline(always)]
 pub fn prefetch(address: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
     for line in 0..bytes / LINE {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch neither faults nor changes anything, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.wrapping_add(line * LINE).cast()) };
+        let address = address.wrapping_add(line * LINE);
+        prefetch_near(address.wrapping_add(NEAR));
+        prefetch_far(address.wrapping_add(FAR));
+    }
+}
+
+/// Asks for the `N` elements from `start` on, which may lie beyond the slice; `N` of them fill whole lines.
+#[inline(always)]
+pub fn prefetch_elements<T, const N: usize>(values: &[T], start: usize) {
+    let first = values.as_ptr().wrapping_add(start).cast::<u8>();
+    for line in 0..N * size_of::<T>() / LINE {
+        prefetch_near(first.wrapping_add(line * LINE));
+    }
+}
+
+/// Asks for the line of `address`, which need not be valid. A hint; does nothing on processors for which the
+/// standard library has none.
+#[inline(always)]
+fn prefetch_near(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch neither faults nor changes anything, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (address, bytes, LINE);
+    let _ = address;
+}
+
+/// As [`prefetch_near`], into the second-level cache.
+#[inline(always)]
+fn prefetch_far(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch neither faults nor changes anything, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// What the kernels do with vectors of `Self`. Every function inlines into the dispatched caller.
@@ -48,6 +88,8 @@ pub trait Lanes: Copy + 'static {
     ) -> Self::Vector<S>;
     /// `a·b + c` of single elements, rounded once where the processor can.
     fn mul_add_one<S: Simd>(simd: S, a: Self, b: Self, c: Self) -> Self;
+    /// `a + b` of single elements.
+    fn add_one(a: Self, b: Self) -> Self;
     /// The sum of all lanes.
     fn sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
     /// Selects the first `len` lanes.
@@ -100,6 +142,10 @@ macro_rules! lanes {
                 } else {
                     a.mul_add(b, c)
                 }
+            }
+            #[inline(always)]
+            fn add_one(a: Self, b: Self) -> Self {
+                a + b
             }
             #[inline(always)]
             fn sum<S: Simd>(simd: S, a: S::$vector) -> Self {

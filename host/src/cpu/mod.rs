@@ -14,6 +14,7 @@ mod matrix;
 pub mod objective;
 pub mod reduce;
 mod scalar;
+mod scratch;
 mod sparse;
 pub mod stream;
 mod terms;

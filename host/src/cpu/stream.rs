@@ -29,6 +29,23 @@ pub fn sum<T: Scalar>(values: &[T]) -> f64 {
     sums.into_iter().sum()
 }
 
+/// The sum of all integers, each read once, as [`sum`]; modulo 2⁶⁴.
+///
+/// ```
+/// assert_eq!(warpfuse::cpu::stream::sum_integers(&[1, 2, u32::MAX]), 2 + (1 << 32));
+/// ```
+pub fn sum_integers(values: &[u32]) -> u64 {
+    let arch = Arch::new();
+    let add = |values: &[u32]| -> u64 {
+        arch.dispatch(
+            #[inline(always)]
+            || values.iter().map(|&value| u64::from(value)).sum(),
+        )
+    };
+    let len = values.len().div_ceil(chunks::count(values.len())).max(1);
+    values.par_chunks(len).map(add).sum()
+}
+
 struct Sum<'a, T> {
     values: &'a [T],
 }

@@ -9,6 +9,7 @@ use super::chunks;
 use super::fused::{ChunkedRows, RowInput, finish_rows, for_each_piece};
 use super::matrix::Dense;
 use super::scalar::Scalar;
+use super::scratch::Pool;
 use super::terms::Terms;
 
 /// Columns per tile: some pages of a row, so that prefetching gets under way.
@@ -24,7 +25,13 @@ pub fn is_wide<T>(x: &Dense<T>) -> bool {
 }
 
 /// `w = α·Xᵀ·map(input) + β·z`.
-pub fn transpose<T: Scalar>(x: &Dense<T>, input: RowInput<T>, terms: &Terms<T>, w: &mut [T]) {
+pub fn transpose<T: Scalar>(
+    x: &Dense<T>,
+    input: RowInput<T>,
+    terms: &Terms<T>,
+    w: &mut [T],
+    pool: &Pool,
+) {
     let map = terms.row_map();
     let computed: Vec<T>;
     let p = match input {
@@ -42,7 +49,7 @@ pub fn transpose<T: Scalar>(x: &Dense<T>, input: RowInput<T>, terms: &Terms<T>, 
     for_each_piece(tiles, |(start, w)| {
         let mut sums = vec![0.0; w.len()];
         let tile = x.columns(start, w.len());
-        tile.accumulate(0..x.rows(), RowInput::Given(p), map, &mut sums);
+        tile.accumulate(0..x.rows(), RowInput::Given(p), map, &mut sums, pool);
         terms.finish(&sums, start, w);
     });
 }

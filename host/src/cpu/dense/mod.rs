@@ -2,10 +2,10 @@
 //!
 //! A thread gets its share of the memory's rate only while memory is kept busy, so rows are read in the
 //! order of memory and asked for ahead of time: rows of a few vectors stay in registers between the two
-//! products ([`narrow`]); for longer ones the axpy of two rows runs along with the dot products of the
-//! next two ([`long`]). Tried before: four rows at a time, first all dot products, then all axpys. It
-//! reads y and w less often, but memory waits during the axpy, and four streams at once, or the ends of
-//! four rows before their beginnings, reached 40-70 % of a sum's rate.
+//! products ([`narrow`]); for longer ones the axpy of a row runs along with the dot product of the next one
+//! ([`long`]). Tried before: four rows at a time, first all dot products, then all axpys, and two rows along
+//! with the next two. That reads y and w less often, but several streams at once, or the ends of rows before
+//! their beginnings, reached 40-70 % of a sum's rate.
 //!
 //! A dot product is added up in T and w collects [`BLOCK`] rows before it goes to f64: an f32 result
 //! loses at most some n/lanes + [`BLOCK`] roundings, however many rows there are.
@@ -23,6 +23,7 @@ use super::chunks;
 use super::fused::{ChunkedRows, RowInput, Workspace, by_rows, in_one_pass};
 use super::matrix::Dense;
 use super::scalar::Scalar;
+use super::scratch::Pool;
 use super::terms::{RowMap, Terms};
 use super::wide;
 
@@ -61,7 +62,14 @@ impl<T: Scalar> ChunkedRows<T> for Dense<'_, T> {
         });
     }
 
-    fn accumulate(&self, rows: Range<usize>, input: RowInput<T>, map: RowMap<T>, w: &mut [f64]) {
+    fn accumulate(
+        &self,
+        rows: Range<usize>,
+        input: RowInput<T>,
+        map: RowMap<T>,
+        w: &mut [f64],
+        _: &Pool,
+    ) {
         if self.cols() > 0 {
             Arch::new().dispatch(Accumulate {
                 x: *self,
@@ -75,7 +83,7 @@ impl<T: Scalar> ChunkedRows<T> for Dense<'_, T> {
 
     fn transpose(&self, input: RowInput<T>, terms: &Terms<T>, w: &mut [T], ws: &mut Workspace) {
         if wide::is_wide(self) {
-            wide::transpose(self, input, terms, w);
+            wide::transpose(self, input, terms, w, &ws.pool);
         } else {
             in_one_pass(self, input, terms, w, ws);
         }

@@ -13,9 +13,6 @@ use crate::cpu::lanes::MAX_LANES;
 use crate::cpu::scalar::Scalar;
 use crate::cpu::terms::RowMap;
 
-/// How many bytes ahead of the row at hand the memory is asked for the rows to come.
-const AHEAD: usize = 2048;
-
 /// `products = X[rows]·y`.
 #[inline(always)]
 pub fn multiply<T: Scalar, S: Simd, const V: usize>(
@@ -47,7 +44,7 @@ pub fn fused<T: Scalar, S: Simd, const V: usize>(
         let end = rows.end.min(start + BLOCK);
         let mut sums = [T::splat(reader.simd, T::default()); V];
         for row in start..end {
-            reader.prefetch(row, AHEAD);
+            reader.prefetch(row);
             let x = reader.load(row);
             let factor = map.apply(row, dot::<T, S, V>(reader.simd, &x, &y));
             axpy::<T, S, V>(reader.simd, T::narrow(factor), &x, &mut sums);

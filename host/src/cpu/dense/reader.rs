@@ -50,18 +50,12 @@ impl<'a, T: Scalar, S: Simd> RowReader<'a, T, S> {
         self.full + 1
     }
 
-    /// Elements from one row's start to the next one's.
+    /// Asks for as much as a row beyond the start of row `row`.
     #[inline(always)]
-    pub fn stride(&self) -> usize {
-        self.x.stride()
-    }
-
-    /// Asks for what lies `bytes` beyond the start of row `row`, as much as a row.
-    #[inline(always)]
-    pub fn prefetch(&self, row: usize, bytes: usize) {
+    pub fn prefetch(&self, row: usize) {
         let start = self.x.values().as_ptr().wrapping_add(row * self.x.stride());
         prefetch(
-            start.cast::<u8>().wrapping_add(bytes),
+            start.cast(),
             self.vectors_per_row() * size_of::<T::Vector<S>>(),
         );
     }

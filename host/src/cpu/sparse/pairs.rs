@@ -1,0 +1,121 @@
+//! y and w side by side: the access to an element of y brings the element of w along.
+//!
+//! Where y and w do not fit in the nearest cache, every entry costs a line for its element of y and one for
+//! its element of w, which also has to be written back. As pairs they are one line.
+
+use std::ops::Range;
+use std::slice;
+
+use crate::cpu::matrix::Csr;
+use crate::cpu::scalar::Scalar;
+use crate::cpu::scratch::{Memory, Pool};
+
+use super::rows::{Gather, Scatter};
+
+/// An element of y and the one of w.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Pair<T, W> {
+    y: T,
+    w: W,
+}
+
+/// Pairs that take more would not stay in the second-level cache; memory is not spent on them.
+const MAX_BYTES: usize = 2 << 20;
+
+/// Entries per column that repay writing the pairs and reading them again.
+const MIN_USES: usize = 4;
+
+/// Rows whose contributions to w are added up in T, where that is done at all.
+const BLOCK: usize = 256;
+
+/// Where y and w are best kept during a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Where their owners keep them.
+    Apart,
+    /// As pairs, with w in f64.
+    Pairs,
+    /// As pairs, with w in T, which goes to f64 after so many rows.
+    Blocks(usize),
+}
+
+impl Layout {
+    /// For a pass over rows of `x`; by their shape alone.
+    pub fn of<T: Scalar>(x: &Csr<T>, rows: &Range<usize>) -> Layout {
+        let entries = (x.offsets()[rows.end] - x.offsets()[rows.start]) as usize;
+        let bytes = x.cols().saturating_mul(size_of::<Pair<T, f64>>());
+        if bytes > MAX_BYTES || entries == 0 || entries / MIN_USES < x.cols() {
+            Layout::Apart
+        } else if size_of::<T>() < size_of::<f64>()
+            && entries / rows.len().div_ceil(BLOCK) / MIN_USES >= x.cols()
+        {
+            Layout::Blocks(BLOCK)
+        } else {
+            Layout::Pairs
+        }
+    }
+}
+
+/// y and w as pairs, one for every column of a matrix; w is added up in W.
+pub struct Paired<'a, T, W>(&'a mut [Pair<T, W>]);
+
+impl<'a, T: Scalar, W: Scalar> Paired<'a, T, W> {
+    /// Memory for the pairs of `x`; `None` when the system has none.
+    pub fn memory(x: &Csr<T>, pool: &Pool) -> Option<Memory> {
+        pool.take(x.cols().checked_mul(size_of::<Pair<T, W>>())?)
+    }
+
+    /// For `x`; what they hold is not defined before [`fill`](Self::fill).
+    pub fn new(x: &Csr<T>, memory: &'a mut Memory) -> Self {
+        let bytes = memory.bytes();
+        assert!(
+            bytes.len() / size_of::<Pair<T, W>>() >= x.cols(),
+            "memory for the pairs"
+        );
+        // SAFETY: the memory is as long as that, as aligned as a page, borrowed mutably for as long as the
+        // pairs, and any bytes are floating-point numbers.
+        let pairs = unsafe { slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), x.cols()) };
+        Paired(pairs)
+    }
+
+    /// Makes the pairs of `y` and zeros.
+    #[inline(always)]
+    pub fn fill(&mut self, y: &[T]) {
+        for (pair, &y) in self.0.iter_mut().zip(y) {
+            let w = W::default();
+            *pair = Pair { y, w };
+        }
+    }
+
+    /// Adds the pairs' w to `w`.
+    #[inline(always)]
+    pub fn add_to(&self, w: &mut [f64]) {
+        for (w, pair) in w.iter_mut().zip(&*self.0) {
+            *w += pair.w.into();
+        }
+    }
+
+    /// The same pairs, for a pass over some rows.
+    pub fn reborrow(&mut self) -> Paired<'_, T, W> {
+        Paired(self.0)
+    }
+}
+
+impl<T: Scalar, W: Scalar> Gather<T> for Paired<'_, T, W> {
+    #[inline(always)]
+    unsafe fn y(&self, column: u32) -> T {
+        // SAFETY: indices of the matrix are below its number of columns, which is that of the pairs.
+        unsafe { self.0.get_unchecked(column as usize).y }
+    }
+}
+
+impl<T: Scalar, W: Scalar> Scatter for Paired<'_, T, W> {
+    type Sum = W;
+
+    #[inline(always)]
+    unsafe fn w(&mut self, column: u32) -> &mut W {
+        // SAFETY: as for y.
+        unsafe { &mut self.0.get_unchecked_mut(column as usize).w }
+    }
+}
