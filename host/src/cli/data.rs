@@ -9,7 +9,7 @@ use anyhow::{Result, bail, ensure};
 use super::args::ReadArgs;
 use super::progress::Ui;
 use super::targets::{Known, Task};
-use crate::io::{self, CachePolicy, Columns, ReadOptions};
+use crate::io::{self, CachePolicy, Columns, CsvOptions, ReadOptions, Target};
 use crate::matrix::{Dataset, Element, Features, MatrixStats};
 
 /// Data in memory, with what the report says about them.
@@ -46,6 +46,11 @@ pub(super) fn load<T: Element>(
         format: args.format.map(Into::into),
         index_base: args.index_base.into(),
         columns,
+        target: args.target_column.as_deref().map(Target::new),
+        csv: CsvOptions {
+            delimiter: args.delimiter,
+            header: args.header.into(),
+        },
         cache,
         progress: Some(bar.reader()),
         ..ReadOptions::default()
@@ -131,7 +136,8 @@ impl<T> Loaded<T> {
         match self.targets.take() {
             Some(targets) => Ok(targets),
             None => bail!(
-                "{}: expected targets, found a file that holds features only; name them with --target FILE.npy",
+                "{}: expected targets, found a file that holds features only; name them with --target FILE.npy, or with --target-column NAME where DATA \
+                 has them",
                 data.display()
             ),
         }

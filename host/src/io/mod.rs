@@ -7,6 +7,8 @@
 //! | `matrix_market` | Matrix Market text, sparse and dense |
 //! | `npy` | NumPy arrays, dense; target vectors |
 //! | [`read_text_column`] | class labels, one per line |
+//! | `npz` | NumPy's archives: dense features and targets |
+//! | `csv` | text with separated values, dense |
 //! | `cache` | the binary CSR cache next to a text file |
 //! | [`synth`] | seeded synthetic data |
 //!
@@ -14,11 +16,13 @@
 //! first fault in the file with its place. This room knows matrices, and no devices.
 
 mod cache;
+mod csv;
 mod cursor;
 mod error;
 mod libsvm;
 mod matrix_market;
 mod npy;
+mod npz;
 mod options;
 mod read;
 mod scan;
@@ -34,6 +38,9 @@ pub use error::{ReadError, WriteError};
 pub use libsvm::write_libsvm;
 pub use matrix_market::write_matrix_market;
 pub use npy::{read_vector, write_npy, write_vector};
-pub use options::{CachePolicy, Columns, Format, IndexBase, MemoryLimit, Progress, ReadOptions};
+pub use options::{
+    CachePolicy, Columns, CsvOptions, Format, Header, IndexBase, MemoryLimit, Progress,
+    ReadOptions, Target,
+};
 pub use read::read;
 pub use text_column::read_text_column;

@@ -13,6 +13,10 @@ pub enum Format {
     MatrixMarket,
     /// NumPy's array file: dense.
     Npy,
+    /// NumPy's archive of arrays: dense features, and targets beside them.
+    Npz,
+    /// Text with separated values, one sample a line: dense.
+    Csv,
     /// The binary CSR cache of this library.
     Cache,
 }
@@ -23,6 +27,8 @@ impl fmt::Display for Format {
             Self::LibSvm => "LIBSVM",
             Self::MatrixMarket => "Matrix Market",
             Self::Npy => "npy",
+            Self::Npz => "npz",
+            Self::Csv => "CSV",
             Self::Cache => "CSR cache",
         })
     }
@@ -38,6 +44,52 @@ pub enum IndexBase {
     Zero,
     /// 1, as LIBSVM's own tools have it; an index 0 is then an error.
     One,
+}
+
+/// Whether the first line of a CSV file names the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Header {
+    /// It does if a field of it is no number.
+    #[default]
+    Auto,
+    /// It does.
+    Present,
+    /// It is a sample.
+    Absent,
+}
+
+/// How a CSV file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct CsvOptions {
+    /// The byte between fields; `None` for the one of comma, semicolon, tab and bar that the first line has
+    /// most of.
+    pub delimiter: Option<u8>,
+    /// Whether the first line names the columns.
+    pub header: Header,
+}
+
+/// Where the targets are in a file that holds them beside the features.
+///
+/// In a CSV file the name of a column, or its number: from 1 on the left, from −1 on the right. In an npz file the
+/// name of an array.
+///
+/// ```
+/// use warpfuse::io::Target;
+/// assert_eq!(Target::new("price").name(), "price");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target(String);
+
+impl Target {
+    /// The target that `name` names.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name or number.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
 }
 
 /// How many columns the features get.
@@ -163,6 +215,10 @@ pub struct ReadOptions {
     pub index_base: IndexBase,
     /// How many columns the features get.
     pub columns: Columns,
+    /// Which column of a CSV file, or array of an npz file, holds the targets.
+    pub target: Option<Target>,
+    /// How a CSV file is written.
+    pub csv: CsvOptions,
     /// Whether to go through a binary cache.
     pub cache: CachePolicy,
     /// The most memory that reading may take.

@@ -6,13 +6,13 @@ use super::cache::Companion;
 use super::error::{Fault, ReadError};
 use super::options::{CachePolicy, Format, ReadOptions};
 use super::scan::Meter;
-use super::{cache, libsvm, matrix_market, npy, source};
+use super::{cache, csv, libsvm, matrix_market, npy, npz, source};
 use crate::matrix::{Dataset, Element, WidthError};
 
 /// Reads a data set; `-` is standard input.
 ///
 /// The format is [`ReadOptions::format`], or what the first bytes say, or what the name says
-/// (`.mtx`, `.npy`, `.wfc`), else LIBSVM. Text may be compressed with gzip or zstd, whatever its
+/// (`.mtx`, `.npy`, `.npz`, `.csv`, `.tsv`, `.wfc`), else LIBSVM. Text may be compressed with gzip or zstd, whatever its
 /// name. Files are mapped and parsed by all of rayon's threads; the result does not depend on how
 /// many there are.
 ///
@@ -71,6 +71,10 @@ fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset
         }
         Format::MatrixMarket => matrix_market::parse(&content, columns, &meter).map_err(located)?,
         Format::Npy => npy::parse(path, &content, limit)?,
+        Format::Npz => npz::parse(path, &content, options.target.as_ref(), limit)?,
+        Format::Csv => {
+            csv::parse(&content, &options.csv, options.target.as_ref(), &meter).map_err(located)?
+        }
         Format::Cache => cache::parse(path, &content, limit)?,
     };
     let cols = data.features.cols();
@@ -102,6 +106,9 @@ fn detect(path: &Path, content: &[u8]) -> Format {
     if content.starts_with(npy::MAGIC) {
         return Format::Npy;
     }
+    if content.starts_with(npz::MAGIC) {
+        return Format::Npz;
+    }
     if content.starts_with(cache::MAGIC) {
         return Format::Cache;
     }
@@ -112,6 +119,8 @@ fn detect(path: &Path, content: &[u8]) -> Format {
     match extension(path).as_deref() {
         Some("mtx" | "mm") => Format::MatrixMarket,
         Some("npy") => Format::Npy,
+        Some("npz") => Format::Npz,
+        Some("csv" | "tsv") => Format::Csv,
         Some("wfc") => Format::Cache,
         _ => Format::LibSvm,
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use crate::io::{Format, IndexBase};
+use crate::io::{Format, Header, IndexBase};
 use crate::plan::fused::{Model, Precision};
 
 /// `--device`.
@@ -96,6 +96,10 @@ pub(in crate::cli) enum FormatName {
     Mtx,
     /// NumPy array
     Npy,
+    /// NumPy archive of arrays
+    Npz,
+    /// Text with separated values
+    Csv,
     /// Binary CSR cache
     Wfc,
 }
@@ -106,6 +110,8 @@ impl From<FormatName> for Format {
             FormatName::Libsvm => Format::LibSvm,
             FormatName::Mtx => Format::MatrixMarket,
             FormatName::Npy => Format::Npy,
+            FormatName::Npz => Format::Npz,
+            FormatName::Csv => Format::Csv,
             FormatName::Wfc => Format::Cache,
         }
     }
@@ -134,6 +140,37 @@ impl From<BaseName> for IndexBase {
     }
 }
 
+/// `--header`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum HeaderName {
+    /// It does if a field of it is no number
+    Auto,
+    /// It does
+    Yes,
+    /// It is a sample
+    No,
+}
+
+impl From<HeaderName> for Header {
+    fn from(name: HeaderName) -> Self {
+        match name {
+            HeaderName::Auto => Header::Auto,
+            HeaderName::Yes => Header::Present,
+            HeaderName::No => Header::Absent,
+        }
+    }
+}
+
+/// `--delimiter`.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        b"\"" | b"\n" | b"\r" | b"#" => Err(format!("expected a delimiter, found {text:?}")),
+        &[byte] => Ok(byte),
+        _ => Err(format!("expected one byte or `tab`, found {text:?}")),
+    }
+}
+
 /// How to read DATA.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
@@ -146,6 +183,18 @@ pub(in crate::cli) struct ReadArgs {
     #[arg(long, value_enum, value_name = "BASE", default_value = "auto")]
     pub(in crate::cli) index_base: BaseName,
 
+    /// Targets in DATA: a CSV file's column by name or number (1 the first, -1 the last), an npz file's array by name
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(in crate::cli) target_column: Option<String>,
+
+    /// What separates the values of a CSV file, one byte or `tab`; told from its first line if not given
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub(in crate::cli) delimiter: Option<u8>,
+
+    /// Whether the first line of a CSV file names the columns
+    #[arg(long, value_enum, value_name = "WHETHER", default_value = "auto")]
+    pub(in crate::cli) header: HeaderName,
+
     /// Read through a binary cache next to DATA (DATA.wfc), and write it if it is missing or stale
     #[arg(long)]
     pub(in crate::cli) cache: bool,
@@ -154,6 +203,15 @@ pub(in crate::cli) struct ReadArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn delimiters_are_one_byte() {
+        assert_eq!(delimiter(";"), Ok(b';'));
+        assert_eq!([delimiter("tab"), delimiter("\t")], [Ok(b'\t'), Ok(b'\t')]);
+        for wrong in ["", "ab", "\"", "\n", "ü"] {
+            assert!(delimiter(wrong).is_err(), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn device_names_are_read_back_as_they_are_printed() {

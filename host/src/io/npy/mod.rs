@@ -70,11 +70,20 @@ pub(super) fn parse<T: Element>(
 pub fn read_vector<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadError> {
     let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
     let content = source::open(path, limit)?;
-    let header = Header::parse(path, &content)?;
+    parse_vector(path, &content, limit)
+}
+
+/// Parses the content of an npy file that holds a vector.
+pub(super) fn parse_vector<T: Element>(
+    path: &Path,
+    content: &[u8],
+    limit: u64,
+) -> Result<Vec<T>, ReadError> {
+    let header = Header::parse(path, content)?;
     if !matches!(header.shape[..], [_] | [1, _] | [_, 1]) {
         return Err(header.fault(path, "an array with one axis (a vector)"));
     }
-    values(path, &content, &header, limit)
+    values(path, content, &header, limit)
 }
 
 /// All values in storage order.
