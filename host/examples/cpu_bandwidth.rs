@@ -1,8 +1,7 @@
 //! How close the CPU passes come to the rate at which this machine reads memory.
 //!
-//! Prints, for f32 and f64, the rate of a plain multi-threaded sum over an array of 1 GB and, over the
-//! same array, of the dense fused pass at several widths and of the sparse one at several numbers of
-//! columns. `cargo run --release -p warpfuse --example cpu_bandwidth [-- MEGABYTES [FILTER]]`
+//! Prints, for f32 and f64, the rate of the dense passes at several widths and of the sparse ones at several
+//! numbers of columns, over 1 GB, in turns with that of a plain multi-threaded sum over the same arrays. `cargo run --release -p warpfuse --example cpu_bandwidth [-- MEGABYTES [FILTER]]`
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -76,7 +75,7 @@ fn dense<T: Scalar>(name: &str, values: &[T], cols: usize) {
         &x,
         x.rows() * cols * size_of::<T>(),
         (x.rows(), cols),
-        values,
+        (values, &[]),
     );
 }
 
@@ -87,7 +86,7 @@ fn sparse<T: Scalar>(name: &str, values: &[T], cols: usize) {
     let indices: Vec<u32> = (0..values.len()).map(|entry| column(entry, cols)).collect();
     let x = Csr::new(cols, &offsets, &indices, values).expect("columns below their number");
     let bytes = size_of_val(values) + size_of_val(&*indices) + size_of_val(&*offsets);
-    passes(name, &x, bytes, (rows, cols), values);
+    passes(name, &x, bytes, (rows, cols), (values, &indices));
 }
 
 fn passes<T: Scalar>(
@@ -95,29 +94,36 @@ fn passes<T: Scalar>(
     x: &impl RowMatrix<T>,
     bytes: usize,
     (rows, cols): (usize, usize),
-    values: &[T],
+    arrays: (&[T], &[u32]),
 ) {
     let (y, mut w, mut p) = (vec![T::ONE; cols], vec![T::ONE; cols], vec![T::ONE; rows]);
     let (terms, mut workspace) = (Terms::scaled(T::ONE), Workspace::new());
-    compare(&format!("{name} fused"), bytes, values, || {
+    compare(&format!("{name} fused"), bytes, arrays, || {
         fused(x, &y, &terms, &mut w, &mut workspace)
     });
-    compare(&format!("{name} X·y"), bytes, values, || {
+    compare(&format!("{name} X·y"), bytes, arrays, || {
         forward(x, &y, &terms, &mut p)
     });
-    compare(&format!("{name} Xᵀ·p"), bytes, values, || {
+    compare(&format!("{name} Xᵀ·p"), bytes, arrays, || {
         transposed(x, &p, &terms, &mut w, &mut workspace)
     });
 }
 
 /// Runs the pass and the sum in turns, so that whatever else the machine does meets both.
-fn compare<T: Scalar>(name: &str, bytes: usize, values: &[T], mut pass: impl FnMut()) {
+fn compare<T: Scalar>(
+    name: &str,
+    bytes: usize,
+    (values, indices): (&[T], &[u32]),
+    mut pass: impl FnMut(),
+) {
     pass();
+    let mut sum = || {
+        black_box(stream::sum(black_box(values)));
+        black_box(stream::sum_integers(black_box(indices)));
+    };
     let (mut passes, mut sums) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
-        sums.push(rate(size_of_val(values), || {
-            black_box(stream::sum(black_box(values)));
-        }));
+        sums.push(rate(size_of_val(values) + size_of_val(indices), &mut sum));
         passes.push(rate(bytes, &mut pass));
     }
     passes.sort_by(f64::total_cmp);

@@ -136,8 +136,8 @@ impl<T> Loaded<T> {
         match self.targets.take() {
             Some(targets) => Ok(targets),
             None => bail!(
-                "{}: expected targets, found a file that holds features only; name them with --target FILE.npy, or with --target-column NAME where DATA \
-                 has them",
+                "{}: expected targets, found a file that holds features only; name them with --target FILE.npy, \
+                 or with --target-column NAME where DATA has them",
                 data.display()
             ),
         }

@@ -1,9 +1,15 @@
 //! Passes over compressed sparse rows.
 //!
 //! A row is walked twice, the second time from the nearest cache: gather from y, then scatter to w
-//! ([`rows`]). What bounds a pass besides memory is the nearest cache, with six loads and a store for
-//! every entry: so indices are checked when a matrix is made and not at every access, and y and w lie side
-//! by side where they fit in the second-level cache ([`pairs`]).
+//! ([`rows`]). What bounds a pass is the core more than memory: indices are checked when a matrix is made and
+//! not at every access, and y and w lie side by side where they fit in the second-level cache ([`pairs`]).
+//!
+//! Measured on a Xeon with AVX-512 at 3.6 GHz, rows of 20 entries, per entry: the dot product 1.05 cycles (three
+//! loads, of which the core does three a cycle), the axpy 1.7 with w in the nearest cache and 3.8 in the
+//! second-level one, where every entry fetches a line and writes one back. Tried there and no quicker: gathers of 8 and 16
+//! lanes, scatters of AVX-512, blocks of rows with all products before all axpys, products written to a buffer and
+//! added up in one loop over all entries. A step beyond needs another layout: tiles of columns that keep w in the
+//! nearest cache, with indices of 16 bits, which a matrix would be converted to once.
 
 mod pairs;
 mod rows;
