@@ -84,6 +84,14 @@ pub trait Cta: Sized {
     #[track_caller]
     fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32;
 
+    /// Adds to element `i` atomically, relaxed, modulo 2⁶⁴: whatever the order of additions, the sum is the same.
+    #[track_caller]
+    fn add_wrapping(&self, to: Out<'_, u64>, i: usize, value: u64);
+
+    /// Raises element `i` to `value` atomically, relaxed, if it is less.
+    #[track_caller]
+    fn raise(&self, to: Out<'_, u32>, i: usize, value: u32);
+
     /// Reads element `i` of a shared array.
     #[track_caller]
     fn shared_read<T: Word>(&self, array: Shared<T>, i: usize) -> T;
@@ -95,6 +103,10 @@ pub trait Cta: Sized {
     /// Adds to element `i` of a shared array atomically; the order of additions is not fixed.
     #[track_caller]
     fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T);
+
+    /// Adds to element `i` of a shared array atomically, modulo 2³², and returns what was there.
+    #[track_caller]
+    fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32;
 
     /// Reads the 16 bytes of a shared array that start at element `i`, a multiple of the pack's lanes; the array
     /// starts at a multiple of 16 bytes.

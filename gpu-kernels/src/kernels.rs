@@ -1,7 +1,11 @@
 //! The families of one element type: what generic host code is written against.
 
 use crate::cg::{Cg, CgArgs, CgVariant};
-use crate::fused::{Dense, DenseArgs, DenseVariant, Sparse, SparseArgs, SparseVariant};
+use crate::fused::fixed_point::FixedPoint;
+use crate::fused::{
+    Dense, DenseArgs, DenseVariant, Fixed, FixedArgs, FixedVariant, Sparse, SparseArgs,
+    SparseVariant,
+};
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
 use crate::matmul::{Matmul, MatmulArgs, MatmulVariant};
@@ -13,9 +17,11 @@ use crate::table::Family;
 use crate::vector::{VectorArgs, VectorVariant, Vectors};
 
 /// A real number type for which every family has entries.
-pub trait Kernels: Elementary {
+pub trait Kernels: Elementary + FixedPoint {
     /// Sparse fused pattern and its halves.
     type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
+    /// Sparse fused pattern with fixed-point sums.
+    type Fixed: Family<Variant = FixedVariant> + for<'a> Family<Args<'a> = FixedArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
     type Dense: Family<Variant = DenseVariant> + for<'a> Family<Args<'a> = DenseArgs<'a, Self>>;
     /// Objectives of sparse X.
@@ -42,6 +48,7 @@ macro_rules! all_families {
     ($($t:ident)*) => { $(
         impl Kernels for $t {
             type Sparse = Sparse<$t>;
+            type Fixed = Fixed<$t>;
             type Dense = Dense<$t>;
             type SparseObjective = SparseObjective<$t>;
             type DenseObjective = DenseObjective<$t>;

@@ -120,6 +120,8 @@ pub fn all_names() -> impl Iterator<Item = &'static str> {
     }
     names::<crate::fused::Sparse<f32>>()
         .chain(names::<crate::fused::Sparse<f64>>())
+        .chain(names::<crate::fused::Fixed<f32>>())
+        .chain(names::<crate::fused::Fixed<f64>>())
         .chain(names::<crate::fused::Dense<f32>>())
         .chain(names::<crate::fused::Dense<f64>>())
         .chain(names::<crate::objective::SparseObjective<f32>>())

@@ -206,6 +206,7 @@ fn row_lengths() -> Vec<Case> {
         // More than 48 KB, less than what blocks may ask for.
         add(300, 20_000, Pattern::Zipf(10));
         add(2_000, 1, Pattern::PerRow(1));
+        add(3_000, 70, Pattern::OneColumn);
     }
     cases
 }

@@ -26,6 +26,8 @@ pub enum Pattern {
     Giant(usize),
     /// Every column of the middle row, and nothing else.
     OneFull,
+    /// One in each row, all in the same column.
+    OneColumn,
     /// None at all.
     Empty,
 }
@@ -40,6 +42,7 @@ impl fmt::Display for Pattern {
             Pattern::Growing(count) => write!(f, "growing_to_{count}"),
             Pattern::Giant(count) => write!(f, "giant_row_{count}"),
             Pattern::OneFull => f.write_str("one_full_row"),
+            Pattern::OneColumn => f.write_str("one_column"),
             Pattern::Empty => f.write_str("no_entries"),
         }
     }
@@ -57,6 +60,7 @@ impl Pattern {
             Pattern::Giant(count) if middle => count,
             Pattern::Giant(_) => 3,
             Pattern::OneFull if middle => cols,
+            Pattern::OneColumn => 1,
             Pattern::OneFull | Pattern::Empty => 0,
         };
         wanted.min(cols)
@@ -101,6 +105,9 @@ impl Random {
 
     /// `count` of the columns 0..n in ascending order.
     fn columns(&mut self, pattern: Pattern, count: usize, n: usize) -> Vec<u32> {
+        if pattern == Pattern::OneColumn {
+            return vec![n as u32 / 2];
+        }
         if 2 * count > n {
             return self.select(count, n);
         }

@@ -6,11 +6,15 @@
 pub mod dense;
 mod dense_forward;
 mod dense_table;
+pub mod fixed;
+pub mod fixed_point;
+mod fixed_table;
 pub mod sparse;
 mod sparse_table;
 mod team;
 
 pub use dense::{Dense, DenseArgs, DenseVariant};
+pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
 pub use sparse::{Sparse, SparseArgs, SparseVariant};
 pub use team::{Lanes, Team, TeamSize, WholeBlock};
 

@@ -139,7 +139,7 @@ impl<T: Real> Target<T> for InGlobal {
 }
 
 /// One lane's share of a row: `from..end` in steps of VS, the first K of it held in registers.
-struct Share<T, const VS: u32, const K: usize> {
+pub(super) struct Share<T, const VS: u32, const K: usize> {
     from: u32,
     end: u32,
     columns: [u32; K],
@@ -149,7 +149,16 @@ struct Share<T, const VS: u32, const K: usize> {
 impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
     #[inline(always)]
     fn load<C: Cta>(cta: &C, args: &SparseArgs<'_, T>, row: u32) -> Self {
-        let (from, end) = Self::bounds(cta, args, row);
+        Self::load_at(cta, args, Self::bounds(cta, args, row))
+    }
+
+    /// The share of the row whose [bounds](Share::bounds) these are.
+    #[inline(always)]
+    pub(super) fn load_at<C: Cta>(
+        cta: &C,
+        args: &SparseArgs<'_, T>,
+        (from, end): (u32, u32),
+    ) -> Self {
         let mut share = Share {
             from,
             end,
@@ -168,7 +177,7 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
 
     /// An absent row is an empty one, so that all lanes of a warp stay together.
     #[inline(always)]
-    fn bounds<C: Cta>(cta: &C, args: &SparseArgs<'_, T>, row: u32) -> (u32, u32) {
+    pub(super) fn bounds<C: Cta>(cta: &C, args: &SparseArgs<'_, T>, row: u32) -> (u32, u32) {
         if row >= args.rows {
             return (0, 0);
         }
@@ -182,7 +191,12 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
 
     /// Calls `each(column, value)` for every nonzero of the share.
     #[inline(always)]
-    fn each<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>, mut each: impl FnMut(u32, T)) {
+    pub(super) fn each<C: Cta>(
+        &self,
+        cta: &C,
+        args: &SparseArgs<'_, T>,
+        mut each: impl FnMut(u32, T),
+    ) {
         for k in 0..K {
             if self.from + VS * (k as u32) < self.end {
                 each(self.columns[k], self.values[k]);
@@ -198,9 +212,22 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
 
     #[inline(always)]
     fn dot<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>) -> T {
+        self.dot_with(cta, args, |column| {
+            cta.load(args.input, column as usize, Cache::Keep)
+        })
+    }
+
+    /// The row times the vector whose elements `input` gives. The additions' order follows from VS alone.
+    #[inline(always)]
+    pub(super) fn dot_with<C: Cta>(
+        &self,
+        cta: &C,
+        args: &SparseArgs<'_, T>,
+        input: impl Fn(u32) -> T,
+    ) -> T {
         let mut sum = T::ZERO;
         self.each(cta, args, |column, value| {
-            sum = value.fma(cta.load(args.input, column as usize, Cache::Keep), sum);
+            sum = value.fma(input(column), sum);
         });
         sum_lanes::<C, T, VS>(cta, sum)
     }
@@ -363,9 +390,7 @@ pub(crate) fn check<T: Real>(
         launch.shared_bytes as u64,
     )?;
     Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;
-    Violation::at_least("length of offsets", m + 1, args.offsets.len())?;
-    Violation::at_least("length of values", args.indices.len(), args.values.len())?;
-    Violation::at_most("nonzeros", MAX_NONZEROS as u64, args.indices.len())?;
+    check_csr(args)?;
     Violation::at_least("length of input", input, args.input.len())?;
     Violation::at_least("length of output", output, args.output.len())?;
     super::check_optional(&args.weights, "length of weights", m)?;
@@ -376,6 +401,14 @@ pub(crate) fn check<T: Real>(
         0
     };
     super::check_optional(&args.addend, "length of addend", addend)
+}
+
+/// The contract of the arrays of X.
+pub(super) fn check_csr<T: Real>(args: &SparseArgs<'_, T>) -> Result<(), Violation> {
+    let (rows, nonzeros) = (args.rows as u64, args.indices.len());
+    Violation::at_least("length of offsets", rows + 1, args.offsets.len())?;
+    Violation::at_least("length of values", nonzeros, args.values.len())?;
+    Violation::at_most("nonzeros", MAX_NONZEROS as u64, nonzeros)
 }
 
 /// The most nonzeros of one launch: a lane's position may run past the end by less than this slack

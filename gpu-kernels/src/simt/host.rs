@@ -1,6 +1,6 @@
 //! Arithmetic of the GPU on the host: correctly rounded, hence the GPU's bits.
 //!
-//! `core` has neither on stable Rust, but every host has `std`, whose functions become single instructions where
+//! `core` has none of it on stable Rust, but every host has `std`, whose functions become single instructions where
 //! the caller is compiled for a processor that has them.
 
 extern crate std;
@@ -51,4 +51,16 @@ pub fn near_rsqrt_f32(x: f32) -> f32 {
 #[inline(always)]
 pub fn near_recip_f32(x: f32) -> f32 {
     1.0 / x
+}
+
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub fn round_f32(value: f32) -> i64 {
+    f32::round_ties_even(value) as i64
+}
+
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub fn round_f64(value: f64) -> i64 {
+    f64::round_ties_even(value) as i64
 }

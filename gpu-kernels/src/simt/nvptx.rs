@@ -84,6 +84,28 @@ pub fn sqrt_f64(x: f64) -> f64 {
     core::intrinsics::sqrtf64(x)
 }
 
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub fn round_f32(value: f32) -> i64 {
+    let whole: i64;
+    // SAFETY: a conversion between registers.
+    unsafe {
+        asm!("cvt.rni.s64.f32 {}, {};", out(reg64) whole, in(reg32) value, options(pure, nomem, nostack));
+    }
+    whole
+}
+
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub fn round_f64(value: f64) -> i64 {
+    let whole: i64;
+    // SAFETY: a conversion between registers.
+    unsafe {
+        asm!("cvt.rni.s64.f64 {}, {};", out(reg64) whole, in(reg64) value, options(pure, nomem, nostack));
+    }
+    whole
+}
+
 /// The running thread on an NVIDIA GPU: a token without size.
 pub struct Gpu;
 
@@ -319,6 +341,24 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn add_wrapping(&self, to: Out<'_, u64>, i: usize, value: u64) {
+        // SAFETY: see the head of this impl.
+        unsafe {
+            asm!("red.relaxed.gpu.global.add.u64 [{}], {};",
+                in(reg64) to.pointer().add(i), in(reg64) value, options(nostack));
+        }
+    }
+
+    #[inline(always)]
+    fn raise(&self, to: Out<'_, u32>, i: usize, value: u32) {
+        // SAFETY: see the head of this impl.
+        unsafe {
+            asm!("red.relaxed.gpu.global.max.u32 [{}], {};",
+                in(reg64) to.pointer().add(i), in(reg32) value, options(nostack));
+        }
+    }
+
+    #[inline(always)]
     fn shared_read<T: Word>(&self, array: Shared<T>, i: usize) -> T {
         let at = shared_address(array, i);
         // SAFETY: see the head of this impl.
@@ -455,5 +495,16 @@ impl Cta for Gpu {
                 options(pure, nomem, nostack));
         }
         [c0, c1, c2, c3]
+    }
+
+    fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {
+        let at = shared_address(array, i);
+        let before: u32;
+        // SAFETY: see the head of this impl.
+        unsafe {
+            asm!("atom.shared.add.u32 {}, [{}], {};",
+                out(reg32) before, in(reg32) at, in(reg32) value, options(nostack));
+        }
+        before
     }
 }

@@ -1,8 +1,10 @@
 //! The compiled kernels as the planner sees them.
 
-use gpu_kernels::Family;
-use gpu_kernels::fused::{DenseVariant, Place, Product as KernelProduct, SparseVariant, TeamSize};
+use gpu_kernels::fused::{
+    DenseVariant, FixedVariant, Place, Product as KernelProduct, SparseVariant, SumPlace, TeamSize,
+};
 use gpu_kernels::objective::LossClass;
+use gpu_kernels::{Entry, Family};
 
 use super::Number;
 use crate::device::{CudaDevice, embedded};
@@ -43,10 +45,11 @@ fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candid
     let sparse = T::Sparse::entries()
         .iter()
         .map(|entry| sparse::<T>(entry.name, entry.variant));
+    let fixed = T::Fixed::entries().iter().filter_map(fixed::<T>);
     let dense = T::Dense::entries()
         .iter()
         .map(|entry| dense::<T>(entry.name, entry.variant));
-    counted(sparse.chain(dense), registers)
+    counted(sparse.chain(fixed).chain(dense), registers)
 }
 
 /// The kernels with their registers, and the blocks that those allow.
@@ -127,6 +130,34 @@ fn sparse<T: Number>(name: &'static str, variant: SparseVariant) -> (&'static st
     (name, Candidate { shared, ..kernel }.with_load(held, 1, 1))
 }
 
+/// The entries that walk the rows; the others belong to each of them.
+fn fixed<T: Number>(entry: &Entry<T::Fixed>) -> Option<(&'static str, Candidate)> {
+    let FixedVariant::Accumulate {
+        product,
+        place,
+        vs,
+        held,
+    } = entry.variant
+    else {
+        return None;
+    };
+    let strategy = match place {
+        SumPlace::SharedWithInput => Strategy::FixedWithY,
+        SumPlace::Shared => Strategy::FixedShared,
+        SumPlace::Global => Strategy::FixedGlobal,
+    };
+    let shared = SharedUse {
+        per_column: entry.variant.shared_bytes(1, 32, T::PRECISION.bytes()) as u32,
+        ..SharedUse::default()
+    };
+    let team = Team::Lanes(vs);
+    let kernel = candidate::<T>(entry.name, product, Storage::Sparse, strategy, team);
+    Some((
+        entry.name,
+        Candidate { shared, ..kernel }.with_load(held, 1, 1),
+    ))
+}
+
 fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str, Candidate) {
     let DenseVariant {
         product,
@@ -195,7 +226,10 @@ mod tests {
 
     #[test]
     fn every_entry_is_a_candidate() {
+        let walks = |entry: &&Entry<_>| matches!(entry.variant, FixedVariant::Accumulate { .. });
+        let fixed = <f32 as gpu_kernels::Kernels>::Fixed::entries();
         let entries = <f32 as gpu_kernels::Kernels>::Sparse::entries().len()
+            + fixed.iter().filter(walks).count()
             + <f32 as gpu_kernels::Kernels>::Dense::entries().len();
         assert_eq!(candidates::<f32>("sm_90").len(), entries);
     }

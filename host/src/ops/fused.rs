@@ -3,11 +3,13 @@
 use gpu_kernels::fused::{DenseArgs, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+use super::fixed::FixedKernels;
 use super::layout::{DensePart, Layout, SparsePart};
 use super::matrix::Matrix;
 use super::{Number, OpError, host, vector};
 use crate::device::{Buffer, Device, Prepared};
-use crate::plan::fused::{Plan, Product};
+use crate::matrix::Features;
+use crate::plan::fused::{Plan, Product, Summation};
 
 /// Everything of the pattern besides X and the input vector. The default is α = 1 and nothing else.
 #[derive(Debug, Clone, Copy)]
@@ -43,12 +45,17 @@ pub(super) struct Launches<T: Number> {
 enum Step<T: Number> {
     Sparse(Prepared<T::Sparse>),
     Dense(Prepared<T::Dense>),
+    Fixed(FixedKernels<T>),
     TwoProducts,
 }
 
 impl<T: Number> Matrix<T> {
     /// `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z`: y and w have n elements, v has m. X is read once (twice, when
     /// it is dense and wider than registers hold).
+    ///
+    /// Where the plan sums fixed-point integers ([`Strategy::is_fixed`](crate::plan::fused::Strategy::is_fixed)),
+    /// the first use makes a second copy of the values of X, every column scaled by a power of two. See
+    /// [`gpu_kernels::fused::fixed_point`] for the error.
     ///
     /// # Errors
     /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no
@@ -97,14 +104,24 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         self.check(product, input, terms, output)?;
         if let Layout::Host(x) = &self.layout {
-            host::run(product, x, input, terms, output, &self.workspace);
+            match (self.options.summation, &**x) {
+                (Summation::Reproducible, Features::Sparse(x)) => {
+                    let columns = self.columns.get_or_init(|| host::columns(x));
+                    host::run_reproducibly(product, (x, columns), input, terms, output);
+                }
+                (_, x) => host::run(product, x, input, terms, output, &self.workspace),
+            }
             return Ok(());
         }
-        if self.rows() == 0 || product != Product::Forward {
+        let accumulates = product != Product::Forward;
+        if self.rows() == 0 || self.cols() == 0 && accumulates {
+            return begin(output, terms);
+        }
+        if let Step::Fixed(kernels) = &self.launches(product)?.step {
+            return self.fixed(kernels, product, input, terms, output);
+        }
+        if accumulates {
             begin(output, terms)?;
-        }
-        if self.rows() == 0 || self.cols() == 0 && product != Product::Forward {
-            return Ok(());
         }
         self.launch(product, input, terms, output)
     }
@@ -146,6 +163,9 @@ impl<T: Number> Matrix<T> {
         tracing::debug!(%plan, "planned");
         let step = match &self.layout {
             _ if plan.then.is_some() => Step::TwoProducts,
+            Layout::Sparse(_) if plan.strategy.is_fixed() => {
+                Step::Fixed(FixedKernels::prepare(self, &plan)?)
+            }
             Layout::Sparse(_) => Step::Sparse(prepare::<T::Sparse>(self.device(), &plan)?),
             _ => Step::Dense(prepare::<T::Dense>(self.device(), &plan)?),
         };

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 
 use super::Number;
 use super::fused::Terms;
-use crate::cpu::{self, Addend, Workspace};
+use crate::cpu::fixed::{self, Columns};
+use crate::cpu::{self, Addend, Csr, Workspace};
 use crate::device::Buffer;
-use crate::matrix::Features;
+use crate::matrix::{CsrMatrix, Features};
 use crate::plan::fused::Product;
 
 const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
@@ -58,6 +59,41 @@ macro_rules! with_rows {
     };
 }
 pub(super) use with_rows;
+
+/// Has `run` work on the matrix as the CPU's bodies take it.
+fn with_csr<T: Number, R>(x: &CsrMatrix<T>, run: impl FnOnce(&Csr<'_, T>) -> R) -> R {
+    let indptr = x.indptr();
+    let offsets = indptr.raw_storage();
+    // SAFETY: sprs holds the same invariants: ascending offsets that end at the number of values, the first 0
+    // as the matrix is owned; as many indices as values, indices below the number of columns.
+    let x = unsafe { Csr::new_unchecked(x.cols(), offsets, x.indices(), x.data()) };
+    run(&x)
+}
+
+/// What reproducible sums need to know of a matrix.
+pub(super) fn columns<T: Number>(x: &CsrMatrix<T>) -> Columns {
+    with_csr(x, |x| Columns::of(x))
+}
+
+/// [`run`] with the bits that every device gets.
+pub(super) fn run_reproducibly<T: Number>(
+    product: Product,
+    (x, columns): (&CsrMatrix<T>, &Columns),
+    input: &Buffer<T>,
+    terms: &Terms<'_, T>,
+    output: &mut Buffer<T>,
+) {
+    let terms = host_terms(terms);
+    let (input, output) = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
+    with_csr(x, |x| {
+        let input = match product {
+            Product::Forward => return fixed::forward(x, input, &terms, output),
+            Product::Fused => fixed::Input::Product(input),
+            Product::Transposed => fixed::Input::Given(input),
+        };
+        fixed::transpose(x, columns, input, &terms, output);
+    });
+}
 
 /// Computes `product` on the CPU; shapes and devices have been checked.
 pub(super) fn run<T: Number>(

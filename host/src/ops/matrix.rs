@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::catalog::{candidates_for, candidates_on};
+use super::fixed::Equilibrated;
 use super::fused::Launches;
 use super::layout::Layout;
 use super::objective::ObjectiveLaunches;
 use super::{Number, OpError};
 use crate::cpu::Workspace;
+use crate::cpu::fixed::Columns;
 use crate::device::{Buffer, Device};
 use crate::matrix::Features;
-use crate::plan::fused::{Forced, Model, Plan, Planner, Problem, Product};
+use crate::plan::fused::{Forced, Model, Plan, Planner, Problem, Product, Summation};
 
 /// X on a device: m samples × n features, sparse (CSR) or dense (row-major).
 ///
@@ -27,6 +29,9 @@ pub struct Matrix<T: Number> {
     pub(super) between: Mutex<Option<Buffer<T>>>,
     pub(super) workspace: Mutex<Workspace>,
     pub(super) objectives: ObjectiveLaunches<T>,
+    /// What fixed-point sums need besides, made when they are first used.
+    pub(super) equilibrated: OnceLock<Result<Equilibrated<T>, OpError>>,
+    pub(super) columns: OnceLock<Columns>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -36,6 +41,9 @@ pub struct MatrixOptions {
     pub model: Model,
     /// Parts of the plan that the caller fixes.
     pub forced: Forced,
+    /// What is promised of the bits of results. [`Summation::Reproducible`]: all products of a sparse matrix have the
+    /// same bits on every run, grid and device; on the CPU those of a dense one have the same bits on every run.
+    pub summation: Summation,
 }
 
 impl<T: Number> Matrix<T> {
@@ -77,7 +85,15 @@ impl<T: Number> Matrix<T> {
             between: Mutex::new(None),
             workspace: Mutex::new(Workspace::new()),
             objectives: ObjectiveLaunches::default(),
+            equilibrated: OnceLock::new(),
+            columns: OnceLock::new(),
         })
+    }
+
+    /// Plans all products anew with other options.
+    pub fn replan(&mut self, options: MatrixOptions) {
+        self.options = options;
+        self.launches = Default::default();
     }
 
     /// The device that the matrix lies on.
@@ -120,6 +136,7 @@ impl<T: Number> Matrix<T> {
         Ok(Some(
             planner
                 .forced(self.options.forced)
+                .summation(self.options.summation)
                 .plan(&self.problem, product)?,
         ))
     }

@@ -22,6 +22,7 @@ mod catalog;
 pub mod cg;
 pub mod conv1d;
 mod error;
+mod fixed;
 pub mod fused;
 mod host;
 pub mod kernel_sum;

@@ -83,6 +83,12 @@ pub struct Rates {
     pub shared_add_f32: f64,
     /// f64 additions to shared memory at random addresses.
     pub shared_add_f64: f64,
+    /// f32 additions to fixed-point sums in shared memory, two words each.
+    pub shared_fixed_f32: f64,
+    /// f64 additions to fixed-point sums in shared memory, three words each.
+    pub shared_fixed_f64: f64,
+    /// Gathers from shared memory.
+    pub shared_gather: f64,
     /// Gathers that hit the L1 cache.
     pub gather_l1: f64,
     /// Gathers that miss the L1 cache, by the size of what is gathered from.
@@ -117,6 +123,9 @@ impl Rates {
             latency_us: 0.65,
             shared_add_f32: 470.0,
             shared_add_f64: 295.0,
+            shared_fixed_f32: 900.0,
+            shared_fixed_f64: 600.0,
+            shared_gather: 1_700.0,
             gather_l1: 765.0,
             gather: SizeTable::new([(4e5, 194.0), (4e6, 161.0), (1.6e7, 160.0), (8e7, 72.0)]),
             scatter_f32: SizeTable::new([
@@ -158,6 +167,9 @@ impl Rates {
             latency_us: h200.latency_us,
             shared_add_f32: h200.shared_add_f32 * inside,
             shared_add_f64: h200.shared_add_f64 * inside,
+            shared_fixed_f32: h200.shared_fixed_f32 * inside,
+            shared_fixed_f64: h200.shared_fixed_f64 * inside,
+            shared_gather: h200.shared_gather * inside,
             gather_l1: h200.gather_l1 * inside,
             gather: h200.gather.scaled(outside),
             scatter_f32: h200.scatter_f32.scaled(outside),

@@ -66,7 +66,7 @@ pub fn check<T: Number>(
 }
 
 /// Uploads what the product takes, and computes it into a result that was full of NaN.
-fn compute<T: Number>(
+pub fn compute<T: Number>(
     matrix: &Matrix<T>,
     sample: &Sample<T>,
     product: Product,

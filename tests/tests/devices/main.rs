@@ -9,6 +9,7 @@ mod contract;
 mod conv1d;
 mod entries;
 mod estimators;
+mod fixed;
 mod fused;
 mod kernel_ridge;
 mod kernel_sum;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
+    fixed::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);
     kernel_sum::add(&mut suite);

@@ -19,6 +19,15 @@ const SPARSE: [((usize, usize), Pattern); 3] = [
     ((150, 90), Pattern::EveryOther(40)),
 ];
 
+const SPARSE_STRATEGIES: &[Strategy] = &[
+    Strategy::SharedW,
+    Strategy::GlobalW,
+    Strategy::SparseTwoProducts,
+    Strategy::FixedWithY,
+    Strategy::FixedShared,
+    Strategy::FixedGlobal,
+];
+
 /// Adds the published model and the strategies.
 pub fn add(suite: &mut Suite) {
     use Strategy::*;
@@ -26,7 +35,7 @@ pub fn add(suite: &mut Suite) {
         add_case(suite, case, &[DenseRegisters, DenseTwoProducts]);
     }
     for case in SPARSE.map(|(shape, pattern)| Case::new(shape, pattern, Values::Integers)) {
-        add_case(suite, case, &[SharedW, GlobalW, SparseTwoProducts]);
+        add_case(suite, case, SPARSE_STRATEGIES);
     }
 }
 

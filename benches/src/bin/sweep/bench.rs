@@ -15,6 +15,7 @@ use warpfuse_benches::options::Filter;
 use warpfuse_benches::shape::Shape;
 
 use crate::dense::DenseArrays;
+use crate::fixed;
 use crate::report::Outcome;
 use crate::sparse::SparseArrays;
 use crate::trial::Trial;
@@ -73,7 +74,7 @@ impl<T: Number> Bench<T> {
         let bytes = self.shape.bytes::<T>(4);
         let floor_us = bytes as f64 / gpu.ceiling_gbs(bytes)? / 1e3;
         let features = self.shape.features::<T>(SEED)?;
-        let (arrays, matrix) = upload(gpu, features)?;
+        let (arrays, mut matrix) = upload(gpu, features)?;
         let length = self.shape.rows().max(self.shape.cols());
         let input = gpu.device.upload(&data::values::<T>(length, SEED + 10))?;
         let mut output = gpu.device.zeros::<T>(length)?;
@@ -81,7 +82,8 @@ impl<T: Number> Bench<T> {
         for (product, work) in PRODUCTS {
             let case = self.case(work);
             if filter.wants(&case.to_string()) {
-                let trials = arrays.trials(gpu, product, &input, &mut output)?;
+                let mut trials = arrays.trials(gpu, product, &input, &mut output)?;
+                trials.extend(fixed::trials(gpu, &mut matrix, product, &input)?);
                 let planned = planned(gpu, &*arrays, &matrix, product, (&input, &mut output))?;
                 outcomes.push(Outcome::new(case, floor_us, trials, planned));
             }
@@ -128,6 +130,7 @@ fn planned<T: Number>(
         .context("a matrix on a GPU has plans")?;
     Ok(match plan.then {
         Some(_) => None,
+        None if plan.strategy.is_fixed() => fixed::planned(gpu, matrix, product, input)?,
         None => arrays.planned(gpu, plan, input, output),
     })
 }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod dense;
+mod fixed;
 mod report;
 mod sparse;
 mod trial;

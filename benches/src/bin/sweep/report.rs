@@ -47,7 +47,7 @@ impl Outcome {
         let count = trials.len();
         let planned = planned.map(|trial| {
             let other = |other: &&Trial| {
-                let launch = |t: &Trial| (t.kernel, t.block, t.grid);
+                let launch = |t: &Trial| (t.kernel.clone(), t.block, t.grid);
                 other.median_us < trial.median_us && launch(other) != launch(&trial)
             };
             Planned {
@@ -123,7 +123,7 @@ mod tests {
 
     fn trial(grid: u32, median_us: f64) -> Trial {
         Trial {
-            kernel: "k",
+            kernel: "k".into(),
             block: 128,
             grid,
             shared_bytes: 0,

@@ -1,5 +1,7 @@
 //! One launch of one entry, timed.
 
+use std::borrow::Cow;
+
 use anyhow::Result;
 use gpu_kernels::{Entry, Family, Launch};
 use serde::Serialize;
@@ -10,7 +12,7 @@ use warpfuse_benches::sampling::Sampler;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
     /// The entry.
-    pub kernel: &'static str,
+    pub kernel: Cow<'static, str>,
     /// Threads of a block.
     pub block: u32,
     /// Blocks.
@@ -46,7 +48,7 @@ pub fn trial<F: Family>(
         shared_bytes,
     } = launch;
     Some(Trial {
-        kernel: entry.name,
+        kernel: entry.name.into(),
         block,
         grid,
         shared_bytes,

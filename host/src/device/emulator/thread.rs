@@ -232,8 +232,9 @@ fn write(words: &mut [Word], visit: &Visit, bits: u64) -> Verdict {
         })
 }
 
+/// An atomic update of a number in the words of an access; gives what was there.
 #[inline(always)]
-fn add<T: Real>(words: &mut [Word], visit: &Visit, value: T) -> ((), Verdict) {
+fn combine(words: &mut [Word], visit: &Visit, update: impl FnOnce(u64) -> u64) -> (u64, Verdict) {
     let verdict = words
         .iter_mut()
         .fold(Verdict::Clean, |verdict, word| verdict.and(word.add(visit)));
@@ -241,11 +242,16 @@ fn add<T: Real>(words: &mut [Word], visit: &Visit, value: T) -> ((), Verdict) {
         .iter()
         .rev()
         .fold(0, |bits, word| bits << 32 | u64::from(word.bits));
-    let sum = (T::from_bits(old) + value).to_bits();
-    for (word, half) in words.iter_mut().zip([sum as u32, (sum >> 32) as u32]) {
+    let new = update(old);
+    for (word, half) in words.iter_mut().zip([new as u32, (new >> 32) as u32]) {
         word.bits = half;
     }
-    ((), verdict)
+    (old, verdict)
+}
+
+#[inline(always)]
+fn add<T: Real>(words: &mut [Word], visit: &Visit, value: T) -> (u64, Verdict) {
+    combine(words, visit, |old| (T::from_bits(old) + value).to_bits())
 }
 
 /// The element in the first words of an access.
@@ -347,6 +353,20 @@ impl Cta for Thread<'_> {
         })
     }
 
+    fn add_wrapping(&self, to: Out<'_, u64>, i: usize, value: u64) {
+        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
+        self.global(&target, Action::Add, site, |words, visit| {
+            combine(words, visit, |old| old.wrapping_add(value))
+        });
+    }
+
+    fn raise(&self, to: Out<'_, u32>, i: usize, value: u32) {
+        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
+        self.global(&target, Action::Add, site, |words, visit| {
+            combine(words, visit, |old| old.max(u64::from(value)))
+        });
+    }
+
     fn shared_read<T: Element>(&self, array: Shared<T>, i: usize) -> T {
         let (target, site) = (SharedTarget::new(array, i), Location::caller());
         element(self.shared(&target, Action::Read, site, |words, visit| {
@@ -366,5 +386,12 @@ impl Cta for Thread<'_> {
         self.shared(&target, Action::Add, site, |words, visit| {
             add(words, visit, value)
         });
+    }
+
+    fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {
+        let (target, site) = (SharedTarget::new(array, i), Location::caller());
+        self.shared(&target, Action::Add, site, |words, visit| {
+            combine(words, visit, |old| old.wrapping_add(u64::from(value)))
+        }) as u32
     }
 }

@@ -16,6 +16,13 @@ pub enum Strategy {
     SharedW,
     /// Sparse; every entry is added to w in global memory.
     GlobalW,
+    /// Sparse; as [`Strategy::SharedW`] with sums of fixed-point integers and y in shared memory too:
+    /// reproducible.
+    FixedWithY,
+    /// Sparse; as [`Strategy::SharedW`] with sums of fixed-point integers: reproducible.
+    FixedShared,
+    /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
+    FixedGlobal,
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot,
     /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
@@ -30,11 +37,22 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// Whether sums are kept as fixed-point integers, whose additions may come in any order.
+    pub const fn is_fixed(self) -> bool {
+        matches!(
+            self,
+            Self::FixedWithY | Self::FixedShared | Self::FixedGlobal
+        )
+    }
+
     /// The name that is printed and that serialisation uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SharedW => "shared_w",
             Self::GlobalW => "global_w",
+            Self::FixedWithY => "fixed_with_y",
+            Self::FixedShared => "fixed_shared",
+            Self::FixedGlobal => "fixed_global",
             Self::RowDot => "row_dot",
             Self::DenseRegisters => "dense_registers",
             Self::DenseColumns => "dense_columns",

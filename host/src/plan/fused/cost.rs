@@ -31,6 +31,12 @@ const L1_SHARE_OF_Y: f64 = 0.3;
 /// the L1 cache are a third.
 const CSR_ROUND_TRIPS: f64 = 2.0;
 
+/// The same where offsets come a row ahead.
+const FIXED_ROUND_TRIPS: f64 = 1.5;
+
+/// Instructions that an entry takes more when it is added to a fixed-point sum.
+const PER_FIXED_ADD: f64 = 14.0;
+
 /// Instructions of a lane per sparse entry, per row, and per halving of a shuffle reduction; read off
 /// the compiled kernels, to the nearest few.
 const PER_ENTRY: f64 = 14.0;
@@ -90,12 +96,12 @@ impl<'a> CostModel<'a> {
         let bytes = self.stream_bytes(kernel, launch);
         let full = seconds(bytes, self.limits.rates.stream_gbs);
         let parts = Parts {
-            stream: full / self.bandwidth_share(in_flight, hits),
+            stream: full / self.bandwidth_share(kernel, in_flight, hits),
             access: self.access(kernel, blocks, hits),
             issue: self.issue(kernel, blocks),
             longest_row: self.longest_row(kernel, blocks),
             flush: self.flush(kernel, launch),
-            launch: self.limits.rates.launch_us * 1e-6,
+            launch: self.launches(kernel) * self.limits.rates.launch_us * 1e-6,
         };
         parts.prediction(full, in_flight)
     }
@@ -131,10 +137,17 @@ impl<'a> CostModel<'a> {
         rows * self.entries_in_flight(kernel, blocks.vs) * entry
     }
 
+    // Fixed-point sums are begun and finished by kernels of their own.
+    fn launches(&self, kernel: &Candidate) -> f64 {
+        if kernel.strategy.is_fixed() { 2.0 } else { 1.0 }
+    }
+
     // Proportional to the bytes in flight below the knee, saturating above it.
-    fn bandwidth_share(&self, in_flight: f64, hits: f64) -> f64 {
+    fn bandwidth_share(&self, kernel: &Candidate, in_flight: f64, hits: f64) -> f64 {
         let trips = match (self.problem.is_dense(), self.product) {
             (true, _) => 1.0,
+            _ if kernel.strategy == Strategy::FixedWithY => FIXED_ROUND_TRIPS,
+            _ if kernel.strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
             (false, Product::Transposed) => CSR_ROUND_TRIPS,
             (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
         };
@@ -151,7 +164,9 @@ impl<'a> CostModel<'a> {
         let mut time = seconds(nnz * lines_per_entry(self.mean, blocks.vs), rates.lines);
         let again = nnz * (1.0 - hits).powi(2) * REFETCHED * self.half_sectors(blocks.vs);
         time += seconds(again, self.gather_miss);
-        if self.product != Product::Transposed {
+        if kernel.strategy == Strategy::FixedWithY {
+            time += seconds(nnz, rates.shared_gather);
+        } else if self.product != Product::Transposed {
             time += seconds(nnz * hits, rates.gather_l1);
             time += seconds(nnz * (1.0 - hits), self.gather_miss);
         }
@@ -179,6 +194,14 @@ impl<'a> CostModel<'a> {
         match (strategy, self.problem.dtype) {
             (Strategy::SharedW, Precision::F32) => self.limits.rates.shared_add_f32,
             (Strategy::SharedW, Precision::F64) => self.limits.rates.shared_add_f64,
+            (Strategy::FixedWithY | Strategy::FixedShared, Precision::F32) => {
+                self.limits.rates.shared_fixed_f32
+            }
+            (Strategy::FixedWithY | Strategy::FixedShared, Precision::F64) => {
+                self.limits.rates.shared_fixed_f64
+            }
+            // Two words of eight bytes for one of f64's.
+            (Strategy::FixedGlobal, Precision::F64) => self.scatter / 2.0,
             _ => self.scatter,
         }
     }
@@ -200,7 +223,12 @@ impl<'a> CostModel<'a> {
             // One load per `width` elements, and a multiply-add for each half of the product.
             chunks * (2.0 + 1.0 / f64::from(kernel.width.max(1)))
         } else {
-            chunks * PER_ENTRY
+            let add = if kernel.strategy.is_fixed() {
+                PER_FIXED_ADD
+            } else {
+                0.0
+            };
+            chunks * (PER_ENTRY + add)
         };
         let lane = entries + PER_ROW + PER_HALVING * halvings;
         let warp = f64::from(self.limits.warp_size.max(1));
@@ -217,7 +245,10 @@ impl<'a> CostModel<'a> {
 
     fn flush(&self, kernel: &Candidate, launch: &Launch) -> f64 {
         let flushes = match kernel.strategy {
-            Strategy::SharedW | Strategy::DenseRegisters => f64::from(launch.grid),
+            Strategy::SharedW
+            | Strategy::FixedShared
+            | Strategy::FixedWithY
+            | Strategy::DenseRegisters => f64::from(launch.grid),
             Strategy::DenseColumns => f64::from(launch.grid / launch.column_tiles.max(1)),
             _ => return 0.0,
         };

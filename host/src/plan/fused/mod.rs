@@ -39,4 +39,4 @@ pub use problem::{Precision, Problem, Product};
 pub use published::vector_size;
 pub use published_dense::{dense_vector_size, wasted_warps};
 pub use reason::Reason;
-pub use value::{Model, Plan, PlanSummary};
+pub use value::{Model, Plan, PlanSummary, Summation};

@@ -1,6 +1,8 @@
 //! The way in: what is known about a device, asked for plans.
 
-use super::candidate::{Candidate, Strategy};
+use gpu_kernels::fused::fixed_point::lanes_per_row;
+
+use super::candidate::{Candidate, Strategy, Team};
 use super::forced::Forced;
 use super::geometry::{Blocks, Launch};
 use super::predicted::{self, Explained};
@@ -8,7 +10,7 @@ use super::problem::{Problem, Product};
 use super::published;
 use super::published_dense::{self, wasted_warps};
 use super::reason::Reason;
-use super::value::{Model, Plan, check_block_size};
+use super::value::{Model, Plan, Summation, check_block_size};
 use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
@@ -32,6 +34,7 @@ pub struct Planner<'a> {
     pub(super) kernels: &'a [Candidate],
     pub(super) forced: Forced,
     model: Model,
+    summation: Summation,
 }
 
 impl<'a> Planner<'a> {
@@ -42,12 +45,27 @@ impl<'a> Planner<'a> {
             kernels,
             forced: Forced::default(),
             model: Model::default(),
+            summation: Summation::default(),
         }
     }
 
     /// The same with another model.
     pub fn model(self, model: Model) -> Self {
         Self { model, ..self }
+    }
+
+    /// The same with a promise about the bits of results. Reproducible sums are planned by the predicted model: the
+    /// published one knows no kernel for them.
+    pub fn summation(self, summation: Summation) -> Self {
+        let model = match summation {
+            Summation::Free => self.model,
+            Summation::Reproducible => Model::Predicted,
+        };
+        Self {
+            summation,
+            model,
+            ..self
+        }
     }
 
     /// The same with some parts of the plan fixed.
@@ -95,6 +113,18 @@ impl<'a> Planner<'a> {
         Ok(Explained { chosen, candidates })
     }
 
+    /// Whether `kernel` keeps what is promised of the bits. Its sums must not depend on their order, and the
+    /// threads that share a row must be as many on every device.
+    pub(super) fn is_promised(&self, kernel: &Candidate, problem: &Problem) -> bool {
+        let Some(nnz) = problem.nnz else {
+            return self.summation == Summation::Free;
+        };
+        let team = Team::Lanes(lanes_per_row(problem.rows, nnz));
+        let is_free = self.summation == Summation::Free;
+        let has_order = kernel.strategy.is_fixed() || kernel.product == Product::Forward;
+        is_free || has_order && kernel.team == team
+    }
+
     fn check(&self, problem: &Problem) -> Result<(), PlanError> {
         self.limits.validate()?;
         problem.validate()?;
@@ -114,13 +144,14 @@ impl<'a> Planner<'a> {
 
     // When nothing is forced, a dense kernel that does not fit is no reason to give up.
     fn may_split(&self, problem: &Problem, product: Product) -> bool {
-        product == Product::Fused && problem.is_dense() && self.forced.is_empty()
+        let is_free = self.forced.is_empty() && self.summation == Summation::Free;
+        product == Product::Fused && problem.is_dense() && is_free
     }
 
     // A dense matrix too wide for the registers of every kernel, a sparse one whose vectors are larger
     // than the L2 cache, or two products forced.
     fn takes_two_products(&self, problem: &Problem, product: Product) -> bool {
-        if product != Product::Fused {
+        if product != Product::Fused || self.summation == Summation::Reproducible {
             return false;
         }
         if !problem.is_dense() {
@@ -197,10 +228,12 @@ impl<'a> Planner<'a> {
         blocks: &Blocks,
     ) -> Option<Reason> {
         match kernel.strategy {
-            Strategy::SharedW => Some(Reason::SharedFits {
-                bytes: blocks.shared_bytes,
-                available: self.limits.shared_per_block,
-            }),
+            Strategy::SharedW | Strategy::FixedShared | Strategy::FixedWithY => {
+                Some(Reason::SharedFits {
+                    bytes: blocks.shared_bytes,
+                    available: self.limits.shared_per_block,
+                })
+            }
             Strategy::DenseRegisters => Some(Reason::ThreadLoad {
                 tl: kernel.tl,
                 vs: blocks.vs,
@@ -269,7 +302,12 @@ impl<'a> Planner<'a> {
         } else {
             " (sparse)"
         };
-        let (forced, remedy) = if self.forced.is_empty() {
+        let (forced, remedy) = if self.summation == Summation::Reproducible && problem.is_dense() {
+            (
+                " with reproducible sums".to_owned(),
+                "use the CPU for a dense matrix, or do without the promise",
+            )
+        } else if self.forced.is_empty() {
             (
                 String::new(),
                 "build the kernels for this device, or use another product or precision",

@@ -34,6 +34,17 @@ impl fmt::Display for Model {
     }
 }
 
+/// What is promised of the bits of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Summation {
+    /// Nothing: additions come in any order.
+    #[default]
+    Free,
+    /// The same bits on every run, grid and device, the CPU included. For sparse matrices.
+    Reproducible,
+}
+
 /// How to launch which kernel, and why.
 ///
 /// Vector `i` of the grid works on rows `i, i + V, i + 2V, …` or on a contiguous share of [`Plan::c`]

@@ -77,6 +77,25 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
         })
     }
 
+    /// The same for entries that write β·z themselves, over whatever was there.
+    pub fn of_overwriting(
+        launcher: &'a L,
+        sample: &Sample<T>,
+        product: Product,
+        parts: &[Part],
+    ) -> Result<Self> {
+        let has_addend = parts.contains(&Part::Addend);
+        let z = sample.addend(product);
+        let of_z = || guarded(launcher, z, number(f64::NAN));
+        let terms = sample.terms(product, parts);
+        Ok(Operands {
+            addend: has_addend.then(of_z).transpose()?,
+            before: vec![number(f64::NAN); z.len()],
+            truth: sample.truth(product, &terms),
+            ..Self::new(launcher, sample, product, parts)?
+        })
+    }
+
     /// y or p.
     pub fn input(&self) -> In<'_, T> {
         self.input.input()

@@ -7,6 +7,7 @@
 pub mod agreement;
 mod cg;
 mod dense;
+mod fixed;
 mod fused;
 mod sparse;
 mod stream;
@@ -32,6 +33,7 @@ pub fn add(suite: &mut Suite) {
 
 fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Sparse>(suite, sparse::check::<_, T>);
+    add_family::<T::Fixed>(suite, fixed::check::<_, T>);
     add_family::<T::Dense>(suite, dense::check::<_, T>);
     add_family::<T::Vectors>(suite, vector::check::<_, T>);
     add_family::<T::Cg>(suite, cg::check::<_, T>);

@@ -15,12 +15,17 @@ use super::fused::{Operands, product};
 use super::{blocks, grids, number};
 
 /// CSR on a device.
-struct Csr<L: Launcher, T: Number> {
-    rows: u32,
-    cols: u32,
-    offsets: L::Array<u32>,
-    indices: L::Array<u32>,
-    values: L::Array<T>,
+pub struct Csr<L: Launcher, T: Number> {
+    /// m.
+    pub rows: u32,
+    /// n.
+    pub cols: u32,
+    /// m + 1 offsets.
+    pub offsets: L::Array<u32>,
+    /// Columns.
+    pub indices: L::Array<u32>,
+    /// Values.
+    pub values: L::Array<T>,
 }
 
 /// Runs one entry on every matrix, with all blocks and grids.
@@ -119,7 +124,8 @@ fn args<'a, L: Launcher, T: Number>(
     }
 }
 
-fn upload<L: Launcher, T: Number>(launcher: &L, x: &CsrMatrix<T>) -> Result<Csr<L, T>> {
+/// A copy with guards.
+pub fn upload<L: Launcher, T: Number>(launcher: &L, x: &CsrMatrix<T>) -> Result<Csr<L, T>> {
     let offsets: Vec<u32> = x
         .proper_indptr()
         .iter()

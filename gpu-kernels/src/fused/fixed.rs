@@ -1,0 +1,603 @@
+//! Sparse X (CSR), sums of fixed-point integers: the same bits on every run, grid and device.
+//!
+//! Formula: `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z` and `w = α · Xᵀ( v ⊙ p ) + β · z`; see
+//! [`fixed_point`](super::fixed_point) for the scaling, its error, and why nothing overflows.
+//!
+//! Once for a matrix: *columns* finds the largest exponent of every column, *equilibrate* makes a copy of the
+//! values with every column below 1. For each product: *begin* scales y and finds how large y, p and v are,
+//! *accumulate* walks the rows, *finish* writes w and leaves the sums at zero.
+//!
+//! Mapping of *accumulate*: as the other sparse kernels, a vector of VS lanes per row, K nonzeros per lane kept in
+//! registers; the offsets of the next row are asked for before the present one is worked on. A sum is two (f64:
+//! three) 32-bit words in shared memory: native integer atomics, of which the upper one is touched only when
+//! carry and sign do not cancel. With [`SumPlace::SharedWithInput`] y lies beside the sums; with
+//! [`SumPlace::Global`] the sums are 64-bit words in global memory.
+//!
+//! Infinities and NaN, in X or from a dot product that overflows, are added to w as floats: they come out as IEEE 754
+//! says, whatever their order. Shared memory: WORDS · n words, and n elements where y is there too.
+//!
+//! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
+//! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
+
+use super::fixed_point::{FixedPoint, Ranges, column_exponent};
+use super::sparse::Share;
+use super::{Compute, Product, SparseArgs};
+use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::memory::{In, Out};
+use crate::scalar::Pack;
+use crate::table::{Launch, Violation};
+use crate::verbs::{
+    FULL, each_of_block, each_of_grid, global_thread, global_warp, global_warps, lane, load_or,
+};
+
+/// The family of kernels with fixed-point sums.
+pub struct Fixed<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every kernel with fixed-point sums.
+#[repr(C)]
+pub struct FixedArgs<'a, T> {
+    /// X and the vectors. *accumulate* takes equilibrated values and, where there is a y, the scaled one; its output is
+    /// zero before. *finish* alone uses α, and β and z (n elements), and m counts all parts of X for *begin*.
+    pub x: SparseArgs<'a, T>,
+    /// m of the whole matrix, of which a launch may walk a part.
+    pub all_rows: u64,
+    /// Entries of the longest row; 1 for [`Product::Transposed`].
+    pub longest: u32,
+    /// n + 1 elements: the largest exponent field of each column, then 1 if X has infinities or NaN. Zero before
+    /// *columns*.
+    pub exponents: Out<'a, u32>,
+    /// Written by *equilibrate* (as long as the values) and *begin* (y′, n elements).
+    pub scaled: Out<'a, T>,
+    /// Two largest exponent fields (of y′ or p, of v) for each block of *begin*.
+    pub ranges: Out<'a, u32>,
+    /// LIMBS · n elements, zero before *accumulate* and after *finish*.
+    pub sums: Out<'a, u64>,
+}
+
+impl<T: Copy> Clone for FixedArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for FixedArgs<'_, T> {}
+
+/// Where sums are kept while rows are walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SumPlace {
+    /// In the block's shared memory.
+    Shared,
+    /// In the block's shared memory, and y too.
+    SharedWithInput,
+    /// In global memory.
+    Global,
+}
+
+/// What distinguishes entries with fixed-point sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FixedVariant {
+    /// Finds the exponents of the columns.
+    Columns,
+    /// Scales the values.
+    Equilibrate,
+    /// Scales y, finds ranges.
+    Begin(Product),
+    /// Walks the rows.
+    Accumulate {
+        /// What is computed.
+        product: Product,
+        /// Where sums are kept.
+        place: SumPlace,
+        /// VS: lanes per row.
+        vs: u32,
+        /// K: nonzeros per lane kept in registers.
+        held: u32,
+    },
+    /// Writes w.
+    Finish,
+}
+
+/// Words that a block of *begin* needs in shared memory, for each of its warps.
+const RANGE_WORDS: u32 = 2;
+
+impl FixedVariant {
+    /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
+    pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
+        let words = if size == 4 {
+            <f32 as FixedPoint>::WORDS
+        } else {
+            <f64 as FixedPoint>::WORDS
+        } as u64;
+        match self {
+            FixedVariant::Begin(_) => (4 * RANGE_WORDS * (block / WARP)) as u64,
+            FixedVariant::Accumulate { place, .. } => match place {
+                SumPlace::Shared => cols as u64 * 4 * words,
+                SumPlace::SharedWithInput => cols as u64 * (4 * words + size as u64),
+                SumPlace::Global => 0,
+            },
+            _ => 0,
+        }
+    }
+}
+
+/// Nonzeros of the launch's part of X.
+#[inline(always)]
+fn nonzeros<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> u64 {
+    let end: u32 = cta.load(args.x.offsets, args.x.rows as usize, Cache::Keep);
+    end as u64
+}
+
+/// [`FixedVariant::Columns`].
+#[inline(always)]
+pub(super) fn columns<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
+    each_of_grid(cta, nonzeros(cta, args), |i| {
+        let value: T = cta.load(args.x.values, i, Cache::Once);
+        let field = value.exponent_field();
+        if field == T::NON_FINITE {
+            cta.raise(args.exponents, args.x.cols as usize, 1);
+        } else {
+            let column = cta.load(args.x.indices, i, Cache::Once);
+            cta.raise(args.exponents, column as usize, field);
+        }
+    });
+}
+
+/// e of a column.
+#[inline(always)]
+fn exponent<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>, column: usize) -> i32 {
+    column_exponent::<T>(cta.read(args.exponents, column))
+}
+
+/// [`FixedVariant::Equilibrate`].
+#[inline(always)]
+pub(super) fn equilibrate<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
+    each_of_grid(cta, nonzeros(cta, args), |i| {
+        let value: T = cta.load(args.x.values, i, Cache::Once);
+        let column = cta.load(args.x.indices, i, Cache::Once);
+        let scaled = value.scaled(-exponent(cta, args, column as usize));
+        cta.write(args.scaled, i, scaled);
+    });
+}
+
+/// The exponent field, or `so_far` where that is more or the number is infinite or NaN.
+#[inline(always)]
+fn range<T: FixedPoint>(so_far: u32, value: T) -> u32 {
+    let field = value.exponent_field();
+    if field == T::NON_FINITE {
+        so_far
+    } else {
+        so_far.max(field)
+    }
+}
+
+/// The largest exponent field of this thread's share of a vector of `len` elements.
+#[inline(always)]
+fn range_of_vector<C: Cta, T: FixedPoint>(cta: &C, vector: In<'_, T>, len: u64) -> u32 {
+    let lanes = T::Pack::LANES as u64;
+    let mut most = 0;
+    each_of_grid(cta, len / lanes, |i| {
+        let pack: T::Pack = cta.load_pack(vector, i * T::Pack::LANES, Cache::Keep);
+        for value in pack.as_ref() {
+            most = range(most, *value);
+        }
+    });
+    let rest = len / lanes * lanes + global_thread(cta);
+    if rest < len {
+        most = range(most, cta.load(vector, rest as usize, Cache::Keep));
+    }
+    most
+}
+
+/// [`FixedVariant::Begin`].
+#[inline(always)]
+pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &FixedArgs<'_, T>) {
+    let cols = args.x.cols as u64;
+    let mut input = 0;
+    each_of_grid(cta, cols, |j| {
+        cta.write(args.x.output, j, T::ZERO);
+        if P::DOTS {
+            let y: T = cta.load(args.x.input, j, Cache::Once);
+            let y = y.scaled(exponent(cta, args, j));
+            cta.write(args.scaled, j, y);
+            input = range(input, y);
+        }
+    });
+    if !P::DOTS {
+        input = range_of_vector(cta, args.x.input, args.all_rows);
+    }
+    let weights = if args.x.weights.is_some() {
+        range_of_vector(cta, args.x.weights, args.all_rows)
+    } else {
+        T::BIAS as u32 + 1
+    };
+    write_ranges(cta, args, [input, weights]);
+}
+
+/// The largest of each over the block, to this block's place.
+#[inline(always)]
+fn write_ranges<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>, mine: [u32; 2]) {
+    let warps = cta.threads() / WARP;
+    let scratch = Shared::<u32>::at(0, RANGE_WORDS * warps);
+    let of_warp = mine.map(|field| max_lanes(cta, field));
+    if lane(cta) == 0 {
+        let at = (RANGE_WORDS * (cta.thread() / WARP)) as usize;
+        cta.shared_write(scratch, at, of_warp[0]);
+        cta.shared_write(scratch, at + 1, of_warp[1]);
+    }
+    cta.sync();
+    if cta.thread() < RANGE_WORDS {
+        let which = cta.thread() as usize;
+        let mut most = 0;
+        for warp in 0..warps as usize {
+            most = most.max(cta.shared_read(scratch, RANGE_WORDS as usize * warp + which));
+        }
+        cta.write(
+            args.ranges,
+            cta.block() as usize * RANGE_WORDS as usize + which,
+            most,
+        );
+    }
+}
+
+#[inline(always)]
+fn max_lanes<C: Cta>(cta: &C, mut value: u32) -> u32 {
+    let mut distance = WARP / 2;
+    while distance > 0 {
+        value = value.max(cta.shuffle(value, Shuffle::Xor(distance), WARP, FULL));
+        distance /= 2;
+    }
+    value
+}
+
+/// S, from what *begin* has found. Every warp looks at all of it: no barrier, and it comes from cache.
+#[inline(always)]
+fn scale<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> i32 {
+    let (mut input, mut weights) = (0, 0);
+    let mut i = lane(cta) as usize;
+    while i < args.ranges.len() as usize / 2 {
+        input = input.max(cta.read(args.ranges, 2 * i));
+        weights = weights.max(cta.read(args.ranges, 2 * i + 1));
+        i += WARP as usize;
+    }
+    let shift = load_or(cta, args.x.shift, 0, T::ZERO);
+    let ranges = Ranges {
+        input: max_lanes(cta, input),
+        weights: max_lanes(cta, weights),
+        shift: range(0, shift),
+        longest: args.longest,
+        rows: args.all_rows,
+    };
+    ranges.scale::<T>()
+}
+
+/// Where sums are kept, and y.
+pub(super) trait Sums<T: FixedPoint>: Sized {
+    fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
+    fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
+    fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
+    fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
+}
+
+/// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`]: plane after plane of n words.
+pub(super) struct InShared<T, const Y: bool> {
+    words: Shared<u32>,
+    cols: usize,
+    input: Shared<T>,
+}
+
+impl<T: FixedPoint, const Y: bool> InShared<T, Y> {
+    /// Adds a 64-bit number to the words in planes `plane` and `plane + 1`. The order of other threads' additions
+    /// between the two does not matter: a carry belongs to the addition that made it.
+    #[inline(always)]
+    fn add_pair<C: Cta>(&self, cta: &C, plane: usize, column: u32, value: i64) {
+        let at = plane * self.cols + column as usize;
+        let low = value as u32;
+        let before = cta.shared_fetch_add(self.words, at, low);
+        let carry = (before.wrapping_add(low) < low) as u32;
+        let high = ((value >> 32) as u32).wrapping_add(carry);
+        if high != 0 {
+            cta.shared_fetch_add(self.words, at + self.cols, high);
+        }
+    }
+
+    #[inline(always)]
+    fn word<C: Cta>(&self, cta: &C, plane: usize, column: usize) -> u64 {
+        cta.shared_read(self.words, plane * self.cols + column) as u64
+    }
+}
+
+impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
+    #[inline(always)]
+    fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self {
+        let cols = args.x.cols;
+        // y first: its elements may need the alignment of 8 bytes.
+        let input = Shared::at(0, if Y { cols } else { 0 });
+        let words = Shared::at(input.end(), T::WORDS * cols);
+        each_of_block(cta, words.len(), |i| cta.shared_write(words, i, 0));
+        if Y {
+            each_of_block(cta, cols, |j| {
+                cta.shared_write(input, j, cta.load(args.x.input, j, Cache::Keep));
+            });
+        }
+        cta.sync();
+        let cols = cols as usize;
+        InShared { words, cols, input }
+    }
+
+    #[inline(always)]
+    fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T {
+        if Y {
+            cta.shared_read(self.input, column as usize)
+        } else {
+            cta.load(args.x.input, column as usize, Cache::Keep)
+        }
+    }
+
+    #[inline(always)]
+    fn add<C: Cta>(&self, cta: &C, _: &FixedArgs<'_, T>, column: u32, value: T) {
+        let fixed = value.to_fixed();
+        if T::WORDS == 2 {
+            return self.add_pair(cta, 0, column, fixed.high);
+        }
+        let before = cta.shared_fetch_add(self.words, column as usize, fixed.low);
+        let carry = (before.wrapping_add(fixed.low) < fixed.low) as i64;
+        self.add_pair(cta, 1, column, fixed.high + carry);
+    }
+
+    #[inline(always)]
+    fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
+        cta.sync();
+        each_of_block(cta, args.x.cols, |j| {
+            let first = T::WORDS as usize - 2;
+            let high = self.word(cta, first + 1, j) << 32 | self.word(cta, first, j);
+            cta.add_wrapping(args.sums, j * T::LIMBS, high);
+            if T::LIMBS == 2 {
+                cta.add_wrapping(args.sums, j * T::LIMBS + 1, self.word(cta, 0, j));
+            }
+        });
+    }
+}
+
+/// [`SumPlace::Global`].
+pub(super) struct InGlobal;
+
+impl<T: FixedPoint> Sums<T> for InGlobal {
+    #[inline(always)]
+    fn open<C: Cta>(_: &C, _: &FixedArgs<'_, T>) -> Self {
+        InGlobal
+    }
+
+    #[inline(always)]
+    fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T {
+        cta.load(args.x.input, column as usize, Cache::Keep)
+    }
+
+    #[inline(always)]
+    fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T) {
+        let (fixed, at) = (value.to_fixed(), column as usize * T::LIMBS);
+        cta.add_wrapping(args.sums, at, fixed.high as u64);
+        if T::LIMBS == 2 && fixed.low != 0 {
+            cta.add_wrapping(args.sums, at + 1, fixed.low as u64);
+        }
+    }
+
+    #[inline(always)]
+    fn flush<C: Cta>(self, _: &C, _: &FixedArgs<'_, T>) {}
+}
+
+/// The row's factor: v ⊙ (X·y − s), or v ⊙ p.
+#[inline(always)]
+fn factor<C: Cta, T: FixedPoint, P: Compute>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+    row: u32,
+    dot: T,
+    shift: T,
+) -> T {
+    let row = row as usize;
+    let p = if P::DOTS {
+        dot - shift
+    } else {
+        cta.load(args.input, row, Cache::Once)
+    };
+    p * load_or(cta, args.weights, row, T::ONE)
+}
+
+/// [`FixedVariant::Accumulate`].
+#[inline(always)]
+pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
+    cta: &C,
+    args: &FixedArgs<'_, T>,
+) where
+    C: Cta,
+    T: FixedPoint,
+    P: Compute,
+    W: Sums<T>,
+{
+    let scale = scale(cta, args);
+    let has_non_finite = cta.read(args.exponents, args.x.cols as usize) != 0;
+    let shift = load_or(cta, args.x.shift, 0, T::ZERO);
+    let sums = W::open(cta, args);
+    each_share::<C, T, VS, K>(cta, &args.x, |row, share| {
+        let dot = if P::DOTS {
+            share.dot_with(cta, &args.x, |column| sums.input(cta, args, column))
+        } else {
+            T::ZERO
+        };
+        if row < args.x.rows {
+            let p = factor::<C, T, P>(cta, &args.x, row, dot, shift);
+            let is_finite = p.exponent_field() != T::NON_FINITE;
+            let scaled = p.scaled(scale);
+            if is_finite && !has_non_finite {
+                share.each(cta, &args.x, |column, value| {
+                    sums.add(cta, args, column, value * scaled);
+                });
+            } else {
+                let p = if is_finite { scaled } else { p };
+                share.each(cta, &args.x, |column, value| {
+                    add_any(cta, args, &sums, column, value * p);
+                });
+            }
+        }
+    });
+    sums.flush(cta, args);
+}
+
+/// Adds a product that may be infinite or NaN.
+#[inline(always)]
+fn add_any<C: Cta, T: FixedPoint, W: Sums<T>>(
+    cta: &C,
+    args: &FixedArgs<'_, T>,
+    sums: &W,
+    column: u32,
+    product: T,
+) {
+    if product.exponent_field() == T::NON_FINITE {
+        cta.add(args.x.output, column as usize, product);
+    } else {
+        sums.add(cta, args, column, product);
+    }
+}
+
+/// Calls `each(row, share)` for this vector's rows; all lanes of a warp make the same number of calls, the last may
+/// be for a row that is not there. Offsets come a row ahead: without that a row waits for memory twice.
+#[inline(always)]
+fn each_share<C: Cta, T: FixedPoint, const VS: u32, const K: usize>(
+    cta: &C,
+    x: &SparseArgs<'_, T>,
+    mut each: impl FnMut(u32, &Share<T, VS, K>),
+) {
+    let vectors = WARP / VS;
+    let (step, mine) = (global_warps(cta) * vectors, lane(cta) / VS);
+    // Saturates where no row is: there are fewer rows than 32 bits count.
+    let bounds = |first: u32| Share::<T, VS, K>::bounds(cta, x, first.saturating_add(mine));
+    let mut first = global_warp(cta).saturating_mul(vectors);
+    let mut here = bounds(first);
+    while first < x.rows {
+        let next_first = first.saturating_add(step);
+        let next = bounds(next_first);
+        each(first + mine, &Share::load_at(cta, x, here));
+        here = next;
+        first = next_first;
+    }
+}
+
+/// [`FixedVariant::Finish`].
+#[inline(always)]
+pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
+    let scale = scale(cta, args);
+    each_of_grid(cta, args.x.cols as u64, |j| {
+        let at = j * T::LIMBS;
+        let high = cta.read(args.sums, at) as i64;
+        let low = if T::LIMBS == 2 {
+            cta.read(args.sums, at + 1)
+        } else {
+            0
+        };
+        for limb in 0..T::LIMBS {
+            cta.write(args.sums, at + limb, 0);
+        }
+        let special: T = cta.read(args.x.output, j);
+        let addend = load_or(cta, args.x.addend, j, T::ZERO);
+        let sum = Total {
+            high,
+            low,
+            exponent: exponent(cta, args, j) - scale,
+            special,
+        };
+        cta.write(
+            args.x.output,
+            j,
+            sum.result(args.x.alpha, args.x.beta, addend),
+        );
+    });
+}
+
+/// What was summed for one column.
+#[derive(Debug, Clone, Copy)]
+pub struct Total<T> {
+    /// The sum of [`Fixed::high`](super::fixed_point::Fixed).
+    pub high: i64,
+    /// The sum of [`Fixed::low`](super::fixed_point::Fixed).
+    pub low: u64,
+    /// What the units are 2 to the power of.
+    pub exponent: i32,
+    /// The sum of products that were infinite or NaN, 0 without any.
+    pub special: T,
+}
+
+impl<T: FixedPoint> Total<T> {
+    /// `α · sum + β · z`, rounded once at the end.
+    #[inline(always)]
+    pub fn result(&self, alpha: T, beta: T, z: T) -> T {
+        let sum = super::fixed_point::scaled_f64(T::of_sums(self.high, self.low), self.exponent);
+        let product = alpha.to_f64() * (sum + self.special.to_f64());
+        T::of_f64(product + beta.to_f64() * z.to_f64())
+    }
+}
+
+/// The contract of every entry with fixed-point sums.
+pub(super) fn check<T: FixedPoint>(
+    variant: &FixedVariant,
+    launch: &Launch,
+    args: &FixedArgs<'_, T>,
+) -> Result<(), Violation> {
+    let (x, m, n) = (&args.x, args.x.rows as u64, args.x.cols as u64);
+    let shared = variant.shared_bytes(x.cols, launch.block, T::SIZE);
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;
+    Violation::at_least("length of exponents", n + 1, args.exponents.len())?;
+    let ranges = RANGE_WORDS as u64;
+    match variant {
+        FixedVariant::Begin(product) => {
+            Violation::equal(
+                "length of ranges",
+                ranges * launch.grid as u64,
+                args.ranges.len(),
+            )?;
+            check_begin(*product, args)
+        }
+        FixedVariant::Finish => {
+            Violation::multiple_of("length of ranges", ranges, args.ranges.len())?;
+            super::check_optional(&x.addend, "length of addend", n)?;
+            check_sums(args)
+        }
+        FixedVariant::Accumulate { product, .. } => {
+            Violation::multiple_of("length of ranges", ranges, args.ranges.len())?;
+            let input = if *product == Product::Transposed {
+                m
+            } else {
+                n
+            };
+            Violation::at_least("length of input", input, x.input.len())?;
+            Violation::at_most("rows of the part", args.all_rows, m)?;
+            super::check_optional(&x.weights, "length of weights", m)?;
+            super::check_optional(&x.shift, "length of shift", 1)?;
+            super::sparse::check_csr(x)?;
+            check_sums(args)
+        }
+        FixedVariant::Columns => super::sparse::check_csr(x),
+        FixedVariant::Equilibrate => {
+            Violation::at_least("length of scaled", x.indices.len(), args.scaled.len())?;
+            super::sparse::check_csr(x)
+        }
+    }
+}
+
+fn check_begin<T: FixedPoint>(product: Product, args: &FixedArgs<'_, T>) -> Result<(), Violation> {
+    let (x, m, n) = (&args.x, args.all_rows, args.x.cols as u64);
+    let (input, scaled) = match product {
+        Product::Transposed => (m, 0),
+        _ => (n, n),
+    };
+    Violation::at_least("length of input", input, x.input.len())?;
+    Violation::at_least("length of scaled", scaled, args.scaled.len())?;
+    Violation::at_least("length of output", n, x.output.len())?;
+    super::check_optional(&x.weights, "length of weights", m)
+}
+
+fn check_sums<T: FixedPoint>(args: &FixedArgs<'_, T>) -> Result<(), Violation> {
+    let n = args.x.cols as u64;
+    Violation::at_least("length of sums", n * T::LIMBS as u64, args.sums.len())?;
+    Violation::at_least("length of output", n, args.x.output.len())
+}

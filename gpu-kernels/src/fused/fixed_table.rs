@@ -1,0 +1,46 @@
+//! The compiled entries with fixed-point sums.
+//!
+//! Three vector sizes: the reproducible order of a dot product follows from them, so there are no more than are
+//! needed. 20 nonzeros fit 4 × 5 and 8 × 3.
+
+use super::fixed::{
+    Fixed, FixedArgs, FixedVariant, InGlobal, InShared, SumPlace, accumulate, begin, check,
+    columns, equilibrate, finish,
+};
+use super::{Fused, Product, Transposed};
+
+macro_rules! fixed_family {
+    ($t:ident: $( ($vs:literal, $held:literal) )*) => {
+        crate::kernels! {
+            family Fixed<$t>, "fused";
+            args FixedArgs<'a, $t>;
+            variant FixedVariant;
+            check check::<$t>;
+            concat!("fixed_columns_", stringify!($t)), FixedVariant::Columns => columns::<_, $t>;
+            concat!("fixed_equilibrate_", stringify!($t)), FixedVariant::Equilibrate => equilibrate::<_, $t>;
+            concat!("fixed_begin_fused_", stringify!($t)), FixedVariant::Begin(Product::Fused) => begin::<_, $t, Fused>;
+            concat!("fixed_begin_transposed_", stringify!($t)), FixedVariant::Begin(Product::Transposed) => begin::<_, $t, Transposed>;
+            concat!("fixed_finish_", stringify!($t)), FixedVariant::Finish => finish::<_, $t>;
+            $(
+                concat!("fixed_fused_shared_y_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::SharedWithInput, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Fused, InShared<$t, true>, $vs, $held>;
+                concat!("fixed_fused_shared_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Shared, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Fused, InShared<$t, false>, $vs, $held>;
+                concat!("fixed_fused_global_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Global, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Fused, InGlobal, $vs, $held>;
+                concat!("fixed_transposed_shared_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Shared, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Transposed, InShared<$t, false>, $vs, $held>;
+                concat!("fixed_transposed_global_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Global, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;
+            )*
+        }
+    };
+}
+
+fixed_family!(f32: (4, 5) (8, 3) (32, 2));
+fixed_family!(f64: (4, 5) (8, 3) (32, 2));

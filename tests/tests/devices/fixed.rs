@@ -1,0 +1,168 @@
+//! Fixed-point sums: the same bits on every run, grid and device, whatever the numbers.
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::Device;
+use warpfuse::matrix::{CsrMatrix, Element, Features, csr_from_parts};
+use warpfuse::ops::{Matrix, MatrixOptions, Number, Terms};
+use warpfuse::plan::fused::{Forced, Product, Strategy, Summation};
+use warpfuse_tests::cases::Case;
+use warpfuse_tests::generate::Pattern;
+use warpfuse_tests::sample::{FULL, PLAIN, Sample, Values};
+
+use super::fused::{self, PRODUCTS};
+use super::suite::{Suite, Test};
+
+/// Rows of all lengths, shapes around vectors and blocks.
+const MATRICES: [((usize, usize), Pattern); 9] = [
+    ((300, 90), Pattern::PerRow(7)),
+    ((257, 129), Pattern::Zipf(40)),
+    ((301, 1_000), Pattern::Giant(900)),
+    ((150, 90), Pattern::EveryOther(60)),
+    ((500, 40), Pattern::Growing(20)),
+    ((400, 33), Pattern::OneColumn),
+    ((31, 700), Pattern::OneFull),
+    ((65, 129), Pattern::Empty),
+    ((90, 60_000), Pattern::PerRow(7)),
+];
+
+const VALUES: [Values; 6] = [
+    Values::Uniform,
+    Values::Huge,
+    Values::Tiny,
+    Values::Subnormal,
+    Values::Nan,
+    Values::Infinity,
+];
+
+const STRATEGIES: [Strategy; 3] = [
+    Strategy::FixedWithY,
+    Strategy::FixedShared,
+    Strategy::FixedGlobal,
+];
+
+/// Adds one test for each matrix, kind of numbers and type.
+pub fn add(suite: &mut Suite) {
+    for (shape, pattern) in MATRICES {
+        for values in VALUES {
+            let case = Case::new(shape, pattern, values);
+            let test = |dtype| Test::new(format!("fixed/{case}/{dtype}")).within(case.subset());
+            suite.add(test("f32"), move |device| run::<f32>(device, &case));
+            suite.add(test("f64"), move |device| run::<f64>(device, &case));
+        }
+    }
+    let test = |dtype| Test::new(format!("fixed/columns_of_all_scales/{dtype}"));
+    suite.add(test("f32"), columns_of_all_scales::<f32>);
+    suite.add(test("f64"), columns_of_all_scales::<f64>);
+}
+
+fn reproducible(forced: Forced) -> MatrixOptions {
+    MatrixOptions {
+        forced,
+        summation: Summation::Reproducible,
+        ..MatrixOptions::default()
+    }
+}
+
+fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
+    let sample = case.sample::<T>();
+    let host = matrix(&Device::cpu(), &sample, Forced::default())?;
+    for product in PRODUCTS {
+        for parts in [PLAIN, FULL] {
+            let expected = bits(&fused::compute(&host, &sample, product, parts)?);
+            for forced in launches(device, product) {
+                let matrix = matrix(device, &sample, forced)?;
+                if let Err(error) = matrix.used_plan(product) {
+                    // n words of shared memory are more than this device has.
+                    ensure!(!forced.is_empty(), error);
+                    continue;
+                }
+                let what = || format!("{product:?} with {parts:?}, {forced}");
+                fused::check(&matrix, &sample, product, parts).with_context(what)?;
+                let found = bits(&fused::compute(&matrix, &sample, product, parts)?);
+                let differs = (0..found.len()).find(|i| found[*i] != expected[*i]);
+                ensure!(
+                    differs.is_none(),
+                    "{}: element {differs:?} has other bits than on the CPU",
+                    what()
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn matrix<T: Number>(device: &Device, sample: &Sample<T>, forced: Forced) -> Result<Matrix<T>> {
+    let options = reproducible(forced);
+    Ok(Matrix::with_options(
+        device,
+        sample.features.clone(),
+        options,
+    )?)
+}
+
+/// The planner's own launch, and every strategy in several grids.
+fn launches(device: &Device, product: Product) -> Vec<Forced> {
+    let mut all = vec![Forced::default()];
+    if device.is_cpu() || product == Product::Forward {
+        return all;
+    }
+    for (strategy, bs) in STRATEGIES.into_iter().zip([96, 256, 32]) {
+        if product == Product::Fused || strategy != Strategy::FixedWithY {
+            all.push(Forced {
+                strategy: Some(strategy),
+                bs: Some(bs),
+                blocks_per_sm: Some(1),
+                ..Forced::default()
+            });
+        }
+    }
+    all
+}
+
+/// NaN has many bit patterns, of which none is promised.
+fn bits<T: Number>(values: &[T]) -> Vec<Option<u64>> {
+    let bits = |value: &T| (*value == *value).then(|| value.to_bits());
+    values.iter().map(bits).collect()
+}
+
+/// Columns times powers of two, y divided by them: w is multiplied by them, to the bit.
+fn columns_of_all_scales<T: Number>(device: &Device) -> Result<()> {
+    let case = Case::new((200, 60), Pattern::PerRow(9), Values::Uniform);
+    let sample = case.sample::<T>();
+    let Features::Sparse(x) = &*sample.features else {
+        return Ok(());
+    };
+    let power = |column: usize| f64::powi(2.0, (column as i32 * 7) % 81 - 40);
+    let y: Vec<T> = (0..60)
+        .map(|j| times(sample.y[j], 1.0 / power(j)))
+        .collect();
+    let plain = fused_product(device, Features::Sparse(x.clone()), &sample.y)?;
+    let scaled = fused_product(device, Features::Sparse(scale(x, power)), &y)?;
+    for (j, (scaled, plain)) in scaled.into_iter().zip(plain).enumerate() {
+        let expected = times(plain, power(j));
+        ensure!(
+            scaled.to_bits() == expected.to_bits(),
+            "column {j}: {scaled:?}, expected {expected:?}"
+        );
+    }
+    Ok(())
+}
+
+fn times<T: Number>(value: T, factor: f64) -> T {
+    value * <T as Element>::from_f64(factor)
+}
+
+fn scale<T: Number>(x: &CsrMatrix<T>, power: impl Fn(usize) -> f64) -> CsrMatrix<T> {
+    let values = x.indices().iter().zip(x.data());
+    let values = values.map(|(j, value)| times(*value, power(*j as usize)));
+    let offsets = x.proper_indptr().to_vec();
+    csr_from_parts(x.shape(), offsets, x.indices().to_vec(), values.collect())
+        .expect("the structure of a valid matrix")
+}
+
+fn fused_product<T: Number>(device: &Device, x: Features<T>, y: &[T]) -> Result<Vec<T>> {
+    let matrix = Matrix::with_options(device, x, reproducible(Forced::default()))?;
+    let mut w = device.zeros(y.len())?;
+    matrix.fused(&device.upload(y)?, &Terms::default(), &mut w)?;
+    Ok(w.to_vec()?)
+}
