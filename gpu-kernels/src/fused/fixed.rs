@@ -19,13 +19,12 @@
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
 
-use super::fixed_point::{FixedPoint, Ranges, column_exponent};
+use super::fixed_point::{FixedPoint, Ranges, Total, column_exponent};
 use super::sparse::Share;
 use super::{Compute, Product, SparseArgs};
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::memory::{In, Out};
-use crate::scalar::Pack;
-use crate::table::{Launch, Violation};
+use crate::scalar::Words;
 use crate::verbs::{
     FULL, each_of_block, each_of_grid, global_thread, global_warp, global_warps, lane, load_or,
 };
@@ -97,7 +96,7 @@ pub enum FixedVariant {
 }
 
 /// Words that a block of *begin* needs in shared memory, for each of its warps.
-const RANGE_WORDS: u32 = 2;
+pub(super) const RANGE_WORDS: u32 = 2;
 
 impl FixedVariant {
     /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
@@ -510,94 +509,4 @@ pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
             sum.result(args.x.alpha, args.x.beta, addend),
         );
     });
-}
-
-/// What was summed for one column.
-#[derive(Debug, Clone, Copy)]
-pub struct Total<T> {
-    /// The sum of [`Fixed::high`](super::fixed_point::Fixed).
-    pub high: i64,
-    /// The sum of [`Fixed::low`](super::fixed_point::Fixed).
-    pub low: u64,
-    /// What the units are 2 to the power of.
-    pub exponent: i32,
-    /// The sum of products that were infinite or NaN, 0 without any.
-    pub special: T,
-}
-
-impl<T: FixedPoint> Total<T> {
-    /// `α · sum + β · z`, rounded once at the end.
-    #[inline(always)]
-    pub fn result(&self, alpha: T, beta: T, z: T) -> T {
-        let sum = super::fixed_point::scaled_f64(T::of_sums(self.high, self.low), self.exponent);
-        let product = alpha.to_f64() * (sum + self.special.to_f64());
-        T::of_f64(product + beta.to_f64() * z.to_f64())
-    }
-}
-
-/// The contract of every entry with fixed-point sums.
-pub(super) fn check<T: FixedPoint>(
-    variant: &FixedVariant,
-    launch: &Launch,
-    args: &FixedArgs<'_, T>,
-) -> Result<(), Violation> {
-    let (x, m, n) = (&args.x, args.x.rows as u64, args.x.cols as u64);
-    let shared = variant.shared_bytes(x.cols, launch.block, T::SIZE);
-    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;
-    Violation::at_least("length of exponents", n + 1, args.exponents.len())?;
-    let ranges = RANGE_WORDS as u64;
-    match variant {
-        FixedVariant::Begin(product) => {
-            Violation::equal(
-                "length of ranges",
-                ranges * launch.grid as u64,
-                args.ranges.len(),
-            )?;
-            check_begin(*product, args)
-        }
-        FixedVariant::Finish => {
-            Violation::multiple_of("length of ranges", ranges, args.ranges.len())?;
-            super::check_optional(&x.addend, "length of addend", n)?;
-            check_sums(args)
-        }
-        FixedVariant::Accumulate { product, .. } => {
-            Violation::multiple_of("length of ranges", ranges, args.ranges.len())?;
-            let input = if *product == Product::Transposed {
-                m
-            } else {
-                n
-            };
-            Violation::at_least("length of input", input, x.input.len())?;
-            Violation::at_most("rows of the part", args.all_rows, m)?;
-            super::check_optional(&x.weights, "length of weights", m)?;
-            super::check_optional(&x.shift, "length of shift", 1)?;
-            super::sparse::check_csr(x)?;
-            check_sums(args)
-        }
-        FixedVariant::Columns => super::sparse::check_csr(x),
-        FixedVariant::Equilibrate => {
-            Violation::at_least("length of scaled", x.indices.len(), args.scaled.len())?;
-            super::sparse::check_csr(x)
-        }
-    }
-}
-
-fn check_begin<T: FixedPoint>(product: Product, args: &FixedArgs<'_, T>) -> Result<(), Violation> {
-    let (x, m, n) = (&args.x, args.all_rows, args.x.cols as u64);
-    let (input, scaled) = match product {
-        Product::Transposed => (m, 0),
-        _ => (n, n),
-    };
-    Violation::at_least("length of input", input, x.input.len())?;
-    Violation::at_least("length of scaled", scaled, args.scaled.len())?;
-    Violation::at_least("length of output", n, x.output.len())?;
-    super::check_optional(&x.weights, "length of weights", m)
-}
-
-fn check_sums<T: FixedPoint>(args: &FixedArgs<'_, T>) -> Result<(), Violation> {
-    let n = args.x.cols as u64;
-    Violation::at_least("length of sums", n * T::LIMBS as u64, args.sums.len())?;
-    Violation::at_least("length of output", n, args.x.output.len())
 }

@@ -191,6 +191,29 @@ pub const fn lanes_per_row(rows: u64, nonzeros: u64) -> u32 {
     }
 }
 
+/// What was summed for one column.
+#[derive(Debug, Clone, Copy)]
+pub struct Total<T> {
+    /// The sum of [`Fixed::high`].
+    pub high: i64,
+    /// The sum of [`Fixed::low`].
+    pub low: u64,
+    /// What the units are 2 to the power of.
+    pub exponent: i32,
+    /// The sum of products that were infinite or NaN, 0 without any.
+    pub special: T,
+}
+
+impl<T: FixedPoint> Total<T> {
+    /// `α · sum + β · z`, rounded once at the end.
+    #[inline(always)]
+    pub fn result(&self, alpha: T, beta: T, z: T) -> T {
+        let sum = scaled_f64(T::of_sums(self.high, self.low), self.exponent);
+        let product = alpha.to_f64() * (sum + self.special.to_f64());
+        T::of_f64(product + beta.to_f64() * z.to_f64())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,10 @@
 //! needed. 20 nonzeros fit 4 × 5 and 8 × 3.
 
 use super::fixed::{
-    Fixed, FixedArgs, FixedVariant, InGlobal, InShared, SumPlace, accumulate, begin, check,
-    columns, equilibrate, finish,
+    Fixed, FixedArgs, FixedVariant, InGlobal, InShared, SumPlace, accumulate, begin, columns,
+    equilibrate, finish,
 };
+use super::fixed_contract::check;
 use super::{Fused, Product, Transposed};
 
 macro_rules! fixed_family {

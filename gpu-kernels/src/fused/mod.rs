@@ -7,6 +7,7 @@ pub mod dense;
 mod dense_forward;
 mod dense_table;
 pub mod fixed;
+mod fixed_contract;
 pub mod fixed_point;
 mod fixed_table;
 pub mod sparse;

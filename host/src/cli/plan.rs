@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
-use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs};
+use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs, summation};
 use super::exit::Exit;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
@@ -27,7 +27,8 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
     let forced = ForcedPart::combine(&args.force).map_err(|reason| anyhow!("--force: {reason}"))?;
     let planner = Planner::new(&gpu.limits, &gpu.kernels)
         .model(args.model.into())
-        .forced(forced);
+        .forced(forced)
+        .summation(summation(args.reproducible));
     let product = args.product.into();
     let plan = planner
         .plan(&problem, product)

@@ -4,8 +4,7 @@
 //! [`gpu_kernels::fused::fixed_point`], in any order. Everything that rounds is that module's, so the kernels and
 //! this file cannot differ.
 
-use gpu_kernels::fused::fixed::Total;
-use gpu_kernels::fused::fixed_point::{FixedPoint, Ranges, column_exponent, lanes_per_row};
+use gpu_kernels::fused::fixed_point::{FixedPoint, Ranges, Total, column_exponent, lanes_per_row};
 use rayon::prelude::*;
 
 use super::chunks;

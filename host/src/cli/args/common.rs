@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use crate::io::{Format, Header, IndexBase};
-use crate::plan::fused::{Model, Precision};
+use crate::plan::fused::{Model, Precision, Summation};
 
 /// `--device`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,15 @@ impl From<DtypeName> for Precision {
             DtypeName::F32 => Precision::F32,
             DtypeName::F64 => Precision::F64,
         }
+    }
+}
+
+/// `--reproducible`, as planners have it.
+pub(in crate::cli) fn summation(reproducible: bool) -> Summation {
+    if reproducible {
+        Summation::Reproducible
+    } else {
+        Summation::Free
     }
 }
 

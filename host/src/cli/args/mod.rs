@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand};
 pub(super) use apply::{
     ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
-pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs};
+pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs, summation};
 pub(super) use cv::{CvArgs, CvTrainer, FoldArgs};
 pub(super) use emulate::EmulateArgs;
 pub(super) use estimators::{

@@ -50,6 +50,10 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_enum, default_value = "predicted")]
     pub(in crate::cli) model: ModelName,
 
+    /// Plan for sums that have the same bits on every run and device (sparse matrices)
+    #[arg(long)]
+    pub(in crate::cli) reproducible: bool,
+
     /// Registers per thread, in place of what the compiled kernels have
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(in crate::cli) registers: Option<u32>,
