@@ -121,7 +121,7 @@ fn launches(device: &Device, product: Product) -> Vec<Forced> {
 
 /// NaN has many bit patterns, of which none is promised.
 fn bits<T: Number>(values: &[T]) -> Vec<Option<u64>> {
-    let bits = |value: &T| (*value == *value).then(|| value.to_bits());
+    let bits = |value: &T| (!Element::to_f64(*value).is_nan()).then(|| value.to_bits());
     values.iter().map(bits).collect()
 }
 
