@@ -121,3 +121,15 @@ pub fn load_or<C: Cta, T: Word>(cta: &C, from: In<'_, T>, i: usize, absent: T) -
         absent
     }
 }
+
+/// The largest of one value per lane, in every lane; the whole warp calls.
+#[inline(always)]
+#[track_caller]
+pub fn max_lanes<C: Cta>(cta: &C, mut value: u32) -> u32 {
+    let mut distance = WARP / 2;
+    while distance > 0 {
+        value = value.max(cta.shuffle(value, Shuffle::Xor(distance), WARP, FULL));
+        distance /= 2;
+    }
+    value
+}

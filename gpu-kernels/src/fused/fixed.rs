@@ -22,11 +22,11 @@
 use super::fixed_point::{FixedPoint, Ranges, Total, column_exponent};
 use super::sparse::Share;
 use super::{Compute, Product, SparseArgs};
-use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::Words;
 use crate::verbs::{
-    FULL, each_of_block, each_of_grid, global_thread, global_warp, global_warps, lane, load_or,
+    each_of_block, each_of_grid, global_thread, global_warp, global_warps, lane, load_or, max_lanes,
 };
 
 /// The family of kernels with fixed-point sums.
@@ -157,17 +157,6 @@ pub(super) fn equilibrate<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T
     });
 }
 
-/// The exponent field, or `so_far` where that is more or the number is infinite or NaN.
-#[inline(always)]
-fn range<T: FixedPoint>(so_far: u32, value: T) -> u32 {
-    let field = value.exponent_field();
-    if field == T::NON_FINITE {
-        so_far
-    } else {
-        so_far.max(field)
-    }
-}
-
 /// The largest exponent field of this thread's share of a vector of `len` elements.
 #[inline(always)]
 fn range_of_vector<C: Cta, T: FixedPoint>(cta: &C, vector: In<'_, T>, len: u64) -> u32 {
@@ -235,16 +224,6 @@ fn write_ranges<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>, mine: [
             most,
         );
     }
-}
-
-#[inline(always)]
-fn max_lanes<C: Cta>(cta: &C, mut value: u32) -> u32 {
-    let mut distance = WARP / 2;
-    while distance > 0 {
-        value = value.max(cta.shuffle(value, Shuffle::Xor(distance), WARP, FULL));
-        distance /= 2;
-    }
-    value
 }
 
 /// S, from what *begin* has found. Every warp looks at all of it: no barrier, and it comes from cache.

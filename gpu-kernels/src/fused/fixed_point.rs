@@ -173,6 +173,17 @@ impl Ranges {
     }
 }
 
+/// The exponent field, or `so_far` where that is more or the number is infinite or NaN.
+#[inline(always)]
+pub fn range<T: FixedPoint>(so_far: u32, value: T) -> u32 {
+    let field = value.exponent_field();
+    if field == T::NON_FINITE {
+        so_far
+    } else {
+        so_far.max(field)
+    }
+}
+
 /// The least e with `count` ≤ 2^e.
 #[inline(always)]
 pub fn bits(count: u64) -> i32 {
