@@ -19,7 +19,7 @@
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
 
-use super::fixed_point::{FixedPoint, Ranges, Total, column_exponent};
+use super::fixed_point::{FixedPoint, Ranges, Total, column_exponent, range};
 use super::sparse::Share;
 use super::{Compute, Product, SparseArgs};
 use crate::cta::{Cache, Cta, Shared, WARP};

@@ -6,12 +6,12 @@
 //! - every column of X is scaled by the power of two that brings its largest magnitude below 1 (x′ = x·2^−e,
 //!   y′ = y·2^e: the products stay what they were, bit for bit, but for underflow);
 //! - with P a power of two above every |p| and m rows, |Σ x′·p| < m·P, and S is chosen so that
-//!   m·P·2ˢ ≤ 2^[`BITS`](FixedPoint::BITS), one bit below what the words hold with their sign.
+//!   m·P·2ˢ ≤ 2^[`SUM_BITS`](FixedPoint::SUM_BITS), one bit below what the words hold with their sign.
 //!
 //! P comes from bounds, not from p itself: |p| ≤ max|v| · (longest row · max|y′| + |s|).
 //!
 //! Error: each addition rounds by at most half a unit, so column j with c entries is off by at most
-//! `c · max|X[:,j]| · m · P · 2^−BITS` besides the roundings of p: for f32 with four million rows a unit is 2⁻⁴⁰ of
+//! `c · max|X[:,j]| · m · P · 2^−SUM_BITS` besides the roundings of p: for f32 with four million rows a unit is 2⁻⁴⁰ of
 //! the largest product that its column could have, for f64 2⁻⁷².
 //!
 //! Source: integer accumulators for reproducible sums are folklore of parallel molecular dynamics; the scaling
@@ -36,7 +36,7 @@ pub trait FixedPoint: Real {
     /// 64-bit words of a sum in global memory: 1 or 2.
     const LIMBS: usize;
     /// The magnitude of a sum stays at or below 2 to this power.
-    const BITS: i32;
+    const SUM_BITS: i32;
     /// The exponent field of infinities and NaN.
     const NON_FINITE: u32;
     /// What the exponent field of a number exceeds e by, with |number| < 2^e.
@@ -46,7 +46,7 @@ pub trait FixedPoint: Real {
     fn exponent_field(self) -> u32;
     /// `self · 2^exponent`, for exponents that [`pair_of_powers`] can express.
     fn scaled(self, exponent: i32) -> Self;
-    /// The nearest integer; `self` is below 2^[`BITS`](FixedPoint::BITS).
+    /// The nearest integer; `self` is below 2^[`SUM_BITS`](FixedPoint::SUM_BITS).
     fn to_fixed(self) -> Fixed;
     /// The sum whose high and low parts were added up separately, in f64.
     fn of_sums(high: i64, low: u64) -> f64;
@@ -55,7 +55,7 @@ pub trait FixedPoint: Real {
 impl FixedPoint for f32 {
     const WORDS: u32 = 2;
     const LIMBS: usize = 1;
-    const BITS: i32 = 62;
+    const SUM_BITS: i32 = 62;
     const NON_FINITE: u32 = 0xff;
     const BIAS: i32 = 126;
 
@@ -88,7 +88,7 @@ impl FixedPoint for f32 {
 impl FixedPoint for f64 {
     const WORDS: u32 = 3;
     const LIMBS: usize = 2;
-    const BITS: i32 = 94;
+    const SUM_BITS: i32 = 94;
     const NON_FINITE: u32 = 0x7ff;
     const BIAS: i32 = 1022;
 
@@ -169,7 +169,7 @@ impl Ranges {
         // A p above what the type holds is infinite, and not scaled.
         let p = p.min(T::NON_FINITE as i32 - T::BIAS + 1);
         let most = 2 * (T::BIAS - 4);
-        (T::BITS - bits(self.rows) - p).min(most)
+        (T::SUM_BITS - bits(self.rows) - p).min(most)
     }
 }
 
@@ -286,8 +286,8 @@ mod tests {
                 };
                 let most = rows as f64 * (longest as f64 * 2.0 + 2.0) * 2.0;
                 let scaled = scaled_f64(most, ranges.scale::<f32>());
-                assert!(scaled <= 2f64.powi(f32::BITS), "{scaled:e}");
-                assert!(scaled > 2f64.powi(f32::BITS - 6), "{scaled:e}");
+                assert!(scaled <= 2f64.powi(f32::SUM_BITS), "{scaled:e}");
+                assert!(scaled > 2f64.powi(f32::SUM_BITS - 6), "{scaled:e}");
             }
         }
     }

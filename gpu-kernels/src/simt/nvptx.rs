@@ -9,6 +9,10 @@ use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
 
+mod round;
+
+pub use round::{round_f32, round_f64};
+
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     // SAFETY: trap ends the kernel with an error; it has no preconditions.
@@ -82,28 +86,6 @@ pub fn sqrt_f32(x: f32) -> f32 {
 #[inline(always)]
 pub fn sqrt_f64(x: f64) -> f64 {
     core::intrinsics::sqrtf64(x)
-}
-
-/// The nearest integer, ties to even.
-#[inline(always)]
-pub fn round_f32(value: f32) -> i64 {
-    let whole: i64;
-    // SAFETY: a conversion between registers.
-    unsafe {
-        asm!("cvt.rni.s64.f32 {}, {};", out(reg64) whole, in(reg32) value, options(pure, nomem, nostack));
-    }
-    whole
-}
-
-/// The nearest integer, ties to even.
-#[inline(always)]
-pub fn round_f64(value: f64) -> i64 {
-    let whole: i64;
-    // SAFETY: a conversion between registers.
-    unsafe {
-        asm!("cvt.rni.s64.f64 {}, {};", out(reg64) whole, in(reg64) value, options(pure, nomem, nostack));
-    }
-    whole
 }
 
 /// The running thread on an NVIDIA GPU: a token without size.

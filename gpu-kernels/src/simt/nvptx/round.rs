@@ -1,0 +1,25 @@
+//! Rounding to integers: one instruction each.
+
+use core::arch::asm;
+
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub fn round_f32(value: f32) -> i64 {
+    let whole: i64;
+    // SAFETY: a conversion between registers.
+    unsafe {
+        asm!("cvt.rni.s64.f32 {}, {};", out(reg64) whole, in(reg32) value, options(pure, nomem, nostack));
+    }
+    whole
+}
+
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub fn round_f64(value: f64) -> i64 {
+    let whole: i64;
+    // SAFETY: a conversion between registers.
+    unsafe {
+        asm!("cvt.rni.s64.f64 {}, {};", out(reg64) whole, in(reg64) value, options(pure, nomem, nostack));
+    }
+    whole
+}
