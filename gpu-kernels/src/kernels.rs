@@ -1,6 +1,7 @@
 //! The families of one element type: what generic host code is written against.
 
 use crate::cg::{Cg, CgArgs, CgVariant};
+use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed_point::FixedPoint;
 use crate::fused::{
     Dense, DenseArgs, DenseVariant, Fixed, FixedArgs, FixedVariant, Sparse, SparseArgs,
@@ -42,6 +43,8 @@ pub trait Kernels: Elementary + FixedPoint {
         + for<'a> Family<Args<'a> = KernelSumArgs<'a, Self>>;
     /// Matrix products.
     type Matmul: Family<Variant = MatmulVariant> + for<'a> Family<Args<'a> = MatmulArgs<'a, Self>>;
+    /// Vectors around products with a centred and scaled X.
+    type Designs: Family<Variant = DesignVariant> + for<'a> Family<Args<'a> = DesignArgs<'a, Self>>;
 }
 
 macro_rules! all_families {
@@ -57,6 +60,7 @@ macro_rules! all_families {
             type Cg = Cg<$t>;
             type KernelSums = KernelSums<$t>;
             type Matmul = Matmul<$t>;
+            type Designs = Designs<$t>;
         }
     )* };
 }

@@ -19,6 +19,7 @@
 pub mod cg;
 pub mod conv1d;
 pub mod cta;
+pub mod design;
 pub mod fused;
 pub mod kernel_sum;
 pub mod kernels;

@@ -138,6 +138,8 @@ pub fn all_names() -> impl Iterator<Item = &'static str> {
         .chain(names::<crate::kernel_sum::KernelSums<f64>>())
         .chain(names::<crate::matmul::Matmul<f32>>())
         .chain(names::<crate::matmul::Matmul<f64>>())
+        .chain(names::<crate::design::Designs<f32>>())
+        .chain(names::<crate::design::Designs<f64>>())
         .chain(names::<crate::stream::Stream<f32>>())
         .chain(names::<crate::conv1d::Conv1d<f32>>())
         .chain(names::<crate::conv1d::Conv1d<f64>>())

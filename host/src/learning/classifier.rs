@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use super::empirical::softmax;
 use super::fit::SolveReport;
 use super::labels::{Classes, Labels};
 use super::liblinear::{SolverType, Task};
+use super::multinomial::softmax;
 use super::weights::Weights;
 use super::{FitError, Iteration, LinearSvc, LogisticRegression};
 use crate::device::Device;

@@ -8,12 +8,15 @@ pub(super) use super::checks::{
 };
 pub(super) use super::controls::{Controls, control_setters};
 use super::design::{Columns, Design};
-use super::empirical::{Empirical, SampleLoss};
-use super::solver::{self, Iteration, Limits, Solved, Solver};
+use super::judge;
+use super::multinomial::Multinomial;
+use super::single::Single;
+use super::solver::{self, Iteration, Limits, Objective, Solved, Solver};
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, Placed};
 use crate::matrix::{ColumnMoments, Dtype, Element};
+use crate::ops::design::Ridge;
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number};
 
@@ -65,6 +68,28 @@ pub struct SolveReport {
     pub seconds: f64,
     /// The most bytes that buffers held on the device.
     pub peak_device_bytes: u64,
+}
+
+/// The loss of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum SampleLoss {
+    /// Of one linear predictor.
+    Single(Loss),
+    /// −ln of the softmax of k linear predictors at the row's class.
+    Multinomial {
+        /// k.
+        classes: usize,
+    },
+}
+
+impl SampleLoss {
+    /// Linear predictors of a row.
+    pub(super) fn predictors(self) -> usize {
+        match self {
+            SampleLoss::Single(_) => 1,
+            SampleLoss::Multinomial { classes } => classes,
+        }
+    }
 }
 
 /// What is minimised: `Σ vᵢ·loss / Σ vᵢ + ½·l2·‖w‖² + l1·‖w‖₁`.
@@ -193,9 +218,9 @@ impl<'a, T: Number> Training<'a, T> {
         let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
         let theta = self.theta(goal, &columns, &start, extras)?;
         let k = goal.loss.predictors();
-        let design = Design::new(self.matrix, &columns, k);
-        let l2 = self.penalties(goal.l2, goal.intercept_l2, k);
-        let mut objective = Empirical::new(design, goal.loss, (targets, &weights), l2);
+        let data = (targets, &weights[..]);
+        let mut objective = self.objective(goal, &columns, data)?;
+        let objective = &mut *objective;
         let mut show = |iteration: Iteration| {
             let objective = goal.factor * iteration.objective + goal.constant;
             let iteration = Iteration {
@@ -215,24 +240,49 @@ impl<'a, T: Number> Training<'a, T> {
                 l1: self.penalties(goal.l1, 0.0, k),
                 inverse_diagonal: inverse,
             };
-            solver::orthant::minimise(&mut objective, theta, penalty, &limits, &mut show)?
+            solver::orthant::minimise(objective, theta, penalty, &limits, &mut show)?
         } else if self.controls.solver == Solver::Lbfgs {
-            solver::lbfgs::minimise(&mut objective, theta, &limits, &mut show)?
+            solver::lbfgs::minimise(objective, theta, &limits, &mut show)?
         } else {
             let inverse: Vec<T> = inverse
                 .iter()
                 .map(|d| <T as Element>::from_f64(*d))
                 .collect();
             let inverse = device.upload(&inverse)?;
-            solver::newton::minimise(&mut objective, theta, inverse, &limits, &mut show)?
+            solver::newton::minimise(objective, theta, inverse, &limits, &mut show)?
         };
         if solved.convergence == Convergence::NotFinite {
             return Err(FitError::NotFinite {
                 iterations: solved.n_iter,
             });
         }
-        let solved = Self::judge(&objective, goal, solved)?;
+        let design = Design::new(self.matrix, &columns, k);
+        let solved = Self::judge(&design, goal, data, solved)?;
         Ok((restore(&columns, &solved.theta.to_vec()?, k), solved))
+    }
+
+    /// On the device from end to end for one linear predictor per row.
+    fn objective<'s>(
+        &'s self,
+        goal: &Goal,
+        columns: &'s Columns,
+        (targets, weights): (&'s [T], &'s [T]),
+    ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
+        Ok(match goal.loss {
+            SampleLoss::Single(loss) => {
+                let ridge = Ridge {
+                    coefficients: goal.l2,
+                    intercept: goal.intercept_l2,
+                };
+                let data = (targets, weights);
+                Box::new(Single::new(self.matrix, columns, loss, data, ridge)?)
+            }
+            SampleLoss::Multinomial { classes } => {
+                let design = Design::new(self.matrix, columns, classes);
+                let l2 = self.penalties(goal.l2, goal.intercept_l2, classes);
+                Box::new(Multinomial::new(design, (targets, weights), l2))
+            }
+        })
     }
 
     fn limits(&self, goal: &Goal) -> Limits {
@@ -286,14 +336,15 @@ impl<'a, T: Number> Training<'a, T> {
     /// Tells an unpenalised logistic fit to separable classes from one that converged, and adds up the deviance of
     /// an f32 model in f64, because it is a small difference of large losses.
     fn judge(
-        objective: &Empirical<'_, T>,
+        design: &Design<'_, T>,
         goal: &Goal,
+        data: (&[T], &[T]),
         solved: Solved<T>,
     ) -> Result<Solved<T>, FitError> {
         let penalised = goal.l1 > 0.0 || goal.l2 > 0.0;
         match goal.loss {
             SampleLoss::Single(Loss::Logistic) if !penalised => {
-                let separated = objective.separates(&solved.theta)?;
+                let separated = judge::separates(design, &solved.theta, data)?;
                 let convergence = if separated {
                     Convergence::Separable
                 } else {
@@ -305,7 +356,8 @@ impl<'a, T: Number> Training<'a, T> {
                 })
             }
             SampleLoss::Single(loss @ Loss::Glm { .. }) if T::DTYPE == Dtype::F32 => {
-                let objective = solved.objective + objective.correction(loss, &solved.theta)?;
+                let objective =
+                    solved.objective + judge::correction(design, loss, &solved.theta, data)?;
                 Ok(Solved {
                     objective,
                     ..solved

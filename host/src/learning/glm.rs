@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::empirical::SampleLoss;
 use super::fit::{
-    Controls, Extras, Goal, Training, check_targets, control_setters, not_negative, sample_weights,
-    share,
+    Controls, Extras, Goal, SampleLoss, Training, check_targets, control_setters, not_negative,
+    sample_weights, share,
 };
 use super::metrics::Deviance;
 use super::regressor::{Regressor, RegressorParams};

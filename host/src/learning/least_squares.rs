@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::empirical::SampleLoss;
 use super::fit::{
-    Controls, Extras, Goal, Training, check_targets, control_setters, not_negative, sample_weights,
-    share,
+    Controls, Extras, Goal, SampleLoss, Training, check_targets, control_setters, not_negative,
+    sample_weights, share,
 };
 use super::regressor::{Regressor, RegressorParams};
 use super::{FitError, Placed};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::classifier::{Classifier, ClassifierParams};
-use super::empirical::SampleLoss;
 use super::fit::{
-    Controls, Extras, Goal, Summary, Training, control_setters, not_negative, positive, share,
+    Controls, Extras, Goal, SampleLoss, Summary, Training, control_setters, not_negative, positive,
+    share,
 };
 use super::labels::{Classes, Labels};
 use super::penalty::{ClassWeight, Penalty};

@@ -1,8 +1,7 @@
 //! Where a solve begins without a warm start.
 
 use super::controls::Controls;
-use super::empirical::SampleLoss;
-use super::fit::Goal;
+use super::fit::{Goal, SampleLoss};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::classifier::{Classifier, ClassifierParams};
-use super::empirical::SampleLoss;
 use super::fit::{
-    Controls, Extras, Goal, Summary, Training, check_targets, control_setters, not_negative,
-    positive, sample_weights,
+    Controls, Extras, Goal, SampleLoss, Summary, Training, check_targets, control_setters,
+    not_negative, positive, sample_weights,
 };
 use super::labels::{Classes, Labels};
 use super::penalty::ClassWeight;

@@ -21,6 +21,7 @@
 mod catalog;
 pub mod cg;
 pub mod conv1d;
+pub mod design;
 mod error;
 mod fixed;
 pub mod fused;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    ClassWeight, Classifier, ElasticNet, Extras, Family, Glm, Labels, Lasso, LinearSvc, LinearSvr,
-    Link, LogisticRegression, Penalty, Regressor, Ridge, SolveReport,
+    ClassWeight, Classifier, Convergence, ElasticNet, Extras, Family, FitError, Glm, Labels, Lasso,
+    LinearSvc, LinearSvr, Link, LogisticRegression, Penalty, Regressor, Ridge, SolveReport,
 };
 use warpfuse::matrix::{CsrMatrix, Dtype, Features};
 use warpfuse::ops::Number;
@@ -25,6 +25,7 @@ enum Storage {
 
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
+    add_awkward(suite);
     for name in names() {
         // An emulator takes the smallest ones only.
         let subset = match name {
@@ -41,6 +42,98 @@ pub fn add(suite: &mut Suite) {
             suite.add(Test::new(title("f32")).within(subset), f32s);
         }
     }
+}
+
+/// Data that have no solution, more than one, or none that is finite.
+fn add_awkward(suite: &mut Suite) {
+    let cases: [(&str, fn(&Device) -> Result<()>); 5] = [
+        ("separable", separable),
+        ("one_class", one_class),
+        ("not_a_number", not_a_number),
+        ("still_and_equal_columns", still_and_equal_columns),
+        ("repeated", repeated),
+    ];
+    for (name, run) in cases {
+        suite.add(Test::new(format!("learning/awkward_{name}/f64")), run);
+    }
+}
+
+fn line() -> (Features<f64>, Labels) {
+    let x = Array2::from_shape_fn((8, 1), |(i, _)| i as f64);
+    let labels = (0..8).map(|i| f64::from(u8::from(i > 3))).collect();
+    (Features::Dense(x), Labels::Numbers(labels))
+}
+
+fn separable(device: &Device) -> Result<()> {
+    let (x, labels) = line();
+    let fit = LogisticRegression::params().penalty(Penalty::None);
+    let model = fit.fit(device, x.clone(), &labels)?;
+    ensure!(
+        model.report().convergence == Convergence::Separable,
+        "{:?}",
+        model.report()
+    );
+    ensure!(model.score(device, x, &labels)? == 1.0, "not separated");
+    Ok(())
+}
+
+fn one_class(device: &Device) -> Result<()> {
+    let (x, _) = line();
+    let labels = Labels::Numbers(vec![3.0; 8]);
+    let error = LogisticRegression::params().fit(device, x, &labels);
+    ensure!(
+        matches!(error, Err(FitError::Classes { found: 1 })),
+        "{error:?}"
+    );
+    Ok(())
+}
+
+fn not_a_number(device: &Device) -> Result<()> {
+    let (_, labels) = line();
+    let mut x = Array2::zeros((8, 3));
+    x[[2, 1]] = f64::NAN;
+    let error = LinearSvc::params().fit(device, Features::Dense(x), &labels);
+    ensure!(
+        matches!(error, Err(FitError::ColumnNotFinite { column: 1 })),
+        "{error:?}"
+    );
+    Ok(())
+}
+
+/// Columns 0 and 2 are equal, column 1 is constant, column 3 is zero.
+fn still_and_equal_columns(device: &Device) -> Result<()> {
+    let values = |i: usize, j: usize| match j {
+        0 | 2 => (i * 7 % 5) as f64,
+        1 => 3.0,
+        _ => 0.0,
+    };
+    let x = Array2::from_shape_fn((20, 4), |(i, j)| values(i, j));
+    let targets: Vec<f64> = (0..20).map(|i| (1 + i * 3 % 7) as f64).collect();
+    let fit = Glm::params().family(Family::Poisson).alpha(0.1);
+    let model = fit.fit(device, Features::Dense(x), &targets)?;
+    let coef = model.coef();
+    ensure!(model.converged(), "{:?}", model.report());
+    ensure!(coef[1] == 0.0 && coef[3] == 0.0, "{coef:?}");
+    let apart = (coef[0] - coef[2]).abs();
+    ensure!(apart <= 1e-12 * coef[0].abs(), "{coef:?}");
+    Ok(())
+}
+
+/// The same bits on the CPU; elsewhere there is nothing to promise.
+fn repeated(device: &Device) -> Result<()> {
+    let fixture = fixture("iris")?;
+    let features = Arc::new(features::<f64>(&fixture.x, Storage::Sparse));
+    for case in fixture.cases.iter().filter(|_| device.is_cpu()) {
+        let [first, second] = [(), ()].map(|()| fit::<f64>(device, &features, &fixture, case));
+        let (first, second) = (first?, second?);
+        ensure!(
+            first.coef == second.coef && first.intercept == second.intercept,
+            "{} {}",
+            case.estimator,
+            case.parameters
+        );
+    }
+    Ok(())
 }
 
 /// What a fit found.

@@ -13,11 +13,11 @@ pub(super) mod newton;
 mod objective;
 pub(super) mod orthant;
 
-pub use objective::Objective;
+pub use objective::{Objective, Value};
 
 use super::cg::Convergence;
 use crate::device::Buffer;
-use crate::ops::{Number, OpError, vector};
+use crate::ops::{Number, OpError};
 
 /// One outer iteration of a solver.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -92,8 +92,8 @@ impl<T: Number> Point<T> {
 
     /// Value, gradient and its norm at θ.
     pub(super) fn evaluate(&mut self, objective: &mut dyn Objective<T>) -> Result<(), OpError> {
-        self.value = objective.evaluate(&self.theta, &mut self.gradient)?;
-        self.norm = norm(&self.gradient)?;
+        let found = objective.evaluate(&self.theta, &mut self.gradient)?;
+        (self.value, self.norm) = (found.value, found.gradient_norm);
         Ok(())
     }
 
@@ -101,11 +101,6 @@ impl<T: Number> Point<T> {
     pub(super) fn is_finite(&self) -> bool {
         self.value.is_finite() && self.norm.is_finite()
     }
-}
-
-/// ‖a‖₂. Waits for the result.
-pub(super) fn norm<T: Number>(a: &Buffer<T>) -> Result<f64, OpError> {
-    Ok(vector::dot(a, a)?.sqrt())
 }
 
 /// A difference of objectives that rounding alone can make: some units in the last place of T.

@@ -3,6 +3,15 @@
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
 
+/// A value of an objective, with the norm of its gradient.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Value {
+    /// f(θ).
+    pub value: f64,
+    /// ‖∇f(θ)‖₂.
+    pub gradient_norm: f64,
+}
+
 /// A smooth function f of the coefficients θ, on a device.
 pub trait Objective<T: Number> {
     /// Where θ and the gradient lie.
@@ -16,11 +25,11 @@ pub trait Objective<T: Number> {
         self.len() == 0
     }
 
-    /// f(θ), infinite or NaN outside its domain; writes ∇f(θ).
+    /// f(θ), infinite or NaN outside its domain, and ‖∇f(θ)‖₂; writes ∇f(θ).
     ///
     /// # Errors
     /// When lengths do not fit or the device fails.
-    fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<f64, OpError>;
+    fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<Value, OpError>;
 
     /// Makes the point of the last evaluation the one whose Hessian counts.
     fn accept(&mut self);

@@ -114,7 +114,7 @@ impl<T: Number> Orthant<T> {
         theta: Vec<T>,
     ) -> Result<At<T>, OpError> {
         self.theta.copy_from_slice(&theta)?;
-        let smooth = objective.evaluate(&self.theta, &mut self.gradient)?;
+        let smooth = objective.evaluate(&self.theta, &mut self.gradient)?.value;
         let gradient = self.gradient.to_vec()?;
         let l1 = &self.penalty.l1;
         let absolute: f64 = theta

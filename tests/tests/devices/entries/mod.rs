@@ -7,6 +7,7 @@
 pub mod agreement;
 mod cg;
 mod dense;
+mod design;
 mod fixed;
 mod fused;
 mod sparse;
@@ -37,6 +38,7 @@ fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Dense>(suite, dense::check::<_, T>);
     add_family::<T::Vectors>(suite, vector::check::<_, T>);
     add_family::<T::Cg>(suite, cg::check::<_, T>);
+    add_family::<T::Designs>(suite, design::check::<_, T>);
 }
 
 fn add_family<F: Family>(

@@ -1,0 +1,175 @@
+//! The objective of multinomial logistic regression: k linear predictors per row.
+//!
+//! The softmax is taken on the host between the products of the device, 2·k passes over X per evaluation and per
+//! Hessian product.
+
+use super::design::Design;
+use super::solver::{Objective, Value};
+use crate::device::{Buffer, Device};
+use crate::matrix::Element;
+use crate::ops::{Number, OpError, vector};
+
+/// `f(θ) = Σᵢ vᵢ·(ln Σ꜀ exp tᵢ꜀ − tᵢ,bᵢ) + ½·Σⱼ λⱼ·θⱼ²` with tᵢ꜀ = x̃ᵢ·θ꜀.
+pub(super) struct Multinomial<'a, T: Number> {
+    design: Design<'a, T>,
+    classes: usize,
+    /// b, numbers of classes.
+    targets: &'a [T],
+    /// v, which add up to 1.
+    weights: &'a [T],
+    /// λ per coordinate.
+    l2: Vec<f64>,
+    curvature: Curvature<T>,
+}
+
+/// What the Hessian needs of a point: the k probabilities of each row.
+#[derive(Default)]
+struct Curvature<T> {
+    accepted: Vec<T>,
+    trial: Vec<T>,
+}
+
+/// Loss, slopes and curvatures of some rows.
+struct Rows<T> {
+    loss: f64,
+    slopes: Vec<T>,
+    curvatures: Vec<T>,
+}
+
+impl<'a, T: Number> Multinomial<'a, T> {
+    pub(super) fn new(
+        design: Design<'a, T>,
+        (targets, weights): (&'a [T], &'a [T]),
+        l2: Vec<f64>,
+    ) -> Self {
+        Multinomial {
+            classes: design.right_hand_sides(),
+            design,
+            targets,
+            weights,
+            l2,
+            curvature: Curvature {
+                accepted: Vec::new(),
+                trial: Vec::new(),
+            },
+        }
+    }
+
+    /// X̃·θ by columns: element i of right-hand side c at `c·m + i`.
+    fn predictors(&self, theta: &[T]) -> Result<Vec<T>, OpError> {
+        let mut all = Vec::with_capacity(self.design.rows() * self.classes);
+        for c in 0..self.classes {
+            all.extend(self.design.forward(theta, c)?);
+        }
+        Ok(all)
+    }
+
+    fn rows(&self, t: &[T]) -> Rows<T> {
+        let (m, k) = (self.design.rows(), self.classes);
+        let mut probabilities = vec![T::default(); m * k];
+        let mut slopes = probabilities.clone();
+        let mut sum = 0.0;
+        let mut row = vec![0.0; k];
+        for i in 0..m {
+            (0..k).for_each(|c| row[c] = Element::to_f64(t[c * m + i]));
+            let class = Element::to_f64(self.targets[i]) as usize;
+            let weight = Element::to_f64(self.weights[i]);
+            sum += weight * (softmax(&mut row) - Element::to_f64(t[class * m + i]));
+            for c in 0..k {
+                let hit = if c == class { 1.0 } else { 0.0 };
+                probabilities[c * m + i] = <T as Element>::from_f64(row[c]);
+                slopes[c * m + i] = <T as Element>::from_f64(weight * (row[c] - hit));
+            }
+        }
+        Rows {
+            loss: sum,
+            slopes,
+            curvatures: probabilities,
+        }
+    }
+
+    /// Slopes of the quadratic model along X̃·direction = `s`.
+    fn bend(&self, s: &mut [T]) {
+        let probabilities = &self.curvature.accepted;
+        let m = self.design.rows();
+        for i in 0..m {
+            let at = |c: usize| c * m + i;
+            let mean: f64 = (0..self.classes)
+                .map(|c| Element::to_f64(probabilities[at(c)]) * Element::to_f64(s[at(c)]))
+                .sum();
+            let weight = Element::to_f64(self.weights[i]);
+            for c in 0..self.classes {
+                let p = Element::to_f64(probabilities[at(c)]);
+                let bent = weight * p * (Element::to_f64(s[at(c)]) - mean);
+                s[at(c)] = <T as Element>::from_f64(bent);
+            }
+        }
+    }
+
+    /// X̃ᵀ·slopes + λ ⊙ θ.
+    fn back(&self, slopes: &[T], theta: &[T], out: &mut Buffer<T>) -> Result<(), OpError> {
+        let m = self.design.rows();
+        let mut product = vec![T::default(); theta.len()];
+        for c in 0..self.classes {
+            self.design
+                .transposed(&slopes[c * m..(c + 1) * m], c, &mut product)?;
+        }
+        for ((out, x), l2) in product.iter_mut().zip(theta).zip(&self.l2) {
+            *out = <T as Element>::from_f64(l2.mul_add(Element::to_f64(*x), Element::to_f64(*out)));
+        }
+        Ok(out.copy_from_slice(&product)?)
+    }
+}
+
+/// Turns predictors into probabilities; ln Σ eᵗ.
+pub(super) fn softmax(row: &mut [f64]) -> f64 {
+    let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for t in row.iter_mut() {
+        *t = (*t - top).exp();
+        sum += *t;
+    }
+    row.iter_mut().for_each(|t| *t /= sum);
+    top + sum.ln()
+}
+
+impl<T: Number> Objective<T> for Multinomial<'_, T> {
+    fn device(&self) -> &Device {
+        self.design.device()
+    }
+
+    fn len(&self) -> usize {
+        self.design.len()
+    }
+
+    fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<Value, OpError> {
+        let theta = theta.to_vec()?;
+        let rows = self.rows(&self.predictors(&theta)?);
+        self.back(&rows.slopes, &theta, gradient)?;
+        self.curvature.trial = rows.curvatures;
+        let ridge: f64 = theta
+            .iter()
+            .zip(&self.l2)
+            .map(|(x, l2)| 0.5 * l2 * Element::to_f64(*x).powi(2))
+            .sum();
+        Ok(Value {
+            value: rows.loss + ridge,
+            gradient_norm: vector::dot(gradient, gradient)?.sqrt(),
+        })
+    }
+
+    fn accept(&mut self) {
+        std::mem::swap(&mut self.curvature.accepted, &mut self.curvature.trial);
+    }
+
+    fn hessian_vector(
+        &mut self,
+        direction: &Buffer<T>,
+        product: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let direction = direction.to_vec()?;
+        let mut s = self.predictors(&direction)?;
+        self.bend(&mut s);
+        self.back(&s, &direction, product)
+    }
+}

@@ -1,0 +1,251 @@
+//! Vectors around products with `X̃ = [(X − 1·μᵀ)·S, 1]`, which leave X as it is.
+//!
+//! The formulas are at the head of `gpu_kernels::design`.
+
+use gpu_kernels::design::{DesignArgs, DesignVariant};
+use gpu_kernels::{Family, In, Launch, Out};
+
+use super::objective::ObjectiveSums;
+use super::{Number, OpError, vector};
+use crate::device::{Buffer, Device, Prepared};
+use crate::matrix::Element;
+
+/// What is done to the columns of X, in f64.
+#[derive(Debug, Clone, Copy)]
+pub struct DesignColumns<'a> {
+    /// n.
+    pub cols: usize,
+    /// μ.
+    pub means: Option<&'a [f64]>,
+    /// S.
+    pub scales: Option<&'a [f64]>,
+    /// Whether a column of ones is appended.
+    pub intercept: bool,
+}
+
+/// λ of `½·λ‖w̃‖² + ½·λ_b·b̃²`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ridge {
+    /// Of the coefficients.
+    pub coefficients: f64,
+    /// Of the intercept.
+    pub intercept: f64,
+}
+
+/// Buffers and kernels of one design.
+pub struct DesignVectors<T: Number> {
+    /// y, n elements: what X is multiplied by.
+    pub y: Buffer<T>,
+    /// c, one element, the constant to be added to X·y.
+    pub constant: Buffer<T>,
+    /// Xᵀg, n elements, to be filled before [`DesignVectors::leave`].
+    pub raw: Buffer<T>,
+    /// Σ v·loss, Σ g, Σ d, to be filled before [`DesignVectors::leave`].
+    pub sums: Buffer<f64>,
+    scales: Option<Buffer<T>>,
+    centres: Option<Buffer<T>>,
+    partials: Buffer<f64>,
+    squares: Buffer<f64>,
+    /// Whether θ ends with an intercept; c counts only then.
+    pub has_intercept: bool,
+    kernels: Option<Kernels<T>>,
+}
+
+struct Kernels<T: Number> {
+    enter: Prepared<T::Designs>,
+    leave: Prepared<T::Designs>,
+}
+
+impl<T: Number> DesignVectors<T> {
+    /// For a design on `device`.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device fails.
+    pub fn new(device: &Device, columns: &DesignColumns<'_>) -> Result<Self, OpError> {
+        let narrow = |values: Vec<f64>| -> Result<Buffer<T>, OpError> {
+            let values: Vec<T> = values.into_iter().map(<T as Element>::from_f64).collect();
+            Ok(device.upload(&values)?)
+        };
+        let scale = |j: usize| columns.scales.map_or(1.0, |scales| scales[j]);
+        let centres = columns.means.map(|means| {
+            let centres = means.iter().enumerate().map(|(j, mean)| -mean * scale(j));
+            centres.chain([1.0]).collect()
+        });
+        let len = columns.cols + usize::from(columns.intercept);
+        let kernels = if device.is_cpu() {
+            None
+        } else {
+            Some(Kernels::prepare(device, len)?)
+        };
+        let blocks = vector::dot_plan(device, len).grid as usize;
+        Ok(DesignVectors {
+            y: device.zeros(columns.cols)?,
+            constant: device.zeros(1)?,
+            raw: device.zeros(columns.cols)?,
+            sums: device.zeros(ObjectiveSums::LEN)?,
+            scales: columns.scales.map(|s| narrow(s.to_vec())).transpose()?,
+            centres: centres.map(narrow).transpose()?,
+            partials: device.zeros(blocks)?,
+            squares: device.zeros(blocks)?,
+            has_intercept: columns.intercept,
+            kernels,
+        })
+    }
+
+    /// y and c of X̃·θ = X·y + c.
+    ///
+    /// # Errors
+    /// [`OpError::Length`] when θ has another length, [`OpError::Device`] when the device fails.
+    pub fn enter(&mut self, theta: &Buffer<T>) -> Result<(), OpError> {
+        self.check(theta)?;
+        let Some(Kernels { enter, .. }) = &self.kernels else {
+            self.enter_on_host(theta);
+            return Ok(());
+        };
+        let enter = enter.clone();
+        let args = DesignArgs {
+            cols: self.y.len() as u64,
+            len: theta.len() as u64,
+            l2: T::ZERO,
+            intercept_l2: T::ZERO,
+            theta: theta.input(),
+            scales: self.scales.as_ref().map_or(In::none(), Buffer::input),
+            centres: self.centres.as_ref().map_or(In::none(), Buffer::input),
+            raw: In::none(),
+            sums: In::none(),
+            out: self.y.output(),
+            constant: self.constant.output(),
+            partials: self.partials.output(),
+            squares: Out::none(),
+        };
+        enter.launch(args)?;
+        match self.partials.len() as u32 {
+            1 => Ok(()),
+            blocks => vector::total(&mut self.partials, blocks, &mut self.constant),
+        }
+    }
+
+    /// `out = S ⊙ raw + a·Σ g + λ ⊙ θ`, the gradient by θ.
+    ///
+    /// # Errors
+    /// As [`DesignVectors::enter`].
+    pub fn leave(
+        &mut self,
+        theta: &Buffer<T>,
+        ridge: Ridge,
+        out: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        self.check(theta)?;
+        self.check(out)?;
+        let Some(Kernels { leave, .. }) = &self.kernels else {
+            self.leave_on_host(theta, ridge, out);
+            return Ok(());
+        };
+        let args = DesignArgs {
+            cols: self.y.len() as u64,
+            len: theta.len() as u64,
+            l2: <T as Element>::from_f64(ridge.coefficients),
+            intercept_l2: <T as Element>::from_f64(ridge.intercept),
+            theta: theta.input(),
+            scales: self.scales.as_ref().map_or(In::none(), Buffer::input),
+            centres: self.centres.as_ref().map_or(In::none(), Buffer::input),
+            raw: self.raw.input(),
+            sums: self.sums.input(),
+            out: out.output(),
+            constant: Out::none(),
+            partials: self.partials.output(),
+            squares: self.squares.output(),
+        };
+        Ok(leave.launch(args)?)
+    }
+
+    /// Σ v·loss, and ½·Σ λ·θ² and ‖out‖² of the last [`DesignVectors::leave`]. Waits.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device fails.
+    pub fn figures(&self) -> Result<[f64; 3], OpError> {
+        let total =
+            |sums: &Buffer<f64>| -> Result<f64, OpError> { Ok(sums.to_vec()?.iter().sum()) };
+        Ok([
+            self.sums.read_scalar(0)?,
+            total(&self.partials)?,
+            total(&self.squares)?,
+        ])
+    }
+
+    fn check(&self, theta: &Buffer<T>) -> Result<(), OpError> {
+        vector::same_length("θ", theta, self.y.len() + usize::from(self.has_intercept))
+    }
+}
+
+impl<T: Number> Kernels<T> {
+    fn prepare(device: &Device, len: usize) -> Result<Self, OpError> {
+        let plan = vector::dot_plan(device, len);
+        let prepare = |variant: DesignVariant| {
+            let entries = T::Designs::entries();
+            let entry = entries.iter().find(|entry| entry.variant == variant);
+            let launch = Launch {
+                grid: plan.grid,
+                block: plan.bs,
+                shared_bytes: variant.shared_bytes(plan.bs) as u32,
+            };
+            device.prepare(entry.expect("the table has both kernels"), launch)
+        };
+        Ok(Kernels {
+            enter: prepare(DesignVariant::Enter)?,
+            leave: prepare(DesignVariant::Leave)?,
+        })
+    }
+}
+
+const ON_HOST: &str = "vectors of a design on the CPU are host memory";
+
+fn host<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
+    buffer.as_host_slice().expect(ON_HOST)
+}
+
+fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
+    buffer.as_host_slice_mut().expect(ON_HOST)
+}
+
+/// The same on the CPU, element by element as the kernels do it.
+impl<T: Number> DesignVectors<T> {
+    fn enter_on_host(&mut self, theta: &Buffer<T>) {
+        let theta = host(theta);
+        let scales = self.scales.as_ref().map(host);
+        for (j, y) in host_mut(&mut self.y).iter_mut().enumerate() {
+            *y = scales.map_or(theta[j], |scales| scales[j] * theta[j]);
+        }
+        let constant = match &self.centres {
+            Some(centres) => crate::cpu::vector::dot(host(centres), theta),
+            None if self.has_intercept => theta.last().map_or(0.0, |b| Element::to_f64(*b)),
+            None => 0.0,
+        };
+        host_mut(&mut self.constant)[0] = <T as Element>::from_f64(constant);
+    }
+
+    fn leave_on_host(&mut self, theta: &Buffer<T>, ridge: Ridge, out: &mut Buffer<T>) {
+        let slope = <T as Element>::from_f64(host(&self.sums)[1]);
+        let (theta, raw) = (host(theta), host(&self.raw));
+        let scales = self.scales.as_ref().map(host);
+        let centres = self.centres.as_ref().map(host);
+        let one = <T as Element>::from_f64(1.0);
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for (i, out) in host_mut(out).iter_mut().enumerate() {
+            let is_coefficient = i < raw.len();
+            let absent = if is_coefficient { T::default() } else { one };
+            let mut value = centres.map_or(absent, |centres| centres[i]) * slope;
+            let mut l2 = ridge.intercept;
+            if is_coefficient {
+                value = scales.map_or(one, |scales| scales[i]).fma(raw[i], value);
+                l2 = ridge.coefficients;
+            }
+            let pull = <T as Element>::from_f64(l2) * theta[i];
+            *out = value + pull;
+            sum += 0.5 * Element::to_f64(theta[i]) * Element::to_f64(pull);
+            squares += Element::to_f64(*out).powi(2);
+        }
+        host_mut(&mut self.partials)[0] = sum;
+        host_mut(&mut self.squares)[0] = squares;
+    }
+}
