@@ -80,6 +80,11 @@ impl<'a, T: Number> Design<'a, T> {
         self.k
     }
 
+    /// n·k, the elements of θ before the intercepts.
+    pub fn coefficients(&self) -> usize {
+        self.matrix.cols() * self.k
+    }
+
     /// Elements of θ: n·k, and k more with an intercept.
     pub fn len(&self) -> usize {
         (self.matrix.cols() + usize::from(self.columns.intercept)) * self.k

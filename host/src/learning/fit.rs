@@ -209,9 +209,10 @@ impl<'a, T: Number> Training<'a, T> {
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Solved<T>), FitError> {
         let total: f64 = weights.iter().sum();
-        let weights: Vec<T> = weights
+        let exact: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+        let weights: Vec<T> = exact
             .iter()
-            .map(|weight| <T as Element>::from_f64(weight / total))
+            .map(|weight| <T as Element>::from_f64(*weight))
             .collect();
         let columns = self.columns(goal, extras.columns);
         let start = Start::of(goal, targets, &weights, &self.controls);
@@ -257,7 +258,7 @@ impl<'a, T: Number> Training<'a, T> {
             });
         }
         let design = Design::new(self.matrix, &columns, k);
-        let solved = Self::judge(&design, goal, data, solved)?;
+        let solved = Self::judge(&design, goal, (data, &exact), solved)?;
         Ok((restore(&columns, &solved.theta.to_vec()?, k), solved))
     }
 
@@ -338,7 +339,7 @@ impl<'a, T: Number> Training<'a, T> {
     fn judge(
         design: &Design<'_, T>,
         goal: &Goal,
-        data: (&[T], &[T]),
+        (data, exact): ((&[T], &[T]), &[f64]),
         solved: Solved<T>,
     ) -> Result<Solved<T>, FitError> {
         let penalised = goal.l1 > 0.0 || goal.l2 > 0.0;
@@ -356,10 +357,15 @@ impl<'a, T: Number> Training<'a, T> {
                 })
             }
             SampleLoss::Single(loss @ Loss::Glm { .. }) if T::DTYPE == Dtype::F32 => {
-                let objective =
-                    solved.objective + judge::correction(design, loss, &solved.theta, data)?;
+                let theta = solved.theta.to_vec()?;
+                let losses = judge::losses(design, loss, &theta, (data.0, exact))?;
+                let (coef, _) = theta.split_at(design.coefficients());
+                let sum = |f: fn(f64) -> f64| -> f64 {
+                    coef.iter().map(|w| f(Element::to_f64(*w))).sum()
+                };
+                let ridge = 0.5 * goal.l2 * sum(|w| w * w);
                 Ok(Solved {
-                    objective,
+                    objective: losses + ridge + goal.l1 * sum(f64::abs),
                     ..solved
                 })
             }

@@ -27,26 +27,25 @@ pub(super) fn separates<T: Number>(
         .all(|((t, b), v)| *v == zero || *t != zero && (*b > half) == (*t > zero)))
 }
 
-/// Σ v·loss in f64 less what T makes of it, both from the linear predictors in T.
-pub(super) fn correction<T: Number>(
+/// Σ v·loss in f64, from the linear predictors in T.
+pub(super) fn losses<T: Number>(
     design: &Design<'_, T>,
     loss: Loss,
-    theta: &Buffer<T>,
-    (targets, weights): (&[T], &[T]),
+    theta: &[T],
+    (targets, weights): (&[T], &[f64]),
 ) -> Result<f64, OpError> {
-    let predictors = design.forward(&theta.to_vec()?, 0)?;
+    let predictors = design.forward(theta, 0)?;
     let rows = predictors
         .par_chunks(BLOCK)
         .zip(targets.par_chunks(BLOCK).zip(weights.par_chunks(BLOCK)));
     let sums: Vec<f64> = rows
         .map(|(t, (targets, weights))| {
-            let mut sum = 0.0;
-            for ((t, b), v) in t.iter().zip(targets).zip(weights) {
-                let wide = loss.at(Element::to_f64(*t), Element::to_f64(*b));
-                let wide = wide.weighted(Element::to_f64(*v)).loss;
-                sum += wide - Element::to_f64(loss.at(*t, *b).weighted(*v).loss);
-            }
-            sum
+            let rows = t.iter().zip(targets).zip(weights);
+            rows.map(|((t, b), v)| {
+                let point = loss.at(Element::to_f64(*t), Element::to_f64(*b));
+                point.weighted(*v).loss
+            })
+            .sum()
         })
         .collect();
     Ok(sums.into_iter().sum())
