@@ -28,8 +28,8 @@ mod glm;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
 mod hits;
-mod kernel_ridge;
 mod judge;
+mod kernel_ridge;
 mod labels;
 mod lanczos;
 mod least_squares;
