@@ -44,9 +44,12 @@ pub fn add(suite: &mut Suite) {
     }
 }
 
+/// A test on a device.
+type Run = fn(&Device) -> Result<()>;
+
 /// Data that have no solution, more than one, or none that is finite.
 fn add_awkward(suite: &mut Suite) {
-    let cases: [(&str, fn(&Device) -> Result<()>); 5] = [
+    let cases: [(&str, Run); 5] = [
         ("separable", separable),
         ("one_class", one_class),
         ("not_a_number", not_a_number),
