@@ -213,6 +213,8 @@ impl CgVariant {
     }
 }
 
+// The bodies are inlined by force: a call would take the arguments through local memory.
+#[inline(always)]
 fn curvature<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     let mut sum = 0.0;
     each_of_grid(cta, args.len, |i| {
@@ -238,6 +240,7 @@ fn precondition<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize, r: T) 
     }
 }
 
+#[inline(always)]
 fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     let pq = sum_partials(cta, args.pq_partials, cta.blocks());
     let stride = stride(&state_before(cta, args), pq, args.radius);
@@ -261,6 +264,7 @@ fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     write_partial(cta, args.rr_partials, rr);
 }
 
+#[inline(always)]
 fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     let rz = sum_partials(cta, args.rz_partials, cta.blocks());
     let rr = sum_partials(cta, args.rr_partials, cta.blocks());
@@ -303,6 +307,7 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
 }
 
 /// Barriers take the place of the ends of launches.
+#[inline(always)]
 fn iteration<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
     curvature(cta, args);
     cta.sync();
