@@ -2,7 +2,7 @@
 
 use gpu_kernels::matmul::{MatmulArgs, MatmulVariant};
 use gpu_kernels::{Entry, Family, Launch};
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, ShapeBuilder};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Ix2, ShapeBuilder, StrideShape};
 
 use super::{Number, OpError};
 use crate::cpu;
@@ -286,13 +286,18 @@ fn check<T: Number>(
 const ON_HOST: &str = "the buffers were found to lie on the CPU";
 const IN_BOUNDS: &str = "the layout was found to fit its buffer";
 
+/// A matrix without elements has no strides: ndarray would count them against the empty buffer.
+fn shape(layout: Layout) -> StrideShape<Ix2> {
+    let is_empty = layout.rows == 0 || layout.cols == 0;
+    let strides = if is_empty { (0, 0) } else { (layout.ld, 1) };
+    (layout.rows, layout.cols).strides(strides)
+}
+
 fn view<T: Number>(buffer: &Buffer<T>, layout: Layout) -> ArrayView2<'_, T> {
-    let shape = (layout.rows, layout.cols).strides((layout.ld, 1));
-    ArrayView2::from_shape(shape, buffer.as_host_slice().expect(ON_HOST)).expect(IN_BOUNDS)
+    ArrayView2::from_shape(shape(layout), buffer.as_host_slice().expect(ON_HOST)).expect(IN_BOUNDS)
 }
 
 fn view_mut<T: Number>(buffer: &mut Buffer<T>, layout: Layout) -> ArrayViewMut2<'_, T> {
-    let shape = (layout.rows, layout.cols).strides((layout.ld, 1));
     let values = buffer.as_host_slice_mut().expect(ON_HOST);
-    ArrayViewMut2::from_shape(shape, values).expect(IN_BOUNDS)
+    ArrayViewMut2::from_shape(shape(layout), values).expect(IN_BOUNDS)
 }
