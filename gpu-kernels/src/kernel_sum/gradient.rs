@@ -4,7 +4,7 @@
 //! `partials[slice][d][i]`, d counted from `first`. Differences are taken between the coordinates
 //! themselves, so that nothing cancels between near points, and functions of other norms need nothing special.
 //!
-//! Mapping: the factors wⱼ · slope of a tile are computed as in [`tiled`], 4 × 4 per thread, and put in
+//! Mapping: the factors wⱼ · slope of a tile are computed as in `tiled`, 4 × 4 per thread, and put in
 //! shared memory; then a thread has one target and a quarter of the window.
 //!
 //! Shared bytes: [`SHARED_ELEMENTS`] elements. Sums of a tile are of type T, those of tiles f64.

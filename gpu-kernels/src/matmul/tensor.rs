@@ -7,7 +7,7 @@
 //!
 //! Infinite and NaN elements of A and B give NaN; elements beyond 3.4·10³⁸ · (1 − 2⁻¹²) overflow.
 //!
-//! Mapping: tiles and panels as in [`tiles`]; 8 warps as 2 × 4, each with 64 × 32 elements as 4 × 4 products of
+//! Mapping: tiles and panels as in `tiles`; 8 warps as 2 × 4, each with 64 × 32 elements as 4 × 4 products of
 //! 16 × 8. Source: H. Ootomo and R. Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
 //! the FP32 theoretical peak performance", *Int. J. High Perform. Comput. Appl.* 36(4), 2022.
 

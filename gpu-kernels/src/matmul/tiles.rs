@@ -3,7 +3,7 @@
 //! Mapping: 8 warps as 4 × 2, lanes as 4 × 8; a thread has E × E elements (E = 8: a tile of 128 × 128) in groups of four
 //! rows and four columns, the groups 16 rows and 32 columns apart, so that a warp reads its part of a panel in
 //! accesses of 64 and 128 bytes without conflicts. Panels hold [`DEPTH`] steps of k, k outermost: row k of the panel
-//! of A at `k · pitch`. Tiles of C are walked in bands of [`BAND`] rows of tiles, which keeps B in the L2 cache.
+//! of A at `k · pitch`. Tiles of C are walked in bands of `BAND` rows of tiles, which keeps B in the L2 cache.
 //!
 //! Shared bytes: [`stage_elements`] elements per stage; one stage, or [`STAGES`] when copied ahead: while one is
 //! multiplied, the copies of the next ones run. Source: V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense

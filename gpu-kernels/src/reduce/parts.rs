@@ -1,10 +1,10 @@
 //! One result per part of an array: per segment (rows are segments of equal length), per column.
 //!
-//! **Segments.** Formula: total[s] = ⊕ᵢ lift(xᵢ), i from offsets[s] to offsets[s+1] − 1, or from s·pitch to
+//! **Segments.** Formula: `total[s]` = ⊕ᵢ lift(xᵢ), i from `offsets[s]` to `offsets[s + 1]` − 1, or from s·pitch to
 //! s·pitch + cols − 1. A team of 32 or [`BLOCK`] threads takes a segment; thread t takes elements t, t + team,
 //! … one after the other, then halves of warps, then warps. Indices count from the segment's start.
 //!
-//! **Columns** of a row-major matrix. Formula: total[j] = ⊕ᵢ lift(x[i][j]). Rows are cut into *chunks*, columns
+//! **Columns** of a row-major matrix. Formula: `total[j] = ⊕ᵢ lift(x[i][j])`. Rows are cut into *chunks*, columns
 //! into *tiles* of `tile` (a power of two up to 32). Lane l of a warp takes column l mod tile; the 256 / tile
 //! threads of a column take rows s, s + 256/tile, … of the chunk; then halves of warps, then warps. The block
 //! that finishes a tile last combines the tile's chunks in the same way.

@@ -8,7 +8,7 @@
 //! c·R to (c+1)·R − 1, or with *interleaved* chunks every chunks-th row from c on. As chunks are as many as the
 //! length says and not the grid, every grid and the CPU add up in the same order.
 //!
-//! Mapping: a block takes chunks block, block + blocks, …; it loads [`IN_FLIGHT`] packs per thread at a time.
+//! Mapping: a block takes chunks block, block + blocks, …; it loads `IN_FLIGHT` packs per thread at a time.
 //! The block that finishes last (a ticket tells) combines the chunks. Shared memory: [`SHARED_BYTES`].
 //! Source: M. Harris, "Optimizing Parallel Reduction in CUDA"; the last block as in CUDA's
 //! `threadFenceReduction` sample.

@@ -195,7 +195,7 @@ pub struct ColumnPlan {
 /// ```
 /// use warpfuse::plan::reduce::columns;
 /// let plan = columns(1_000_000, 28);
-/// assert_eq!((plan.tile, plan.tiles, plan.chunks), (32, 1, 2_041));
+/// assert_eq!((plan.tile, plan.tiles, plan.chunks), (32, 1, 2_017));
 /// ```
 pub fn columns(rows: u64, cols: u64) -> ColumnPlan {
     let tile = cols.clamp(1, 32).next_power_of_two();

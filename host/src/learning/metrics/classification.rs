@@ -54,7 +54,7 @@ impl ConfusionMatrix {
     /// ```
     /// use warpfuse::learning::metrics::{Average, ConfusionMatrix};
     /// let confusion = ConfusionMatrix::of(&[0, 0, 1, 1], &[0, 1, 1, 1], 2, None)?;
-    /// assert_eq!(confusion.weights(), [[1.0, 1.0], [0.0, 2.0]]);
+    /// assert_eq!(confusion.weights(), &ndarray::array![[1.0, 1.0], [0.0, 2.0]]);
     /// assert_eq!(confusion.accuracy(), 0.75);
     /// assert_eq!(confusion.scores(Average::Binary { positive: 1 }).recall, 1.0);
     /// # Ok::<(), warpfuse::learning::metrics::MetricError>(())

@@ -149,7 +149,7 @@ fn entry<T: Reducible>(variant: ReduceVariant) -> &'static Entry<T::Reduce> {
 /// use ndarray::array;
 /// use warpfuse::device::Device;
 /// use warpfuse::ops::reduce::{Reducer, upload_view};
-/// let (device, x) = (Device::cpu(), array![[1, 2], [3, 4]]);
+/// let (device, x) = (Device::cpu(), array![[1_i64, 2], [3, 4]]);
 /// let second = upload_view(&device, x.column(1))?;
 /// assert_eq!(Reducer::new(&device)?.sum(&second)?, 6);
 /// # Ok::<(), warpfuse::ops::OpError>(())

@@ -124,7 +124,7 @@ impl Reducer {
     /// use warpfuse::device::Device;
     /// use warpfuse::ops::reduce::{Parts, Reducer};
     /// let device = Device::cpu();
-    /// let x = device.upload(&[1, 2, 3, 4])?;
+    /// let x = device.upload(&[1_i64, 2, 3, 4])?;
     /// let sums = Reducer::new(&device)?.sums(&x, Parts::Segments(&[0, 1, 1, 4]))?;
     /// assert_eq!(sums, [1, 0, 9]);
     /// # Ok::<(), warpfuse::ops::OpError>(())
