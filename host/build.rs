@@ -5,6 +5,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `WARPFUSE_ARCH` | architectures, separated by commas (default `sm_80,sm_90`) |
+//! | `WARPFUSE_FAMILIES` | families, separated by commas: compile only their kernels, for a kernel author's quick turn |
 //! | `WARPFUSE_PTX_DIR` | a folder made by `cargo xtask build-ptx --out`: embed that, compile nothing |
 //! | `WARPFUSE_LINE_INFO` | if set, keep source lines for profilers and compute-sanitizer |
 //! | `WARPFUSE_RUSTC`, `WARPFUSE_CARGO` | the compiler to use |
@@ -22,7 +23,8 @@ use flate2::write::DeflateEncoder;
 use gpu_kernels_builder::{Arch, BuildError, Image, LineInfo, PtxBuilder};
 
 /// Variables of ours, and those under which a toolkit is found.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
+    "WARPFUSE_FAMILIES",
     "WARPFUSE_LINE_INFO",
     "WARPFUSE_ARCH",
     "WARPFUSE_PTX_DIR",
@@ -117,14 +119,30 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
         Some(_) => LineInfo::Kept,
         None => LineInfo::Omitted,
     };
-    let output = PtxBuilder::new(kernel_crate())
+    let builder = PtxBuilder::new(kernel_crate())
         .archs(archs)
-        .target_dir(target.join("ptx"))
         .tools_dir(tools)
-        .line_info(lines)
-        .expect_entries(gpu_kernels::table::all_names())
-        .build()?;
-    Ok(output.images)
+        .line_info(lines);
+    Ok(selected(builder, &target.join("ptx")).build()?.images)
+}
+
+/// All families, or those that are asked for, in a folder of their own: the others' PTX stays as it is.
+fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
+    let Ok(families) = env::var("WARPFUSE_FAMILIES") else {
+        return builder
+            .target_dir(folder)
+            .expect_entries(gpu_kernels::table::all_names());
+    };
+    let families: Vec<&str> = families.split(',').map(str::trim).collect();
+    let conditions: Vec<_> = families
+        .iter()
+        .map(|name| format!("warpfuse_family={name:?}"))
+        .collect();
+    builder
+        .target_dir(folder.join("some"))
+        .cfgs(["warpfuse_some_families".to_owned()])
+        .cfgs(conditions)
+        .expect_entries(gpu_kernels::table::names_of(&families))
 }
 
 fn kernel_crate() -> &'static Path {

@@ -115,8 +115,20 @@ pub struct Entry<F: Family> {
 
 /// The names of all entries of all families: what the PTX must contain.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
-    fn names<F: Family>() -> impl Iterator<Item = &'static str> {
-        F::entries().iter().map(|entry| entry.name)
+    names_with_family().map(|(_, name)| name)
+}
+
+/// The names of all entries of some families, told by [`Family::NAME`].
+pub fn names_of(families: &[&str]) -> impl Iterator<Item = &'static str> {
+    names_with_family()
+        .filter(|(family, _)| families.contains(family))
+        .map(|(_, name)| name)
+}
+
+/// Each entry's family and name.
+fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
+    fn names<F: Family>() -> impl Iterator<Item = (&'static str, &'static str)> {
+        F::entries().iter().map(|entry| (F::NAME, entry.name))
     }
     names::<crate::fused::Sparse<f32>>()
         .chain(names::<crate::fused::Sparse<f64>>())
@@ -200,7 +212,9 @@ macro_rules! kernels {
             }
         }
 
+        // The two cfgs come from the builder, for a quick build of one family.
         $( #[cfg(target_arch = "nvptx64")]
+        #[cfg(any(not(warpfuse_some_families), warpfuse_family = $family_name))]
         const _: () = {
             type Args<'a> = $args;
             // SAFETY: the name is unique in the table, and no host symbol is called so.

@@ -22,6 +22,7 @@ pub struct PtxBuilder {
     assembly: Assembly,
     lines: LineInfo,
     expected: Vec<String>,
+    cfgs: Vec<String>,
 }
 
 impl PtxBuilder {
@@ -43,6 +44,7 @@ impl PtxBuilder {
             assembly: Assembly::WhenPossible,
             lines: LineInfo::Omitted,
             expected: Vec::new(),
+            cfgs: Vec::new(),
         }
     }
 
@@ -103,6 +105,13 @@ impl PtxBuilder {
         self
     }
 
+    /// Adds conditions of the crate's `cfg` attributes, such as `part` or `part = "sums"`.
+    #[must_use]
+    pub fn cfgs<N: Into<String>>(mut self, conditions: impl IntoIterator<Item = N>) -> Self {
+        self.cfgs.extend(conditions.into_iter().map(Into::into));
+        self
+    }
+
     /// Finds the tools, compiles, checks, and assembles.
     ///
     /// # Errors
@@ -120,7 +129,15 @@ impl PtxBuilder {
         let manifest = device.write_manifest(&target_dir.join("manifest"), self.lines)?;
         let make = |arch| {
             process::say(&format!("building {} for {arch}", device.name));
-            let ptx = compile::compile(&device, &toolchain, arch, &manifest, &target_dir)?;
+            let ptx = compile::Job {
+                device: &device,
+                toolchain: &toolchain,
+                arch,
+                manifest: &manifest,
+                folder: &target_dir,
+                cfgs: &self.cfgs,
+            };
+            let ptx = ptx.compile()?;
             self.check_and_assemble(arch, ptx, ptxas.as_ref())
         };
         Ok(PtxOutput {

@@ -19,50 +19,48 @@ const TARGET: &str = "nvptx64-nvidia-cuda";
 /// that for tiles of some 100 elements, which then live in local memory.
 const UNROLL_THRESHOLD: u32 = 4096;
 
-/// Compiles for one architecture below `target_dir`, where `manifest` is the generated one, and returns the
-/// PTX file.
-///
-/// # Errors
-/// [`BuildError::Compile`] with rustc's words, [`BuildError::Io`] for the files around it.
-pub(crate) fn compile(
-    device: &DeviceCrate,
-    toolchain: &Toolchain,
-    arch: Arch,
-    manifest: &Path,
-    target_dir: &Path,
-) -> Result<PathBuf, BuildError> {
-    let job = Job {
-        device,
-        toolchain,
-        arch,
-        manifest,
-        target_dir: target_dir.join(arch.name()),
-        ptx: Image::ptx_in(target_dir, arch),
-    };
-    let stamp = Stamp::new(&job.ptx, job.recipe()?);
-    job.forget_unless_current(&stamp)?;
-    job.run()?;
-    stamp.save()?;
-    Ok(job.ptx)
-}
-
-struct Job<'a> {
-    device: &'a DeviceCrate,
-    toolchain: &'a Toolchain,
-    arch: Arch,
-    manifest: &'a Path,
-    target_dir: PathBuf,
-    ptx: PathBuf,
+/// One compilation: what, by whom, for which architecture.
+pub(crate) struct Job<'a> {
+    pub device: &'a DeviceCrate,
+    pub toolchain: &'a Toolchain,
+    pub arch: Arch,
+    /// The generated manifest.
+    pub manifest: &'a Path,
+    /// Where the PTX goes; cargo's own files go below.
+    pub folder: &'a Path,
+    /// Conditions of `cfg` attributes.
+    pub cfgs: &'a [String],
 }
 
 impl Job<'_> {
+    /// Compiles and returns the PTX file.
+    ///
+    /// # Errors
+    /// [`BuildError::Compile`] with rustc's words, [`BuildError::Io`] for the files around it.
+    pub(crate) fn compile(&self) -> Result<PathBuf, BuildError> {
+        let stamp = Stamp::new(&self.ptx(), self.recipe()?);
+        self.forget_unless_current(&stamp)?;
+        self.run()?;
+        stamp.save()?;
+        Ok(self.ptx())
+    }
+
+    fn ptx(&self) -> PathBuf {
+        Image::ptx_in(self.folder, self.arch)
+    }
+
+    fn cargo_dir(&self) -> PathBuf {
+        self.folder.join(self.arch.name())
+    }
+
     /// Everything that the PTX depends on and that is not source.
     fn recipe(&self) -> Result<String, BuildError> {
         let manifest =
             fs::read_to_string(self.manifest).map_err(BuildError::io(self.manifest, "read"))?;
         let (rustc, flags) = (self.toolchain.rustc.display(), self.flags().join(" "));
+        let cfgs = self.cfgs.join(" ");
         Ok(format!(
-            "{}\n{rustc}\n{flags}\n{manifest}",
+            "{}\n{rustc}\n{flags}\n{cfgs}\n{manifest}",
             self.toolchain.version
         ))
     }
@@ -70,7 +68,7 @@ impl Job<'_> {
     /// cargo does not notice that an extra output was deleted, or that it is another compiler's: it must
     /// forget the crate to write it again.
     fn forget_unless_current(&self, stamp: &Stamp) -> Result<(), BuildError> {
-        if !self.target_dir.exists() || (self.ptx.exists() && stamp.is_current()) {
+        if !self.cargo_dir().exists() || (self.ptx().exists() && stamp.is_current()) {
             return Ok(());
         }
         let mut command = self.cargo("clean");
@@ -93,9 +91,10 @@ impl Job<'_> {
         if said.contains(" --> ") {
             eprintln!("{said}");
         }
-        fs::metadata(&self.ptx)
+        let ptx = self.ptx();
+        fs::metadata(&ptx)
             .map(|_| ())
-            .map_err(BuildError::io(&self.ptx, "found after compiling"))
+            .map_err(BuildError::io(&ptx, "found after compiling"))
     }
 
     fn rustc_command(&self) -> Command {
@@ -104,7 +103,12 @@ impl Job<'_> {
             .args(["--lib", "--crate-type", "staticlib"])
             .arg("-Zbuild-std=core")
             .args(["--", "--emit"])
-            .arg(joined("asm=", &self.ptx));
+            .arg(joined("asm=", &self.ptx()))
+            .args(
+                self.cfgs
+                    .iter()
+                    .map(|condition| format!("--cfg={condition}")),
+            );
         command
     }
 
@@ -122,7 +126,7 @@ impl Job<'_> {
             .arg("--manifest-path")
             .arg(self.manifest)
             .args(["--profile", "ptx", "--target", TARGET, "--target-dir"])
-            .arg(&self.target_dir)
+            .arg(self.cargo_dir())
             .env("RUSTC", &self.toolchain.rustc)
             .env("RUSTC_BOOTSTRAP", "1")
             // Empty, not removed: a wrapper may also come from the user's cargo configuration.

@@ -126,7 +126,8 @@ impl DeviceCrate {
         Ok(path)
     }
 
-    /// The empty `[workspace]` keeps cargo from looking for one further up. JSON's escapes are TOML's.
+    /// The empty `[workspace]` keeps cargo from looking for one further up. JSON's escapes are TOML's. Which
+    /// cfgs are known is checked where the crate is compiled through its own manifest.
     fn manifest(&self, lines: LineInfo) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         format!(
@@ -135,6 +136,7 @@ impl DeviceCrate {
              [lib]\nname = {}\npath = {}\n\n\
              [profile.ptx]\ninherits = \"release\"\nlto = \"fat\"\ncodegen-units = 1\nopt-level = 3\n\
              panic = \"abort\"\ndebug = {}\n\n\
+             [lints.rust]\nunexpected_cfgs = \"allow\"\n\n\
              [workspace]\n",
             quoted(&self.name),
             quoted(&self.version),

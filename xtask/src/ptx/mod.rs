@@ -5,7 +5,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use gpu_kernels_builder::{Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput};
 use serde_json::json;
 
@@ -25,6 +25,10 @@ pub struct Arguments {
     /// Architectures, separated by commas.
     #[arg(long, value_name = "LIST", default_value = "sm_80,sm_90")]
     arch: String,
+    /// Only the kernels of these families, separated by commas: quick, for a kernel author. They go to a folder
+    /// of their own, and the library embeds all families or those that WARPFUSE_FAMILIES names.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["out", "compare_alone"])]
+    family: Vec<String>,
     /// Also copy PTX, cubins and resource figures into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -54,7 +58,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     } else {
         LineInfo::Omitted
     };
-    let output = build(&Arch::parse_list(&arguments.arch)?, install, lines)?;
+    let archs = Arch::parse_list(&arguments.arch)?;
+    let output = if arguments.family.is_empty() {
+        build(&archs, install, lines)?
+    } else {
+        build_families(&archs, &arguments.family, install, lines)?
+    };
     if arguments.compare_alone {
         compare_alone(&output, lines)?;
     }
@@ -71,16 +80,50 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Compiles, checks and assembles every kernel that the table of variants names.
 pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOutput> {
-    let output = PtxBuilder::new(workspace::root().join("gpu-kernels"))
-        .archs(archs.iter().copied())
+    let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir())
+        .expect_entries(gpu_kernels::table::all_names());
+    checked(builder)
+}
+
+/// The same for some families, beside the PTX of all.
+fn build_families(
+    archs: &[Arch],
+    families: &[String],
+    install: Install,
+    lines: LineInfo,
+) -> Result<PtxOutput> {
+    let families: Vec<&str> = families.iter().map(String::as_str).collect();
+    for family in &families {
+        if gpu_kernels::table::names_of(&[family]).next().is_none() {
+            bail!(
+                "there is no family `{family}`: the folders and files of gpu-kernels/src name them"
+            );
+        }
+    }
+    let conditions = families
+        .iter()
+        .map(|name| format!("warpfuse_family={name:?}"));
+    let builder = builder(archs, install, lines)
+        .target_dir(workspace::ptx_dir().join("some"))
+        .cfgs(["warpfuse_some_families".to_owned()])
+        .cfgs(conditions)
+        .expect_entries(gpu_kernels::table::names_of(&families));
+    checked(builder)
+}
+
+fn builder(archs: &[Arch], install: Install, lines: LineInfo) -> PtxBuilder {
+    PtxBuilder::new(workspace::root().join("gpu-kernels"))
+        .archs(archs.iter().copied())
         .tools_dir(workspace::tools_dir())
         .install(install)
         .line_info(lines)
         .assembly(Assembly::Required)
-        .expect_entries(gpu_kernels::table::all_names())
-        .build()
-        .context("building the PTX")?;
+}
+
+/// Builds; only exempted kernels may use local memory.
+fn checked(builder: PtxBuilder) -> Result<PtxOutput> {
+    let output = builder.build().context("building the PTX")?;
     output.deny_local_memory(&exemptions())?;
     Ok(output)
 }
