@@ -70,8 +70,7 @@ fn cargo_steps() -> Vec<(&'static str, Command)> {
                 "warnings",
             ]),
         ),
-        ("build", step::cargo(&["build", "--workspace", "--quiet"])),
-        // Doctests included.
+        // Builds everything, and includes doctests.
         ("tests", step::cargo(&["test", "--workspace", "--quiet"])),
         ("documentation", doc),
     ]

@@ -15,6 +15,80 @@ use super::{Device, DeviceError, Emulator};
 /// that is later done to the buffers, freeing included, happens after it, because a device has one
 /// stream. On an emulator it returns when the kernel has run.
 ///
+/// ```
+/// use gpu_kernels::stream::{Stream, StreamArgs};
+/// use warpfuse::device::{Buffer, DeviceError, Prepared};
+///
+/// fn launch(
+///     kernel: &Prepared<Stream<f32>>,
+///     x: Buffer<f32>,
+///     mut total: Buffer<f32>,
+/// ) -> Result<(), DeviceError> {
+///     let args = StreamArgs { x: x.input(), total: total.output() };
+///     kernel.launch(args)
+/// }
+/// ```
+///
+/// # What the compiler refuses
+/// A buffer that is freed while arguments still name it:
+///
+/// ```compile_fail,E0505
+/// # use gpu_kernels::stream::{Stream, StreamArgs};
+/// # use warpfuse::device::{Buffer, DeviceError, Prepared};
+/// # fn launch(
+/// #     kernel: &Prepared<Stream<f32>>,
+/// #     x: Buffer<f32>,
+/// #     mut total: Buffer<f32>,
+/// # ) -> Result<(), DeviceError> {
+/// let args = StreamArgs { x: x.input(), total: total.output() };
+/// drop(x);
+/// kernel.launch(args)
+/// # }
+/// ```
+///
+/// One buffer as input and output of a launch:
+///
+/// ```compile_fail,E0502
+/// # use gpu_kernels::stream::{Stream, StreamArgs};
+/// # use warpfuse::device::{Buffer, DeviceError, Prepared};
+/// # fn launch(kernel: &Prepared<Stream<f32>>, x: &mut Buffer<f32>) -> Result<(), DeviceError> {
+/// kernel.launch(StreamArgs { x: x.input(), total: x.output() })
+/// # }
+/// ```
+///
+/// An output from a buffer that is only borrowed:
+///
+/// ```compile_fail,E0596
+/// # use gpu_kernels::stream::{Stream, StreamArgs};
+/// # use warpfuse::device::{Buffer, DeviceError, Prepared};
+/// # fn launch(
+/// #     kernel: &Prepared<Stream<f32>>,
+/// #     x: Buffer<f32>,
+/// #     total: &Buffer<f32>,
+/// # ) -> Result<(), DeviceError> {
+/// kernel.launch(StreamArgs { x: x.input(), total: total.output() })
+/// # }
+/// ```
+///
+/// Arguments of another family, or of the same family for another element type:
+///
+/// ```compile_fail,E0308
+/// # use gpu_kernels::stream::Stream;
+/// # use gpu_kernels::vector::VectorArgs;
+/// # use warpfuse::device::{DeviceError, Prepared};
+/// fn launch(kernel: &Prepared<Stream<f32>>, args: VectorArgs<'_, f32>) -> Result<(), DeviceError> {
+///     kernel.launch(args)
+/// }
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use gpu_kernels::vector::{VectorArgs, Vectors};
+/// # use warpfuse::device::{DeviceError, Prepared};
+/// fn launch(kernel: &Prepared<Vectors<f64>>, args: VectorArgs<'_, f32>) -> Result<(), DeviceError> {
+///     kernel.launch(args)
+/// }
+/// ```
+///
 /// [`Buffer`]: super::Buffer
 pub struct Prepared<F: Family> {
     function: Function,
@@ -31,6 +105,27 @@ enum Function {
 impl Device {
     /// Looks an entry up in the device's kernels and checks a launch shape against it: threads, blocks,
     /// shared memory (above the default of 48 KB too), size of the argument.
+    ///
+    /// ```
+    /// use gpu_kernels::vector::Vectors;
+    /// use gpu_kernels::{Family, Launch};
+    /// use warpfuse::device::{Device, DeviceError, Prepared};
+    ///
+    /// fn prepare(device: &Device, shape: Launch) -> Result<Prepared<Vectors<f32>>, DeviceError> {
+    ///     device.prepare(&Vectors::<f32>::entries()[0], shape)
+    /// }
+    /// ```
+    ///
+    /// An entry of another family, or for another element type, does not compile:
+    ///
+    /// ```compile_fail,E0308
+    /// # use gpu_kernels::vector::Vectors;
+    /// # use gpu_kernels::{Family, Launch};
+    /// # use warpfuse::device::{Device, DeviceError, Prepared};
+    /// fn prepare(device: &Device, shape: Launch) -> Result<Prepared<Vectors<f64>>, DeviceError> {
+    ///     device.prepare(&Vectors::<f32>::entries()[0], shape)
+    /// }
+    /// ```
     ///
     /// # Errors
     /// [`DeviceError::Contract`] when the device or the compiled kernel does not allow the shape,
