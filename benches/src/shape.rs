@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::Result;
 use serde::Serialize;
+use warpfuse::io::synth::{ColumnDistribution, RowLengths, SparseSpec, SparseValues};
 use warpfuse::matrix::{Element, Features};
 
 use crate::data;
@@ -28,6 +29,19 @@ pub enum Shape {
         /// Nonzeros of a row.
         per_row: usize,
     },
+    /// CSR with row lengths and columns drawn by laws.
+    Drawn {
+        /// m.
+        rows: usize,
+        /// n.
+        cols: usize,
+        /// Nonzeros of a row in the mean, before lengths are rounded.
+        per_row: usize,
+        /// Row lengths.
+        lengths: Lengths,
+        /// Hundred times the exponent of Zipf's law for the columns; 0 for uniform ones.
+        zipf_percent: u32,
+    },
     /// Vectors.
     Vector {
         /// Elements of each.
@@ -51,6 +65,18 @@ pub enum Shape {
         /// Length of the dot products.
         k: usize,
     },
+}
+
+/// How many nonzeros rows have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lengths {
+    /// All the same.
+    Constant,
+    /// Log-normal, with a standard deviation of the logarithm of 1.
+    LogNormal,
+    /// The same but for one row in ten thousand, which has a thousand times as many.
+    Giants,
 }
 
 const fn dense(rows: usize, cols: usize) -> Shape {
@@ -81,11 +107,62 @@ pub const MATRICES: [Shape; 10] = [
     sparse(8_000_000, 20_000_000, 28),
 ];
 
+const fn drawn(
+    rows: usize,
+    cols: usize,
+    per_row: usize,
+    lengths: Lengths,
+    zipf_percent: u32,
+) -> Shape {
+    Shape::Drawn {
+        rows,
+        cols,
+        per_row,
+        lengths,
+        zipf_percent,
+    }
+}
+
+/// Uniform columns, between and beyond the widths of [`MATRICES`].
+pub const SPARSE_WIDTHS: [Shape; 6] = [
+    sparse(4_000_000, 100, 20),
+    sparse(4_000_000, 28_000, 20),
+    sparse(4_000_000, 100_000, 20),
+    sparse(4_000_000, 300_000, 20),
+    sparse(4_000_000, 4_000_000, 20),
+    sparse(4_000_000, 30_000_000, 20),
+];
+
+/// Skewed columns, uneven rows, and the shapes of well-known data (m scaled down where data are large; their skew is an
+/// estimate).
+pub const DRAWN: [Shape; 17] = [
+    drawn(4_000_000, 10_000, 20, Lengths::Constant, 80),
+    drawn(4_000_000, 10_000, 20, Lengths::Constant, 110),
+    drawn(4_000_000, 10_000, 20, Lengths::Constant, 140),
+    drawn(4_000_000, 100_000, 20, Lengths::Constant, 110),
+    drawn(4_000_000, 1_000_000, 20, Lengths::Constant, 80),
+    drawn(4_000_000, 1_000_000, 20, Lengths::Constant, 110),
+    drawn(4_000_000, 1_000_000, 20, Lengths::Constant, 140),
+    drawn(4_000_000, 20_000_000, 20, Lengths::Constant, 110),
+    drawn(4_000_000, 10_000, 20, Lengths::LogNormal, 0),
+    drawn(4_000_000, 1_000_000, 20, Lengths::LogNormal, 110),
+    drawn(4_000_000, 100_000, 20, Lengths::Giants, 0),
+    // rcv1, url, kddb, news20, webspam (trigrams), avazu.
+    drawn(677_399, 47_236, 73, Lengths::LogNormal, 100),
+    drawn(1_200_000, 3_231_961, 116, Lengths::Constant, 120),
+    drawn(4_000_000, 29_890_095, 29, Lengths::LogNormal, 110),
+    drawn(19_996, 1_355_191, 455, Lengths::LogNormal, 100),
+    drawn(35_000, 16_609_143, 3_728, Lengths::LogNormal, 100),
+    drawn(8_000_000, 1_000_000, 15, Lengths::Constant, 120),
+];
+
 impl Shape {
     /// m; 1 for a vector.
     pub fn rows(&self) -> usize {
         match *self {
-            Shape::Dense { rows, .. } | Shape::Sparse { rows, .. } => rows,
+            Shape::Dense { rows, .. } | Shape::Sparse { rows, .. } | Shape::Drawn { rows, .. } => {
+                rows
+            }
             Shape::Vector { .. } => 1,
             Shape::Points { targets, .. } => targets,
             Shape::Product { m, .. } => m,
@@ -95,7 +172,9 @@ impl Shape {
     /// n; the length of a vector.
     pub fn cols(&self) -> usize {
         match *self {
-            Shape::Dense { cols, .. } | Shape::Sparse { cols, .. } => cols,
+            Shape::Dense { cols, .. } | Shape::Sparse { cols, .. } | Shape::Drawn { cols, .. } => {
+                cols
+            }
             Shape::Vector { len } => len,
             Shape::Points { dims, .. } => dims,
             Shape::Product { n, .. } => n,
@@ -104,14 +183,16 @@ impl Shape {
 
     /// Whether only nonzeros are stored.
     pub fn is_sparse(&self) -> bool {
-        matches!(self, Shape::Sparse { .. })
+        matches!(self, Shape::Sparse { .. } | Shape::Drawn { .. })
     }
 
-    /// Stored elements.
+    /// Stored elements; about so many where row lengths are drawn.
     pub fn entries(&self) -> usize {
         match *self {
             Shape::Dense { rows, cols } => rows * cols,
-            Shape::Sparse { rows, per_row, .. } => rows * per_row,
+            Shape::Sparse { rows, per_row, .. } | Shape::Drawn { rows, per_row, .. } => {
+                rows * per_row
+            }
             Shape::Vector { len } => len,
             Shape::Points {
                 targets,
@@ -143,7 +224,63 @@ impl Shape {
                 cols,
                 per_row,
             } => Features::Sparse(data::stratified(rows, cols, per_row, seed)?),
+            Shape::Drawn { .. } => self.drawn(seed).generate()?.dataset.features,
             _ => Features::Dense(data::dense(self.rows(), self.cols(), seed)),
+        })
+    }
+
+    /// The laws of a [`Shape::Drawn`].
+    fn drawn(&self, seed: u64) -> SparseSpec {
+        let (lengths, zipf_percent, per_row) = match *self {
+            Shape::Drawn {
+                lengths,
+                zipf_percent,
+                per_row,
+                ..
+            } => (lengths, zipf_percent, per_row),
+            _ => (Lengths::Constant, 0, self.entries() / self.rows().max(1)),
+        };
+        SparseSpec {
+            rows: self.rows(),
+            cols: self.cols(),
+            row_lengths: lengths.law(per_row as u32),
+            columns: match zipf_percent {
+                0 => ColumnDistribution::Uniform,
+                percent => ColumnDistribution::Zipf {
+                    exponent: f64::from(percent) / 100.0,
+                },
+            },
+            values: SparseValues::Normal,
+            noise: 0.0,
+            seed,
+        }
+    }
+}
+
+impl Lengths {
+    /// The law with a mean of about `per_row`.
+    fn law(self, per_row: u32) -> RowLengths {
+        match self {
+            Lengths::Constant => RowLengths::Constant(per_row),
+            Lengths::LogNormal => RowLengths::LogNormal {
+                mean: f64::from(per_row),
+                sigma: 1.0,
+            },
+            Lengths::Giants => RowLengths::WithGiants {
+                typical: per_row,
+                giant: per_row.saturating_mul(1_000),
+                every: 10_000,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Lengths::Constant => "constant",
+            Lengths::LogNormal => "log-normal",
+            Lengths::Giants => "giants",
         })
     }
 }
@@ -158,6 +295,16 @@ impl fmt::Display for Shape {
                 cols,
                 per_row,
             } => write!(f, "sparse-{rows}x{cols}x{per_row}"),
+            Shape::Drawn {
+                rows,
+                cols,
+                per_row,
+                lengths,
+                zipf_percent,
+            } => write!(
+                f,
+                "drawn-{rows}x{cols}x{per_row}-{lengths}-zipf{zipf_percent}"
+            ),
             Shape::Vector { len } => write!(f, "vector-{len}"),
             Shape::Points {
                 targets,
@@ -182,7 +329,8 @@ mod tests {
 
     #[test]
     fn features_have_the_shape() {
-        for shape in [dense(7, 3), sparse(9, 40, 4)] {
+        let skewed = drawn(9, 40, 4, Lengths::Constant, 110);
+        for shape in [dense(7, 3), sparse(9, 40, 4), skewed] {
             let x = shape.features::<f32>(1).expect("a valid shape");
             assert_eq!(
                 (x.rows(), x.cols(), x.nnz()),

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::provenance::Provenance;
 use crate::record::Recorder;
 use crate::sampling::Sampler;
-use crate::{cg, conv1d, cpu, fused, objective, parser, reduce, vector};
+use crate::{cg, conv1d, cpu, fused, objective, parser, plan, reduce, vector};
 
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
@@ -54,6 +54,29 @@ pub fn record_family(
         &Gpu::new(device, Sampler::new(options.budget_ms)),
         &recorder,
     )
+}
+
+/// Records how long choosing takes, and on a GPU how good the choices are.
+///
+/// # Errors
+/// When a result cannot be written.
+pub fn record_plans(arguments: impl IntoIterator<Item = String>) -> Result<()> {
+    let options = Options::parse(arguments).map_err(anyhow::Error::msg)?;
+    let Some(options) = options else {
+        eprintln!("nothing is recorded; {}", crate::options::USAGE);
+        return Ok(());
+    };
+    let processor = Provenance::of(&Device::cpu());
+    let device = match gpu() {
+        Ok(device) => device,
+        Err(reason) => {
+            eprintln!("{NO_GPU}: {reason}");
+            return plan::record_choosing(&Recorder::new(&options, processor)?);
+        }
+    };
+    let recorder = Recorder::new(&options, Provenance::of(&device))?;
+    plan::record_choosing(&recorder.with(processor))?;
+    plan::record(&Gpu::new(device, Sampler::brief()), &recorder)
 }
 
 /// The first GPU on which this program's kernels run.

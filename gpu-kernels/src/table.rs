@@ -153,6 +153,8 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(names::<crate::design::Designs<f32>>())
         .chain(names::<crate::design::Designs<f64>>())
         .chain(names::<crate::stream::Stream<f32>>())
+        .chain(names::<crate::stream::probe::Probes<f32>>())
+        .chain(names::<crate::stream::probe::Probes<f64>>())
         .chain(names::<crate::conv1d::Conv1d<f32>>())
         .chain(names::<crate::conv1d::Conv1d<f64>>())
         .chain(names::<crate::reduce::Reduce<f32>>())

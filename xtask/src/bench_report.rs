@@ -1,8 +1,11 @@
-//! `bench-report`: recorded benchmark results as Markdown tables.
+//! `bench-report`: recorded benchmark results as Markdown tables and one figure per device.
 
+mod axis;
+mod figure;
 mod record;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +16,8 @@ use record::Record;
 
 /// What is recorded beside timings, and is none.
 const NOT_TIMINGS: &str = "emulator.jsonl";
+/// The tables of all devices, in the folder with the results.
+const TABLES: &str = "TABLES.md";
 
 /// The arguments of `bench-report`.
 #[derive(clap::Args)]
@@ -20,19 +25,65 @@ pub struct Arguments {
     /// The folder with the results.
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     results: PathBuf,
+
+    /// Write the tables to DIR/TABLES.md, and each device's figure to DIR/<device>.svg, in place of printing.
+    #[arg(long)]
+    write: bool,
 }
 
-/// Prints one table per device and family.
+/// Prints or writes one table per device and family, of the newest record of every case, and one figure per device.
 ///
 /// # Errors
-/// If a file cannot be read, or a line is not a record.
+/// If a file cannot be read or written, or a line is not a record.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let folder = workspace::root().join(&arguments.results);
     let mut records = Vec::new();
     for file in result_files(&folder)? {
         records.extend(read(&file)?);
     }
-    print!("{}", table::tables(&records));
+    let records = record::newest(records);
+    if !arguments.write {
+        print!("{}", table::tables(&records));
+        return Ok(());
+    }
+    write(&folder.join(TABLES), &document(&records))?;
+    for device in devices(&records) {
+        if let Some(svg) = figure::figure(device, &records) {
+            write(&folder.join(figure_name(device)), &svg)?;
+        }
+    }
+    Ok(())
+}
+
+/// The tables under a heading, with the figures.
+fn document(records: &[Record]) -> String {
+    let mut text = "# Results\n\nMade by `cargo xtask bench-report --write` from the newest record of every case.\n\n".to_owned();
+    for device in devices(records) {
+        if figure::figure(device, records).is_some() {
+            text += &format!("![{device}]({})\n\n", figure_name(device));
+        }
+    }
+    text + &table::tables(records)
+}
+
+fn devices(records: &[Record]) -> BTreeSet<&str> {
+    records
+        .iter()
+        .map(|record| record.device.as_str())
+        .collect()
+}
+
+/// Such as `nvidia-h200.svg`.
+fn figure_name(device: &str) -> String {
+    let name = device.to_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    format!("{}.svg", words.join("-"))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    println!("{}", path.display());
     Ok(())
 }
 

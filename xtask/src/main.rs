@@ -35,7 +35,7 @@ enum Chore {
     Tidy,
     /// Make a folder that runs tests and benchmarks on a GPU machine without Rust.
     Bundle(bundle::Arguments),
-    /// Print recorded benchmark results as Markdown tables.
+    /// Print recorded benchmark results as Markdown tables, or write them with a figure per device.
     BenchReport(bench_report::Arguments),
 }
 

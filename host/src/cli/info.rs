@@ -191,7 +191,7 @@ impl Gpu {
     }
 }
 
-fn limit_lines(limits: &DeviceLimits) -> [String; 4] {
+fn limit_lines(limits: &DeviceLimits) -> [String; 5] {
     let kib = |count: u32| bytes(count.into());
     [
         format!(
@@ -215,6 +215,7 @@ fn limit_lines(limits: &DeviceLimits) -> [String; 4] {
             bytes(limits.l2_bytes),
             limits.memory_bandwidth_gbs
         ),
+        format!("rates {}", limits.rates.source),
     ]
 }
 

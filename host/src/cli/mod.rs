@@ -6,7 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
-//! | `train`, `predict`, `evaluate`, `cv`, `convert`, `plan`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
+//! | `train`, `predict`, `evaluate`, `cv`, `convert`, `plan`, `calibrate`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
 //! | `meant`, `data`, `targets`, `device` | what the arguments mean: an estimator, data in memory, an open device |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `progress`, `exit` | bars and remarks; exit codes and error messages |
@@ -15,6 +15,7 @@
 //! early is no error.
 
 mod args;
+mod calibrate;
 mod completions;
 mod convert;
 mod cv;
@@ -26,6 +27,7 @@ mod exit;
 mod fitted;
 mod info;
 mod meant;
+mod measure;
 mod output;
 mod plan;
 mod predict;
@@ -64,6 +66,7 @@ fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Cv(arguments) => cv::run(&arguments, ui),
         Command::Convert(arguments) => convert::run(&arguments, ui),
         Command::Plan(arguments) => plan::run(&arguments, ui),
+        Command::Calibrate(arguments) => calibrate::run(&arguments, ui),
         Command::Emulate(arguments) => emulate::run(&arguments, ui),
         Command::Info(arguments) => info::run(&arguments),
         Command::Synth(arguments) => synth::run(&arguments, ui),

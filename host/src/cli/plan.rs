@@ -7,21 +7,25 @@ use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs, summation};
 use super::exit::Exit;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
-use super::{data, output};
+use super::{data, measure, output};
 use crate::device::{Device, embedded};
 use crate::io::Columns;
 use crate::matrix::{Element, MatrixStats};
 use crate::ops::candidates_of;
 use crate::plan::fused::{
-    Candidate, Forced, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
+    Candidate, Forced, Model, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
 };
 use crate::plan::limits::DeviceLimits;
+use crate::plan::rates::RateSource;
 
 /// Threads of the largest block of any GPU so far.
 const LARGEST_BLOCK: u32 = 1024;
 
 /// Makes a plan and prints it.
 pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
+    if let Some(count) = args.measure {
+        return measure::run(args, count, ui);
+    }
     let problem = problem(args, ui)?;
     let gpu = Gpu::of(args, ui);
     let forced = ForcedPart::combine(&args.force).map_err(|reason| anyhow!("--force: {reason}"))?;
@@ -184,6 +188,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Summary<'a> {
     gpu: &'a str,
+    rates: RateSource,
     problem: &'a Problem,
     product: Product,
     forced: Forced,
@@ -199,6 +204,7 @@ impl Report<'_> {
     fn summary(&self) -> Summary<'_> {
         Summary {
             gpu: &self.gpu.limits.name,
+            rates: self.gpu.limits.rates.source,
             problem: self.problem,
             product: self.plan.product,
             forced: self.forced,
@@ -213,6 +219,9 @@ impl Report<'_> {
         let mut head = Listing::new();
         head.line("gpu", &self.gpu.limits.name)
             .line("matrix", self.problem);
+        if self.plan.model == Model::Predicted {
+            head.line("rates", self.gpu.limits.rates.source);
+        }
         let mut text = format!("{head}{}", launch(self.plan, &self.gpu.limits));
         if let Some(next) = &self.plan.then {
             text += &format!("then\n{}", launch(next, &self.gpu.limits));

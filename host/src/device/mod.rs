@@ -15,6 +15,7 @@
 //! ```
 
 pub mod buffer;
+pub mod calibration;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -39,6 +40,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use buffer::Buffer;
+pub use calibration::{Calibration, CalibrationError};
 pub use cpu::CpuDevice;
 pub use cuda::CudaDevice;
 pub use emulator::{Emulator, EmulatorOptions};

@@ -1,5 +1,7 @@
 //! The compiled kernels as the planner sees them.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use gpu_kernels::fused::{
     DenseVariant, FixedVariant, Place, Product as KernelProduct, SparseVariant, SumPlace, TeamSize,
 };
@@ -25,20 +27,50 @@ pub fn candidates<T: Number>(arch: &str) -> Vec<Candidate> {
     all::<T>(|name| embedded::resources(arch, name).map(|resource| resource.registers))
 }
 
-/// [`candidates`] as they lie on a GPU: registers as its driver counts them, whoever compiled the kernels.
-pub(super) fn candidates_on<T: Number>(device: &CudaDevice) -> Vec<Candidate> {
-    all::<T>(|name| {
-        device
-            .attributes(name)
-            .ok()
-            .map(|attributes| attributes.registers)
+/// [`candidates`] as they lie on a GPU: registers as its driver counts them, whoever compiled the kernels. Looked up
+/// once for every device of a process.
+pub(super) fn candidates_on<T: Number>(device: &CudaDevice) -> Arc<[Candidate]> {
+    known(Kernels::On(device.ordinal()), T::PRECISION, || {
+        all::<T>(|name| {
+            let attributes = device.attributes(name).ok();
+            attributes.map(|attributes| attributes.registers)
+        })
     })
 }
 
 /// [`candidates`] as they would lie on a GPU that is not there.
-pub(super) fn candidates_for<T: Number>(capability: ComputeCapability) -> Vec<Candidate> {
+pub(super) fn candidates_for<T: Number>(capability: ComputeCapability) -> Arc<[Candidate]> {
     let ComputeCapability { major, minor } = capability;
-    candidates::<T>(&format!("sm_{major}{minor}"))
+    known(Kernels::For(capability), T::PRECISION, || {
+        candidates::<T>(&format!("sm_{major}{minor}"))
+    })
+}
+
+/// Where kernels lie, or would.
+#[derive(PartialEq)]
+enum Kernels {
+    On(u32),
+    For(ComputeCapability),
+}
+
+type Known = (Kernels, Precision, Arc<[Candidate]>);
+
+/// What was looked up before, or now. A device of the same number has the same kernels as long as the process lives.
+fn known(
+    kernels: Kernels,
+    precision: Precision,
+    look_up: impl FnOnce() -> Vec<Candidate>,
+) -> Arc<[Candidate]> {
+    static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+    // Entries are pushed whole, so a panic elsewhere leaves the list usable.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |(held, of, _): &&Known| *held == kernels && *of == precision;
+    if let Some((_, _, candidates)) = known.iter().find(same) {
+        return Arc::clone(candidates);
+    }
+    let candidates: Arc<[Candidate]> = look_up().into();
+    known.push((kernels, precision, Arc::clone(&candidates)));
+    candidates
 }
 
 fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candidate> {

@@ -12,7 +12,10 @@ use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
 use crate::device::{Buffer, Device};
 use crate::matrix::Features;
-use crate::plan::fused::{Forced, Model, Plan, Planner, Problem, Product, Summation};
+use crate::plan::fused::{
+    Candidate, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
+};
+use crate::plan::limits::DeviceLimits;
 
 /// X on a device: m samples × n features, sparse (CSR) or dense (row-major).
 ///
@@ -122,26 +125,46 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
-        let (limits, kernels) = match &self.device {
-            Device::Cpu(_) => return Ok(None),
+        let Some((limits, kernels)) = self.choices()? else {
+            return Ok(None);
+        };
+        let planner = Planner::new(limits, &kernels)
+            .model(self.options.model)
+            .forced(self.options.forced)
+            .summation(self.options.summation);
+        Ok(Some(planner.plan(&self.problem, product)?))
+    }
+
+    /// All launches by which one kernel computes a product, the quickest by prediction first; none on the CPU.
+    ///
+    /// # Errors
+    /// As [`Matrix::plan`].
+    pub fn launches_of(&self, product: Product) -> Result<Vec<Trial>, OpError> {
+        let Some((limits, kernels)) = self.choices()? else {
+            return Ok(Vec::new());
+        };
+        let planner = Planner::new(limits, &kernels).summation(self.options.summation);
+        Ok(planner.launches(&self.problem, product)?)
+    }
+
+    // The device's limits and the kernels that it runs; `None` on the CPU.
+    fn choices(&self) -> Result<Option<Choices<'_>>, OpError> {
+        Ok(match &self.device {
+            Device::Cpu(_) => None,
             Device::Cuda(device) => {
                 device.check_kernels()?;
-                (device.limits(), candidates_on::<T>(device))
+                Some((device.limits(), candidates_on::<T>(device)))
             }
             Device::Emulator(device) => {
                 let limits = &device.options().limits;
-                (limits, candidates_for::<T>(limits.compute_capability))
+                Some((limits, candidates_for::<T>(limits.compute_capability)))
             }
-        };
-        let planner = Planner::new(limits, &kernels).model(self.options.model);
-        Ok(Some(
-            planner
-                .forced(self.options.forced)
-                .summation(self.options.summation)
-                .plan(&self.problem, product)?,
-        ))
+        })
     }
 }
+
+/// What a planner chooses for and from.
+type Choices<'a> = (&'a DeviceLimits, Arc<[Candidate]>);
 
 impl<T: Number> std::fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

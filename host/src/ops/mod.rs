@@ -30,6 +30,7 @@ pub mod kernel_sum;
 mod layout;
 pub mod matmul;
 mod matrix;
+pub mod measure;
 mod number;
 pub mod objective;
 pub mod reduce;

@@ -1,76 +1,19 @@
 //! What a device reaches in practice, in the units that the predicted-time model divides by.
 
+mod probed;
+mod size_table;
+mod source;
+
 use serde::{Deserialize, Serialize};
 
-/// Where a set of rates comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RateSource {
-    /// Measured on this kind of device.
-    Measured,
-    /// Scaled from the H200's by the number of SMs and the memory bandwidth; the order of the
-    /// candidates is more to be trusted than their times.
-    Estimated,
-}
-
-/// A rate that depends on how many bytes are addressed at random.
-///
-/// Between two points the logarithm of the rate is linear in the logarithm of the size; outside, the
-/// nearest point counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SizeTable {
-    points: Vec<(f64, f64)>,
-}
-
-impl SizeTable {
-    /// A table of (bytes, 10⁹ operations per second), sorted here by size.
-    ///
-    /// Points whose size or rate is not a positive number are left out.
-    pub fn new(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        let usable = |p: &(f64, f64)| p.0 > 0.0 && p.1 > 0.0 && p.0.is_finite() && p.1.is_finite();
-        let mut points: Vec<_> = points.into_iter().filter(usable).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Self { points }
-    }
-
-    /// The rate at `bytes`, 10⁹ operations per second; zero for a table without points.
-    ///
-    /// ```
-    /// use warpfuse::plan::rates::SizeTable;
-    /// let table = SizeTable::new([(1e4, 100.0), (1e6, 1.0)]);
-    /// assert_eq!(table.at(1.0), 100.0);
-    /// assert!((table.at(1e5) - 10.0).abs() < 1e-12);
-    /// ```
-    pub fn at(&self, bytes: f64) -> f64 {
-        let above = self.points.partition_point(|p| p.0 < bytes);
-        match (
-            above.checked_sub(1).map(|i| self.points[i]),
-            self.points.get(above),
-        ) {
-            (Some((x0, r0)), Some(&(x1, r1))) => {
-                let t = (bytes / x0).ln() / (x1 / x0).ln();
-                r0 * (r1 / r0).powf(t)
-            }
-            (Some((_, rate)), None) | (None, Some(&(_, rate))) => rate,
-            (None, None) => 0.0,
-        }
-    }
-
-    fn scaled(&self, factor: f64) -> Self {
-        Self {
-            points: self
-                .points
-                .iter()
-                .map(|&(bytes, rate)| (bytes, rate * factor))
-                .collect(),
-        }
-    }
-}
+pub use probed::ProbedRates;
+pub use size_table::SizeTable;
+pub use source::RateSource;
 
 /// Rates of a whole device. Operations are counted one per element, in 10⁹ per second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Measured or estimated.
+    /// Where they come from.
     pub source: RateSource,
     /// Streaming read of device memory, 10⁹ bytes per second.
     pub stream_gbs: f64,
@@ -130,7 +73,15 @@ impl Rates {
             shared_fixed_f64: 480.0,
             shared_gather: 1_400.0,
             gather_l1: 765.0,
-            gather: SizeTable::new([(4e5, 194.0), (4e6, 161.0), (1.6e7, 160.0), (8e7, 72.0)]),
+            gather: SizeTable::new([
+                (4e5, 194.0),
+                (4e6, 161.0),
+                (1.6e7, 160.0),
+                (4e7, 114.7),
+                (6.4e7, 79.1),
+                (8e7, 72.0),
+                (3.2e8, 43.6),
+            ]),
             scatter_f32: SizeTable::new([
                 (4e3, 15.7),
                 (1.6e4, 36.0),
@@ -138,7 +89,10 @@ impl Rates {
                 (4e5, 88.0),
                 (4e6, 104.0),
                 (1.6e7, 105.0),
+                (4e7, 94.3),
+                (6.4e7, 41.0),
                 (8e7, 28.0),
+                (3.2e8, 18.1),
             ]),
             scatter_f64: SizeTable::new([
                 (8e3, 15.7),
@@ -147,7 +101,10 @@ impl Rates {
                 (8e5, 93.0),
                 (8e6, 105.0),
                 (3.2e7, 98.0),
+                (8e7, 28.4),
+                (1.28e8, 22.0),
                 (1.6e8, 21.0),
+                (6.4e8, 16.9),
             ]),
             lines: 927.0,
             issue: 927.0,

@@ -136,3 +136,39 @@ fn a_shape_that_cannot_be_is_an_error() {
         refused.stderr
     );
 }
+
+#[test]
+fn only_this_machines_gpu_is_measured() {
+    let shape = [
+        "plan",
+        "--rows",
+        "50",
+        "--cols",
+        "6",
+        "--dense",
+        "--measure",
+    ];
+    let other = run(shape.iter().chain(&["--gpu", "titan"])).expect_code(1);
+    assert!(other.stderr.contains("leave out --gpu"), "{}", other.stderr);
+    run(shape.iter().chain(&["--force", "bs=128"])).expect_code(2);
+}
+
+#[test]
+fn the_cpu_and_the_emulator_are_not_calibrated() {
+    for device in ["cpu", "emulator"] {
+        let refused = run(["calibrate", "--device", device]).expect_code(1);
+        let message = refused.stderr;
+        assert!(message.contains("CUDA device"), "{message}");
+    }
+}
+
+#[test]
+fn a_plan_says_where_its_rates_come_from() {
+    let shape = ["plan", "--rows", "5000", "--cols", "60", "--dense"];
+    for (gpu, source) in [("h200", "measured"), ("a100", "estimated")] {
+        let plan = run(shape.iter().chain(&["--gpu", gpu, "--json"]))
+            .expect_code(0)
+            .json();
+        assert_eq!(plan["rates"], source, "{plan}");
+    }
+}

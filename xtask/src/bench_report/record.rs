@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 /// One case of one device.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Record {
     /// The family.
     pub family: String,
@@ -19,10 +19,27 @@ pub struct Record {
     pub outcome: Outcome,
     /// The device's name.
     pub device: String,
+    /// When the run began, UTC, as text that sorts.
+    #[serde(default)]
+    pub date: String,
+}
+
+impl Record {
+    /// What tells this case from others, whenever it was measured.
+    pub fn key(&self) -> String {
+        let Case { work, shape } = &self.case;
+        let Record {
+            device,
+            family,
+            dtype,
+            ..
+        } = self;
+        format!("{device}/{family}/{shape:?}/{dtype}/{work}")
+    }
 }
 
 /// What was computed over what.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Case {
     /// The product, or whatever was computed.
     pub work: String,
@@ -32,13 +49,21 @@ pub struct Case {
 }
 
 /// A shape with its layout.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "layout", rename_all = "snake_case")]
 pub enum Shape {
     /// A dense matrix.
     Dense { rows: u64, cols: u64 },
     /// A sparse matrix with as many nonzeros in every row.
     Sparse { rows: u64, cols: u64, per_row: u64 },
+    /// A sparse matrix with row lengths and columns by laws.
+    Drawn {
+        rows: u64,
+        cols: u64,
+        per_row: u64,
+        lengths: String,
+        zipf_percent: u32,
+    },
     /// Vectors.
     Vector { len: u64 },
     /// Pairs of points.
@@ -52,7 +77,7 @@ pub enum Shape {
 }
 
 /// Figures, or why there are none.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Outcome {
     /// Figures.
@@ -62,7 +87,7 @@ pub enum Outcome {
 }
 
 /// The figures of a case.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Measured {
     /// The kernel with its launch.
     pub variant: String,
@@ -70,7 +95,9 @@ pub struct Measured {
     pub median_us: f64,
     /// Bytes that have to be moved.
     pub bytes: f64,
-    /// Share of the rate of a plain read.
+    /// The rate of a plain read, 10⁹ bytes a second.
+    pub ceiling_gbs: Option<f64>,
+    /// Share of that rate.
     pub fraction_of_ceiling: Option<f64>,
     /// Medians of other libraries.
     #[serde(default)]
@@ -96,9 +123,49 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
     lines.map(record).collect()
 }
 
+/// Of several records of one case the one of the latest run, and of one run the last; in the order of the cases' first
+/// records.
+pub fn newest(records: Vec<Record>) -> Vec<Record> {
+    let mut places = BTreeMap::<String, usize>::new();
+    let mut newest = Vec::<Record>::new();
+    for record in records {
+        match places.get(&record.key()) {
+            Some(&place) if record.date >= newest[place].date => newest[place] = record,
+            Some(_) => {}
+            None => {
+                places.insert(record.key(), newest.len());
+                newest.push(record);
+            }
+        }
+    }
+    newest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_latest_run_of_a_case_counts() {
+        let line = |us: f64, date: &str, dtype: &str| {
+            format!(
+                r#"{{"family":"v","case":{{"work":"dot","layout":"vector","len":9}},"dtype":"{dtype}","variant":"k","#
+            ) + &format!(r#""median_us":{us},"bytes":8,"device":"G","date":"{date}"}}"#)
+        };
+        let lines = [
+            line(3.0, "2026-11-20", "f32"),
+            line(1.0, "2026-11-21", "f32"),
+            line(9.0, "2026-11-21", "f64"),
+            line(2.0, "2026-11-21", "f32"),
+            line(7.0, "2026-11-19", "f32"),
+        ];
+        let newest = newest(parse(&lines.join("\n")).expect("records"));
+        let medians = newest.iter().map(|record| match &record.outcome {
+            Outcome::Measured(measured) => measured.median_us,
+            Outcome::Failed { .. } => f64::NAN,
+        });
+        assert_eq!(medians.collect::<Vec<_>>(), [2.0, 9.0]);
+    }
 
     #[test]
     fn a_broken_line_is_named() {

@@ -83,6 +83,20 @@ fn over(shape: &Shape) -> String {
         } => {
             format!("{} × {}, {per_row} a row", grouped(*rows), grouped(*cols))
         }
+        Shape::Drawn {
+            rows,
+            cols,
+            per_row,
+            lengths,
+            zipf_percent,
+        } => {
+            let columns = match zipf_percent {
+                0 => "uniform".to_owned(),
+                percent => format!("Zipf {:.1}", f64::from(*percent) / 100.0),
+            };
+            let (rows, cols) = (grouped(*rows), grouped(*cols));
+            format!("{rows} × {cols}, {per_row} a row ({lengths}), {columns}")
+        }
         Shape::Vector { len } => grouped(*len),
         Shape::Points {
             targets,

@@ -1,6 +1,7 @@
 //! The arguments as typed. What they mean is decided by the subcommands.
 
 mod apply;
+mod calibrate;
 mod common;
 mod cv;
 mod emulate;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 pub(super) use apply::{
     ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
+pub(super) use calibrate::CalibrateArgs;
 pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs, summation};
 pub(super) use cv::{CvArgs, CvTrainer, FoldArgs};
 pub(super) use emulate::EmulateArgs;
@@ -79,6 +81,8 @@ pub(super) enum Command {
     Convert(ConvertArgs),
     /// Show how a GPU would be used for data of some shape, and why
     Plan(PlanArgs),
+    /// Measure how quick a GPU is, for its plans
+    Calibrate(CalibrateArgs),
     /// Run a GPU kernel on the CPU, check its every access, and count them
     Emulate(EmulateArgs),
     /// Show devices, their limits, and what this program was built with

@@ -62,6 +62,12 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
     pub(in crate::cli) candidates: Option<usize>,
 
+    /// Run launches on this machine's GPU, on DATA or on random numbers of its shape, and list the quickest COUNT
+    /// with predicted and measured times
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
+    #[arg(conflicts_with_all = ["registers", "force", "model"])]
+    pub(in crate::cli) measure: Option<usize>,
+
     /// Fix a part of the plan; may be repeated. Keys: strategy, vs, bs, tl, rows_in_flight, width,
     /// blocks_per_sm
     #[arg(long, value_name = "KEY=VALUE")]
@@ -79,6 +85,7 @@ const EXAMPLES: &str = "\
 Examples:
   warpfuse plan data.svm
   warpfuse plan --rows 4000000 --cols 10000 --nnz 80000000 --gpu h200 --dtype f32 --candidates=5
+  warpfuse plan data.svm --dtype f32 --measure=10
   warpfuse plan --rows 11000000 --cols 28 --dense --gpu a100 --force tl=4 --force bs=256
   warpfuse plan --rows 500000 --cols 1024 --nnz 5000000 --gpu titan --model published --json";
 

@@ -12,6 +12,7 @@ use super::driver::{check, from_cust};
 use super::pinned::Pinned;
 use super::stream::Stream;
 use super::{CudaDevice, Inner, limits};
+use crate::device::calibration;
 use crate::device::error::DeviceError;
 use crate::device::loader::{self, symbols::cuInit};
 use crate::device::usage::Counter;
@@ -73,14 +74,15 @@ fn start_driver() -> Result<u32, DeviceError> {
 
 fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
     let device = Device::get_device(ordinal).map_err(from_cust("cuDeviceGet"))?;
-    let limits = limits::read(device)?;
     let version = CudaApiVersion::get().map_err(from_cust("cuDriverGetVersion"))?;
+    let driver_version = (version.major() * 1000 + version.minor() * 10).unsigned_abs();
+    let limits = calibration::apply(limits::read(device)?, driver_version);
     let context = Context::new(device).map_err(from_cust("cuDevicePrimaryCtxRetain"))?;
     let stream = Stream::new()?;
     Ok(Inner {
         ordinal,
         limits,
-        driver_version: (version.major() * 1000 + version.minor() * 10).unsigned_abs(),
+        driver_version,
         counter: Counter::default(),
         module: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),

@@ -163,7 +163,7 @@ impl<T: Number> Matrix<T> {
             Device::Cuda(device) => {
                 device.check_kernels()?;
                 let own = objectives_on::<T>(device, class);
-                (device.limits(), own, candidates_on::<T>(device))
+                (device.limits(), own, candidates_on::<T>(device).to_vec())
             }
             device => {
                 let limits = device.limits().expect("an emulated GPU has limits");
@@ -171,7 +171,7 @@ impl<T: Number> Matrix<T> {
                 (
                     limits,
                     objectives_for::<T>(capability, class),
-                    candidates_for::<T>(capability),
+                    candidates_for::<T>(capability).to_vec(),
                 )
             }
         };

@@ -15,7 +15,7 @@
 
 use super::candidate::{Candidate, Strategy};
 use super::geometry::{Blocks, Launch};
-use super::prediction::{Parts, Prediction};
+use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
 use crate::plan::limits::DeviceLimits;
 
@@ -66,10 +66,37 @@ pub(super) struct CostModel<'a> {
     product: Product,
     rows: f64,
     mean: f64,
+    nnz: f64,
     bytes: f64,
     vector_bytes: f64,
     gather_miss: f64,
     scatter: f64,
+}
+
+/// What a kernel costs with vectors of one size, whatever its blocks; times in seconds.
+#[derive(Clone, Copy)]
+pub(super) struct KernelCost {
+    strategy: Strategy,
+    /// The stream at full bandwidth.
+    full: f64,
+    /// Cache lines of the loads, additions to w, and what registers did not keep.
+    access: f64,
+    issue: f64,
+    longest_row: f64,
+    launch: f64,
+    /// Bytes of X that one vector has asked for at once.
+    row_in_flight: f64,
+    rows_in_flight: f64,
+    /// Sectors per entry that are touched more than once.
+    half_sectors: f64,
+}
+
+impl KernelCost {
+    /// No launch of the kernel takes less: the greatest of the parts that blocks do not change, seconds.
+    pub fn least(&self) -> f64 {
+        let parts = [self.full, self.access, self.issue, self.longest_row];
+        parts.into_iter().fold(0.0, f64::max) + self.launch
+    }
 }
 
 impl<'a> CostModel<'a> {
@@ -91,6 +118,7 @@ impl<'a> CostModel<'a> {
             product,
             rows: problem.rows as f64,
             mean: problem.mean_row(),
+            nnz: problem.nnz.unwrap_or(0) as f64,
             bytes: problem.matrix_bytes() + row_vector + 2.0 * vector_bytes,
             vector_bytes,
             gather_miss: limits.rates.gather.at(vector_bytes),
@@ -98,36 +126,54 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    /// The predicted time of `launch` of `kernel`.
-    pub fn predict(&self, kernel: &Candidate, launch: &Launch) -> Prediction {
+    /// What `kernel` costs with vectors of `vs` threads, on a grid divided into `column_tiles`.
+    pub fn of_kernel(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> KernelCost {
+        let rates = &self.limits.rates;
+        KernelCost {
+            strategy: kernel.strategy,
+            full: seconds(
+                self.stream_bytes(kernel, vs, column_tiles),
+                rates.stream_gbs,
+            ),
+            access: self.access_of_kernel(kernel, vs),
+            issue: self.issue(kernel, vs),
+            longest_row: self.longest_row(kernel, vs),
+            launch: launches(kernel) * rates.launch_us * 1e-6,
+            row_in_flight: self.entries_in_flight(kernel, vs) * self.entry_bytes(),
+            rows_in_flight: f64::from(kernel.rows_in_flight.max(1)),
+            half_sectors: self.half_sectors(vs),
+        }
+    }
+
+    /// The parts of the predicted time of a launch of a kernel.
+    pub fn parts(&self, kernel: &KernelCost, launch: &Launch) -> Parts {
         let blocks = &launch.blocks;
-        let in_flight = self.bytes_in_flight(kernel, blocks);
-        let in_flight = self.within_l1(in_flight, blocks);
-        let hits = self.l1_hits(blocks);
-        let bytes = self.stream_bytes(kernel, launch);
-        let full = seconds(bytes, self.limits.rates.stream_gbs);
-        let parts = Parts {
-            stream: full / self.bandwidth_share(kernel, in_flight, hits),
-            access: self.access(kernel, blocks, hits),
-            issue: self.issue(kernel, blocks),
-            longest_row: self.longest_row(kernel, blocks),
-            flush: self.flush(kernel, launch),
-            launch: self.launches(kernel) * self.limits.rates.launch_us * 1e-6,
-        };
-        parts.prediction(full, in_flight)
+        let taken = self.shared_taken(blocks);
+        let in_flight = self.within_l1(self.bytes_in_flight(kernel, blocks), taken);
+        let hits = self.l1_hits(taken);
+        Parts {
+            full: kernel.full,
+            fill: self.fill(kernel.strategy, in_flight, hits),
+            access: kernel.access + self.access_of_blocks(kernel, hits),
+            issue: kernel.issue,
+            longest_row: kernel.longest_row,
+            flush: self.flush(kernel.strategy, launch),
+            launch: kernel.launch,
+            in_flight,
+        }
     }
 
     // Bytes of X and the vectors. A vector that takes a dense row in pieces shorter than a cache line is
     // charged whole lines; each further tile of columns reads p again.
-    fn stream_bytes(&self, kernel: &Candidate, launch: &Launch) -> f64 {
+    fn stream_bytes(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> f64 {
         const LINE: f64 = 128.0;
         if !self.problem.is_dense() {
             return self.bytes;
         }
         let element = f64::from(self.problem.dtype.bytes());
-        let piece = f64::from(launch.blocks.vs) * f64::from(kernel.tl.max(1)) * element;
+        let piece = f64::from(vs) * f64::from(kernel.tl.max(1)) * element;
         let waste = (LINE.min(self.vector_bytes) / piece).max(1.0);
-        let again = f64::from(launch.column_tiles.saturating_sub(1)) * self.rows * element;
+        let again = f64::from(column_tiles.saturating_sub(1)) * self.rows * element;
         self.bytes * waste + again
     }
 
@@ -137,23 +183,25 @@ impl<'a> CostModel<'a> {
         self.mean.min(held)
     }
 
+    fn entry_bytes(&self) -> f64 {
+        let index = if self.problem.is_dense() { 0.0 } else { 4.0 };
+        f64::from(self.problem.dtype.bytes()) + index
+    }
+
     // Bytes of X that the resident vectors of one SM have asked for at once.
-    fn bytes_in_flight(&self, kernel: &Candidate, blocks: &Blocks) -> f64 {
+    fn bytes_in_flight(&self, kernel: &KernelCost, blocks: &Blocks) -> f64 {
         let vectors = blocks.bs / blocks.vs.max(1);
         let vectors = f64::from(blocks.occupancy.blocks_per_sm) * f64::from(vectors);
         let share = self.rows / f64::from(self.limits.sms.max(1));
-        let rows = (vectors * f64::from(kernel.rows_in_flight.max(1))).min(share.max(1.0));
-        let index = if self.problem.is_dense() { 0.0 } else { 4.0 };
-        let entry = f64::from(self.problem.dtype.bytes()) + index;
-        rows * self.entries_in_flight(kernel, blocks.vs) * entry
+        (vectors * kernel.rows_in_flight).min(share.max(1.0)) * kernel.row_in_flight
     }
 
     // As much of what is asked for as L1 has room for.
-    fn within_l1(&self, in_flight: f64, blocks: &Blocks) -> f64 {
+    fn within_l1(&self, in_flight: f64, taken: f64) -> f64 {
         if self.problem.is_dense() {
             return in_flight;
         }
-        let taken = self.shared_taken(blocks) / 1024.0;
+        let taken = taken / 1024.0;
         let carved = CARVE_OUTS.into_iter().find(|&kib| kib >= taken);
         let carved = 1024.0 * carved.unwrap_or(taken);
         let left = f64::from(self.limits.unified_cache_bytes) - carved;
@@ -167,49 +215,52 @@ impl<'a> CostModel<'a> {
         f64::from(blocks.occupancy.blocks_per_sm) * block
     }
 
-    // Fixed-point sums are begun and finished by kernels of their own.
-    fn launches(&self, kernel: &Candidate) -> f64 {
-        if kernel.strategy.is_fixed() { 3.0 } else { 1.0 }
-    }
-
-    // Proportional to the bytes in flight below the knee, saturating above it.
-    fn bandwidth_share(&self, kernel: &Candidate, in_flight: f64, hits: f64) -> f64 {
+    // Bytes in flight over those of the knee, for every round trip.
+    fn fill(&self, strategy: Strategy, in_flight: f64, hits: f64) -> f64 {
         let trips = match (self.problem.is_dense(), self.product) {
             (true, _) => 1.0,
-            _ if kernel.strategy == Strategy::FixedWithY => FIXED_ROUND_TRIPS,
-            _ if kernel.strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
+            _ if strategy == Strategy::FixedWithY => FIXED_ROUND_TRIPS,
+            _ if strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
             (false, Product::Transposed) => CSR_ROUND_TRIPS,
             (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
         };
-        let x = in_flight / (self.limits.rates.knee_bytes_per_sm * trips);
-        (x / (1.0 + x * x * x).cbrt()).clamp(1e-3, 1.0)
+        in_flight / (self.limits.rates.knee_bytes_per_sm * trips)
     }
 
-    fn access(&self, kernel: &Candidate, blocks: &Blocks, hits: f64) -> f64 {
-        let Some(nnz) = self.problem.nnz else {
+    fn access_of_kernel(&self, kernel: &Candidate, vs: u32) -> f64 {
+        if self.problem.is_dense() {
             return 0.0;
-        };
-        let nnz = nnz as f64;
+        }
         let rates = &self.limits.rates;
-        let mut time = seconds(nnz * lines_per_entry(self.mean, blocks.vs), rates.lines);
-        let again = nnz * (1.0 - hits).powi(2) * REFETCHED * self.half_sectors(blocks.vs);
-        time += seconds(again, self.gather_miss);
+        let mut time = seconds(self.nnz * lines_per_entry(self.mean, vs), rates.lines);
         if kernel.strategy == Strategy::FixedWithY {
-            time += seconds(nnz, rates.shared_gather);
-        } else if self.product != Product::Transposed {
-            time += seconds(nnz * hits, rates.gather_l1);
-            time += seconds(nnz * (1.0 - hits), self.gather_miss);
+            time += seconds(self.nnz, rates.shared_gather);
         }
         if self.product != Product::Forward {
-            time += seconds(nnz, self.scatter_rate(kernel.strategy));
+            time += seconds(self.nnz, self.scatter_rate(kernel.strategy));
         }
         if self.product == Product::Fused {
             // What registers did not keep is loaded again, index and value, from a cache.
-            let kept = self.entries_in_flight(kernel, blocks.vs);
+            let kept = self.entries_in_flight(kernel, vs);
             let again = (self.mean - kept).max(0.0) * self.rows;
             time += seconds(2.0 * again, rates.gather_l1);
         }
         time
+    }
+
+    // Gathers, and what L1 did not keep for lack of room.
+    fn access_of_blocks(&self, kernel: &KernelCost, hits: f64) -> f64 {
+        if self.problem.is_dense() {
+            return 0.0;
+        }
+        let misses = 1.0 - hits;
+        let again = self.nnz * misses * misses * REFETCHED * kernel.half_sectors;
+        let time = seconds(again, self.gather_miss);
+        if kernel.strategy == Strategy::FixedWithY || self.product == Product::Transposed {
+            return time;
+        }
+        let gathers = seconds(self.nnz * hits, self.limits.rates.gather_l1);
+        time + gathers + seconds(self.nnz * misses, self.gather_miss)
     }
 
     // Sectors of indices and values per entry that a vector touches more than once.
@@ -237,14 +288,14 @@ impl<'a> CostModel<'a> {
     }
 
     // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
-    fn l1_hits(&self, blocks: &Blocks) -> f64 {
-        let left = f64::from(self.limits.unified_cache_bytes) - self.shared_taken(blocks);
+    fn l1_hits(&self, taken: f64) -> f64 {
+        let left = f64::from(self.limits.unified_cache_bytes) - taken;
         (L1_SHARE_OF_Y * left.max(0.0) / self.vector_bytes.max(1.0)).min(1.0)
     }
 
-    fn issue(&self, kernel: &Candidate, blocks: &Blocks) -> f64 {
-        let vs = f64::from(blocks.vs.max(1));
-        let halvings = f64::from(blocks.vs.max(1).ilog2().min(5));
+    fn issue(&self, kernel: &Candidate, vs: u32) -> f64 {
+        let halvings = f64::from(vs.max(1).ilog2().min(5));
+        let vs = f64::from(vs.max(1));
         let chunks = (self.mean / vs).ceil();
         let entries = if self.problem.is_dense() {
             // One load per `width` elements, and a multiply-add for each half of the product.
@@ -262,16 +313,16 @@ impl<'a> CostModel<'a> {
         seconds(self.rows * lane * vs / warp, self.limits.rates.issue)
     }
 
-    fn longest_row(&self, kernel: &Candidate, blocks: &Blocks) -> f64 {
+    fn longest_row(&self, kernel: &Candidate, vs: u32) -> f64 {
         if self.problem.is_dense() {
             return 0.0;
         }
-        let held = f64::from(blocks.vs) * f64::from(kernel.tl.max(1));
+        let held = f64::from(vs) * f64::from(kernel.tl.max(1));
         (self.problem.longest() / held).ceil() * self.limits.rates.latency_us * 1e-6
     }
 
-    fn flush(&self, kernel: &Candidate, launch: &Launch) -> f64 {
-        let flushes = match kernel.strategy {
+    fn flush(&self, strategy: Strategy, launch: &Launch) -> f64 {
+        let flushes = match strategy {
             Strategy::SharedW
             | Strategy::FixedShared
             | Strategy::FixedWithY
@@ -284,6 +335,11 @@ impl<'a> CostModel<'a> {
             FLUSH_COALESCING * self.scatter,
         )
     }
+}
+
+// Fixed-point sums are begun and finished by kernels of their own.
+fn launches(kernel: &Candidate) -> f64 {
+    if kernel.strategy.is_fixed() { 3.0 } else { 1.0 }
 }
 
 // Cache lines that a warp's load of consecutive rows touches, per entry. Short vectors make a warp

@@ -5,7 +5,7 @@ use gpu_kernels::fused::fixed_point::lanes_per_row;
 use super::candidate::{Candidate, Strategy, Team};
 use super::forced::Forced;
 use super::geometry::{Blocks, Launch};
-use super::predicted::{self, Explained};
+use super::predicted::{self, Explained, Trial};
 use super::problem::{Problem, Product};
 use super::published;
 use super::published_dense::{self, wasted_warps};
@@ -106,11 +106,22 @@ impl<'a> Planner<'a> {
         };
         let mut candidates = Vec::new();
         for product in products {
-            let mut trials = predicted::trials(&planner, problem, product);
-            trials.sort_by_key(|trial| (trial.prediction.total_ns, trial.grid));
-            candidates.extend(trials);
+            candidates.extend(planner.launches(problem, product)?);
         }
         Ok(Explained { chosen, candidates })
+    }
+
+    /// All launches by which one kernel computes `product` of `problem`, the quickest by prediction first; none when
+    /// no kernel does.
+    ///
+    /// # Errors
+    /// When the problem or the limits contradict themselves.
+    pub fn launches(&self, problem: &Problem, product: Product) -> Result<Vec<Trial>, PlanError> {
+        let planner = self.model(Model::Predicted);
+        planner.check(problem)?;
+        let mut trials = predicted::trials(&planner, problem, product);
+        trials.sort_by_key(|trial| (trial.prediction.total_ns, trial.grid));
+        Ok(trials)
     }
 
     /// Whether `kernel` keeps what is promised of the bits. Its sums must not depend on their order, and the

@@ -1,6 +1,7 @@
 //! The predicted-time model: every launch of every kernel, the quickest wins.
 //!
-//! Launches are weighed on the stack; only [`trials`] keeps them. Equal times go to the smaller grid.
+//! Launches are weighed on the stack; only [`trials`] keeps them. Equal times go to the smaller grid. A lower bound
+//! of a time is quicker to reckon than the time: what cannot be the quickest of its strategy by its bound is left.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,10 +9,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::{Candidate, Strategy};
-use super::cost::CostModel;
+use super::cost::{CostModel, KernelCost};
+use super::forced::Forced;
 use super::geometry::{self, Blocks, Launch, Surplus};
 use super::planner::Planner;
-use super::prediction::Prediction;
+use super::prediction::{Parts, Prediction, nanoseconds};
 use super::problem::{Problem, Product};
 use super::reason::Reason;
 use super::value::Plan;
@@ -42,6 +44,8 @@ pub struct Trial {
     pub tl: u32,
     /// Rows that a vector loads before it uses the first.
     pub rows_in_flight: u32,
+    /// Elements per load.
+    pub width: u32,
     /// Blocks of this launch on an SM.
     pub blocks_per_sm: u32,
     /// Blocks.
@@ -50,6 +54,21 @@ pub struct Trial {
     pub shared_bytes: u64,
     /// The predicted time and what bounds it.
     pub prediction: Prediction,
+}
+
+impl Trial {
+    /// The parts of a plan by which a planner is made to choose this launch.
+    pub fn forced(&self) -> Forced {
+        Forced {
+            strategy: Some(self.strategy),
+            vs: Some(self.vs),
+            bs: Some(self.bs),
+            tl: Some(self.tl),
+            rows_in_flight: Some(self.rows_in_flight),
+            width: Some(self.width),
+            blocks_per_sm: Some(self.blocks_per_sm),
+        }
+    }
 }
 
 /// A plan with everything that it was compared with.
@@ -93,12 +112,60 @@ impl fmt::Display for Explained {
 struct Weighed<'a> {
     kernel: &'a Candidate,
     launch: Launch,
-    prediction: Prediction,
+    parts: Parts,
+    total_ns: u64,
 }
 
 impl Weighed<'_> {
     fn rank(&self) -> (u64, u32) {
-        (self.prediction.total_ns, self.launch.grid)
+        (self.total_ns, self.launch.grid)
+    }
+}
+
+// Who looks at launches, and which of them are worth the arithmetic.
+trait Judge<'a> {
+    // Whether a launch of the strategy that takes `least_ns` or more could matter.
+    fn wants(&self, strategy: Strategy, least_ns: u64) -> bool;
+    fn judge(&mut self, weighed: Weighed<'a>);
+}
+
+// The quickest launch of each strategy: as many slots as one product has strategies, and to spare.
+#[derive(Default)]
+struct Quickest<'a>([Option<Weighed<'a>>; 16]);
+
+impl<'a> Quickest<'a> {
+    fn all(&self) -> impl Iterator<Item = Weighed<'a>> {
+        self.0.iter().flatten().copied()
+    }
+}
+
+impl<'a> Judge<'a> for Quickest<'a> {
+    fn wants(&self, strategy: Strategy, least_ns: u64) -> bool {
+        let held = self.all().find(|held| held.kernel.strategy == strategy);
+        held.is_none_or(|held| least_ns <= held.total_ns)
+    }
+
+    fn judge(&mut self, weighed: Weighed<'a>) {
+        let strategy = weighed.kernel.strategy;
+        let is_its = |held: &&mut Option<Weighed<'a>>| {
+            held.is_none_or(|held| held.kernel.strategy == strategy)
+        };
+        if let Some(slot) = self.0.iter_mut().find(is_its)
+            && slot.is_none_or(|held| weighed.rank() < held.rank())
+        {
+            *slot = Some(weighed);
+        }
+    }
+}
+
+// Everything.
+impl<'a> Judge<'a> for Vec<Weighed<'a>> {
+    fn wants(&self, _: Strategy, _: u64) -> bool {
+        true
+    }
+
+    fn judge(&mut self, weighed: Weighed<'a>) {
+        self.push(weighed);
     }
 }
 
@@ -116,82 +183,104 @@ pub(super) fn plan(
     problem: &Problem,
     product: Product,
 ) -> Result<Plan, PlanError> {
-    // The best of each strategy: as many slots as one product has strategies, and to spare.
-    let mut best: [Option<Weighed<'_>>; 8] = [None; 8];
-    let seen = weigh(planner, problem, product, |weighed| {
-        let strategy = weighed.kernel.strategy;
-        let slot = best
-            .iter_mut()
-            .find(|held| held.is_none_or(|h| h.kernel.strategy == strategy));
-        if let Some(slot) = slot
-            && slot.is_none_or(|held| weighed.rank() < held.rank())
-        {
-            *slot = Some(weighed);
-        }
-    });
-    let Some(chosen) = best.iter().flatten().copied().min_by_key(Weighed::rank) else {
+    let mut best = Quickest::default();
+    let seen = weigh(planner, problem, product, &mut best);
+    let Some(chosen) = best.all().min_by_key(Weighed::rank) else {
         return Err(nothing_fits(planner, problem, product, seen));
     };
     let others = best
-        .iter()
-        .flatten()
+        .all()
         .filter(|w| w.kernel.strategy != chosen.kernel.strategy);
     let reasons = reasons(planner, problem, &chosen, seen.launches, others);
     let mut plan = planner.assemble(chosen.kernel, &chosen.launch, reasons);
-    plan.prediction = Some(chosen.prediction);
+    plan.prediction = Some(chosen.parts.prediction());
     Ok(plan)
 }
 
 /// All launches with their times, in the order of the kernels.
 pub(super) fn trials(planner: &Planner<'_>, problem: &Problem, product: Product) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    weigh(planner, problem, product, |weighed| {
-        let Weighed {
-            kernel,
-            launch,
-            prediction,
-        } = weighed;
-        trials.push(Trial {
-            kernel: kernel.name.clone(),
-            product: kernel.product,
-            strategy: kernel.strategy,
-            vs: launch.blocks.vs,
-            bs: launch.blocks.bs,
-            tl: kernel.tl,
-            rows_in_flight: kernel.rows_in_flight,
-            blocks_per_sm: launch.blocks.occupancy.blocks_per_sm,
-            grid: launch.grid,
-            shared_bytes: launch.blocks.shared_bytes,
-            prediction,
-        });
-    });
-    trials
+    let mut all = Vec::new();
+    weigh(planner, problem, product, &mut all);
+    all.iter().map(trial).collect()
+}
+
+fn trial(weighed: &Weighed<'_>) -> Trial {
+    let Weighed {
+        kernel,
+        launch,
+        parts,
+        ..
+    } = weighed;
+    Trial {
+        kernel: kernel.name.clone(),
+        product: kernel.product,
+        strategy: kernel.strategy,
+        vs: launch.blocks.vs,
+        bs: launch.blocks.bs,
+        tl: kernel.tl,
+        rows_in_flight: kernel.rows_in_flight,
+        width: kernel.width,
+        blocks_per_sm: launch.blocks.occupancy.blocks_per_sm,
+        grid: launch.grid,
+        shared_bytes: launch.blocks.shared_bytes,
+        prediction: parts.prediction(),
+    }
 }
 
 fn weigh<'a>(
     planner: &Planner<'a>,
     problem: &Problem,
     product: Product,
-    mut visit: impl FnMut(Weighed<'a>),
+    judge: &mut impl Judge<'a>,
 ) -> Seen<'a> {
     let model = CostModel::new(planner.limits, problem, product);
     let mut seen = Seen::default();
     for kernel in planner.kernels {
-        if !kernel.accepts(problem, product) || !planner.is_promised(kernel, problem) {
-            continue;
-        }
-        for bs in block_sizes(planner, kernel).filter(|&bs| planner.forced.allows(kernel, bs)) {
-            weigh_blocks(planner, problem, (kernel, bs), &mut seen, |launch| {
-                let prediction = model.predict(kernel, &launch);
-                visit(Weighed {
-                    kernel,
-                    launch,
-                    prediction,
-                });
-            });
+        if kernel.accepts(problem, product) && planner.is_promised(kernel, problem) {
+            weigh_kernel(planner, (problem, &model), kernel, &mut seen, judge);
         }
     }
     seen
+}
+
+// All launches of a kernel. What its blocks do not change is reckoned once, and is often enough to leave it.
+fn weigh_kernel<'a>(
+    planner: &Planner<'a>,
+    (problem, model): (&Problem, &CostModel<'_>),
+    kernel: &'a Candidate,
+    seen: &mut Seen<'a>,
+    judge: &mut impl Judge<'a>,
+) {
+    let mut known: Option<(u32, KernelCost)> = None;
+    for bs in block_sizes(planner, kernel).filter(|&bs| planner.forced.allows(kernel, bs)) {
+        let vs = kernel.team.size(bs);
+        let cost = match known {
+            Some((size, cost)) if size == vs => cost,
+            _ => match geometry::column_tiles(kernel, problem, vs) {
+                Ok(tiles) => model.of_kernel(kernel, vs, tiles),
+                Err(error) => {
+                    seen.overflow = Some(error);
+                    continue;
+                }
+            },
+        };
+        known = Some((vs, cost));
+        if !judge.wants(kernel.strategy, nanoseconds(cost.least())) {
+            continue;
+        }
+        weigh_blocks(planner, problem, (kernel, bs), seen, |launch| {
+            let parts = model.parts(&cost, &launch);
+            if judge.wants(kernel.strategy, parts.least_ns()) {
+                let total_ns = parts.total_ns();
+                judge.judge(Weighed {
+                    kernel,
+                    launch,
+                    parts,
+                    total_ns,
+                });
+            }
+        });
+    }
 }
 
 fn block_sizes(planner: &Planner<'_>, kernel: &Candidate) -> impl Iterator<Item = u32> + use<> {
@@ -254,13 +343,15 @@ fn reasons<'a>(
     problem: &Problem,
     best: &Weighed<'_>,
     compared: u64,
-    runners_up: impl Iterator<Item = &'a Weighed<'a>>,
+    runners_up: impl Iterator<Item = Weighed<'a>>,
 ) -> Vec<Reason> {
     let Weighed {
         kernel,
         launch,
-        prediction,
+        parts,
+        ..
     } = best;
+    let prediction = parts.prediction();
     let mut reasons = vec![Reason::LeastTime {
         ns: prediction.total_ns,
         bound: prediction.bound,
@@ -268,8 +359,8 @@ fn reasons<'a>(
     }];
     reasons.extend(runners_up.map(|o| Reason::RunnerUp {
         strategy: o.kernel.strategy,
-        ns: o.prediction.total_ns,
-        bound: o.prediction.bound,
+        ns: o.total_ns,
+        bound: o.parts.prediction().bound,
     }));
     reasons.extend(planner.fit_reason(problem, kernel, &launch.blocks));
     reasons.push(Reason::Resident {

@@ -59,42 +59,72 @@ pub struct Prediction {
     pub bound: Bound,
 }
 
+/// The least share of the bandwidth that is reckoned with.
+const LEAST_SHARE: f64 = 1e-3;
+
 /// The parts of a predicted time, seconds.
+#[derive(Clone, Copy)]
 pub(super) struct Parts {
-    pub stream: f64,
+    /// What the stream takes at full bandwidth.
+    pub full: f64,
+    /// Bytes in flight over those that half a round trip's worth of bandwidth takes.
+    pub fill: f64,
     pub access: f64,
     pub issue: f64,
     pub longest_row: f64,
     pub flush: f64,
     pub launch: f64,
+    /// Bytes that an SM has in flight.
+    pub in_flight: f64,
 }
 
 impl Parts {
-    /// The whole; `full` is what the stream takes at full bandwidth.
-    pub fn prediction(&self, full: f64, in_flight: f64) -> Prediction {
-        let work = soft_max([self.stream, self.access, self.issue, self.longest_row]);
+    /// A lower bound of the whole that is quick to reckon, nanoseconds.
+    pub fn least_ns(&self) -> u64 {
+        let stream = self.full / self.fill.clamp(LEAST_SHARE, 1.0);
+        nanoseconds(greatest(self.beside(stream)) + self.flush + self.launch)
+    }
+
+    /// The whole, nanoseconds.
+    pub fn total_ns(&self) -> u64 {
+        nanoseconds(soft_max(self.beside(self.stream())) + self.flush + self.launch)
+    }
+
+    // The share of the bandwidth is proportional to the bytes in flight below the knee, and saturates above it.
+    fn stream(&self) -> f64 {
+        let x = self.fill;
+        self.full / (x / (1.0 + x * x * x).cbrt()).clamp(LEAST_SHARE, 1.0)
+    }
+
+    fn beside(&self, stream: f64) -> [f64; 4] {
+        [stream, self.access, self.issue, self.longest_row]
+    }
+
+    /// The whole with its parts.
+    pub fn prediction(&self) -> Prediction {
+        let stream = self.stream();
         Prediction {
-            total_ns: nanoseconds(work + self.flush + self.launch),
-            stream_ns: nanoseconds(self.stream),
+            total_ns: self.total_ns(),
+            stream_ns: nanoseconds(stream),
             access_ns: nanoseconds(self.access),
             issue_ns: nanoseconds(self.issue),
             longest_row_ns: nanoseconds(self.longest_row),
             flush_ns: nanoseconds(self.flush),
             launch_ns: nanoseconds(self.launch),
-            in_flight_bytes: in_flight as u64,
-            bound: self.bound(full),
+            in_flight_bytes: self.in_flight as u64,
+            bound: self.bound(stream),
         }
     }
 
-    fn bound(&self, full: f64) -> Bound {
+    fn bound(&self, stream: f64) -> Bound {
         // A quarter of the bandwidth left unused is what more bytes in flight would help.
-        let memory = if self.stream > 1.25 * full {
+        let memory = if stream > 1.25 * self.full {
             Bound::BytesInFlight
         } else {
             Bound::Bandwidth
         };
         let parts = [
-            (memory, self.stream),
+            (memory, stream),
             (Bound::RandomAccess, self.access + self.flush),
             (Bound::Issue, self.issue),
             (Bound::LongestRow, self.longest_row),
@@ -105,19 +135,25 @@ impl Parts {
     }
 }
 
+fn greatest(parts: [f64; 4]) -> f64 {
+    parts.into_iter().fold(0.0, f64::max)
+}
+
+// The fourth root of the sum of fourth powers.
 fn soft_max(parts: [f64; 4]) -> f64 {
-    let greatest = parts.into_iter().fold(0.0, f64::max);
+    let greatest = greatest(parts);
     if greatest <= 0.0 {
         return 0.0;
     }
-    let sum: f64 = parts
-        .into_iter()
-        .map(|part| (part / greatest).powi(4))
-        .sum();
+    let fourth = |part: f64| {
+        let square = (part / greatest) * (part / greatest);
+        square * square
+    };
+    let sum: f64 = parts.into_iter().map(fourth).sum();
     greatest * sum.sqrt().sqrt()
 }
 
-// A float cast saturates, which is what an absurd time should do.
-fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9).round() as u64
+/// Seconds as whole nanoseconds. A float cast saturates, which is what an absurd time should do.
+pub(super) fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9 + 0.5) as u64
 }

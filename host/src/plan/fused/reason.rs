@@ -119,7 +119,7 @@ pub enum Reason {
         ns: u64,
         /// What bounds it.
         bound: Bound,
-        /// Launches compared.
+        /// Launches compared, without those that a bound ruled out.
         compared: u64,
     },
     /// The best of another strategy.

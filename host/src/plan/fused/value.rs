@@ -101,6 +101,26 @@ impl Plan {
         geometry::vectors(self.grid, self.column_tiles, self.bs, self.vs)
     }
 
+    /// The predicted time of all launches, microseconds, when the predicted model chose.
+    pub fn predicted_us(&self) -> Option<f64> {
+        let own = self.prediction?.total_ns as f64 / 1e3;
+        match &self.then {
+            None => Some(own),
+            Some(next) => Some(own + next.predicted_us()?),
+        }
+    }
+
+    /// Whether this and `other` launch the same kernels in the same way, whoever chose them and why.
+    pub fn is_launch_of(&self, other: &Plan) -> bool {
+        let next = match (&self.then, &other.then) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.is_launch_of(b),
+            _ => false,
+        };
+        next && self.kernel == other.kernel
+            && (self.bs, self.grid, self.shared_bytes) == (other.bs, other.grid, other.shared_bytes)
+    }
+
     /// What the command line prints as JSON.
     pub fn summary(&self) -> PlanSummary {
         PlanSummary {

@@ -10,12 +10,14 @@ mod dense;
 mod design;
 mod fixed;
 mod fused;
+mod probe;
 mod sparse;
 mod stream;
 mod vector;
 
 use anyhow::Result;
 use gpu_kernels::stream::Stream;
+use gpu_kernels::stream::probe::Probes;
 use gpu_kernels::{Entry, Family};
 use warpfuse::device::Device;
 use warpfuse::matrix::Element;
@@ -30,6 +32,8 @@ pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
     add_family::<Stream<f32>>(suite, |device, entry, _| stream::check(device, entry));
+    add_family::<Probes<f32>>(suite, probe::check::<_, f32>);
+    add_family::<Probes<f64>>(suite, probe::check::<_, f64>);
 }
 
 fn add_type<T: Number>(suite: &mut Suite) {

@@ -2,6 +2,10 @@
 //!
 //! Σ x, with every element read once in 16-byte loads, four in flight per thread. The sum goes to
 //! `total` only if it equals a value that cannot occur, so that nothing but reading costs time.
+//!
+//! [`probe`] does the same for reading and adding at random addresses.
+
+pub mod probe;
 
 use crate::cta::{Cache, Cta, WARP};
 use crate::memory::{In, Out};

@@ -1,0 +1,15 @@
+//! Plans: `--record OUTDIR [--filter TEXT]`. Filter `/choose` for the time of choosing alone, which needs no GPU.
+
+use std::process::ExitCode;
+
+use warpfuse_benches::suite;
+
+fn main() -> ExitCode {
+    match suite::record_plans(std::env::args().skip(1)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

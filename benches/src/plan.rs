@@ -1,0 +1,138 @@
+//! How good plans are: the launch that the planner chooses beside the quickest of those that it could have chosen,
+//! and how long choosing takes.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use warpfuse::ops::measure::{Comparison, Measured as Launched, Selection};
+use warpfuse::ops::{Matrix, Number, candidates};
+use warpfuse::plan::fused::{Plan, Planner, Problem, Product};
+use warpfuse::plan::limits::DeviceLimits;
+
+use crate::case::{Case, SEED};
+use crate::gpu::Gpu;
+use crate::record::{Measured, Recorder};
+use crate::sampling::Times;
+use crate::shape::{DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
+
+/// Of all launches that the planner weighs, the quickest by prediction, and some of every kernel.
+const SELECTION: Selection = Selection {
+    quickest: 30,
+    of_each_kernel: 2,
+};
+/// Plans behind every sample of the time of choosing.
+const PLANS: usize = 50;
+const SAMPLES: usize = 21;
+
+fn shapes() -> impl Iterator<Item = Shape> {
+    MATRICES.into_iter().chain(SPARSE_WIDTHS).chain(DRAWN)
+}
+
+/// Records all cases of the family on a GPU.
+///
+/// # Errors
+/// When a result cannot be written.
+pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    for shape in shapes() {
+        recorder.measure(&case::<f32>("fused", shape), || compare::<f32>(gpu, shape))?;
+        recorder.measure(&case::<f64>("fused", shape), || compare::<f64>(gpu, shape))?;
+    }
+    Ok(())
+}
+
+/// Records how long choosing takes, for an H200: no GPU is needed.
+///
+/// # Errors
+/// When a result cannot be written.
+pub fn record_choosing(recorder: &Recorder) -> Result<()> {
+    for shape in shapes() {
+        recorder.measure(&case::<f32>("choose", shape), || choose::<f32>(shape))?;
+        recorder.measure(&case::<f64>("choose", shape), || choose::<f64>(shape))?;
+    }
+    Ok(())
+}
+
+fn case<T: Number>(work: &'static str, shape: Shape) -> Case {
+    Case {
+        family: "plan",
+        work,
+        shape,
+        dtype: T::DTYPE,
+        seed: SEED,
+    }
+}
+
+fn compare<T: Number>(gpu: &Gpu, shape: Shape) -> Result<Measured> {
+    let features = shape.features::<T>(SEED)?;
+    let mut matrix = Matrix::new(&gpu.device, features)?;
+    let comparison = matrix.compare_launches(Product::Fused, SELECTION)?;
+    for candidate in &comparison.candidates {
+        println!("  {}", line(candidate));
+    }
+    measured(&comparison, shape.bytes::<T>(4))
+}
+
+fn line(launched: &Launched) -> String {
+    format!(
+        "{:>9.1} us, predicted {:>9.1}  {}",
+        launched.measured_us,
+        launched.predicted_us,
+        variant(&launched.plan)
+    )
+}
+
+fn measured(comparison: &Comparison, bytes: usize) -> Result<Measured> {
+    let Comparison { chosen, candidates } = comparison;
+    let best = candidates.first().context("the chosen launch was timed")?;
+    let us = chosen.measured_us;
+    let times = Times {
+        median_us: us,
+        min_us: us,
+        max_us: us,
+    };
+    let mut measured = Measured::new(variant(&chosen.plan), times, bytes);
+    measured.details.extend([
+        ("predicted_us", chosen.predicted_us),
+        ("best_us", best.measured_us),
+        ("best_predicted_us", best.predicted_us),
+        ("above_best_percent", 100.0 * comparison.regret()),
+        ("launches", candidates.len() as f64),
+    ]);
+    Ok(measured)
+}
+
+/// The entry and its launch, of both kernels where there are two.
+fn variant(plan: &Plan) -> String {
+    let own = format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid);
+    let next = plan.then.as_deref().map(variant);
+    next.map_or(own.clone(), |next| format!("{own} + {next}"))
+}
+
+fn choose<T: Number>(shape: Shape) -> Result<Measured> {
+    let limits = DeviceLimits::known("h200").context("a listed device")?;
+    let kernels = candidates::<T>("sm_90");
+    let planner = Planner::new(&limits, &kernels);
+    let problem = problem::<T>(shape);
+    let plan = planner.plan(&problem, Product::Fused)?;
+    let samples = (0..SAMPLES).map(|_| {
+        let start = Instant::now();
+        for _ in 0..PLANS {
+            // It succeeded before.
+            let _ = black_box(planner.plan(black_box(&problem), Product::Fused));
+        }
+        start.elapsed().as_secs_f64() * 1e6 / PLANS as f64
+    });
+    let mut measured = Measured::new(variant(&plan), Times::of(samples.collect()), 0);
+    measured.details.insert("kernels", kernels.len() as f64);
+    Ok(measured)
+}
+
+fn problem<T: Number>(shape: Shape) -> Problem {
+    let (rows, cols) = (shape.rows() as u64, shape.cols() as u64);
+    if shape.is_sparse() {
+        Problem::sparse(rows, cols, shape.entries() as u64, T::PRECISION)
+    } else {
+        Problem::dense(rows, cols, T::PRECISION)
+    }
+}

@@ -1,0 +1,92 @@
+//! `warpfuse calibrate`: a GPU → its rates, kept for the planner.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::args::CalibrateArgs;
+use super::device;
+use super::exit::Exit;
+use super::output;
+use super::progress::Ui;
+use super::report::{Listing, bytes};
+use crate::device::calibration::Subject;
+use crate::device::{Calibration, Device};
+use crate::plan::rates::{RateSource, SizeTable};
+
+/// Measures, unless that has been done, and prints what was found.
+pub(super) fn run(args: &CalibrateArgs, ui: &Ui) -> Result<Exit> {
+    let device = device::open(args.device, ui)?;
+    let (calibration, file) = match kept(&device, ui).filter(|_| !args.force) {
+        Some(kept) => {
+            ui.remark("this device and driver have been calibrated; --force does it again");
+            (kept, None)
+        }
+        None => {
+            let measured = Calibration::of(&device).context("no rates can be measured")?;
+            let file = measured.store().context("the rates cannot be kept")?;
+            (measured, Some(file))
+        }
+    };
+    let report = Report { calibration, file };
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(report.text())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// What was measured before; a file that cannot be read is measured anew.
+fn kept(device: &Device, ui: &Ui) -> Option<Calibration> {
+    match Calibration::load(&Subject::of(device)?) {
+        Ok(kept) => kept,
+        Err(error) => {
+            ui.remark(format_args!("measuring again: {error}"));
+            None
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    calibration: Calibration,
+    /// Where it was written; `None` if it was there already.
+    file: Option<PathBuf>,
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let Calibration {
+            subject,
+            at,
+            probed,
+        } = &self.calibration;
+        let rate = |rate: f64| format!("{rate:.0} 10⁹/s");
+        let mut lines = Listing::new();
+        lines
+            .line("gpu", &subject.device)
+            .line("rates", RateSource::Calibrated { at: *at })
+            .line("memory read", format_args!("{:.0} GB/s", probed.stream_gbs))
+            .line("shared add f32", rate(probed.shared_add_f32))
+            .line("shared add f64", rate(probed.shared_add_f64))
+            .line("shared add integer", rate(probed.shared_count))
+            .line("shared gather", rate(probed.shared_gather))
+            .line("gather", table(&probed.gather))
+            .line("global add f32", table(&probed.scatter_f32))
+            .line("global add f64", table(&probed.scatter_f64))
+            .line("launch", format_args!("{:.1} µs", probed.launch_us));
+        if let Some(file) = &self.file {
+            lines.line("kept in", file.display());
+        }
+        lines.to_string()
+    }
+}
+
+fn table(rates: &SizeTable) -> String {
+    let point = |&(size, rate): &(f64, f64)| format!("{rate:.0} in {}", bytes(size as u64));
+    let points: Vec<String> = rates.points().iter().map(point).collect();
+    format!("10⁹/s: {}", points.join(", "))
+}

@@ -1,0 +1,179 @@
+//! `warpfuse plan --measure`: launches timed on this machine's GPU beside their predictions.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use super::args::{DeviceName, DtypeName, GpuName, PlanArgs, summation};
+use super::exit::Exit;
+use super::progress::Ui;
+use super::report::{Listing, indented, number, plain_table};
+use super::{data, device, output};
+use crate::device::Device;
+use crate::io::Columns;
+use crate::io::synth::{ColumnDistribution, DenseSpec, RowLengths, SparseSpec, SparseValues, Spec};
+use crate::matrix::{Element, Features};
+use crate::ops::measure::{Comparison, Measured, Selection};
+use crate::ops::{Matrix, MatrixOptions, Number};
+use crate::plan::fused::{Problem, Product};
+use crate::plan::rates::RateSource;
+
+/// The seed of data that are made up.
+const SEED: u64 = 1;
+
+/// Times launches and prints the quickest `count`.
+pub(super) fn run(args: &PlanArgs, count: usize, ui: &Ui) -> Result<Exit> {
+    if args.gpu != GpuName::Auto {
+        bail!("--measure runs on this machine's GPU: leave out --gpu");
+    }
+    let device = device::open(DeviceName::Auto, ui)?;
+    match args.dtype {
+        DtypeName::F32 => compare::<f32>(args, count, &device, ui),
+        DtypeName::F64 => compare::<f64>(args, count, &device, ui),
+    }
+}
+
+fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -> Result<Exit> {
+    let features = features::<T>(args, ui)?;
+    let options = MatrixOptions {
+        summation: summation(args.reproducible),
+        ..MatrixOptions::default()
+    };
+    let mut matrix = Matrix::with_options(device, features, options)?;
+    let product = args.product.into();
+    let selection = Selection {
+        quickest: count.max(Selection::default().quickest),
+        ..Selection::default()
+    };
+    let comparison = matrix
+        .compare_launches(product, selection)
+        .context("no launches can be timed")?;
+    let report = Report {
+        gpu: device.name(),
+        rates: device.limits().map(|limits| limits.rates.source),
+        problem: matrix.problem(),
+        product,
+        regret: comparison.regret(),
+        comparison: &comparison,
+    };
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(report.text(count))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// DATA, or numbers of the shape as typed.
+fn features<T: Element>(args: &PlanArgs, ui: &Ui) -> Result<Arc<Features<T>>> {
+    if let Some(path) = &args.data {
+        let loaded = data::load::<T>(path, None, Columns::Infer, &args.read, ui)?;
+        return Ok(loaded.features);
+    }
+    let (Some(rows), Some(cols)) = (args.rows, args.cols) else {
+        bail!("expected DATA, or --rows and --cols, found neither");
+    };
+    let spec = spec(usize::try_from(rows)?, usize::try_from(cols)?, args.nnz)?;
+    Ok(Arc::new(spec.generate::<T>()?.dataset.features))
+}
+
+/// Rows of equal length with uniform columns, or a dense matrix.
+fn spec(rows: usize, cols: usize, nnz: Option<u64>) -> Result<Spec> {
+    let (noise, seed) = (0.0, SEED);
+    let Some(nnz) = nnz else {
+        return Ok(Spec::Dense(DenseSpec {
+            rows,
+            cols,
+            noise,
+            seed,
+        }));
+    };
+    let per_row = (nnz as f64 / rows.max(1) as f64).round();
+    Ok(Spec::Sparse(SparseSpec {
+        rows,
+        cols,
+        row_lengths: RowLengths::Constant(per_row as u32),
+        columns: ColumnDistribution::Uniform,
+        values: SparseValues::Normal,
+        noise,
+        seed,
+    }))
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Report<'a> {
+    gpu: &'a str,
+    rates: Option<RateSource>,
+    problem: &'a Problem,
+    product: Product,
+    /// How much longer the chosen launch takes than the quickest.
+    regret: f64,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+}
+
+impl Report<'_> {
+    fn text(&self, count: usize) -> String {
+        let Comparison { chosen, candidates } = self.comparison;
+        let mut head = Listing::new();
+        head.line("gpu", self.gpu).line("matrix", self.problem);
+        if let Some(source) = self.rates {
+            head.line("rates", source);
+        }
+        head.line("product", self.product).line(
+            "chosen",
+            format_args!(
+                "{}, {:.1} µs: {:.1} % above the quickest of {} launches",
+                launch(chosen),
+                chosen.measured_us,
+                100.0 * self.regret,
+                candidates.len()
+            ),
+        );
+        format!(
+            "{head}{}",
+            table(&candidates[..count.min(candidates.len())])
+        )
+    }
+}
+
+/// Both kernels where there are two.
+fn launch(measured: &Measured) -> String {
+    let plan = &measured.plan;
+    match &plan.then {
+        None => format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid),
+        Some(next) => format!("{} + {}", plan.kernel, next.kernel),
+    }
+}
+
+fn table(candidates: &[Measured]) -> String {
+    let mut table = plain_table();
+    table.set_header([
+        "µs",
+        "predicted",
+        "off by",
+        "strategy",
+        "launch",
+        "bound by",
+    ]);
+    for candidate in candidates {
+        let plan = &candidate.plan;
+        let bound = plan
+            .prediction
+            .map(|prediction| prediction.bound.to_string());
+        table.add_row([
+            number(format_args!("{:.1}", candidate.measured_us)),
+            number(format_args!("{:.1}", candidate.predicted_us)),
+            number(format_args!(
+                "{:+.0} %",
+                100.0 * candidate.prediction_off_by()
+            )),
+            plan.strategy.name().into(),
+            launch(candidate).into(),
+            bound.unwrap_or_default().into(),
+        ]);
+    }
+    indented(&table)
+}
