@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::provenance::Provenance;
 use crate::record::Recorder;
 use crate::sampling::Sampler;
-use crate::{cg, conv1d, cpu, fused, objective, parser, plan, reduce, vector};
+use crate::{cg, cpu, fused, objective, parser, plan, vector};
 
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
@@ -95,7 +95,5 @@ fn record_gpu(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     fused::record(gpu, recorder)?;
     objective::record(gpu, recorder)?;
     vector::record(gpu, recorder)?;
-    cg::record(gpu, recorder)?;
-    reduce::record(gpu, recorder)?;
-    conv1d::record(gpu, recorder)
+    cg::record(gpu, recorder)
 }

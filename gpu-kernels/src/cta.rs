@@ -122,6 +122,16 @@ pub trait Cta: Sized {
         pack
     }
 
+    /// Writes the 16 bytes of a shared array that start at element `i`, as [`shared_read_pack`](Self::shared_read_pack)
+    /// reads them.
+    #[inline(always)]
+    #[track_caller]
+    fn shared_write_pack<T: Real>(&self, array: Shared<T>, i: usize, pack: T::Pack) {
+        for (lane, value) in pack.as_ref().iter().enumerate() {
+            self.shared_write(array, i + lane, *value);
+        }
+    }
+
     /// Begins to copy the first `present` elements of 16 bytes of global memory, from element `i` on, to a shared
     /// array, from element `j` on; the other elements become zero. `i`, `j` and the array's first byte are whole packs.
     ///

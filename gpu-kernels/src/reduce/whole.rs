@@ -162,25 +162,24 @@ fn total_of_chunk<C: Cta, T: Element, S: Source<T>, R: Reduction<S::Value>>(
     };
     let whole = args.len / width;
     let end = if rows.end < whole { rows.end } else { whole };
-    let mut round = rows.first;
     // The first row that has not been taken.
     let mut row = rows.first;
-    while round < end {
-        // All loads before the first addition; only the last round may have fewer.
-        let at = |k: u64| round + k * rows.stride;
-        let mut held = [S::pack(cta, args, round * width + own); IN_FLIGHT as usize];
+    let at = |row: u64, k: u64| row + k * rows.stride;
+    while at(row, S::LOADS - 1) < end {
+        // All loads before the first addition, none under a condition: those would wait for the one before.
+        let mut held = [S::pack(cta, args, row * width + own); IN_FLIGHT as usize];
         for k in 1..S::LOADS {
-            if at(k) < end {
-                held[k as usize] = S::pack(cta, args, at(k) * width + own);
-            }
+            held[k as usize] = S::pack(cta, args, at(row, k) * width + own);
         }
         for k in 0..S::LOADS {
-            if at(k) < end {
-                take(&mut slots, &held[k as usize], at(k) * width + own);
-                row = at(k) + rows.stride;
-            }
+            take(&mut slots, &held[k as usize], at(row, k) * width + own);
         }
-        round = at(S::LOADS);
+        row = at(row, S::LOADS);
+    }
+    while row < end {
+        let pack = S::pack(cta, args, row * width + own);
+        take(&mut slots, &pack, row * width + own);
+        row += rows.stride;
     }
     if row < rows.end {
         for lane in 0..lanes {

@@ -9,8 +9,10 @@ use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
 
+mod approximate;
 mod round;
 
+pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
 pub use round::{round_f32, round_f64};
 
 #[panic_handler]
@@ -31,49 +33,6 @@ pub fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
 #[inline(always)]
 pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
     core::intrinsics::fmaf64(a, b, c)
-}
-
-/// A function of one f32 that is one approximate instruction; subnormal numbers are flushed to zero.
-macro_rules! approximate {
-    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
-        $(#[$doc])*
-        #[inline(always)]
-        pub fn $name(x: f32) -> f32 {
-            let y: f32;
-            // SAFETY: arithmetic on registers.
-            unsafe {
-                asm!(concat!($instruction, ".approx.ftz.f32 {}, {};"), out(reg32) y, in(reg32) x,
-                    options(pure, nomem, nostack));
-            }
-            y
-        }
-    };
-}
-
-/// 2⁻ˣ to 2 units in the last place; results and arguments that are subnormal are flushed to zero.
-#[inline(always)]
-pub fn decay_f32(x: f32) -> f32 {
-    let y: f32;
-    // SAFETY: arithmetic on registers. The assembler makes the negation part of the second instruction; written
-    // in Rust it becomes one of its own.
-    unsafe {
-        asm!("{{ .reg .f32 t; neg.f32 t, {}; ex2.approx.ftz.f32 {}, t; }}",
-            in(reg32) x, out(reg32) y, options(pure, nomem, nostack));
-    }
-    y
-}
-
-approximate! {
-    /// √x to 1 unit in the last place.
-    near_sqrt_f32, "sqrt"
-}
-approximate! {
-    /// 1/√x to 2 units in the last place.
-    near_rsqrt_f32, "rsqrt"
-}
-approximate! {
-    /// 1/x to 1 unit in the last place.
-    near_recip_f32, "rcp"
 }
 
 /// √x, correctly rounded.
@@ -413,6 +372,23 @@ impl Cta for Gpu {
                 }
             )
         })
+    }
+
+    #[inline(always)]
+    fn shared_write_pack<T: Real>(&self, array: Shared<T>, i: usize, pack: T::Pack) {
+        let at = shared_address(array, i);
+        let bits = |lane: usize| pack.as_ref()[lane].to_bits();
+        // SAFETY: as for `shared_read_pack`.
+        unsafe {
+            by_size!(
+                T,
+                asm!("st.shared.v4.b32 [{}], {{{},{},{},{}}};", in(reg32) at, in(reg32) bits(0) as u32,
+                    in(reg32) bits(1) as u32, in(reg32) bits(2) as u32, in(reg32) bits(3) as u32,
+                    options(nostack)),
+                asm!("st.shared.v2.b64 [{}], {{{},{}}};", in(reg32) at, in(reg64) bits(0), in(reg64) bits(1),
+                    options(nostack))
+            )
+        }
     }
 
     #[inline(always)]

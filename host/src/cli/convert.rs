@@ -1,18 +1,24 @@
 //! `warpfuse convert`: a model file in another format.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::args::{ConvertArgs, ModelFormat};
 use super::exit::Exit;
 use super::output;
 use super::progress::Ui;
-use crate::learning::Model;
+use crate::learning::SavedModel;
 use crate::learning::liblinear::LiblinearModel;
 
 /// Reads a model and writes it again.
 pub(super) fn run(args: &ConvertArgs, ui: &Ui) -> Result<Exit> {
     output::check_folder(&args.output)?;
-    let model = Model::load(&args.model)?;
+    let model = match SavedModel::load(&args.model)? {
+        SavedModel::Linear(model) => model,
+        SavedModel::Kernel(_) => bail!(
+            "{}: expected a linear model, found kernel ridge regression, which has no other format",
+            args.model.display()
+        ),
+    };
     match args.to {
         ModelFormat::Safetensors => model.save(&args.output)?,
         ModelFormat::Liblinear => {

@@ -11,20 +11,20 @@ use super::progress::Ui;
 use super::report::Listing;
 use super::{data, device, output};
 use crate::io::Columns;
-use crate::learning::{Evaluation, Model};
+use crate::learning::{Evaluation, SavedModel};
 use crate::matrix::Dtype;
 use crate::ops::Number;
 
 /// Scores a model.
 pub(super) fn run(args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
-    let model = Model::load(&args.apply.model)?;
+    let model = SavedModel::load(&args.apply.model)?;
     match dtype(&args.compute, &model) {
         Dtype::F32 => evaluate::<f32>(&model, args, ui),
         Dtype::F64 => evaluate::<f64>(&model, args, ui),
     }
 }
 
-fn evaluate<T: Number>(model: &Model, args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
+fn evaluate<T: Number>(model: &SavedModel, args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
     let device = device::open(args.compute.device, ui)?;
     let (data, known) = data::load_known::<T>(
         &args.apply.data,
@@ -46,7 +46,7 @@ fn evaluate<T: Number>(model: &Model, args: &EvaluateArgs, ui: &Ui) -> Result<Ex
     Ok(Exit::Success)
 }
 
-fn to_json(evaluation: &Evaluation, model: &Model, rows: usize) -> Result<Value> {
+fn to_json(evaluation: &Evaluation, model: &SavedModel, rows: usize) -> Result<Value> {
     let mut all = serde_json::to_value(evaluation).context("cannot write the result as JSON")?;
     all["rows"] = rows.into();
     if let Some(classifier) = model.classifier() {
@@ -55,7 +55,7 @@ fn to_json(evaluation: &Evaluation, model: &Model, rows: usize) -> Result<Value>
     Ok(all)
 }
 
-fn listing(evaluation: &Evaluation, model: &Model, rows: usize) -> Listing {
+fn listing(evaluation: &Evaluation, model: &SavedModel, rows: usize) -> Listing {
     let mut lines = Listing::new();
     lines.line("samples", rows);
     for (name, value) in figures(evaluation) {

@@ -16,13 +16,13 @@ use super::targets::{Known, Task};
 use super::{data, device, output};
 use crate::device::Device;
 use crate::io::{self, Columns};
-use crate::learning::{Classifier, Evaluation, Labels, Model};
+use crate::learning::{Classifier, Evaluation, Labels, Model, SavedModel};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::Number;
 
 /// Applies a model.
 pub(super) fn run(args: &PredictArgs, ui: &Ui) -> Result<Exit> {
-    let model = Model::load(&args.apply.model)?;
+    let model = SavedModel::load(&args.apply.model)?;
     match dtype(&args.compute, &model) {
         Dtype::F32 => predict::<f32>(&model, args, ui),
         Dtype::F64 => predict::<f64>(&model, args, ui),
@@ -30,7 +30,7 @@ pub(super) fn run(args: &PredictArgs, ui: &Ui) -> Result<Exit> {
 }
 
 /// `--dtype`, or the model's own.
-pub(super) fn dtype(args: &ComputeArgs, model: &Model) -> Dtype {
+pub(super) fn dtype(args: &ComputeArgs, model: &SavedModel) -> Dtype {
     match args.dtype {
         Some(DtypeName::F32) => Dtype::F32,
         Some(DtypeName::F64) => Dtype::F64,
@@ -39,7 +39,7 @@ pub(super) fn dtype(args: &ComputeArgs, model: &Model) -> Dtype {
 }
 
 /// What a model predicts.
-pub(super) fn task(model: &Model) -> Task {
+pub(super) fn task(model: &SavedModel) -> Task {
     match model.classifier() {
         Some(_) => Task::Labels,
         None => Task::Numbers,
@@ -54,7 +54,7 @@ enum Output<T> {
     Table(Array2<T>),
 }
 
-fn predict<T: Number>(model: &Model, args: &PredictArgs, ui: &Ui) -> Result<Exit> {
+fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
         output::check_folder(path)?;
     }
@@ -98,7 +98,7 @@ fn predict<T: Number>(model: &Model, args: &PredictArgs, ui: &Ui) -> Result<Exit
 fn known_if_any<T: Element>(
     loaded: &mut Loaded<T>,
     args: &ApplyArgs,
-    model: &Model,
+    model: &SavedModel,
 ) -> Result<Option<Known<T>>> {
     let task = task(model);
     if let Some(path) = &args.target {
@@ -117,7 +117,7 @@ fn known_if_any<T: Element>(
 }
 
 fn apply<T: Number>(
-    model: &Model,
+    model: &SavedModel,
     args: &PredictArgs,
     device: &Device,
     features: std::sync::Arc<Features<T>>,
@@ -128,10 +128,11 @@ fn apply<T: Number>(
             "--proba: expected a classifier, found a model that predicts numbers"
         );
         return Ok(Output::Numbers(match model {
-            Model::Regressor(model) if args.decision => {
+            SavedModel::Linear(Model::Regressor(model)) if args.decision => {
                 model.decision_function(device, features)?
             }
-            _ => model.predict(device, features)?,
+            SavedModel::Linear(model) => model.predict(device, features)?,
+            SavedModel::Kernel(model) => model.predict(device, features.to_dense()?.view())?,
         }));
     };
     classify(classifier, args, device, features)

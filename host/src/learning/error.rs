@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::matrix::TooLargeError;
 use crate::ops::OpError;
 
 /// Why a model was not fitted or applied.
@@ -37,6 +38,9 @@ pub enum FitError {
         /// Which column.
         column: usize,
     },
+    /// Sparse features for an estimator that needs dense ones.
+    #[error(transparent)]
+    TooLarge(#[from] TooLargeError),
     /// A parameter is out of its range.
     #[error("{name} must be {expected}, but is {found}")]
     Parameter {

@@ -68,10 +68,15 @@ impl Model {
     pub fn load(path: &Path) -> Result<Model, ModelError> {
         let read = std::fs::read(path);
         let bytes = read.map_err(|source| io_error(path, "read", source))?;
+        Self::read(path, &bytes)
+    }
+
+    /// [`Model::load`] of a file that has been read.
+    pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Model, ModelError> {
         let model = if bytes.starts_with(LIBLINEAR) {
-            of_liblinear(&bytes)
+            of_liblinear(bytes)
         } else {
-            of_bytes(&bytes)
+            of_bytes(bytes)
         };
         model.map_err(|reason| format_error(path, reason))
     }
@@ -291,7 +296,7 @@ fn text(error: impl Display) -> String {
     error.to_string()
 }
 
-fn io_error(path: &Path, action: &'static str, source: std::io::Error) -> ModelError {
+pub(super) fn io_error(path: &Path, action: &'static str, source: std::io::Error) -> ModelError {
     ModelError::Io {
         action,
         path: path.to_owned(),

@@ -1,6 +1,6 @@
 //! Features and data sets.
 
-use ndarray::Array2;
+use ndarray::{Array2, CowArray, Ix2};
 use rayon::prelude::*;
 
 use super::{CsrMatrix, Dtype, Element};
@@ -63,6 +63,18 @@ pub enum WidthError {
     },
 }
 
+/// Sparse features that no memory holds once they are dense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected memory for {rows} x {cols} dense features, found too little; use fewer samples or features"
+)]
+pub struct TooLargeError {
+    /// m.
+    pub rows: usize,
+    /// n.
+    pub cols: usize,
+}
+
 impl<T> Features<T> {
     /// Number of samples, m.
     pub fn rows(&self) -> usize {
@@ -114,6 +126,38 @@ impl<T: Element> Features<T> {
             }
             Self::Sparse(x) => Ok(Self::Sparse(widen(x, wanted))),
         }
+    }
+
+    /// The features as a dense m × n array; sparse ones are written out, zeros and all.
+    ///
+    /// # Errors
+    /// [`TooLargeError`] when there is no memory for m·n elements.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::matrix::Features;
+    /// let x = Features::Dense(array![[1.0, 0.0]]);
+    /// assert_eq!(x.to_dense()?.dim(), (1, 2));
+    /// # Ok::<(), warpfuse::matrix::TooLargeError>(())
+    /// ```
+    pub fn to_dense(&self) -> Result<CowArray<'_, T, Ix2>, TooLargeError> {
+        let x = match self {
+            Self::Dense(x) => return Ok(x.view().into()),
+            Self::Sparse(x) => x,
+        };
+        let (rows, cols) = x.shape();
+        let too_large = TooLargeError { rows, cols };
+        let len = rows.checked_mul(cols).ok_or(too_large)?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(len).map_err(|_| too_large)?;
+        values.resize(len, T::from_f64(0.0));
+        for (row, entries) in x.outer_iterator().enumerate() {
+            for (col, value) in entries.iter() {
+                values[row * cols + col] = *value;
+            }
+        }
+        let dense = Array2::from_shape_vec((rows, cols), values);
+        Ok(dense.expect("m·n elements").into())
     }
 
     /// The features in another element type, each value rounded to the nearest.

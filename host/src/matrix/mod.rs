@@ -24,7 +24,7 @@ mod tests;
 pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts};
 pub use element::{Dtype, Element};
-pub use features::{CastError, Dataset, Features, WidthError};
+pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
 pub use moments::{ColumnMoments, column_frequencies};
 pub use stats::MatrixStats;
 

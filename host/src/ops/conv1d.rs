@@ -161,18 +161,8 @@ fn check<T: Conv1dNumber>(
     Ok(())
 }
 
-fn variant(strategy: Conv1dStrategy) -> Conv1dVariant {
-    match strategy {
-        Conv1dStrategy::Naive => Conv1dVariant::Naive,
-        Conv1dStrategy::Tiled => Conv1dVariant::Tiled(1),
-        Conv1dStrategy::Strided => Conv1dVariant::Tiled(4),
-        Conv1dStrategy::Window8 => Conv1dVariant::Window(8),
-        Conv1dStrategy::Window16 => Conv1dVariant::Window(16),
-    }
-}
-
 fn entry<T: Conv1dNumber>(strategy: Conv1dStrategy) -> &'static Entry<T::Conv1d> {
-    let wanted = variant(strategy);
+    let wanted = strategy.variant();
     let found = T::Conv1d::entries()
         .iter()
         .find(|entry| entry.variant == wanted);

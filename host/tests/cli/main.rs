@@ -4,6 +4,7 @@
 mod bad_files;
 mod emulate;
 mod estimators;
+mod kernel_ridge;
 mod plan;
 mod predict;
 mod program;

@@ -14,8 +14,8 @@ use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
 use super::suite::{self, Suite, Test};
 
-/// Length and taps: around packs, windows of 8 and 16, tiles of 256, 1,024, 2,048 and 4,096 outputs.
-const SIZES: [(usize, usize); 17] = [
+/// Length and taps: around packs, windows of 8 and 16, tiles of 128, 512, 1,024 and 2,048 outputs.
+const SIZES: [(usize, usize); 20] = [
     (0, 3),
     (1, 1),
     (1, 5),
@@ -29,6 +29,9 @@ const SIZES: [(usize, usize); 17] = [
     (2_049, 16),
     (2_063, 17),
     (4_099, 33),
+    (500, 64),
+    (600, 65),
+    (3_001, 12),
     (3_000, 64),
     (4_200, 65),
     (5_000, 1_000),
@@ -62,7 +65,7 @@ fn add_type<T: Conv1dNumber>(suite: &mut Suite) {
                 stride,
                 dilation,
                 padding,
-                ..Conv1dShape::single(2_500, 6)
+                ..Conv1dShape::single(1_300, 6)
             };
             add_shape::<T>(suite, shape);
         }
@@ -93,7 +96,7 @@ fn add_shape<T: Conv1dNumber>(suite: &mut Suite, shape: Conv1dShape) {
         dilation,
         padding,
     } = shape;
-    let subset = if len * taps > 300_000 {
+    let subset = if len * taps > 40_000 {
         Subset::Full
     } else {
         Subset::Small

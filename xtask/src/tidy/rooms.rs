@@ -53,6 +53,7 @@ const BANS: &[Ban] = &[
         folder: "gpu-kernels/src/",
         except: &[
             "gpu-kernels/src/simt/nvptx.rs",
+            "gpu-kernels/src/simt/nvptx/approximate.rs",
             "gpu-kernels/src/simt/nvptx/round.rs",
         ],
         words: &["asm!(", "core::arch::"],

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    DeviceName, DtypeName, ElasticNetArgs, GlmArgs, HitsArgs, LassoArgs, LogregArgs, ModelName,
-    PageRankArgs, ReadArgs, SampleArgs, SolveArgs, SvcArgs, SvdArgs, SvrArgs,
+    DeviceName, DtypeName, ElasticNetArgs, GlmArgs, HitsArgs, KernelRidgeArgs, LassoArgs,
+    LogregArgs, ModelName, PageRankArgs, ReadArgs, SampleArgs, SolveArgs, SvcArgs, SvdArgs,
+    SvrArgs,
 };
 
 /// Arguments of `train`.
@@ -38,6 +39,8 @@ pub(in crate::cli) enum Trainer {
     Svc(SvcArgs),
     /// Linear support vector regression
     Svr(SvrArgs),
+    /// Kernel ridge regression, the mean of a Gaussian process
+    KernelRidge(KernelRidgeArgs),
     /// Hubs and authorities of a graph
     Hits(HitsArgs),
     /// PageRank of a graph
@@ -168,6 +171,17 @@ pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a number above 0";
     let number: f64 = text.parse().map_err(|_| EXPECTED)?;
     if number > 0.0 {
+        Ok(number)
+    } else {
+        Err(EXPECTED)
+    }
+}
+
+/// Reads a finite number above 0.
+pub(super) fn finite_positive(text: &str) -> Result<f64, &'static str> {
+    const EXPECTED: &str = "expected a finite number above 0";
+    let number = positive(text).map_err(|_| EXPECTED)?;
+    if number.is_finite() {
         Ok(number)
     } else {
         Err(EXPECTED)

@@ -6,6 +6,7 @@ mod common;
 mod cv;
 mod emulate;
 mod estimators;
+mod kernel_ridge;
 mod learn;
 mod plan;
 mod spectral;
@@ -24,6 +25,7 @@ pub(super) use estimators::{
     ClassWeights, ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, PenaltyName, SampleArgs,
     SolveArgs, SvcArgs, SvrArgs,
 };
+pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs};
 pub(super) use learn::{LinregArgs, OutcomeArgs, RidgeArgs, SourceArgs, TrainArgs, Trainer};
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};

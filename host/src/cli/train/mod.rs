@@ -1,6 +1,7 @@
 //! `warpfuse train`: data → model.
 
 mod estimators;
+mod kernel_ridge;
 mod linreg;
 mod spectral;
 
@@ -36,6 +37,7 @@ pub(super) fn run(args: &TrainArgs, ui: &Ui) -> Result<Exit> {
         Trainer::Glm(args) => estimators::run(&job!(Glm, args), ui),
         Trainer::Svc(args) => estimators::run(&job!(Svc, args), ui),
         Trainer::Svr(args) => estimators::run(&job!(Svr, args), ui),
+        Trainer::KernelRidge(args) => kernel_ridge::run(args, ui),
         Trainer::Hits(args) => spectral::hits(args, ui),
         Trainer::Pagerank(args) => spectral::page_rank(args, ui),
         Trainer::Svd(args) => spectral::svd(args, ui),

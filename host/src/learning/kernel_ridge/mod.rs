@@ -10,6 +10,7 @@ use std::time::Instant;
 use ndarray::ArrayView2;
 
 pub use model::{KernelFitReport, KernelModel};
+pub(super) use model_file::holds_kernel_model;
 
 use self::preconditioner::Preconditioner;
 use self::solve::{Goal, System};

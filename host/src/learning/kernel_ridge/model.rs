@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::device::Device;
+use crate::learning::metrics::RegressionSummary;
 use crate::learning::{Convergence, FitError};
 use crate::matrix::{Dtype, Element};
 use crate::ops::{Kernel, KernelSum, Number};
@@ -114,5 +115,26 @@ impl KernelModel {
         let mut f = device.zeros(features.nrows())?;
         sums.sum(&device.upload(&dual)?, &mut f)?;
         Ok(f.to_vec()?)
+    }
+
+    /// The figures of f on rows of `features` (M × D) with known `targets` (M).
+    ///
+    /// # Errors
+    /// As [`KernelModel::predict`]; [`FitError::Metric`] for targets or weights that do not fit the rows.
+    pub fn evaluate<T: Number>(
+        &self,
+        device: &Device,
+        features: ArrayView2<'_, T>,
+        targets: &[T],
+        weights: Option<&[f64]>,
+    ) -> Result<RegressionSummary, FitError> {
+        let wide =
+            |values: &[T]| -> Vec<f64> { values.iter().map(|v| Element::to_f64(*v)).collect() };
+        let found = self.predict(device, features)?;
+        Ok(RegressionSummary::of(
+            &wide(targets),
+            &wide(&found),
+            weights,
+        )?)
     }
 }

@@ -51,7 +51,12 @@ impl KernelModel {
             path: path.to_owned(),
             source,
         })?;
-        Self::from_bytes(&bytes).map_err(|reason| format(path, reason))
+        Self::read(path, &bytes)
+    }
+
+    /// [`KernelModel::load`] of a file that has been read.
+    pub(in crate::learning) fn read(path: &Path, bytes: &[u8]) -> Result<KernelModel, ModelError> {
+        Self::from_bytes(bytes).map_err(|reason| format(path, reason))
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>, String> {
@@ -124,6 +129,16 @@ impl KernelModel {
             report,
         ))
     }
+}
+
+/// Whether the bytes of a file say that they are a kernel model.
+pub(in crate::learning) fn holds_kernel_model(bytes: &[u8]) -> bool {
+    let header = SafeTensors::read_metadata(bytes).map(|(_, header)| header);
+    let kind = header.ok().and_then(|header| {
+        let metadata = header.metadata().as_ref()?;
+        metadata.get("kind").cloned()
+    });
+    kind.as_deref() == Some(KIND)
 }
 
 fn tensor(shape: Vec<usize>, bytes: &[u8]) -> Result<TensorView<'_>, String> {

@@ -1,0 +1,15 @@
+//! Convolutions: `--record OUTDIR [--filter TEXT] [--budget-ms N]`.
+
+use std::process::ExitCode;
+
+use warpfuse_benches::{conv1d, suite};
+
+fn main() -> ExitCode {
+    match suite::record_family(std::env::args().skip(1), conv1d::record) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

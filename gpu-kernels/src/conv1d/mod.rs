@@ -1,0 +1,204 @@
+//! One-dimensional convolution over channels.
+//!
+//! Formula: `out[o][i] = Σ_c Σ_k filters[o][c][k] · x[g·C + c][i·stride + k·dilation − before]`, with g = o / O the
+//! group of output channel o, C input and O output channels per group; x is zero outside its length. Taps are
+//! not turned round (the convention of neural networks; filters that are symmetric see no difference).
+//!
+//! Shapes: x is channels × len, filters is output channels × C × taps, out is output channels × out_len, each
+//! packed row-major.
+//!
+//! | variant | mapping | shared memory |
+//! |---|---|---|
+//! | naive | a thread per output, everything from global memory (the lecture's first) | none |
+//! | tiled | a thread per output, x staged with its halo (the lecture's second) | filter, tile |
+//! | strided | as tiled, four outputs per thread, a block apart: any stride and dilation | filter, tile |
+//! | window | stride and dilation 1: R neighbouring outputs per thread, x in a window of registers that moves on by R taps; 16-byte copies to shared memory, 16-byte reads of it; outputs leave through shared memory | filter, tile with a gap of 16 bytes after every R elements |
+//!
+//! The gap makes the distance between neighbouring threads an odd number of packs, so that eight threads read eight
+//! different groups of banks. A tile begins up to 31 outputs early, so that its inputs begin at a line of memory.
+//!
+//! Every output is one chain of fused multiply-adds, channels outside, taps inside, from +0: the same bits from
+//! every variant and on every device. A tile is read from memory once per output channel.
+//!
+//! Source: D. Kirk and W. Hwu, *Programming Massively Parallel Processors*, ch. 7, for the first two.
+
+mod lecture;
+mod window;
+
+use lecture::{naive, tiled};
+use window::window;
+
+use crate::cta::{Cache, Cta};
+use crate::memory::{In, Out};
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+
+/// The family of convolutions.
+pub struct Conv1d<T>(core::marker::PhantomData<T>);
+
+/// Threads of a block of every variant but the naive one, which takes any.
+pub const BLOCK: u32 = 128;
+/// Bytes of a pack.
+const PACK: u32 = 16;
+/// Outputs by which tiles begin earlier at most, so that the inputs of the first channel, and of all channels where
+/// len allows, begin at a multiple of 32 elements: a line of memory.
+const EARLIEST: i64 = 31;
+
+/// Arguments of every variant.
+#[repr(C)]
+pub struct Conv1dArgs<'a, T> {
+    /// channels × len.
+    pub x: In<'a, T>,
+    /// output channels × channels per group × taps.
+    pub filters: In<'a, T>,
+    /// output channels × out_len.
+    pub out: Out<'a, T>,
+    /// Elements of an input channel.
+    pub len: u64,
+    /// Elements of an output channel.
+    pub out_len: u64,
+    /// Output channels.
+    pub out_channels: u64,
+    /// Input channels of a group.
+    pub in_per_group: u64,
+    /// Output channels of a group.
+    pub out_per_group: u64,
+    /// Zeros that x begins with.
+    pub before: u64,
+    /// Taps of a filter.
+    pub taps: u32,
+    /// From one output's input to the next.
+    pub stride: u32,
+    /// From one tap's input to the next.
+    pub dilation: u32,
+}
+
+impl<T> Clone for Conv1dArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Conv1dArgs<'_, T> {}
+
+/// How a convolution is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Conv1dVariant {
+    /// A thread per output.
+    Naive,
+    /// Staged tiles; outputs of a thread, [`BLOCK`] apart.
+    Tiled(u32),
+    /// Staged tiles; neighbouring outputs of a thread.
+    Window(u32),
+}
+
+impl Conv1dVariant {
+    /// Outputs of a block's tile.
+    pub const fn tile(&self) -> u64 {
+        match self {
+            Conv1dVariant::Naive => 1,
+            Conv1dVariant::Tiled(outputs) | Conv1dVariant::Window(outputs) => {
+                BLOCK as u64 * *outputs as u64
+            }
+        }
+    }
+
+    /// Dynamic shared memory for elements of `bytes` bytes.
+    pub const fn shared_bytes(&self, taps: u32, stride: u32, dilation: u32, bytes: u32) -> u64 {
+        let elements = match self {
+            Conv1dVariant::Naive => 0,
+            Conv1dVariant::Tiled(_) => taps as u64 + span(self.tile(), taps, stride, dilation),
+            Conv1dVariant::Window(outputs) => {
+                let inputs = window_len(self.tile(), taps, *outputs, PACK / bytes);
+                whole_windows(taps, *outputs) as u64 + inputs
+            }
+        };
+        elements * bytes as u64
+    }
+}
+
+/// Inputs of `tile` outputs.
+const fn span(tile: u64, taps: u32, stride: u32, dilation: u32) -> u64 {
+    (tile - 1) * stride as u64 + (taps as u64 - 1) * dilation as u64 + 1
+}
+
+/// Taps in whole windows of `outputs`.
+const fn whole_windows(taps: u32, outputs: u32) -> u32 {
+    taps.div_ceil(outputs) * outputs
+}
+
+/// Places of a tile's inputs: those that whole windows of taps meet, with a gap of `lanes` after every window.
+const fn window_len(tile: u64, taps: u32, outputs: u32, lanes: u32) -> u64 {
+    let windows = tile / outputs as u64 + whole_windows(taps, outputs) as u64 / outputs as u64;
+    windows * (outputs + lanes) as u64
+}
+
+/// The first input channel of output channel `o`, and how many elements lie before it.
+#[inline(always)]
+fn first_of_group<T>(args: &Conv1dArgs<'_, T>, o: u64) -> u64 {
+    o / args.out_per_group * args.in_per_group * args.len
+}
+
+/// Where the taps of (output channel, channel of its group) begin.
+#[inline(always)]
+fn filter_of<T>(args: &Conv1dArgs<'_, T>, o: u64, c: u64) -> u64 {
+    (o * args.in_per_group + c) * args.taps as u64
+}
+
+/// Element `i` of the channel that begins at `channel`, zero outside.
+#[inline(always)]
+#[track_caller]
+fn load_or_zero<C: Cta, T: Real>(cta: &C, args: &Conv1dArgs<'_, T>, channel: u64, i: i64) -> T {
+    if i >= 0 && (i as u64) < args.len {
+        cta.load(args.x, (channel + i as u64) as usize, Cache::Keep)
+    } else {
+        T::ZERO
+    }
+}
+
+fn check<T: Real>(
+    variant: &Conv1dVariant,
+    launch: &Launch,
+    args: &Conv1dArgs<'_, T>,
+) -> Result<(), Violation> {
+    if *variant != Conv1dVariant::Naive {
+        Violation::equal("block", BLOCK as u64, launch.block as u64)?;
+    }
+    Violation::at_least("taps", 1, args.taps as u64)?;
+    Violation::at_least("stride", 1, args.stride as u64)?;
+    Violation::at_least("dilation", 1, args.dilation as u64)?;
+    if let Conv1dVariant::Window(_) = variant {
+        Violation::equal("stride", 1, args.stride as u64)?;
+        Violation::equal("dilation", 1, args.dilation as u64)?;
+    }
+    let shared = variant.shared_bytes(args.taps, args.stride, args.dilation, T::SIZE);
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    Violation::at_least("output channels per group", 1, args.out_per_group)?;
+    let groups = args.out_channels.div_ceil(args.out_per_group);
+    let channels = groups.saturating_mul(args.in_per_group);
+    let inputs = channels.saturating_mul(args.len);
+    Violation::at_least("length of x", inputs, args.x.len())?;
+    let filters = args.out_channels.saturating_mul(args.in_per_group);
+    let filters = filters.saturating_mul(args.taps as u64);
+    Violation::at_least("length of filters", filters, args.filters.len())?;
+    let outputs = args.out_channels.saturating_mul(args.out_len);
+    Violation::at_least("length of out", outputs, args.out.len())
+}
+
+macro_rules! conv1d_family {
+    ($t:ident) => {
+        crate::kernels! {
+            family Conv1d<$t>, "conv1d";
+            args Conv1dArgs<'a, $t>;
+            variant Conv1dVariant;
+            check check::<$t>;
+            concat!("conv1d_naive_", stringify!($t)), Conv1dVariant::Naive => naive::<_, $t>;
+            concat!("conv1d_tiled_r1_", stringify!($t)), Conv1dVariant::Tiled(1) => tiled::<_, $t, 1>;
+            concat!("conv1d_tiled_r4_", stringify!($t)), Conv1dVariant::Tiled(4) => tiled::<_, $t, 4>;
+            concat!("conv1d_window_r8_", stringify!($t)), Conv1dVariant::Window(8) => window::<_, $t, 8>;
+            concat!("conv1d_window_r16_", stringify!($t)), Conv1dVariant::Window(16) => window::<_, $t, 16>;
+        }
+    };
+}
+
+conv1d_family!(f32);
+conv1d_family!(f64);

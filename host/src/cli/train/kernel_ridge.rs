@@ -1,0 +1,226 @@
+//! `train kernel-ridge`.
+
+use std::fmt::{self, Display};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+
+use crate::cli::args::{DtypeName, KernelName, KernelRidgeArgs};
+use crate::cli::data::{self, Loaded};
+use crate::cli::exit::Exit;
+use crate::cli::progress::Ui;
+use crate::cli::report::{Listing, bytes, figure, seconds};
+use crate::cli::{device, output};
+use crate::device::Device;
+use crate::io::Columns;
+use crate::learning::metrics::RegressionSummary;
+use crate::learning::{KernelModel, KernelRidge};
+use crate::ops::Number;
+
+/// Fits, saves, scores, reports.
+pub(super) fn run(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
+    match args.source.dtype {
+        DtypeName::F32 => fit::<f32>(args, ui),
+        DtypeName::F64 => fit::<f64>(args, ui),
+    }
+}
+
+fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
+    if let Some(path) = &args.output {
+        output::check_folder(path)?;
+    }
+    let device = device::open(args.source.device, ui)?;
+    let target = args.source.target.as_deref();
+    let source = &args.source.data;
+    let mut data = data::load::<T>(source, target, Columns::Infer, &args.read, ui)?;
+    let targets = data.take_targets(source)?;
+    let params = params(args, data.stats.cols)?;
+    let features = data.features.to_dense()?;
+    let bar = ui.iterations("residual");
+    let watch = |progress| bar.iteration(progress);
+    let model = params.fit_watched(&device, features.view(), &targets, watch)?;
+    drop(bar);
+    if let Some(path) = &args.output {
+        model.save(path)?;
+    }
+    let summary = Summary {
+        model: &model,
+        training: model.evaluate(&device, features.view(), &targets, None)?,
+        validation: validate::<T>(&model, args, &device, ui)?,
+        device: device.to_string(),
+        data: &data,
+        args,
+    };
+    if args.json {
+        output::print_json(&summary.to_json()?)?;
+    } else {
+        output::print(summary.to_string())?;
+    }
+    Ok(judge(&model, args, ui))
+}
+
+fn params(args: &KernelRidgeArgs, features: usize) -> Result<KernelRidge> {
+    let length_scale = length_scale(args, features)?;
+    Ok(KernelRidge::params()
+        .kernel(args.kernel.into(), length_scale)
+        .alpha(args.alpha)
+        .tolerance(args.tol)
+        .max_iter(args.max_iter.get())
+        .rank(args.rank))
+}
+
+/// ℓ as given, from γ, or from the γ = 1/n that scikit-learn takes for the Gaussian kernel.
+fn length_scale(args: &KernelRidgeArgs, features: usize) -> Result<f64> {
+    let of_gamma = |gamma: f64| (0.5 / gamma).sqrt();
+    Ok(match (args.length_scale, args.gamma, args.kernel) {
+        (Some(length), ..) => length,
+        (None, None, _) => of_gamma(1.0 / features.max(1) as f64),
+        (None, Some(gamma), KernelName::Gaussian) => of_gamma(gamma),
+        (None, Some(gamma), KernelName::Laplace) => 1.0 / gamma,
+        _ => bail!(
+            "--gamma: expected the kernel gaussian or laplace, found another one; use --length-scale"
+        ),
+    })
+}
+
+/// Scores the model on the data of `--validation`.
+fn validate<T: Number>(
+    model: &KernelModel,
+    args: &KernelRidgeArgs,
+    device: &Device,
+    ui: &Ui,
+) -> Result<Option<RegressionSummary>> {
+    let Some(path) = &args.validation else {
+        return Ok(None);
+    };
+    let target = args.validation_target.as_deref();
+    let columns = Columns::Exactly(model.points().ncols());
+    let mut data = data::load::<T>(path, target, columns, &args.read, ui)?;
+    let targets = data.take_targets(path)?;
+    let features = data.features.to_dense()?;
+    Ok(Some(model.evaluate(
+        device,
+        features.view(),
+        &targets,
+        None,
+    )?))
+}
+
+/// Everything there is to say about a fit.
+struct Summary<'a, T> {
+    model: &'a KernelModel,
+    training: RegressionSummary,
+    validation: Option<RegressionSummary>,
+    /// Such as `cuda:0`.
+    device: String,
+    data: &'a Loaded<T>,
+    args: &'a KernelRidgeArgs,
+}
+
+impl<T> Summary<'_, T> {
+    /// One object, with the names of the other trainers where they mean the same.
+    fn to_json(&self) -> Result<Value> {
+        let report = self.model.report();
+        let all = json!({
+            "model": "kernel-ridge",
+            "version": env!("CARGO_PKG_VERSION"),
+            "kernel": self.model.kernel().function().name(),
+            "length_scale": self.model.kernel().length_scale(),
+            "alpha": self.model.alpha(),
+            "converged": self.model.converged(),
+            "device": self.device,
+            "device_name": report.device,
+            "dtype": self.model.dtype().to_string(),
+            "rows": self.data.stats.rows,
+            "cols": self.data.stats.cols,
+            "parse_seconds": self.data.seconds,
+            "validation": self.validation,
+            "saved": self.args.output,
+        });
+        let mut all = object(all);
+        for part in [
+            serde_json::to_value(report),
+            serde_json::to_value(self.training),
+        ] {
+            let part = part.context("cannot write the result as JSON")?;
+            // The device is named above as it is on the command line.
+            all.extend(
+                object(part)
+                    .into_iter()
+                    .filter(|(name, _)| name != "device"),
+            );
+        }
+        if self.args.output.is_none() {
+            all.insert("dual_coef".into(), json!(self.model.dual_coef()));
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+impl<T> Display for Summary<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (model, report, stats) = (self.model, self.model.report(), &self.data.stats);
+        let verdict = if model.converged() {
+            "converged"
+        } else {
+            "NOT CONVERGED"
+        };
+        let (kernel, dtype) = (model.kernel(), model.dtype());
+        let shape = format!("{} samples x {} features", stats.rows, stats.cols);
+        let computed = format!("{} ({}), {dtype}", report.device, self.device);
+        let residual = format!("{:.1e} of the targets", report.residual_ratio);
+        let mut lines = Listing::new();
+        lines
+            .line("data", shape)
+            .line("reading", seconds(self.data.seconds))
+            .line("kernel", kernel.function().name())
+            .line("length scale", figure(kernel.length_scale()))
+            .line("alpha", figure(model.alpha()))
+            .line("device", computed)
+            .line("preconditioner", seconds(report.setup_seconds))
+            .line("iterations", format_args!("{}, {verdict}", report.n_iter))
+            .line("residual", residual)
+            .line("time", seconds(report.seconds))
+            .line("peak device memory", bytes(report.peak_device_bytes));
+        add_figures(&mut lines, "", &self.training);
+        if let Some(validation) = &self.validation {
+            add_figures(&mut lines, "validation ", validation);
+        }
+        if let Some(path) = &self.args.output {
+            lines.line("saved", path.display());
+        }
+        write!(f, "Kernel ridge regression\n{lines}")
+    }
+}
+
+fn add_figures(lines: &mut Listing, of: &str, summary: &RegressionSummary) {
+    lines
+        .line(&format!("{of}R²"), figure(summary.r2))
+        .line(&format!("{of}RMSE"), figure(summary.rmse))
+        .line(&format!("{of}MAE"), figure(summary.mae));
+}
+
+/// Warns when the fit did not converge; whether that counts is for the user to say.
+fn judge(model: &KernelModel, args: &KernelRidgeArgs, ui: &Ui) -> Exit {
+    if model.converged() {
+        return Exit::Success;
+    }
+    let report = model.report();
+    ui.warn(format_args!(
+        "NOT CONVERGED after {} iterations: the residual is {:.1e} of the targets, asked for was {:.1e}; raise --rank, \
+         --max-iter or --alpha, use --dtype f64, or raise --tol",
+        report.n_iter, report.residual_ratio, args.tol
+    ));
+    if args.strict {
+        Exit::NotConverged
+    } else {
+        Exit::Success
+    }
+}
