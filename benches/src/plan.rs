@@ -25,8 +25,18 @@ const SELECTION: Selection = Selection {
 const PLANS: usize = 50;
 const SAMPLES: usize = 21;
 
-fn shapes() -> impl Iterator<Item = Shape> {
-    MATRICES.into_iter().chain(SPARSE_WIDTHS).chain(DRAWN)
+/// Products by the names that records have for them.
+const PRODUCTS: [(Product, &str); 3] = [
+    (Product::Fused, "fused"),
+    (Product::Forward, "forward"),
+    (Product::Transposed, "transposed"),
+];
+
+/// Shapes with as many of the [`PRODUCTS`] as are compared on them.
+fn shapes() -> impl Iterator<Item = (Shape, usize)> {
+    let all = MATRICES.into_iter().map(|shape| (shape, PRODUCTS.len()));
+    let fused = SPARSE_WIDTHS.into_iter().chain(DRAWN);
+    all.chain(fused.map(|shape| (shape, 1)))
 }
 
 /// Records all cases of the family on a GPU.
@@ -34,9 +44,38 @@ fn shapes() -> impl Iterator<Item = Shape> {
 /// # Errors
 /// When a result cannot be written.
 pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
-    for shape in shapes() {
-        recorder.measure(&case::<f32>("fused", shape), || compare::<f32>(gpu, shape))?;
-        recorder.measure(&case::<f64>("fused", shape), || compare::<f64>(gpu, shape))?;
+    for (shape, products) in shapes() {
+        record_matrix::<f32>(gpu, recorder, (shape, products))?;
+        record_matrix::<f64>(gpu, recorder, (shape, products))?;
+    }
+    Ok(())
+}
+
+/// The products of one matrix, which is made and uploaded once.
+fn record_matrix<T: Number>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    (shape, products): (Shape, usize),
+) -> Result<()> {
+    let wanted: Vec<(Product, Case)> = PRODUCTS[..products]
+        .iter()
+        .map(|&(product, work)| (product, case::<T>(work, shape)))
+        .filter(|(_, case)| recorder.wants(case))
+        .collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let features = shape.features::<T>(SEED)?;
+    let made = Matrix::new(&gpu.device, features);
+    let mut matrix = match made {
+        Ok(matrix) => matrix,
+        Err(reason) => {
+            let cases: Vec<Case> = wanted.into_iter().map(|(_, case)| case).collect();
+            return recorder.fail(&cases, &reason.into());
+        }
+    };
+    for (product, case) in wanted {
+        recorder.measure(&case, || compare(&mut matrix, product, shape))?;
     }
     Ok(())
 }
@@ -46,7 +85,7 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 /// # Errors
 /// When a result cannot be written.
 pub fn record_choosing(recorder: &Recorder) -> Result<()> {
-    for shape in shapes() {
+    for (shape, _) in shapes() {
         recorder.measure(&case::<f32>("choose", shape), || choose::<f32>(shape))?;
         recorder.measure(&case::<f64>("choose", shape), || choose::<f64>(shape))?;
     }
@@ -63,10 +102,8 @@ fn case<T: Number>(work: &'static str, shape: Shape) -> Case {
     }
 }
 
-fn compare<T: Number>(gpu: &Gpu, shape: Shape) -> Result<Measured> {
-    let features = shape.features::<T>(SEED)?;
-    let mut matrix = Matrix::new(&gpu.device, features)?;
-    let comparison = matrix.compare_launches(Product::Fused, SELECTION)?;
+fn compare<T: Number>(matrix: &mut Matrix<T>, product: Product, shape: Shape) -> Result<Measured> {
+    let comparison = matrix.compare_launches(product, SELECTION)?;
     for candidate in &comparison.candidates {
         println!("  {}", line(candidate));
     }

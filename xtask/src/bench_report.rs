@@ -2,6 +2,7 @@
 
 mod axis;
 mod figure;
+mod plans;
 mod record;
 mod table;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::plans;
 use super::record::{Case, Measured, Outcome, Record, Shape};
 
 const HEAD: &str = "\
@@ -21,7 +22,14 @@ pub fn tables(records: &[Record]) -> String {
     }
     let mut text = String::new();
     for ((device, family), records) in groups {
-        let _ = write!(text, "### {family} on {device}\n\n{HEAD}");
+        let _ = write!(text, "### {family} on {device}\n\n");
+        if let Some(summary) = (family == "plan")
+            .then(|| plans::summary(&records))
+            .flatten()
+        {
+            let _ = write!(text, "{summary}\n\n");
+        }
+        text += HEAD;
         for record in records {
             let _ = writeln!(text, "{}", row(record));
         }

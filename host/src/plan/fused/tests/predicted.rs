@@ -288,3 +288,26 @@ fn vectors_beyond_the_l2_cache_take_two_products() {
     assert!(plan.then.is_some());
     assert_eq!(explain("h200", &sparse(1_000_000)).chosen.then, None);
 }
+
+#[test]
+fn loads_of_less_than_a_cache_line_take_whole_lines() {
+    let (limits, kernels) = (device("h200"), compiled(Precision::F64));
+    let planner = Planner::new(&limits, &kernels);
+    // Measured with VS = 4 and loads of 16 bytes: pieces of 64 bytes.
+    for (problem, ms, percent) in [
+        (Problem::dense(11_000_000, 28, Precision::F64), 1.046, 10.0),
+        (Problem::dense(8_000_000, 128, Precision::F64), 2.823, 30.0),
+    ] {
+        let launches = planner
+            .launches(&problem, Product::Forward)
+            .expect("launches");
+        let short = launches.iter().find(|t| t.vs == 4 && t.width == 2);
+        let predicted = short.expect("a kernel").prediction.total_ns as f64 / 1e6;
+        assert_within(percent, predicted, ms);
+        assert!(
+            launches[0].vs * launches[0].width >= 16,
+            "{:?}",
+            launches[0]
+        );
+    }
+}
