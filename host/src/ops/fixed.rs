@@ -280,3 +280,56 @@ fn no_matrix<'a, T: Number>() -> SparseArgs<'a, T> {
         beta: T::ZERO,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::EmulatorOptions;
+    use crate::matrix::{CsrMatrix, Features};
+    use crate::ops::MatrixOptions;
+    use crate::plan::fused::{Forced, Strategy};
+    use crate::plan::rates::SizeTable;
+
+    /// An emulated GPU on which fixed-point sums are always the quickest.
+    fn device() -> Device {
+        let mut options = EmulatorOptions::default();
+        options.limits.rates.shared_add_f32 = 1e-6;
+        options.limits.rates.scatter_f32 = SizeTable::new([(1.0, 1e-6)]);
+        Device::emulator(options)
+    }
+
+    #[test]
+    fn the_second_of_two_products_may_have_fixed_point_sums() {
+        let device = device();
+        let x = CsrMatrix::new(
+            (3, 2),
+            vec![0, 2, 3, 4],
+            vec![0, 1, 1, 0],
+            vec![1.0_f32, 2.0, 3.0, 4.0],
+        );
+        let forced = Forced {
+            strategy: Some(Strategy::SparseTwoProducts),
+            ..Forced::default()
+        };
+        let options = MatrixOptions {
+            forced,
+            ..MatrixOptions::default()
+        };
+        let matrix = Matrix::with_options(&device, Features::Sparse(x), options).expect("a matrix");
+        let y = device.upload(&[1.0_f32, 1.0]).expect("y");
+        let z = device.upload(&[10.0_f32, 20.0]).expect("z");
+        let mut w = device.upload(&[f32::NAN; 2]).expect("w");
+        let terms = Terms {
+            addend: Some((0.5, &z)),
+            ..Terms::default()
+        };
+        matrix.fused(&y, &terms, &mut w).expect("a product");
+        assert_eq!(w.to_vec().expect("w"), [24.0, 25.0]);
+        let plan = matrix.used_plan(Product::Fused).expect("a plan");
+        let second = plan.and_then(|plan| plan.then.as_deref());
+        assert!(
+            second.is_some_and(|plan| plan.strategy.is_fixed()),
+            "{plan:?}"
+        );
+    }
+}

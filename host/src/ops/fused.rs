@@ -126,7 +126,8 @@ impl<T: Number> Matrix<T> {
         self.launch(product, input, terms, output)
     }
 
-    /// Launches what was planned, without checks; an accumulating product adds to `output`.
+    /// Launches what was planned, without checks; an accumulating product adds to `output`, where β·z is already, or
+    /// writes all of it when it has fixed-point sums.
     pub(super) fn launch(
         &self,
         product: Product,
@@ -144,6 +145,7 @@ impl<T: Number> Matrix<T> {
             (Step::Dense(kernel), Layout::Dense(part)) => {
                 Ok(kernel.launch(self.dense_args(part, product, input, terms, output))?)
             }
+            (Step::Fixed(kernels), _) => self.fixed(kernels, product, input, terms, output),
             _ => self.two_products(input, terms, output),
         }
     }
@@ -208,12 +210,13 @@ impl<T: Number> Matrix<T> {
             },
             p,
         )?;
-        let alpha = terms.alpha;
+        let Terms { alpha, addend, .. } = *terms;
         self.launch(
             Product::Transposed,
             p,
             &Terms {
                 alpha,
+                addend,
                 ..Terms::default()
             },
             w,
