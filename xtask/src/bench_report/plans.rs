@@ -5,14 +5,17 @@ use super::record::{Measured, Outcome, Record};
 /// Losses that are told apart, per cent of the quickest launch.
 const LOSSES: [f64; 2] = [5.0, 20.0];
 
+/// The work of choosing itself; any other is a product.
+const CHOOSE: &str = "choose";
+
 /// What the records of the family `plan` come to; `None` where there are none.
 ///
 /// Choosing is summed up by its slowest case, choices by how many lose little, and predictions by the median of how
 /// far they are from what was measured.
 pub fn summary(records: &[&Record]) -> Option<String> {
     let sentences = [
-        slowest(measured(records, "choose")),
-        choices(measured(records, "fused")),
+        slowest(measured(records, |work| work == CHOOSE)),
+        choices(measured(records, |work| work != CHOOSE)),
     ];
     let text = sentences
         .into_iter()
@@ -22,8 +25,8 @@ pub fn summary(records: &[&Record]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn measured<'a>(records: &[&'a Record], work: &str) -> Vec<&'a Measured> {
-    let of_work = records.iter().filter(|record| record.case.work == work);
+fn measured<'a>(records: &[&'a Record], wanted: impl Fn(&str) -> bool) -> Vec<&'a Measured> {
+    let of_work = records.iter().filter(|record| wanted(&record.case.work));
     let measured = of_work.filter_map(|record| match &record.outcome {
         Outcome::Measured(measured) => Some(measured),
         Outcome::Failed { .. } => None,
