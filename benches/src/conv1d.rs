@@ -5,6 +5,7 @@ use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::Dtype;
 use warpfuse::ops::conv1d::{Conv1dShape, Conv1dStrategy, Padding, conv1d, conv1d_with};
+use warpfuse::plan::conv1d::plan;
 
 use crate::case::{Case, SEED};
 use crate::data;
@@ -29,8 +30,8 @@ const WORKS: [(&str, usize, Option<Conv1dStrategy>); 11] = [
     ("taps1024", 1_024, None),
     ("taps9_naive", 9, Some(Conv1dStrategy::Naive)),
     ("taps9_tiled", 9, Some(Conv1dStrategy::Tiled)),
-    ("taps9_window16", 9, Some(Conv1dStrategy::Window16)),
-    ("taps33_window16", 33, Some(Conv1dStrategy::Window16)),
+    ("taps9_window8", 9, Some(Conv1dStrategy::Window8)),
+    ("taps33_window8", 33, Some(Conv1dStrategy::Window8)),
     ("taps1024_window8", 1_024, Some(Conv1dStrategy::Window8)),
 ];
 
@@ -101,7 +102,9 @@ impl<'a> Signal<'a> {
         let times = self.gpu.sampler.time(&self.gpu.device, run)?;
         self.check(&taps_on_host, &out)?;
         let bytes = 2 * LENGTH * size_of::<f32>();
-        let mut measured = Measured::new(format!("{strategy:?}"), times, bytes)
+        let limits = self.gpu.device.limits().context("a GPU has limits")?;
+        let used = strategy.unwrap_or_else(|| plan(&shape, 4, limits).strategy);
+        let mut measured = Measured::new(format!("{used:?}"), times, bytes)
             .with_ceiling(self.copy_gbs)
             .with_error(0.0);
         let flops = 2.0 * LENGTH as f64 * taps as f64;
