@@ -156,6 +156,27 @@ pub const DRAWN: [Shape; 17] = [
     drawn(8_000_000, 1_000_000, 15, Lengths::Constant, 120),
 ];
 
+/// Dense matrices of every width: narrow and wide ones, in registers and beyond, with rows that start at
+/// multiples of 16 bytes and others; about 10⁹ elements each.
+pub const DENSE_WIDTHS: [Shape; 16] = [
+    dense(500_000_000, 2),
+    dense(125_000_000, 8),
+    dense(31_250_000, 32),
+    dense(30_303_030, 33),
+    dense(15_625_000, 64),
+    dense(10_000_000, 100),
+    dense(5_000_000, 200),
+    dense(2_000_000, 500),
+    dense(1_000_000, 1_000),
+    dense(1_000_000, 1_001),
+    dense(500_000, 2_048),
+    dense(250_000, 4_096),
+    dense(166_666, 6_000),
+    dense(100_000, 10_000),
+    dense(62_500, 16_384),
+    dense(31_250, 32_768),
+];
+
 impl Shape {
     /// m; 1 for a vector.
     pub fn rows(&self) -> usize {

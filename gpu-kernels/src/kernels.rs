@@ -4,8 +4,8 @@ use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed_point::FixedPoint;
 use crate::fused::{
-    Dense, DenseArgs, DenseVariant, Fixed, FixedArgs, FixedVariant, Sparse, SparseArgs,
-    SparseVariant,
+    Dense, DenseArgs, DenseMany, DenseManyArgs, DenseManyVariant, DenseVariant, Fixed, FixedArgs,
+    FixedVariant, Sparse, SparseArgs, SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -25,6 +25,12 @@ pub trait Kernels: Elementary + FixedPoint {
     type Fixed: Family<Variant = FixedVariant> + for<'a> Family<Args<'a> = FixedArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
     type Dense: Family<Variant = DenseVariant> + for<'a> Family<Args<'a> = DenseArgs<'a, Self>>;
+    /// Dense fused pattern and its halves, several right-hand sides.
+    type DenseMany: Family<Variant = DenseManyVariant>
+        + for<'a> Family<Args<'a> = DenseManyArgs<'a, Self>>;
+    /// Sparse fused pattern and its halves, several right-hand sides.
+    type SparseMany: Family<Variant = SparseManyVariant>
+        + for<'a> Family<Args<'a> = SparseManyArgs<'a, Self>>;
     /// Objectives of sparse X.
     type SparseObjective: Family<Variant = SparseObjectiveVariant>
         + for<'a> Family<Args<'a> = SparseObjectiveArgs<'a, Self>>;
@@ -53,6 +59,8 @@ macro_rules! all_families {
             type Sparse = Sparse<$t>;
             type Fixed = Fixed<$t>;
             type Dense = Dense<$t>;
+            type DenseMany = DenseMany<$t>;
+            type SparseMany = SparseMany<$t>;
             type SparseObjective = SparseObjective<$t>;
             type DenseObjective = DenseObjective<$t>;
             type RowObjective = RowObjective<$t>;

@@ -1,5 +1,6 @@
 //! The fused pattern and its halves, over the library's own matrices.
 
+mod many;
 mod subject;
 mod task;
 
@@ -8,7 +9,7 @@ use warpfuse::ops::Number;
 
 use crate::gpu::Gpu;
 use crate::record::Recorder;
-use crate::shape::{MATRICES, Shape};
+use crate::shape::{DENSE_WIDTHS, MATRICES, Shape};
 
 pub use subject::Subject;
 pub use task::{TASKS, Task};
@@ -18,9 +19,13 @@ pub use task::{TASKS, Task};
 /// # Errors
 /// When a result cannot be written.
 pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
-    for shape in MATRICES {
+    for shape in MATRICES.into_iter().chain(DENSE_WIDTHS) {
         record_matrix::<f32>(gpu, recorder, shape)?;
         record_matrix::<f64>(gpu, recorder, shape)?;
+    }
+    for shape in many::MATRICES {
+        many::record::<f32>(gpu, recorder, shape)?;
+        many::record::<f64>(gpu, recorder, shape)?;
     }
     Ok(())
 }

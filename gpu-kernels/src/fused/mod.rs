@@ -10,12 +10,17 @@ pub mod fixed;
 mod fixed_contract;
 pub mod fixed_point;
 mod fixed_table;
+pub mod many;
 pub mod sparse;
 mod sparse_table;
 mod team;
 
 pub use dense::{Dense, DenseArgs, DenseVariant};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
+pub use many::{
+    DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
+    SparseManyVariant,
+};
 pub use sparse::{Sparse, SparseArgs, SparseVariant};
 pub use team::{Lanes, Team, TeamSize, WholeBlock};
 

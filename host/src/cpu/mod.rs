@@ -10,6 +10,7 @@ pub mod fixed;
 mod fused;
 pub mod kernel_sum;
 mod lanes;
+pub mod many;
 pub mod matmul;
 mod matrix;
 pub mod objective;

@@ -9,7 +9,7 @@ use gpu_kernels::objective::LossClass;
 use gpu_kernels::{Entry, Family};
 
 use super::Number;
-use crate::device::{CudaDevice, embedded};
+use crate::device::{CudaDevice, Device, embedded};
 use crate::plan;
 use crate::plan::fused::{Candidate, Precision, Product, SharedUse, Storage, Strategy, Team};
 use crate::plan::limits::ComputeCapability;
@@ -71,6 +71,22 @@ fn known(
     let candidates: Arc<[Candidate]> = look_up().into();
     known.push((kernels, precision, Arc::clone(&candidates)));
     candidates
+}
+
+/// Registers of an entry as it lies, or would lie, on a device.
+pub(super) fn registers_on(device: &Device, name: &'static str) -> u32 {
+    let counted = match device {
+        Device::Cuda(device) => {
+            let attributes = device.attributes(name).ok();
+            attributes.map(|attributes| attributes.registers)
+        }
+        _ => device.limits().and_then(|limits| {
+            let ComputeCapability { major, minor } = limits.compute_capability;
+            let resources = embedded::resources(&format!("sm_{major}{minor}"), name);
+            resources.map(|resources| resources.registers)
+        }),
+    };
+    counted.unwrap_or(ASSUMED_REGISTERS)
 }
 
 fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candidate> {

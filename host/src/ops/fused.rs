@@ -95,7 +95,7 @@ impl<T: Number> Matrix<T> {
         self.product(Product::Transposed, p, terms, w)
     }
 
-    fn product(
+    pub(super) fn product(
         &self,
         product: Product,
         input: &Buffer<T>,

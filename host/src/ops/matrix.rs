@@ -30,6 +30,8 @@ pub struct Matrix<T: Number> {
     pub(super) launches: [OnceLock<Result<Launches<T>, OpError>>; 3],
     /// p between the two products of a dense matrix too wide for one.
     pub(super) between: Mutex<Option<Buffer<T>>>,
+    /// The same with several right-hand sides.
+    pub(super) between_many: Mutex<Option<Buffer<T>>>,
     pub(super) workspace: Mutex<Workspace>,
     pub(super) objectives: ObjectiveLaunches<T>,
     /// What fixed-point sums need besides, made when they are first used.
@@ -86,6 +88,7 @@ impl<T: Number> Matrix<T> {
             layout,
             launches: Default::default(),
             between: Mutex::new(None),
+            between_many: Mutex::new(None),
             workspace: Mutex::new(Workspace::new()),
             objectives: ObjectiveLaunches::default(),
             equilibrated: OnceLock::new(),

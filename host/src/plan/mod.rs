@@ -13,6 +13,7 @@
 //! | [`reduce`] | chunks, teams and tiles of reductions |
 //! | [`objective`] | the plan of Σ loss and gradient in one pass over X |
 //! | [`matmul`] | launches of matrix products |
+//! | [`many`] | launches of the pattern with several right-hand sides |
 //! | [`kernel_sum`] | launches of sums over kernels |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //!
@@ -35,6 +36,7 @@ pub mod conv1d;
 pub mod fused;
 pub mod kernel_sum;
 pub mod limits;
+pub mod many;
 pub mod matmul;
 pub mod objective;
 pub mod occupancy;

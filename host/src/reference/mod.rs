@@ -7,6 +7,7 @@
 pub mod conv1d;
 pub mod fused;
 pub mod kernel_sum;
+pub mod many;
 pub mod matmul;
 pub mod objective;
 pub mod reduce;

@@ -14,6 +14,7 @@ mod fused;
 mod kernel_ridge;
 mod kernel_sum;
 mod learning;
+mod many;
 mod matmul;
 mod model_selection;
 mod objective;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
     fixed::add(&mut suite);
+    many::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);
     kernel_sum::add(&mut suite);

@@ -10,7 +10,11 @@ mod dense;
 mod design;
 mod fixed;
 mod fused;
+<<<<<<< HEAD
 mod probe;
+=======
+mod many;
+>>>>>>> 8c63423 (Several right-hand sides in one read of X: kernels, plan, operations, CPU, reference, cases and benchmark)
 mod sparse;
 mod stream;
 mod vector;
@@ -40,6 +44,8 @@ fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Sparse>(suite, sparse::check::<_, T>);
     add_family::<T::Fixed>(suite, fixed::check::<_, T>);
     add_family::<T::Dense>(suite, dense::check::<_, T>);
+    add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);
+    add_family::<T::SparseMany>(suite, many::check_sparse::<_, T>);
     add_family::<T::Vectors>(suite, vector::check::<_, T>);
     add_family::<T::Cg>(suite, cg::check::<_, T>);
     add_family::<T::Designs>(suite, design::check::<_, T>);

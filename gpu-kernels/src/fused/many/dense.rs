@@ -1,0 +1,413 @@
+//! Dense X (row-major), several right-hand sides: one pass over the rows, everything in registers.
+//!
+//! Formula: `W += α · Xᵀ( V ⊙ (X·Y − s) )` for a panel of columns of X and up to B sides; W holds β·Z (or zero)
+//! before. X·Y alone goes on from the sums of the panels before it, and the last panel ends it.
+//!
+//! Mapping: a [`Team`] owns R rows at a time. Each thread holds one pack of L columns: L · B elements of Y and of the
+//! partial W for the whole kernel, and a pack of every row. The R · B dot products are shared out among the lanes
+//! ([`Spread`]), which weigh those that they hold, and gathered again. L · B numbers are worked on for each number of
+//! X that is loaded, so that rows that start anywhere are loaded one element at a time without harm.
+//!
+//! Shared memory: one panel of W (aggregation over the block's warps), or the sums' scratch for whole blocks. Result:
+//! when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in any order.
+//!
+//! Source: the single right-hand side's kernel ([`crate::fused::dense`]); the shared-out sums are the transposing
+//! reduction known from fast Fourier transforms.
+
+use super::lanes::{Spread, first_held, gather, held};
+use super::{Ends, Sides, check_ends};
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::fused::dense::{Columns, MAX_COLUMNS, row_of};
+use crate::fused::team::sum_teams;
+use crate::fused::{Compute, DenseArgs, Forward, Product, Team, TeamSize};
+use crate::scalar::{Real, Words};
+use crate::table::{Launch, Violation};
+use crate::verbs::{each_of_block, zero_shared};
+
+/// The family of dense kernels with several right-hand sides.
+pub struct DenseMany<T>(core::marker::PhantomData<T>);
+
+/// Arguments of dense kernels with several right-hand sides.
+#[repr(C)]
+pub struct DenseManyArgs<'a, T> {
+    /// X, and the arrays, which are matrices of [`Sides::all`] columns: input is Y or P, addend (of [`Product::Forward`]
+    /// alone) Z, output W or P; shift has an element for every side.
+    pub x: DenseArgs<'a, T>,
+    /// The first column of the panel, a multiple of the load width.
+    pub first_column: u32,
+    /// Columns of the panel.
+    pub columns: u32,
+    /// For [`Product::Forward`], 1 if the output holds the sums of panels before this one, else 0.
+    pub continues: u32,
+    /// For [`Product::Forward`], 1 if this is the last panel, after which the other terms are applied, else 0.
+    pub ends: u32,
+    /// Which right-hand sides.
+    pub sides: Sides,
+}
+
+impl<T: Copy> Clone for DenseManyArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for DenseManyArgs<'_, T> {}
+
+/// What distinguishes dense entries with several right-hand sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DenseManyVariant {
+    /// What is computed.
+    pub product: Product,
+    /// Who shares a row.
+    pub team: TeamSize,
+    /// L: columns of a thread, and elements of a load.
+    pub width: u32,
+    /// B: right-hand sides at most.
+    pub sides: u32,
+    /// R: rows in flight per team.
+    pub rows: u32,
+}
+
+impl DenseManyVariant {
+    /// Columns of a panel in blocks of `block` threads.
+    pub const fn columns(&self, block: u32) -> u64 {
+        self.team.threads(block) as u64 * self.width as u64
+    }
+
+    /// Dynamic shared memory that a block of `block` threads needs for elements of `size` bytes.
+    pub const fn shared_bytes(&self, block: u32, size: u32) -> u64 {
+        let elements = match (self.team, self.product) {
+            (TeamSize::Lanes(_), Product::Forward) => 0,
+            (TeamSize::Lanes(vs), _) => vs * self.width * self.sides,
+            (TeamSize::Block, _) => 2 * self.rows * self.sides * (block / WARP),
+        };
+        elements as u64 * size as u64
+    }
+}
+
+impl<'a, T: Real> DenseManyArgs<'a, T> {
+    #[inline(always)]
+    fn ends_of(&self) -> Ends<'a, T> {
+        Ends {
+            rows: self.x.rows as u64,
+            input: self.x.input,
+            weights: self.x.weights,
+            shift: self.x.shift,
+            addend: self.x.addend,
+            output: self.x.output,
+            alpha: self.x.alpha,
+            beta: self.x.beta,
+            sides: self.sides,
+        }
+    }
+}
+
+/// A thread's columns: L from `first` of the panel on.
+struct Place {
+    first: u32,
+    end: u32,
+    /// The panel's first column in X.
+    start: u32,
+    in_packs: bool,
+}
+
+impl Place {
+    #[inline(always)]
+    fn of<C: Cta, T: Real, G: Team>(cta: &C, args: &DenseManyArgs<'_, T>, lanes: usize) -> Place {
+        Place {
+            first: Columns::of::<C, G>(cta, 0, lanes).at(0),
+            end: args.columns,
+            start: args.first_column,
+            in_packs: args.x.ld.is_multiple_of(lanes as u64),
+        }
+    }
+
+    /// The thread's part of a row, zero where the row or the panel ends.
+    #[inline(always)]
+    fn load<C: Cta, T: Real, const L: usize>(
+        &self,
+        cta: &C,
+        x: &DenseArgs<'_, T>,
+        row: u64,
+    ) -> [T; L] {
+        let mut part = [T::ZERO; L];
+        if row >= x.rows as u64 || self.first >= self.end {
+            return part;
+        }
+        let at = (row * x.ld + (self.start + self.first) as u64) as usize;
+        if self.in_packs {
+            return cta.load_pack(x.x, at, Cache::Once);
+        }
+        for (lane, value) in part.iter_mut().enumerate() {
+            if self.first + (lane as u32) < self.end {
+                *value = cta.load(x.x, at + lane, Cache::Once);
+            }
+        }
+        part
+    }
+
+    /// The thread's rows of Y.
+    #[inline(always)]
+    fn load_input<C: Cta, T: Real, const L: usize, const B: usize>(
+        &self,
+        cta: &C,
+        ends: &Ends<'_, T>,
+    ) -> [[T; B]; L] {
+        core::array::from_fn(|lane| {
+            let column = self.first + lane as u32;
+            if column < self.end {
+                ends.input_of(cta, (self.start + column) as u64)
+            } else {
+                [T::ZERO; B]
+            }
+        })
+    }
+}
+
+/// The rows that a group walks.
+struct Walk {
+    first: u64,
+    stride: u64,
+    rows: u64,
+}
+
+impl Walk {
+    #[inline(always)]
+    fn of<C: Cta, G: Team, const R: usize>(cta: &C, rows: u32) -> Walk {
+        let group_rows = (R as u32 * G::TEAMS) as u64;
+        let group = cta.block() as u64 * G::groups(cta) as u64 + G::group(cta) as u64;
+        Walk {
+            first: group * group_rows,
+            stride: cta.blocks() as u64 * G::groups(cta) as u64 * group_rows,
+            rows: rows as u64,
+        }
+    }
+
+    /// Calls `each` with the first row of every step.
+    #[inline(always)]
+    fn each(self, mut each: impl FnMut(u64)) {
+        let mut first = self.first;
+        while first < self.rows {
+            each(first);
+            first += self.stride;
+        }
+    }
+}
+
+/// The dot products of R rows with the sides of Y: value i · B + j is that of row i and side j.
+#[inline(always)]
+fn dots<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>(
+    rows: &[[T; L]; R],
+    y: &[[T; B]; L],
+) -> [T; V] {
+    let mut values = [T::ZERO; V];
+    for (i, row) in rows.iter().enumerate() {
+        for (x, y) in row.iter().zip(y) {
+            for (j, y) in y.iter().enumerate() {
+                values[i * B + j] = x.fma(*y, values[i * B + j]);
+            }
+        }
+    }
+    values
+}
+
+/// [`Product::Fused`] of one panel and [`Product::Transposed`]. V is R · B.
+#[inline(always)]
+pub(super) fn accumulate<
+    C,
+    T,
+    G,
+    F,
+    const L: usize,
+    const B: usize,
+    const R: usize,
+    const V: usize,
+>(
+    cta: &C,
+    args: &DenseManyArgs<'_, T>,
+) where
+    C: Cta,
+    T: Real,
+    G: Spread,
+    F: Compute,
+{
+    let ends = args.ends_of();
+    let place = Place::of::<C, T, G>(cta, args, L);
+    let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
+    let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
+    let side = |s: usize| (base + s as u32) % B as u32;
+    let mut shifts = [T::ZERO; V];
+    let mut y = [[T::ZERO; B]; L];
+    if F::DOTS {
+        y = place.load_input(cta, &ends);
+        for (s, shift) in shifts.iter_mut().enumerate().take(each) {
+            *shift = ends.shift::<C, F>(cta, side(s));
+        }
+    }
+    let mut w = [[T::ZERO; B]; L];
+    let mut turn = 0;
+    Walk::of::<C, G, R>(cta, args.x.rows).each(|first| {
+        let rows: [[T; L]; R] =
+            core::array::from_fn(|i| place.load(cta, &args.x, row_of::<C, G>(cta, first, i)));
+        let mut own = [T::ZERO; V];
+        for (s, factor) in own.iter_mut().enumerate().take(each) {
+            let i = (base + s as u32) as usize / B;
+            *factor = ends.multiplier::<C, F>(cta, row_of::<C, G>(cta, first, i), side(s));
+        }
+        if F::DOTS {
+            let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), scratch, turn);
+            turn += 1;
+            for (s, factor) in own.iter_mut().enumerate().take(each) {
+                *factor = *factor * (sums[s] - shifts[s]);
+            }
+        }
+        let p = gather(cta, G::LANES, &own);
+        for (i, row) in rows.iter().enumerate() {
+            for (x, w) in row.iter().zip(&mut w) {
+                for (j, w) in w.iter_mut().enumerate() {
+                    *w = x.fma(p[i * B + j], *w);
+                }
+            }
+        }
+    });
+    flush::<C, T, G, L, B>(cta, &ends, &place, &w);
+}
+
+/// Adds the partial results of all threads, times α, to W.
+#[inline(always)]
+fn flush<C: Cta, T: Real, G: Team, const L: usize, const B: usize>(
+    cta: &C,
+    ends: &Ends<'_, T>,
+    place: &Place,
+    w: &[[T; B]; L],
+) {
+    let add = |column: u32, side: u32, value: T| {
+        if column < place.end && side < ends.sides.count {
+            let at = ends.sides.at((place.start + column) as u64, side);
+            cta.add(ends.output, at, ends.alpha * value);
+        }
+    };
+    let TeamSize::Lanes(vs) = G::SIZE else {
+        return each_of(w, |lane, side, value| add(place.first + lane, side, value));
+    };
+    let panel = Shared::at(0, vs * (L * B) as u32);
+    zero_shared(cta, panel);
+    cta.sync();
+    let sums = w.map(|sides| sides.map(|value| sum_teams::<C, T, G>(cta, value)));
+    if G::team(cta) == 0 {
+        each_of(&sums, |lane, side, value| {
+            let at = (place.first + lane) as usize * B + side as usize;
+            cta.shared_add(panel, at, value);
+        });
+    }
+    cta.sync();
+    each_of_block(cta, panel.len(), |i| {
+        let (column, side) = (i / B, i % B);
+        add(column as u32, side as u32, cta.shared_read(panel, i));
+    });
+}
+
+#[inline(always)]
+fn each_of<T: Real, const L: usize, const B: usize>(
+    w: &[[T; B]; L],
+    mut each: impl FnMut(u32, u32, T),
+) {
+    for (lane, sides) in w.iter().enumerate() {
+        for (side, value) in sides.iter().enumerate() {
+            each(lane as u32, side as u32, *value);
+        }
+    }
+}
+
+/// [`Product::Forward`] of one panel. V is R · B.
+#[inline(always)]
+pub(super) fn forward<C, T, G, const L: usize, const B: usize, const R: usize, const V: usize>(
+    cta: &C,
+    args: &DenseManyArgs<'_, T>,
+) where
+    C: Cta,
+    T: Real,
+    G: Spread,
+{
+    let ends = args.ends_of();
+    let place = Place::of::<C, T, G>(cta, args, L);
+    let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
+    let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
+    let y: [[T; B]; L] = place.load_input(cta, &ends);
+    let mut turn = 0;
+    Walk::of::<C, G, R>(cta, args.x.rows).each(|first| {
+        let rows: [[T; L]; R] =
+            core::array::from_fn(|i| place.load(cta, &args.x, row_of::<C, G>(cta, first, i)));
+        let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), scratch, turn);
+        turn += 1;
+        for (s, dot) in sums.iter().enumerate().take(each) {
+            let (i, side) = ((base as usize + s) / B, (base + s as u32) % B as u32);
+            let row = row_of::<C, G>(cta, first, i);
+            if G::writes::<C, V>(cta) && row < ends.rows && side < ends.sides.count {
+                write::<C, T>(cta, args, &ends, (row, side), *dot);
+            }
+        }
+    });
+}
+
+/// One dot product of a panel, to where those of the panels before it were left.
+#[inline(always)]
+fn write<C: Cta, T: Real>(
+    cta: &C,
+    args: &DenseManyArgs<'_, T>,
+    ends: &Ends<'_, T>,
+    (row, side): (u64, u32),
+    dot: T,
+) {
+    let at = ends.sides.at(row, side);
+    let mut sum = dot;
+    if args.continues != 0 {
+        sum = sum + cta.read(ends.output, at);
+    }
+    if args.ends == 0 {
+        return cta.write(ends.output, at, sum);
+    }
+    let shift = ends.shift::<C, Forward>(cta, side);
+    let p = ends.multiplier::<C, Forward>(cta, row, side) * (sum - shift);
+    ends.write_forward(cta, (row, side), p);
+}
+
+/// The contract of every dense entry with several right-hand sides.
+pub(super) fn check<T: Real>(
+    variant: &DenseManyVariant,
+    launch: &Launch,
+    args: &DenseManyArgs<'_, T>,
+) -> Result<(), Violation> {
+    let x = &args.x;
+    let (m, n) = (x.rows as u64, x.cols as u64);
+    let width = T::Pack::LANES as u64;
+    let shared = variant.shared_bytes(launch.block, T::SIZE);
+    let end = args.first_column as u64 + args.columns as u64;
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
+    Violation::at_most("end of the panel", n, end)?;
+    Violation::at_most(
+        "columns of the panel",
+        variant.columns(launch.block),
+        args.columns as u64,
+    )?;
+    Violation::equal(
+        "first column modulo the load width",
+        0,
+        args.first_column as u64 % width,
+    )?;
+    Violation::at_least("leading dimension", n, x.ld)?;
+    Violation::at_least("length of x", m.saturating_mul(x.ld), x.x.len())?;
+    let (from, to) = match variant.product {
+        Product::Fused => (n, n),
+        Product::Forward => (n, m),
+        Product::Transposed => (m, n),
+    };
+    args.sides.check(variant.sides)?;
+    check_ends(&args.ends_of(), from, to)?;
+    let addend = match variant.product {
+        Product::Forward => m.saturating_mul(args.sides.all as u64),
+        _ => 0,
+    };
+    crate::fused::check_optional(&x.addend, "length of addend", addend)
+}

@@ -1,0 +1,78 @@
+//! The compiled entries with several right-hand sides.
+//!
+//! Y and W take 2 · L · B registers of a thread (f64: twice as many), R · B more are the dot products: 4 rows of 8
+//! sides are what 128 registers hold.
+
+use super::dense::{self, DenseMany, DenseManyArgs, DenseManyVariant};
+use super::sparse::{self, InGlobal, InShared, SparseMany, SparseManyArgs, SparseManyVariant};
+use crate::fused::{Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
+
+/// Rows: `team name, team type, team value: (sides, rows in flight, their product)…`.
+macro_rules! dense_many {
+    ($t:ident $l:literal: $( $name:literal $team:ty, $size:expr; $( ($b:literal, $r:literal, $v:literal) )* );* $(;)?) => {
+        crate::kernels! {
+            family DenseMany<$t>, "fused";
+            args DenseManyArgs<'a, $t>;
+            variant DenseManyVariant;
+            check dense::check::<$t>;
+            $( $(
+                concat!("dense_many_fused_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
+                DenseManyVariant { product: Product::Fused, team: $size, width: $l, sides: $b, rows: $r }
+                    => dense::accumulate::<_, $t, $team, Fused, $l, $b, $r, $v>;
+                concat!("dense_many_transposed_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
+                DenseManyVariant { product: Product::Transposed, team: $size, width: $l, sides: $b, rows: $r }
+                    => dense::accumulate::<_, $t, $team, Transposed, $l, $b, $r, $v>;
+                concat!("dense_many_forward_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
+                DenseManyVariant { product: Product::Forward, team: $size, width: $l, sides: $b, rows: $r }
+                    => dense::forward::<_, $t, $team, $l, $b, $r, $v>;
+            )* )*
+        }
+    };
+}
+
+dense_many! {
+    f32 4:
+    "vs2" Lanes<2>, TeamSize::Lanes(2); (4, 4, 16) (8, 2, 16);
+    "vs8" Lanes<8>, TeamSize::Lanes(8); (4, 4, 16) (8, 4, 32);
+    "vs32" Lanes<32>, TeamSize::Lanes(32); (4, 4, 16) (8, 4, 32);
+    "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 4, 32);
+}
+
+dense_many! {
+    f64 2:
+    "vs4" Lanes<4>, TeamSize::Lanes(4); (4, 4, 16) (8, 2, 16);
+    "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
+    "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 2, 16);
+}
+
+/// Rows: `sides: (lanes per row, nonzeros held)…`.
+macro_rules! sparse_many {
+    ($t:ident: $( $b:literal $vs:literal $held:literal; )*) => {
+        crate::kernels! {
+            family SparseMany<$t>, "fused";
+            args SparseManyArgs<'a, $t>;
+            variant SparseManyVariant;
+            check sparse::check::<$t>;
+            $(
+                concat!("sparse_many_fused_shared_", stringify!($t), "_vs", $vs, "_b", $b),
+                SparseManyVariant { product: Product::Fused, place: Place::Shared, vs: $vs, held: $held, sides: $b }
+                    => sparse::accumulate::<_, $t, Fused, InShared<$t>, $vs, $held, $b>;
+                concat!("sparse_many_fused_global_", stringify!($t), "_vs", $vs, "_b", $b),
+                SparseManyVariant { product: Product::Fused, place: Place::Global, vs: $vs, held: $held, sides: $b }
+                    => sparse::accumulate::<_, $t, Fused, InGlobal, $vs, $held, $b>;
+                concat!("sparse_many_transposed_shared_", stringify!($t), "_vs", $vs, "_b", $b),
+                SparseManyVariant { product: Product::Transposed, place: Place::Shared, vs: $vs, held: $held, sides: $b }
+                    => sparse::accumulate::<_, $t, Transposed, InShared<$t>, $vs, $held, $b>;
+                concat!("sparse_many_transposed_global_", stringify!($t), "_vs", $vs, "_b", $b),
+                SparseManyVariant { product: Product::Transposed, place: Place::Global, vs: $vs, held: $held, sides: $b }
+                    => sparse::accumulate::<_, $t, Transposed, InGlobal, $vs, $held, $b>;
+                concat!("sparse_many_forward_", stringify!($t), "_vs", $vs, "_b", $b),
+                SparseManyVariant { product: Product::Forward, place: Place::Absent, vs: $vs, held: $held, sides: $b }
+                    => sparse::forward::<_, $t, $vs, $held, $b>;
+            )*
+        }
+    };
+}
+
+sparse_many!(f32: 4 4 5; 8 4 5; 8 32 2;);
+sparse_many!(f64: 4 4 5; 8 4 5; 8 32 2;);
