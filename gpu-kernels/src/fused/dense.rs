@@ -74,6 +74,8 @@ pub struct DenseVariant {
     pub width: u32,
     /// R: rows in flight per team.
     pub rows: u32,
+    /// Packs of 16 bytes that a thread has in shared memory; 0 but for rows in a ring.
+    pub shared_packs: u32,
 }
 
 impl DenseVariant {
@@ -95,7 +97,7 @@ impl DenseVariant {
             (_, TeamSize::Lanes(_)) => self.columns(block),
             (_, TeamSize::Block) => 2 * self.rows as u64 * (block / WARP) as u64,
         };
-        elements * size as u64
+        elements * size as u64 + self.shared_packs as u64 * 16 * block as u64
     }
 }
 

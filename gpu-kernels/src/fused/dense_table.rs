@@ -1,5 +1,8 @@
 //! The compiled dense entries: TL × VS × rows in flight.
 //!
+//! Loads of one element are for rows that padding to 16 bytes would lengthen too much (n up to 21 of f32, 7 of f64).
+//! Rows of more than 2,000 go through a ring in shared memory.
+//!
 //! Bytes in flight decide: R · TL · size bytes per thread and step. Narrow rows take R = 4 and 8, wide ones
 //! 1 and 2, so that 64 to 128 bytes per thread are under way and registers do not spill.
 //!
@@ -8,6 +11,7 @@
 
 use super::dense::{Dense, DenseArgs, DenseVariant, accumulate, check};
 use super::dense_forward::forward;
+use super::dense_ring::accumulate as ring;
 use super::{Fused, Lanes, Product, TeamSize, Transposed, WholeBlock};
 
 /// Rows: `family name, team type, team value, elements per load; (packs per thread, rows in flight)…`.
@@ -16,6 +20,7 @@ macro_rules! dense_family {
         $t:ident;
         fused { $( $fv:literal $fw:literal: $( ($fk:literal, $fr:literal) )* ; )* }
         block { $( $bw:literal: $( ($bk:literal, $br:literal) )* ; )* }
+        ring $rw:literal { $( ($rk:literal, $ry:literal, $rs:literal) )* }
         transposed { $( $tv:literal $tw:literal: $( ($tk:literal, $tr:literal) )* ; )* }
         forward { $( $pv:literal $pw:literal: $( ($pk:literal, $pr:literal) )* ; )* }
     ) => {
@@ -26,22 +31,28 @@ macro_rules! dense_family {
             check check::<$t>;
             $( $(
                 concat!("dense_fused_", stringify!($t), "_vs", $fv, "_w", $fw, "_k", $fk, "_r", $fr),
-                DenseVariant { product: Product::Fused, team: TeamSize::Lanes($fv), tl: $fw * $fk, width: $fw, rows: $fr }
+                DenseVariant { product: Product::Fused, team: TeamSize::Lanes($fv), tl: $fw * $fk, width: $fw, rows: $fr, shared_packs: 0 }
                     => accumulate::<_, $t, [$t; $fw], Lanes<$fv>, Fused, $fk, $fr>;
             )* )*
             $( $(
                 concat!("dense_fused_", stringify!($t), "_block_w", $bw, "_k", $bk, "_r", $br),
-                DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $bw * $bk, width: $bw, rows: $br }
+                DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $bw * $bk, width: $bw, rows: $br, shared_packs: 0 }
                     => accumulate::<_, $t, [$t; $bw], WholeBlock, Fused, $bk, $br>;
             )* )*
+            $(
+                concat!("dense_fused_", stringify!($t), "_ring_k", $rk, "_s", $rs),
+                DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $rw * $rk, width: $rw,
+                    rows: $rs / $rk, shared_packs: $rs + $rk - $ry }
+                    => ring::<_, $t, $rk, $ry, $rs>;
+            )*
             $( $(
                 concat!("dense_transposed_", stringify!($t), "_vs", $tv, "_w", $tw, "_k", $tk, "_r", $tr),
-                DenseVariant { product: Product::Transposed, team: TeamSize::Lanes($tv), tl: $tw * $tk, width: $tw, rows: $tr }
+                DenseVariant { product: Product::Transposed, team: TeamSize::Lanes($tv), tl: $tw * $tk, width: $tw, rows: $tr, shared_packs: 0 }
                     => accumulate::<_, $t, [$t; $tw], Lanes<$tv>, Transposed, $tk, $tr>;
             )* )*
             $( $(
                 concat!("dense_forward_", stringify!($t), "_vs", $pv, "_w", $pw, "_k", $pk, "_r", $pr),
-                DenseVariant { product: Product::Forward, team: TeamSize::Lanes($pv), tl: $pw * $pk, width: $pw, rows: $pr }
+                DenseVariant { product: Product::Forward, team: TeamSize::Lanes($pv), tl: $pw * $pk, width: $pw, rows: $pr, shared_packs: 0 }
                     => forward::<_, $t, [$t; $pw], Lanes<$pv>, $pk, $pr>;
             )* )*
         }
@@ -56,7 +67,7 @@ dense_family! {
         4 1: (1, 8) (2, 4);
         8 1: (1, 8) (2, 4);
         16 1: (1, 8) (2, 4);
-        32 1: (1, 8) (2, 4) (3, 4) (4, 4) (5, 4) (6, 4) (7, 2) (8, 2);
+        32 1: (1, 8);
         1 4: (1, 4) (1, 8);
         2 4: (1, 4) (1, 8);
         4 4: (1, 4) (1, 8);
@@ -65,9 +76,9 @@ dense_family! {
         32 4: (1, 4) (1, 8) (2, 2) (2, 4) (3, 2) (4, 1) (4, 2) (5, 1) (5, 2) (6, 1) (6, 2) (7, 1) (8, 1) (8, 2) (10, 1);
     }
     block {
-        1: (1, 4) (2, 4) (3, 2) (4, 2) (5, 2) (6, 2) (7, 2) (8, 1) (12, 1) (16, 1) (20, 1) (24, 1) (28, 1) (32, 1);
-        4: (1, 4) (2, 2) (2, 4) (3, 2) (4, 2) (5, 1) (6, 1) (8, 1);
+        4: (1, 4) (2, 2) (2, 4) (3, 2) (4, 2);
     }
+    ring 4 { (2, 2, 16) (3, 3, 21) (4, 4, 20) (5, 5, 25) (6, 6, 24) (8, 8, 24) (10, 10, 20) (12, 12, 24) (16, 8, 20) }
     transposed {
         1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 4);
         1 4: (1, 8); 2 4: (1, 8); 4 4: (1, 8); 8 4: (1, 8); 16 4: (1, 8); 32 4: (1, 8) (2, 4) (4, 2);
@@ -86,7 +97,7 @@ dense_family! {
         4 1: (1, 8) (2, 4);
         8 1: (1, 8) (2, 4);
         16 1: (1, 8) (2, 4);
-        32 1: (1, 8) (2, 4) (3, 2) (4, 2) (5, 2) (6, 2) (7, 1) (8, 1);
+        32 1: (1, 8);
         1 2: (1, 4) (1, 8);
         2 2: (1, 4) (1, 8);
         4 2: (1, 4) (1, 8);
@@ -95,9 +106,9 @@ dense_family! {
         32 2: (1, 4) (1, 8) (2, 2) (2, 4) (3, 2) (4, 1) (4, 2) (5, 1) (6, 1) (7, 1) (8, 1) (8, 2) (10, 1) (12, 1) (16, 1);
     }
     block {
-        1: (1, 4) (2, 2) (3, 2) (4, 2) (5, 1) (6, 1) (7, 1) (8, 1) (12, 1) (16, 1) (20, 1);
-        2: (1, 4) (2, 2) (2, 4) (3, 2) (4, 2) (5, 1) (6, 1) (8, 1) (12, 1);
+        2: (1, 4) (2, 2) (2, 4) (3, 2) (4, 2);
     }
+    ring 2 { (2, 2, 16) (3, 3, 21) (4, 4, 20) (5, 5, 25) (6, 6, 24) (8, 8, 24) (10, 10, 20) (12, 12, 24) (16, 8, 20) }
     transposed {
         1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 2);
         1 2: (1, 8); 2 2: (1, 8); 4 2: (1, 8); 8 2: (1, 8); 16 2: (1, 8); 32 2: (1, 8) (2, 4) (4, 2);

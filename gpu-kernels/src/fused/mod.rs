@@ -5,6 +5,7 @@
 
 pub mod dense;
 mod dense_forward;
+mod dense_ring;
 mod dense_table;
 pub mod fixed;
 mod fixed_contract;

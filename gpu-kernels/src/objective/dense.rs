@@ -97,7 +97,7 @@ macro_rules! dense_objectives {
     (@ $class:ident, $team:expr, $w:literal, $k:literal, $r:literal) => {
         DenseObjectiveVariant {
             class: LossClass::$class,
-            dense: DenseVariant { product: Product::Fused, team: $team, tl: $w * $k, width: $w, rows: $r },
+            dense: DenseVariant { product: Product::Fused, team: $team, tl: $w * $k, width: $w, rows: $r, shared_packs: 0 },
         }
     };
 }

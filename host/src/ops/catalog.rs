@@ -213,6 +213,7 @@ fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str,
         tl,
         width,
         rows,
+        ..
     } = variant;
     let strategy = match product {
         KernelProduct::Fused => Strategy::DenseRegisters,

@@ -12,12 +12,7 @@ use serde_json::json;
 use crate::workspace;
 
 /// Kernels that may use local memory, each with the reason.
-const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[(
-    "dense_fused_f32_block_w1_k32_r1",
-    "the widest row that a block can hold, where no wide loads are possible: at 255 registers, 64 bytes on \
-     sm_80 and up to 8 on sm_90 are in local memory; that this costs less than reading X twice is assumed, not \
-     measured",
-)];
+const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[];
 
 /// The arguments of `build-ptx`.
 #[derive(clap::Args)]

@@ -16,7 +16,7 @@ use warpfuse::ops::Number;
 use warpfuse_benches::gpu::Gpu;
 use warpfuse_benches::options::Filter;
 use warpfuse_benches::sampling::Sampler;
-use warpfuse_benches::shape::{MATRICES, Shape};
+use warpfuse_benches::shape::{DENSE_WIDTHS, MATRICES, Shape};
 use warpfuse_benches::suite;
 
 use bench::Bench;
@@ -24,34 +24,6 @@ use bench::Bench;
 const USAGE: &str = "usage: sweep [--out FILE] [FILTER[,FILTER…]]…
   FILTER: a part of a name such as `sweep/dense-11000000x28/f32/fused`
   --out:  appends one JSON object per matrix and product to FILE";
-
-/// Widths between and beyond those of the recorded matrices.
-const MORE: [Shape; 6] = [
-    Shape::Dense {
-        rows: 100_000_000,
-        cols: 8,
-    },
-    Shape::Dense {
-        rows: 10_000_000,
-        cols: 100,
-    },
-    Shape::Dense {
-        rows: 2_000_000,
-        cols: 500,
-    },
-    Shape::Dense {
-        rows: 1_000_000,
-        cols: 1_000,
-    },
-    Shape::Dense {
-        rows: 250_000,
-        cols: 4_096,
-    },
-    Shape::Dense {
-        rows: 100_000,
-        cols: 10_000,
-    },
-];
 
 fn main() -> ExitCode {
     let (filter, out) = match arguments(std::env::args().skip(1)) {
@@ -92,7 +64,7 @@ fn arguments(mut rest: impl Iterator<Item = String>) -> Option<(Filter, Option<P
 
 fn sweep(gpu: &Gpu, filter: &Filter, out: Option<PathBuf>) -> Result<()> {
     let out = out.map(report::open).transpose()?;
-    for shape in MATRICES.into_iter().chain(MORE) {
+    for shape in MATRICES.into_iter().chain(DENSE_WIDTHS) {
         sweep_matrix::<f32>(gpu, filter, out.as_ref(), shape)?;
         sweep_matrix::<f64>(gpu, filter, out.as_ref(), shape)?;
     }
