@@ -135,7 +135,7 @@ fn dense_block(kernel: &Kernel<DenseManyVariant>, problem: &Problem, limits: &De
         TeamSize::Lanes(_) => THREADS.min(most),
         TeamSize::Block => {
             let threads = problem.cols.div_ceil(u64::from(kernel.variant.width));
-            let threads = threads.next_multiple_of(u64::from(warp)).max(1);
+            let threads = threads.max(1).next_multiple_of(u64::from(warp));
             u32::try_from(threads).unwrap_or(u32::MAX).min(most)
         }
     }

@@ -30,6 +30,10 @@ pub fn check<L: Launcher, T: Number>(
     subset: Subset,
 ) -> Result<()> {
     for block in blocks(launcher, entry, subset)? {
+        let shared = entry.variant.shared_bytes(block, size_of::<T>() as u32);
+        if shared > launcher.most_shared_bytes() {
+            continue;
+        }
         for case in cases(&entry.variant, block, subset) {
             check_case::<L, T>(launcher, entry, block, &case, subset)
                 .with_context(|| case.to_string())?;
