@@ -10,11 +10,8 @@ mod dense;
 mod design;
 mod fixed;
 mod fused;
-<<<<<<< HEAD
-mod probe;
-=======
 mod many;
->>>>>>> 8c63423 (Several right-hand sides in one read of X: kernels, plan, operations, CPU, reference, cases and benchmark)
+mod probe;
 mod sparse;
 mod stream;
 mod vector;
