@@ -75,18 +75,6 @@ pub trait Cta: Sized {
     #[track_caller]
     fn add<T: Real>(&self, to: Out<'_, T>, i: usize, value: T);
 
-    /// Adds to the `P::LANES` elements from element `i` on, a multiple of the lanes; each atomically, as by
-    /// [`add`](Self::add), the pack as a whole not. `P` has 16 bytes.
-    ///
-    /// Unless an implementation has an instruction for it, one element after the other.
-    #[inline(always)]
-    #[track_caller]
-    fn add_pack<T: Real, P: Pack<T>>(&self, to: Out<'_, T>, i: usize, values: P) {
-        for (lane, value) in values.as_ref().iter().enumerate() {
-            self.add(to, i + lane, *value);
-        }
-    }
-
     /// Draws a ticket: adds 1 to element `i` atomically, from `last` on to 0, and returns what was there.
     ///
     /// What a block wrote before it drew (by the thread that draws, or with a barrier in between) is visible

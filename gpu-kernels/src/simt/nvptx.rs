@@ -7,7 +7,7 @@ use core::arch::{asm, global_asm};
 
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Real, Word, Words};
+use crate::scalar::{Real, Word, Words};
 
 mod approximate;
 mod round;
@@ -266,26 +266,6 @@ impl Cta for Gpu {
                 asm!("red.relaxed.gpu.global.add.f64 [{}], {};",
                     in(reg64) p, in(reg64) f64::from_bits(bits), options(nostack))
             )
-        }
-    }
-
-    // Vectors since sm_90 and PTX 8.1, of f32 alone.
-    #[cfg(target_feature = "sm_90")]
-    #[inline(always)]
-    fn add_pack<T: Real, P: Pack<T>>(&self, to: Out<'_, T>, i: usize, values: P) {
-        if T::SIZE != 4 || P::LANES != 4 {
-            for (lane, value) in values.as_ref().iter().enumerate() {
-                self.add(to, i + lane, *value);
-            }
-            return;
-        }
-        let [a, b, c, d] =
-            core::array::from_fn(|lane| f32::from_bits(values.as_ref()[lane].to_bits() as u32));
-        // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
-        unsafe {
-            asm!("red.relaxed.gpu.global.add.v4.f32 [{}], {{{},{},{},{}}};",
-                in(reg64) to.pointer().add(i), in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d,
-                options(nostack));
         }
     }
 

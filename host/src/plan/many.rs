@@ -2,8 +2,8 @@
 //!
 //! Sides are taken eight at a time, and the last four or fewer by an entry for four. A dense X wider than a block holds
 //! is cut into panels of columns, and the fused product into its halves. A sparse W is kept in shared memory or added to
-//! in global memory, whichever the device's rates say is quicker: a block's own copy costs an atomic addition per
-//! side and nonzero, global memory one per 16 bytes.
+//! in global memory, whichever the device's rates say is quicker: both take an atomic addition per
+//! side and nonzero.
 
 use gpu_kernels::fused::{
     DenseManyVariant, Place, Product as KernelProduct, SparseManyVariant, TeamSize,
@@ -200,24 +200,15 @@ fn place(problem: &Problem, product: Product, sides: u32, limits: &DeviceLimits)
     let size = u64::from(problem.dtype.bytes());
     let bytes = problem.cols.saturating_mul(u64::from(sides) * size);
     let rates = &limits.rates;
-    let (shared, global, per_add) = match problem.dtype {
-        Precision::F32 => (rates.shared_add_f32, &rates.scatter_f32, packs(limits)),
-        Precision::F64 => (rates.shared_add_f64, &rates.scatter_f64, 1.0),
+    let (shared, global) = match problem.dtype {
+        Precision::F32 => (rates.shared_add_f32, &rates.scatter_f32),
+        Precision::F64 => (rates.shared_add_f64, &rates.scatter_f64),
     };
-    let is_quicker = shared >= global.at(bytes as f64) * per_add;
+    let is_quicker = shared >= global.at(bytes as f64);
     if bytes <= u64::from(limits.shared_per_block) && is_quicker {
         Place::Shared
     } else {
         Place::Global
-    }
-}
-
-/// Numbers of f32 that one addition to global memory takes.
-fn packs(limits: &DeviceLimits) -> f64 {
-    if limits.compute_capability.major >= 9 {
-        4.0
-    } else {
-        1.0
     }
 }
 

@@ -8,8 +8,8 @@
 //! ahead.
 //!
 //! Shared memory: B · n elements where W is placed there, side after side, so that the lanes of a warp, which have
-//! random columns, meet in few banks; else none: then W is added to in global memory, 16 bytes at a time where the
-//! device can. Result: when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in any
+//! random columns, meet in few banks; else none: then W is added to in global memory, where
+//! the sides of a column lie together. Result: when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in any
 //! order.
 
 use super::lanes::{Spread, first_held, gather, held, spread_lanes};
@@ -17,7 +17,7 @@ use super::{Ends, Sides, check_ends};
 use crate::cta::{Cta, Shared, WARP};
 use crate::fused::sparse::{Share, check_csr};
 use crate::fused::{Compute, Forward, Lanes, Place, Product, SparseArgs};
-use crate::scalar::{Real, Words};
+use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_block, global_warp, global_warps, lane, zero_shared};
 
@@ -168,25 +168,10 @@ impl<T: Real> Target<T> for InGlobal {
         value: T,
         p: &[T; B],
     ) {
-        let lanes = T::Pack::LANES;
-        let in_packs = ends.sides.come_in_packs(lanes as u32);
-        for first in (0..B).step_by(lanes) {
-            if first as u32 >= ends.sides.count {
-                break;
-            }
-            let at = ends.sides.at(column as u64, first as u32);
-            if in_packs {
-                let mut pack = T::Pack::from_words([0; 4]);
-                for (lane, sum) in pack.as_mut().iter_mut().enumerate() {
-                    *sum = value * p[first + lane];
-                }
-                cta.add_pack(ends.output, at, pack);
-                continue;
-            }
-            for lane in 0..lanes {
-                if ((first + lane) as u32) < ends.sides.count {
-                    cta.add(ends.output, at + lane, value * p[first + lane]);
-                }
+        for (side, p) in p.iter().enumerate() {
+            if (side as u32) < ends.sides.count {
+                let at = ends.sides.at(column as u64, side as u32);
+                cta.add(ends.output, at, value * *p);
             }
         }
     }
