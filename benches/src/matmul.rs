@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use warpfuse::device::Buffer;
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
-use warpfuse::ops::matmul::{Choice, Factor, Layout, choose, matmul};
+use warpfuse::ops::matmul::{Choice, Factor, Layout, Workspace, choose, matmul_with};
 use warpfuse::plan::matmul::Arithmetic;
 
 use crate::case::{Case, SEED};
@@ -28,10 +28,14 @@ const LADDER: [(&str, MatmulVariant); 7] = [
     ("registers", MatmulVariant::Registers),
     ("shared", MatmulVariant::Shared),
     ("blocked", MatmulVariant::Blocked { each: 8 }),
-    ("pipelined", MatmulVariant::Pipelined { each: 8 }),
-    ("pipelined_64", MatmulVariant::Pipelined { each: 4 }),
+    ("pipelined", pipelined(64, 128)),
+    ("pipelined_tall", pipelined(128, 64)),
     ("split_tf32", MatmulVariant::SplitTf32),
 ];
+
+const fn pipelined(rows: u32, columns: u32) -> MatmulVariant {
+    MatmulVariant::Pipelined { rows, columns }
+}
 
 /// Odd, thin, wide, short and just beyond a tile.
 const AWKWARD: [Size; 20] = [
@@ -120,14 +124,18 @@ fn measure<T: Number>(gpu: &Gpu, (m, n, k): Size, choice: Choice) -> Result<Meas
     let (left, right) = (Factor::new(a, m, k), Factor::new(b, k, n));
     let (one, zero) = (<T as Element>::from_f64(1.0), T::default());
     let layout = Layout::dense(m, n);
-    let mut run = || matmul(one, &left, &right, zero, (&mut *c, layout), choice);
+    let mut kept = Workspace::default();
+    let mut run = || {
+        let c = (&mut *c, layout);
+        matmul_with(&mut kept, one, &left, &right, zero, c, choice)
+    };
     run()?;
     let times = gpu.sampler.time(device, &mut run)?;
     let exact = rows_of_truth(&matrices.host, (m, n, k));
     let error = error(&matrices.c.to_vec()?, &exact, (m, n))?;
     let plan = choose::<T>(device, (m, n, k), choice)?;
     let bytes = Shape::Product { m, n, k }.bytes::<T>(0);
-    let variant = format!("{:?} grid{}", plan.variant, plan.grid);
+    let variant = format!("{:?} parts{} grid{}", plan.variant, plan.parts, plan.grid);
     let mut measured = Measured::new(variant, times, bytes).with_error(error);
     let flops = 2.0 * m as f64 * n as f64 * k as f64;
     measured

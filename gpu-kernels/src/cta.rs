@@ -43,6 +43,13 @@ pub trait Cta: Sized {
     /// Blocks in the grid.
     fn blocks(&self) -> u32;
 
+    /// The same number, which the compiler takes for a new one each time: what follows from it is computed again where it
+    /// is used, instead of waiting in registers since before the loop.
+    #[inline(always)]
+    fn fresh<T: Word>(&self, number: T) -> T {
+        number
+    }
+
     /// Waits for all threads of the block; orders their shared and global accesses.
     #[track_caller]
     fn sync(&self);
@@ -70,6 +77,17 @@ pub trait Cta: Sized {
     /// Writes element `i`.
     #[track_caller]
     fn write<T: Word>(&self, to: Out<'_, T>, i: usize, value: T);
+
+    /// Writes a pack from element `i` on, a multiple of the pack's lanes.
+    ///
+    /// Unless an implementation has an instruction for it, one element after the other.
+    #[inline(always)]
+    #[track_caller]
+    fn write_pack<T: Real>(&self, to: Out<'_, T>, i: usize, pack: T::Pack) {
+        for (lane, value) in pack.as_ref().iter().enumerate() {
+            self.write(to, i + lane, *value);
+        }
+    }
 
     /// Adds to element `i` atomically, relaxed; the order of additions is not fixed.
     #[track_caller]
@@ -149,6 +167,22 @@ pub trait Cta: Sized {
     ) {
         for lane in 0..T::Pack::LANES {
             self.copy_one(to, j + lane, from, i + lane, lane < present);
+        }
+    }
+
+    /// As [`copy_pack`](Self::copy_pack), all or nothing.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_whole_pack<T: Real>(
+        &self,
+        to: Shared<T>,
+        j: usize,
+        from: In<'_, T>,
+        i: usize,
+        present: bool,
+    ) {
+        for lane in 0..T::Pack::LANES {
+            self.copy_one(to, j + lane, from, i + lane, present);
         }
     }
 

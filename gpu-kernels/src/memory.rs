@@ -94,6 +94,17 @@ impl<'a, T> In<'a, T> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+
+    /// What follows the first `elements` elements, which may be nothing. Whole packs keep packs aligned.
+    #[inline(always)]
+    pub fn after(&self, elements: u64) -> In<'a, T> {
+        In {
+            // The address of what does not exist may lie outside: it is not read.
+            pointer: self.pointer.wrapping_add(elements as usize),
+            len: self.len.saturating_sub(elements),
+            buffer: PhantomData,
+        }
+    }
 }
 
 impl<'a, T> Out<'a, T> {

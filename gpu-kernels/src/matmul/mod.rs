@@ -6,24 +6,37 @@
 //!
 //! Each does one thing more than the one before; all compute any shape.
 //!
-//! | variant | what is new | reads of A and B from global memory |
-//! |---|---|---|
-//! | [`Naive`](MatmulVariant::Naive) | a thread computes one element | m·n·k each |
-//! | [`Registers`](MatmulVariant::Registers) | 4 × 4 elements in a thread's registers: what is read is used four times | m·n·k / 4 |
-//! | [`Shared`](MatmulVariant::Shared) | a block stages 16 × 16 tiles in shared memory: the block reads each element once | m·n·k / 16 |
-//! | [`Blocked`](MatmulVariant::Blocked) | both: wide tiles in shared memory, 8 × 8 (f64: 4 × 4) elements in registers, 16 bytes an access | m·n·k / 128 |
-//! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`) | m·n·k / 128 |
-//! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 128 |
+//! | variant | what is new | reads of A and B from global memory | ms, H200, f32, 4,096³ |
+//! |---|---|---|--:|
+//! | [`Naive`](MatmulVariant::Naive) | a thread computes one element | m·n·k each | 78.4 |
+//! | [`Registers`](MatmulVariant::Registers) | 4 × 4 elements in a thread's registers: what is read is used four times | m·n·k / 4 | 22.9 |
+//! | [`Shared`](MatmulVariant::Shared) | a block stages 16 × 16 tiles in shared memory: the block reads each element once | m·n·k / 16 | 17.6 |
+//! | [`Blocked`](MatmulVariant::Blocked) | both: wide tiles in shared memory, 8 × 8 (f64: 4 × 4) elements in registers, 16 bytes an access | m·n·k / 128 | 4.31 |
+//! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`); multiply-adds in an order that keeps an operand; four small blocks on an SM | m·n·k / 64 and / 128 | 2.84 |
+//! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 2.37 |
+//!
+//! cuBLAS takes 2.69 ms with f32 arithmetic. What did *not* help `Pipelined`: 16 × 8 elements for a thread, tiles of
+//! 128 × 128 and 256 × 128 (fewer reads of shared memory, but two warps for a quarter of an SM, which wait at every
+//! barrier), and panels of A with k innermost, read 16 bytes along k: what a thread multiplies at one step then lies in
+//! registers of one bank, and every third multiply-add waits a cycle for its operands.
+//!
+//! Where there are few tiles and k is long, the last two let several blocks share a tile, each with a part of k, and
+//! [`Combine`](MatmulVariant::Combine) adds their sums in order.
 //!
 //! Determinism: every variant gives the same bits for the same launch.
 // Loops over indices that are known once they are unrolled keep arrays in registers.
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
+pub mod blocked;
+pub mod combine;
 pub mod operand;
+pub mod panel;
+pub mod pipeline;
+pub mod pipelined;
 pub mod plain;
 mod table;
+mod target;
 pub mod tensor;
-pub mod tiles;
 
 use crate::cta::WARP;
 use crate::memory::{In, Out};
@@ -46,6 +59,8 @@ pub struct MatmulArgs<'a, T> {
     pub a_transposed: u32,
     /// 1 where B is stored transposed (n × k), else 0.
     pub b_transposed: u32,
+    /// Into how many parts k is divided. Beyond one, C is so many matrices of m × n below one another, each of one part.
+    pub parts: u32,
     /// α.
     pub alpha: T,
     /// β.
@@ -85,44 +100,82 @@ pub enum MatmulVariant {
         /// Rows, and columns, of a thread.
         each: u32,
     },
-    /// As `Blocked`, copied ahead.
+    /// Tiles that are copied ahead.
     Pipelined {
-        /// Rows, and columns, of a thread.
-        each: u32,
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
     },
     /// Tensor cores, f32 alone.
     SplitTf32,
+    /// Adds the matrices below one another in A (`parts` · m × n) instead of multiplying: C = α · ΣA + β · C.
+    Combine,
 }
+
+/// Threads of a block of the rungs that do not say otherwise.
+pub const THREADS: u32 = 256;
 
 impl MatmulVariant {
     /// Threads of a block.
-    pub const THREADS: u32 = 256;
-
-    /// Rows, and columns, of C that a block computes.
-    pub const fn tile(&self) -> u32 {
+    pub const fn threads(&self) -> u32 {
         match self {
-            MatmulVariant::Naive | MatmulVariant::Shared => plain::SIDE,
-            MatmulVariant::Registers => plain::SIDE * plain::EACH as u32,
-            MatmulVariant::Blocked { each } | MatmulVariant::Pipelined { each } => 16 * *each,
-            MatmulVariant::SplitTf32 => tensor::TILE,
+            MatmulVariant::Pipelined { .. } => pipelined::THREADS,
+            MatmulVariant::SplitTf32 => tensor::THREADS,
+            _ => THREADS,
         }
     }
 
-    /// Blocks of a launch, row by row of tiles.
+    /// Rows and columns of C that a block computes.
+    pub const fn tile(&self) -> (u32, u32) {
+        match self {
+            MatmulVariant::Naive | MatmulVariant::Shared => (plain::SIDE, plain::SIDE),
+            MatmulVariant::Registers => {
+                let side = plain::SIDE * plain::EACH as u32;
+                (side, side)
+            }
+            MatmulVariant::Blocked { each } => (16 * *each, 16 * *each),
+            MatmulVariant::Pipelined { rows, columns } => (*rows, *columns),
+            MatmulVariant::SplitTf32 => (tensor::ROWS, tensor::COLUMNS),
+            MatmulVariant::Combine => (1, 1),
+        }
+    }
+
+    /// Whether blocks may share the work of an element of C, each with a part of k.
+    pub const fn has_parts(&self) -> bool {
+        matches!(
+            self,
+            MatmulVariant::Pipelined { .. } | MatmulVariant::SplitTf32
+        )
+    }
+
+    /// Blocks for one part of k.
     pub const fn grid(&self, m: u32, n: u32) -> u64 {
-        m.div_ceil(self.tile()) as u64 * n.div_ceil(self.tile()) as u64
+        if let MatmulVariant::Combine = self {
+            return (m as u64 * n as u64).div_ceil(THREADS as u64);
+        }
+        let (rows, columns) = self.tile();
+        m.div_ceil(rows) as u64 * n.div_ceil(columns) as u64
     }
 
     /// Dynamic shared memory of a block, for elements of `size` bytes.
     pub const fn shared_bytes(&self, size: u32) -> u64 {
         let elements = match self {
-            MatmulVariant::Naive | MatmulVariant::Registers => 0,
+            MatmulVariant::Naive | MatmulVariant::Registers | MatmulVariant::Combine => 0,
             MatmulVariant::Shared => 2 * plain::SIDE * plain::SIDE,
-            MatmulVariant::Blocked { .. } => tiles::stage_elements(self.tile()),
-            _ => tiles::STAGES * tiles::stage_elements(self.tile()),
+            MatmulVariant::Blocked { each } => blocked::panel_elements(16 * *each),
+            MatmulVariant::Pipelined { rows, columns } => {
+                pipeline::shared_elements(*rows, *columns)
+            }
+            MatmulVariant::SplitTf32 => pipeline::shared_elements(tensor::ROWS, tensor::COLUMNS),
         };
         elements as u64 * size as u64
     }
+}
+
+/// Steps of k in each of `parts` parts: whole panels; the last parts may have fewer, or none.
+pub const fn part_length(k: u32, parts: u32) -> u32 {
+    k.div_ceil(panel::DEPTH).div_ceil(parts) * panel::DEPTH
 }
 
 /// The most rows, columns and products: tiles may run past the end before 32 bits overflow.
@@ -133,47 +186,50 @@ fn check<T: Real>(
     launch: &Launch,
     args: &MatmulArgs<'_, T>,
 ) -> Result<(), Violation> {
-    let MatmulArgs { m, n, k, .. } = *args;
+    let MatmulArgs { m, n, k, parts, .. } = *args;
     for (what, size) in [("m", m), ("n", n), ("k", k)] {
         Violation::at_most(what, MAX_SIZE as u64, size as u64)?;
     }
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::equal("block", MatmulVariant::THREADS as u64, launch.block as u64)?;
-    Violation::equal("grid", variant.grid(m, n), launch.grid as u64)?;
+    Violation::equal("block", variant.threads() as u64, launch.block as u64)?;
+    Violation::at_least("parts", 1, parts as u64)?;
     let shared = variant.shared_bytes(T::SIZE);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    let stored = |transposed, rows, columns| {
-        if transposed == 1 {
-            (columns, rows)
-        } else {
-            (rows, columns)
-        }
-    };
+    let grid = variant.grid(m, n);
+    if *variant == MatmulVariant::Combine {
+        Violation::equal("grid", grid, launch.grid as u64)?;
+        check_matrix(OF_A, (m as u64 * parts as u64, n), args.lda, args.a.len())?;
+        return check_matrix(OF_C, (m as u64, n), args.ldc, args.c.len());
+    }
+    if !variant.has_parts() {
+        Violation::equal("parts", 1, parts as u64)?;
+    }
+    let grid = grid.saturating_mul(parts as u64);
+    Violation::equal("grid", grid, launch.grid as u64)?;
     let a = stored(args.a_transposed, m, k);
     let b = stored(args.b_transposed, k, n);
-    check_matrix(
-        ["leading dimension of a", "length of a"],
-        a,
-        args.lda,
-        args.a.len(),
-    )?;
-    check_matrix(
-        ["leading dimension of b", "length of b"],
-        b,
-        args.ldb,
-        args.b.len(),
-    )?;
-    check_matrix(
-        ["leading dimension of c", "length of c"],
-        (m, n),
-        args.ldc,
-        args.c.len(),
-    )
+    check_matrix(OF_A, a, args.lda, args.a.len())?;
+    check_matrix(OF_B, b, args.ldb, args.b.len())?;
+    let rows = m as u64 * parts as u64;
+    check_matrix(OF_C, (rows, n), args.ldc, args.c.len())
 }
+
+/// Stored rows and columns.
+fn stored(transposed: u32, rows: u32, columns: u32) -> (u64, u32) {
+    if transposed == 1 {
+        (columns as u64, rows)
+    } else {
+        (rows as u64, columns)
+    }
+}
+
+const OF_A: [&str; 2] = ["leading dimension of a", "length of a"];
+const OF_B: [&str; 2] = ["leading dimension of b", "length of b"];
+const OF_C: [&str; 2] = ["leading dimension of c", "length of c"];
 
 fn check_matrix(
     [of_ld, of_len]: [&'static str; 2],
-    (rows, columns): (u32, u32),
+    (rows, columns): (u64, u32),
     ld: u64,
     len: u64,
 ) -> Result<(), Violation> {
@@ -181,9 +237,7 @@ fn check_matrix(
     if rows == 0 || columns == 0 {
         return Ok(());
     }
-    let needed = (rows as u64 - 1)
-        .saturating_mul(ld)
-        .saturating_add(columns as u64);
+    let needed = (rows - 1).saturating_mul(ld).saturating_add(columns as u64);
     Violation::at_least(of_len, needed, len)
 }
 
@@ -192,10 +246,16 @@ fn check_matrix(
 fn store<C: crate::Cta, T: Real>(cta: &C, args: &MatmulArgs<'_, T>, row: u32, column: u32, sum: T) {
     if row < args.m && column < args.n {
         let at = (row as u64 * args.ldc + column as u64) as usize;
-        let mut value = args.alpha * sum;
-        if args.beta != T::ZERO {
-            value = args.beta.fma(cta.read(args.c, at), value);
-        }
-        cta.write(args.c, at, value);
+        cta.write(args.c, at, scaled(cta, args, at, sum));
     }
+}
+
+/// `α · sum + β · C(at)`.
+#[inline(always)]
+fn scaled<C: crate::Cta, T: Real>(cta: &C, args: &MatmulArgs<'_, T>, at: usize, sum: T) -> T {
+    let value = args.alpha * sum;
+    if args.beta == T::ZERO {
+        return value;
+    }
+    args.beta.fma(cta.read(args.c, at), value)
 }

@@ -67,52 +67,12 @@ impl<'a, T: Real> Operand<'a, T> {
         }
     }
 
-    /// Begins to copy `DEPTH` steps of k from `k` on, `TILE` elements across each, to shared memory: element
+    /// Loads `DEPTH` steps of k from `k` on, `TILE` elements across each, and stores them to shared memory: element
     /// (a, k') of the panel to `k' · pitch + a`. Zero outside.
     ///
-    /// Where memory is contiguous across, 16 bytes at a time if rows start at multiples of it. Where it is contiguous
-    /// along k, neighbouring threads read from neighbouring rows, so that shared memory is written without
-    /// conflicts; the rest of a sector that is read waits in L1.
-    #[inline(always)]
-    pub fn copy_panel<C: Cta, const TILE: u32, const DEPTH: u32>(
-        &self,
-        cta: &C,
-        to: Shared<T>,
-        pitch: u32,
-        (across, k): (u32, u32),
-    ) {
-        let lanes = T::Pack::LANES as u32;
-        if self.is_contiguous_across && self.has_packs {
-            for round in 0..TILE * DEPTH / lanes / super::MatmulVariant::THREADS {
-                let pack = cta.thread() + round * super::MatmulVariant::THREADS;
-                let (step, first) = (pack / (TILE / lanes), pack % (TILE / lanes) * lanes);
-                let there = if k + step < self.k {
-                    self.across.saturating_sub(across + first).min(lanes)
-                } else {
-                    0
-                };
-                let from = self.index(across + first, k + step);
-                let place = (step * pitch + first) as usize;
-                cta.copy_pack(to, place, self.memory, from, there as usize);
-            }
-        } else {
-            for round in 0..TILE * DEPTH / super::MatmulVariant::THREADS {
-                let element = cta.thread() + round * super::MatmulVariant::THREADS;
-                let (step, first) = (element / TILE, element % TILE);
-                let there = across + first < self.across && k + step < self.k;
-                let from = self.index(across + first, k + step);
-                cta.copy_one(
-                    to,
-                    (step * pitch + first) as usize,
-                    self.memory,
-                    from,
-                    there,
-                );
-            }
-        }
-    }
-
-    /// As [`copy_panel`](Self::copy_panel), by loads and stores.
+    /// 16 bytes at a time if rows start at multiples of it. Where memory is contiguous along k, neighbouring threads
+    /// read from neighbouring rows, so that shared memory is written without conflicts; the rest of a sector that is
+    /// read waits in L1.
     #[inline(always)]
     pub fn load_panel<C: Cta, const TILE: u32, const DEPTH: u32>(
         &self,
@@ -122,7 +82,7 @@ impl<'a, T: Real> Operand<'a, T> {
         (across, k): (u32, u32),
     ) {
         let lanes = T::Pack::LANES as u32;
-        let threads = super::MatmulVariant::THREADS;
+        let threads = super::THREADS;
         for round in 0..TILE * DEPTH / lanes / threads {
             let pack = cta.thread() + round * threads;
             // Packs lie along the contiguous direction.

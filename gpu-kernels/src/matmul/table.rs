@@ -1,9 +1,11 @@
 //! The compiled entries.
 
-use super::{Matmul, MatmulArgs, MatmulVariant, check, plain, tensor, tiles};
+use super::{Matmul, MatmulArgs, MatmulVariant, blocked, check, combine, pipelined, plain, tensor};
 
 macro_rules! matmul_family {
-    ($t:ident: $( $each:literal $tile:literal )*; $( $more:tt )*) => {
+    ($t:ident; $each:literal $tile:literal;
+        tiles $( [$rows:literal $columns:literal: $high:literal $right:literal ] )*;
+        $( $more:tt )*) => {
         crate::kernels! {
             family Matmul<$t>, "matmul";
             args MatmulArgs<'a, $t>;
@@ -13,18 +15,22 @@ macro_rules! matmul_family {
             concat!("matmul_registers_", stringify!($t)), MatmulVariant::Registers
                 => plain::registers::<_, $t>;
             concat!("matmul_shared_", stringify!($t)), MatmulVariant::Shared => plain::shared::<_, $t>;
+            concat!("matmul_blocked_", stringify!($t), "_", $tile), MatmulVariant::Blocked { each: $each }
+                => blocked::blocked::<_, $t, $each, $tile>;
             $(
-                concat!("matmul_blocked_", stringify!($t), "_", $tile), MatmulVariant::Blocked { each: $each }
-                    => tiles::blocked::<_, $t, $each, $tile>;
-                concat!("matmul_pipelined_", stringify!($t), "_", $tile), MatmulVariant::Pipelined { each: $each }
-                    => tiles::pipelined::<_, $t, $each, $tile>;
+                concat!("matmul_pipelined_", stringify!($t), "_", $rows, "x", $columns),
+                MatmulVariant::Pipelined { rows: $rows, columns: $columns }
+                    => pipelined::pipelined::<_, $t, $high, $right, $rows, $columns>;
             )*
+            concat!("matmul_combine_", stringify!($t)), MatmulVariant::Combine => combine::combine::<_, $t>;
             $( $more )*
         }
     };
 }
 
-matmul_family!(f32: 8 128 4 64;
+// Rows and columns of a tile: groups of a thread down, warps beside one another.
+matmul_family!(f32; 8 128;
+    tiles [64 128: 2 2] [128 64: 2 1];
     "matmul_split_tf32_f32_128", MatmulVariant::SplitTf32 => tensor::split_tf32::<_>;
 );
-matmul_family!(f64: 4 64;);
+matmul_family!(f64; 4 64; tiles [64 64: 1 1];);

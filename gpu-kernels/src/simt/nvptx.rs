@@ -8,9 +8,11 @@ use core::arch::{asm, global_asm};
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
+use shuffle::shuffle_bits;
 
 mod approximate;
 mod round;
+mod shuffle;
 
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
 pub use round::{round_f32, round_f64};
@@ -111,29 +113,14 @@ macro_rules! load_16 {
     };
 }
 
-macro_rules! shuffle_word {
-    ($mode:literal, $bits:expr, $lane:expr, $clamp:expr, $members:expr) => {{
-        let out: u32;
-        asm!(concat!("shfl.sync.", $mode, ".b32 {}, {}, {}, {}, {};"),
-            out(reg32) out, in(reg32) $bits, in(reg32) $lane, in(reg32) $clamp, in(reg32) $members,
-            options(nostack));
-        out
-    }};
-}
-
-#[inline(always)]
-fn shuffle_bits(bits: u32, from: Shuffle, width: u32, members: u32) -> u32 {
-    let segment = (32 - width) << 8;
-    // SAFETY: a shuffle touches registers only; that the members are there is the caller's duty, as
-    // for every collective of `Cta`.
-    unsafe {
-        match from {
-            Shuffle::Xor(mask) => shuffle_word!("bfly", bits, mask, segment | 31, members),
-            Shuffle::Down(by) => shuffle_word!("down", bits, by, segment | 31, members),
-            Shuffle::Up(by) => shuffle_word!("up", bits, by, segment, members),
-            Shuffle::Index(lane) => shuffle_word!("idx", bits, lane, segment | 31, members),
-        }
-    }
+/// An asynchronous copy of some bytes, or zeros for what is absent, whose address may lie outside.
+macro_rules! copy {
+    ($cache:literal, $bytes:literal, $to:expr, $j:expr, $from:expr, $i:expr, $present:expr) => {
+        asm!("{{ .reg .pred absent; setp.eq.u32 absent, {}, 0;",
+            concat!("cp.async.", $cache, ".shared.global [{}], [{}], ", $bytes, ", absent; }}"),
+            in(reg32) $present as u32, in(reg32) shared_address($to, $j),
+            in(reg64) $from.pointer().wrapping_add($i), options(nostack))
+    };
 }
 
 // SAFETY of every access below: the argument's constructor promised `len` elements at the pointer for
@@ -162,6 +149,26 @@ impl Cta for Gpu {
     fn blocks(&self) -> u32 {
         // SAFETY: reads a special register.
         unsafe { _grid_dim_x() as u32 }
+    }
+
+    #[inline(always)]
+    fn fresh<T: Word>(&self, number: T) -> T {
+        let mut bits = number.to_bits();
+        // SAFETY: no instruction at all.
+        T::from_bits(unsafe {
+            by_size!(
+                T,
+                {
+                    let mut bits = bits as u32;
+                    asm!("// {}", inout(reg32) bits, options(nomem, nostack));
+                    bits as u64
+                },
+                {
+                    asm!("// {}", inout(reg64) bits, options(nomem, nostack));
+                    bits
+                }
+            )
+        })
     }
 
     #[inline(always)]
@@ -249,6 +256,23 @@ impl Cta for Gpu {
                 T,
                 asm!("st.global.b32 [{}], {};", in(reg64) p, in(reg32) bits as u32, options(nostack)),
                 asm!("st.global.b64 [{}], {};", in(reg64) p, in(reg64) bits, options(nostack))
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn write_pack<T: Real>(&self, to: Out<'_, T>, i: usize, pack: T::Pack) {
+        let bits = |lane: usize| pack.as_ref()[lane].to_bits();
+        // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
+        unsafe {
+            let p = to.pointer().add(i);
+            by_size!(
+                T,
+                asm!("st.global.v4.b32 [{}], {{{},{},{},{}}};", in(reg64) p,
+                    in(reg32) bits(0) as u32, in(reg32) bits(1) as u32,
+                    in(reg32) bits(2) as u32, in(reg32) bits(3) as u32, options(nostack)),
+                asm!("st.global.v2.b64 [{}], {{{},{}}};", in(reg64) p,
+                    in(reg64) bits(0), in(reg64) bits(1), options(nostack))
             )
         }
     }
@@ -411,18 +435,26 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn copy_whole_pack<T: Real>(
+        &self,
+        to: Shared<T>,
+        j: usize,
+        from: In<'_, T>,
+        i: usize,
+        present: bool,
+    ) {
+        // SAFETY: see the head of this impl; of an absent piece nothing is read.
+        unsafe { copy!("cg", "16", to, j, from, i, present) }
+    }
+
+    #[inline(always)]
     fn copy_one<T: Real>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
-        let at = shared_address(to, j);
-        let bytes = if present { T::SIZE } else { 0 };
         // SAFETY: as for `copy_pack`.
         unsafe {
-            let p = from.pointer().add(if present { i } else { 0 });
             by_size!(
                 T,
-                asm!("cp.async.ca.shared.global [{}], [{}], 4, {};",
-                    in(reg32) at, in(reg64) p, in(reg32) bytes, options(nostack)),
-                asm!("cp.async.ca.shared.global [{}], [{}], 8, {};",
-                    in(reg32) at, in(reg64) p, in(reg32) bytes, options(nostack))
+                copy!("ca", "4", to, j, from, i, present),
+                copy!("ca", "8", to, j, from, i, present)
             )
         }
     }

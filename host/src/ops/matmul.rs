@@ -8,7 +8,7 @@ use super::{Number, OpError};
 use crate::cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
-use crate::plan::matmul::{Arithmetic, MatmulPlan, Problem, of_variant, plan};
+use crate::plan::matmul::{Arithmetic, MatmulPlan, Problem, combine, of_variant, plan};
 
 /// What becomes of a stored matrix before it is multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -135,6 +135,49 @@ pub fn matmul<T: Number>(
     a: &Factor<'_, T>,
     b: &Factor<'_, T>,
     beta: T,
+    c: (&mut Buffer<T>, Layout),
+    choice: Choice,
+) -> Result<(), OpError> {
+    matmul_with(&mut Workspace::default(), alpha, a, b, beta, c, choice)
+}
+
+/// Memory that products keep from one to the next: the sums of parts, where several blocks share an element of C. It
+/// grows to what the largest product needs.
+#[derive(Debug)]
+pub struct Workspace<T: Number> {
+    partials: Option<Buffer<T>>,
+}
+
+impl<T: Number> Default for Workspace<T> {
+    fn default() -> Self {
+        Workspace { partials: None }
+    }
+}
+
+impl<T: Number> Workspace<T> {
+    /// `len` elements on `device`.
+    fn at_least(&mut self, device: &Device, len: usize) -> Result<&mut Buffer<T>, OpError> {
+        let fits = |buffer: &Buffer<T>| {
+            buffer.len() >= len && buffer.expect_on(device, "add parts").is_ok()
+        };
+        if !self.partials.as_ref().is_some_and(fits) {
+            self.partials = None;
+            self.partials = Some(device.zeros(len)?);
+        }
+        Ok(self.partials.as_mut().expect("it was just made"))
+    }
+}
+
+/// [`matmul`] with memory that is kept: products of few rows and columns need not allocate each time.
+///
+/// # Errors
+/// As [`matmul`].
+pub fn matmul_with<T: Number>(
+    workspace: &mut Workspace<T>,
+    alpha: T,
+    a: &Factor<'_, T>,
+    b: &Factor<'_, T>,
+    beta: T,
     (c, layout): (&mut Buffer<T>, Layout),
     choice: Choice,
 ) -> Result<(), OpError> {
@@ -152,13 +195,15 @@ pub fn matmul<T: Number>(
     if m == 0 || n == 0 {
         return Ok(());
     }
-    let plan = choose::<T>(&device, (m, n, k), choice)?;
+    let problem = problem::<T>((m, n, k), choice);
+    let plan = choose_for(&device, &problem, choice)?;
     let args = MatmulArgs {
         m: m as u32,
         n: n as u32,
         k: k as u32,
         a_transposed: u32::from(a.op == Op::Transposed),
         b_transposed: u32::from(b.op == Op::Transposed),
+        parts: plan.parts,
         alpha,
         beta,
         lda: a.layout.ld as u64,
@@ -168,14 +213,46 @@ pub fn matmul<T: Number>(
         b: b.buffer.input(),
         c: c.output(),
     };
+    if plan.parts == 1 {
+        return launch(&device, plan, args);
+    }
+    // Rows of whole packs, so that tiles are written in packs.
+    let ld = n.next_multiple_of(PACK);
+    let len = (m * plan.parts as usize).checked_mul(ld);
+    let partials = workspace.at_least(&device, len.unwrap_or(usize::MAX))?;
+    let sums = MatmulArgs {
+        alpha: <T as Element>::from_f64(1.0),
+        beta: T::default(),
+        ldc: ld as u64,
+        c: partials.output(),
+        ..args
+    };
+    launch(&device, plan, sums)?;
+    let total = MatmulArgs {
+        a_transposed: 0,
+        b_transposed: 0,
+        lda: ld as u64,
+        a: partials.input(),
+        ..args
+    };
+    launch(&device, combine(&problem)?, total)
+}
+
+/// Elements of any type whose bytes are a multiple of 16.
+const PACK: usize = 4;
+
+fn launch<T: Number>(
+    device: &Device,
+    plan: MatmulPlan,
+    args: MatmulArgs<'_, T>,
+) -> Result<(), OpError> {
     let launch = Launch {
         grid: plan.grid,
         block: plan.bs,
         shared_bytes: plan.shared_bytes,
     };
-    Ok(device
-        .prepare(entry::<T>(plan.variant)?, launch)?
-        .launch(args)?)
+    let entry = entry::<T>(plan.variant)?;
+    Ok(device.prepare(entry, launch)?.launch(args)?)
 }
 
 /// `A · B` of two arrays, computed on `device`.
@@ -224,10 +301,14 @@ pub fn product<T: Number>(
 /// [`OpError::Plan`] for sizes beyond a launch.
 pub fn choose<T: Number>(
     device: &Device,
-    (m, n, k): (usize, usize, usize),
+    size: (usize, usize, usize),
     choice: Choice,
 ) -> Result<MatmulPlan, OpError> {
-    let problem = Problem {
+    choose_for(device, &problem::<T>(size, choice), choice)
+}
+
+fn problem<T: Number>((m, n, k): (usize, usize, usize), choice: Choice) -> Problem {
+    Problem {
         m: m as u64,
         n: n as u64,
         k: k as u64,
@@ -236,11 +317,20 @@ pub fn choose<T: Number>(
             Choice::With(arithmetic) => arithmetic,
             _ => Arithmetic::Fp32,
         },
-    };
+    }
+}
+
+fn choose_for(device: &Device, problem: &Problem, choice: Choice) -> Result<MatmulPlan, OpError> {
     let limits = device.limits().expect("a device that launches has limits");
     Ok(match choice {
-        Choice::Variant(variant) => of_variant(&problem, variant)?,
-        _ => plan(&problem, limits)?,
+        Choice::Variant(MatmulVariant::Combine) => {
+            return Err(OpError::NoVariant {
+                what: "matrix product",
+                wanted: "a sum of parts".into(),
+            });
+        }
+        Choice::Variant(variant) => of_variant(problem, variant)?,
+        _ => plan(problem, limits)?,
     })
 }
 

@@ -1,6 +1,11 @@
-//! Launches of matrix products: which variant and tile.
+//! Launches of matrix products: which variant and tile, and into how many parts k is divided.
+//!
+//! A product with few tiles and a long k leaves most of a GPU idle unless several blocks share a tile, each with a part
+//! of k; their sums are added by a second launch. [`candidates`] says what each tile and number of parts would cost.
 
-use gpu_kernels::matmul::{MAX_SIZE, MatmulVariant};
+use std::fmt;
+
+use gpu_kernels::matmul::{MAX_SIZE, MatmulVariant, panel::DEPTH};
 
 use super::PlanError;
 use super::fused::{MAX_GRID, Precision};
@@ -37,6 +42,8 @@ pub struct Problem {
 pub struct MatmulPlan {
     /// The rung of the ladder.
     pub variant: MatmulVariant,
+    /// Parts of k. Beyond one, [`combine`] plans the launch that adds their sums.
+    pub parts: u32,
     /// Threads of a block.
     pub bs: u32,
     /// Blocks.
@@ -45,28 +52,82 @@ pub struct MatmulPlan {
     pub shared_bytes: u32,
 }
 
-/// What a tile costs, in parts of what its multiplications alone would, and how many of its blocks an SM holds.
-struct Tile {
-    each: u32,
-    cost: u64,
-    resident: u64,
+/// A way to compute a product, and what it is thought to cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// The variant, which is also the tile.
+    pub variant: MatmulVariant,
+    /// Parts of k.
+    pub parts: u32,
+    /// The most blocks that an SM gets.
+    pub blocks_per_sm: u64,
+    /// Clock cycles of the product.
+    pub cycles: f64,
+    /// Clock cycles of adding the parts.
+    pub combine_cycles: f64,
 }
 
-/// Tiles of f32; the small one reads twice as much from shared memory for each multiplication.
-const TILES_F32: [Tile; 2] = [
-    Tile {
-        each: 8,
-        cost: 10,
-        resident: 2,
-    },
-    Tile {
-        each: 4,
-        cost: 14,
-        resident: 3,
-    },
-];
+impl Candidate {
+    /// Clock cycles of both.
+    pub fn total(&self) -> f64 {
+        self.cycles + self.combine_cycles
+    }
+}
 
-/// Plans a product.
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rows, columns) = self.variant.tile();
+        write!(
+            f,
+            "tiles of {rows} x {columns}, k in {} parts: up to {} blocks per SM, {:.0} + {:.0} cycles",
+            self.parts, self.blocks_per_sm, self.cycles, self.combine_cycles
+        )
+    }
+}
+
+/// What a variant costs on an H200.
+struct Rate {
+    variant: MatmulVariant,
+    /// Cycles of an SM for one panel of a block, when it has as many blocks as it holds.
+    panel: f64,
+    /// Which share of that rate an SM reaches with one block, two, ...; as many as it holds.
+    shares: &'static [f64],
+}
+
+/// Cycles of a block's first copies and of writing its tile.
+const BLOCK: f64 = 3_000.0;
+/// Cycles between two launches.
+const LAUNCH: f64 = 5_000.0;
+/// Bytes that a GPU adds in a cycle, from its L2 cache, for each SM.
+const COMBINED_BYTES: f64 = 12.0;
+/// More parts than these are not tried.
+const MAX_PARTS: u32 = 32;
+/// Panels that a part has at least.
+const MIN_PANELS: u32 = 4;
+
+const fn tile(rows: u32, columns: u32, panel: f64, shares: &'static [f64]) -> Rate {
+    let variant = MatmulVariant::Pipelined { rows, columns };
+    Rate {
+        variant,
+        panel,
+        shares,
+    }
+}
+
+/// Tiles of f32 by multiply-adds: 1.3 cycles for each multiply-add of a lane. A quarter of an SM has one warp of a
+/// block, which waits for its own reads.
+const FP32: [Rate; 2] = [
+    tile(64, 128, 1_330.0, &[0.5, 0.8, 0.95, 1.0]),
+    tile(128, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0]),
+];
+const FP64: [Rate; 1] = [tile(64, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0])];
+const SPLIT_TF32: [Rate; 1] = [Rate {
+    variant: MatmulVariant::SplitTf32,
+    panel: 1_110.0,
+    shares: &[0.6, 1.0],
+}];
+
+/// Plans a product: the cheapest of the [`candidates`].
 ///
 /// ```
 /// use gpu_kernels::matmul::MatmulVariant;
@@ -77,60 +138,111 @@ const TILES_F32: [Tile; 2] = [
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
 /// let (precision, arithmetic) = (Precision::F32, Arithmetic::Fp32);
 /// let large = Problem { m: 4096, n: 4096, k: 4096, precision, arithmetic };
-/// assert_eq!(plan(&large, &h200)?.variant, MatmulVariant::Pipelined { each: 8 });
-/// let small = Problem { m: 500, n: 500, ..large };
-/// assert_eq!(plan(&small, &h200)?.variant, MatmulVariant::Pipelined { each: 4 });
+/// assert_eq!(plan(&large, &h200)?.parts, 1);
+/// let long = Problem { m: 500, n: 500, k: 20_000, ..large };
+/// assert!(plan(&long, &h200)?.parts > 4);
+/// let thin = Problem { n: 64, ..large };
+/// let tall = MatmulVariant::Pipelined { rows: 128, columns: 64 };
+/// assert_eq!(plan(&thin, &h200)?.variant, tall);
 /// # Ok::<(), warpfuse::plan::PlanError>(())
 /// ```
 ///
 /// # Errors
 /// [`PlanError::TooLarge`] when a size or the number of blocks is more than a launch counts.
 pub fn plan(problem: &Problem, limits: &DeviceLimits) -> Result<MatmulPlan, PlanError> {
+    let candidates = candidates(problem, limits)?;
+    let best = candidates
+        .iter()
+        .min_by(|a, b| a.total().total_cmp(&b.total()))
+        .expect("one part is always a candidate");
+    of_candidate(problem, best.variant, best.parts)
+}
+
+/// What the tiles and numbers of parts would cost.
+///
+/// An SM works through its blocks as many at a time as it holds; the blocks of the last turn may be fewer, and then
+/// wait for memory more. A tile that is partly outside costs as much as a whole one.
+///
+/// # Errors
+/// As [`plan`].
+pub fn candidates(problem: &Problem, limits: &DeviceLimits) -> Result<Vec<Candidate>, PlanError> {
     for size in [problem.m, problem.n, problem.k] {
         if size > u64::from(MAX_SIZE) {
             return Err(too_large(problem, "a size"));
         }
     }
-    let variant = match (problem.precision, problem.arithmetic) {
-        (Precision::F64, _) => MatmulVariant::Pipelined { each: 4 },
-        (Precision::F32, Arithmetic::SplitTf32) => MatmulVariant::SplitTf32,
-        (Precision::F32, Arithmetic::Fp32) => quickest(problem, limits),
+    let rates: &[Rate] = match (problem.precision, problem.arithmetic) {
+        (Precision::F64, _) => &FP64,
+        (Precision::F32, Arithmetic::SplitTf32) => &SPLIT_TF32,
+        (Precision::F32, Arithmetic::Fp32) => &FP32,
     };
-    of_variant(problem, variant)
+    let panels = (problem.k as u32).div_ceil(DEPTH);
+    let parts = 1..=(panels / MIN_PANELS).clamp(1, MAX_PARTS);
+    let of_rate = |rate| {
+        parts
+            .clone()
+            .map(move |parts| cost(problem, limits, rate, parts))
+    };
+    Ok(rates.iter().flat_map(of_rate).collect())
 }
 
-/// The launch of one variant, whether or not it is the quickest.
+fn cost(problem: &Problem, limits: &DeviceLimits, rate: &Rate, parts: u32) -> Candidate {
+    let sms = u64::from(limits.sms.max(1));
+    let panels = (problem.k as u32).div_ceil(DEPTH).div_ceil(parts);
+    let tiles = rate.variant.grid(problem.m as u32, problem.n as u32);
+    let blocks = tiles.saturating_mul(parts.into()).div_ceil(sms);
+    let held = rate.shares.len() as u64;
+    let (turns, rest) = (blocks / held, (blocks % held) as usize);
+    let share = rest.checked_sub(1).map_or(1.0, |last| rate.shares[last]);
+    let at_once = turns as f64 * held as f64 + rest as f64 / share;
+    let cycles = at_once * f64::from(panels) * rate.panel + blocks.div_ceil(held) as f64 * BLOCK;
+    let elements = problem.m as f64 * problem.n as f64;
+    let bytes = elements * f64::from(problem.precision.bytes()) * (2.0 * f64::from(parts) + 1.0);
+    Candidate {
+        variant: rate.variant,
+        parts,
+        blocks_per_sm: blocks,
+        cycles,
+        combine_cycles: match parts {
+            1 => 0.0,
+            _ => LAUNCH + bytes / (COMBINED_BYTES * sms as f64),
+        },
+    }
+}
+
+/// The launch of one variant with k in one part, whether or not it is the quickest.
 ///
 /// # Errors
 /// As [`plan`].
 pub fn of_variant(problem: &Problem, variant: MatmulVariant) -> Result<MatmulPlan, PlanError> {
-    let grid = variant.grid(problem.m as u32, problem.n as u32);
+    of_candidate(problem, variant, 1)
+}
+
+/// The launch that adds the sums of a plan's parts.
+///
+/// # Errors
+/// As [`plan`].
+pub fn combine(problem: &Problem) -> Result<MatmulPlan, PlanError> {
+    of_candidate(problem, MatmulVariant::Combine, 1)
+}
+
+fn of_candidate(
+    problem: &Problem,
+    variant: MatmulVariant,
+    parts: u32,
+) -> Result<MatmulPlan, PlanError> {
+    let tiles = variant.grid(problem.m as u32, problem.n as u32);
+    let grid = tiles.saturating_mul(parts.into());
     if grid > u64::from(MAX_GRID) {
         return Err(too_large(problem, "the number of blocks"));
     }
     Ok(MatmulPlan {
         variant,
-        bs: MatmulVariant::THREADS,
+        parts,
+        bs: variant.threads(),
         grid: grid as u32,
         shared_bytes: variant.shared_bytes(problem.precision.bytes()) as u32,
     })
-}
-
-/// The tile whose waves of blocks cost least; a tile that is partly outside costs as much as a whole one.
-fn quickest(problem: &Problem, limits: &DeviceLimits) -> MatmulVariant {
-    let cost = |tile: &&Tile| {
-        let variant = MatmulVariant::Pipelined { each: tile.each };
-        let blocks = variant.grid(problem.m as u32, problem.n as u32);
-        let sms = u64::from(limits.sms.max(1));
-        // Blocks of a wave share their SM; a last wave of at most one block per SM takes as long as one of those.
-        let rounds = blocks / (sms * tile.resident) * tile.resident
-            + (blocks % (sms * tile.resident)).div_ceil(sms);
-        rounds * u64::from(variant.tile()).pow(2) * tile.cost
-    };
-    let best = TILES_F32.iter().min_by_key(cost);
-    MatmulVariant::Pipelined {
-        each: best.map_or(8, |tile| tile.each),
-    }
 }
 
 fn too_large(problem: &Problem, what: &'static str) -> PlanError {
@@ -161,7 +273,32 @@ mod tests {
         let fits = plan(&problem(65, 64), &h200).expect("fits");
         assert_eq!(
             (fits.variant, fits.grid),
-            (MatmulVariant::Pipelined { each: 4 }, 2)
+            (
+                MatmulVariant::Pipelined {
+                    rows: 64,
+                    columns: 64,
+                },
+                2,
+            )
         );
+    }
+
+    #[test]
+    fn blocks_share_tiles_where_there_are_few() {
+        let h200 = DeviceLimits::known("h200").expect("a listed device");
+        let problem = Problem {
+            m: 257,
+            n: 257,
+            k: 65_536,
+            precision: Precision::F32,
+            arithmetic: Arithmetic::Fp32,
+        };
+        let alone = cost(&problem, &h200, &FP32[0], 1);
+        let chosen = plan(&problem, &h200).expect("fits");
+        let shared = cost(&problem, &h200, &FP32[0], chosen.parts);
+        assert!(chosen.parts > 16, "{chosen:?}");
+        assert!(10.0 * shared.total() < alone.total(), "{alone}; {shared}");
+        let tiles = chosen.variant.grid(257, 257) as u32;
+        assert_eq!(chosen.grid, tiles * chosen.parts);
     }
 }

@@ -16,8 +16,9 @@ use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
 use super::suite::{self, Suite, Test};
 
-/// m, n, k: around the steps of 8 and 16, the tiles of 16, 64 and 128, thin and wide.
-const SHAPES: [(usize, usize, usize); 14] = [
+/// m, n, k: around the steps of 8 and 16, the tiles of 16, 64 and 128, thin and wide, and long enough that blocks share
+/// tiles.
+const SHAPES: [(usize, usize, usize); 16] = [
     (0, 3, 2),
     (3, 0, 2),
     (2, 3, 0),
@@ -31,6 +32,8 @@ const SHAPES: [(usize, usize, usize); 14] = [
     (127, 257, 65),
     (1, 300, 100),
     (300, 1, 129),
+    (3, 4, 200),
+    (70, 33, 1_000),
     (1_030, 520, 77),
 ];
 
@@ -45,7 +48,8 @@ pub fn add(suite: &mut Suite) {
 
 fn add_type<T: Number>(suite: &mut Suite) {
     let variants = <T as Kernels>::Matmul::entries().iter();
-    let choices = variants.map(|entry| (entry.name, Choice::Variant(entry.variant)));
+    let products = variants.filter(|entry| entry.variant != MatmulVariant::Combine);
+    let choices = products.map(|entry| (entry.name, Choice::Variant(entry.variant)));
     let planned = [
         ("planned", Choice::Best),
         ("split", Choice::With(Arithmetic::SplitTf32)),
@@ -295,6 +299,12 @@ fn refuses<T: Number>(device: &Device) -> Result<()> {
         ..Factor::new(&six, 2, 3)
     };
     ensure!(with(&long, square), "a buffer that is too short");
+    let sum = Choice::Variant(MatmulVariant::Combine);
+    let refused = matmul(one, &wide, &tall, zero, (&mut c, square), sum);
+    ensure!(
+        device.is_cpu() || matches!(refused, Err(OpError::NoVariant { .. })),
+        "a sum of parts as a product"
+    );
     Ok(matmul(
         one,
         &wide,

@@ -54,6 +54,7 @@ const BANS: &[Ban] = &[
         except: &[
             "gpu-kernels/src/simt/nvptx.rs",
             "gpu-kernels/src/simt/nvptx/approximate.rs",
+            "gpu-kernels/src/simt/nvptx/shuffle.rs",
             "gpu-kernels/src/simt/nvptx/round.rs",
         ],
         words: &["asm!(", "core::arch::"],

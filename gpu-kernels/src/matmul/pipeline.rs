@@ -1,0 +1,149 @@
+//! Panels that are copied ahead: while one is multiplied, the copies of the next ones run.
+//!
+//! A ring of [`STAGES`] stages, each a panel of A and a panel of B; one barrier for each panel: behind it all threads
+//! have their copies of the stage that is multiplied next, and nobody reads the stage that is copied to next. Tiles of C
+//! are walked in bands of [`BAND`] rows of tiles, which keeps B in the L2 cache.
+
+use super::MatmulArgs;
+use super::panel::{DEPTH, Source, panel_elements};
+use crate::cta::{Cta, Shared};
+use crate::scalar::Real;
+
+/// Panels of each operand that are copied ahead of their use, and used.
+pub const STAGES: u32 = 3;
+/// Rows of tiles that are walked together.
+const BAND: u32 = 8;
+
+/// Elements of shared memory of a block.
+pub const fn shared_elements(rows: u32, columns: u32) -> u32 {
+    STAGES * (panel_elements(rows) + panel_elements(columns))
+}
+
+/// The piece of the product that a block computes.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    /// First row of C.
+    pub row: u32,
+    /// First column of C.
+    pub column: u32,
+    /// Which part of k.
+    pub part: u32,
+    /// Its first step.
+    pub begin: u32,
+    /// The step after its last.
+    pub end: u32,
+}
+
+impl Piece {
+    /// The piece of this block, with tiles of `tile` rows and columns.
+    #[inline(always)]
+    pub fn of<C: Cta, T>(cta: &C, args: &MatmulArgs<'_, T>, tile: (u32, u32)) -> Piece {
+        let (rows, columns) = (args.m.div_ceil(tile.0), args.n.div_ceil(tile.1));
+        let (part, block) = (
+            cta.block() / (rows * columns),
+            cta.block() % (rows * columns),
+        );
+        let band = block / (BAND * columns);
+        let height = (rows - band * BAND).min(BAND);
+        let inside = block - band * BAND * columns;
+        let length = super::part_length(args.k, args.parts);
+        Piece {
+            row: (band * BAND + inside % height) * tile.0,
+            column: inside / height * tile.1,
+            part,
+            begin: (part * length).min(args.k),
+            end: (part * length).saturating_add(length).min(args.k),
+        }
+    }
+}
+
+/// What is done with panels.
+pub trait Multiply<C, T> {
+    /// What is read of a panel first.
+    type First;
+
+    /// Reads it: what comes between this and [`multiply`](Self::multiply) hides how long that takes.
+    fn first(&self, cta: &C, panels: Panels<T>) -> Self::First;
+
+    /// Adds the product of two panels.
+    fn multiply(&mut self, cta: &C, panels: Panels<T>, first: Self::First);
+}
+
+/// A panel of A and one of B.
+#[derive(Debug)]
+pub struct Panels<T> {
+    /// Of A.
+    pub a: Shared<T>,
+    /// Of B.
+    pub b: Shared<T>,
+}
+
+impl<T> Clone for Panels<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Panels<T> {}
+
+/// Two sources, and the ring in shared memory that they are copied to.
+#[derive(Clone, Copy)]
+struct Ring<'a, T, const M: u32, const N: u32, const THREADS: u32> {
+    a: Source<'a, T>,
+    b: Source<'a, T>,
+    end: u32,
+}
+
+impl<T: Real, const M: u32, const N: u32, const THREADS: u32> Ring<'_, T, M, N, THREADS> {
+    #[inline(always)]
+    fn panels(stage: u32) -> Panels<T> {
+        let (of_a, of_b) = (panel_elements(M), panel_elements(N));
+        let first = stage * (of_a + of_b) * T::SIZE;
+        Panels {
+            a: Shared::at(first, of_a),
+            b: Shared::at(first + of_a * T::SIZE, of_b),
+        }
+    }
+
+    /// Begins to copy the panels from `k` on.
+    #[inline(always)]
+    fn copy<C: Cta>(&self, cta: &C, stage: u32, k: u32) {
+        if k < self.end {
+            let to = Self::panels(stage);
+            self.a.copy::<C, M, THREADS>(cta, to.a, (k, self.end));
+            self.b.copy::<C, N, THREADS>(cta, to.b, (k, self.end));
+        }
+        // An empty group, where there is nothing left, keeps the count.
+        cta.end_copies();
+    }
+}
+
+/// Multiplies panel by panel a tile of `M` × `N` elements of C, with `THREADS` threads.
+#[inline(always)]
+pub fn each_panel<C: Cta, T: Real, const M: u32, const N: u32, const THREADS: u32>(
+    cta: &C,
+    args: &MatmulArgs<'_, T>,
+    piece: &Piece,
+    sums: &mut impl Multiply<C, T>,
+) {
+    let ring = Ring::<T, M, N, THREADS> {
+        a: Source::a(args, piece.row),
+        b: Source::b(args, piece.column),
+        end: piece.end,
+    };
+    let panels = Ring::<T, M, N, THREADS>::panels;
+    for stage in 0..STAGES - 1 {
+        ring.copy(cta, stage, piece.begin + stage * DEPTH);
+    }
+    let (mut k, mut stage, mut free) = (piece.begin, 0, STAGES - 1);
+    while k < piece.end {
+        cta.copies_done::<{ STAGES - 2 }>();
+        cta.sync();
+        let first = sums.first(cta, panels(stage));
+        ring.copy(cta, free, k + (STAGES - 1) * DEPTH);
+        sums.multiply(cta, panels(stage), first);
+        free = stage;
+        stage = if stage + 1 == STAGES { 0 } else { stage + 1 };
+        k += DEPTH;
+    }
+}
