@@ -5,6 +5,7 @@
 //! | [`shape`], [`data`] | which matrices and vectors, and their seeded values |
 //! | [`sampling`], [`ceiling`] | timing by the device's events; what a plain read of memory reaches |
 //! | [`truth`] | f64 results on the CPU: nothing is timed before it is right |
+//! | [`learning`] | time to objective of whole fits |
 //! | [`fused`], [`vector`], [`cg`], [`kernel_sum`], [`matmul`], [`cpu`], [`parser`] | the families |
 //! | [`plan`] | how good plans are, and how long choosing takes |
 //! | [`peers`] | cuBLAS and cuSPARSE for the same work |
@@ -20,6 +21,7 @@ pub mod data;
 pub mod fused;
 pub mod gpu;
 pub mod kernel_sum;
+pub mod learning;
 pub mod matmul;
 pub mod objective;
 pub mod options;

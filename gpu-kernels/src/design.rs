@@ -1,21 +1,23 @@
 //! Vectors on their way into and out of products with X̃ = [(X − 1·μᵀ)·S, 1], without touching X.
 //!
-//! With θ = (w̃, b̃) of n + 1 elements and a = (−μ ⊙ S, 1):
+//! θ holds element j of right-hand side c of k at `j·k + c`. With θ_c = (w̃, b̃) of n + 1 elements and a = (−μ ⊙ S, 1):
 //!
-//! - *enter*: `y = S ⊙ w̃` (n elements) and the constant `c = a·θ`, so that X̃·θ = X·y + c;
-//! - *leave*: from `raw = Xᵀg` and `sums[1] = Σ g`, `out = S ⊙ raw + a·Σ g + λ ⊙ θ`, with λ one number for all
-//!   coefficients and one for the intercept; and per block ½·Σ λ·θ² and Σ out².
+//! - *enter*: `y = S ⊙ w̃` (n × k elements) and the constants `c = a·θ_c` (k elements), so that X̃·θ = X·y + c;
+//! - *leave*: from `raw = Xᵀg` (n × k) and Σ g of each right-hand side in `sums[1..]`,
+//!   `out = S ⊙ raw + a·Σ g + λ ⊙ θ`, with λ one number for all coefficients and one for the intercepts; and, as
+//!   figures, `sums[0]`, ½·Σ λ·θ² and Σ out².
 //!
-//! Without an intercept θ has n elements and c is not written. Mapping: thread i takes elements i, i + threads of
-//! the grid, …. Sums accumulate in f64; a block writes its own, and a grid of one block writes c itself. Shared
-//! memory: one f64 per warp. Results depend on the grid alone.
+//! Without an intercept θ has n × k elements. Mapping: thread t takes right-hand side t mod k of rows t / k, … of θ.
+//! Sums accumulate in f64; a block writes its own, and the block that ends last adds those in the order of the
+//! blocks, so that results depend on the grid alone. Shared memory: one f64 per thread and a word.
 
-use crate::cta::{Cache, Cta, WARP};
+pub mod orthant;
+
+use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
-use crate::vector::write_partial;
-use crate::verbs::each_of_grid;
+use crate::verbs::sum_block;
 
 /// The family of kernels around products with X̃.
 pub struct Designs<T>(core::marker::PhantomData<T>);
@@ -27,28 +29,32 @@ pub struct DesignArgs<'a, T> {
     pub cols: u64,
     /// n + 1 with an intercept, else n.
     pub len: u64,
+    /// k.
+    pub classes: u32,
     /// λ of the coefficients.
     pub l2: T,
     /// λ of the intercept.
     pub intercept_l2: T,
-    /// θ.
+    /// θ, len × k elements.
     pub theta: In<'a, T>,
     /// S, n elements; ones when absent.
     pub scales: In<'a, T>,
     /// a, n + 1 elements; zeros and a last 1 when absent.
     pub centres: In<'a, T>,
-    /// Xᵀg, n elements.
+    /// Xᵀg, n × k elements.
     pub raw: In<'a, T>,
-    /// Σ v·loss, Σ g, Σ d.
+    /// Σ v·loss, and Σ g of each right-hand side.
     pub sums: In<'a, f64>,
-    /// y of `enter`, n elements; the result of `leave`, as long as θ.
+    /// y of `enter`, n × k elements; the result of `leave`, as long as θ.
     pub out: Out<'a, T>,
-    /// c, one element, written by a grid of one block.
-    pub constant: Out<'a, T>,
-    /// Partial sums, one per block: of a·θ in `enter`, of ½·λ·θ² in `leave`.
+    /// c, k elements, of `enter`.
+    pub constants: Out<'a, T>,
+    /// Three numbers, of `leave`: Σ v·loss, ½·Σ λ·θ² and Σ out².
+    pub figures: Out<'a, f64>,
+    /// Partial sums of each block: k of a·θ in `enter`, one of ½·λ·θ² and one of out² in `leave`.
     pub partials: Out<'a, f64>,
-    /// Partial sums of out² in `leave`, one per block.
-    pub squares: Out<'a, f64>,
+    /// Zero before and after.
+    pub counter: Out<'a, u32>,
 }
 
 impl<T: Copy> Clone for DesignArgs<'_, T> {
@@ -70,8 +76,100 @@ pub enum DesignVariant {
 impl DesignVariant {
     /// Dynamic shared memory that a block of `block` threads needs.
     pub const fn shared_bytes(&self, block: u32) -> u64 {
-        (block / WARP) as u64 * 8
+        block as u64 * 8 + 8
     }
+
+    /// Partial sums that each block writes for k right-hand sides.
+    pub const fn partials(&self, classes: u32) -> u64 {
+        match self {
+            DesignVariant::Enter => classes as u64,
+            DesignVariant::Leave => 2,
+        }
+    }
+}
+
+/// A thread's share of elements in rows of k: one column of every so many rows.
+struct Walk {
+    column: u32,
+    first: u64,
+    step: u64,
+}
+
+impl Walk {
+    #[inline(always)]
+    fn of<C: Cta>(cta: &C, k: u32) -> Self {
+        let rows = cta.threads() / k;
+        let row = cta.thread() / k;
+        Walk {
+            column: cta.thread() % k,
+            // Threads beyond whole rows have none.
+            first: if row < rows {
+                cta.block() as u64 * rows as u64 + row as u64
+            } else {
+                u64::MAX
+            },
+            step: cta.blocks() as u64 * rows as u64,
+        }
+    }
+
+    /// Calls `each(row, place)` for the thread's elements of `rows` rows.
+    #[inline(always)]
+    fn each(&self, k: u32, rows: u64, mut each: impl FnMut(usize, usize)) {
+        let mut row = self.first;
+        while row < rows {
+            each(
+                row as usize,
+                row as usize * k as usize + self.column as usize,
+            );
+            row += self.step;
+        }
+    }
+}
+
+/// In thread c below k: the sum of what the threads c, c + k, … of the block hold.
+#[inline(always)]
+fn sum_columns<C: Cta>(cta: &C, value: f64, k: u32) -> f64 {
+    let all = Shared::at(0, cta.threads());
+    if k == 1 {
+        return sum_block(cta, value, all);
+    }
+    cta.sync();
+    cta.shared_write(all, cta.thread() as usize, value);
+    cta.sync();
+    let mut sum = 0.0;
+    let mut i = cta.thread();
+    while cta.thread() < k && i < cta.threads() {
+        sum += cta.shared_read(all, i as usize);
+        i += k;
+    }
+    sum
+}
+
+/// Whether this block is the last to come here, which then sees what all wrote before. The whole block calls.
+#[inline(always)]
+fn is_last<C: Cta>(cta: &C, counter: Out<'_, u32>) -> bool {
+    let flag = Shared::<u32>::at(cta.threads() * 8, 1);
+    cta.sync();
+    if cta.thread() == 0 {
+        let last = cta.blocks() - 1;
+        let ticket = cta.ticket(counter, 0, last);
+        cta.shared_write(flag, 0, u32::from(ticket == last));
+    }
+    cta.sync();
+    cta.shared_read(flag, 0) == 1
+}
+
+/// In thread c below k: the sum over the blocks of their partial sums c of k.
+#[inline(always)]
+fn total<C: Cta>(cta: &C, partials: Out<'_, f64>, k: u32) -> f64 {
+    let rows = cta.threads() / k;
+    let mut sum = 0.0;
+    let mut block = cta.thread() / k;
+    while block < cta.blocks() && cta.thread() / k < rows {
+        sum += cta.read(partials, (block * k + cta.thread() % k) as usize);
+        block += rows;
+    }
+    sum_columns(cta, sum, k)
 }
 
 /// Element i of a.
@@ -96,36 +194,48 @@ fn scale<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>, i: usize) -> T {
 }
 
 fn enter<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
+    let k = args.classes;
     let mut sum = 0.0;
-    each_of_grid(cta, args.len, |i| {
+    Walk::of(cta, k).each(k, args.len, |j, i| {
         let theta: T = cta.load(args.theta, i, Cache::Once);
-        sum = centre(cta, args, i).to_f64().fma(theta.to_f64(), sum);
-        if (i as u64) < args.cols {
-            cta.write(args.out, i, scale(cta, args, i) * theta);
+        sum = centre(cta, args, j).to_f64().fma(theta.to_f64(), sum);
+        if (j as u64) < args.cols {
+            cta.write(args.out, i, scale(cta, args, j) * theta);
         }
     });
-    write_partial(cta, args.partials, sum);
-    if cta.blocks() == 1 && cta.thread() == 0 {
-        let sum = cta.read(args.partials, 0);
-        cta.write(args.constant, 0, T::of_f64(sum));
+    let sum = sum_columns(cta, sum, k);
+    if cta.thread() < k {
+        cta.write(
+            args.partials,
+            (cta.block() * k + cta.thread()) as usize,
+            sum,
+        );
+    }
+    if is_last(cta, args.counter) {
+        let sum = total(cta, args.partials, k);
+        if cta.thread() < k {
+            cta.write(args.constants, cta.thread() as usize, T::of_f64(sum));
+        }
     }
 }
 
 fn leave<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
-    let slope = T::of_f64(cta.load(args.sums, 1, Cache::Keep));
+    let k = args.classes;
+    let walk = Walk::of(cta, k);
+    let slope = T::of_f64(cta.load(args.sums, 1 + walk.column as usize, Cache::Keep));
     let (mut ridge, mut squares) = (0.0, 0.0);
-    each_of_grid(cta, args.len, |i| {
+    walk.each(k, args.len, |j, i| {
         let theta: T = cta.load(args.theta, i, Cache::Once);
-        let is_coefficient = (i as u64) < args.cols;
+        let is_coefficient = (j as u64) < args.cols;
         let l2 = if is_coefficient {
             args.l2
         } else {
             args.intercept_l2
         };
-        let mut out = centre(cta, args, i) * slope;
+        let mut out = centre(cta, args, j) * slope;
         if is_coefficient {
             let raw: T = cta.load(args.raw, i, Cache::Once);
-            out = scale(cta, args, i).fma(raw, out);
+            out = scale(cta, args, j).fma(raw, out);
         }
         let pull = l2 * theta;
         out = out + pull;
@@ -133,8 +243,21 @@ fn leave<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
         ridge = (0.5 * theta.to_f64()).fma(pull.to_f64(), ridge);
         squares = out.to_f64().fma(out.to_f64(), squares);
     });
-    write_partial(cta, args.partials, ridge);
-    write_partial(cta, args.squares, squares);
+    for (place, sum) in [ridge, squares].into_iter().enumerate() {
+        let sum = sum_columns(cta, sum, 1);
+        if cta.thread() == 0 {
+            cta.write(args.partials, cta.block() as usize * 2 + place, sum);
+        }
+    }
+    if is_last(cta, args.counter) {
+        let sum = total(cta, args.partials, 2);
+        if cta.thread() < 2 {
+            cta.write(args.figures, 1 + cta.thread() as usize, sum);
+        }
+        if cta.thread() == 0 {
+            cta.write(args.figures, 0, cta.load(args.sums, 0, Cache::Keep));
+        }
+    }
 }
 
 fn check<T: Real>(
@@ -142,26 +265,33 @@ fn check<T: Real>(
     launch: &Launch,
     args: &DesignArgs<'_, T>,
 ) -> Result<(), Violation> {
-    let shared = variant.shared_bytes(launch.block);
+    let k = args.classes as u64;
+    let (all, elements) = (args.len.saturating_mul(k), args.cols.saturating_mul(k));
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    Violation::at_least("length of theta", args.len, args.theta.len())?;
+    Violation::at_least(
+        "shared bytes",
+        variant.shared_bytes(launch.block),
+        launch.shared_bytes as u64,
+    )?;
+    Violation::at_least("right-hand sides", 1, k)?;
+    Violation::at_most("right-hand sides", launch.block as u64, k)?;
+    Violation::at_least("length of theta", all, args.theta.len())?;
     Violation::at_least("elements of theta", args.cols, args.len)?;
     super::fused::check_optional(&args.scales, "length of scales", args.cols)?;
     super::fused::check_optional(&args.centres, "length of centres", args.len)?;
-    let grid = launch.grid as u64;
-    Violation::at_least("length of partials", grid, args.partials.len())?;
+    let partials = launch.grid as u64 * variant.partials(args.classes);
+    Violation::at_least("length of partials", partials, args.partials.len())?;
+    Violation::at_least("length of the counter", 1, args.counter.len())?;
     match variant {
         DesignVariant::Enter => {
-            Violation::at_least("length of out", args.cols, args.out.len())?;
-            let own = u64::from(grid == 1);
-            Violation::at_least("length of the constant", own, args.constant.len())
+            Violation::at_least("length of out", elements, args.out.len())?;
+            Violation::at_least("length of the constants", k, args.constants.len())
         }
         DesignVariant::Leave => {
-            Violation::at_least("length of out", args.len, args.out.len())?;
-            Violation::at_least("length of raw", args.cols, args.raw.len())?;
-            Violation::at_least("length of sums", 2, args.sums.len())?;
-            Violation::at_least("length of squares", grid, args.squares.len())
+            Violation::at_least("length of out", all, args.out.len())?;
+            Violation::at_least("length of raw", elements, args.raw.len())?;
+            Violation::at_least("length of sums", 1 + k, args.sums.len())?;
+            Violation::at_least("length of figures", 3, args.figures.len())
         }
     }
 }

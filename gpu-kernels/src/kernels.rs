@@ -1,6 +1,7 @@
 //! The families of one element type: what generic host code is written against.
 
 use crate::cg::{Cg, CgArgs, CgVariant};
+use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed_point::FixedPoint;
 use crate::fused::{
@@ -11,8 +12,10 @@ use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
 use crate::matmul::{Matmul, MatmulArgs, MatmulVariant};
 use crate::objective::{
-    DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant, RowObjective, RowObjectiveArgs,
-    RowObjectiveVariant, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant,
+    DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant, DenseSoftmax, DenseSoftmaxArgs,
+    DenseSoftmaxVariant, RowObjective, RowObjectiveArgs, RowObjectiveVariant, SparseObjective,
+    SparseObjectiveArgs, SparseObjectiveVariant, SparseSoftmax, SparseSoftmaxArgs,
+    SparseSoftmaxVariant,
 };
 use crate::table::Family;
 use crate::vector::{VectorArgs, VectorVariant, Vectors};
@@ -40,6 +43,12 @@ pub trait Kernels: Elementary + FixedPoint {
     /// Objectives of rows that were multiplied before.
     type RowObjective: Family<Variant = RowObjectiveVariant>
         + for<'a> Family<Args<'a> = RowObjectiveArgs<'a, Self>>;
+    /// Softmax objectives of sparse X.
+    type SparseSoftmax: Family<Variant = SparseSoftmaxVariant>
+        + for<'a> Family<Args<'a> = SparseSoftmaxArgs<'a, Self>>;
+    /// Softmax objectives of dense X of few columns.
+    type DenseSoftmax: Family<Variant = DenseSoftmaxVariant>
+        + for<'a> Family<Args<'a> = DenseSoftmaxArgs<'a, Self>>;
     /// Vectors.
     type Vectors: Family<Variant = VectorVariant> + for<'a> Family<Args<'a> = VectorArgs<'a, Self>>;
     /// Conjugate gradients.
@@ -51,6 +60,9 @@ pub trait Kernels: Elementary + FixedPoint {
     type Matmul: Family<Variant = MatmulVariant> + for<'a> Family<Args<'a> = MatmulArgs<'a, Self>>;
     /// Vectors around products with a centred and scaled X.
     type Designs: Family<Variant = DesignVariant> + for<'a> Family<Args<'a> = DesignArgs<'a, Self>>;
+    /// Vectors of l1 penalties.
+    type Orthants: Family<Variant = OrthantVariant>
+        + for<'a> Family<Args<'a> = OrthantArgs<'a, Self>>;
 }
 
 macro_rules! all_families {
@@ -64,11 +76,14 @@ macro_rules! all_families {
             type SparseObjective = SparseObjective<$t>;
             type DenseObjective = DenseObjective<$t>;
             type RowObjective = RowObjective<$t>;
+            type SparseSoftmax = SparseSoftmax<$t>;
+            type DenseSoftmax = DenseSoftmax<$t>;
             type Vectors = Vectors<$t>;
             type Cg = Cg<$t>;
             type KernelSums = KernelSums<$t>;
             type Matmul = Matmul<$t>;
             type Designs = Designs<$t>;
+            type Orthants = Orthants<$t>;
         }
     )* };
 }

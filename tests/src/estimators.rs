@@ -76,7 +76,10 @@ files!(
     "digits",
     "diabetes",
     "diabetes_few",
-    "diabetes_one"
+    "diabetes_one",
+    "linnerud_weight",
+    "linnerud_waist",
+    "linnerud_pulse"
 );
 
 /// Names of the data sets.

@@ -150,6 +150,17 @@ impl<T: Number> Peer<T> for DensePeer<T> {
         }
     }
 
+    fn input(&mut self, product: Product) -> &mut Buffer<T> {
+        match product {
+            Product::Transposed => &mut self.p,
+            Product::Fused | Product::Forward => &mut self.y,
+        }
+    }
+
+    fn between(&mut self) -> (&Buffer<T>, &mut Buffer<T>) {
+        (&self.forward, &mut self.p)
+    }
+
     fn output(&mut self, product: Product) -> &mut Buffer<T> {
         match product {
             Product::Forward => &mut self.forward,

@@ -36,7 +36,11 @@ pub enum Method {
 }
 
 impl Method {
-    fn name(self) -> &'static str {
+    /// All of them.
+    pub const ALL: [Method; 3] = [Method::Gemv, Method::Spmv, Method::SpmvStored];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
         match self {
             Method::Gemv => "cublas",
             Method::Spmv => "cusparse",
@@ -55,6 +59,12 @@ pub trait Peer<T: Number> {
     /// # Errors
     /// What the library says.
     fn run(&mut self, method: Method, product: Product) -> Result<()>;
+
+    /// The vector that `product` starts from, n or m elements.
+    fn input(&mut self, product: Product) -> &mut Buffer<T>;
+
+    /// What [`Product::Forward`] leaves, and what [`Product::Transposed`] starts from.
+    fn between(&mut self) -> (&Buffer<T>, &mut Buffer<T>);
 
     /// Where the result of `product` lies.
     fn output(&mut self, product: Product) -> &mut Buffer<T>;

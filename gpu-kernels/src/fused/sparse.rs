@@ -360,7 +360,7 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
 /// Calls `each(row)` for this vector's rows. All lanes of a warp make the same number of calls; the last
 /// may be for a row that is not there.
 #[inline(always)]
-fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl FnMut(u32)) {
+pub(crate) fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl FnMut(u32)) {
     let vectors = WARP / VS;
     let mine = lane(cta) / VS;
     let step = global_warps(cta) as u64 * vectors as u64;
@@ -404,7 +404,7 @@ pub(crate) fn check<T: Real>(
 }
 
 /// The contract of the arrays of X.
-pub(super) fn check_csr<T: Real>(args: &SparseArgs<'_, T>) -> Result<(), Violation> {
+pub(crate) fn check_csr<T: Real>(args: &SparseArgs<'_, T>) -> Result<(), Violation> {
     let (rows, nonzeros) = (args.rows as u64, args.indices.len());
     Violation::at_least("length of offsets", rows + 1, args.offsets.len())?;
     Violation::at_least("length of values", nonzeros, args.values.len())?;

@@ -1,6 +1,8 @@
 //! Arguments of the kernels, and what they must satisfy.
 
 use super::LossCode;
+use crate::cg::state;
+use crate::cta::{Cache, Cta};
 use crate::memory::{In, Out};
 use crate::table::Violation;
 
@@ -27,6 +29,18 @@ pub struct RowArgs<'a, T> {
     pub sums: Out<'a, f64>,
     /// Σ g is added here too (one element), optional: the gradient's last element.
     pub slope: Out<'a, T>,
+    /// The state of a conjugate-gradient solve, optional: once it has ended, nothing is computed.
+    pub solve: In<'a, f64>,
+}
+
+/// Whether the solve of this state has ended, so that the product that was submitted ahead of the news is not wanted.
+#[inline(always)]
+pub(super) fn is_over<C: Cta>(cta: &C, solve: In<'_, f64>) -> bool {
+    if !solve.is_some() {
+        return false;
+    }
+    let left: f64 = cta.load(solve, state::RR, Cache::Keep);
+    left <= cta.load(solve, state::STOP, Cache::Keep)
 }
 
 /// Arguments of an objective's kernels; `X` is that of the fused pattern.
@@ -85,6 +99,12 @@ impl<T> RowArgs<'_, T> {
                 Violation::at_least(what, len, out.len())?;
             }
         }
+        check_solve(&self.solve)?;
         Violation::at_least("length of sums", 3, self.sums.len())
     }
+}
+
+/// The length of an optional state of a solve.
+pub(super) fn check_solve(solve: &In<'_, f64>) -> Result<(), Violation> {
+    crate::fused::check_optional(solve, "length of the state", state::LEN as u64)
 }

@@ -6,7 +6,7 @@
 //! Shared memory: that of the pattern, and at least one f64 per warp at the end. Result: when the kernel has ended.
 //! Guarantees: none for the bits, as atomics add in any order.
 
-use super::args::ObjectiveArgs;
+use super::args::{ObjectiveArgs, is_over};
 use super::judge::Judge;
 use super::sparse::Compiled;
 use super::{AnyLoss, Logistic, LossClass, Squared};
@@ -43,6 +43,9 @@ fn objective<C, T, P, G, L, const K: usize, const R: usize>(
     G: Team,
     L: Compiled<T>,
 {
+    if is_over(cta, args.rows.solve) {
+        return;
+    }
     let mut judge = Judge::<T, L, 1>::new(cta, &args.rows, L::of(&args.rows), args.x.rows as u64);
     accumulate_rows::<C, T, P, G, _, K, R>(cta, &args.x, &mut judge);
     judge.finish(cta);

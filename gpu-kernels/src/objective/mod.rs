@@ -7,6 +7,8 @@
 //! launch, so that warps do not diverge, and the number of entries does not grow with families times links
 //! (8 × 8). A new loss is one implementation, one [`Loss`] and one arm of [`AnyLoss`]; a row of the tables gives
 //! it entries of its own.
+//!
+//! The multinomial loss has k predictors per row: see [`SoftmaxRows`], [`SparseSoftmax`] and [`DenseSoftmax`].
 
 mod args;
 mod dense;
@@ -14,6 +16,9 @@ mod glm;
 mod judge;
 mod loss;
 mod rows;
+mod softmax;
+mod softmax_dense;
+mod softmax_sparse;
 mod sparse;
 
 pub use args::{ObjectiveArgs, Products, RowArgs};
@@ -25,6 +30,9 @@ pub use loss::{
 };
 
 pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant};
+pub use softmax::SoftmaxRows;
+pub use softmax_dense::{DenseSoftmax, DenseSoftmaxArgs, DenseSoftmaxVariant};
+pub use softmax_sparse::{SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant};
 pub use sparse::{SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant};
 
 use crate::cta::WARP;

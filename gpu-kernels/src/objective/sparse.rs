@@ -10,7 +10,7 @@
 //! Shared memory: w's, and at least one f64 per warp at the end. Result: when the kernel has ended. Guarantees: none
 //! for the bits, as atomics add in any order.
 
-use super::args::ObjectiveArgs;
+use super::args::{ObjectiveArgs, is_over};
 use super::judge::Judge;
 use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
 use crate::cta::Cta;
@@ -68,6 +68,9 @@ where
     L: Compiled<T>,
     W: Target<T>,
 {
+    if is_over(cta, args.rows.solve) {
+        return;
+    }
     let target = W::open(cta, &args.x);
     let mut judge = Judge::<T, L, VS>::new(cta, &args.rows, L::of(&args.rows), args.x.rows as u64);
     accumulate_rows::<C, T, W, _, VS, K>(cta, &args.x, &target, &mut judge);

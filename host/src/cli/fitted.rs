@@ -29,11 +29,7 @@ pub(super) struct FittedSummary<'a> {
 
 impl FittedSummary<'_> {
     fn report(&self) -> Option<&SolveReport> {
-        match self.model {
-            Model::Regressor(model) => Some(model.report()),
-            Model::Classifier(model) => Some(model.report()),
-            Model::Linear(_) => None,
-        }
+        self.model.report()
     }
 
     /// One object: `coef` and `intercept` are one list and one number, or one list and one number per class.

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::args::{
     ClassWeights, ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, OutcomeArgs, PenaltyName,
-    RidgeArgs, SvcArgs, SvrArgs,
+    RidgeArgs, SvcArgs, SvrArgs, summation,
 };
 use super::targets::{Known, Task};
 use crate::learning::{
@@ -171,6 +171,7 @@ impl Meant<'_> {
 fn matrix_options(outcome: &OutcomeArgs) -> MatrixOptions {
     MatrixOptions {
         model: outcome.model.into(),
+        summation: summation(outcome.reproducible),
         ..MatrixOptions::default()
     }
 }

@@ -123,8 +123,11 @@ impl Bar {
     pub(super) fn solver_iteration(&self, iteration: Iteration, most: usize) {
         self.0.set_length(most as u64);
         self.0.inc(1);
-        self.0
-            .set_message(format!("{:.1e}", iteration.gradient_ratio));
+        let mut message = format!("{:.1e}", iteration.gradient_ratio);
+        if let Some(validation) = iteration.validation {
+            message += &format!(", validation {validation:.6}");
+        }
+        self.0.set_message(message);
         tracing::debug!(
             objective = iteration.objective,
             gradient = iteration.gradient_ratio,

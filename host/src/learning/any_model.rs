@@ -7,7 +7,9 @@ use ndarray::Array2;
 use super::classifier::codes_of;
 use super::estimator::mismatch;
 use super::metrics::{ClassificationSummary, Deviance, RegressionSummary, Scores};
-use super::{Classifier, FitError, Labels, LinearModel, Regressor, RegressorParams, Targets};
+use super::{
+    Classifier, FitError, Labels, LinearModel, Regressor, RegressorParams, SolveReport, Targets,
+};
 use crate::device::Device;
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::{Matrix, Number};
@@ -103,6 +105,15 @@ impl Model {
             Model::Linear(model) => model.converged(),
             Model::Regressor(model) => model.converged(),
             Model::Classifier(model) => model.converged(),
+        }
+    }
+
+    /// How the fit went; `None` of a [`LinearModel`], which has a report of its own.
+    pub fn report(&self) -> Option<&SolveReport> {
+        match self {
+            Model::Linear(_) => None,
+            Model::Regressor(model) => Some(model.report()),
+            Model::Classifier(model) => Some(model.report()),
         }
     }
 

@@ -5,6 +5,7 @@
 //! preconditioner.
 
 use super::Operator;
+use super::solver::Objective;
 use crate::device::{Buffer, Readback};
 use crate::matrix::Element;
 use crate::ops::cg::{CgState, CgVectors, Stop};
@@ -150,10 +151,22 @@ pub fn conjugate_gradient<T: Number>(
 /// Whether the host waits for the scalars of one iteration before it submits the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// It submits the next first: no gap between iterations, but one product too many at the end.
+    /// It submits the next first: no gap between iterations, but one product too many at the end, unless that looks
+    /// at the state itself.
     Ahead,
-    /// It waits: for solves of a few iterations with long products.
+    /// It waits: for solves of a few iterations with long products that do not look.
     Lockstep,
+}
+
+impl Pace {
+    /// Ahead where a product too many costs nothing.
+    pub(super) fn of<T: Number>(objective: &dyn Objective<T>) -> Pace {
+        if objective.skips() {
+            Pace::Ahead
+        } else {
+            Pace::Lockstep
+        }
+    }
 }
 
 /// Runs iterations until the solve ends or `max_iter` are done, and shows every state to `seen`, that of the

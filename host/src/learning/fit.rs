@@ -11,14 +11,16 @@ use super::design::{Columns, Design};
 use super::judge;
 use super::multinomial::Multinomial;
 use super::single::Single;
-use super::solver::{self, Iteration, Limits, Objective, Solved, Solver};
+use super::softmax::SoftmaxObjective;
+use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, Placed};
+use crate::device::Buffer;
 use crate::matrix::{ColumnMoments, Dtype, Element};
 use crate::ops::design::Ridge;
 use crate::ops::objective::Loss;
-use crate::ops::{Matrix, Number};
+use crate::ops::{Matrix, Number, OpError};
 
 /// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
 const NOISE: f64 = 1e-10;
@@ -37,8 +39,12 @@ pub struct Extras<'a> {
     pub sample_weight: Option<&'a [f64]>,
     /// Which columns take part; the others keep coefficient 0.
     pub columns: Option<&'a [bool]>,
-    /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts.
+    /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts. The tolerance
+    /// stays relative to the gradient where a fit without it would start.
     pub start: Option<(&'a [Vec<f64>], &'a [f64])>,
+    /// What a model of these coefficients (one list per class, or one list) and intercepts is worth on other data,
+    /// asked for after each outer iteration and kept as [`Iteration::validation`].
+    pub evaluate: Option<&'a mut dyn FnMut(&[Vec<f64>], &[f64]) -> f64>,
     /// Called after each outer iteration.
     pub watch: Option<&'a mut dyn FnMut(Iteration)>,
 }
@@ -217,41 +223,43 @@ impl<'a, T: Number> Training<'a, T> {
         let columns = self.columns(goal, extras.columns);
         let start = Start::of(goal, targets, &weights, &self.controls);
         let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
-        let theta = self.theta(goal, &columns, &start, extras)?;
+        let theta = self.theta(goal, &columns, &start, extras.start)?;
+        let cold = match extras.start {
+            Some(_) => Some(self.theta(goal, &columns, &start, None)?),
+            None => None,
+        };
         let k = goal.loss.predictors();
         let data = (targets, &weights[..]);
         let mut objective = self.objective(goal, &columns, data)?;
-        let objective = &mut *objective;
-        let mut show = |iteration: Iteration| {
-            let objective = goal.factor * iteration.objective + goal.constant;
-            let iteration = Iteration {
-                objective,
+        let device = self.matrix.device();
+        let begin = Begin {
+            theta: device.upload(&theta)?,
+            cold: cold.map(|cold| device.upload(&cold)).transpose()?,
+        };
+        let mut failed = None;
+        let mut show = |iteration: Iteration, theta: &Buffer<T>| {
+            let mut iteration = Iteration {
+                objective: goal.factor * iteration.objective + goal.constant,
                 ..iteration
             };
-            history.push(iteration);
+            if let Some(evaluate) = extras.evaluate.as_deref_mut() {
+                match theta.to_vec() {
+                    Ok(theta) => {
+                        let Weights { coef, intercept } = restore(&columns, &theta, k);
+                        iteration.validation = Some(evaluate(&coef, &intercept));
+                    }
+                    Err(error) => failed = Some(error),
+                }
+            }
             if let Some(watch) = extras.watch.as_deref_mut() {
                 watch(iteration);
             }
+            history.push(iteration);
         };
-        let device = self.matrix.device();
-        let limits = self.limits(goal);
-        let theta = device.upload(&theta)?;
-        let solved = if goal.l1 > 0.0 {
-            let penalty = solver::orthant::Penalty {
-                l1: self.penalties(goal.l1, 0.0, k),
-                inverse_diagonal: inverse,
-            };
-            solver::orthant::minimise(objective, theta, penalty, &limits, &mut show)?
-        } else if self.controls.solver == Solver::Lbfgs {
-            solver::lbfgs::minimise(objective, theta, &limits, &mut show)?
-        } else {
-            let inverse: Vec<T> = inverse
-                .iter()
-                .map(|d| <T as Element>::from_f64(*d))
-                .collect();
-            let inverse = device.upload(&inverse)?;
-            solver::newton::minimise(objective, theta, inverse, &limits, &mut show)?
-        };
+        let solved = self.minimise(goal, &mut *objective, begin, inverse, &mut show)?;
+        if let Some(error) = failed {
+            return Err(OpError::from(error).into());
+        }
         if solved.convergence == Convergence::NotFinite {
             return Err(FitError::NotFinite {
                 iterations: solved.n_iter,
@@ -262,26 +270,62 @@ impl<'a, T: Number> Training<'a, T> {
         Ok((restore(&columns, &solved.theta.to_vec()?, k), solved))
     }
 
-    /// On the device from end to end for one linear predictor per row.
+    /// Has the solver of these controls and penalties do it.
+    fn minimise(
+        &self,
+        goal: &Goal,
+        objective: &mut dyn Objective<T>,
+        begin: Begin<T>,
+        inverse: Vec<f64>,
+        show: &mut Watch<'_, T>,
+    ) -> Result<Solved<T>, FitError> {
+        let limits = self.limits(goal);
+        if goal.l1 > 0.0 {
+            let penalty = solver::orthant::Penalty {
+                l1: goal.l1,
+                penalised: self.matrix.cols() * goal.loss.predictors(),
+                inverse_diagonal: inverse,
+            };
+            return Ok(solver::orthant::minimise(
+                objective, begin, penalty, &limits, show,
+            )?);
+        }
+        if self.controls.solver == Solver::Lbfgs {
+            return Ok(solver::lbfgs::minimise(objective, begin, &limits, show)?);
+        }
+        let inverse: Vec<T> = inverse
+            .iter()
+            .map(|d| <T as Element>::from_f64(*d))
+            .collect();
+        let inverse = self.matrix.device().upload(&inverse)?;
+        Ok(solver::newton::minimise(
+            objective, begin, inverse, &limits, show,
+        )?)
+    }
+
+    /// On the device from end to end, but for many predictors per row where X is too wide for one pass.
     fn objective<'s>(
         &'s self,
         goal: &Goal,
         columns: &'s Columns,
         (targets, weights): (&'s [T], &'s [T]),
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
+        let ridge = Ridge {
+            coefficients: goal.l2,
+            intercept: goal.intercept_l2,
+        };
+        let data = (targets, weights);
         Ok(match goal.loss {
             SampleLoss::Single(loss) => {
-                let ridge = Ridge {
-                    coefficients: goal.l2,
-                    intercept: goal.intercept_l2,
-                };
-                let data = (targets, weights);
                 Box::new(Single::new(self.matrix, columns, loss, data, ridge)?)
             }
+            SampleLoss::Multinomial { classes } if self.matrix.has_softmax(classes)? => Box::new(
+                SoftmaxObjective::new(self.matrix, columns, classes, data, ridge)?,
+            ),
             SampleLoss::Multinomial { classes } => {
                 let design = Design::new(self.matrix, columns, classes);
                 let l2 = self.penalties(goal.l2, goal.intercept_l2, classes);
-                Box::new(Multinomial::new(design, (targets, weights), l2))
+                Box::new(Multinomial::new(design, data, l2))
             }
         })
     }
@@ -309,13 +353,13 @@ impl<'a, T: Number> Training<'a, T> {
         goal: &Goal,
         columns: &Columns,
         start: &Start,
-        extras: &Extras<'_>,
+        warm: Option<(&[Vec<f64>], &[f64])>,
     ) -> Result<Vec<T>, FitError> {
         let (n, k) = (self.matrix.cols(), goal.loss.predictors());
         let len = (n + usize::from(columns.intercept)) * k;
         let mut theta = vec![T::default(); len];
         for c in 0..k {
-            let (coef, intercept) = match extras.start {
+            let (coef, intercept) = match warm {
                 Some((coef, intercepts)) => {
                     expect_len("coefficients to start from", Some(coef.len()), k)?;
                     expect_len("intercepts to start from", Some(intercepts.len()), k)?;

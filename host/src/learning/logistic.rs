@@ -33,7 +33,8 @@ use crate::ops::objective::Loss;
 /// **Solver.** Without an l1 term: Newton's method in a trust region with inner conjugate gradients, as LIBLINEAR's
 /// TRON, or L-BFGS ([`LogisticRegression::solver`]). With one: Newton's method with conjugate gradients in one
 /// orthant at a time (two-metric projection), a relative of OWL-QN. X is read once per outer iteration for loss and
-/// gradient, and once per inner iteration for a Hessian product.
+/// gradient, and once per inner iteration for a Hessian product, with two classes or more; where it is read more often
+/// is told in the [guide](super::guide#what-is-read-how-often).
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|

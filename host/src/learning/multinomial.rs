@@ -1,4 +1,5 @@
-//! The objective of multinomial logistic regression: k linear predictors per row.
+//! The objective of multinomial logistic regression where X has too many columns or classes for one pass: see
+//! [`super::softmax`] for the others.
 //!
 //! The softmax is taken on the host between the products of the device, 2·k passes over X per evaluation and per
 //! Hessian product.
@@ -166,6 +167,7 @@ impl<T: Number> Objective<T> for Multinomial<'_, T> {
         &mut self,
         direction: &Buffer<T>,
         product: &mut Buffer<T>,
+        _: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
         let direction = direction.to_vec()?;
         let mut s = self.predictors(&direction)?;

@@ -35,6 +35,7 @@ impl<'a, T: Number> Single<'a, T> {
             means: columns.means.as_deref(),
             scales: columns.scales.as_deref(),
             intercept: columns.intercept,
+            classes: 1,
         };
         Ok(Single {
             matrix,
@@ -66,7 +67,7 @@ impl<T: Number> Objective<T> for Single<'_, T> {
             target: Some(&self.targets),
             weights: Some(&self.weights),
             offset: None,
-            intercept: given(vectors.has_intercept, &vectors.constant),
+            intercept: given(vectors.has_intercept, &vectors.constants),
             scale: <T as Element>::from_f64(1.0),
         };
         let out = ObjectiveOut {
@@ -75,6 +76,7 @@ impl<T: Number> Objective<T> for Single<'_, T> {
             addend: None,
             residual: None,
             curvature: Some(&mut self.trial),
+            solve: None,
         };
         self.matrix.objective(&evaluation, &vectors.y, out)?;
         self.vectors.leave(theta, self.ridge, gradient)?;
@@ -93,14 +95,22 @@ impl<T: Number> Objective<T> for Single<'_, T> {
         &mut self,
         direction: &Buffer<T>,
         product: &mut Buffer<T>,
+        solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
         self.vectors.enter(direction)?;
         let vectors = &mut self.vectors;
-        let intercept = given(vectors.has_intercept, &vectors.constant);
-        let out = ObjectiveOut::new(&mut vectors.sums, &mut vectors.raw);
+        let intercept = given(vectors.has_intercept, &vectors.constants);
+        let out = ObjectiveOut {
+            solve,
+            ..ObjectiveOut::new(&mut vectors.sums, &mut vectors.raw)
+        };
         self.matrix
             .hessian_product(&self.accepted, intercept, &vectors.y, out)?;
         self.vectors.leave(direction, self.ridge, product)
+    }
+
+    fn skips(&self) -> bool {
+        matches!(self.matrix.objective_in_one_pass(Loss::Squared), Ok(true))
     }
 }
 

@@ -115,6 +115,19 @@ fn counted(
     kernels.map(with_registers).collect()
 }
 
+/// Registers per thread of one kernel on a device.
+pub(super) fn registers_of(device: &Device, name: &'static str) -> u32 {
+    let known = match device {
+        Device::Cuda(device) => device.attributes(name).ok().map(|known| known.registers),
+        other => other.limits().and_then(|limits| {
+            let ComputeCapability { major, minor } = limits.compute_capability;
+            let resources = embedded::resources(&format!("sm_{major}{minor}"), name);
+            resources.map(|resource| resource.registers)
+        }),
+    };
+    known.unwrap_or(ASSUMED_REGISTERS)
+}
+
 /// The kernels of objectives of one class of losses, as those of a fused product, on a GPU that is there.
 pub(super) fn objectives_on<T: Number>(device: &CudaDevice, class: LossClass) -> Vec<Candidate> {
     counted(objectives::<T>(class), |name| {
@@ -264,7 +277,7 @@ fn candidate<T: Number>(
 }
 
 /// The most threads of a block, in whole groups of four warps, whose registers an SM has.
-fn max_block(registers: u32) -> u32 {
+pub(super) fn max_block(registers: u32) -> u32 {
     let per_warp = (registers.max(1) * 32).next_multiple_of(256);
     ((REGISTERS_PER_SM / per_warp) / 4 * 4 * 32).min(1024)
 }

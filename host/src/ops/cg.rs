@@ -176,6 +176,11 @@ impl<T: Number> CgVectors<T> {
         self.advance()
     }
 
+    /// p, where q = A·p goes, and the state, which a product may look at to save itself.
+    pub fn product(&mut self) -> (&Buffer<T>, &mut Buffer<T>, &Buffer<f64>) {
+        (&self.p, &mut self.q, &self.states[0])
+    }
+
     /// Replaces D⁻¹, for the next start.
     pub fn precondition(&mut self, inverse_diagonal: Option<Buffer<T>>) {
         self.inverse_diagonal = inverse_diagonal;

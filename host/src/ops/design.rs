@@ -1,6 +1,6 @@
 //! Vectors around products with `X̃ = [(X − 1·μᵀ)·S, 1]`, which leave X as it is.
 //!
-//! The formulas are at the head of `gpu_kernels::design`.
+//! The formulas are at the head of `gpu_kernels::design`. With k right-hand sides, matrices of k columns are row-major.
 
 use gpu_kernels::design::{DesignArgs, DesignVariant};
 use gpu_kernels::{Family, In, Launch, Out};
@@ -21,6 +21,8 @@ pub struct DesignColumns<'a> {
     pub scales: Option<&'a [f64]>,
     /// Whether a column of ones is appended.
     pub intercept: bool,
+    /// k, right-hand sides.
+    pub classes: usize,
 }
 
 /// λ of `½·λ‖w̃‖² + ½·λ_b·b̃²`.
@@ -34,18 +36,24 @@ pub struct Ridge {
 
 /// Buffers and kernels of one design.
 pub struct DesignVectors<T: Number> {
-    /// y, n elements: what X is multiplied by.
+    /// y, n × k elements: what X is multiplied by.
     pub y: Buffer<T>,
-    /// c, one element, the constant to be added to X·y.
-    pub constant: Buffer<T>,
-    /// Xᵀg, n elements, to be filled before [`DesignVectors::leave`].
+    /// c, k elements, the constants to be added to the columns of X·y.
+    pub constants: Buffer<T>,
+    /// Xᵀg, n × k elements, to be filled before [`DesignVectors::leave`].
     pub raw: Buffer<T>,
-    /// Σ v·loss, Σ g, Σ d, to be filled before [`DesignVectors::leave`].
+    /// Σ v·loss, then Σ g of each right-hand side (and, with one of them, Σ d), to be filled before
+    /// [`DesignVectors::leave`].
     pub sums: Buffer<f64>,
+    /// n.
+    cols: usize,
+    /// k.
+    classes: usize,
     scales: Option<Buffer<T>>,
     centres: Option<Buffer<T>>,
     partials: Buffer<f64>,
-    squares: Buffer<f64>,
+    figures: Buffer<f64>,
+    counter: Buffer<u32>,
     /// Whether θ ends with an intercept; c counts only then.
     pub has_intercept: bool,
     kernels: Option<Kernels<T>>,
@@ -71,7 +79,8 @@ impl<T: Number> DesignVectors<T> {
             let centres = means.iter().enumerate().map(|(j, mean)| -mean * scale(j));
             centres.chain([1.0]).collect()
         });
-        let len = columns.cols + usize::from(columns.intercept);
+        let (k, n) = (columns.classes, columns.cols);
+        let len = (n + usize::from(columns.intercept)) * k;
         let kernels = if device.is_cpu() {
             None
         } else {
@@ -79,14 +88,17 @@ impl<T: Number> DesignVectors<T> {
         };
         let blocks = vector::dot_plan(device, len).grid as usize;
         Ok(DesignVectors {
-            y: device.zeros(columns.cols)?,
-            constant: device.zeros(1)?,
-            raw: device.zeros(columns.cols)?,
-            sums: device.zeros(ObjectiveSums::LEN)?,
+            y: device.zeros(n * k)?,
+            constants: device.zeros(k)?,
+            raw: device.zeros(n * k)?,
+            sums: device.zeros(ObjectiveSums::LEN.max(1 + k))?,
+            cols: n,
+            classes: k,
             scales: columns.scales.map(|s| narrow(s.to_vec())).transpose()?,
             centres: centres.map(narrow).transpose()?,
-            partials: device.zeros(blocks)?,
-            squares: device.zeros(blocks)?,
+            partials: device.zeros(blocks * k.max(2))?,
+            figures: device.zeros(3)?,
+            counter: device.zeros(1)?,
             has_intercept: columns.intercept,
             kernels,
         })
@@ -103,26 +115,17 @@ impl<T: Number> DesignVectors<T> {
             return Ok(());
         };
         let enter = enter.clone();
-        let args = DesignArgs {
-            cols: self.y.len() as u64,
-            len: theta.len() as u64,
-            l2: T::ZERO,
-            intercept_l2: T::ZERO,
+        Ok(enter.launch(DesignArgs {
             theta: theta.input(),
-            scales: self.scales.as_ref().map_or(In::none(), Buffer::input),
-            centres: self.centres.as_ref().map_or(In::none(), Buffer::input),
-            raw: In::none(),
-            sums: In::none(),
             out: self.y.output(),
-            constant: self.constant.output(),
-            partials: self.partials.output(),
-            squares: Out::none(),
-        };
-        enter.launch(args)?;
-        match self.partials.len() as u32 {
-            1 => Ok(()),
-            blocks => vector::total(&mut self.partials, blocks, &mut self.constant),
-        }
+            constants: self.constants.output(),
+            ..args(
+                (self.cols, self.classes, self.has_intercept),
+                (&self.scales, &self.centres),
+                &mut self.partials,
+                &mut self.counter,
+            )
+        })?)
     }
 
     /// `out = S ⊙ raw + a·Σ g + λ ⊙ θ`, the gradient by θ.
@@ -141,22 +144,22 @@ impl<T: Number> DesignVectors<T> {
             self.leave_on_host(theta, ridge, out);
             return Ok(());
         };
-        let args = DesignArgs {
-            cols: self.y.len() as u64,
-            len: theta.len() as u64,
+        let leave = leave.clone();
+        Ok(leave.launch(DesignArgs {
             l2: <T as Element>::from_f64(ridge.coefficients),
             intercept_l2: <T as Element>::from_f64(ridge.intercept),
             theta: theta.input(),
-            scales: self.scales.as_ref().map_or(In::none(), Buffer::input),
-            centres: self.centres.as_ref().map_or(In::none(), Buffer::input),
             raw: self.raw.input(),
             sums: self.sums.input(),
             out: out.output(),
-            constant: Out::none(),
-            partials: self.partials.output(),
-            squares: self.squares.output(),
-        };
-        Ok(leave.launch(args)?)
+            figures: self.figures.output(),
+            ..args(
+                (self.cols, self.classes, self.has_intercept),
+                (&self.scales, &self.centres),
+                &mut self.partials,
+                &mut self.counter,
+            )
+        })?)
     }
 
     /// Σ v·loss, and ½·Σ λ·θ² and ‖out‖² of the last [`DesignVectors::leave`]. Waits.
@@ -164,17 +167,39 @@ impl<T: Number> DesignVectors<T> {
     /// # Errors
     /// [`OpError::Device`] when the device fails.
     pub fn figures(&self) -> Result<[f64; 3], OpError> {
-        let total =
-            |sums: &Buffer<f64>| -> Result<f64, OpError> { Ok(sums.to_vec()?.iter().sum()) };
-        Ok([
-            self.sums.read_scalar(0)?,
-            total(&self.partials)?,
-            total(&self.squares)?,
-        ])
+        let figures = self.figures.to_vec()?;
+        Ok([figures[0], figures[1], figures[2]])
     }
 
     fn check(&self, theta: &Buffer<T>) -> Result<(), OpError> {
-        vector::same_length("θ", theta, self.y.len() + usize::from(self.has_intercept))
+        let rows = self.cols + usize::from(self.has_intercept);
+        vector::same_length("θ", theta, rows * self.classes)
+    }
+}
+
+/// What both kernels are given.
+fn args<'a, T: Number>(
+    (cols, classes, has_intercept): (usize, usize, bool),
+    (scales, centres): (&'a Option<Buffer<T>>, &'a Option<Buffer<T>>),
+    partials: &'a mut Buffer<f64>,
+    counter: &'a mut Buffer<u32>,
+) -> DesignArgs<'a, T> {
+    DesignArgs {
+        cols: cols as u64,
+        len: cols as u64 + u64::from(has_intercept),
+        classes: classes as u32,
+        l2: T::ZERO,
+        intercept_l2: T::ZERO,
+        theta: In::none(),
+        scales: scales.as_ref().map_or(In::none(), Buffer::input),
+        centres: centres.as_ref().map_or(In::none(), Buffer::input),
+        raw: In::none(),
+        sums: In::none(),
+        out: Out::none(),
+        constants: Out::none(),
+        figures: Out::none(),
+        partials: partials.output(),
+        counter: counter.output(),
     }
 }
 
@@ -211,21 +236,29 @@ fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
 /// The same on the CPU, element by element as the kernels do it.
 impl<T: Number> DesignVectors<T> {
     fn enter_on_host(&mut self, theta: &Buffer<T>) {
-        let theta = host(theta);
+        let (theta, k) = (host(theta), self.classes);
         let scales = self.scales.as_ref().map(host);
-        for (j, y) in host_mut(&mut self.y).iter_mut().enumerate() {
-            *y = scales.map_or(theta[j], |scales| scales[j] * theta[j]);
+        for (i, y) in host_mut(&mut self.y).iter_mut().enumerate() {
+            *y = scales.map_or(theta[i], |scales| scales[i / k] * theta[i]);
         }
-        let constant = match &self.centres {
-            Some(centres) => crate::cpu::vector::dot(host(centres), theta),
-            None if self.has_intercept => theta.last().map_or(0.0, |b| Element::to_f64(*b)),
-            None => 0.0,
-        };
-        host_mut(&mut self.constant)[0] = <T as Element>::from_f64(constant);
+        for c in 0..k {
+            let column = theta.iter().skip(c).step_by(k);
+            let constant = match &self.centres {
+                Some(centres) => host(centres)
+                    .iter()
+                    .zip(column)
+                    .map(|(a, b)| Element::to_f64(*a) * Element::to_f64(*b))
+                    .sum(),
+                None if self.has_intercept => column.last().map_or(0.0, |b| Element::to_f64(*b)),
+                None => 0.0,
+            };
+            host_mut(&mut self.constants)[c] = <T as Element>::from_f64(constant);
+        }
     }
 
     fn leave_on_host(&mut self, theta: &Buffer<T>, ridge: Ridge, out: &mut Buffer<T>) {
-        let slope = <T as Element>::from_f64(host(&self.sums)[1]);
+        let k = self.classes;
+        let slopes = &host(&self.sums)[1..];
         let (theta, raw) = (host(theta), host(&self.raw));
         let scales = self.scales.as_ref().map(host);
         let centres = self.centres.as_ref().map(host);
@@ -234,10 +267,13 @@ impl<T: Number> DesignVectors<T> {
         for (i, out) in host_mut(out).iter_mut().enumerate() {
             let is_coefficient = i < raw.len();
             let absent = if is_coefficient { T::default() } else { one };
-            let mut value = centres.map_or(absent, |centres| centres[i]) * slope;
+            let slope = <T as Element>::from_f64(slopes[i % k]);
+            let mut value = centres.map_or(absent, |centres| centres[i / k]) * slope;
             let mut l2 = ridge.intercept;
             if is_coefficient {
-                value = scales.map_or(one, |scales| scales[i]).fma(raw[i], value);
+                value = scales
+                    .map_or(one, |scales| scales[i / k])
+                    .fma(raw[i], value);
                 l2 = ridge.coefficients;
             }
             let pull = <T as Element>::from_f64(l2) * theta[i];
@@ -245,7 +281,7 @@ impl<T: Number> DesignVectors<T> {
             sum += 0.5 * Element::to_f64(theta[i]) * Element::to_f64(pull);
             squares += Element::to_f64(*out).powi(2);
         }
-        host_mut(&mut self.partials)[0] = sum;
-        host_mut(&mut self.squares)[0] = squares;
+        let loss = host(&self.sums)[0];
+        host_mut(&mut self.figures).copy_from_slice(&[loss, sum, squares]);
     }
 }

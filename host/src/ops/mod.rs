@@ -34,6 +34,7 @@ mod matrix;
 pub mod measure;
 mod number;
 pub mod objective;
+pub mod orthant;
 pub mod reduce;
 pub mod vector;
 

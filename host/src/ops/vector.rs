@@ -174,7 +174,7 @@ fn entry<T: Number>(variant: VectorVariant) -> &'static Entry<T::Vectors> {
     found.expect("the table has every vector kernel")
 }
 
-pub(super) fn same_length<T: Number>(
+pub(crate) fn same_length<T: Number>(
     what: &'static str,
     vector: &Buffer<T>,
     expected: usize,

@@ -13,6 +13,7 @@
 use super::error::PlanError;
 use super::fused::{Candidate, Model, Plan, Planner, Problem, Product, SharedUse};
 use super::limits::DeviceLimits;
+use super::occupancy::{Usage, occupancy};
 use super::vector::{self, VectorPlan};
 
 /// Bytes per warp for the sums over the block.
@@ -52,6 +53,66 @@ pub fn plan(
 /// The launch over m rows whose products with y are known.
 pub fn rows(m: u64, limits: &DeviceLimits) -> VectorPlan {
     vector::dot(m, limits)
+}
+
+/// A kernel of a softmax objective, as far as its launch goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoftmaxKernel {
+    /// Of a thread.
+    pub registers: u32,
+    /// What the block needs besides one f64 per thread, the larger of which counts.
+    pub shared_bytes: u64,
+    /// Rows that a warp takes at a time.
+    pub rows_per_warp: u32,
+}
+
+/// A launch of a softmax objective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoftmaxPlan {
+    /// Blocks: as many as are resident, fewer for few rows.
+    pub grid: u32,
+    /// Threads per block.
+    pub bs: u32,
+    /// Dynamic shared memory.
+    pub shared_bytes: u32,
+}
+
+/// The launch over m rows with most warps resident, small blocks first among equals; `None` when not one block fits.
+///
+/// ```
+/// use warpfuse::plan::limits::DeviceLimits;
+/// use warpfuse::plan::objective::{SoftmaxKernel, softmax};
+/// let h200 = DeviceLimits::known("h200").expect("a listed device");
+/// let kernel = SoftmaxKernel { registers: 64, shared_bytes: 4_000, rows_per_warp: 8 };
+/// assert_eq!(softmax(1, kernel, &h200).expect("it fits").grid, 1);
+/// assert_eq!(softmax(u64::MAX, SoftmaxKernel { shared_bytes: 1 << 20, ..kernel }, &h200), None);
+/// ```
+pub fn softmax(m: u64, kernel: SoftmaxKernel, limits: &DeviceLimits) -> Option<SoftmaxPlan> {
+    let plan = |bs: u32| {
+        let shared_bytes = kernel.shared_bytes.max(u64::from(bs) * 8);
+        if shared_bytes > u64::from(limits.shared_per_block) {
+            return None;
+        }
+        let usage = Usage {
+            block_size: bs,
+            registers: kernel.registers,
+            shared_bytes,
+        };
+        let resident = occupancy(limits, usage);
+        let rows = u64::from(bs / limits.warp_size.max(1) * kernel.rows_per_warp).max(1);
+        let most = u64::from(limits.sms) * u64::from(resident.blocks_per_sm);
+        let grid = m.div_ceil(rows).clamp(1, most.max(1));
+        (most > 0).then_some((
+            resident.warps_per_sm,
+            SoftmaxPlan {
+                grid: u32::try_from(grid).unwrap_or(u32::MAX),
+                bs,
+                shared_bytes: u32::try_from(shared_bytes).unwrap_or(u32::MAX),
+            },
+        ))
+    };
+    let plans = [1024, 512, 256, 128].into_iter().filter_map(plan);
+    plans.max_by_key(|(warps, _)| *warps).map(|(_, plan)| plan)
 }
 
 #[cfg(test)]

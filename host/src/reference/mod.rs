@@ -13,6 +13,7 @@ pub mod objective;
 pub mod reduce;
 pub mod rounding;
 mod rows;
+pub mod softmax;
 pub mod vector;
 
 pub use rows::Rows;

@@ -4,7 +4,8 @@ Needs scikit-learn and statsmodels:  python generate.py  (in this folder).
 
 Sources of the data, as scikit-learn's documentation gives them: breast cancer (Wisconsin diagnostic), wine, iris and
 optical digits from the UCI Machine Learning Repository (CC BY 4.0); diabetes from Efron, Hastie, Johnstone and
-Tibshirani, "Least Angle Regression", Annals of Statistics 32, 2004.
+Tibshirani, "Least Angle Regression", Annals of Statistics 32, 2004; linnerud from Tenenhaus, "La régression PLS",
+Technip, 1998.
 """
 
 import json
@@ -237,6 +238,14 @@ def main():
             ("inverse_gaussian", "log"),
         ]),
     ])
+    # Three targets of the same 20 rows, a fit each.
+    data = datasets.load_linnerud()
+    x = standard(data.data).round(6)
+    for name, y in zip(data.target_names, data.target.T):
+        write(f"linnerud_{name.lower()}", x, y, [
+            ridge(x, y, 1.0), ridge(x, y, 0.1, weighted=True), elastic(x, y, 0.5, 1.0), elastic(x, y, 0.2, 0.5),
+            svr(x, y, 1.0, 1.0), tweedie(x, y, "gamma", 2, 0.1), maximum_likelihood(x, y, "poisson", "log"),
+        ])
     # Links with a bounded domain, which all of the iterations must stay in.
     few = x[:, 2:4]
     write("diabetes_few", few, y, [

@@ -29,7 +29,7 @@ pub fn add(suite: &mut Suite) {
     for name in names() {
         // An emulator takes the smallest ones only.
         let subset = match name {
-            "iris" => Subset::Small,
+            "iris" | "linnerud_pulse" => Subset::Small,
             _ => Subset::Full,
         };
         for storage in [Storage::Sparse, Storage::Dense] {

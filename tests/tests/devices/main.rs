@@ -5,8 +5,10 @@
 //! `WARPFUSE_TEST_SUBSET` and [`warpfuse_tests::shard`] for `WARPFUSE_TEST_SHARD`. At the end the worst errors are printed, and written to
 //! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
+mod awkward;
 mod contract;
 mod conv1d;
+mod derivatives;
 mod entries;
 mod estimators;
 mod fixed;
@@ -18,9 +20,11 @@ mod many;
 mod matmul;
 mod model_selection;
 mod objective;
+mod passes;
 mod plans;
 mod properties;
 mod reduce;
+mod softmax;
 mod spectral;
 mod suite;
 mod vector;
@@ -38,6 +42,10 @@ fn main() -> ExitCode {
     many::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);
+    softmax::add(&mut suite);
+    derivatives::add(&mut suite);
+    awkward::add(&mut suite);
+    passes::add(&mut suite);
     kernel_sum::add(&mut suite);
     kernel_ridge::add(&mut suite);
     matmul::add(&mut suite);

@@ -255,6 +255,7 @@ fn compute<T: Number>(
         addend: all.then_some((inputs.beta, &z)),
         residual: all.then_some(&mut residual),
         curvature: all.then_some(&mut curvature),
+        solve: None,
     };
     if parts == Parts::NoGradient {
         matrix.objective(

@@ -90,6 +90,17 @@ impl<T: Number> Peer<T> for SparsePeer<T> {
         }
     }
 
+    fn input(&mut self, product: Product) -> &mut Buffer<T> {
+        match product {
+            Product::Transposed => &mut self.p,
+            Product::Fused | Product::Forward => &mut self.y,
+        }
+    }
+
+    fn between(&mut self) -> (&Buffer<T>, &mut Buffer<T>) {
+        (&self.between, &mut self.p)
+    }
+
     fn output(&mut self, product: Product) -> &mut Buffer<T> {
         match product {
             Product::Forward => &mut self.between,

@@ -87,6 +87,10 @@ pub(in crate::cli) struct OutcomeArgs {
     #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
     pub(in crate::cli) model: ModelName,
 
+    /// The same model, bit by bit, every time: always on the CPU; on a GPU for sparse DATA, at some cost of time
+    #[arg(long)]
+    pub(in crate::cli) reproducible: bool,
+
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
 }

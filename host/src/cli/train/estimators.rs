@@ -12,7 +12,7 @@ use crate::cli::targets::Known;
 use crate::cli::{device, output};
 use crate::device::Device;
 use crate::io::Columns;
-use crate::learning::{Convergence, Evaluation, Extras, Model};
+use crate::learning::{Convergence, Estimator, Evaluation, Extras, Model, Validation};
 use crate::ops::Number;
 
 /// What a trainer is given, whatever it trains.
@@ -56,13 +56,26 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     )?;
     let weights = data::sample_weights(samples.sample_weight.as_deref(), data.stats.rows)?;
     let estimator = meant.estimator(&known)?;
+    let other = load_validation::<T>(job, data.stats.cols, ui)?;
+    let mut during = match &other {
+        Some(other) => during_fit(&estimator, &device, other, &known)?,
+        None => None,
+    };
+    let judges = during.is_some();
+    let mut evaluate = |coef: &[Vec<f64>], intercepts: &[f64]| {
+        let score = during.as_mut().map(|during| during.score(coef, intercepts));
+        score.unwrap_or(f64::NAN)
+    };
     let bar = ui.iterations("gradient");
     let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
-    let extras = Extras {
+    let mut extras = Extras {
         sample_weight: weights.as_deref(),
         watch: Some(&mut watch),
         ..Extras::default()
     };
+    if judges {
+        extras.evaluate = Some(&mut evaluate);
+    }
     let features = data.features.clone();
     let model = estimator.fit_with(&device, features, known.targets(), extras)?;
     drop(bar);
@@ -71,7 +84,12 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     }
     let features = data.features.clone();
     let training = model.evaluate(&device, features, known.targets(), weights.as_deref())?;
-    let validation = validate::<T>(&model, job, &device, ui)?;
+    let validation = match other {
+        Some((other, known)) => {
+            Some(model.evaluate(&device, other.features, known.targets(), None)?)
+        }
+        None => None,
+    };
     report(
         job,
         &model,
@@ -82,26 +100,44 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     Ok(judge(&model, job, ui))
 }
 
-/// Scores the model on the data of `--validation`.
-fn validate<T: Number>(
-    model: &Model,
+/// The data of `--validation`.
+fn load_validation<T: Number>(
     job: &Job<'_>,
-    device: &Device,
+    cols: usize,
     ui: &Ui,
-) -> Result<Option<Evaluation>> {
+) -> Result<Option<(Loaded<T>, Known<T>)>> {
     let Some(path) = &job.samples.validation else {
         return Ok(None);
     };
     let target = job.samples.validation_target.as_deref();
-    let columns = Columns::Exactly(model.cols());
+    let columns = Columns::Exactly(cols);
     let task = job.meant.task();
-    let (data, known): (Loaded<T>, Known<T>) =
-        data::load_known(path, target, task, columns, &job.outcome.read, ui)?;
-    Ok(Some(model.evaluate(
-        device,
-        data.features,
-        known.targets(),
-        None,
+    Ok(Some(data::load_known(
+        path,
+        target,
+        task,
+        columns,
+        &job.outcome.read,
+        ui,
+    )?))
+}
+
+/// What judges every iteration by the data of `--validation`; nothing for one-vs-rest fits, which end with a figure.
+fn during_fit<T: Number>(
+    estimator: &Estimator,
+    device: &Device,
+    (data, known): &(Loaded<T>, Known<T>),
+    training: &Known<T>,
+) -> Result<Option<Validation<T>>> {
+    let classes = training.classes();
+    let one_vs_rest = classes.is_some_and(|classes| classes.len() > 2);
+    if one_vs_rest && matches!(estimator, Estimator::LinearSvc(_)) {
+        return Ok(None);
+    }
+    let features = data.features.clone();
+    let targets = known.targets();
+    Ok(Some(Validation::new(
+        device, features, estimator, targets, classes,
     )?))
 }
 
@@ -133,10 +169,8 @@ fn report<T: Number>(
 
 /// Warns when the fit did not converge; whether that counts is for the user to say.
 fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
-    let report = match model {
-        Model::Regressor(model) => model.report(),
-        Model::Classifier(model) => model.report(),
-        Model::Linear(_) => return Exit::Success,
+    let Some(report) = model.report() else {
+        return Exit::Success;
     };
     if report.convergence.is_success() {
         return Exit::Success;

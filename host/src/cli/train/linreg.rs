@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::cli::args::{DtypeName, LinregArgs};
+use crate::cli::args::{DtypeName, LinregArgs, summation};
 use crate::cli::exit::Exit;
 use crate::cli::progress::Ui;
 use crate::cli::report::FitSummary;
@@ -51,6 +51,7 @@ fn fit<T: Number>(args: &LinregArgs, ui: &Ui) -> Result<Exit> {
 fn params(args: &LinregArgs) -> LinearRegression {
     let matrix = MatrixOptions {
         model: args.outcome.model.into(),
+        summation: summation(args.outcome.reproducible),
         ..MatrixOptions::default()
     };
     LinearRegression::params()

@@ -7,6 +7,7 @@
 
 mod losses;
 mod rows;
+mod softmax;
 
 use rayon::prelude::*;
 
@@ -19,6 +20,7 @@ use super::terms::{Addend, Terms};
 use super::{Csr, Dense, chunks};
 use losses::Losses;
 pub use rows::BlockedRows;
+pub use softmax::{Softmax, SoftmaxWork, softmax};
 
 /// Rows of a block at most.
 const BLOCK: usize = 64;
@@ -146,6 +148,32 @@ pub fn objective<T: Element>(
         .fold([0.0; 3], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])
 }
 
+/// Σ v·loss, Σ g and Σ d of rows whose products with y are known.
+///
+/// # Panics
+/// When the length of a vector differs from that of the products.
+pub fn row_losses<T: Element>(
+    products: &[T],
+    evaluation: &Evaluation<'_, T>,
+    mut residual: Option<&mut [T]>,
+    mut curvature: Option<&mut [T]>,
+) -> Sums {
+    evaluation.check(products.len());
+    let mut losses = Losses::new(evaluation);
+    let mut dots = [0.0; BLOCK];
+    for (block, products) in products.chunks(BLOCK).enumerate() {
+        let first = block * BLOCK;
+        let dots = &mut dots[..products.len()];
+        for (dot, product) in dots.iter_mut().zip(products) {
+            *dot = (*product).into();
+        }
+        let points = losses.evaluate(first, dots);
+        store(&mut residual, first, points.slopes);
+        store(&mut curvature, first, points.curvatures);
+    }
+    losses.sums()
+}
+
 impl<T: Element> Evaluation<'_, T> {
     fn check(&self, rows: usize) {
         for (name, vector) in [("b", self.target), ("v", self.weights), ("o", self.offset)] {
@@ -189,6 +217,16 @@ fn split<T>(
             .map(|(_, piece)| Some(piece))
             .collect(),
     }
+}
+
+/// [`split`] for `k` elements per row.
+fn split_rows<T>(
+    vector: Option<&mut [T]>,
+    k: usize,
+    chunks: usize,
+    starts: impl Fn(usize) -> usize,
+) -> Vec<Option<&mut [T]>> {
+    split(vector, chunks, |chunk| starts(chunk) * k)
 }
 
 /// The copies of the gradient, or none.
@@ -263,6 +301,14 @@ impl<T: Element> BlockedRows<T> for Csr<'_, T> {
     fn add(&self, rows: std::ops::Range<usize>, factors: &[T], w: &mut [f64]) {
         rows::sparse_add(self, rows, factors, w);
     }
+
+    fn dot_columns(&self, row: usize, y: &[T], dots: &mut [f64]) {
+        rows::sparse_dot_columns(self, row, y, dots);
+    }
+
+    fn add_columns(&self, row: usize, factors: &[f64], w: &mut [f64]) {
+        rows::sparse_add_columns(self, row, factors, w);
+    }
 }
 
 impl<T: Element> BlockedRows<T> for Dense<'_, T> {
@@ -276,5 +322,13 @@ impl<T: Element> BlockedRows<T> for Dense<'_, T> {
 
     fn add(&self, rows: std::ops::Range<usize>, factors: &[T], w: &mut [f64]) {
         rows::dense_add(self, rows, factors, w);
+    }
+
+    fn dot_columns(&self, row: usize, y: &[T], dots: &mut [f64]) {
+        rows::dense_dot_columns(self, row, y, dots);
+    }
+
+    fn add_columns(&self, row: usize, factors: &[f64], w: &mut [f64]) {
+        rows::dense_add_columns(self, row, factors, w);
     }
 }

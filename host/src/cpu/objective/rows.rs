@@ -22,6 +22,10 @@ pub trait BlockedRows<T>: ChunkedRows<T> {
     fn dots(&self, rows: Range<usize>, y: &[T], dots: &mut [f64]);
     /// `w += X[rows]ᵀ·factors`; a row of factor 0 is not read.
     fn add(&self, rows: Range<usize>, factors: &[T], w: &mut [f64]);
+    /// `dots += X[row]·Y`, Y n × k, row-major, k as long as `dots`.
+    fn dot_columns(&self, row: usize, y: &[T], dots: &mut [f64]);
+    /// `W += X[row]ᵀ·factors`, W n × k, row-major.
+    fn add_columns(&self, row: usize, factors: &[f64], w: &mut [f64]);
 }
 
 /// Rows of a block, when so many take so many bytes.
@@ -113,4 +117,48 @@ pub fn dense_add<T: Element>(x: &Dense<T>, rows: Range<usize>, factors: &[T], w:
             }
         },
     );
+}
+
+pub fn sparse_dot_columns<T: Element>(x: &Csr<T>, row: usize, y: &[T], dots: &mut [f64]) {
+    let (indices, values) = entries(x, row);
+    for (&index, &value) in indices.iter().zip(values) {
+        add_row(value.into(), y, index as usize, dots);
+    }
+}
+
+pub fn sparse_add_columns<T: Element>(x: &Csr<T>, row: usize, factors: &[f64], w: &mut [f64]) {
+    let (indices, values) = entries(x, row);
+    for (&index, &value) in indices.iter().zip(values) {
+        add_to_row(value.into(), factors, index as usize, w);
+    }
+}
+
+pub fn dense_dot_columns<T: Element>(x: &Dense<T>, row: usize, y: &[T], dots: &mut [f64]) {
+    for (column, &value) in x.row(row).iter().enumerate() {
+        add_row(value.into(), y, column, dots);
+    }
+}
+
+pub fn dense_add_columns<T: Element>(x: &Dense<T>, row: usize, factors: &[f64], w: &mut [f64]) {
+    for (column, &value) in x.row(row).iter().enumerate() {
+        add_to_row(value.into(), factors, column, w);
+    }
+}
+
+/// `dots += value · Y[column]`.
+#[inline(always)]
+fn add_row<T: Element>(value: f64, y: &[T], column: usize, dots: &mut [f64]) {
+    let k = dots.len();
+    for (dot, &y) in dots.iter_mut().zip(&y[column * k..(column + 1) * k]) {
+        *dot = f64::mul_add(value, y.into(), *dot);
+    }
+}
+
+/// `W[column] += value · factors`.
+#[inline(always)]
+fn add_to_row(value: f64, factors: &[f64], column: usize, w: &mut [f64]) {
+    let k = factors.len();
+    for (w, factor) in w[column * k..(column + 1) * k].iter_mut().zip(factors) {
+        *w = f64::mul_add(value, *factor, *w);
+    }
 }

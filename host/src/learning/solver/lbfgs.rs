@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::{Iteration, Limits, Objective, Point, Solved, noise, ratio};
+use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
 use crate::device::Buffer;
 use crate::learning::cg::Convergence;
 use crate::matrix::Element;
@@ -20,14 +20,14 @@ const CURVATURE: f64 = 0.9;
 /// Evaluations of one search.
 const TRIALS: usize = 40;
 
-/// Minimises `objective` from `theta`.
+/// Minimises `objective` from where it begins.
 pub(in crate::learning) fn minimise<T: Number>(
     objective: &mut dyn Objective<T>,
-    theta: Buffer<T>,
+    begin: Begin<T>,
     limits: &Limits,
-    watch: &mut dyn FnMut(Iteration),
+    watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut lbfgs = Lbfgs::start(objective, theta)?;
+    let mut lbfgs = Lbfgs::start(objective, begin)?;
     let convergence = lbfgs.run(objective, limits, watch)?;
     Ok(Solved {
         objective: lbfgs.point.value,
@@ -58,14 +58,14 @@ struct Lbfgs<T: Number> {
 }
 
 impl<T: Number> Lbfgs<T> {
-    fn start(objective: &mut dyn Objective<T>, theta: Buffer<T>) -> Result<Self, OpError> {
+    fn start(objective: &mut dyn Objective<T>, begin: Begin<T>) -> Result<Self, OpError> {
         let begun = Instant::now();
         let device = objective.device().clone();
-        let zeros = || device.zeros::<T>(theta.len());
+        let zeros = || device.zeros::<T>(begin.theta.len());
         let (direction, gradient, first) = (zeros()?, zeros()?, zeros()?);
-        let point = Point::start(objective, theta)?;
+        let (point, first_norm) = begin.point(objective)?;
         Ok(Lbfgs {
-            first_norm: point.norm,
+            first_norm,
             scale: ratio(1.0, point.norm),
             point,
             trial: Point {
@@ -85,7 +85,7 @@ impl<T: Number> Lbfgs<T> {
         &mut self,
         objective: &mut dyn Objective<T>,
         limits: &Limits,
-        watch: &mut dyn FnMut(Iteration),
+        watch: &mut Watch<'_, T>,
     ) -> Result<Convergence, OpError> {
         if !self.point.is_finite() {
             return Ok(Convergence::NotFinite);
@@ -108,12 +108,14 @@ impl<T: Number> Lbfgs<T> {
             self.n_iter += 1;
             self.remember()?;
             objective.accept();
-            watch(Iteration {
+            let iteration = Iteration {
                 objective: self.point.value,
                 gradient_ratio: ratio(self.point.norm, self.first_norm),
                 inner: trials - 1,
                 seconds: self.begun.elapsed().as_secs_f64(),
-            });
+                validation: None,
+            };
+            watch(iteration, &self.point.theta);
         }
         Ok(if self.point.norm <= limits.tolerance * self.first_norm {
             Convergence::Converged

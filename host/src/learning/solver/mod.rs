@@ -9,10 +9,12 @@
 //! An evaluation and a Hessian product are one pass over X each.
 
 pub(super) mod lbfgs;
+mod minimum;
 pub(super) mod newton;
 mod objective;
 pub(super) mod orthant;
 
+pub use minimum::{Minimum, NewtonOptions, newton_cg};
 pub use objective::{Objective, Value};
 
 use super::cg::Convergence;
@@ -30,7 +32,13 @@ pub struct Iteration {
     pub inner: usize,
     /// Seconds since the solve began.
     pub seconds: f64,
+    /// What the model was worth on other data, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<f64>,
 }
+
+/// Called after each outer iteration, with where it led.
+pub(super) type Watch<'a, T> = dyn FnMut(Iteration, &Buffer<T>) + 'a;
 
 /// How a solver finds its directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -53,6 +61,29 @@ pub(super) struct Limits {
     pub(super) max_iter: usize,
     /// Inner tolerance where the objective is quadratic and one Newton step is all.
     pub(super) quadratic: bool,
+}
+
+/// Where a solve begins.
+pub(super) struct Begin<T: Number> {
+    pub(super) theta: Buffer<T>,
+    /// Whose gradient the tolerance is relative to, where that is not θ's.
+    pub(super) cold: Option<Buffer<T>>,
+}
+
+impl<T: Number> Begin<T> {
+    /// The first point, and the norm that tolerances are relative to.
+    pub(super) fn point(
+        self,
+        objective: &mut dyn Objective<T>,
+    ) -> Result<(Point<T>, f64), OpError> {
+        let cold = match self.cold {
+            Some(cold) => Some(Point::start(objective, cold)?.norm),
+            None => None,
+        };
+        let point = Point::start(objective, self.theta)?;
+        let first_norm = cold.unwrap_or(point.norm);
+        Ok((point, first_norm))
+    }
 }
 
 /// How a solve ended.

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::{Iteration, Limits, Objective, Point, Solved, noise, ratio};
+use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
 use crate::device::Buffer;
 use crate::learning::cg::{self, Convergence, Pace};
 use crate::matrix::Element;
@@ -28,16 +28,16 @@ const GROW: f64 = 4.0;
 const FEW_INNER: usize = 20;
 const MOST_INNER: usize = 2000;
 
-/// Minimises `objective` from `theta`; `inverse_diagonal` approximates the inverse of the Hessian's diagonal and
+/// Minimises `objective` from where it begins; `inverse_diagonal` approximates the inverse of the Hessian's diagonal and
 /// holds coordinates where it is 0.
 pub(in crate::learning) fn minimise<T: Number>(
     objective: &mut dyn Objective<T>,
-    theta: Buffer<T>,
+    begin: Begin<T>,
     inverse_diagonal: Buffer<T>,
     limits: &Limits,
-    watch: &mut dyn FnMut(Iteration),
+    watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut newton = Newton::start(objective, theta, inverse_diagonal)?;
+    let mut newton = Newton::start(objective, begin, inverse_diagonal)?;
     let convergence = newton.run(objective, limits, watch)?;
     Ok(Solved {
         objective: newton.point.value,
@@ -69,17 +69,17 @@ enum Step {
 impl<T: Number> Newton<T> {
     fn start(
         objective: &mut dyn Objective<T>,
-        theta: Buffer<T>,
+        begin: Begin<T>,
         inverse_diagonal: Buffer<T>,
     ) -> Result<Self, OpError> {
         let begun = Instant::now();
+        let (point, first_norm) = begin.point(objective)?;
         let trial = Point {
-            theta: theta.try_clone()?,
-            gradient: objective.device().zeros(theta.len())?,
+            theta: point.theta.try_clone()?,
+            gradient: point.gradient.try_clone()?,
             value: 0.0,
             norm: 0.0,
         };
-        let point = Point::start(objective, theta)?;
         let vectors = CgVectors::new(
             objective.device(),
             point.gradient.try_clone()?,
@@ -88,7 +88,7 @@ impl<T: Number> Newton<T> {
             Stop::at(FORCING),
         )?;
         Ok(Newton {
-            first_norm: point.norm,
+            first_norm,
             point,
             trial,
             vectors,
@@ -102,7 +102,7 @@ impl<T: Number> Newton<T> {
         &mut self,
         objective: &mut dyn Objective<T>,
         limits: &Limits,
-        watch: &mut dyn FnMut(Iteration),
+        watch: &mut Watch<'_, T>,
     ) -> Result<Convergence, OpError> {
         if !self.point.is_finite() {
             return Ok(Convergence::NotFinite);
@@ -120,12 +120,14 @@ impl<T: Number> Newton<T> {
             }
             self.n_iter += 1;
             let step = self.step(objective, &inner)?;
-            watch(Iteration {
+            let iteration = Iteration {
                 objective: self.point.value,
                 gradient_ratio: ratio(self.point.norm, self.first_norm),
                 inner: inner.iterations,
                 seconds: self.begun.elapsed().as_secs_f64(),
-            });
+                validation: None,
+            };
+            watch(iteration, &self.point.theta);
             if let Step::Exhausted = step {
                 return Ok(Convergence::PrecisionLimit);
             }
@@ -153,11 +155,13 @@ impl<T: Number> Newton<T> {
         let stop = Stop { tolerance, radius };
         self.vectors.restart(&self.point.gradient, stop)?;
         let most = (2 * self.point.theta.len()).clamp(FEW_INNER, MOST_INNER);
+        let pace = Pace::of(objective);
         let product = |vectors: &mut CgVectors<T>| {
-            objective.hessian_vector(&vectors.p, &mut vectors.q)?;
+            let (p, q, state) = vectors.product();
+            objective.hessian_vector(p, q, Some(state))?;
             vectors.advance()
         };
-        cg::run(&mut self.vectors, most, Pace::Lockstep, product, |_| {})
+        cg::run(&mut self.vectors, most, pace, product, |_| {})
     }
 
     /// The first direction has no positive curvature: with a region there is a step to its border.

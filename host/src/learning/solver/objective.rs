@@ -34,7 +34,8 @@ pub trait Objective<T: Number> {
     /// Makes the point of the last evaluation the one whose Hessian counts.
     fn accept(&mut self);
 
-    /// `product = H·direction` at the accepted point, H the Hessian or a positive semidefinite stand-in.
+    /// `product = H·direction` at the accepted point, H the Hessian or a positive semidefinite stand-in. Once the
+    /// conjugate-gradient solve whose state `solve` is has ended, the product is of no interest.
     ///
     /// # Errors
     /// As [`Objective::evaluate`].
@@ -42,5 +43,12 @@ pub trait Objective<T: Number> {
         &mut self,
         direction: &Buffer<T>,
         product: &mut Buffer<T>,
+        solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError>;
+
+    /// Whether a product for a solve that has ended costs next to nothing, so that the host may submit products ahead
+    /// of what it knows.
+    fn skips(&self) -> bool {
+        false
+    }
 }

@@ -12,11 +12,12 @@
 
 use std::time::Instant;
 
-use super::{Iteration, Limits, Objective, Solved, noise, ratio};
-use crate::device::Buffer;
+use super::{Begin, Iteration, Limits, Objective, Solved, Watch, noise, ratio};
+use crate::device::{Buffer, Device};
 use crate::learning::cg::{self, Convergence, Pace};
 use crate::matrix::Element;
 use crate::ops::cg::{CgVectors, Stop};
+use crate::ops::orthant::{OrthantVectors, Subgradient};
 use crate::ops::{Number, OpError};
 
 /// The largest relative residual at which an inner solve may stop.
@@ -29,20 +30,20 @@ const SUFFICIENT: f64 = 1e-4;
 /// Halvings of a step before it is given up.
 const HALVINGS: usize = 40;
 
-/// Minimises `objective(θ) + Σ l1ⱼ·|θⱼ|` from `theta`.
+/// Minimises `objective(θ) + Σ l1ⱼ·|θⱼ|` from where it begins.
 pub(in crate::learning) fn minimise<T: Number>(
     objective: &mut dyn Objective<T>,
-    theta: Buffer<T>,
+    begin: Begin<T>,
     penalty: Penalty,
     limits: &Limits,
-    watch: &mut dyn FnMut(Iteration),
+    watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut orthant = Orthant::start(objective, &theta, penalty)?;
+    let mut orthant = Orthant::start(objective, begin, penalty)?;
     let convergence = orthant.run(objective, limits, watch)?;
     Ok(Solved {
-        theta: objective.device().upload(&orthant.at.theta)?,
         objective: orthant.at.value,
         gradient_ratio: ratio(orthant.at.norm, orthant.first_norm),
+        theta: orthant.at.theta,
         n_iter: orthant.n_iter,
         convergence,
     })
@@ -50,96 +51,120 @@ pub(in crate::learning) fn minimise<T: Number>(
 
 /// The l1 weights, and the inverse diagonal that scales directions.
 pub(in crate::learning) struct Penalty {
-    /// κ per coordinate.
-    pub(in crate::learning) l1: Vec<f64>,
+    /// κ.
+    pub(in crate::learning) l1: f64,
+    /// The first coordinates, which κ belongs to.
+    pub(in crate::learning) penalised: usize,
     /// D⁻¹ per coordinate, 0 for coordinates to be held.
     pub(in crate::learning) inverse_diagonal: Vec<f64>,
 }
 
 /// A point with the least subgradient of the whole objective.
-struct At<T> {
-    theta: Vec<T>,
+struct At<T: Number> {
+    theta: Buffer<T>,
     /// f + Σ κ·|θ|.
     value: f64,
     /// v.
-    subgradient: Vec<f64>,
+    subgradient: Subgradient<T>,
     /// ‖v‖.
     norm: f64,
 }
 
 struct Orthant<T: Number> {
     at: At<T>,
-    penalty: Penalty,
+    trial: At<T>,
+    penalty: OrthantVectors<T>,
     vectors: CgVectors<T>,
-    theta: Buffer<T>,
     gradient: Buffer<T>,
     first_norm: f64,
     n_iter: usize,
     begun: Instant,
 }
 
+/// What a search follows.
+#[derive(Clone, Copy)]
+enum Along {
+    /// The direction that the inner solve found.
+    Newton,
+    /// −D⁻¹·v, which descends whatever the curvature.
+    Descent,
+}
+
+impl<T: Number> At<T> {
+    fn new(device: &Device, theta: Buffer<T>) -> Result<Self, OpError> {
+        let len = theta.len();
+        Ok(At {
+            theta,
+            value: 0.0,
+            subgradient: Subgradient::new(device, len)?,
+            norm: 0.0,
+        })
+    }
+
+    /// Value and subgradient at θ.
+    fn evaluate(
+        &mut self,
+        objective: &mut dyn Objective<T>,
+        penalty: &mut OrthantVectors<T>,
+        gradient: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let smooth = objective.evaluate(&self.theta, gradient)?.value;
+        penalty.subgradient(&self.theta, gradient, &mut self.subgradient)?;
+        let [absolute, square] = penalty.figures()?;
+        (self.value, self.norm) = (smooth + absolute, square.sqrt());
+        Ok(())
+    }
+}
+
 impl<T: Number> Orthant<T> {
     fn start(
         objective: &mut dyn Objective<T>,
-        theta: &Buffer<T>,
+        Begin { theta, cold }: Begin<T>,
         penalty: Penalty,
     ) -> Result<Self, OpError> {
         let begun = Instant::now();
         let device = objective.device().clone();
-        let zeros = || device.zeros::<T>(theta.len());
+        let len = theta.len();
+        let inverse: Vec<T> = penalty
+            .inverse_diagonal
+            .iter()
+            .map(|d| <T as Element>::from_f64(*d))
+            .collect();
+        let inverse = device.upload(&inverse)?;
+        let vectors = CgVectors::new(&device, device.zeros(len)?, None, None, Stop::at(FORCING))?;
         let mut orthant = Orthant {
-            at: At {
-                theta: Vec::new(),
-                value: 0.0,
-                subgradient: Vec::new(),
-                norm: 0.0,
-            },
-            penalty,
-            vectors: CgVectors::new(&device, zeros()?, None, None, Stop::at(FORCING))?,
-            theta: zeros()?,
-            gradient: zeros()?,
+            at: At::new(&device, theta)?,
+            trial: At::new(&device, device.zeros(len)?)?,
+            penalty: OrthantVectors::new(inverse, (penalty.l1, penalty.penalised))?,
+            vectors,
+            gradient: device.zeros(len)?,
             first_norm: 0.0,
             n_iter: 0,
             begun,
         };
-        orthant.at = orthant.evaluate(objective, theta.to_vec()?)?;
-        orthant.first_norm = orthant.at.norm;
+        let Orthant {
+            at,
+            trial,
+            penalty,
+            gradient,
+            ..
+        } = &mut orthant;
+        let is_warm = cold.is_some();
+        if let Some(cold) = cold {
+            trial.theta = cold;
+            trial.evaluate(objective, penalty, gradient)?;
+        }
+        at.evaluate(objective, penalty, gradient)?;
         objective.accept();
+        orthant.first_norm = if is_warm { trial.norm } else { at.norm };
         Ok(orthant)
-    }
-
-    fn evaluate(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        theta: Vec<T>,
-    ) -> Result<At<T>, OpError> {
-        self.theta.copy_from_slice(&theta)?;
-        let smooth = objective.evaluate(&self.theta, &mut self.gradient)?.value;
-        let gradient = self.gradient.to_vec()?;
-        let l1 = &self.penalty.l1;
-        let absolute: f64 = theta
-            .iter()
-            .zip(l1)
-            .map(|(x, l1)| l1 * Element::to_f64(*x).abs())
-            .sum();
-        let coordinates = theta.iter().zip(&gradient).zip(l1);
-        let subgradient: Vec<f64> = coordinates
-            .map(|((x, g), l1)| least(Element::to_f64(*x), Element::to_f64(*g), *l1))
-            .collect();
-        let norm = subgradient.iter().map(|v| v * v).sum::<f64>().sqrt();
-        Ok(At {
-            theta,
-            value: smooth + absolute,
-            subgradient,
-            norm,
-        })
     }
 
     fn run(
         &mut self,
         objective: &mut dyn Objective<T>,
         limits: &Limits,
-        watch: &mut dyn FnMut(Iteration),
+        watch: &mut Watch<'_, T>,
     ) -> Result<Convergence, OpError> {
         if !(self.at.value.is_finite() && self.at.norm.is_finite()) {
             return Ok(Convergence::NotFinite);
@@ -148,16 +173,18 @@ impl<T: Number> Orthant<T> {
             if self.at.norm <= limits.tolerance * self.first_norm {
                 return Ok(Convergence::Converged);
             }
-            let (direction, inner) = self.newton_direction(objective)?;
+            let inner = self.newton_direction(objective)?;
             self.n_iter += 1;
-            let moved = self.search(objective, &direction)?
-                || self.search(objective, &self.scaled_descent())?;
-            watch(Iteration {
+            let moved =
+                self.search(objective, Along::Newton)? || self.search(objective, Along::Descent)?;
+            let iteration = Iteration {
                 objective: self.at.value,
                 gradient_ratio: ratio(self.at.norm, self.first_norm),
                 inner,
                 seconds: self.begun.elapsed().as_secs_f64(),
-            });
+                validation: None,
+            };
+            watch(iteration, &self.at.theta);
             if !moved {
                 return Ok(Convergence::PrecisionLimit);
             }
@@ -169,85 +196,45 @@ impl<T: Number> Orthant<T> {
         })
     }
 
-    /// d with H·d = −v on the free coordinates, 0 elsewhere, and the iterations that it took.
-    fn newton_direction(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-    ) -> Result<(Vec<f64>, usize), OpError> {
-        let at = &self.at;
-        let free = |i: usize| at.theta[i] != T::default() || at.subgradient[i] != 0.0;
-        let scales = self.penalty.inverse_diagonal.iter().enumerate();
-        let held: Vec<T> = scales
-            .map(|(i, d)| <T as Element>::from_f64(if free(i) { *d } else { 0.0 }))
-            .collect();
-        let residual: Vec<T> = at
-            .subgradient
-            .iter()
-            .map(|v| <T as Element>::from_f64(*v))
-            .collect();
-        let device = objective.device().clone();
-        self.vectors.precondition(Some(device.upload(&held)?));
-        self.gradient.copy_from_slice(&residual)?;
-        let tolerance = FORCING.min(ratio(at.norm, self.first_norm).sqrt());
-        self.vectors.restart(&self.gradient, Stop::at(tolerance))?;
-        let most = (2 * at.theta.len()).clamp(FEW_INNER, MOST_INNER);
+    /// Leaves d with H·d = −v on the free coordinates, 0 elsewhere, as the solution of the inner solve; the iterations
+    /// that it took.
+    fn newton_direction(&mut self, objective: &mut dyn Objective<T>) -> Result<usize, OpError> {
+        let Subgradient { vector, free } = &self.at.subgradient;
+        self.vectors.precondition(Some(free.try_clone()?));
+        let tolerance = FORCING.min(ratio(self.at.norm, self.first_norm).sqrt());
+        self.vectors.restart(vector, Stop::at(tolerance))?;
+        let most = (2 * self.at.theta.len()).clamp(FEW_INNER, MOST_INNER);
+        let pace = Pace::of(objective);
         let product = |vectors: &mut CgVectors<T>| {
-            objective.hessian_vector(&vectors.p, &mut vectors.q)?;
+            let (p, q, state) = vectors.product();
+            objective.hessian_vector(p, q, Some(state))?;
             vectors.advance()
         };
-        let state = cg::run(&mut self.vectors, most, Pace::Lockstep, product, |_| {})?;
-        let steps = self.vectors.w.to_vec()?;
-        let mut direction: Vec<f64> = steps.iter().map(|d| Element::to_f64(*d)).collect();
-        for (i, d) in direction.iter_mut().enumerate() {
-            let v = self.at.subgradient[i];
-            if self.at.theta[i] == T::default() && self.penalty.l1[i] > 0.0 && *d * v >= 0.0 {
-                *d = -self.penalty.inverse_diagonal[i] * v;
-            }
-        }
-        Ok((direction, state.iterations))
-    }
-
-    /// −D⁻¹·v, which descends whatever the curvature.
-    fn scaled_descent(&self) -> Vec<f64> {
-        let scales = self.penalty.inverse_diagonal.iter();
-        scales
-            .zip(&self.at.subgradient)
-            .map(|(d, v)| -d * v)
-            .collect()
-    }
-
-    /// θ + t·d, coordinates that would leave the orthant at 0.
-    fn project(&self, direction: &[f64], t: f64) -> Vec<T> {
-        let coordinates = self.at.theta.iter().zip(direction).enumerate();
-        coordinates
-            .map(|(i, (x, d))| {
-                let x = Element::to_f64(*x);
-                let to = x + t * d;
-                let side = if x == 0.0 { -self.at.subgradient[i] } else { x };
-                let leaves = self.penalty.l1[i] > 0.0 && to * side <= 0.0;
-                <T as Element>::from_f64(if leaves { 0.0 } else { to })
-            })
-            .collect()
+        let state = cg::run(&mut self.vectors, most, pace, product, |_| {})?;
+        Ok(state.iterations)
     }
 
     /// Halves t from 1 until the objective has decreased enough; whether a step was taken.
-    fn search(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        direction: &[f64],
-    ) -> Result<bool, OpError> {
+    fn search(&mut self, objective: &mut dyn Objective<T>, along: Along) -> Result<bool, OpError> {
         let mut t = 1.0;
         for _ in 0..HALVINGS {
-            let theta = self.project(direction, t);
-            let slope = self.slope_to(&theta);
-            let trial = self.evaluate(objective, theta)?;
-            let enough = trial.value <= self.at.value + SUFFICIENT * slope && slope < 0.0;
+            let direction = match along {
+                Along::Newton => Some(&self.vectors.w),
+                Along::Descent => None,
+            };
+            let (at, trial) = (&self.at, &mut self.trial);
+            let v = &at.subgradient.vector;
+            let slope = self
+                .penalty
+                .project(&at.theta, v, (direction, t), &mut trial.theta)?;
+            trial.evaluate(objective, &mut self.penalty, &mut self.gradient)?;
+            let enough = trial.value <= at.value + SUFFICIENT * slope && slope < 0.0;
             // Below rounding only the subgradient tells progress.
-            let is_noise = slope.abs() <= noise::<T>(self.at.value);
-            let closer = trial.value.is_finite() && trial.norm < self.at.norm;
+            let is_noise = slope.abs() <= noise::<T>(at.value);
+            let closer = trial.value.is_finite() && trial.norm < at.norm;
             if if is_noise { closer } else { enough } {
                 objective.accept();
-                self.at = trial;
+                std::mem::swap(&mut self.at, &mut self.trial);
                 return Ok(true);
             }
             if is_noise {
@@ -256,25 +243,5 @@ impl<T: Number> Orthant<T> {
             t *= 0.5;
         }
         Ok(false)
-    }
-
-    /// v·(θ' − θ).
-    fn slope_to(&self, theta: &[T]) -> f64 {
-        let steps = theta.iter().zip(&self.at.theta);
-        steps
-            .zip(&self.at.subgradient)
-            .map(|((to, from), v)| v * (Element::to_f64(*to) - Element::to_f64(*from)))
-            .sum()
-    }
-}
-
-/// The element of least magnitude of the subdifferential of f + κ·|x|, g being the derivative of f.
-fn least(x: f64, g: f64, l1: f64) -> f64 {
-    if x != 0.0 {
-        g + l1 * x.signum()
-    } else if g.abs() <= l1 {
-        0.0
-    } else {
-        g - l1 * g.signum()
     }
 }

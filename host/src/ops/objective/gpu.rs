@@ -6,14 +6,18 @@ use std::sync::{Mutex, OnceLock};
 use gpu_kernels::objective::{LossClass, ObjectiveArgs, Products, RowArgs, scratch_bytes};
 use gpu_kernels::{Family, In, Launch, Out};
 
-use super::super::catalog::{candidates_for, candidates_on, objectives_for, objectives_on};
+use super::super::catalog::{
+    candidates_for, candidates_on, max_block as most_threads, objectives_for, objectives_on,
+    registers_of,
+};
 use super::super::fused::{Terms, begin, prepare, slice, slice_mut};
 use super::super::layout::{Layout, SparsePart};
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
+use super::softmax::SoftmaxLaunches;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device, Prepared};
-use crate::plan::fused::{Plan, Product};
+use crate::plan::fused::{Plan, Product, Summation};
 use crate::plan::objective as planning;
 
 /// What a matrix keeps for its objectives: plans by class of losses, and vectors of m elements where X is multiplied
@@ -22,6 +26,7 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     by_class: [OnceLock<Result<Planned<T>, OpError>>; 3],
     rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
     between: Mutex<Option<[Buffer<T>; 2]>>,
+    pub(super) softmax: SoftmaxLaunches<T>,
 }
 
 impl<T: Number> Default for ObjectiveLaunches<T> {
@@ -30,6 +35,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             by_class: Default::default(),
             rows: OnceLock::new(),
             between: Mutex::new(None),
+            softmax: SoftmaxLaunches::default(),
         }
     }
 }
@@ -78,7 +84,7 @@ impl<T: Number> Matrix<T> {
         if self.rows() == 0 {
             return Ok(());
         }
-        if out.gradient.is_none() || self.cols() == 0 {
+        if self.repeats(evaluation, out) || out.gradient.is_none() || self.cols() == 0 {
             return self.objective_by_products(evaluation, y, out);
         }
         match (&self.planned(evaluation.loss.class())?.step, &self.layout) {
@@ -112,7 +118,25 @@ impl<T: Number> Matrix<T> {
         ObjectiveArgs { x, rows }
     }
 
-    /// X·y, the losses of the rows, Xᵀg: for X that is multiplied twice, and for the loss alone.
+    /// Whether the bits of this objective are promised: products with fixed-point sums have n elements and no addend.
+    fn repeats(&self, evaluation: &Evaluation<'_, T>, out: &ObjectiveOut<'_, T>) -> bool {
+        let reproducible = self.options.summation == Summation::Reproducible;
+        let plain = out.addend.is_none() && !matches!(evaluation.intercept, Intercept::Last);
+        reproducible && plain
+    }
+
+    /// Whether an objective with this loss and its gradient reads X once on a GPU: not where X is too wide, nor where
+    /// sums are promised to repeat.
+    ///
+    /// # Errors
+    /// As [`Matrix::objective_plan`].
+    pub fn objective_in_one_pass(&self, loss: super::Loss) -> Result<bool, OpError> {
+        let reproducible = self.options.summation == Summation::Reproducible;
+        let plan = self.objective_plan(loss)?;
+        Ok(!reproducible && plan.is_some_and(|plan| plan.then.is_none()))
+    }
+
+    /// X·y, the losses of the rows, Xᵀg: for X that is multiplied twice, for the loss alone, and for sums that repeat.
     fn objective_by_products(
         &self,
         evaluation: &Evaluation<'_, T>,
@@ -131,7 +155,13 @@ impl<T: Number> Matrix<T> {
                 empty.insert([zeros()?, zeros()?])
             }
         };
-        self.launch(Product::Forward, y, &Terms::default(), products)?;
+        let plain = Terms::default();
+        let repeats = self.repeats(evaluation, out);
+        if repeats {
+            self.forward(y, &plain, products)?;
+        } else {
+            self.launch(Product::Forward, y, &plain, products)?;
+        }
         let keeps_own = out.residual.is_none() && out.gradient.is_some();
         let (mut rows, _) = row_args(evaluation, y, out, 0..self.rows());
         if keeps_own {
@@ -144,8 +174,9 @@ impl<T: Number> Matrix<T> {
         self.row_kernel()?.launch(ObjectiveArgs { x, rows })?;
         let slopes = out.residual.as_deref().unwrap_or(residual);
         match &mut out.gradient {
+            Some(gradient) if repeats => self.transposed(slopes, &plain, gradient),
             Some(gradient) if self.cols() > 0 => {
-                self.launch(Product::Transposed, slopes, &Terms::default(), gradient)
+                self.launch(Product::Transposed, slopes, &plain, gradient)
             }
             _ => Ok(()),
         }
@@ -186,31 +217,39 @@ impl<T: Number> Matrix<T> {
     }
 
     fn row_kernel(&self) -> Result<&Prepared<T::RowObjective>, OpError> {
-        let prepare = || {
-            let limits = self.device().limits().expect("a GPU has limits");
-            let plan = planning::rows(self.rows() as u64, limits);
-            let shared_bytes = scratch_bytes(plan.bs) as u32;
-            let launch = Launch {
-                grid: plan.grid,
-                block: plan.bs,
-                shared_bytes,
-            };
-            Ok(self
-                .device()
-                .prepare(&T::RowObjective::entries()[0], launch)?)
-        };
         self.objectives
             .rows
-            .get_or_init(prepare)
+            .get_or_init(|| prepare_rows::<T>(self.device(), self.rows(), self.options.summation))
             .as_ref()
             .map_err(OpError::clone)
     }
 }
 
+/// The kernel of losses of `rows` rows whose products are known. Sums that are to repeat come from one block.
+pub(super) fn prepare_rows<T: Number>(
+    device: &Device,
+    rows: usize,
+    summation: Summation,
+) -> Result<Prepared<T::RowObjective>, OpError> {
+    let entry = &T::RowObjective::entries()[0];
+    let limits = device.limits().expect("a GPU has limits");
+    let plan = planning::rows(rows as u64, limits);
+    let (grid, block) = match summation {
+        Summation::Free => (plan.grid, plan.bs),
+        Summation::Reproducible => (1, most_threads(registers_of(device, entry.name))),
+    };
+    let launch = Launch {
+        grid,
+        block,
+        shared_bytes: scratch_bytes(block) as u32,
+    };
+    Ok(device.prepare(entry, launch)?)
+}
+
 const GRADIENT: &str = "an objective without a gradient takes another way";
 
 /// The rows `range` of an evaluation, and the gradient.
-fn row_args<'a, T: Number>(
+pub(super) fn row_args<'a, T: Number>(
     evaluation: &Evaluation<'a, T>,
     y: &'a Buffer<T>,
     out: &'a mut ObjectiveOut<'_, T>,
@@ -237,6 +276,7 @@ fn row_args<'a, T: Number>(
         curvature: rows_of(out.curvature.as_deref_mut(), &range),
         sums: out.sums.output(),
         slope,
+        solve: out.solve.map_or(In::none(), Buffer::input),
     };
     (rows, gradient)
 }

@@ -15,8 +15,13 @@
 
 mod gpu;
 mod host;
+mod rows;
+mod softmax;
 
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
+
+pub use rows::{RowsOut, row_losses};
+pub use softmax::{Softmax, SoftmaxOut};
 
 pub(super) use gpu::ObjectiveLaunches;
 
@@ -67,6 +72,9 @@ pub struct ObjectiveOut<'a, T: Number> {
     pub residual: Option<&'a mut Buffer<T>>,
     /// d, one element per row.
     pub curvature: Option<&'a mut Buffer<T>>,
+    /// The state of a conjugate-gradient solve ([`CgVectors::state`](super::cg::CgVectors::state)): once it has ended,
+    /// an objective that is computed in one pass on a GPU leaves everything at zero and does not read X.
+    pub solve: Option<&'a Buffer<f64>>,
 }
 
 /// The sums of an objective, read back.
@@ -117,6 +125,7 @@ impl<'a, T: Number> ObjectiveOut<'a, T> {
             addend: None,
             residual: None,
             curvature: None,
+            solve: None,
         }
     }
 }
@@ -124,7 +133,9 @@ impl<'a, T: Number> ObjectiveOut<'a, T> {
 impl<T: Number> Matrix<T> {
     /// Evaluates the objective at `y` (n elements, n + 1 with [`Intercept::Last`]), reading X once.
     ///
-    /// On the CPU the same bits come out every time; on a GPU atomics add in any order.
+    /// On the CPU the same bits come out every time; on a GPU atomics add in any order, unless the matrix was made with
+    /// [`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible) and is sparse: then X is read twice, and
+    /// the bits are the same every time, of objectives without an addend and without [`Intercept::Last`].
     ///
     /// # Errors
     /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use gpu_kernels::design::{DesignArgs, DesignVariant};
-use gpu_kernels::{Entry, In, Launch, Out};
+use gpu_kernels::{Entry, In, Launch};
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
@@ -15,8 +15,12 @@ use super::{blocks, grids, number, numbers};
 const CANARY: f64 = -12_345.0;
 const L2: f64 = 4.0;
 const INTERCEPT_L2: f64 = 2.0;
-/// Σ g.
+/// Σ v·loss.
+const LOSS: f64 = 7.0;
+/// Σ g of the first right-hand side; each further one has 1 more.
 const SLOPE: f64 = 3.0;
+/// Right-hand sides: one, few, more than a warp has lanes.
+const CLASSES: [usize; 3] = [1, 3, 40];
 
 /// Which optional vectors are there, and whether θ has an intercept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,7 @@ enum Shape {
 /// Vectors of one length.
 struct Trial {
     cols: usize,
+    classes: usize,
     shape: Shape,
     theta: Vec<f64>,
     scales: Vec<f64>,
@@ -50,19 +55,9 @@ pub fn check<L: Launcher, T: Number>(
             Shape::Centred,
             Shape::Scaled,
         ] {
-            let trial = Trial::new(cols, shape);
-            for block in blocks(launcher, entry, subset)? {
-                for &grid in grids(subset) {
-                    let shared_bytes = entry.variant.shared_bytes(block) as u32;
-                    let launch = Launch {
-                        grid,
-                        block,
-                        shared_bytes,
-                    };
-                    trial
-                        .run::<L, T>(launcher, entry, launch)
-                        .with_context(|| format!("{cols} columns, {shape:?}, {launch:?}"))?;
-                }
+            for classes in CLASSES {
+                let trial = Trial::new(cols, classes, shape);
+                trial.check::<L, T>(launcher, entry, subset)?;
             }
         }
     }
@@ -70,7 +65,36 @@ pub fn check<L: Launcher, T: Number>(
 }
 
 impl Trial {
-    fn new(cols: usize, shape: Shape) -> Trial {
+    /// With all blocks that have a thread per right-hand side, and all grids.
+    fn check<L: Launcher, T: Number>(
+        &self,
+        launcher: &L,
+        entry: &'static Entry<T::Designs>,
+        subset: Subset,
+    ) -> Result<()> {
+        for block in blocks(launcher, entry, subset)? {
+            for &grid in grids(subset) {
+                let launch = Launch {
+                    grid,
+                    block,
+                    shared_bytes: entry.variant.shared_bytes(block) as u32,
+                };
+                if block as usize >= self.classes {
+                    let what = || {
+                        format!(
+                            "{} × {}, {:?}, {launch:?}",
+                            self.cols, self.classes, self.shape
+                        )
+                    };
+                    self.run::<L, T>(launcher, entry, launch)
+                        .with_context(what)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn new(cols: usize, classes: usize, shape: Shape) -> Trial {
         let random = &mut Random::new(cols as u64);
         let len = cols + usize::from(shape != Shape::Plain);
         let mut integers = |len: usize| (0..len).map(|_| random.integer(4)).collect::<Vec<_>>();
@@ -80,10 +104,11 @@ impl Trial {
         }
         Trial {
             cols,
+            classes,
             shape,
-            theta: integers(len),
+            theta: integers(len * classes),
             scales: integers(cols),
-            raw: integers(cols),
+            raw: integers(cols * classes),
             centres,
         }
     }
@@ -108,22 +133,36 @@ impl Trial {
         }
     }
 
-    fn constant(&self) -> f64 {
-        let products = self.theta.iter().enumerate();
-        products.map(|(i, theta)| theta * self.centre(i)).sum()
+    fn constant(&self, class: usize) -> f64 {
+        let column = self.theta.iter().skip(class).step_by(self.classes);
+        let products = column.enumerate();
+        products.map(|(j, theta)| theta * self.centre(j)).sum()
     }
 
     fn pull(&self, i: usize) -> f64 {
-        self.theta[i] * if i < self.cols { L2 } else { INTERCEPT_L2 }
+        let is_coefficient = i / self.classes < self.cols;
+        self.theta[i] * if is_coefficient { L2 } else { INTERCEPT_L2 }
     }
 
     fn left(&self, i: usize) -> f64 {
-        let own = if i < self.cols {
-            self.scale(i) * self.raw[i]
+        let (j, class) = (i / self.classes, i % self.classes);
+        let own = if j < self.cols {
+            self.scale(j) * self.raw[i]
         } else {
             0.0
         };
-        own + self.centre(i) * SLOPE + self.pull(i)
+        own + self.centre(j) * (SLOPE + class as f64) + self.pull(i)
+    }
+
+    /// Element i of the result.
+    fn expected(&self, enters: bool) -> Vec<f64> {
+        if enters {
+            let ys = self.theta[..self.cols * self.classes].iter().enumerate();
+            return ys
+                .map(|(i, theta)| theta * self.scale(i / self.classes))
+                .collect();
+        }
+        (0..self.theta.len()).map(|i| self.left(i)).collect()
     }
 
     fn run<L: Launcher, T: Number>(
@@ -132,7 +171,6 @@ impl Trial {
         entry: &'static Entry<T::Designs>,
         launch: Launch,
     ) -> Result<()> {
-        let len = self.theta.len();
         let input = |values: &[f64]| {
             guarded(
                 launcher,
@@ -143,20 +181,23 @@ impl Trial {
         let [theta, scales, centres, raw] =
             [&self.theta, &self.scales, &self.centres, &self.raw].map(|values| input(values));
         let (theta, scales, centres, raw) = (theta?, scales?, centres?, raw?);
-        let sums = guarded(launcher, &[f64::NAN, SLOPE], f64::NAN)?;
+        let slopes = (0..self.classes).map(|class| SLOPE + class as f64);
+        let sums: Vec<f64> = std::iter::once(LOSS).chain(slopes).collect();
+        let sums = guarded(launcher, &sums, f64::NAN)?;
         let enters = entry.variant == DesignVariant::Enter;
-        let written = if enters { self.cols } else { len };
-        let mut out = guarded(
-            launcher,
-            &vec![number::<T>(CANARY); written],
-            number(CANARY),
-        )?;
-        let mut constant = guarded(launcher, &[number::<T>(CANARY)], number(CANARY))?;
-        let sum = || guarded(launcher, &vec![CANARY; launch.grid as usize], CANARY);
-        let (mut partials, mut squares) = (sum()?, sum()?);
+        let expected = self.expected(enters);
+        let canaries = vec![number::<T>(CANARY); expected.len()];
+        let mut out = guarded(launcher, &canaries, number(CANARY))?;
+        let canaries = vec![number::<T>(CANARY); self.classes];
+        let mut constants = guarded(launcher, &canaries, number(CANARY))?;
+        let blocks = launch.grid as u64 * entry.variant.partials(self.classes as u32);
+        let mut partials = guarded(launcher, &vec![CANARY; blocks as usize], CANARY)?;
+        let mut figures = guarded(launcher, &[CANARY; 3], CANARY)?;
+        let mut counter = guarded(launcher, &[0_u32], u32::MAX)?;
         let args = DesignArgs {
             cols: self.cols as u64,
-            len: len as u64,
+            len: (self.theta.len() / self.classes) as u64,
+            classes: self.classes as u32,
             l2: number(L2),
             intercept_l2: number(INTERCEPT_L2),
             theta: theta.input(),
@@ -173,42 +214,39 @@ impl Trial {
             raw: raw.input(),
             sums: sums.input(),
             out: out.output(),
-            constant: if enters {
-                constant.output()
-            } else {
-                Out::none()
-            },
+            constants: constants.output(),
+            figures: figures.output(),
             partials: partials.output(),
-            squares: squares.output(),
+            counter: counter.output(),
         };
         launcher.launch(entry, launch, args)?;
         let found = unguarded(&out, number(CANARY))?;
-        let expected: Vec<f64> = if enters {
-            let ys = self.theta[..self.cols].iter().enumerate();
-            ys.map(|(i, theta)| theta * self.scale(i)).collect()
-        } else {
-            (0..len).map(|i| self.left(i)).collect()
-        };
         compare(&found, &Truth::exact(expected)).context("out")?;
-        let total =
-            |sums: &L::Array<f64>| -> Result<f64> { Ok(unguarded(sums, CANARY)?.iter().sum()) };
-        let (first, second) = (total(&partials)?, total(&squares)?);
+        anyhow::ensure!(
+            unguarded(&counter, u32::MAX)? == [0],
+            "the counter is left at 0"
+        );
+        let constants = unguarded(&constants, number(CANARY))?;
+        let figures = unguarded(&figures, CANARY)?;
         if enters {
-            compare(&[first], &Truth::exact(vec![self.constant()])).context("a·θ")?;
-            let own = if launch.grid == 1 {
-                self.constant()
-            } else {
-                CANARY
-            };
-            let constant = unguarded(&constant, number(CANARY))?;
-            return compare(&constant, &Truth::exact(vec![own]))
+            let expected = (0..self.classes)
+                .map(|class| self.constant(class))
+                .collect();
+            compare(&constants, &Truth::exact(expected)).context("a·θ")?;
+            return compare(&figures, &Truth::exact(vec![CANARY; 3]))
                 .map(drop)
-                .context("c");
+                .context("figures");
         }
-        let ridge = (0..len).map(|i| 0.5 * self.theta[i] * self.pull(i)).sum();
-        let squared = (0..len).map(|i| self.left(i).powi(2)).sum();
-        compare(&[first], &Truth::exact(vec![ridge])).context("ridge")?;
-        compare(&[second], &Truth::exact(vec![squared])).context("squares")?;
-        Ok(())
+        let all = 0..self.theta.len();
+        let ridge = all
+            .clone()
+            .map(|i| 0.5 * self.theta[i] * self.pull(i))
+            .sum();
+        let squared = all.map(|i| self.left(i).powi(2)).sum();
+        compare(&figures, &Truth::exact(vec![LOSS, ridge, squared])).context("figures")?;
+        let kept = vec![CANARY; self.classes];
+        compare(&constants, &Truth::exact(kept))
+            .map(drop)
+            .context("constants")
     }
 }

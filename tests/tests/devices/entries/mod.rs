@@ -11,6 +11,7 @@ mod design;
 mod fixed;
 mod fused;
 mod many;
+mod orthant;
 mod probe;
 mod sparse;
 mod stream;
@@ -46,6 +47,7 @@ fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Vectors>(suite, vector::check::<_, T>);
     add_family::<T::Cg>(suite, cg::check::<_, T>);
     add_family::<T::Designs>(suite, design::check::<_, T>);
+    add_family::<T::Orthants>(suite, orthant::check::<_, T>);
 }
 
 fn add_family<F: Family>(

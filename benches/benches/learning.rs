@@ -1,0 +1,15 @@
+//! Time to objective: `--record OUTDIR [--filter TEXT] [--budget-ms N]`.
+
+use std::process::ExitCode;
+
+use warpfuse_benches::{learning, suite};
+
+fn main() -> ExitCode {
+    match suite::record_family(std::env::args().skip(1), learning::record) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

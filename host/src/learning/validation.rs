@@ -1,0 +1,194 @@
+//! What coefficients are worth on other data, while a fit goes on.
+
+use ndarray::Array2;
+
+use super::classifier::codes_of;
+use super::estimator::mismatch;
+use super::metrics::{Deviance, accuracy, log_loss, r2};
+use super::multinomial::softmax;
+use super::weights::Weights;
+use super::{Classes, Estimator, FitError, Targets};
+use crate::device::Device;
+use crate::matrix::{Element, Features};
+use crate::ops::{Matrix, Number};
+use std::sync::Arc;
+
+/// Data on a device that coefficients are judged by: see [`Extras::evaluate`](super::Extras::evaluate).
+///
+/// | estimator | figure |
+/// |---|---|
+/// | logistic regression | mean log-loss |
+/// | support vector classification, of two classes | accuracy |
+/// | generalised linear models | mean deviance |
+/// | other regressions | R² |
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::{Estimator, Extras, Ridge, Targets, Validation};
+/// use warpfuse::matrix::Features;
+///
+/// let device = Device::cpu();
+/// let estimator = Estimator::Ridge(Ridge::params().alpha(0.0));
+/// let other = Features::Dense(array![[5.0], [7.0]]);
+/// let mut validation = Validation::new(&device, other, &estimator, Targets::Numbers(&[10.0, 14.0]), None)?;
+/// let mut evaluate = |coef: &[Vec<f64>], intercepts: &[f64]| validation.score(coef, intercepts);
+/// let extras = Extras { evaluate: Some(&mut evaluate), ..Extras::default() };
+/// let x = Features::Dense(array![[0.0], [1.0], [2.0]]);
+/// let model = estimator.fit_with(&device, x, Targets::Numbers(&[0.0, 2.0, 4.0]), extras)?;
+/// let history = &model.report().expect("an estimator's").history;
+/// assert!(history.last().and_then(|i| i.validation).is_some_and(|r2| r2 > 0.999));
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug)]
+pub struct Validation<T: Number> {
+    matrix: Matrix<T>,
+    judge: Judge,
+    failed: Option<FitError>,
+}
+
+/// Targets, and what predictions are compared with them by.
+#[derive(Debug)]
+enum Judge {
+    LogLoss(Vec<u32>),
+    Accuracy(Vec<u32>),
+    Deviance(Deviance, super::Link, Vec<f64>),
+    R2(Vec<f64>),
+}
+
+impl<T: Number> Validation<T> {
+    /// Puts `features` on `device`; the estimator decides on the figure. `classes` are those of the data that are
+    /// learnt from, needed for labels.
+    ///
+    /// # Errors
+    /// [`FitError`] when targets do not suit the estimator, the rows or the classes, or the device fails.
+    pub fn new(
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        estimator: &Estimator,
+        targets: Targets<'_, T>,
+        classes: Option<&Classes>,
+    ) -> Result<Self, FitError> {
+        let features = features.into();
+        let rows = features.rows();
+        let judge = Judge::new(estimator, targets, classes)?;
+        if judge.len() != rows {
+            let targets = judge.len();
+            return Err(FitError::Targets { rows, targets });
+        }
+        Ok(Validation {
+            matrix: Matrix::new(device, features)?,
+            judge,
+            failed: None,
+        })
+    }
+
+    /// The figure of a model of these coefficients, one list per linear predictor, and intercepts; NaN when it cannot be
+    /// had: see [`Validation::failed`].
+    pub fn score(&mut self, coef: &[Vec<f64>], intercepts: &[f64]) -> f64 {
+        self.try_score(coef, intercepts).unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            f64::NAN
+        })
+    }
+
+    /// The first failure of [`Validation::score`].
+    pub fn failed(self) -> Option<FitError> {
+        self.failed
+    }
+
+    fn try_score(&self, coef: &[Vec<f64>], intercepts: &[f64]) -> Result<f64, FitError> {
+        let weights = Weights {
+            coef: coef.to_vec(),
+            intercept: intercepts.to_vec(),
+        };
+        let predictors: Vec<Vec<f64>> = weights
+            .apply_on(&self.matrix)?
+            .iter()
+            .map(|t| t.iter().map(|t| Element::to_f64(*t)).collect())
+            .collect();
+        let rows = self.matrix.rows();
+        let decisions =
+            || Array2::from_shape_fn((rows, predictors.len()), |(row, c)| predictors[c][row]);
+        Ok(match &self.judge {
+            Judge::R2(targets) => r2(targets, &predictors[0], None)?,
+            Judge::Deviance(deviance, link, targets) => {
+                let means: Vec<f64> = predictors[0]
+                    .iter()
+                    .map(|t| link.of_kernels().mean(*t))
+                    .collect();
+                deviance.mean(targets, &means, None)?
+            }
+            Judge::Accuracy(targets) => accuracy(targets, &codes_of(&decisions()), None)?,
+            Judge::LogLoss(targets) => {
+                let probabilities = probabilities(&decisions());
+                log_loss(targets, probabilities.view(), None)?
+            }
+        })
+    }
+}
+
+impl Judge {
+    fn new<T: Element>(
+        estimator: &Estimator,
+        targets: Targets<'_, T>,
+        classes: Option<&Classes>,
+    ) -> Result<Judge, FitError> {
+        let numbers = |targets: &[T]| targets.iter().map(|b| b.to_f64()).collect::<Vec<f64>>();
+        Ok(match (estimator, targets) {
+            (Estimator::LogisticRegression(_), Targets::Labels(labels)) => {
+                Judge::LogLoss(needed(classes)?.codes(labels)?)
+            }
+            (Estimator::LinearSvc(_), Targets::Labels(labels)) => {
+                let classes = needed(classes)?;
+                if classes.len() > 2 {
+                    return Err(mismatch(
+                        "validation while it is fitted",
+                        "a support vector machine of several classes",
+                        "evaluate the fitted model",
+                    ));
+                }
+                Judge::Accuracy(classes.codes(labels)?)
+            }
+            (Estimator::Glm(glm), Targets::Numbers(targets)) => {
+                let (family, link) = glm.family_and_link();
+                Judge::Deviance(Deviance::from(family), link, numbers(targets))
+            }
+            (estimator, Targets::Numbers(targets)) if !estimator.is_classifier() => {
+                Judge::R2(numbers(targets))
+            }
+            (_, Targets::Numbers(_)) => {
+                return Err(mismatch("numbers", "a classifier", "give labels"));
+            }
+            (_, Targets::Labels(_)) => {
+                return Err(mismatch("labels", "a regression", "give numbers"));
+            }
+        })
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Judge::LogLoss(codes) | Judge::Accuracy(codes) => codes.len(),
+            Judge::Deviance(_, _, targets) | Judge::R2(targets) => targets.len(),
+        }
+    }
+}
+
+fn needed(classes: Option<&Classes>) -> Result<&Classes, FitError> {
+    classes.ok_or(FitError::Classes { found: 0 })
+}
+
+/// Of each class, from one linear predictor per row for two of them, or one per class.
+fn probabilities(decisions: &Array2<f64>) -> Array2<f64> {
+    let columns = decisions.ncols().max(2);
+    let mut all = Array2::zeros((decisions.nrows(), columns));
+    for (row, mut to) in decisions.rows().into_iter().zip(all.rows_mut()) {
+        let mut values = match row.len() {
+            1 => vec![0.0, row[0]],
+            _ => row.to_vec(),
+        };
+        softmax(&mut values);
+        to.iter_mut().zip(values).for_each(|(p, v)| *p = v);
+    }
+    all
+}

@@ -1,0 +1,139 @@
+//! Losses of rows whose products with the coefficients are known: for metrics, and for products of other makers.
+
+use super::gpu::{prepare_rows, row_args};
+use super::{Evaluation, Intercept, ObjectiveOut, ObjectiveSums};
+use crate::cpu::objective as cpu;
+use crate::device::Buffer;
+use crate::ops::{Number, OpError, vector};
+use crate::plan::fused::Summation;
+use gpu_kernels::objective::{ObjectiveArgs, Products};
+
+/// Where losses of rows go.
+#[derive(Debug)]
+pub struct RowsOut<'a, T: Number> {
+    /// Σ v·loss, Σ g, Σ d: three elements; see [`ObjectiveSums`].
+    pub sums: &'a mut Buffer<f64>,
+    /// g, one element per row.
+    pub residual: Option<&'a mut Buffer<T>>,
+    /// d, one element per row.
+    pub curvature: Option<&'a mut Buffer<T>>,
+}
+
+/// Σ v·loss(tᵢ, bᵢ) with tᵢ = `products`ᵢ + c + oᵢ, and its derivatives by t.
+///
+/// # Errors
+/// [`OpError::Length`] when a vector does not fit the products, [`OpError::Parameter`] with [`Intercept::Last`], which
+/// needs coefficients, [`OpError::Device`] when the device fails.
+///
+/// ```
+/// use warpfuse::device::Device;
+/// use warpfuse::ops::objective::{Evaluation, Loss, ObjectiveSums, RowsOut, row_losses};
+/// let device = Device::cpu();
+/// let (t, target) = (device.upload(&[0.0, 2.0])?, device.upload(&[1.0, 5.0])?);
+/// let mut sums = device.zeros(ObjectiveSums::LEN)?;
+/// let out = RowsOut { sums: &mut sums, residual: None, curvature: None };
+/// row_losses(&Evaluation::new(Loss::Squared, &target), &t, out)?;
+/// assert_eq!(sums.to_vec()?, [0.5 + 4.5, -4.0, 2.0]);
+/// # Ok::<(), warpfuse::ops::OpError>(())
+/// ```
+pub fn row_losses<T: Number>(
+    evaluation: &Evaluation<'_, T>,
+    products: &Buffer<T>,
+    out: RowsOut<'_, T>,
+) -> Result<(), OpError> {
+    check(evaluation, products, &out)?;
+    let rows = products.len();
+    let device = products.device();
+    if device.is_cpu() {
+        let sums = cpu::row_losses(
+            host(products),
+            &on_host(evaluation),
+            out.residual.map(host_mut),
+            out.curvature.map(host_mut),
+        );
+        host_mut(out.sums).copy_from_slice(&sums);
+        return Ok(());
+    }
+    out.sums.fill_zero()?;
+    if rows == 0 {
+        return Ok(());
+    }
+    let mut out = ObjectiveOut {
+        sums: out.sums,
+        gradient: None,
+        addend: None,
+        residual: out.residual,
+        curvature: out.curvature,
+        solve: None,
+    };
+    let (rows_args, _) = row_args(evaluation, products, &mut out, 0..rows);
+    let x = Products {
+        rows: rows as u64,
+        products: products.input(),
+    };
+    let kernel = prepare_rows::<T>(&device, rows, Summation::Free)?;
+    Ok(kernel.launch(ObjectiveArgs { x, rows: rows_args })?)
+}
+
+fn check<T: Number>(
+    evaluation: &Evaluation<'_, T>,
+    products: &Buffer<T>,
+    out: &RowsOut<'_, T>,
+) -> Result<(), OpError> {
+    let rows = products.len();
+    let vectors = [
+        ("the target", evaluation.target),
+        ("the weights", evaluation.weights),
+        ("the offset", evaluation.offset),
+        ("the residual", out.residual.as_deref()),
+        ("the curvature", out.curvature.as_deref()),
+    ];
+    for (what, vector) in vectors {
+        if let Some(vector) = vector {
+            vector::same_length(what, vector, rows)?;
+        }
+    }
+    if let Intercept::Given(c) = evaluation.intercept {
+        vector::same_length("the intercept", c, 1)?;
+    }
+    if let Intercept::Last = evaluation.intercept {
+        return Err(OpError::Parameter {
+            name: "the intercept",
+            expected: "given or absent where there are no coefficients",
+            found: f64::NAN,
+        });
+    }
+    let found = out.sums.len();
+    if found != ObjectiveSums::LEN {
+        return Err(OpError::Length {
+            what: "the sums",
+            expected: ObjectiveSums::LEN,
+            found,
+        });
+    }
+    Ok(())
+}
+
+fn on_host<'a, T: Number>(evaluation: &Evaluation<'a, T>) -> cpu::Evaluation<'a, T> {
+    cpu::Evaluation {
+        loss: evaluation.loss,
+        target: evaluation.target.map(host),
+        weights: evaluation.weights.map(host),
+        offset: evaluation.offset.map(host),
+        intercept: match evaluation.intercept {
+            Intercept::Given(c) => host(c)[0],
+            _ => T::default(),
+        },
+        scale: evaluation.scale,
+    }
+}
+
+const ON_HOST: &str = "vectors of a CPU are host memory";
+
+fn host<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
+    buffer.as_host_slice().expect(ON_HOST)
+}
+
+fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
+    buffer.as_host_slice_mut().expect(ON_HOST)
+}
