@@ -12,6 +12,7 @@ use warpfuse::device::emulator::{Action, Counting, EmulatorOptions, Profile, Spa
 use warpfuse::learning::{Extras, Labels, LogisticRegression, Placed, SolveReport};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::MatrixOptions;
+use warpfuse::plan::limits::DeviceLimits;
 
 use super::suite::{Suite, Test};
 
@@ -57,9 +58,16 @@ fn sparse() -> Features<f32> {
 
 /// Fits, and compares what each line of the kernels loaded, per entry of X, evaluation and Hessian product.
 fn counted(features: Features<f32>, classes: usize, expected: &[f64]) -> Result<()> {
+    let usual = EmulatorOptions::default();
+    // Small grids, as the rows are few.
+    let limits = DeviceLimits {
+        sms: 2,
+        ..usual.limits.clone()
+    };
     let device = Device::emulator(EmulatorOptions {
         counting: Counting::Sites,
-        ..EmulatorOptions::default()
+        limits,
+        ..usual
     });
     let entries = features.nnz();
     let labels = (0..ROWS)
