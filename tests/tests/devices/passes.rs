@@ -16,7 +16,7 @@ use warpfuse::plan::limits::DeviceLimits;
 
 use super::suite::{Suite, Test};
 
-const ROWS: usize = 192;
+const ROWS: usize = 1_024;
 /// Loads per entry of X that belong to rows and vectors are fewer than this, relative to those of X.
 const REST: f64 = 0.6;
 
@@ -59,9 +59,9 @@ fn sparse() -> Features<f32> {
 /// Fits, and compares what each line of the kernels loaded, per entry of X, evaluation and Hessian product.
 fn counted(features: Features<f32>, classes: usize, expected: &[f64]) -> Result<()> {
     let usual = EmulatorOptions::default();
-    // Small grids, as the rows are few.
+    // A grid so small that each of its threads has many rows.
     let limits = DeviceLimits {
-        sms: 2,
+        sms: 1,
         ..usual.limits.clone()
     };
     let device = Device::emulator(EmulatorOptions {
