@@ -81,14 +81,12 @@ impl OrthantVariant {
 /// The element of least magnitude of the subdifferential of f + κ·|x|, g being the derivative of f.
 #[inline(always)]
 pub fn least<T: Real>(x: T, g: T, l1: T) -> T {
-    if x > T::ZERO {
+    let up = x > T::ZERO || x == T::ZERO && g < -l1;
+    let down = x < T::ZERO || g > l1;
+    if up {
         g + l1
-    } else if x < T::ZERO {
+    } else if down {
         g - l1
-    } else if g > l1 {
-        g - l1
-    } else if g < -l1 {
-        g + l1
     } else {
         // NaN stays.
         g * T::ZERO
@@ -100,7 +98,7 @@ pub fn least<T: Real>(x: T, g: T, l1: T) -> T {
 pub fn step_to<T: Real>(x: T, v: T, inverse: T, direction: Option<T>, (l1, t): (T, T)) -> T {
     let descent = -(inverse * v);
     let d = match direction {
-        Some(d) if x != T::ZERO || !(l1 > T::ZERO) || d * v < T::ZERO => d,
+        Some(d) if x != T::ZERO || l1 == T::ZERO || d * v < T::ZERO => d,
         _ => descent,
     };
     let to = t.fma(d, x);

@@ -267,7 +267,7 @@ fn sum_strided<C: Cta>(cta: &C, all: Shared<f64>, value: f64, stride: u32) -> f6
     cta.sync();
     // Halves first, so that few are left to add one after the other.
     let mut active = cta.threads();
-    while active % 2 == 0 && active / 2 >= stride && (active / 2) % stride == 0 {
+    while active.is_multiple_of(2) && active / 2 >= stride && (active / 2).is_multiple_of(stride) {
         active /= 2;
         if cta.thread() < active {
             let mine = cta.shared_read(all, cta.thread() as usize);
