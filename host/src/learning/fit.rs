@@ -27,6 +27,9 @@ const NOISE: f64 = 1e-10;
 /// Share of a column's Σx² below which a centred column counts as constant.
 const CONSTANT: f64 = 1e-15;
 
+/// A figure of coefficients, one list per linear predictor, and intercepts.
+pub type Evaluate<'a> = dyn FnMut(&[Vec<f64>], &[f64]) -> f64 + 'a;
+
 /// What a fit may be given besides features and targets.
 ///
 /// ```
@@ -44,7 +47,7 @@ pub struct Extras<'a> {
     pub start: Option<(&'a [Vec<f64>], &'a [f64])>,
     /// What a model of these coefficients (one list per class, or one list) and intercepts is worth on other data,
     /// asked for after each outer iteration and kept as [`Iteration::validation`].
-    pub evaluate: Option<&'a mut dyn FnMut(&[Vec<f64>], &[f64]) -> f64>,
+    pub evaluate: Option<&'a mut Evaluate<'a>>,
     /// Called after each outer iteration.
     pub watch: Option<&'a mut dyn FnMut(Iteration)>,
 }

@@ -64,7 +64,7 @@ pub use classifier::{Classifier, ClassifierParams};
 pub use design::{Columns, Design};
 pub use error::{FitError, ModelError};
 pub use estimator::{Estimator, Targets};
-pub use fit::{Extras, SolveReport};
+pub use fit::{Evaluate, Extras, SolveReport};
 pub use glm::{Family, Glm, Link};
 pub use hits::{Hits, HitsModel};
 pub use kernel_ridge::{KernelFitReport, KernelModel, KernelRidge};

@@ -138,12 +138,11 @@ fn each_storage(check: impl Fn(Features<f64>) -> Result<()>) -> Result<()> {
 /// A function with its gradient, by its argument.
 type Evaluate<'a> = dyn Fn(&[f64]) -> Result<(f64, Vec<f64>)> + 'a;
 
+/// H·u by u.
+type Product<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>> + 'a;
+
 /// Directions `u`, several of them: `g·u` is the slope along u; where there are products, `H·u` is that of g.
-fn check(
-    at: &[f64],
-    evaluate: &Evaluate<'_>,
-    product: Option<&dyn Fn(&[f64]) -> Result<Vec<f64>>>,
-) -> Result<()> {
+fn check(at: &[f64], evaluate: &Evaluate<'_>, product: Option<&Product<'_>>) -> Result<()> {
     let (_, gradient) = evaluate(at)?;
     let random = &mut Random::new(6);
     for turn in 0..3 {

@@ -28,6 +28,9 @@ pub struct Softmax<'a, T> {
     pub work: SoftmaxWork<'a, T>,
 }
 
+/// The number of a chunk, its copy of the gradient, its rows of the probabilities.
+type Task<'a, T> = (usize, (Option<&'a mut [f64]>, Option<&'a mut [T]>));
+
 /// What is computed of the rows.
 #[derive(Debug, Clone, Copy)]
 pub enum SoftmaxWork<'a, T> {
@@ -76,7 +79,7 @@ pub fn softmax<T: Element>(
         .zip(probabilities)
         .enumerate()
         .collect();
-    let run = |(chunk, (copy, probabilities)): (usize, (Option<&mut [f64]>, Option<&mut [T]>))| {
+    let run = |(chunk, (copy, probabilities)): Task<'_, T>| {
         let copy = copy.expect("every chunk has a copy");
         let chunk = starts(chunk)..starts(chunk + 1);
         rows.run(x, y, chunk, copy, probabilities)
