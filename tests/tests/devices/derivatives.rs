@@ -26,8 +26,11 @@ enum Curvature {
     Expected,
 }
 
-/// Distribution, links, and where predictors lie.
-const MODELS: [(Distribution, &[(Link, f64, Curvature)]); 6] = {
+/// A link, where predictors lie, and what the curvature is.
+type Case = (Link, f64, Curvature);
+
+/// Distributions with their links.
+const MODELS: [(Distribution, &[Case]); 6] = {
     use Curvature::{Exact, Expected};
     use Link::{Cloglog, Identity, Inverse, Log, Logit, Power, Probit, Sqrt};
     [
