@@ -8,6 +8,7 @@ pub(super) use super::checks::{
 };
 pub(super) use super::controls::{Controls, control_setters};
 use super::design::{Columns, Design};
+pub use super::extras::{Evaluate, Extras};
 use super::judge;
 use super::multinomial::Multinomial;
 use super::single::Single;
@@ -26,31 +27,6 @@ use crate::ops::{Matrix, Number, OpError};
 const NOISE: f64 = 1e-10;
 /// Share of a column's Σx² below which a centred column counts as constant.
 const CONSTANT: f64 = 1e-15;
-
-/// A figure of coefficients, one list per linear predictor, and intercepts.
-pub type Evaluate<'a> = dyn FnMut(&[Vec<f64>], &[f64]) -> f64 + 'a;
-
-/// What a fit may be given besides features and targets.
-///
-/// ```
-/// use warpfuse::learning::Extras;
-/// let extras = Extras { sample_weight: Some(&[1.0, 2.0, 0.0]), ..Extras::default() };
-/// ```
-#[derive(Default)]
-pub struct Extras<'a> {
-    /// One weight per row, not negative; a row of weight 0 takes no part.
-    pub sample_weight: Option<&'a [f64]>,
-    /// Which columns take part; the others keep coefficient 0.
-    pub columns: Option<&'a [bool]>,
-    /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts. The tolerance
-    /// stays relative to the gradient where a fit without it would start.
-    pub start: Option<(&'a [Vec<f64>], &'a [f64])>,
-    /// What a model of these coefficients (one list per class, or one list) and intercepts is worth on other data,
-    /// asked for after each outer iteration and kept as [`Iteration::validation`].
-    pub evaluate: Option<&'a mut Evaluate<'a>>,
-    /// Called after each outer iteration.
-    pub watch: Option<&'a mut dyn FnMut(Iteration)>,
-}
 
 /// How a fit went.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -23,6 +23,7 @@ mod controls;
 mod design;
 mod error;
 mod estimator;
+mod extras;
 mod fit;
 mod glm;
 #[doc = include_str!("guide.md")]

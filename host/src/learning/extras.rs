@@ -1,0 +1,28 @@
+//! What a fit may be given besides features and targets.
+
+use super::solver::Iteration;
+
+/// A figure of coefficients, one list per linear predictor, and intercepts.
+pub type Evaluate<'a> = dyn FnMut(&[Vec<f64>], &[f64]) -> f64 + 'a;
+
+/// What a fit may be given besides features and targets.
+///
+/// ```
+/// use warpfuse::learning::Extras;
+/// let extras = Extras { sample_weight: Some(&[1.0, 2.0, 0.0]), ..Extras::default() };
+/// ```
+#[derive(Default)]
+pub struct Extras<'a> {
+    /// One weight per row, not negative; a row of weight 0 takes no part.
+    pub sample_weight: Option<&'a [f64]>,
+    /// Which columns take part; the others keep coefficient 0.
+    pub columns: Option<&'a [bool]>,
+    /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts. The tolerance
+    /// stays relative to the gradient where a fit without it would start.
+    pub start: Option<(&'a [Vec<f64>], &'a [f64])>,
+    /// What a model of these coefficients (one list per class, or one list) and intercepts is worth on other data,
+    /// asked for after each outer iteration and kept as [`Iteration::validation`].
+    pub evaluate: Option<&'a mut Evaluate<'a>>,
+    /// Called after each outer iteration.
+    pub watch: Option<&'a mut dyn FnMut(Iteration)>,
+}
