@@ -64,7 +64,7 @@ fn compare_matrix<T: Number>(criterion: &mut Criterion, gpu: &Gpu, shape: Shape)
         let prepare = || {
             let subject = subject.as_ref().map_err(|error| anyhow!("{error:#}"))?;
             let mut output = subject.output(task)?;
-            Ok(move || Ok(subject.run(task, &mut output)?))
+            Ok(move || subject.run(task, &mut output))
         };
         bench(
             criterion,

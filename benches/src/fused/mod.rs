@@ -9,7 +9,7 @@ use warpfuse::ops::Number;
 
 use crate::gpu::Gpu;
 use crate::record::Recorder;
-use crate::shape::{DENSE_WIDTHS, MATRICES, Shape};
+use crate::shape::{DENSE_WIDTHS, DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
 
 pub use subject::Subject;
 pub use task::{TASKS, Task};
@@ -19,7 +19,8 @@ pub use task::{TASKS, Task};
 /// # Errors
 /// When a result cannot be written.
 pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
-    for shape in MATRICES.into_iter().chain(DENSE_WIDTHS) {
+    let dense = MATRICES.into_iter().chain(DENSE_WIDTHS);
+    for shape in dense.chain(SPARSE_WIDTHS).chain(DRAWN) {
         record_matrix::<f32>(gpu, recorder, shape)?;
         record_matrix::<f64>(gpu, recorder, shape)?;
     }

@@ -2,12 +2,13 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
+use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use warpfuse::device::{Buffer, DeviceError};
 use warpfuse::matrix::{Element, Features};
-use warpfuse::ops::{Matrix, Number, OpError, Terms, vector};
-use warpfuse::plan::fused::{Plan, Product};
+use warpfuse::ops::{Matrix, Number, OpError, Preparation, Terms, vector};
+use warpfuse::plan::fused::{Plan, Product, Stored};
 
 use super::task::{Task, TermSet};
 use crate::case::SEED;
@@ -28,6 +29,8 @@ pub struct Subject<'a, T: Number> {
     shape: Shape,
     features: Arc<Features<T>>,
     matrix: Matrix<T>,
+    /// The same stored in panels too, made when it is first measured.
+    prepared: OnceCell<(Matrix<T>, f64)>,
     host: HostVectors<T>,
     vectors: Vectors<T>,
     ceiling_gbs: f64,
@@ -67,6 +70,7 @@ impl<'a, T: Number> Subject<'a, T> {
             shape,
             features,
             matrix,
+            prepared: OnceCell::new(),
             host,
             vectors,
             ceiling_gbs,
@@ -80,23 +84,26 @@ impl<'a, T: Number> Subject<'a, T> {
     /// When the result is wrong or the device fails.
     pub fn measure(&self, task: Task) -> Result<Measured> {
         let truth = self.truth(task);
+        let (matrix, preparation_ms) = self.matrix(task)?;
         let mut output = self.output(task)?;
         vector::fill(<T as Element>::from_f64(f64::NAN), &mut output)?;
-        self.run(task, &mut output)?;
+        self.multiply(matrix, task, &mut output)?;
         let error = truth::checked_error(&output.to_vec()?, &truth)?;
-        let times = self
-            .gpu
-            .sampler
-            .time(&self.gpu.device, || self.run(task, &mut output))?;
+        let times = self.gpu.sampler.time(&self.gpu.device, || {
+            self.multiply(matrix, task, &mut output)
+        })?;
         let bytes = self.shape.bytes::<T>(4) + task.vector_elements(&self.shape) * size_of::<T>();
-        let variant = self
-            .matrix
-            .used_plan(task.product)?
-            .map(variant)
-            .unwrap_or_default();
-        let measured = Measured::new(variant, times, bytes)
+        let plan = matrix.used_plan(task.product)?;
+        let mut measured = Measured::new(plan.map(variant).unwrap_or_default(), times, bytes)
             .with_ceiling(self.ceiling_gbs)
             .with_error(error);
+        measured
+            .details
+            .extend(preparation_ms.map(|ms| ("preparation_ms", ms)));
+        let predicted = plan.and_then(predicted_us);
+        measured
+            .details
+            .extend(predicted.map(|us| ("predicted_us", us)));
         Ok(self.with_peers(measured, task, &truth))
     }
 
@@ -139,12 +146,40 @@ impl<'a, T: Number> Subject<'a, T> {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn run(&self, task: Task, output: &mut Buffer<T>) -> Result<(), OpError> {
+    pub fn run(&self, task: Task, output: &mut Buffer<T>) -> Result<()> {
+        let (matrix, _) = self.matrix(task)?;
+        Ok(self.multiply(matrix, task, output)?)
+    }
+
+    /// The matrix as a task wants it, with what it took to prepare it.
+    fn matrix(&self, task: Task) -> Result<(&Matrix<T>, Option<f64>)> {
+        if task.stored == Stored::Rows {
+            return Ok((&self.matrix, None));
+        }
+        if self.prepared.get().is_none() {
+            let mut matrix = Matrix::new(&self.gpu.device, self.features.clone())?;
+            let start = Instant::now();
+            matrix.prepare(Preparation::Panels)?;
+            self.gpu.device.synchronize()?;
+            let _ = self
+                .prepared
+                .set((matrix, 1e3 * start.elapsed().as_secs_f64()));
+        }
+        let (matrix, ms) = self.prepared.get().context("it was made above")?;
+        Ok((matrix, Some(*ms)))
+    }
+
+    fn multiply(
+        &self,
+        matrix: &Matrix<T>,
+        task: Task,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         let terms = self.terms(task.terms);
         match task.product {
-            Product::Fused => self.matrix.fused(&self.vectors.y, &terms, output),
-            Product::Forward => self.matrix.forward(&self.vectors.y, &terms, output),
-            Product::Transposed => self.matrix.transposed(&self.vectors.p, &terms, output),
+            Product::Fused => matrix.fused(&self.vectors.y, &terms, output),
+            Product::Forward => matrix.forward(&self.vectors.y, &terms, output),
+            Product::Transposed => matrix.transposed(&self.vectors.p, &terms, output),
         }
     }
 
@@ -205,6 +240,12 @@ impl<T: Number> HostVectors<T> {
             shift: gpu.device.upload(&[<T as Element>::from_f64(SHIFT)])?,
         })
     }
+}
+
+/// What the planner expected of all launches.
+fn predicted_us(plan: &Plan) -> Option<f64> {
+    let next = plan.then.as_deref().map_or(Some(0.0), predicted_us)?;
+    Some(plan.prediction?.total_ns as f64 / 1e3 + next)
 }
 
 /// The entry and its launch, of both kernels where there are two.

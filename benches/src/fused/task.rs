@@ -1,7 +1,7 @@
 //! What is computed with a matrix.
 
 use warpfuse::ops::Number;
-use warpfuse::plan::fused::Product;
+use warpfuse::plan::fused::{Product, Stored};
 
 use crate::case::{Case, SEED};
 use crate::shape::Shape;
@@ -13,6 +13,8 @@ pub struct Task {
     pub product: Product,
     /// What is computed besides.
     pub terms: TermSet,
+    /// In which forms a sparse X is stored.
+    pub stored: Stored,
 }
 
 /// Which terms there are.
@@ -24,43 +26,49 @@ pub enum TermSet {
     All,
 }
 
+const fn task(product: Product, terms: TermSet, stored: Stored) -> Task {
+    Task {
+        product,
+        terms,
+        stored,
+    }
+}
+
 /// All tasks.
-pub const TASKS: [Task; 4] = [
-    Task {
-        product: Product::Fused,
-        terms: TermSet::Alone,
-    },
-    Task {
-        product: Product::Fused,
-        terms: TermSet::All,
-    },
-    Task {
-        product: Product::Forward,
-        terms: TermSet::Alone,
-    },
-    Task {
-        product: Product::Transposed,
-        terms: TermSet::Alone,
-    },
+pub const TASKS: [Task; 7] = [
+    task(Product::Fused, TermSet::Alone, Stored::Rows),
+    task(Product::Fused, TermSet::All, Stored::Rows),
+    task(Product::Forward, TermSet::Alone, Stored::Rows),
+    task(Product::Transposed, TermSet::Alone, Stored::Rows),
+    task(Product::Fused, TermSet::Alone, Stored::RowsAndPanels),
+    task(Product::Forward, TermSet::Alone, Stored::RowsAndPanels),
+    task(Product::Transposed, TermSet::Alone, Stored::RowsAndPanels),
 ];
 
 impl Task {
-    /// Whether this is measured for a shape: that further terms cost nothing is shown on two.
+    /// Whether this is measured for a shape: that further terms cost nothing is shown on two, and panels are for
+    /// columns that shared memory does not hold.
     pub fn applies_to(&self, shape: &Shape) -> bool {
-        self.terms == TermSet::Alone
-            || matches!(
+        match (self.terms, self.stored) {
+            (TermSet::Alone, Stored::Rows) => true,
+            (TermSet::Alone, Stored::RowsAndPanels) => shape.is_sparse() && shape.cols() > 4_000,
+            (TermSet::All, _) => matches!(
                 (shape.is_sparse(), shape.cols()),
                 (false, 128) | (true, 1_000)
-            )
+            ),
+        }
     }
 
     /// The name of the task over a matrix.
     pub fn case<T: Number>(&self, shape: Shape) -> Case {
-        let work = match (self.product, self.terms) {
-            (Product::Fused, TermSet::Alone) => "fused",
-            (Product::Fused, TermSet::All) => "fused_all_terms",
-            (Product::Forward, _) => "forward",
-            (Product::Transposed, _) => "transposed",
+        let work = match (self.product, self.terms, self.stored) {
+            (Product::Fused, TermSet::All, _) => "fused_all_terms",
+            (Product::Fused, _, Stored::Rows) => "fused",
+            (Product::Fused, _, Stored::RowsAndPanels) => "fused_prepared",
+            (Product::Forward, _, Stored::Rows) => "forward",
+            (Product::Forward, _, Stored::RowsAndPanels) => "forward_prepared",
+            (Product::Transposed, _, Stored::Rows) => "transposed",
+            (Product::Transposed, _, Stored::RowsAndPanels) => "transposed_prepared",
         };
         Case {
             family: "fused",
@@ -89,12 +97,14 @@ impl Task {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::MATRICES;
+    use crate::shape::{DRAWN, MATRICES, SPARSE_WIDTHS};
 
     #[test]
     fn names_differ_and_all_terms_are_shown_on_two_shapes() {
         let all: Vec<_> = MATRICES
             .iter()
+            .chain(&SPARSE_WIDTHS)
+            .chain(&DRAWN)
             .flat_map(|shape| TASKS.map(|task| (task, *shape)))
             .filter(|(task, shape)| task.applies_to(shape))
             .collect();
@@ -102,7 +112,8 @@ mod tests {
             .iter()
             .map(|(task, shape)| task.case::<f32>(*shape).to_string())
             .collect();
-        assert_eq!(names.len(), 3 * MATRICES.len() + 2);
+        let with_all_terms = all.iter().filter(|(task, _)| task.terms == TermSet::All);
+        assert_eq!(with_all_terms.count(), 2);
         names.sort();
         names.dedup();
         assert_eq!(names.len(), all.len());

@@ -12,6 +12,7 @@ mod fixed_contract;
 pub mod fixed_point;
 mod fixed_table;
 pub mod many;
+pub mod panels;
 pub mod sparse;
 mod sparse_table;
 mod team;
@@ -22,6 +23,7 @@ pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
     SparseManyVariant,
 };
+pub use panels::{PanelArgs, PanelVariant, Panels};
 pub use sparse::{Sparse, SparseArgs, SparseVariant};
 pub use team::{Lanes, Team, TeamSize, WholeBlock};
 

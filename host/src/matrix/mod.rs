@@ -6,6 +6,7 @@
 //! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
+//! | [`panels`] | entries in an order in which all that is random fits in shared memory |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
 //! This room knows no files, no devices and no launches.
@@ -15,6 +16,7 @@ mod csr;
 mod element;
 mod features;
 mod moments;
+pub mod panels;
 mod stats;
 #[cfg(test)]
 pub(crate) mod strategy;

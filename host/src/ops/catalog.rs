@@ -97,7 +97,8 @@ fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candid
     let dense = T::Dense::entries()
         .iter()
         .map(|entry| dense::<T>(entry.name, entry.variant));
-    counted(sparse.chain(fixed).chain(dense), registers)
+    let panels = T::Panels::entries().iter().flat_map(panels::<T>);
+    counted(sparse.chain(fixed).chain(panels).chain(dense), registers)
 }
 
 /// The kernels with their registers, and the blocks that those allow.
@@ -219,6 +220,25 @@ fn fixed<T: Number>(entry: &Entry<T::Fixed>) -> Option<(&'static str, Candidate)
     ))
 }
 
+/// An entry over panels serves each product.
+fn panels<T: Number>(
+    entry: &'static Entry<T::Panels>,
+) -> impl Iterator<Item = (&'static str, Candidate)> {
+    use KernelProduct::{Forward, Fused, Transposed};
+    let shared = SharedUse {
+        fixed: plan::fused::PANEL_SHARED_BYTES,
+        ..SharedUse::default()
+    };
+    let team = Team::Lanes(gpu_kernels::cta::WARP);
+    [Fused, Forward, Transposed]
+        .into_iter()
+        .map(move |product| {
+            let strategy = Strategy::Panels;
+            let kernel = candidate::<T>(entry.name, product, Storage::Panels, strategy, team);
+            (entry.name, Candidate { shared, ..kernel })
+        })
+}
+
 fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str, Candidate) {
     let DenseVariant {
         product,
@@ -292,6 +312,7 @@ mod tests {
         let fixed = <f32 as gpu_kernels::Kernels>::Fixed::entries();
         let entries = <f32 as gpu_kernels::Kernels>::Sparse::entries().len()
             + fixed.iter().filter(walks).count()
+            + 3 * <f32 as gpu_kernels::Kernels>::Panels::entries().len()
             + <f32 as gpu_kernels::Kernels>::Dense::entries().len();
         assert_eq!(candidates::<f32>("sm_90").len(), entries);
     }

@@ -6,10 +6,11 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 use super::fixed::FixedKernels;
 use super::layout::{DensePart, Layout, SparsePart};
 use super::matrix::Matrix;
+use super::panels::PanelKernels;
 use super::{Number, OpError, host, vector};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Features;
-use crate::plan::fused::{Plan, Product, Summation};
+use crate::plan::fused::{Plan, Product, Strategy, Summation};
 
 /// Everything of the pattern besides X and the input vector. The default is α = 1 and nothing else.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +47,7 @@ enum Step<T: Number> {
     Sparse(Prepared<T::Sparse>),
     Dense(Prepared<T::Dense>),
     Fixed(FixedKernels<T>),
+    Panels(PanelKernels<T>),
     TwoProducts,
 }
 
@@ -136,6 +138,7 @@ impl<T: Number> Matrix<T> {
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         match (&self.launches(product)?.step, &self.layout) {
+            (Step::Panels(kernels), _) => self.over_panels(kernels, product, input, terms, output),
             (Step::Sparse(kernel), Layout::Sparse(parts)) => {
                 for part in parts {
                     kernel.launch(self.sparse_args(part, product, input, terms, output))?;
@@ -153,12 +156,12 @@ impl<T: Number> Matrix<T> {
     /// The plan of a product with its prepared kernel, made once.
     fn launches(&self, product: Product) -> Result<&Launches<T>, OpError> {
         let slot = &self.launches[product as usize];
-        slot.get_or_init(|| self.prepare(product))
+        slot.get_or_init(|| self.make_launches(product))
             .as_ref()
             .map_err(OpError::clone)
     }
 
-    fn prepare(&self, product: Product) -> Result<Launches<T>, OpError> {
+    fn make_launches(&self, product: Product) -> Result<Launches<T>, OpError> {
         let plan = self
             .plan(product)?
             .expect("a matrix on a GPU has limits to plan with");
@@ -167,6 +170,9 @@ impl<T: Number> Matrix<T> {
             _ if plan.then.is_some() => Step::TwoProducts,
             Layout::Sparse(_) if plan.strategy.is_fixed() => {
                 Step::Fixed(FixedKernels::prepare(self, &plan)?)
+            }
+            Layout::Sparse(_) if plan.strategy == Strategy::Panels => {
+                Step::Panels(PanelKernels::new(self, &plan)?)
             }
             Layout::Sparse(_) => Step::Sparse(prepare::<T::Sparse>(self.device(), &plan)?),
             _ => Step::Dense(prepare::<T::Dense>(self.device(), &plan)?),
@@ -191,14 +197,31 @@ impl<T: Number> Matrix<T> {
         terms: &Terms<'_, T>,
         w: &mut Buffer<T>,
     ) -> Result<(), OpError> {
+        self.with_row_vector(|p| self.one_after_the_other(y, terms, p, w))
+    }
+
+    /// Calls `work` with a vector of m elements, whatever they are.
+    pub(super) fn with_row_vector(
+        &self,
+        work: impl FnOnce(&mut Buffer<T>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
         let mut between = self
             .between
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let p = match &mut *between {
-            Some(p) => p,
-            empty => empty.insert(self.device().zeros(self.rows())?),
-        };
+        match &mut *between {
+            Some(p) => work(p),
+            empty => work(empty.insert(self.device().zeros(self.rows())?)),
+        }
+    }
+
+    fn one_after_the_other(
+        &self,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        p: &mut Buffer<T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
         let Terms { weights, shift, .. } = *terms;
         self.launch(
             Product::Forward,

@@ -7,6 +7,7 @@ use super::fixed::Equilibrated;
 use super::fused::Launches;
 use super::layout::Layout;
 use super::objective::ObjectiveLaunches;
+use super::panels::Panels;
 use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
@@ -24,7 +25,7 @@ pub struct Matrix<T: Number> {
     device: Device,
     rows: usize,
     cols: usize,
-    problem: Problem,
+    pub(super) problem: Problem,
     pub(super) options: MatrixOptions,
     pub(super) layout: Layout<T>,
     pub(super) launches: [OnceLock<Result<Launches<T>, OpError>>; 3],
@@ -37,6 +38,8 @@ pub struct Matrix<T: Number> {
     /// What fixed-point sums need besides, made when they are first used.
     pub(super) equilibrated: OnceLock<Result<Equilibrated<T>, OpError>>,
     pub(super) columns: OnceLock<Columns>,
+    /// A second and third copy of X, once prepared.
+    pub(super) panels: Option<Panels<T>>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -93,6 +96,7 @@ impl<T: Number> Matrix<T> {
             objectives: ObjectiveLaunches::default(),
             equilibrated: OnceLock::new(),
             columns: OnceLock::new(),
+            panels: None,
         })
     }
 
@@ -128,6 +132,14 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
+        self.planning(|planner| Ok(planner.plan(&self.problem, product)?))
+    }
+
+    /// Asks a planner with the matrix's device and options, if the device needs plans.
+    pub(super) fn planning<R>(
+        &self,
+        ask: impl FnOnce(Planner<'_>) -> Result<R, OpError>,
+    ) -> Result<Option<R>, OpError> {
         let Some((limits, kernels)) = self.choices()? else {
             return Ok(None);
         };
@@ -135,7 +147,7 @@ impl<T: Number> Matrix<T> {
             .model(self.options.model)
             .forced(self.options.forced)
             .summation(self.options.summation);
-        Ok(Some(planner.plan(&self.problem, product)?))
+        ask(planner).map(Some)
     }
 
     /// All launches by which one kernel computes a product, the quickest by prediction first; none on the CPU.

@@ -35,6 +35,7 @@ pub mod measure;
 mod number;
 pub mod objective;
 pub mod orthant;
+mod panels;
 pub mod reduce;
 pub mod vector;
 
@@ -46,3 +47,4 @@ pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, MatrixOptions};
 pub use number::Number;
+pub use panels::Preparation;

@@ -20,6 +20,7 @@ mod many;
 mod matmul;
 mod model_selection;
 mod objective;
+mod panels;
 mod passes;
 mod plans;
 mod properties;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     fused::add(&mut suite);
     fixed::add(&mut suite);
     many::add(&mut suite);
+    panels::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);
     softmax::add(&mut suite);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::problem::{Precision, Problem, Product};
+use super::problem::{Precision, Problem, Product, Stored};
 
 /// How a kernel computes its product, above all where the result lives while rows are added to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub enum Strategy {
     FixedShared,
     /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
     FixedGlobal,
+    /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
+    /// memory and its entries in the order of their inputs.
+    Panels,
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot,
     /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
@@ -53,6 +56,7 @@ impl Strategy {
             Self::FixedWithY => "fixed_with_y",
             Self::FixedShared => "fixed_shared",
             Self::FixedGlobal => "fixed_global",
+            Self::Panels => "panels",
             Self::RowDot => "row_dot",
             Self::DenseRegisters => "dense_registers",
             Self::DenseColumns => "dense_columns",
@@ -76,6 +80,8 @@ pub enum Storage {
     Sparse,
     /// Row-major.
     Dense,
+    /// Panels of rows and of columns, besides compressed sparse rows.
+    Panels,
 }
 
 /// The threads that work on one row together.
@@ -211,13 +217,13 @@ impl Candidate {
 
     /// Whether the kernel computes `product` of `problem` at all, whatever the launch.
     pub fn accepts(&self, problem: &Problem, product: Product) -> bool {
-        let storage = if problem.is_dense() {
-            Storage::Dense
-        } else {
-            Storage::Sparse
+        let is_stored = match self.storage {
+            Storage::Dense => problem.is_dense(),
+            Storage::Sparse => !problem.is_dense(),
+            Storage::Panels => problem.stored == Stored::RowsAndPanels,
         };
         self.product == product
-            && self.storage == storage
+            && is_stored
             && self.precision == problem.dtype
             && self.loads_evenly(problem)
     }

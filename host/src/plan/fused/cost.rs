@@ -15,6 +15,7 @@
 
 use super::candidate::{Candidate, Strategy};
 use super::geometry::{Blocks, Launch};
+use super::panels;
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
 use crate::plan::limits::DeviceLimits;
@@ -128,6 +129,9 @@ impl<'a> CostModel<'a> {
 
     /// What `kernel` costs with vectors of `vs` threads, on a grid divided into `column_tiles`.
     pub fn of_kernel(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> KernelCost {
+        if kernel.strategy == Strategy::Panels {
+            return self.of_panels();
+        }
         let rates = &self.limits.rates;
         KernelCost {
             strategy: kernel.strategy,
@@ -147,6 +151,9 @@ impl<'a> CostModel<'a> {
 
     /// The parts of the predicted time of a launch of a kernel.
     pub fn parts(&self, kernel: &KernelCost, launch: &Launch) -> Parts {
+        if kernel.strategy == Strategy::Panels {
+            return self.parts_of_panels(kernel, &launch.blocks);
+        }
         let blocks = &launch.blocks;
         let taken = self.shared_taken(blocks);
         let in_flight = self.within_l1(self.bytes_in_flight(kernel, blocks), taken);
@@ -158,6 +165,36 @@ impl<'a> CostModel<'a> {
             issue: kernel.issue,
             longest_row: kernel.longest_row,
             flush: self.flush(kernel.strategy, launch),
+            launch: kernel.launch,
+            in_flight,
+        }
+    }
+
+    // Whatever the launch, but for the bytes that it has in flight.
+    fn of_panels(&self) -> KernelCost {
+        let cost = panels::cost(self.limits, self.problem, self.product);
+        KernelCost {
+            strategy: Strategy::Panels,
+            full: cost.stream,
+            access: cost.access,
+            issue: cost.issue,
+            longest_row: 0.0,
+            launch: cost.launch,
+            row_in_flight: 0.0,
+            rows_in_flight: 0.0,
+            half_sectors: 0.0,
+        }
+    }
+
+    fn parts_of_panels(&self, kernel: &KernelCost, blocks: &Blocks) -> Parts {
+        let in_flight = panels::bytes_in_flight(blocks, self.entry_bytes());
+        Parts {
+            full: kernel.full,
+            fill: in_flight / (self.limits.rates.knee_bytes_per_sm * panels::ROUND_TRIPS),
+            access: kernel.access,
+            issue: kernel.issue,
+            longest_row: 0.0,
+            flush: panels::cost(self.limits, self.problem, self.product).flush,
             launch: kernel.launch,
             in_flight,
         }

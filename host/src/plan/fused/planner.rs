@@ -6,7 +6,7 @@ use super::candidate::{Candidate, Strategy, Team};
 use super::forced::Forced;
 use super::geometry::{Blocks, Launch};
 use super::predicted::{self, Explained, Trial};
-use super::problem::{Problem, Product};
+use super::problem::{Problem, Product, Stored};
 use super::published;
 use super::published_dense::{self, wasted_warps};
 use super::reason::Reason;
@@ -124,6 +124,11 @@ impl<'a> Planner<'a> {
         Ok(trials)
     }
 
+    /// What is promised of the bits.
+    pub(super) fn sums(&self) -> Summation {
+        self.summation
+    }
+
     /// Whether `kernel` keeps what is promised of the bits. Its sums must not depend on their order, and the
     /// threads that share a row must be as many on every device.
     pub(super) fn is_promised(&self, kernel: &Candidate, problem: &Problem) -> bool {
@@ -132,7 +137,8 @@ impl<'a> Planner<'a> {
         };
         let team = Team::Lanes(lanes_per_row(problem.rows, nnz));
         let is_free = self.summation == Summation::Free;
-        let has_order = kernel.strategy.is_fixed() || kernel.product == Product::Forward;
+        let is_row_walk = kernel.product == Product::Forward && kernel.strategy != Strategy::Panels;
+        let has_order = kernel.strategy.is_fixed() || is_row_walk;
         is_free || has_order && kernel.team == team
     }
 
@@ -181,7 +187,8 @@ impl<'a> Planner<'a> {
     // Gathers of y and additions to w then evict one another. On an H200, 8,000,000 × 20,000,000 with 224
     // million entries: fused 14.4 ms in f32 and 17.6 ms in f64, alone 4.3 + 8.7 and 5.5 + 11.5 ms.
     fn is_beyond_l2(&self, problem: &Problem) -> bool {
-        vector_bytes(problem) > self.limits.l2_bytes && self.forced.is_empty()
+        let has_panels = problem.stored == Stored::RowsAndPanels;
+        vector_bytes(problem) > self.limits.l2_bytes && self.forced.is_empty() && !has_panels
     }
 
     // Columns that the widest dense kernel in registers holds.

@@ -57,6 +57,26 @@ impl fmt::Display for Product {
     }
 }
 
+/// In which forms a sparse X is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stored {
+    /// Compressed sparse rows alone, as it came.
+    #[default]
+    Rows,
+    /// Panels of rows and of columns besides: see [`gpu_kernels::fused::panels`].
+    RowsAndPanels,
+}
+
+impl fmt::Display for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rows => "rows",
+            Self::RowsAndPanels => "rows and panels",
+        })
+    }
+}
+
 /// The matrix X of a pattern: m rows × n columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Problem {
@@ -72,6 +92,9 @@ pub struct Problem {
     pub longest_row: Option<u64>,
     /// Elements between the starts of two rows of a dense matrix; n unless rows are padded, with zeros.
     pub pitch: u64,
+    /// In which forms a sparse matrix is stored.
+    #[serde(default)]
+    pub stored: Stored,
 }
 
 impl Problem {
@@ -84,6 +107,7 @@ impl Problem {
             dtype,
             longest_row: None,
             pitch: cols,
+            stored: Stored::Rows,
         }
     }
 
@@ -96,6 +120,7 @@ impl Problem {
             dtype,
             longest_row: None,
             pitch: cols,
+            stored: Stored::Rows,
         }
     }
 
@@ -110,6 +135,11 @@ impl Problem {
     /// The same with `pitch` elements between the starts of two rows.
     pub const fn with_pitch(self, pitch: u64) -> Self {
         Self { pitch, ..self }
+    }
+
+    /// The same in other forms of storage.
+    pub const fn with_stored(self, stored: Stored) -> Self {
+        Self { stored, ..self }
     }
 
     /// Whether X is stored dense.

@@ -12,6 +12,7 @@ mod fixed;
 mod fused;
 mod many;
 mod orthant;
+mod panels;
 mod probe;
 mod sparse;
 mod stream;
@@ -41,6 +42,7 @@ pub fn add(suite: &mut Suite) {
 fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Sparse>(suite, sparse::check::<_, T>);
     add_family::<T::Fixed>(suite, fixed::check::<_, T>);
+    add_family::<T::Panels>(suite, panels::check::<_, T>);
     add_family::<T::Dense>(suite, dense::check::<_, T>);
     add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);
     add_family::<T::SparseMany>(suite, many::check_sparse::<_, T>);

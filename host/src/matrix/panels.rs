@@ -1,0 +1,349 @@
+//! X in panels: the layout of [`gpu_kernels::fused::panels`], made on the host.
+//!
+//! Rows as outputs give `X·y`, columns `Xᵀ·p`. Columns are ranked by how many entries they have, so that the panels of
+//! the most frequent ones see an entry in nearly every row, and their inputs come as a stream.
+
+use gpu_kernels::fused::panels::{CHUNK, PIECE_WORDS, SPARE, place};
+use rayon::prelude::*;
+
+use super::{CsrMatrix, Element};
+
+/// Entries that one task of the preparation takes at least.
+const PER_TASK: usize = 1 << 20;
+/// The distance of an input from the base of its chunk has 16 bits.
+const REACH: u32 = 0xffff;
+/// A range ends with a panel that is so near to its end: one part in this many.
+const NEAR: u32 = 16;
+
+/// What panels are cut to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PanelSize {
+    /// The most outputs of a panel, at most 65,536 less the spare ones.
+    pub widest: usize,
+    /// Ranges of pieces with the same number of chunks: as many as blocks run at once.
+    pub ranges: usize,
+}
+
+/// The arrays of [`PanelArgs`](gpu_kernels::fused::PanelArgs).
+#[derive(Debug, Clone, PartialEq)]
+pub struct PanelLayout<T> {
+    /// Rows, or columns.
+    pub outputs: usize,
+    /// Columns, or rows.
+    pub inputs: usize,
+    /// Outputs of a panel; the last may have fewer.
+    pub width: u32,
+    /// A key for each entry.
+    pub keys: Vec<u32>,
+    /// A value for each entry.
+    pub values: Vec<T>,
+    /// A base for each chunk.
+    pub bases: Vec<u32>,
+    /// Four words for each piece.
+    pub pieces: Vec<u32>,
+    /// The first piece of each range, and the number of pieces.
+    pub ranges: Vec<u32>,
+    /// Which output each sum is for; none where they are in order.
+    pub order: Option<Vec<u32>>,
+}
+
+/// Input, place of the sum in its panel, value.
+type Entry<T> = (u32, u16, T);
+
+impl<T: Element> PanelLayout<T> {
+    /// Rows as outputs.
+    pub fn of_rows(x: &CsrMatrix<T>, size: PanelSize) -> Self {
+        let width = width(x.rows(), size);
+        let panels = (0..x.rows().div_ceil(width)).into_par_iter();
+        let packed = panels.map(|panel| pack(entries_of_rows(x, panel * width, width), width));
+        Self::assemble((x.rows(), x.cols()), (width, size.ranges), packed.collect())
+    }
+
+    /// Columns as outputs, the most frequent first.
+    pub fn of_columns(x: &CsrMatrix<T>, size: PanelSize) -> Self {
+        let width = width(x.cols(), size);
+        let order = by_frequency(x);
+        let mut ranks = vec![0; x.cols()];
+        for (rank, column) in order.iter().enumerate() {
+            ranks[*column as usize] = rank as u32;
+        }
+        let panels = x.cols().div_ceil(width);
+        let tasks = entries_of_columns(x, &ranks, (width, panels));
+        let packed = (0..panels).into_par_iter().map(|panel| {
+            let of_panel = tasks.iter().flat_map(|task| task[panel].iter().copied());
+            pack(of_panel, width)
+        });
+        let layout = Self::assemble((x.cols(), x.rows()), (width, size.ranges), packed.collect());
+        Self {
+            order: Some(order),
+            ..layout
+        }
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> usize {
+        let order = self.order.as_ref().map_or(0, Vec::len);
+        let words = self.keys.len() + self.bases.len() + self.pieces.len() + self.ranges.len();
+        4 * (words + order) + size_of_val(&self.values[..])
+    }
+
+    fn assemble(
+        (outputs, inputs): (usize, usize),
+        (width, ranges): (usize, usize),
+        panels: Vec<Packed<T>>,
+    ) -> Self {
+        let chunks: Vec<u32> = panels.iter().map(|p| p.bases.len() as u32).collect();
+        let (pieces, ranges) = cut(&chunks, (outputs as u32, width as u32), ranges as u32);
+        let mut all = Packed::with_capacity(chunks.iter().map(|count| *count as usize).sum());
+        for panel in panels {
+            all.keys.extend(panel.keys);
+            all.values.extend(panel.values);
+            all.bases.extend(panel.bases);
+        }
+        PanelLayout {
+            outputs,
+            inputs,
+            width: width as u32,
+            keys: all.keys,
+            values: all.values,
+            bases: all.bases,
+            pieces,
+            ranges,
+            order: None,
+        }
+    }
+}
+
+/// Outputs of a panel: panels of one size, and as many for every range where there are more than ranges, so that
+/// blocks that start together walk the inputs together.
+fn width(outputs: usize, size: PanelSize) -> usize {
+    let panels = outputs.div_ceil(size.widest).max(1);
+    let panels = if panels > size.ranges {
+        panels.next_multiple_of(size.ranges)
+    } else {
+        panels
+    };
+    outputs.div_ceil(panels).max(1)
+}
+
+/// The entries of `count` rows in the order of their columns.
+fn entries_of_rows<T: Element>(
+    x: &CsrMatrix<T>,
+    first: usize,
+    count: usize,
+) -> impl Iterator<Item = Entry<T>> {
+    let offsets = x.proper_indptr();
+    let rows = first..(first + count).min(x.rows());
+    let of_rows = offsets[rows.start] as usize..offsets[rows.end] as usize;
+    let mut entries = Vec::with_capacity(of_rows.len());
+    for row in rows {
+        for i in offsets[row] as usize..offsets[row + 1] as usize {
+            entries.push((x.indices()[i], (row - first) as u16, x.data()[i]));
+        }
+    }
+    entries.sort_unstable_by_key(|(input, sum, _)| u64::from(*input) << 16 | u64::from(*sum));
+    entries.into_iter()
+}
+
+/// The entries of each task's rows, by panel.
+fn entries_of_columns<T: Element>(
+    x: &CsrMatrix<T>,
+    ranks: &[u32],
+    (width, panels): (usize, usize),
+) -> Vec<Vec<Vec<Entry<T>>>> {
+    let offsets = x.proper_indptr();
+    let tasks = x
+        .nnz()
+        .div_ceil(PER_TASK)
+        .clamp(1, 4 * rayon::current_num_threads());
+    let rows = x.rows().div_ceil(tasks).max(1);
+    let task = |first: usize| {
+        let mut of_panel = vec![Vec::new(); panels];
+        for row in first..(first + rows).min(x.rows()) {
+            for i in offsets[row] as usize..offsets[row + 1] as usize {
+                let rank = ranks[x.indices()[i] as usize] as usize;
+                of_panel[rank / width].push((row as u32, (rank % width) as u16, x.data()[i]));
+            }
+        }
+        of_panel
+    };
+    let firsts: Vec<usize> = (0..x.rows()).step_by(rows).collect();
+    firsts.into_par_iter().map(task).collect()
+}
+
+/// The columns by the number of binary digits of their frequency, the most first, else in their own order.
+fn by_frequency<T: Element>(x: &CsrMatrix<T>) -> Vec<u32> {
+    let mut counts = vec![0u32; x.cols()];
+    for column in x.indices() {
+        counts[*column as usize] += 1;
+    }
+    let mut order: Vec<u32> = (0..x.cols() as u32).collect();
+    order.sort_by_key(|column| counts[*column as usize].leading_zeros());
+    order
+}
+
+/// Chunks of one panel.
+struct Packed<T> {
+    keys: Vec<u32>,
+    values: Vec<T>,
+    bases: Vec<u32>,
+}
+
+impl<T: Element> Packed<T> {
+    fn with_capacity(chunks: usize) -> Self {
+        Packed {
+            keys: Vec::with_capacity(chunks * CHUNK as usize),
+            values: Vec::with_capacity(chunks * CHUNK as usize),
+            bases: Vec::with_capacity(chunks),
+        }
+    }
+
+    fn open_chunk(&mut self, base: u32, width: u32) {
+        self.bases.push(base);
+        // The four places of a lane are neighbours.
+        let spare = (0..CHUNK).map(|at| (width + at * SPARE / CHUNK) << 16);
+        self.keys.extend(spare);
+        self.values.resize(self.keys.len(), T::from_f64(0.0));
+    }
+}
+
+/// Fills chunks with entries in the order of their inputs; what is left over adds zeros behind the `width` sums.
+fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Packed<T> {
+    let mut packed = Packed::with_capacity(entries.size_hint().0.div_ceil(CHUNK as usize));
+    let mut used = CHUNK;
+    let mut base = 0;
+    for (input, sum, value) in entries {
+        if used == CHUNK || input - base > REACH {
+            packed.open_chunk(input, width as u32);
+            (base, used) = (input, 0);
+        }
+        let at = packed.keys.len() - (CHUNK - place(used)) as usize;
+        packed.keys[at] = u32::from(sum) << 16 | (input - base);
+        packed.values[at] = value;
+        used += 1;
+    }
+    packed
+}
+
+/// Pieces and the first one of each range: runs of chunks, so that ranges have the same number of them, but for those
+/// that end with a panel near by. A panel without chunks is a piece, too.
+fn cut(chunks: &[u32], (outputs, width): (u32, u32), ranges: u32) -> (Vec<u32>, Vec<u32>) {
+    let total: u32 = chunks.iter().sum();
+    let quota = total.div_ceil(ranges.max(1)).max(1);
+    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
+    let mut from = 0;
+    for (panel, count) in (0..).zip(chunks) {
+        let first_output = panel * width;
+        let (sums, end) = (width.min(outputs - first_output), from + count);
+        loop {
+            let limit = quota.saturating_mul(firsts.len() as u32);
+            let is_last = firsts.len() as u32 == ranges;
+            let ends_here = is_last || end <= limit.saturating_add(quota / NEAR);
+            let to = if ends_here { end } else { limit.max(from) };
+            pieces.extend([first_output, sums, from, to]);
+            from = to;
+            if !is_last && to + quota / NEAR >= limit {
+                firsts.push(pieces.len() as u32 / PIECE_WORDS);
+            }
+            if ends_here {
+                break;
+            }
+        }
+    }
+    firsts.resize(ranges as usize + 1, pieces.len() as u32 / PIECE_WORDS);
+    (pieces, firsts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::csr_from_parts;
+
+    const SIZE: PanelSize = PanelSize {
+        widest: 5,
+        ranges: 3,
+    };
+
+    /// Rows of 0, 1, 2, … entries, one of them far away.
+    fn matrix(rows: usize, cols: usize) -> CsrMatrix<f64> {
+        let (mut offsets, mut indices) = (vec![0], Vec::new());
+        for row in 0..rows {
+            let count = (row * 7 % 13).min(cols / 2);
+            indices.extend((0..count).map(|i| (2 * i) as u32));
+            indices.extend((row % 3 == 0).then_some(cols as u32 - 1));
+            offsets.push(indices.len() as u64);
+        }
+        let values = (1..=indices.len()).map(|i| i as f64).collect();
+        csr_from_parts((rows, cols), offsets, indices, values).unwrap()
+    }
+
+    /// (output, input, value) of all entries, from the pieces.
+    fn entries(layout: &PanelLayout<f64>) -> Vec<(u32, u32, u64)> {
+        let mut all = Vec::new();
+        for piece in layout.pieces.chunks(PIECE_WORDS as usize) {
+            for chunk in piece[2]..piece[3] {
+                for at in chunk * CHUNK..(chunk + 1) * CHUNK {
+                    let (key, value) = (layout.keys[at as usize], layout.values[at as usize]);
+                    if key >> 16 >= layout.width {
+                        assert_eq!(value, 0.0);
+                        continue;
+                    }
+                    assert!(key >> 16 < piece[1]);
+                    let sum = piece[0] + (key >> 16);
+                    let output = layout
+                        .order
+                        .as_ref()
+                        .map_or(sum, |order| order[sum as usize]);
+                    let input = layout.bases[chunk as usize] + (key & REACH);
+                    all.push((output, input, value.to_bits()));
+                }
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn no_entry_is_lost_or_moved() {
+        for (rows, cols) in [(1, 1), (50, 9), (700, 300), (40, 200_000)] {
+            let x = matrix(rows, cols);
+            let by_row = || x.iter().map(|(v, (i, j))| (i, j, v.to_bits()));
+            let mut expected: Vec<_> = by_row().collect();
+            expected.sort_unstable();
+            assert_eq!(entries(&PanelLayout::of_rows(&x, SIZE)), expected);
+            let mut expected: Vec<_> = by_row().map(|(i, j, v)| (j, i, v)).collect();
+            expected.sort_unstable();
+            assert_eq!(entries(&PanelLayout::of_columns(&x, SIZE)), expected);
+        }
+    }
+
+    #[test]
+    fn ranges_share_the_chunks_and_leave_no_panel_out() {
+        let chunks = [10, 0, 37, 1, 1, 200, 0];
+        let (pieces, firsts) = cut(&chunks, (33, 5), 4);
+        assert_eq!((firsts.len(), firsts[0]), (5, 0));
+        assert!(firsts.is_sorted());
+        assert_eq!(*firsts.last().unwrap() as usize, pieces.len() / 4);
+        let mut next = (0, 0);
+        for piece in pieces.chunks(4) {
+            assert!(piece[0] == next.0 || piece[0] == next.0 + 5);
+            assert_eq!(piece[2], next.1);
+            next = (piece[0], piece[3]);
+        }
+        assert_eq!(next, (30, 249));
+        for range in firsts.windows(2) {
+            let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
+            let taken: u32 = of_range.chunks(4).map(|piece| piece[3] - piece[2]).sum();
+            assert!(taken <= 249_u32.div_ceil(4) + 63 / NEAR, "{taken}");
+        }
+    }
+
+    #[test]
+    fn frequent_columns_come_first() {
+        let x = matrix(100, 40);
+        let order = PanelLayout::of_columns(&x, SIZE).order.unwrap();
+        let mut counts = [0u32; 40];
+        x.indices().iter().for_each(|j| counts[*j as usize] += 1);
+        assert!(order.is_sorted_by_key(|j| counts[*j as usize].leading_zeros()));
+    }
+}

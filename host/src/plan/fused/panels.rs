@@ -1,0 +1,110 @@
+//! Predicted time of products over panels: see [`gpu_kernels::fused::panels`].
+//!
+//! A pass over the panels of rows gives `X·y`, one over those of columns `Xᵀ·p`; the fused product is both. In each of
+//! them a panel touches the sectors of its inputs once and in order, however many entries want them, and adds every
+//! entry to shared memory.
+
+use gpu_kernels::fused::panels::{PANEL_BYTES, widest_panel};
+
+use super::geometry::Blocks;
+use super::problem::{Precision, Problem, Product};
+use crate::plan::limits::DeviceLimits;
+
+/// Bytes that L2 gives out at a time.
+const SECTOR: f64 = 32.0;
+/// Sectors of neighbouring lanes come at the rate of random gathers from a vector of this size, as blocks walk the same
+/// part of it.
+const WINDOW_BYTES: f64 = 4e6;
+/// Instructions of a lane for an entry, read off the compiled kernel.
+const PER_ENTRY: f64 = 14.0;
+/// Chunks that a warp has on the way.
+const CHUNKS_IN_FLIGHT: f64 = 2.0;
+/// Entries of a lane in a chunk.
+const PER_LANE: f64 = 4.0;
+/// Dependent round trips to memory: entries, of which a chunk is always on the way, and gathers.
+pub(super) const ROUND_TRIPS: f64 = 1.5;
+/// A warp adds neighbouring sums to global memory at once.
+const FLUSH_COALESCING: f64 = 4.0;
+
+/// One pass: from as many inputs to as many outputs.
+struct Pass {
+    inputs: f64,
+    outputs: f64,
+}
+
+/// What a product over panels costs, seconds.
+#[derive(Default)]
+pub(super) struct PanelCost {
+    pub stream: f64,
+    pub access: f64,
+    pub issue: f64,
+    pub flush: f64,
+    pub launch: f64,
+}
+
+/// The cost of a product, whatever its launch.
+pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> PanelCost {
+    let (rows, cols) = (problem.rows as f64, problem.cols as f64);
+    let of_rows = Pass {
+        inputs: cols,
+        outputs: rows,
+    };
+    let of_columns = Pass {
+        inputs: rows,
+        outputs: cols,
+    };
+    let both = [of_rows, of_columns];
+    let passes = match product {
+        Product::Fused => &both[..],
+        Product::Forward => &both[..1],
+        Product::Transposed => &both[1..],
+    };
+    let mut sum = PanelCost::default();
+    for pass in passes {
+        let one = pass.cost(limits, problem);
+        sum.stream += one.stream;
+        sum.access += one.access;
+        sum.issue += one.issue;
+        sum.flush += one.flush;
+        sum.launch += one.launch;
+    }
+    sum
+}
+
+/// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.
+pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
+    let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
+    threads * PER_LANE * CHUNKS_IN_FLIGHT * entry
+}
+
+impl Pass {
+    fn cost(&self, limits: &DeviceLimits, problem: &Problem) -> PanelCost {
+        let element = f64::from(problem.dtype.bytes());
+        let nnz = problem.nnz.unwrap_or(0) as f64;
+        let rates = &limits.rates;
+        let width = f64::from(widest_panel(problem.dtype.bytes()));
+        let panels = (self.outputs / width).ceil().max(1.0);
+        let sectors = (self.inputs * element / SECTOR).max(1.0);
+        // Of so many sectors, those that so many entries at random hit.
+        let touched = sectors * (1.0 - (-nnz / (panels * sectors)).exp());
+        let (add, scatter) = match problem.dtype {
+            Precision::F32 => (rates.shared_add_f32, &rates.scatter_f32),
+            Precision::F64 => (rates.shared_add_f64, &rates.scatter_f64),
+        };
+        let bytes = nnz * (element + 4.0) + 3.0 * element * self.outputs;
+        // A panel that several blocks share is added by each of them.
+        let flushed = self.outputs + f64::from(limits.sms) * width.min(self.outputs);
+        let flush_rate = FLUSH_COALESCING * scatter.at(WINDOW_BYTES);
+        PanelCost {
+            stream: bytes / (rates.stream_gbs * 1e9),
+            access: panels * touched / (rates.gather.at(WINDOW_BYTES) * 1e9) + nnz / (add * 1e9),
+            issue: nnz * PER_ENTRY / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
+            flush: flushed / (flush_rate * 1e9),
+            // A pass begins with setting its outputs.
+            launch: 2.0 * rates.launch_us * 1e-6,
+        }
+    }
+}
+
+/// Shared memory of a block, whatever the matrix.
+pub(crate) const SHARED_BYTES: u32 = PANEL_BYTES;
