@@ -361,14 +361,22 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
 /// may be for a row that is not there.
 #[inline(always)]
 pub(crate) fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl FnMut(u32)) {
-    let vectors = WARP / VS;
-    let mine = lane(cta) / VS;
-    let step = global_warps(cta) as u64 * vectors as u64;
-    let mut first = global_warp(cta) as u64 * vectors as u64;
+    let (mut first, step) = first_and_step::<C, VS>(cta);
     while first < rows as u64 {
-        each(first as u32 + mine);
+        each(first as u32 + lane(cta) / VS);
         first += step;
     }
+}
+
+/// The first row of this warp's vectors, and how far the next one is: for bodies that are too large for a closure,
+/// which would be called, not inlined, and keep its state in local memory.
+#[inline(always)]
+pub(crate) fn first_and_step<C: Cta, const VS: u32>(cta: &C) -> (u64, u64) {
+    let vectors = (WARP / VS) as u64;
+    (
+        global_warp(cta) as u64 * vectors,
+        global_warps(cta) as u64 * vectors,
+    )
 }
 
 /// The contract of every sparse entry.

@@ -9,7 +9,7 @@
 
 use super::softmax::{SoftmaxRows, Teams, check_launch, class};
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
-use crate::fused::sparse::{self, each_row};
+use crate::fused::sparse::{self, first_and_step};
 use crate::fused::{Place, SparseArgs};
 use crate::math::Elementary;
 use crate::table::{Launch, Violation};
@@ -167,7 +167,9 @@ fn softmax<C, T, const SHARED: bool, const VS: u32, const Q: usize, const K: usi
         cta.sync();
     }
     let mut teams = Teams::<T, VS, Q>::new(cta, &args.rows);
-    each_row::<C, VS>(cta, x.rows, |row| {
+    let (mut first, step) = first_and_step::<C, VS>(cta);
+    while first < x.rows as u64 {
+        let row = first as u32 + lane(cta) / VS;
         let entries = Entries::<T, VS, K>::load(cta, x, row);
         let mut dots = [T::ZERO; Q];
         entries.each(cta, x, |column, value| {
@@ -194,7 +196,8 @@ fn softmax<C, T, const SHARED: bool, const VS: u32, const Q: usize, const K: usi
                 }
             }
         });
-    });
+        first += step;
+    }
     if SHARED {
         cta.sync();
         flush_shared(cta, copy, x.cols * k, T::ONE, x.output);
