@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     named("PTX", || {
         let output = ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted)?;
         ptx::summarise(&output);
-        ptx::compare_alone(&output, LineInfo::Omitted)?;
+        ptx::compare_alone(install)?;
         toolchain = Some(output.toolchain);
         Ok(())
     })?;

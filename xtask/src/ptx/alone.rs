@@ -13,24 +13,26 @@ use crate::workspace;
 
 const CRATE: &str = "gpu-kernels";
 
-/// Compiles the crate alone for one of the architectures of `output`, and compares.
+/// Compiles the crate alone for one of the architectures of `output`, under the same `cfgs`, and compares.
 ///
 /// # Errors
 /// With the first line that differs.
-pub fn check(output: &PtxOutput, lines: LineInfo) -> Result<()> {
+pub fn check(output: &PtxOutput, lines: LineInfo, cfgs: &[String]) -> Result<()> {
     let Some(image) = output.images.last() else {
         bail!("there is no PTX to compare with");
     };
     let folder = workspace::ptx_dir().join("alone");
     copy_crate(&folder).context("copying the kernel crate")?;
-    let alone = compile(&folder, image.arch, lines).context("compiling the kernel crate alone")?;
+    let alone =
+        compile(&folder, image.arch, lines, cfgs).context("compiling the kernel crate alone")?;
     same(&read(&image.ptx)?, &read(&alone.ptx)?)
         .with_context(|| format!("{} alone for {}", CRATE, image.arch))
 }
 
-fn compile(folder: &Path, arch: Arch, lines: LineInfo) -> Result<Image> {
+fn compile(folder: &Path, arch: Arch, lines: LineInfo, cfgs: &[String]) -> Result<Image> {
     let output = PtxBuilder::new(folder.join(CRATE))
         .arch(arch)
+        .cfgs(cfgs.iter().cloned())
         .target_dir(folder.join("ptx"))
         .line_info(lines)
         .assembly(Assembly::Skipped)
