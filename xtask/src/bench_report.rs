@@ -27,7 +27,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     results: PathBuf,
 
-    /// Write the tables to DIR/TABLES.md, and each device's figure to DIR/<device>.svg, in place of printing.
+    /// Write the tables to DIR/TABLES.md, and each device's figure to DIR/DEVICE.svg, in place of printing.
     #[arg(long)]
     write: bool,
 }

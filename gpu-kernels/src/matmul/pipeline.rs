@@ -2,7 +2,7 @@
 //!
 //! A ring of [`STAGES`] stages, each a panel of A and a panel of B; one barrier for each panel: behind it all threads
 //! have their copies of the stage that is multiplied next, and nobody reads the stage that is copied to next. Tiles of C
-//! are walked in bands of [`BAND`] rows of tiles, which keeps B in the L2 cache.
+//! are walked in bands of `BAND` rows of tiles, which keeps B in the L2 cache.
 
 use super::MatmulArgs;
 use super::panel::{DEPTH, Source, panel_elements};
