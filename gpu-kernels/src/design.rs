@@ -17,6 +17,7 @@ use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
+use crate::vector::is_last;
 use crate::verbs::sum_block;
 
 /// The family of kernels around products with X̃.
@@ -145,20 +146,6 @@ fn sum_columns<C: Cta>(cta: &C, value: f64, k: u32) -> f64 {
     sum
 }
 
-/// Whether this block is the last to come here, which then sees what all wrote before. The whole block calls.
-#[inline(always)]
-fn is_last<C: Cta>(cta: &C, counter: Out<'_, u32>) -> bool {
-    let flag = Shared::<u32>::at(cta.threads() * 8, 1);
-    cta.sync();
-    if cta.thread() == 0 {
-        let last = cta.blocks() - 1;
-        let ticket = cta.ticket(counter, 0, last);
-        cta.shared_write(flag, 0, u32::from(ticket == last));
-    }
-    cta.sync();
-    cta.shared_read(flag, 0) == 1
-}
-
 /// In thread c below k: the sum over the blocks of their partial sums c of k.
 #[inline(always)]
 fn total<C: Cta>(cta: &C, partials: Out<'_, f64>, k: u32) -> f64 {
@@ -211,7 +198,7 @@ fn enter<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
             sum,
         );
     }
-    if is_last(cta, args.counter) {
+    if is_last(cta, args.counter, Shared::at(cta.threads() * 8, 1)) {
         let sum = total(cta, args.partials, k);
         if cta.thread() < k {
             cta.write(args.constants, cta.thread() as usize, T::of_f64(sum));
@@ -249,7 +236,7 @@ fn leave<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
             cta.write(args.partials, cta.block() as usize * 2 + place, sum);
         }
     }
-    if is_last(cta, args.counter) {
+    if is_last(cta, args.counter, Shared::at(cta.threads() * 8, 1)) {
         let sum = total(cta, args.partials, 2);
         if cta.thread() < 2 {
             cta.write(args.figures, 1 + cta.thread() as usize, sum);

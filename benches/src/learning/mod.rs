@@ -3,27 +3,34 @@
 //!
 //! A fit's time is that from its first evaluation to the iteration at which its objective is within 10⁻⁶ of the least
 //! that any fit has found. What an inner iteration of conjugate gradients costs is the slope of the outer iterations'
-//! times over their numbers of inner ones.
+//! times over their numbers of inner ones; less what the device spends on it ([`step`]), it is the time outside
+//! the kernels.
 
-use std::sync::Arc;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use warpfuse::io::synth::NamedShape;
 use warpfuse::learning::{
     Extras, Iteration, Labels, LogisticRegression, NewtonOptions, Placed, newton_cg,
 };
-use warpfuse::matrix::{ColumnMoments, Element, Features};
+use warpfuse::matrix::Element;
 use warpfuse::ops::objective::{Intercept, ObjectiveOut, ObjectiveSums};
 use warpfuse::ops::{MatrixOptions, Number};
+use warpfuse::plan::fused::Product;
 
 use crate::case::{Case, SEED};
 use crate::gpu::Gpu;
 use crate::peers::{self, Inputs};
 use crate::record::{Measured, Recorder};
 use crate::sampling::Times;
-use crate::shape::Shape;
+use crate::shape::{Lengths, Shape};
 
 mod peer;
+mod problem;
+mod scikit;
+mod step;
+
+use peer::PeerObjective;
+use problem::Problem;
+use step::Step;
 
 /// C of every fit.
 const C: f64 = 1.0;
@@ -32,7 +39,6 @@ const NEAR: f64 = 1e-6;
 /// The gradient at which fits end: beyond what is asked of the objective.
 const TOLERANCE: f64 = 1e-6;
 const MAX_ITER: usize = 60;
-const FITS: usize = 3;
 
 /// Records the fits of all shapes.
 ///
@@ -60,8 +66,11 @@ fn record_shape<T: Number>(gpu: &Gpu, recorder: &Recorder, name: NamedShape) -> 
     };
     recorder.measure(&case, || {
         let problem = Problem::<T>::new(name)?;
-        problem.dump(name)?;
-        problem.measure(gpu, &case.shape)
+        let repeats = repeats(name);
+        let race = Race { problem, repeats };
+        let mut measured = race.measure(gpu, &case.shape)?;
+        scikit::add(&race, name, &mut measured);
+        Ok(measured)
     })
 }
 
@@ -74,17 +83,19 @@ fn work(name: NamedShape) -> &'static str {
     }
 }
 
-/// The mean of the rows' lengths stands for all.
+/// As [`NamedShape::spec`] draws it, but for the spread of the rows' lengths.
 fn shape(name: NamedShape) -> Shape {
-    let sparse = |rows, cols, per_row| Shape::Sparse {
+    let drawn = |rows, cols, per_row, zipf_percent| Shape::Drawn {
         rows,
         cols,
         per_row,
+        lengths: Lengths::LogNormal,
+        zipf_percent,
     };
     match name {
-        NamedShape::Rcv1 => sparse(20_242, 47_236, 74),
-        NamedShape::Url => sparse(2_396_130, 3_231_961, 116),
-        NamedShape::Kddb => sparse(19_264_097, 29_890_095, 29),
+        NamedShape::Rcv1 => drawn(20_242, 47_236, 74, 100),
+        NamedShape::Url => drawn(2_396_130, 3_231_961, 116, 120),
+        NamedShape::Kddb => drawn(19_264_097, 29_890_095, 29, 110),
         _ => Shape::Dense {
             rows: 11_000_000,
             cols: 28,
@@ -92,107 +103,57 @@ fn shape(name: NamedShape) -> Shape {
     }
 }
 
-/// Data with the labels that a noisy linear function gives.
-struct Problem<T: Number> {
-    features: Arc<Features<T>>,
-    /// 0 or 1.
-    targets: Vec<T>,
+/// How often a fit is repeated: large ones take seconds.
+fn repeats(name: NamedShape) -> usize {
+    match name {
+        NamedShape::Rcv1 | NamedShape::Higgs => 5,
+        _ => 1,
+    }
 }
 
-impl<T: Number> Problem<T> {
-    fn new(name: NamedShape) -> Result<Self> {
-        let made = name.spec(1.0, SEED)?.generate::<T>()?;
-        let scores = made
-            .dataset
-            .targets
-            .context("synthetic data have targets")?;
-        let mean = scores.iter().map(|b| Element::to_f64(*b)).sum::<f64>() / scores.len() as f64;
-        let label = |(row, score): (usize, &T)| {
-            // A tenth of the labels are the others.
-            let flipped = crate::data::uniform(SEED + 40, row) < 0.1;
-            let yes = (Element::to_f64(*score) > mean) != flipped;
-            <T as Element>::from_f64(f64::from(u8::from(yes)))
-        };
-        Ok(Problem {
-            targets: scores.iter().enumerate().map(label).collect(),
-            features: Arc::new(made.dataset.features),
-        })
-    }
+/// Fits of one problem.
+struct Race<T: Number> {
+    problem: Problem<T>,
+    repeats: usize,
+}
 
-    /// Writes the arrays for other programs where `WARPFUSE_BENCH_DUMP` names a folder.
-    fn dump(&self, name: NamedShape) -> Result<()> {
-        let Some(folder) = std::env::var_os("WARPFUSE_BENCH_DUMP") else {
-            return Ok(());
-        };
-        let folder = std::path::PathBuf::from(folder);
-        let write = |what: &str, bytes: &[u8]| {
-            let path = folder.join(format!("{name}.{what}"));
-            std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))
-        };
-        write("targets", bytemuck::cast_slice(&self.targets))?;
-        match &*self.features {
-            Features::Dense(x) => {
-                let values = x.as_slice().context("made row by row")?;
-                write("values", bytemuck::cast_slice(values))
-            }
-            Features::Sparse(x) => {
-                write("offsets", bytemuck::cast_slice(x.indptr().raw_storage()))?;
-                write("indices", bytemuck::cast_slice(x.indices()))?;
-                write("values", bytemuck::cast_slice(x.data()))
-            }
-        }
-    }
-
+impl<T: Number> Race<T> {
     fn measure(&self, gpu: &Gpu, shape: &Shape) -> Result<Measured> {
-        let placed = Placed::new(&gpu.device, self.features.clone(), MatrixOptions::default())?;
-        let labels: Vec<f64> = self.targets.iter().map(|b| Element::to_f64(*b)).collect();
-        let labels = Labels::Numbers(labels);
-        let mut fits = Vec::new();
-        for _ in 0..=FITS {
-            fits.push(self.fit(&placed, &labels)?);
-        }
+        let features = self.problem.features.clone();
+        let placed = Placed::new(&gpu.device, features, MatrixOptions::default())?;
+        let targets = self.problem.targets.iter();
+        let labels = Labels::Numbers(targets.map(|b| Element::to_f64(*b)).collect());
         // The first one loads kernels.
-        fits.remove(0);
+        self.fit(&placed, &labels, 1)?;
+        let fits = (0..self.repeats)
+            .map(|_| self.fit(&placed, &labels, MAX_ITER))
+            .collect::<Result<Vec<_>>>()?;
+        let inverse = self.problem.inverse_diagonal(self.l2());
         let product_us = self.product_us(gpu, &placed)?;
+        let device_us = Step::new(gpu, placed.matrix(), &inverse, self.l2())?.device_us()?;
         drop(placed);
-        let others = self.others(gpu);
-        let all = fits.iter().chain(others.iter().map(|(_, fit)| fit));
-        let least = all
-            .flat_map(|fit| fit.iter().map(|i| i.objective))
-            .fold(f64::INFINITY, f64::min);
-        let times: Vec<f64> = fits
-            .iter()
-            .map(|fit| time_to(fit, least).map(|seconds| 1e6 * seconds))
-            .collect::<Result<_>>()?;
-        let mut measured = Measured::new(
-            format!("newton_cg, {} outer iterations", fits[0].len()),
-            Times::of(times),
-            shape.bytes::<T>(4),
-        );
-        for (name, fit) in &others {
-            measured
-                .peers
-                .insert((*name).to_owned(), 1e6 * time_to(fit, least)?);
-        }
-        let inner = inner_us(&fits);
+        let others = self.others(gpu, &inverse, fits[0].len());
+        let mut measured = race(&fits, &others, shape.bytes::<T>(4))?;
         let details = &mut measured.details;
-        details.insert("objective", least);
-        details.insert("outer", fits[0].len() as f64);
-        details.insert("inner", fits[0].iter().map(|i| i.inner as f64).sum());
         details.insert("product_us", product_us);
-        if let Some(inner) = inner {
+        details.insert("inner_device_us", device_us.median_us);
+        if let Some(inner) = inner_us(&fits) {
             details.insert("inner_us", inner);
-            details.insert("inner_over_product_us", inner - product_us);
+            details.insert("inner_outside_us", inner - device_us.median_us);
         }
         Ok(measured)
     }
 
-    fn fit(&self, placed: &Placed<T>, labels: &Labels) -> Result<Vec<Iteration>> {
+    fn l2(&self) -> f64 {
+        1.0 / (C * self.problem.features.rows() as f64)
+    }
+
+    fn fit(&self, placed: &Placed<T>, labels: &Labels, max_iter: usize) -> Result<Vec<Iteration>> {
         let model = LogisticRegression::params()
             .c(C)
             .fit_intercept(false)
             .tolerance(TOLERANCE)
-            .max_iter(MAX_ITER)
+            .max_iter(max_iter)
             .fit_on(placed, labels, Extras::default())?;
         Ok(model.report().history.clone())
     }
@@ -212,11 +173,11 @@ impl<T: Number> Problem<T> {
         Ok(times.median_us)
     }
 
-    /// The same solver on the products of the libraries that there are, the best of some fits each.
-    fn others(&self, gpu: &Gpu) -> Vec<(&'static str, Vec<Iteration>)> {
+    /// The same solver on the products of the libraries that there are, in as many iterations as `most`.
+    fn others(&self, gpu: &Gpu, inverse: &[T], most: usize) -> Vec<(&'static str, Vec<Iteration>)> {
         let mut all = Vec::new();
         for method in peers::Method::ALL {
-            match self.other(gpu, method) {
+            match self.other(gpu, method, inverse, most) {
                 Ok(Some(fit)) => all.push((method.name(), fit)),
                 Ok(None) => {}
                 Err(error) => eprintln!("{} is left out: {error:#}", method.name()),
@@ -225,58 +186,73 @@ impl<T: Number> Problem<T> {
         all
     }
 
-    fn other(&self, gpu: &Gpu, method: peers::Method) -> Result<Option<Vec<Iteration>>> {
-        let (m, n) = (self.features.rows(), self.features.cols());
-        let zeros = |len| vec![T::default(); len];
-        let (y, p) = (zeros(n), zeros(m));
+    /// The quickest of some fits; `None` where the library does not multiply in this way.
+    fn other(
+        &self,
+        gpu: &Gpu,
+        method: peers::Method,
+        inverse: &[T],
+        most: usize,
+    ) -> Result<Option<Vec<Iteration>>> {
+        let Problem { features, targets } = &self.problem;
+        let n = features.cols();
+        let (y, p) = (vec![T::default(); n], vec![T::default(); features.rows()]);
         let inputs = Inputs { y: &y, p: &p };
-        let libraries = gpu.libraries();
-        let Some(product) = libraries.peer(&gpu.device, &self.features, inputs) else {
+        let Some(product) = gpu.libraries().peer(&gpu.device, features, inputs) else {
             return Ok(None);
         };
-        if !product
-            .methods(warpfuse::plan::fused::Product::Fused)
-            .contains(&method)
-        {
+        if !product.methods(Product::Fused).contains(&method) {
             return Ok(None);
         }
-        let l2 = 1.0 / (C * m as f64);
-        let mut objective = peer::PeerObjective::new(gpu, product, method, &self.targets, n, l2)?;
-        let diagonal = self.inverse_diagonal(l2);
+        let mut objective = PeerObjective::new(gpu, (product, method), targets, n, self.l2())?;
         let mut best: Option<Vec<Iteration>> = None;
-        for _ in 0..FITS {
+        for _ in 0..self.repeats {
             let mut history = Vec::new();
             let options = NewtonOptions {
                 tolerance: TOLERANCE,
-                max_iter: MAX_ITER,
-                inverse_diagonal: Some(gpu.device.upload(&diagonal)?),
+                max_iter: most,
+                inverse_diagonal: Some(gpu.device.upload(inverse)?),
             };
             let start = gpu.device.zeros(n)?;
-            newton_cg(&mut objective, start, options, &mut |i| history.push(i))?;
-            let seconds =
-                |history: &[Iteration]| history.last().map_or(f64::INFINITY, |i| i.seconds);
+            let found = newton_cg(&mut objective, start, options, &mut |i| history.push(i));
+            objective.told(found)?;
+            let ended = |fit: &[Iteration]| fit.last().map_or(f64::INFINITY, |i| i.seconds);
             if best
                 .as_ref()
-                .is_none_or(|best| seconds(&history) < seconds(best))
+                .is_none_or(|best| ended(&history) < ended(best))
             {
                 best = Some(history);
             }
         }
         Ok(best)
     }
+}
 
-    /// That of the estimator: of ¼·XᵀX / m + λ.
-    fn inverse_diagonal(&self, l2: f64) -> Vec<T> {
-        let moments = ColumnMoments::of(&self.features);
-        let rows = self.features.rows() as f64;
-        let squares = moments.sum_of_squares.iter();
-        squares
-            .map(|square| match *square {
-                0.0 => T::default(),
-                square => <T as Element>::from_f64(1.0 / (0.25 * square / rows + l2)),
-            })
-            .collect()
+/// Times to the least objective of all fits; who does not come near it is left out, unless it is the first.
+fn race(
+    fits: &[Vec<Iteration>],
+    others: &[(&'static str, Vec<Iteration>)],
+    bytes: usize,
+) -> Result<Measured> {
+    let all = fits.iter().chain(others.iter().map(|(_, fit)| fit));
+    let least = all
+        .flat_map(|fit| fit.iter().map(|i| i.objective))
+        .fold(f64::INFINITY, f64::min);
+    let us = |fit: &Vec<Iteration>| time_to(fit, least).map(|seconds| 1e6 * seconds);
+    let times = fits.iter().map(us).collect::<Result<_>>()?;
+    let variant = format!("newton_cg, {} outer iterations", fits[0].len());
+    let mut measured = Measured::new(variant, Times::of(times), bytes);
+    for (name, fit) in others {
+        match us(fit) {
+            Ok(us) => drop(measured.peers.insert((*name).to_owned(), us)),
+            Err(error) => eprintln!("{name} is left out: {error:#}"),
+        }
     }
+    let details = &mut measured.details;
+    details.insert("objective", least);
+    details.insert("outer", fits[0].len() as f64);
+    details.insert("inner", fits[0].iter().map(|i| i.inner as f64).sum());
+    Ok(measured)
 }
 
 /// Seconds until the objective is near enough to the least.

@@ -1,7 +1,7 @@
 //! The objective of logistic regression on the two products of a library.
 
 use anyhow::Result;
-use warpfuse::device::{Buffer, Device};
+use warpfuse::device::{Buffer, Device, DeviceError};
 use warpfuse::learning::{Objective, Value};
 use warpfuse::matrix::Element;
 use warpfuse::ops::design::{DesignColumns, DesignVectors, Ridge};
@@ -23,14 +23,15 @@ pub struct PeerObjective<T: Number> {
     ridge: Ridge,
     accepted: Buffer<T>,
     trial: Buffer<T>,
+    /// What the library said when a product failed.
+    failed: Option<anyhow::Error>,
 }
 
 impl<T: Number> PeerObjective<T> {
     /// With weights 1/m, as of a mean.
     pub fn new(
         gpu: &Gpu,
-        product: Box<dyn Peer<T>>,
-        method: Method,
+        (product, method): (Box<dyn Peer<T>>, Method),
         targets: &[T],
         cols: usize,
         l2: f64,
@@ -58,15 +59,27 @@ impl<T: Number> PeerObjective<T> {
             device,
             product,
             method,
+            failed: None,
         })
     }
 
+    /// `outcome`, with the library's own error where a product failed.
+    pub fn told<R>(&mut self, outcome: Result<R, OpError>) -> Result<R> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(outcome?),
+        }
+    }
+
     fn product(&mut self, product: Product) -> Result<(), OpError> {
-        // The libraries' errors are not those of an operation; none has come up once their results were right.
-        self.product
-            .run(self.method, product)
-            .unwrap_or_else(|error| panic!("{}: {error:#}", self.method.name()));
-        Ok(())
+        self.product.run(self.method, product).map_err(|error| {
+            self.failed = Some(error);
+            OpError::Device(DeviceError::Unsupported {
+                what: "multiply",
+                device: self.device.to_string(),
+                why: "another library's product failed",
+            })
+        })
     }
 
     /// From θ in `vectors` to Xᵀ·slopes in `vectors`.
@@ -116,11 +129,7 @@ impl<T: Number> Objective<T> for PeerObjective<T> {
         self.vectors.enter(theta)?;
         self.pass(true)?;
         self.vectors.leave(theta, self.ridge, gradient)?;
-        let [loss, ridge, square] = self.vectors.figures()?;
-        Ok(Value {
-            value: loss + ridge,
-            gradient_norm: square.sqrt(),
-        })
+        Value::of(&self.vectors)
     }
 
     fn accept(&mut self) {

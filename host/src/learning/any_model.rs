@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use super::classifier::codes_of;
+use super::classifier::{by_rows, codes_of};
 use super::estimator::mismatch;
 use super::metrics::{ClassificationSummary, Deviance, RegressionSummary, Scores};
 use super::{
@@ -182,6 +182,31 @@ impl Model {
             (Model::Linear(model), Targets::Numbers(targets)) => {
                 let found = wide(&model.predict_on(x)?);
                 self.evaluate_numbers(&wide(targets), &found, weights)
+            }
+            (Model::Classifier(_), Targets::Numbers(_)) => {
+                Err(mismatch("numbers", "a classifier", "give labels"))
+            }
+            (_, Targets::Labels(_)) => Err(mismatch("labels", "a regression", "give numbers")),
+        }
+    }
+
+    /// [`Model::evaluate_on`] of a model with one linear predictor per row, known already.
+    pub(super) fn evaluate_predictors<T: Number>(
+        &self,
+        predictors: Vec<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Evaluation, FitError> {
+        match (self, targets) {
+            (Model::Classifier(model), Targets::Labels(labels)) => {
+                evaluate_labels(model, &by_rows(&[predictors]), labels, weights)
+            }
+            (Model::Regressor(model), Targets::Numbers(targets)) => {
+                let found = wide(&model.means(predictors));
+                self.evaluate_numbers(&wide(targets), &found, weights)
+            }
+            (Model::Linear(_), Targets::Numbers(targets)) => {
+                self.evaluate_numbers(&wide(targets), &wide(&predictors), weights)
             }
             (Model::Classifier(_), Targets::Numbers(_)) => {
                 Err(mismatch("numbers", "a classifier", "give labels"))

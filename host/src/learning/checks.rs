@@ -1,7 +1,7 @@
 //! Checks of parameters and lists before a fit.
 
-use super::FitError;
 use super::fit::Extras;
+use super::{Classes, FitError, Labels, Placed};
 use crate::matrix::Element;
 use crate::ops::Number;
 
@@ -37,6 +37,24 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
         }
         None => Ok(()),
     }
+}
+
+/// Classes of one label per row, at least two.
+pub(super) fn encode<T: Number>(
+    data: &Placed<T>,
+    labels: &Labels,
+) -> Result<(Classes, Vec<u32>), FitError> {
+    let rows = data.matrix().rows();
+    if labels.len() != rows {
+        let targets = labels.len();
+        return Err(FitError::Targets { rows, targets });
+    }
+    let (classes, codes) = Classes::encode(labels)?;
+    if classes.len() < 2 {
+        let found = classes.len();
+        return Err(FitError::Classes { found });
+    }
+    Ok((classes, codes))
 }
 
 /// A parameter that must be finite and at least 0.

@@ -229,7 +229,7 @@ impl Classifier {
 }
 
 /// m × k, of k lists of m.
-fn by_rows<T: Element>(sides: &[Vec<T>]) -> Array2<f64> {
+pub(super) fn by_rows<T: Element>(sides: &[Vec<T>]) -> Array2<f64> {
     let rows = sides.first().map_or(0, Vec::len);
     Array2::from_shape_fn((rows, sides.len()), |(i, c)| sides[c][i].to_f64())
 }

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::matrix::Element;
-use crate::ops::{Matrix, Number, OpError, Terms};
+use crate::ops::{ManyTerms, Matrix, Number, OpError};
 
 /// What is done to the columns of X around its products.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,60 +95,62 @@ impl<'a, T: Number> Design<'a, T> {
         self.len() == 0
     }
 
-    /// Column c of X̃·θ, m elements.
+    /// X̃·θ, m × k, row by row; X is read once for up to eight right-hand sides.
     ///
     /// # Errors
     /// When the device fails.
-    pub fn forward(&self, theta: &[T], c: usize) -> Result<Vec<T>, OpError> {
-        let (n, device) = (self.matrix.cols(), self.device());
-        let y: Vec<f64> = (0..n)
-            .map(|j| Element::to_f64(theta[j * self.k + c]) * self.scale(j))
+    pub fn forward(&self, theta: &[T]) -> Result<Vec<T>, OpError> {
+        let (n, k, device) = (self.matrix.cols(), self.k, self.device());
+        let mut centres = vec![0.0; k];
+        let mut y = Vec::with_capacity(n * k);
+        for (i, w) in theta[..n * k].iter().enumerate() {
+            let scaled = Element::to_f64(*w) * self.scale(i / k);
+            centres[i % k] += self.mean(i / k) * scaled;
+            y.push(<T as Element>::from_f64(scaled));
+        }
+        let intercept = |c: usize| theta.get(n * k + c).map_or(0.0, |b| Element::to_f64(*b));
+        let shifts = centres.iter().enumerate();
+        let shifts: Vec<T> = shifts
+            .map(|(c, centre)| <T as Element>::from_f64(centre - intercept(c)))
             .collect();
-        let centre: f64 = self
-            .columns
-            .means
-            .iter()
-            .flatten()
-            .zip(&y)
-            .map(|(mean, y)| mean * y)
-            .sum();
-        let intercept = if self.columns.intercept {
-            Element::to_f64(theta[n * self.k + c])
-        } else {
-            0.0
-        };
-        let y: Vec<T> = y.iter().map(|y| <T as Element>::from_f64(*y)).collect();
-        let shift = device.upload(&[<T as Element>::from_f64(centre - intercept)])?;
-        let terms = Terms {
+        let shift = device.upload(&shifts)?;
+        let terms = ManyTerms {
             shift: Some(&shift),
-            ..Terms::default()
+            ..ManyTerms::default()
         };
-        let mut product = device.zeros(self.rows())?;
+        let mut product = device.zeros(self.rows() * k)?;
         self.matrix
-            .forward(&device.upload(&y)?, &terms, &mut product)?;
+            .forward_many(k, &device.upload(&y)?, &terms, &mut product)?;
         Ok(product.to_vec()?)
     }
 
-    /// Writes X̃ᵀ·`slopes` into column c of `out`.
+    /// X̃ᵀ·`slopes`, in the order of θ, of m × k slopes, row by row.
     ///
     /// # Errors
     /// When the device fails.
-    pub fn transposed(&self, slopes: &[T], c: usize, out: &mut [T]) -> Result<(), OpError> {
-        let (n, device) = (self.matrix.cols(), self.device());
-        let sum: f64 = slopes.iter().map(|slope| Element::to_f64(*slope)).sum();
-        let mut product = device.zeros(n)?;
+    pub fn transposed(&self, slopes: &[T]) -> Result<Vec<T>, OpError> {
+        let (n, k, device) = (self.matrix.cols(), self.k, self.device());
+        let mut sums = vec![0.0; k];
+        for (i, slope) in slopes.iter().enumerate() {
+            sums[i % k] += Element::to_f64(*slope);
+        }
+        let mut product = device.zeros(n * k)?;
         let slopes = device.upload(slopes)?;
         self.matrix
-            .transposed(&slopes, &Terms::default(), &mut product)?;
-        for (j, raw) in product.to_vec()?.into_iter().enumerate() {
-            let mean = self.columns.means.as_ref().map_or(0.0, |means| means[j]);
-            let centred = Element::to_f64(raw) - mean * sum;
-            out[j * self.k + c] = <T as Element>::from_f64(centred * self.scale(j));
+            .transposed_many(k, &slopes, &ManyTerms::default(), &mut product)?;
+        let mut out = product.to_vec()?;
+        for (i, raw) in out.iter_mut().enumerate() {
+            let centred = Element::to_f64(*raw) - self.mean(i / k) * sums[i % k];
+            *raw = <T as Element>::from_f64(centred * self.scale(i / k));
         }
         if self.columns.intercept {
-            out[n * self.k + c] = <T as Element>::from_f64(sum);
+            out.extend(sums.into_iter().map(<T as Element>::from_f64));
         }
-        Ok(())
+        Ok(out)
+    }
+
+    fn mean(&self, j: usize) -> f64 {
+        self.columns.means.as_ref().map_or(0.0, |means| means[j])
     }
 
     fn scale(&self, j: usize) -> f64 {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::task::{AnyAnswer, Task};
 use super::{
     Classifier, ElasticNet, Extras, FitError, Glm, Labels, Lasso, LinearSvc, LinearSvr,
     LogisticRegression, Model, Placed, Regressor, Ridge,
@@ -109,6 +110,37 @@ impl Estimator {
             Estimator::LinearSvc(params) => params.fit_on(data, labels, extras),
             _ => Err(mismatch("labels", "a regression", "give numbers")),
         }
+    }
+
+    /// What is to be solved; `None` where that are several problems.
+    pub(super) fn task<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: Targets<'_, T>,
+        extras: &Extras<'_>,
+    ) -> Result<Option<Task<T, AnyAnswer>>, FitError> {
+        Ok(Some(match (self, targets) {
+            (Estimator::Ridge(params), Targets::Numbers(b)) => params.task(data, b, extras)?.any(),
+            (Estimator::Lasso(params), Targets::Numbers(b)) => params.task(data, b, extras)?.any(),
+            (Estimator::ElasticNet(params), Targets::Numbers(b)) => {
+                params.task(data, b, extras)?.any()
+            }
+            (Estimator::Glm(params), Targets::Numbers(b)) => params.task(data, b, extras)?.any(),
+            (Estimator::LinearSvr(params), Targets::Numbers(b)) => {
+                params.task(data, b, extras)?.any()
+            }
+            (Estimator::LogisticRegression(params), Targets::Labels(labels)) => {
+                params.task(data, labels, extras)?.any()
+            }
+            (Estimator::LinearSvc(params), Targets::Labels(labels)) => {
+                let mut tasks = params.tasks(data, labels, extras)?;
+                match tasks.len() {
+                    1 => tasks.swap_remove(0).any(),
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        }))
     }
 
     /// How its products are planned on a GPU.

@@ -11,6 +11,8 @@ use super::design::{Columns, Design};
 pub use super::extras::{Evaluate, Extras};
 use super::judge;
 use super::multinomial::Multinomial;
+pub use super::report::SolveReport;
+pub(super) use super::report::Summary;
 use super::single::Single;
 use super::softmax::SoftmaxObjective;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
@@ -27,33 +29,6 @@ use crate::ops::{Matrix, Number, OpError};
 const NOISE: f64 = 1e-10;
 /// Share of a column's Σx² below which a centred column counts as constant.
 const CONSTANT: f64 = 1e-15;
-
-/// How a fit went.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct SolveReport {
-    /// m.
-    pub rows: usize,
-    /// Stored entries of X.
-    pub nnz: u64,
-    /// Outer iterations; of one-vs-rest problems the most of any class.
-    pub n_iter: usize,
-    /// How the iteration ended; of one-vs-rest problems the worst of any class.
-    pub convergence: Convergence,
-    /// ‖gradient‖ over that at the start.
-    pub gradient_ratio: f64,
-    /// The objective at the end, scaled as the estimator documents; of one-vs-rest problems the sum.
-    pub objective: f64,
-    /// All outer iterations; of one-vs-rest problems one class after the other.
-    pub history: Vec<Iteration>,
-    /// The device's name.
-    pub device: String,
-    /// Seconds until the data were on the device.
-    pub transfer_seconds: f64,
-    /// Seconds in all.
-    pub seconds: f64,
-    /// The most bytes that buffers held on the device.
-    pub peak_device_bytes: u64,
-}
 
 /// The loss of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,6 +64,38 @@ pub(super) struct Goal {
     pub(super) factor: f64,
     /// What is added then.
     pub(super) constant: f64,
+}
+
+impl Goal {
+    /// An iteration with the objective as the estimator documents it.
+    pub(super) fn shown(&self, iteration: Iteration) -> Iteration {
+        Iteration {
+            objective: self.factor * iteration.objective + self.constant,
+            ..iteration
+        }
+    }
+
+    /// The ridge on coefficients and intercept.
+    pub(super) fn ridge(&self) -> Ridge {
+        Ridge {
+            coefficients: self.l2,
+            intercept: self.intercept_l2,
+        }
+    }
+}
+
+/// Coefficients and intercepts to start from.
+pub(super) type Warm<'a> = (&'a [Vec<f64>], &'a [f64]);
+
+/// What a solve begins with.
+pub(super) struct Setup<T: Number> {
+    pub(super) columns: Columns,
+    /// v, which add up to 1, and as T.
+    pub(super) exact: Vec<f64>,
+    pub(super) weights: Vec<T>,
+    /// The inverse of the Hessian's diagonal, about.
+    pub(super) inverse: Vec<f64>,
+    pub(super) begin: Begin<T>,
 }
 
 /// X on a device, and how it is learnt from.
@@ -184,6 +191,41 @@ impl<'a, T: Number> Training<'a, T> {
         inverse
     }
 
+    /// Everything that a solve of `goal` over `targets` with `weights`, which add up to anything positive, begins with.
+    pub(super) fn setup(
+        &self,
+        goal: &Goal,
+        (targets, weights): (&[T], &[f64]),
+        (mask, warm): (Option<&[bool]>, Option<Warm<'_>>),
+    ) -> Result<Setup<T>, FitError> {
+        let total: f64 = weights.iter().sum();
+        let exact: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+        let weights: Vec<T> = exact
+            .iter()
+            .map(|weight| <T as Element>::from_f64(*weight))
+            .collect();
+        let columns = self.columns(goal, mask);
+        let start = Start::of(goal, targets, &weights, &self.controls);
+        let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
+        let theta = self.theta(goal, &columns, &start, warm)?;
+        let cold = match warm {
+            Some(_) => Some(self.theta(goal, &columns, &start, None)?),
+            None => None,
+        };
+        let device = self.matrix.device();
+        let begin = Begin {
+            theta: device.upload(&theta)?,
+            cold: cold.map(|cold| device.upload(&cold)).transpose()?,
+        };
+        Ok(Setup {
+            columns,
+            exact,
+            weights,
+            inverse,
+            begin,
+        })
+    }
+
     /// Minimises `goal` over `targets` with `weights`, which add up to anything positive.
     pub(super) fn solve(
         &self,
@@ -193,34 +235,19 @@ impl<'a, T: Number> Training<'a, T> {
         extras: &mut Extras<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Solved<T>), FitError> {
-        let total: f64 = weights.iter().sum();
-        let exact: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
-        let weights: Vec<T> = exact
-            .iter()
-            .map(|weight| <T as Element>::from_f64(*weight))
-            .collect();
-        let columns = self.columns(goal, extras.columns);
-        let start = Start::of(goal, targets, &weights, &self.controls);
-        let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
-        let theta = self.theta(goal, &columns, &start, extras.start)?;
-        let cold = match extras.start {
-            Some(_) => Some(self.theta(goal, &columns, &start, None)?),
-            None => None,
-        };
+        let Setup {
+            columns,
+            exact,
+            weights,
+            inverse,
+            begin,
+        } = self.setup(goal, (targets, weights), (extras.columns, extras.start))?;
         let k = goal.loss.predictors();
         let data = (targets, &weights[..]);
         let mut objective = self.objective(goal, &columns, data)?;
-        let device = self.matrix.device();
-        let begin = Begin {
-            theta: device.upload(&theta)?,
-            cold: cold.map(|cold| device.upload(&cold)).transpose()?,
-        };
         let mut failed = None;
         let mut show = |iteration: Iteration, theta: &Buffer<T>| {
-            let mut iteration = Iteration {
-                objective: goal.factor * iteration.objective + goal.constant,
-                ..iteration
-            };
+            let mut iteration = goal.shown(iteration);
             if let Some(evaluate) = extras.evaluate.as_deref_mut() {
                 match theta.to_vec() {
                     Ok(theta) => {
@@ -239,14 +266,27 @@ impl<'a, T: Number> Training<'a, T> {
         if let Some(error) = failed {
             return Err(OpError::from(error).into());
         }
+        drop(objective);
+        self.finish(goal, &columns, (data, &exact), solved)
+    }
+
+    /// Coefficients in the units of X, and how the solve really ended.
+    pub(super) fn finish(
+        &self,
+        goal: &Goal,
+        columns: &Columns,
+        data: ((&[T], &[T]), &[f64]),
+        solved: Solved<T>,
+    ) -> Result<(Weights, Solved<T>), FitError> {
         if solved.convergence == Convergence::NotFinite {
             return Err(FitError::NotFinite {
                 iterations: solved.n_iter,
             });
         }
-        let design = Design::new(self.matrix, &columns, k);
-        let solved = Self::judge(&design, goal, (data, &exact), solved)?;
-        Ok((restore(&columns, &solved.theta.to_vec()?, k), solved))
+        let k = goal.loss.predictors();
+        let design = Design::new(self.matrix, columns, k);
+        let solved = Self::judge(&design, goal, data, solved)?;
+        Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
     }
 
     /// Has the solver of these controls and penalties do it.
@@ -272,14 +312,19 @@ impl<'a, T: Number> Training<'a, T> {
         if self.controls.solver == Solver::Lbfgs {
             return Ok(solver::lbfgs::minimise(objective, begin, &limits, show)?);
         }
-        let inverse: Vec<T> = inverse
-            .iter()
-            .map(|d| <T as Element>::from_f64(*d))
-            .collect();
-        let inverse = self.matrix.device().upload(&inverse)?;
+        let inverse = self.upload(&inverse)?;
         Ok(solver::newton::minimise(
             objective, begin, inverse, &limits, show,
         )?)
+    }
+
+    /// f64 values as T, on the device.
+    pub(super) fn upload(&self, values: &[f64]) -> Result<Buffer<T>, FitError> {
+        let values: Vec<T> = values
+            .iter()
+            .map(|value| <T as Element>::from_f64(*value))
+            .collect();
+        Ok(self.matrix.device().upload(&values)?)
     }
 
     /// On the device from end to end, but for many predictors per row where X is too wide for one pass.
@@ -289,11 +334,7 @@ impl<'a, T: Number> Training<'a, T> {
         columns: &'s Columns,
         (targets, weights): (&'s [T], &'s [T]),
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
-        let ridge = Ridge {
-            coefficients: goal.l2,
-            intercept: goal.intercept_l2,
-        };
-        let data = (targets, weights);
+        let (ridge, data) = (goal.ridge(), (targets, weights));
         Ok(match goal.loss {
             SampleLoss::Single(loss) => {
                 Box::new(Single::new(self.matrix, columns, loss, data, ridge)?)
@@ -309,7 +350,7 @@ impl<'a, T: Number> Training<'a, T> {
         })
     }
 
-    fn limits(&self, goal: &Goal) -> Limits {
+    pub(super) fn limits(&self, goal: &Goal) -> Limits {
         Limits {
             tolerance: self.controls.tolerance,
             max_iter: self.controls.max_iter,
@@ -332,7 +373,7 @@ impl<'a, T: Number> Training<'a, T> {
         goal: &Goal,
         columns: &Columns,
         start: &Start,
-        warm: Option<(&[Vec<f64>], &[f64])>,
+        warm: Option<Warm<'_>>,
     ) -> Result<Vec<T>, FitError> {
         let (n, k) = (self.matrix.cols(), goal.loss.predictors());
         let len = (n + usize::from(columns.intercept)) * k;
@@ -421,41 +462,6 @@ impl<'a, T: Number> Training<'a, T> {
     }
 }
 
-/// The figures of one solve or of several.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Summary {
-    pub(super) n_iter: usize,
-    pub(super) convergence: Convergence,
-    pub(super) gradient_ratio: f64,
-    pub(super) objective: f64,
-}
-
-impl Summary {
-    pub(super) fn of<T: Number>(solved: &Solved<T>) -> Summary {
-        Summary {
-            n_iter: solved.n_iter,
-            convergence: solved.convergence,
-            gradient_ratio: solved.gradient_ratio,
-            objective: solved.objective,
-        }
-    }
-
-    /// Of two independent problems: the worse end, the sum of the objectives.
-    pub(super) fn and(self, other: Summary) -> Summary {
-        let worse = if self.convergence.is_success() {
-            other
-        } else {
-            self
-        };
-        Summary {
-            n_iter: self.n_iter.max(other.n_iter),
-            convergence: worse.convergence,
-            gradient_ratio: self.gradient_ratio.max(other.gradient_ratio),
-            objective: self.objective + other.objective,
-        }
-    }
-}
-
 /// Coefficients in the units of X, one list per right-hand side.
 fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
     let n = theta.len() / k - usize::from(columns.intercept);
@@ -471,23 +477,4 @@ fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
         intercept.iter_mut().for_each(|b| *b -= mean);
     }
     Weights { coef, intercept }
-}
-
-impl SolveReport {
-    /// Of a model that was not fitted here but read from a file of `source`.
-    pub(super) fn of_import(source: &str) -> SolveReport {
-        SolveReport {
-            rows: 0,
-            nnz: 0,
-            n_iter: 0,
-            convergence: Convergence::Converged,
-            gradient_ratio: 0.0,
-            objective: 0.0,
-            history: Vec::new(),
-            device: source.to_owned(),
-            transfer_seconds: 0.0,
-            seconds: 0.0,
-            peak_device_bytes: 0,
-        }
-    }
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fit::{
-    Controls, Extras, Goal, SampleLoss, Training, check_targets, control_setters, not_negative,
+    Controls, Extras, Goal, SampleLoss, check_targets, control_setters, not_negative,
     sample_weights, share,
 };
 use super::metrics::Deviance;
 use super::regressor::{Regressor, RegressorParams};
 use super::solver::Solver;
+use super::task::Task;
 use super::{FitError, Placed};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
@@ -305,14 +306,27 @@ impl Glm {
         targets: &[T],
         mut extras: Extras<'_>,
     ) -> Result<Regressor, FitError> {
+        self.task(data, targets, &extras)?.fit(data, &mut extras)
+    }
+
+    /// What is to be solved.
+    pub(super) fn task<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: &[T],
+        extras: &Extras<'_>,
+    ) -> Result<Task<T, RegressorParams>, FitError> {
         self.check()?;
-        let training = Training::new(data, self.controls, &extras)?;
-        check_targets(training.matrix.rows(), targets)?;
+        check_targets(data.matrix().rows(), targets)?;
         self.check_domain(targets)?;
-        let weights = sample_weights(targets.len(), &extras)?;
-        let goal = self.goal(targets, &weights);
-        let params = RegressorParams::Glm(self.clone());
-        Regressor::fit(&training, &goal, (targets, &weights), &mut extras, params)
+        let weights = sample_weights(targets.len(), extras)?;
+        Ok(Task {
+            controls: self.controls,
+            goal: self.goal(targets, &weights),
+            targets: targets.to_vec(),
+            weights,
+            answer: RegressorParams::Glm(self.clone()),
+        })
     }
 
     fn check(&self) -> Result<(), FitError> {

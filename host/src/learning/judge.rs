@@ -18,7 +18,7 @@ pub(super) fn separates<T: Number>(
     theta: &Buffer<T>,
     (targets, weights): (&[T], &[T]),
 ) -> Result<bool, OpError> {
-    let predictors = design.forward(&theta.to_vec()?, 0)?;
+    let predictors = design.forward(&theta.to_vec()?)?;
     let half = <T as Element>::from_f64(0.5);
     let zero = T::default();
     let rows = predictors.iter().zip(targets).zip(weights);
@@ -34,7 +34,7 @@ pub(super) fn losses<T: Number>(
     theta: &[T],
     (targets, weights): (&[T], &[f64]),
 ) -> Result<f64, OpError> {
-    let predictors = design.forward(theta, 0)?;
+    let predictors = design.forward(theta)?;
     let rows = predictors
         .par_chunks(BLOCK)
         .zip(targets.par_chunks(BLOCK).zip(weights.par_chunks(BLOCK)));

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::fit::{
-    Controls, Extras, Goal, SampleLoss, Training, check_targets, control_setters, not_negative,
+    Controls, Extras, Goal, SampleLoss, check_targets, control_setters, not_negative,
     sample_weights, share,
 };
 use super::regressor::{Regressor, RegressorParams};
+use super::task::Task;
 use super::{FitError, Placed};
 use crate::device::Device;
 use crate::matrix::Features;
@@ -57,13 +58,26 @@ macro_rules! fit_regressor {
                 targets: &[T],
                 mut extras: Extras<'_>,
             ) -> Result<Regressor, FitError> {
+                self.task(data, targets, &extras)?.fit(data, &mut extras)
+            }
+
+            /// What is to be solved.
+            pub(super) fn task<T: Number>(
+                &self,
+                data: &Placed<T>,
+                targets: &[T],
+                extras: &Extras<'_>,
+            ) -> Result<Task<T, RegressorParams>, FitError> {
                 self.check()?;
-                let training = Training::new(data, self.controls, &extras)?;
-                check_targets(training.matrix.rows(), targets)?;
-                let weights = sample_weights(targets.len(), &extras)?;
-                let goal = self.goal(weights.iter().sum());
-                let params = RegressorParams::$estimator(self.clone());
-                Regressor::fit(&training, &goal, (targets, &weights), &mut extras, params)
+                check_targets(data.matrix().rows(), targets)?;
+                let weights = sample_weights(targets.len(), extras)?;
+                Ok(Task {
+                    controls: self.controls,
+                    goal: self.goal(weights.iter().sum()),
+                    targets: targets.to_vec(),
+                    weights,
+                    answer: RegressorParams::$estimator(self.clone()),
+                })
             }
         }
     };

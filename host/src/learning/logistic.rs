@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use super::checks::encode;
 use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
-    Controls, Extras, Goal, SampleLoss, Summary, Training, control_setters, not_negative, positive,
-    share,
+    Controls, Extras, Goal, SampleLoss, control_setters, not_negative, positive, share,
 };
 use super::labels::{Classes, Labels};
 use super::penalty::{ClassWeight, Penalty};
 use super::solver::Solver;
-use super::{FitError, Iteration, Placed};
+use super::task::Task;
+use super::{FitError, Placed};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
 use crate::ops::Number;
@@ -149,30 +150,27 @@ impl LogisticRegression {
         labels: &Labels,
         mut extras: Extras<'_>,
     ) -> Result<Classifier, FitError> {
+        self.task(data, labels, &extras)?.fit(data, &mut extras)
+    }
+
+    /// What is to be solved.
+    pub(super) fn task<T: Number>(
+        &self,
+        data: &Placed<T>,
+        labels: &Labels,
+        extras: &Extras<'_>,
+    ) -> Result<Task<T, (Classes, ClassifierParams)>, FitError> {
         self.check()?;
-        let training = Training::new(data, self.controls, &extras)?;
-        let rows = training.matrix.rows();
-        if labels.len() != rows {
-            let targets = labels.len();
-            return Err(FitError::Targets { rows, targets });
-        }
-        let (classes, codes) = Classes::encode(labels)?;
-        if classes.len() < 2 {
-            let found = classes.len();
-            return Err(FitError::Classes { found });
-        }
-        let weights = self.class_weight.weigh(&classes, &codes, &extras)?;
-        let targets: Vec<T> = codes
-            .iter()
-            .map(|code| <T as Element>::from_f64(f64::from(*code)))
-            .collect();
-        let goal = self.goal(classes.len(), weights.iter().sum());
-        let mut history: Vec<Iteration> = Vec::new();
-        let (fitted, solved) =
-            training.solve(&goal, &targets, &weights, &mut extras, &mut history)?;
-        let report = training.report(&Summary::of(&solved), &goal, history);
-        let params = ClassifierParams::LogisticRegression(self.clone());
-        Ok(Classifier::new(T::DTYPE, classes, fitted, params, report))
+        let (classes, codes) = encode(data, labels)?;
+        let weights = self.class_weight.weigh(&classes, &codes, extras)?;
+        let targets = codes.iter().map(|code| f64::from(*code));
+        Ok(Task {
+            controls: self.controls,
+            goal: self.goal(classes.len(), weights.iter().sum()),
+            targets: targets.map(<T as Element>::from_f64).collect(),
+            weights,
+            answer: (classes, ClassifierParams::LogisticRegression(self.clone())),
+        })
     }
 
     fn check(&self) -> Result<(), FitError> {

@@ -1,8 +1,8 @@
 //! The objective of multinomial logistic regression where X has too many columns or classes for one pass: see
 //! [`super::softmax`] for the others.
 //!
-//! The softmax is taken on the host between the products of the device, 2·k passes over X per evaluation and per
-//! Hessian product.
+//! The softmax is taken on the host between the products of the device, which read X once for up to eight classes: two
+//! passes over X per evaluation and per Hessian product for each eight of them.
 
 use super::design::Design;
 use super::solver::{Objective, Value};
@@ -56,15 +56,6 @@ impl<'a, T: Number> Multinomial<'a, T> {
         }
     }
 
-    /// X̃·θ by columns: element i of right-hand side c at `c·m + i`.
-    fn predictors(&self, theta: &[T]) -> Result<Vec<T>, OpError> {
-        let mut all = Vec::with_capacity(self.design.rows() * self.classes);
-        for c in 0..self.classes {
-            all.extend(self.design.forward(theta, c)?);
-        }
-        Ok(all)
-    }
-
     fn rows(&self, t: &[T]) -> Rows<T> {
         let (m, k) = (self.design.rows(), self.classes);
         let mut probabilities = vec![T::default(); m * k];
@@ -72,14 +63,14 @@ impl<'a, T: Number> Multinomial<'a, T> {
         let mut sum = 0.0;
         let mut row = vec![0.0; k];
         for i in 0..m {
-            (0..k).for_each(|c| row[c] = Element::to_f64(t[c * m + i]));
+            (0..k).for_each(|c| row[c] = Element::to_f64(t[i * k + c]));
             let class = Element::to_f64(self.targets[i]) as usize;
             let weight = Element::to_f64(self.weights[i]);
-            sum += weight * (softmax(&mut row) - Element::to_f64(t[class * m + i]));
+            sum += weight * (softmax(&mut row) - Element::to_f64(t[i * k + class]));
             for c in 0..k {
                 let hit = if c == class { 1.0 } else { 0.0 };
-                probabilities[c * m + i] = <T as Element>::from_f64(row[c]);
-                slopes[c * m + i] = <T as Element>::from_f64(weight * (row[c] - hit));
+                probabilities[i * k + c] = <T as Element>::from_f64(row[c]);
+                slopes[i * k + c] = <T as Element>::from_f64(weight * (row[c] - hit));
             }
         }
         Rows {
@@ -92,9 +83,8 @@ impl<'a, T: Number> Multinomial<'a, T> {
     /// Slopes of the quadratic model along X̃·direction = `s`.
     fn bend(&self, s: &mut [T]) {
         let probabilities = &self.curvature.accepted;
-        let m = self.design.rows();
-        for i in 0..m {
-            let at = |c: usize| c * m + i;
+        for i in 0..self.design.rows() {
+            let at = |c: usize| i * self.classes + c;
             let mean: f64 = (0..self.classes)
                 .map(|c| Element::to_f64(probabilities[at(c)]) * Element::to_f64(s[at(c)]))
                 .sum();
@@ -109,12 +99,7 @@ impl<'a, T: Number> Multinomial<'a, T> {
 
     /// X̃ᵀ·slopes + λ ⊙ θ.
     fn back(&self, slopes: &[T], theta: &[T], out: &mut Buffer<T>) -> Result<(), OpError> {
-        let m = self.design.rows();
-        let mut product = vec![T::default(); theta.len()];
-        for c in 0..self.classes {
-            self.design
-                .transposed(&slopes[c * m..(c + 1) * m], c, &mut product)?;
-        }
+        let mut product = self.design.transposed(slopes)?;
         for ((out, x), l2) in product.iter_mut().zip(theta).zip(&self.l2) {
             *out = <T as Element>::from_f64(l2.mul_add(Element::to_f64(*x), Element::to_f64(*out)));
         }
@@ -145,7 +130,7 @@ impl<T: Number> Objective<T> for Multinomial<'_, T> {
 
     fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<Value, OpError> {
         let theta = theta.to_vec()?;
-        let rows = self.rows(&self.predictors(&theta)?);
+        let rows = self.rows(&self.design.forward(&theta)?);
         self.back(&rows.slopes, &theta, gradient)?;
         self.curvature.trial = rows.curvatures;
         let ridge: f64 = theta
@@ -170,7 +155,7 @@ impl<T: Number> Objective<T> for Multinomial<'_, T> {
         _: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
         let direction = direction.to_vec()?;
-        let mut s = self.predictors(&direction)?;
+        let mut s = self.design.forward(&direction)?;
         self.bend(&mut s);
         self.back(&s, &direction, product)
     }

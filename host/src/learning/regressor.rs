@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fit::{Extras, Goal, SolveReport, Summary, Training};
+use super::fit::SolveReport;
 use super::glm::{Family, Link};
 use super::liblinear::SolverType;
 use super::metrics::{self, Deviance};
@@ -67,20 +67,6 @@ impl Regressor {
         }
     }
 
-    /// Solves, and makes a model of what comes out.
-    pub(super) fn fit<T: Number>(
-        training: &Training<'_, T>,
-        goal: &Goal,
-        (targets, weights): (&[T], &[f64]),
-        extras: &mut Extras<'_>,
-        params: RegressorParams,
-    ) -> Result<Regressor, FitError> {
-        let mut history = Vec::new();
-        let (fitted, solved) = training.solve(goal, targets, weights, extras, &mut history)?;
-        let report = training.report(&Summary::of(&solved), goal, history);
-        Ok(Regressor::new(T::DTYPE, fitted, params, report))
-    }
-
     /// The n coefficients; those of an f32 fit are f32 values, widened.
     pub fn coef(&self) -> &[f64] {
         &self.weights.coef[0]
@@ -142,7 +128,7 @@ impl Regressor {
     }
 
     /// Linear predictors through the inverse of the link.
-    fn means<T: Number>(&self, mut predictors: Vec<T>) -> Vec<T> {
+    pub(super) fn means<T: Number>(&self, mut predictors: Vec<T>) -> Vec<T> {
         let (_, link) = self.params.family_and_link();
         if link != Link::Identity {
             let link = link.of_kernels();

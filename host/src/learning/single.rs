@@ -80,11 +80,7 @@ impl<T: Number> Objective<T> for Single<'_, T> {
         };
         self.matrix.objective(&evaluation, &vectors.y, out)?;
         self.vectors.leave(theta, self.ridge, gradient)?;
-        let [loss, ridge, square] = self.vectors.figures()?;
-        Ok(Value {
-            value: loss + ridge,
-            gradient_norm: square.sqrt(),
-        })
+        Value::of(&self.vectors)
     }
 
     fn accept(&mut self) {

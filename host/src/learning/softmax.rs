@@ -93,11 +93,7 @@ impl<T: Number> Objective<T> for SoftmaxObjective<'_, T> {
         self.matrix
             .softmax_objective(&softmax, &self.targets, y, out, kept)?;
         self.vectors.leave(theta, self.ridge, gradient)?;
-        let [loss, ridge, square] = self.vectors.figures()?;
-        Ok(Value {
-            value: loss + ridge,
-            gradient_norm: square.sqrt(),
-        })
+        Value::of(&self.vectors)
     }
 
     fn accept(&mut self) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::checks::encode;
 use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
     Controls, Extras, Goal, SampleLoss, Summary, Training, check_targets, control_setters,
@@ -10,6 +11,7 @@ use super::fit::{
 use super::labels::{Classes, Labels};
 use super::penalty::ClassWeight;
 use super::regressor::{Regressor, RegressorParams};
+use super::task::{Answer, Task};
 use super::weights::Weights;
 use super::{FitError, Iteration, Placed};
 use crate::device::Device;
@@ -131,48 +133,69 @@ impl LinearSvc {
         labels: &Labels,
         mut extras: Extras<'_>,
     ) -> Result<Classifier, FitError> {
+        let mut tasks = self.tasks(data, labels, &extras)?;
+        if tasks.len() == 1 {
+            return tasks.swap_remove(0).fit(data, &mut extras);
+        }
+        self.one_against_rest(data, tasks, extras)
+    }
+
+    /// What is to be solved: one problem for two classes, else one per class.
+    pub(super) fn tasks<T: Number>(
+        &self,
+        data: &Placed<T>,
+        labels: &Labels,
+        extras: &Extras<'_>,
+    ) -> Result<Vec<Task<T, (Classes, ClassifierParams)>>, FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
-        let training = Training::new(data, self.controls, &extras)?;
-        let rows = training.matrix.rows();
-        if labels.len() != rows {
-            let targets = labels.len();
-            return Err(FitError::Targets { rows, targets });
-        }
-        let (classes, codes) = Classes::encode(labels)?;
-        let problems = match classes.len() {
-            found @ (0 | 1) => return Err(FitError::Classes { found }),
-            2 => vec![1],
-            k => (0..k as u32).collect(),
+        let (classes, codes) = encode(data, labels)?;
+        let weights = self.class_weight.weigh(&classes, &codes, extras)?;
+        let strength = (self.c, self.intercept_scaling);
+        let goal = svm_goal(Loss::SquaredHinge, strength, weights.iter().sum());
+        let task = |class: u32| {
+            let side = |code: &u32| if *code == class { 1.0 } else { -1.0 };
+            let targets = codes.iter().map(side);
+            Task {
+                controls: self.controls,
+                goal,
+                targets: targets.map(<T as Element>::from_f64).collect(),
+                weights: weights.clone(),
+                answer: (classes.clone(), ClassifierParams::LinearSvc(self.clone())),
+            }
         };
-        let weights = self.class_weight.weigh(&classes, &codes, &extras)?;
-        let goal = svm_goal(
-            Loss::SquaredHinge,
-            (self.c, self.intercept_scaling),
-            weights.iter().sum(),
-        );
+        Ok(match classes.len() {
+            2 => vec![task(1)],
+            k => (0..k as u32).map(task).collect(),
+        })
+    }
+
+    fn one_against_rest<T: Number>(
+        &self,
+        data: &Placed<T>,
+        tasks: Vec<Task<T, (Classes, ClassifierParams)>>,
+        mut extras: Extras<'_>,
+    ) -> Result<Classifier, FitError> {
+        let training = Training::new(data, self.controls, &extras)?;
         let start = extras.start.take();
         let mut all = Vec::new();
         let mut history: Vec<Iteration> = Vec::new();
-        for (problem, class) in problems.into_iter().enumerate() {
-            let sides: Vec<T> = codes
-                .iter()
-                .map(|code| <T as Element>::from_f64(if *code == class { 1.0 } else { -1.0 }))
-                .collect();
+        let (goal, answer) = (tasks[0].goal, tasks[0].answer.clone());
+        for (problem, task) in tasks.into_iter().enumerate() {
             extras.start = start
                 .filter(|(coef, intercepts)| coef.len().min(intercepts.len()) > problem)
                 .map(|(coef, intercepts)| {
                     let own = problem..problem + 1;
                     (&coef[own.clone()], &intercepts[own])
                 });
+            let (targets, weights) = (&task.targets, &task.weights);
             let (fitted, solved) =
-                training.solve(&goal, &sides, &weights, &mut extras, &mut history)?;
+                training.solve(&goal, targets, weights, &mut extras, &mut history)?;
             all.push((fitted, Summary::of(&solved)));
         }
         let (fitted, summary) = together(all);
         let report = training.report(&summary, &goal, history);
-        let params = ClassifierParams::LinearSvc(self.clone());
-        Ok(Classifier::new(T::DTYPE, classes, fitted, params, report))
+        Ok(answer.model::<T>(fitted, report))
     }
 }
 
@@ -309,20 +332,31 @@ impl LinearSvr {
         targets: &[T],
         mut extras: Extras<'_>,
     ) -> Result<Regressor, FitError> {
+        self.task(data, targets, &extras)?.fit(data, &mut extras)
+    }
+
+    /// What is to be solved.
+    pub(super) fn task<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: &[T],
+        extras: &Extras<'_>,
+    ) -> Result<Task<T, RegressorParams>, FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
         not_negative("epsilon", self.epsilon)?;
-        let training = Training::new(data, self.controls, &extras)?;
-        check_targets(training.matrix.rows(), targets)?;
-        let weights = sample_weights(targets.len(), &extras)?;
-        let goal = svm_goal(
-            Loss::EpsilonInsensitive {
-                epsilon: self.epsilon,
-            },
-            (self.c, self.intercept_scaling),
-            weights.iter().sum(),
-        );
-        let params = RegressorParams::LinearSvr(self.clone());
-        Regressor::fit(&training, &goal, (targets, &weights), &mut extras, params)
+        check_targets(data.matrix().rows(), targets)?;
+        let weights = sample_weights(targets.len(), extras)?;
+        let loss = Loss::EpsilonInsensitive {
+            epsilon: self.epsilon,
+        };
+        let strength = (self.c, self.intercept_scaling);
+        Ok(Task {
+            controls: self.controls,
+            goal: svm_goal(loss, strength, weights.iter().sum()),
+            targets: targets.to_vec(),
+            weights,
+            answer: RegressorParams::LinearSvr(self.clone()),
+        })
     }
 }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::FitError;
-use super::design::{Columns, Design};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, Number};
+use crate::ops::{ManyTerms, Matrix, Number};
 
 /// Coefficients and intercepts, one list and one number per right-hand side.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,27 +34,28 @@ impl Weights {
         self.apply_on(&Matrix::new(device, features)?)
     }
 
-    /// [`Weights::apply`] to a matrix that is on a device already, of n columns.
+    /// [`Weights::apply`] to a matrix that is on a device already, of n columns, which is read once for up to eight
+    /// right-hand sides.
     pub(super) fn apply_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<Vec<T>>, FitError> {
         let (expected, found) = (self.cols(), matrix.cols());
         if expected != found {
             return Err(FitError::Features { expected, found });
         }
-        let columns = Columns {
-            intercept: true,
-            ..Columns::default()
+        let k = self.coef.len();
+        let device = matrix.device();
+        let narrow = <T as Element>::from_f64;
+        let all = (0..expected).flat_map(|j| self.coef.iter().map(move |coef| narrow(coef[j])));
+        let coef = device.upload(&all.collect::<Vec<T>>())?;
+        let minus: Vec<T> = self.intercept.iter().map(|b| narrow(-b)).collect();
+        let shift = device.upload(&minus)?;
+        let terms = ManyTerms {
+            shift: Some(&shift),
+            ..ManyTerms::default()
         };
-        let design = Design::new(matrix, &columns, 1);
-        let sides = self.coef.iter().zip(&self.intercept);
-        sides
-            .map(|(coef, intercept)| {
-                let theta: Vec<T> = coef
-                    .iter()
-                    .chain([intercept])
-                    .map(|w| <T as Element>::from_f64(*w))
-                    .collect();
-                Ok(design.forward(&theta, 0)?)
-            })
-            .collect()
+        let mut predictors = device.zeros(matrix.rows() * k)?;
+        matrix.forward_many(k, &coef, &terms, &mut predictors)?;
+        let predictors = predictors.to_vec()?;
+        let side = |c: usize| predictors.iter().skip(c).step_by(k).copied().collect();
+        Ok((0..k).map(side).collect())
     }
 }

@@ -100,6 +100,11 @@ impl<T: Number> Matrix<T> {
         })
     }
 
+    /// Whether sums are promised to repeat bit by bit.
+    pub fn is_reproducible(&self) -> bool {
+        self.options.summation == Summation::Reproducible
+    }
+
     /// Plans all products anew with other options.
     pub fn replan(&mut self, options: MatrixOptions) {
         self.options = options;

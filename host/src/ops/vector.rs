@@ -1,11 +1,13 @@
-//! Vectors on a device: fill, linear combination, dot product.
+//! Vectors on a device: fill, linear combination, columns of matrices, dot product.
 
 use gpu_kernels::vector::{VectorArgs, VectorVariant};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+use super::fused::{slice, slice_mut};
 use super::{Number, OpError};
 use crate::cpu;
 use crate::device::{Buffer, Device};
+use crate::matrix::Element;
 use crate::plan::vector::{self as plan, VectorPlan};
 
 /// Sets every element to `value`.
@@ -92,16 +94,210 @@ pub fn dot<T: Number>(a: &Buffer<T>, b: &Buffer<T>) -> Result<f64, OpError> {
     let VectorPlan { grid, .. } = dot_plan(&device, a.len());
     let mut partials = device.zeros::<f64>(grid as usize)?;
     let args = VectorArgs {
-        len: a.len() as u64,
-        alpha: T::ZERO,
-        beta: T::ZERO,
         a: a.input(),
         b: b.input(),
-        out: Out::none(),
         partials: partials.output(),
+        ..empty(a.len())
     };
     launch(&device, VectorVariant::Dot, args)?;
     Ok(partials.to_vec()?.iter().sum())
+}
+
+/// Dot products that stay on the device: memory for the sums of blocks.
+pub struct Dots {
+    partials: Buffer<f64>,
+    counter: Buffer<u32>,
+}
+
+impl Dots {
+    /// For vectors of `len` elements at most.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory.
+    pub fn new(device: &Device, len: usize) -> Result<Dots, OpError> {
+        Ok(Dots {
+            partials: device.zeros(dot_plan(device, len).grid as usize)?,
+            counter: device.zeros(1)?,
+        })
+    }
+
+    /// `figures[slot] = Σ aᵢ·bᵢ`, as [`dot`], without waiting for it.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::ops::vector::Dots;
+    /// let device = Device::cpu();
+    /// let (a, mut figures) = (device.upload(&[1.0_f32, 2.0])?, device.zeros(2)?);
+    /// Dots::new(&device, 2)?.dot(&a, &a, &mut figures, 1)?;
+    /// assert_eq!(figures.to_vec()?, [0.0, 5.0]);
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpError::Length`] when lengths differ, the vectors are longer than [`Dots::new`] was told or there is no such
+    /// slot, [`OpError::Device`] when the device fails.
+    pub fn dot<T: Number>(
+        &mut self,
+        a: &Buffer<T>,
+        b: &Buffer<T>,
+        figures: &mut Buffer<f64>,
+        slot: usize,
+    ) -> Result<(), OpError> {
+        same_length("b", b, a.len())?;
+        check_slots(figures, [slot; 3])?;
+        if let Some((a, b)) = a.as_host_slice().zip(b.as_host_slice()) {
+            host_figures(figures)[slot] = cpu::vector::dot(a, b);
+            return Ok(());
+        }
+        let device = a.device();
+        let blocks = dot_plan(&device, a.len()).grid as usize;
+        if blocks > self.partials.len() {
+            return Err(OpError::Length {
+                what: "the blocks of the vectors",
+                expected: self.partials.len(),
+                found: blocks,
+            });
+        }
+        let args = VectorArgs {
+            a: a.input(),
+            b: b.input(),
+            partials: self.partials.output(),
+            counter: self.counter.output(),
+            figures: figures.output(),
+            slots: [slot as u32; 3],
+            ..empty(a.len())
+        };
+        launch(&device, VectorVariant::DotTo, args)
+    }
+}
+
+/// A factor that the device knows: `(α·f[p] + β·f[q]) / f[r]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factor {
+    /// α and β.
+    pub of: [f64; 2],
+    /// p, q and r.
+    pub slots: [usize; 3],
+}
+
+/// `y = y + factor·x`, the factor taken from `figures`.
+///
+/// # Errors
+/// [`OpError::Length`] when the lengths differ or a slot is none of the figures', [`OpError::Device`] when the device
+/// fails.
+///
+/// ```
+/// use warpfuse::device::Device;
+/// use warpfuse::ops::vector::{Factor, steer};
+/// let device = Device::cpu();
+/// let mut figures = device.upload(&[6.0, 4.0, 2.0])?;
+/// let (x, mut y) = (device.upload(&[1.0_f32])?, device.upload(&[1.0_f32])?);
+/// steer(&mut figures, Factor { of: [1.0, -1.0], slots: [0, 1, 2] }, &x, &mut y)?;
+/// assert_eq!(y.to_vec()?, [2.0]);
+/// # Ok::<(), warpfuse::ops::OpError>(())
+/// ```
+pub fn steer<T: Number>(
+    figures: &mut Buffer<f64>,
+    factor: Factor,
+    x: &Buffer<T>,
+    y: &mut Buffer<T>,
+) -> Result<(), OpError> {
+    same_length("x", x, y.len())?;
+    check_slots(figures, factor.slots)?;
+    let [alpha, beta] = factor.of.map(<T as Element>::from_f64);
+    if let Some((y, x)) = y.as_host_slice_mut().zip(x.as_host_slice()) {
+        let [p, q, r] = factor.slots.map(|slot| host_figures(figures)[slot]);
+        let above = Element::to_f64(alpha).mul_add(p, Element::to_f64(beta) * q);
+        let factor = <T as Element>::from_f64(above / r);
+        let pairs = y.iter_mut().zip(x);
+        pairs.for_each(|(y, x)| *y = factor.fma(*x, *y));
+        return Ok(());
+    }
+    let device = y.device();
+    let args = VectorArgs {
+        alpha,
+        beta,
+        a: x.input(),
+        figures: figures.output(),
+        slots: factor.slots.map(|slot| slot as u32),
+        ..args(y)
+    };
+    launch(&device, VectorVariant::Steer, args)
+}
+
+/// One column of a row-major matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Which.
+    pub index: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+/// Copies a column of `matrix` into `out`.
+///
+/// # Errors
+/// [`OpError::Length`] when the matrix has not as many rows as `out` has elements, [`OpError::Device`] when the device
+/// fails.
+pub fn take_column<T: Number>(
+    matrix: &Buffer<T>,
+    column: Column,
+    out: &mut Buffer<T>,
+) -> Result<(), OpError> {
+    same_length("the matrix", matrix, out.len() * column.of)?;
+    if let Some((matrix, out)) = matrix.as_host_slice().zip(out.as_host_slice_mut()) {
+        let places = matrix.iter().skip(column.index).step_by(column.of);
+        out.iter_mut().zip(places).for_each(|(out, a)| *out = *a);
+        return Ok(());
+    }
+    let device = out.device();
+    let first = column.index.min(matrix.len());
+    let args = VectorArgs {
+        alpha: <T as Element>::from_f64(1.0),
+        a: slice(matrix, &(first..matrix.len())),
+        strides: [column.of as u32, 1],
+        ..args(out)
+    };
+    launch(&device, VectorVariant::Strided, args)
+}
+
+/// Makes α·`values` a column of `matrix`.
+///
+/// # Errors
+/// As [`take_column`].
+///
+/// ```
+/// use warpfuse::device::Device;
+/// use warpfuse::ops::vector::{Column, put_column};
+/// let device = Device::cpu();
+/// let (column, mut matrix) = (device.upload(&[1.0_f32, 2.0])?, device.zeros::<f32>(4)?);
+/// put_column(3.0, &column, &mut matrix, Column { index: 1, of: 2 })?;
+/// assert_eq!(matrix.to_vec()?, [0.0, 3.0, 0.0, 6.0]);
+/// # Ok::<(), warpfuse::ops::OpError>(())
+/// ```
+pub fn put_column<T: Number>(
+    alpha: T,
+    values: &Buffer<T>,
+    matrix: &mut Buffer<T>,
+    column: Column,
+) -> Result<(), OpError> {
+    same_length("the matrix", matrix, values.len() * column.of)?;
+    if let Some((values, matrix)) = values.as_host_slice().zip(matrix.as_host_slice_mut()) {
+        let places = matrix.iter_mut().skip(column.index).step_by(column.of);
+        places.zip(values).for_each(|(out, a)| *out = alpha * *a);
+        return Ok(());
+    }
+    let device = values.device();
+    let first = column.index.min(matrix.len());
+    let all = first..matrix.len();
+    let args = VectorArgs {
+        alpha,
+        a: values.input(),
+        out: slice_mut(matrix, &all),
+        strides: [1, column.of as u32],
+        ..empty(values.len())
+    };
+    launch(&device, VectorVariant::Strided, args)
 }
 
 /// Adds the first `len` partial sums into the one element of `out`.
@@ -111,7 +307,7 @@ pub(super) fn total<T: Number>(
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
     if let Some((partials, out)) = partials.as_host_slice().zip(out.as_host_slice_mut()) {
-        out[0] = crate::matrix::Element::from_f64(partials[..len as usize].iter().sum());
+        out[0] = Element::from_f64(partials[..len as usize].iter().sum());
         return Ok(());
     }
     let device = out.device();
@@ -126,13 +322,43 @@ pub(super) fn total<T: Number>(
 fn args<T: Number>(out: &mut Buffer<T>) -> VectorArgs<'_, T> {
     VectorArgs {
         len: out.len() as u64,
+        out: out.output(),
+        ..empty(0)
+    }
+}
+
+/// Arguments without vectors.
+fn empty<'a, T: Number>(len: usize) -> VectorArgs<'a, T> {
+    VectorArgs {
+        len: len as u64,
         alpha: T::ZERO,
         beta: T::ZERO,
         a: In::none(),
         b: In::none(),
-        out: out.output(),
+        out: Out::none(),
         partials: Out::none(),
+        strides: [1; 2],
+        figures: Out::none(),
+        slots: [0; 3],
+        counter: Out::none(),
     }
+}
+
+fn check_slots(figures: &Buffer<f64>, slots: [usize; 3]) -> Result<(), OpError> {
+    let most = slots.into_iter().max().unwrap_or(0);
+    if most < figures.len() {
+        return Ok(());
+    }
+    Err(OpError::Length {
+        what: "the figures",
+        expected: most + 1,
+        found: figures.len(),
+    })
+}
+
+fn host_figures(figures: &mut Buffer<f64>) -> &mut [f64] {
+    let slice = figures.as_host_slice_mut();
+    slice.expect("figures of vectors on the CPU are host memory")
 }
 
 fn launch<T: Number>(

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 use ndarray::{Array1, Array2, Axis};
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    Estimator, Extras, Folds, Labels, Lasso, LinearSvc, LogisticRegression, Model, Placed, Ridge,
-    Targets, cross_validate,
+    Estimator, Extras, Family, Folds, Glm, Labels, Lasso, LinearSvc, LinearSvr, LogisticRegression,
+    Model, Placed, Ridge, Targets, cross_validate,
 };
 use warpfuse::matrix::Features;
 use warpfuse::ops::MatrixOptions;
@@ -28,6 +28,14 @@ pub fn add(suite: &mut Suite) {
     suite.add(
         Test::new("model_selection/labels/f64").within(Subset::Full),
         labels,
+    );
+    suite.add(
+        Test::new("model_selection/numbers_together/f64").within(Subset::Full),
+        numbers_together,
+    );
+    suite.add(
+        Test::new("model_selection/labels_together/f64").within(Subset::Full),
+        labels_together,
     );
     suite.add(
         Test::new("model_selection/warm_start/f64").within(Subset::Full),
@@ -105,7 +113,19 @@ fn agree(
     folds: &Folds,
     path: &[Estimator],
 ) -> Result<()> {
-    let all = sample();
+    agree_with(device, targets, folds, path, &|_| {})
+}
+
+/// With targets that `change` makes of the sample's.
+fn agree_with(
+    device: &Device,
+    targets: Targets<'_, f64>,
+    folds: &Folds,
+    path: &[Estimator],
+    change: &dyn Fn(&mut Sample),
+) -> Result<()> {
+    let mut all = sample();
+    change(&mut all);
     let x = Features::Dense(all.x.clone());
     let placed = Placed::new(device, x, MatrixOptions::default())?;
     let mut watched = 0;
@@ -136,6 +156,62 @@ fn numbers(device: &Device) -> Result<()> {
     ];
     let folds = Folds::shuffled(61, FOLDS, 5)?;
     agree(device, Targets::Numbers(&sample().targets), &folds, &path)
+}
+
+/// Five points of three folds: more problems than one read of X serves, of several losses.
+fn numbers_together(device: &Device) -> Result<()> {
+    let poisson = Glm::params().family(Family::Poisson).alpha(0.1);
+    let path = [
+        Estimator::Ridge(Ridge::params().alpha(10.0).tolerance(1e-11)),
+        Estimator::Ridge(Ridge::params().alpha(0.1).tolerance(1e-11)),
+        Estimator::Ridge(
+            Ridge::params()
+                .alpha(1.0)
+                .fit_intercept(false)
+                .tolerance(1e-11),
+        ),
+        Estimator::LinearSvr(LinearSvr::params().c(0.5).epsilon(0.1).tolerance(1e-11)),
+        Estimator::Glm(poisson.tolerance(1e-11)),
+    ];
+    let folds = Folds::shuffled(61, FOLDS, 5)?;
+    let positive: Vec<f64> = sample().targets.iter().map(|t| t.abs()).collect();
+    agree_with(
+        device,
+        Targets::Numbers(&positive),
+        &folds,
+        &path,
+        &|sample| sample.targets.iter_mut().for_each(|t| *t = t.abs()),
+    )
+}
+
+fn two_classes(sample: &mut Sample) {
+    let class = |t: &f64| f64::from(u8::from(*t > 1.0));
+    sample.targets = sample.targets.iter().map(class).collect();
+}
+
+fn labels_together(device: &Device) -> Result<()> {
+    let path = [
+        Estimator::LogisticRegression(LogisticRegression::params().c(0.1).tolerance(1e-11)),
+        Estimator::LogisticRegression(
+            LogisticRegression::params()
+                .c(5.0)
+                .fit_intercept(false)
+                .tolerance(1e-11),
+        ),
+        Estimator::LinearSvc(LinearSvc::params().c(0.5).tolerance(1e-11)),
+    ];
+    let mut all = sample();
+    two_classes(&mut all);
+    let labels = known(&all);
+    let (_, codes) = warpfuse::learning::Classes::encode(&labels)?;
+    let folds = Folds::stratified(&codes, FOLDS, 5)?;
+    agree_with(
+        device,
+        Targets::Labels(&labels),
+        &folds,
+        &path,
+        &two_classes,
+    )
 }
 
 fn labels(device: &Device) -> Result<()> {

@@ -9,7 +9,10 @@ use anyhow::{Result, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::device::emulator::{Action, Counting, EmulatorOptions, Profile, Space};
-use warpfuse::learning::{Extras, Labels, LogisticRegression, Placed, SolveReport};
+use warpfuse::learning::{
+    Estimator, Extras, Folds, Labels, LogisticRegression, Placed, Ridge, SolveReport, Targets,
+    cross_validate,
+};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::MatrixOptions;
 use warpfuse::plan::limits::DeviceLimits;
@@ -17,6 +20,8 @@ use warpfuse::plan::limits::DeviceLimits;
 use super::suite::{Suite, Test};
 
 const ROWS: usize = 1_024;
+/// Rows of problems that are solved together.
+const FEW_ROWS: usize = 96;
 /// Loads per entry of X that belong to rows and vectors are fewer than this, relative to those of X.
 const REST: f64 = 0.6;
 
@@ -26,9 +31,9 @@ pub fn add(suite: &mut Suite) {
     // Loads per entry and pass, line by line: packs of 4; values, indices and y; packs of 4 in 4 lanes; Y of 3 columns.
     let cases: [Case; 4] = [
         ("dense", dense, 2, &[0.25]),
-        ("sparse", sparse, 2, &[1.0, 1.0, 1.0]),
+        ("sparse", || sparse(ROWS), 2, &[1.0, 1.0, 1.0]),
         ("dense", dense, 3, &[1.0]),
-        ("sparse", sparse, 3, &[3.0, 1.0, 1.0]),
+        ("sparse", || sparse(ROWS), 3, &[3.0, 1.0, 1.0]),
     ];
     for (storage, features, classes, expected) in cases {
         let name = format!("passes/logreg_{classes}_classes_{storage}/f32");
@@ -36,6 +41,41 @@ pub fn add(suite: &mut Suite) {
             counted(features(), classes, expected)
         });
     }
+    let folds = Test::new("passes/ridge_of_folds_sparse/f32");
+    suite.add(folds.of_entries(), |_| counted_folds());
+}
+
+/// Four problems read X as often as two of them: once per product of all.
+fn counted_folds() -> Result<()> {
+    let loads = |penalties: &[f64]| -> Result<u64> {
+        let device = counting();
+        let placed = Placed::new(&device, sparse(FEW_ROWS), MatrixOptions::default())?;
+        let fit = |alpha: &f64| {
+            Estimator::Ridge(
+                Ridge::params()
+                    .alpha(*alpha)
+                    .fit_intercept(false)
+                    .tolerance(0.3),
+            )
+        };
+        let path: Vec<Estimator> = penalties.iter().map(fit).collect();
+        let folds = Folds::consecutive(FEW_ROWS, 2)?;
+        let targets: Vec<f32> = (0..FEW_ROWS).map(|row| value(row, row % 7)).collect();
+        let targets = Targets::Numbers(&targets);
+        cross_validate(&placed, targets, None, &folds, &path, |_| {})?;
+        let counts = by_line(&profiles(&device), |name| {
+            name.starts_with("sparse_many_fused")
+        });
+        let of_entries = |loads: &u64| loads.is_multiple_of(20 * FEW_ROWS as u64);
+        let least = counts.into_values().filter(of_entries).min();
+        Ok(least.unwrap_or(0) / (20 * FEW_ROWS as u64))
+    };
+    let (two, four) = (loads(&[0.1])?, loads(&[0.1, 10.0])?);
+    ensure!(
+        two > 0 && four <= two + two / 3,
+        "two problems read X {two} times, four {four} times"
+    );
+    Ok(())
 }
 
 fn value(row: usize, column: usize) -> f32 {
@@ -48,27 +88,17 @@ fn dense() -> Features<f32> {
 }
 
 /// 20 entries in each row, next to one another.
-fn sparse() -> Features<f32> {
-    let offsets = (0..=ROWS as u64).map(|row| 20 * row).collect();
+fn sparse(rows: usize) -> Features<f32> {
+    let offsets = (0..=rows as u64).map(|row| 20 * row).collect();
     let column = |i: usize| i / 20 % 11 + i % 20;
-    let indices = (0..20 * ROWS).map(|i| column(i) as u32).collect();
-    let values = (0..20 * ROWS).map(|i| value(i / 20, column(i))).collect();
-    Features::Sparse(CsrMatrix::new((ROWS, 30), offsets, indices, values))
+    let indices = (0..20 * rows).map(|i| column(i) as u32).collect();
+    let values = (0..20 * rows).map(|i| value(i / 20, column(i))).collect();
+    Features::Sparse(CsrMatrix::new((rows, 30), offsets, indices, values))
 }
 
 /// Fits, and compares what each line of the kernels loaded, per entry of X, evaluation and Hessian product.
 fn counted(features: Features<f32>, classes: usize, expected: &[f64]) -> Result<()> {
-    let usual = EmulatorOptions::default();
-    // A grid so small that each of its threads has many rows.
-    let limits = DeviceLimits {
-        sms: 1,
-        ..usual.limits.clone()
-    };
-    let device = Device::emulator(EmulatorOptions {
-        counting: Counting::Sites,
-        limits,
-        ..usual
-    });
+    let device = counting();
     let entries = features.nnz();
     let labels = (0..ROWS)
         .map(|row| (row * 7 % 13 % classes) as f64)
@@ -76,11 +106,8 @@ fn counted(features: Features<f32>, classes: usize, expected: &[f64]) -> Result<
     let placed = Placed::new(&device, features, MatrixOptions::default())?;
     let fit = LogisticRegression::params().max_iter(2).tolerance(1e-3);
     let model = fit.fit_on(&placed, &Labels::Numbers(labels), Extras::default())?;
-    let Device::Emulator(emulator) = &device else {
-        unreachable!("an emulator was made");
-    };
     let wanted = products(model.report()) * entries;
-    let mut loads: Vec<f64> = by_line(&emulator.profiles())
+    let mut loads: Vec<f64> = by_line(&profiles(&device), reads_x)
         .into_values()
         .map(|accesses| accesses as f64 / wanted as f64)
         .collect();
@@ -105,11 +132,39 @@ fn products(report: &SolveReport) -> usize {
         .sum::<usize>()
 }
 
-/// Loads of the kernels that read X, all launches together.
-fn by_line(profiles: &BTreeMap<&'static str, Profile>) -> BTreeMap<(String, u32), u64> {
-    let reads_x = |name: &str| name.starts_with("objective_") || name.starts_with("softmax_");
+/// An emulator that counts, with a grid so small that each of its threads has many rows.
+fn counting() -> Device {
+    let usual = EmulatorOptions::default();
+    let limits = DeviceLimits {
+        sms: 1,
+        ..usual.limits.clone()
+    };
+    Device::emulator(EmulatorOptions {
+        counting: Counting::Sites,
+        limits,
+        ..usual
+    })
+}
+
+fn profiles(device: &Device) -> BTreeMap<&'static str, Profile> {
+    match device {
+        Device::Emulator(emulator) => emulator.profiles(),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// Whether a kernel of a single fit reads X.
+fn reads_x(name: &str) -> bool {
+    name.starts_with("objective_") || name.starts_with("softmax_")
+}
+
+/// Loads of the kernels that are wanted, all launches together.
+fn by_line(
+    profiles: &BTreeMap<&'static str, Profile>,
+    wanted: impl Fn(&str) -> bool,
+) -> BTreeMap<(String, u32), u64> {
     let mut all = BTreeMap::new();
-    for (_, profile) in profiles.iter().filter(|(name, _)| reads_x(name)) {
+    for (_, profile) in profiles.iter().filter(|(name, _)| wanted(name)) {
         for (key, counts) in &profile.sites {
             if key.space == Space::Global && key.action == Action::Load {
                 let line = (key.site.file.clone(), key.site.line);

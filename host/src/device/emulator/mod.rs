@@ -51,6 +51,7 @@ use super::usage::{Counter, Usage};
 ///     len: 5, alpha: 2.5f32, beta: 0.0,
 ///     a: gpu_kernels::In::none(), b: gpu_kernels::In::none(),
 ///     out: out.output(), partials: gpu_kernels::Out::none(),
+///     strides: [1; 2], figures: gpu_kernels::Out::none(), slots: [0; 3], counter: gpu_kernels::Out::none(),
 /// };
 /// let fill = &Vectors::<f32>::entries()[0];
 /// emulator.launch(fill, &Launch { grid: 1, block: 32, shared_bytes: 0 }, &args)?;

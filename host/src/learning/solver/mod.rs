@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
+//! | [`side_by_side`] | smooth, several at once | as [`newton`], for all together |
 //! | [`orthant`] | smooth + l1 | 1 evaluation, one Hessian product per inner CG iteration |
 //!
 //! An evaluation and a Hessian product are one pass over X each.
@@ -13,6 +14,7 @@ mod minimum;
 pub(super) mod newton;
 mod objective;
 pub(super) mod orthant;
+pub(super) mod side_by_side;
 
 pub use minimum::{Minimum, NewtonOptions, newton_cg};
 pub use objective::{Objective, Value};

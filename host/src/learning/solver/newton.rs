@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
-use crate::device::Buffer;
+use crate::device::{Buffer, Device};
 use crate::learning::cg::{self, Convergence, Pace};
 use crate::matrix::Element;
 use crate::ops::cg::{CgState, CgVectors, Stop};
@@ -37,29 +37,57 @@ pub(in crate::learning) fn minimise<T: Number>(
     limits: &Limits,
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut newton = Newton::start(objective, begin, inverse_diagonal)?;
-    let convergence = newton.run(objective, limits, watch)?;
-    Ok(Solved {
-        objective: newton.point.value,
-        gradient_ratio: ratio(newton.point.norm, newton.first_norm),
-        theta: newton.point.theta,
-        n_iter: newton.n_iter,
-        convergence,
-    })
+    let begun = Instant::now();
+    let (point, first_norm) = begin.point(objective)?;
+    let device = objective.device().clone();
+    let mut newton = Newton::new(&device, point, first_norm, inverse_diagonal, begun)?;
+    let convergence = loop {
+        if let Some(end) = newton.end(limits) {
+            break end;
+        }
+        let inner = newton.inner(objective, limits)?;
+        match newton.after_inner(&inner) {
+            Next::Ends(convergence) => break convergence,
+            Next::Again => continue,
+            Next::Tries => {}
+        }
+        newton.aim()?;
+        newton.trial.evaluate(objective)?;
+        let step = newton.step(&inner);
+        if let Step::Taken = step {
+            objective.accept();
+        }
+        watch(newton.iteration(&inner), &newton.point.theta);
+        if let Step::Exhausted = step {
+            break Convergence::PrecisionLimit;
+        }
+    };
+    Ok(newton.solved(convergence))
 }
 
-struct Newton<T: Number> {
-    point: Point<T>,
-    trial: Point<T>,
-    vectors: CgVectors<T>,
+/// A solve without the objective: what happens between evaluations and products.
+pub(super) struct Newton<T: Number> {
+    pub(super) point: Point<T>,
+    pub(super) trial: Point<T>,
+    pub(super) vectors: CgVectors<T>,
     radius: f64,
     first_norm: f64,
     n_iter: usize,
     begun: Instant,
 }
 
+/// What follows an inner solve.
+pub(super) enum Next {
+    /// A step, to be evaluated.
+    Tries,
+    /// Another inner solve, in a region.
+    Again,
+    /// Nothing.
+    Ends(Convergence),
+}
+
 /// What became of a step.
-enum Step {
+pub(super) enum Step {
     Taken,
     Refused,
     /// Nothing below the rounding of the objective is left to gain.
@@ -67,13 +95,14 @@ enum Step {
 }
 
 impl<T: Number> Newton<T> {
-    fn start(
-        objective: &mut dyn Objective<T>,
-        begin: Begin<T>,
+    /// From a point that has been evaluated.
+    pub(super) fn new(
+        device: &Device,
+        point: Point<T>,
+        first_norm: f64,
         inverse_diagonal: Buffer<T>,
+        begun: Instant,
     ) -> Result<Self, OpError> {
-        let begun = Instant::now();
-        let (point, first_norm) = begin.point(objective)?;
         let trial = Point {
             theta: point.theta.try_clone()?,
             gradient: point.gradient.try_clone()?,
@@ -81,7 +110,7 @@ impl<T: Number> Newton<T> {
             norm: 0.0,
         };
         let vectors = CgVectors::new(
-            objective.device(),
+            device,
             point.gradient.try_clone()?,
             Some(inverse_diagonal),
             None,
@@ -98,53 +127,42 @@ impl<T: Number> Newton<T> {
         })
     }
 
-    fn run(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        limits: &Limits,
-        watch: &mut Watch<'_, T>,
-    ) -> Result<Convergence, OpError> {
-        if !self.point.is_finite() {
-            return Ok(Convergence::NotFinite);
-        }
-        while self.n_iter < limits.max_iter {
-            if self.point.norm <= limits.tolerance * self.first_norm {
-                return Ok(Convergence::Converged);
-            }
-            let inner = self.inner(objective, limits)?;
-            if inner.iterations == 0 && !inner.border {
-                match self.without_curvature(&inner) {
-                    Some(convergence) => return Ok(convergence),
-                    None => continue,
-                }
-            }
-            self.n_iter += 1;
-            let step = self.step(objective, &inner)?;
-            let iteration = Iteration {
-                objective: self.point.value,
-                gradient_ratio: ratio(self.point.norm, self.first_norm),
-                inner: inner.iterations,
-                seconds: self.begun.elapsed().as_secs_f64(),
-                validation: None,
-            };
-            watch(iteration, &self.point.theta);
-            if let Step::Exhausted = step {
-                return Ok(Convergence::PrecisionLimit);
-            }
-        }
-        Ok(if self.point.norm <= limits.tolerance * self.first_norm {
-            Convergence::Converged
+    /// Whether, and how, it ends before another iteration.
+    pub(super) fn end(&self, limits: &Limits) -> Option<Convergence> {
+        if self.n_iter == 0 && !self.point.is_finite() {
+            Some(Convergence::NotFinite)
+        } else if self.point.norm <= limits.tolerance * self.first_norm {
+            Some(Convergence::Converged)
+        } else if self.n_iter >= limits.max_iter {
+            Some(Convergence::IterationLimit)
         } else {
-            Convergence::IterationLimit
-        })
+            None
+        }
     }
 
-    /// Solves H·s = −g inside the region.
-    fn inner(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        limits: &Limits,
-    ) -> Result<CgState, OpError> {
+    pub(super) fn solved(self, convergence: Convergence) -> Solved<T> {
+        Solved {
+            objective: self.point.value,
+            gradient_ratio: ratio(self.point.norm, self.first_norm),
+            theta: self.point.theta,
+            n_iter: self.n_iter,
+            convergence,
+        }
+    }
+
+    /// What is told of the iteration that has ended.
+    pub(super) fn iteration(&self, inner: &CgState) -> Iteration {
+        Iteration {
+            objective: self.point.value,
+            gradient_ratio: ratio(self.point.norm, self.first_norm),
+            inner: inner.iterations,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            validation: None,
+        }
+    }
+
+    /// Starts an inner solve of H·s = −g inside the region, of so many iterations at most.
+    pub(super) fn restart(&mut self, limits: &Limits) -> Result<usize, OpError> {
         let progress = ratio(self.point.norm, self.first_norm);
         let tolerance = if limits.quadratic {
             (0.5 * limits.tolerance / progress).min(FORCING)
@@ -154,7 +172,16 @@ impl<T: Number> Newton<T> {
         let radius = self.radius;
         let stop = Stop { tolerance, radius };
         self.vectors.restart(&self.point.gradient, stop)?;
-        let most = (2 * self.point.theta.len()).clamp(FEW_INNER, MOST_INNER);
+        Ok((2 * self.point.theta.len()).clamp(FEW_INNER, MOST_INNER))
+    }
+
+    /// Solves H·s = −g inside the region.
+    fn inner(
+        &mut self,
+        objective: &mut dyn Objective<T>,
+        limits: &Limits,
+    ) -> Result<CgState, OpError> {
+        let most = self.restart(limits)?;
         let pace = Pace::of(objective);
         let product = |vectors: &mut CgVectors<T>| {
             let (p, q, state) = vectors.product();
@@ -162,6 +189,18 @@ impl<T: Number> Newton<T> {
             vectors.advance()
         };
         cg::run(&mut self.vectors, most, pace, product, |_| {})
+    }
+
+    /// Whether there is a step to try. Counts the iteration if there is.
+    pub(super) fn after_inner(&mut self, inner: &CgState) -> Next {
+        if inner.iterations > 0 || inner.border {
+            self.n_iter += 1;
+            return Next::Tries;
+        }
+        match self.without_curvature(inner) {
+            Some(convergence) => Next::Ends(convergence),
+            None => Next::Again,
+        }
     }
 
     /// The first direction has no positive curvature: with a region there is a step to its border.
@@ -176,12 +215,15 @@ impl<T: Number> Newton<T> {
         None
     }
 
-    /// Tries the step that the inner solve found, and sets the next radius.
-    fn step(&mut self, objective: &mut dyn Objective<T>, inner: &CgState) -> Result<Step, OpError> {
+    /// Puts the point that the inner solve found into the trial.
+    pub(super) fn aim(&mut self) -> Result<(), OpError> {
         self.trial.theta.copy_from(&self.point.theta)?;
         let one = <T as Element>::from_f64(1.0);
-        vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)?;
-        self.trial.evaluate(objective)?;
+        vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)
+    }
+
+    /// Takes the step to the evaluated trial or not, and sets the next radius.
+    pub(super) fn step(&mut self, inner: &CgState) -> Step {
         let is_noise = inner.decrease <= noise::<T>(self.point.value);
         let taken = if is_noise {
             self.trial.is_finite() && self.trial.norm < self.point.norm
@@ -189,15 +231,14 @@ impl<T: Number> Newton<T> {
             self.adapt(inner)
         };
         if taken {
-            objective.accept();
             std::mem::swap(&mut self.point, &mut self.trial);
-            return Ok(Step::Taken);
+            return Step::Taken;
         }
-        Ok(if is_noise {
+        if is_noise {
             Step::Exhausted
         } else {
             Step::Refused
-        })
+        }
     }
 
     /// LIBLINEAR's rules for the radius; whether the step is taken.

@@ -1,6 +1,7 @@
 //! What solvers minimise.
 
 use crate::device::{Buffer, Device};
+use crate::ops::design::DesignVectors;
 use crate::ops::{Number, OpError};
 
 /// A value of an objective, with the norm of its gradient.
@@ -10,6 +11,20 @@ pub struct Value {
     pub value: f64,
     /// ‖∇f(θ)‖₂.
     pub gradient_norm: f64,
+}
+
+impl Value {
+    /// Of the point whose gradient the last [`DesignVectors::leave`] wrote. Waits.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device fails.
+    pub fn of<T: Number>(vectors: &DesignVectors<T>) -> Result<Value, OpError> {
+        let [loss, ridge, square] = vectors.figures()?;
+        Ok(Value {
+            value: loss + ridge,
+            gradient_norm: square.sqrt(),
+        })
+    }
 }
 
 /// A smooth function f of the coefficients θ, on a device.

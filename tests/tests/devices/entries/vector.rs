@@ -13,6 +13,10 @@ use super::{blocks, grids, number, numbers};
 
 const ALPHA: f64 = 3.0;
 const BETA: f64 = -2.0;
+/// Steps of the copy with strides.
+const STRIDES: [u32; 2] = [2, 3];
+/// Before a scalar is written, and what `steer` divides by.
+const FIGURES: [f64; 3] = [6.0, 4.0, 2.0];
 /// Behind the end of an output, and in what a kernel must not touch.
 const CANARY: f64 = -12_345.0;
 
@@ -89,7 +93,13 @@ impl Trial {
                 number(f64::NAN),
             )
         };
-        let (a, b) = (upload(&self.a)?, upload(&self.b)?);
+        let is_strided = entry.variant == VectorVariant::Strided;
+        let a = if is_strided {
+            upload(&apart(&self.a, STRIDES[0]))?
+        } else {
+            upload(&self.a)?
+        };
+        let b = upload(&self.b)?;
         let before = numbers::<T>(self.out_before(entry.variant));
         let mut out = guarded(launcher, &before, number(CANARY))?;
         let mut partials = guarded(
@@ -97,6 +107,8 @@ impl Trial {
             &self.partials_before(entry.variant, shape),
             CANARY,
         )?;
+        let mut figures = guarded(launcher, &FIGURES, CANARY)?;
+        let mut counter = launcher.upload(&[0_u32])?;
         let absent = |when| second == Second::Absent && entry.variant == when;
         let args = VectorArgs {
             len: self.len as u64,
@@ -114,6 +126,10 @@ impl Trial {
             },
             out: out.output(),
             partials: partials.output(),
+            strides: STRIDES,
+            figures: figures.output(),
+            slots: [0, 1, 2],
+            counter: counter.output(),
         };
         launcher.launch(entry, shape, args)?;
         let out = unguarded(&out, number(CANARY))?;
@@ -123,6 +139,11 @@ impl Trial {
             let sum: f64 = partials.iter().sum();
             compare(&[sum], &Truth::exact(vec![self.dot()]))?;
         }
+        let mut expected = FIGURES.to_vec();
+        if entry.variant == VectorVariant::DotTo {
+            expected[0] = self.dot();
+        }
+        compare(&unguarded(&figures, CANARY)?, &Truth::exact(expected))?;
         Ok(())
     }
 
@@ -132,8 +153,9 @@ impl Trial {
 
     fn out_before(&self, variant: VectorVariant) -> Vec<f64> {
         match variant {
-            VectorVariant::Update => self.out.clone(),
+            VectorVariant::Update | VectorVariant::Steer => self.out.clone(),
             VectorVariant::Total => vec![CANARY; 2],
+            VectorVariant::Strided => vec![CANARY; apart(&self.a, STRIDES[1]).len()],
             _ => vec![CANARY; self.len],
         }
     }
@@ -155,8 +177,26 @@ impl Trial {
             VectorVariant::Fill => vec![ALPHA; self.len],
             VectorVariant::Combine => pairs(&self.a, &self.b, (ALPHA, given * BETA)),
             VectorVariant::Update => pairs(&self.a, &self.out, (given * ALPHA, BETA)),
-            VectorVariant::Dot => vec![CANARY; self.len],
+            VectorVariant::Dot | VectorVariant::DotTo => vec![CANARY; self.len],
+            VectorVariant::Strided => {
+                let scaled: Vec<f64> = self.a.iter().map(|a| ALPHA * a).collect();
+                apart(&scaled, STRIDES[1])
+            }
+            // (3·6 − 2·4) / 2.
+            VectorVariant::Steer => pairs(&self.a, &self.out, (5.0, 1.0)),
             VectorVariant::Total => vec![self.a.iter().sum(), CANARY],
         }
     }
+}
+
+/// `values` with as many places from one to the next as `stride`, untouched ones between them.
+fn apart(values: &[f64], stride: u32) -> Vec<f64> {
+    let stride = stride as usize;
+    let len = values.len().saturating_sub(1) * stride + usize::from(!values.is_empty());
+    let mut all = vec![CANARY; len];
+    let places = all.iter_mut().step_by(stride);
+    places
+        .zip(values)
+        .for_each(|(place, value)| *place = *value);
+    all
 }

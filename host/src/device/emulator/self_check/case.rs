@@ -124,6 +124,10 @@ fn dot(emulator: &Emulator, shape: &Launch, x: &Memory) -> Result<Profile, Box<F
         b: x.input(),
         out: Out::none(),
         partials: partials.output(),
+        strides: [1; 2],
+        figures: Out::none(),
+        slots: [0; 3],
+        counter: Out::none(),
     };
     let entry = Vectors::<f32>::entries()
         .iter()

@@ -25,6 +25,10 @@ fn fill(device: &Device, shape: Launch, len: u64) -> Result<Vec<f32>, DeviceErro
         b: In::none(),
         out: out.output(),
         partials: Out::none(),
+        strides: [1; 2],
+        figures: Out::none(),
+        slots: [0; 3],
+        counter: Out::none(),
     })?;
     out.to_vec()
 }

@@ -61,6 +61,10 @@ where
             b: on_b.input(),
             out: out.output(),
             partials: partials.output(),
+            strides: [1, 1],
+            figures: Out::none(),
+            slots: [0; 3],
+            counter: Out::none(),
         };
         run(&emulator, VectorVariant::Fill, GRID, args);
         assert_eq!(download::<T>(&out), vec![2.0; len]);
@@ -205,6 +209,10 @@ fn an_argument_that_is_too_short_is_refused_by_the_contract() {
         b: In::none(),
         out: Out::none(),
         partials: Out::none(),
+        strides: [1; 2],
+        figures: Out::none(),
+        slots: [0; 3],
+        counter: Out::none(),
     };
     let fault = emulator
         .launch(&Vectors::<f32>::entries()[0], &shape(1), &args)

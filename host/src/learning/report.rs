@@ -1,0 +1,86 @@
+//! How fits went.
+
+use super::cg::Convergence;
+use super::solver::{Iteration, Solved};
+use crate::ops::Number;
+
+/// How a fit went.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct SolveReport {
+    /// m.
+    pub rows: usize,
+    /// Stored entries of X.
+    pub nnz: u64,
+    /// Outer iterations; of one-vs-rest problems the most of any class.
+    pub n_iter: usize,
+    /// How the iteration ended; of one-vs-rest problems the worst of any class.
+    pub convergence: Convergence,
+    /// ‖gradient‖ over that at the start.
+    pub gradient_ratio: f64,
+    /// The objective at the end, scaled as the estimator documents; of one-vs-rest problems the sum.
+    pub objective: f64,
+    /// All outer iterations; of one-vs-rest problems one class after the other.
+    pub history: Vec<Iteration>,
+    /// The device's name.
+    pub device: String,
+    /// Seconds until the data were on the device.
+    pub transfer_seconds: f64,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// The most bytes that buffers held on the device.
+    pub peak_device_bytes: u64,
+}
+
+impl SolveReport {
+    /// Of a model that was not fitted here but read from a file of `source`.
+    pub(super) fn of_import(source: &str) -> SolveReport {
+        SolveReport {
+            rows: 0,
+            nnz: 0,
+            n_iter: 0,
+            convergence: Convergence::Converged,
+            gradient_ratio: 0.0,
+            objective: 0.0,
+            history: Vec::new(),
+            device: source.to_owned(),
+            transfer_seconds: 0.0,
+            seconds: 0.0,
+            peak_device_bytes: 0,
+        }
+    }
+}
+
+/// The figures of one solve or of several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Summary {
+    pub(super) n_iter: usize,
+    pub(super) convergence: Convergence,
+    pub(super) gradient_ratio: f64,
+    pub(super) objective: f64,
+}
+
+impl Summary {
+    pub(super) fn of<T: Number>(solved: &Solved<T>) -> Summary {
+        Summary {
+            n_iter: solved.n_iter,
+            convergence: solved.convergence,
+            gradient_ratio: solved.gradient_ratio,
+            objective: solved.objective,
+        }
+    }
+
+    /// Of two independent problems: the worse end, the sum of the objectives.
+    pub(super) fn and(self, other: Summary) -> Summary {
+        let worse = if self.convergence.is_success() {
+            other
+        } else {
+            self
+        };
+        Summary {
+            n_iter: self.n_iter.max(other.n_iter),
+            convergence: worse.convergence,
+            gradient_ratio: self.gradient_ratio.max(other.gradient_ratio),
+            objective: self.objective + other.objective,
+        }
+    }
+}
