@@ -7,10 +7,10 @@ use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
     Controls, Extras, Goal, SampleLoss, control_setters, not_negative, positive, share,
 };
-use super::labels::{Classes, Labels};
+use super::labels::Labels;
 use super::penalty::{ClassWeight, Penalty};
 use super::solver::Solver;
-use super::task::Task;
+use super::task::{LabelTask, Task};
 use super::{FitError, Placed};
 use crate::device::Device;
 use crate::matrix::{Element, Features};
@@ -159,7 +159,7 @@ impl LogisticRegression {
         data: &Placed<T>,
         labels: &Labels,
         extras: &Extras<'_>,
-    ) -> Result<Task<T, (Classes, ClassifierParams)>, FitError> {
+    ) -> Result<LabelTask<T>, FitError> {
         self.check()?;
         let (classes, codes) = encode(data, labels)?;
         let weights = self.class_weight.weigh(&classes, &codes, extras)?;

@@ -8,10 +8,10 @@ use super::fit::{
     Controls, Extras, Goal, SampleLoss, Summary, Training, check_targets, control_setters,
     not_negative, positive, sample_weights,
 };
-use super::labels::{Classes, Labels};
+use super::labels::Labels;
 use super::penalty::ClassWeight;
 use super::regressor::{Regressor, RegressorParams};
-use super::task::{Answer, Task};
+use super::task::{Answer, LabelTask, Task};
 use super::weights::Weights;
 use super::{FitError, Iteration, Placed};
 use crate::device::Device;
@@ -146,7 +146,7 @@ impl LinearSvc {
         data: &Placed<T>,
         labels: &Labels,
         extras: &Extras<'_>,
-    ) -> Result<Vec<Task<T, (Classes, ClassifierParams)>>, FitError> {
+    ) -> Result<Vec<LabelTask<T>>, FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
         let (classes, codes) = encode(data, labels)?;
@@ -173,7 +173,7 @@ impl LinearSvc {
     fn one_against_rest<T: Number>(
         &self,
         data: &Placed<T>,
-        tasks: Vec<Task<T, (Classes, ClassifierParams)>>,
+        tasks: Vec<LabelTask<T>>,
         mut extras: Extras<'_>,
     ) -> Result<Classifier, FitError> {
         let training = Training::new(data, self.controls, &extras)?;

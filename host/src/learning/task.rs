@@ -19,6 +19,9 @@ pub(super) struct Task<T, A> {
     pub(super) answer: A,
 }
 
+/// Of a classifier.
+pub(super) type LabelTask<T> = Task<T, (Classes, ClassifierParams)>;
+
 /// What a fitted model is made of besides coefficients.
 pub(super) trait Answer {
     /// The model.
@@ -99,7 +102,7 @@ impl<T> Task<T, RegressorParams> {
     }
 }
 
-impl<T> Task<T, (Classes, ClassifierParams)> {
+impl<T> LabelTask<T> {
     pub(super) fn any(self) -> Task<T, AnyAnswer> {
         self.map(|(classes, params)| AnyAnswer::Classifier(classes, params))
     }

@@ -125,6 +125,9 @@ struct Found {
     converged: bool,
 }
 
+/// Coefficients and intercepts of a fit.
+type End = (Vec<Vec<f64>>, Vec<f64>);
+
 /// A path with its folds, fit by fit.
 struct Search<'a, T: Number> {
     data: &'a Placed<T>,
@@ -135,7 +138,7 @@ struct Search<'a, T: Number> {
     /// One per point and fold, the folds of a point together.
     found: Vec<Option<Found>>,
     /// Of each fold, where its last fit ended.
-    last: Vec<Option<(Vec<Vec<f64>>, Vec<f64>)>>,
+    last: Vec<Option<End>>,
     watch: &'a mut dyn FnMut(FoldProgress),
 }
 

@@ -47,11 +47,14 @@ struct Side<T: Number> {
     end: Option<Convergence>,
 }
 
+/// How a problem ended, with its iterations.
+pub(in crate::learning) type Told<T> = (Solved<T>, Vec<Iteration>);
+
 /// Minimises all objectives; what comes out is in the order of the problems, with the iterations of each.
 pub(in crate::learning) fn minimise<T: Number>(
     objectives: &mut dyn Objectives<T>,
     problems: Vec<Problem<T>>,
-) -> Result<Vec<(Solved<T>, Vec<Iteration>)>, OpError> {
+) -> Result<Vec<Told<T>>, OpError> {
     let mut sides = start(objectives, problems)?;
     loop {
         for side in sides.iter_mut().filter(|side| side.end.is_none()) {
