@@ -206,6 +206,15 @@ pub trait Cta: Sized {
     #[inline(always)]
     fn copies_done<const PENDING: u32>(&self) {}
 
+    /// The nearest number with 10 bits after the point, of two the even one: what [`multiply_tf32`](Self::multiply_tf32)
+    /// takes as it is.
+    #[inline(always)]
+    fn round_tf32(&self, x: f32) -> f32 {
+        let bits = x.to_bits();
+        let half = 0xfff + (bits >> 13 & 1);
+        f32::from_bits(bits.wrapping_add(half) & 0xffff_e000)
+    }
+
     /// `A·B + C` of a warp's 16 × 8, 8 × 8 and 16 × 8 matrices, A and B with 10 bits after the point.
     ///
     /// With g = lane / 4 and t = lane mod 4, a lane gives A(g, t), A(g + 8, t), A(g, t + 4), A(g + 8, t + 4), B(t, g)

@@ -104,12 +104,20 @@ impl Job<'_> {
             .arg("-Zbuild-std=core")
             .args(["--", "--emit"])
             .arg(joined("asm=", &self.ptx()))
-            .args(
-                self.cfgs
-                    .iter()
-                    .map(|condition| format!("--cfg={condition}")),
-            );
+            .args(self.conditions());
         command
+    }
+
+    /// Conditions of the kernel crate: the caller's, and which architectures have all that this one has, so that
+    /// a body may use an instruction which older ones lack.
+    fn conditions(&self) -> impl Iterator<Item = String> {
+        let older = Arch::ALL.into_iter().filter(|arch| *arch <= self.arch);
+        let of_arch = older.map(|arch| format!("--cfg=gpu_at_least=\"{arch}\""));
+        let of_caller = self
+            .cfgs
+            .iter()
+            .map(|condition| format!("--cfg={condition}"));
+        of_arch.chain(of_caller)
     }
 
     /// A cargo that hears nothing of the one that may be running us: neither its flags and wrappers, nor

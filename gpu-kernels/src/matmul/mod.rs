@@ -13,7 +13,7 @@
 //! | [`Shared`](MatmulVariant::Shared) | a block stages 16 × 16 tiles in shared memory: the block reads each element once | m·n·k / 16 | 17.6 |
 //! | [`Blocked`](MatmulVariant::Blocked) | both: wide tiles in shared memory, 8 × 8 (f64: 4 × 4) elements in registers, 16 bytes an access | m·n·k / 128 | 4.31 |
 //! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`); multiply-adds in an order that keeps an operand; four small blocks on an SM | m·n·k / 64 and / 128 | 2.84 |
-//! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 2.37 |
+//! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 1.96 |
 //!
 //! cuBLAS takes 2.69 ms with f32 arithmetic. What did *not* help `Pipelined`: 16 × 8 elements for a thread, tiles of
 //! 128 × 128 and 256 × 128 (fewer reads of shared memory, but two warps for a quarter of an SM, which wait at every
@@ -29,11 +29,13 @@
 
 pub mod blocked;
 pub mod combine;
+pub mod feed;
 pub mod operand;
 pub mod panel;
 pub mod pipeline;
 pub mod pipelined;
 pub mod plain;
+pub mod side;
 mod table;
 mod target;
 pub mod tensor;
@@ -167,15 +169,16 @@ impl MatmulVariant {
             MatmulVariant::Pipelined { rows, columns } => {
                 pipeline::shared_elements(*rows, *columns)
             }
-            MatmulVariant::SplitTf32 => pipeline::shared_elements(tensor::ROWS, tensor::COLUMNS),
+            MatmulVariant::SplitTf32 => tensor::SHARED_ELEMENTS,
         };
         elements as u64 * size as u64
     }
 }
 
-/// Steps of k in each of `parts` parts: whole panels; the last parts may have fewer, or none.
+/// Steps of k in each of `parts` parts: whole panels in pairs; the last parts may have fewer, or none.
 pub const fn part_length(k: u32, parts: u32) -> u32 {
-    k.div_ceil(panel::DEPTH).div_ceil(parts) * panel::DEPTH
+    let pair = 2 * panel::DEPTH;
+    k.div_ceil(pair).div_ceil(parts) * pair
 }
 
 /// The most rows, columns and products: tiles may run past the end before 32 bits overflow.

@@ -13,6 +13,7 @@ use shuffle::shuffle_bits;
 mod approximate;
 mod round;
 mod shuffle;
+mod tensor;
 
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
 pub use round::{round_f32, round_f64};
@@ -471,20 +472,15 @@ impl Cta for Gpu {
         unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
     }
 
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
+    fn round_tf32(&self, x: f32) -> f32 {
+        tensor::round_tf32(x)
+    }
+
     #[inline(always)]
     fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
-        let (c0, c1, c2, c3): (f32, f32, f32, f32);
-        let [a0, a1, a2, a3] = a.map(f32::to_bits);
-        let [b0, b1] = b.map(f32::to_bits);
-        // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
-        unsafe {
-            asm!("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{}}}, {{{},{},{},{}}};",
-                out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
-                in(reg32) a0, in(reg32) a1, in(reg32) a2, in(reg32) a3, in(reg32) b0, in(reg32) b1,
-                in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
-                options(pure, nomem, nostack));
-        }
-        [c0, c1, c2, c3]
+        tensor::multiply_tf32(a, b, c)
     }
 
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {

@@ -123,7 +123,7 @@ const FP32: [Rate; 2] = [
 const FP64: [Rate; 1] = [tile(64, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0])];
 const SPLIT_TF32: [Rate; 1] = [Rate {
     variant: MatmulVariant::SplitTf32,
-    panel: 1_110.0,
+    panel: 970.0,
     shares: &[0.6, 1.0],
 }];
 

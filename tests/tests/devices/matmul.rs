@@ -34,7 +34,7 @@ const SHAPES: [(usize, usize, usize); 16] = [
     (300, 1, 129),
     (3, 4, 200),
     (70, 33, 1_000),
-    (1_030, 520, 77),
+    (519, 264, 77),
 ];
 
 /// Behind the end of each stored row.

@@ -56,6 +56,7 @@ const BANS: &[Ban] = &[
             "gpu-kernels/src/simt/nvptx/approximate.rs",
             "gpu-kernels/src/simt/nvptx/shuffle.rs",
             "gpu-kernels/src/simt/nvptx/round.rs",
+            "gpu-kernels/src/simt/nvptx/tensor.rs",
         ],
         words: &["asm!(", "core::arch::"],
         why: "only simt/nvptx.rs and its folder know the hardware",
