@@ -2,9 +2,8 @@
 //! libraries.
 //!
 //! A fit's time is that from its first evaluation to the iteration at which its objective is within 10⁻⁶ of the least
-//! that any fit has found. What an inner iteration of conjugate gradients costs is the slope of the outer iterations'
-//! times over their numbers of inner ones; less what the device spends on it ([`step`]), it is the time outside
-//! the kernels.
+//! that any fit has found. What an inner iteration of conjugate gradients costs by the clock, less what the device spends
+//! on it ([`step`]), is the time outside the kernels.
 
 use anyhow::{Result, ensure};
 use warpfuse::io::synth::NamedShape;
@@ -20,7 +19,7 @@ use crate::case::{Case, SEED};
 use crate::gpu::Gpu;
 use crate::peers::{self, Inputs};
 use crate::record::{Measured, Recorder};
-use crate::sampling::Times;
+use crate::sampling::{Sampler, Times};
 use crate::shape::{Lengths, Shape};
 
 mod peer;
@@ -39,6 +38,8 @@ const NEAR: f64 = 1e-6;
 /// The gradient at which fits end: beyond what is asked of the objective.
 const TOLERANCE: f64 = 1e-6;
 const MAX_ITER: usize = 60;
+/// Microseconds beyond which a library's fit is not waited for.
+const LONGEST_US: f64 = 3e7;
 
 /// Records the fits of all shapes.
 ///
@@ -130,17 +131,18 @@ impl<T: Number> Race<T> {
             .collect::<Result<Vec<_>>>()?;
         let inverse = self.problem.inverse_diagonal(self.l2());
         let product_us = self.product_us(gpu, &placed)?;
-        let device_us = Step::new(gpu, placed.matrix(), &inverse, self.l2())?.device_us()?;
+        let mut step = Step::new(gpu, placed.matrix(), &inverse, self.l2())?;
+        let (device_us, clock_us) = (step.device_us()?.median_us, step.clock_us()?.median_us);
+        drop(step);
         drop(placed);
-        let others = self.others(gpu, &inverse, fits[0].len());
+        let (others, products) = self.others(gpu, &inverse, &fits[0]);
         let mut measured = race(&fits, &others, shape.bytes::<T>(4))?;
         let details = &mut measured.details;
         details.insert("product_us", product_us);
-        details.insert("inner_device_us", device_us.median_us);
-        if let Some(inner) = inner_us(&fits) {
-            details.insert("inner_us", inner);
-            details.insert("inner_outside_us", inner - device_us.median_us);
-        }
+        details.extend(products);
+        details.insert("inner_device_us", device_us);
+        details.insert("inner_clock_us", clock_us);
+        details.insert("inner_outside_us", clock_us - device_us);
         Ok(measured)
     }
 
@@ -173,36 +175,53 @@ impl<T: Number> Race<T> {
         Ok(times.median_us)
     }
 
-    /// The same solver on the products of the libraries that there are, in as many iterations as `most`.
-    fn others(&self, gpu: &Gpu, inverse: &[T], most: usize) -> Vec<(&'static str, Vec<Iteration>)> {
-        let mut all = Vec::new();
+    /// The same solver on the products of the libraries that there are, in as many iterations as `fit`, and what both
+    /// products of each took.
+    fn others(
+        &self,
+        gpu: &Gpu,
+        inverse: &[T],
+        fit: &[Iteration],
+    ) -> (Vec<Peer>, Vec<(&'static str, f64)>) {
+        let (mut all, mut products) = (Vec::new(), Vec::new());
         for method in peers::Method::ALL {
-            match self.other(gpu, method, inverse, most) {
-                Ok(Some(fit)) => all.push((method.name(), fit)),
+            match self.other(gpu, method, inverse, fit) {
+                Ok(Some((us, fit))) => {
+                    products.push((product_name(method), us));
+                    all.extend(fit.map(|fit| (method.name(), fit)));
+                }
                 Ok(None) => {}
                 Err(error) => eprintln!("{} is left out: {error:#}", method.name()),
             }
         }
-        all
+        (all, products)
     }
 
-    /// The quickest of some fits; `None` where the library does not multiply in this way.
+    /// Both products, and the quickest of some fits unless one would take too long; `None` where the library does not
+    /// multiply in this way.
     fn other(
         &self,
         gpu: &Gpu,
         method: peers::Method,
         inverse: &[T],
-        most: usize,
-    ) -> Result<Option<Vec<Iteration>>> {
+        fit: &[Iteration],
+    ) -> Result<Option<(f64, Option<Vec<Iteration>>)>> {
         let Problem { features, targets } = &self.problem;
         let n = features.cols();
         let (y, p) = (vec![T::default(); n], vec![T::default(); features.rows()]);
         let inputs = Inputs { y: &y, p: &p };
-        let Some(product) = gpu.libraries().peer(&gpu.device, features, inputs) else {
+        let Some(mut product) = gpu.libraries().peer(&gpu.device, features, inputs) else {
             return Ok(None);
         };
         if !product.methods(Product::Fused).contains(&method) {
             return Ok(None);
+        }
+        let both = || product.run(method, Product::Fused);
+        let both = Sampler::brief().time(&gpu.device, both)?.median_us;
+        let products: usize = fit.iter().map(|i| i.inner + 1).sum();
+        if both * products as f64 > LONGEST_US {
+            eprintln!("{} has no fit: {both:.0} us a product", method.name());
+            return Ok(Some((both, None)));
         }
         let mut objective = PeerObjective::new(gpu, (product, method), targets, n, self.l2())?;
         let mut best: Option<Vec<Iteration>> = None;
@@ -210,7 +229,7 @@ impl<T: Number> Race<T> {
             let mut history = Vec::new();
             let options = NewtonOptions {
                 tolerance: TOLERANCE,
-                max_iter: most,
+                max_iter: fit.len(),
                 inverse_diagonal: Some(gpu.device.upload(inverse)?),
             };
             let start = gpu.device.zeros(n)?;
@@ -224,16 +243,24 @@ impl<T: Number> Race<T> {
                 best = Some(history);
             }
         }
-        Ok(best)
+        Ok(Some((both, best)))
+    }
+}
+
+/// A library's name, and its fit.
+type Peer = (&'static str, Vec<Iteration>);
+
+/// What a library's two products are called in records.
+fn product_name(method: peers::Method) -> &'static str {
+    match method {
+        peers::Method::Gemv => "cublas_products_us",
+        peers::Method::Spmv => "cusparse_products_us",
+        peers::Method::SpmvStored => "cusparse_stored_transpose_products_us",
     }
 }
 
 /// Times to the least objective of all fits; who does not come near it is left out, unless it is the first.
-fn race(
-    fits: &[Vec<Iteration>],
-    others: &[(&'static str, Vec<Iteration>)],
-    bytes: usize,
-) -> Result<Measured> {
+fn race(fits: &[Vec<Iteration>], others: &[Peer], bytes: usize) -> Result<Measured> {
     let all = fits.iter().chain(others.iter().map(|(_, fit)| fit));
     let least = all
         .flat_map(|fit| fit.iter().map(|i| i.objective))
@@ -267,37 +294,27 @@ fn time_to(fit: &[Iteration], least: f64) -> Result<f64> {
     Ok(found.map_or(f64::NAN, |iteration| iteration.seconds))
 }
 
-/// The slope of the outer iterations' times over their inner iterations, in microseconds.
-fn inner_us(fits: &[Vec<Iteration>]) -> Option<f64> {
-    let mut points = Vec::new();
-    for fit in fits {
-        for pair in fit.windows(2) {
-            points.push((pair[1].inner as f64, pair[1].seconds - pair[0].seconds));
-        }
-    }
-    let count = points.len() as f64;
-    let mean = |f: fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / count;
-    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
-    let square: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
-    let cross: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
-    (square > 0.0).then(|| 1e6 * cross / square)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_slope_is_that_of_the_inner_iterations() {
-        let at = |inner, seconds| Iteration {
-            objective: 1.0,
+    fn a_fit_counts_until_it_is_near_and_a_slow_peer_does_not_stop_the_others() {
+        let at = |objective, seconds| Iteration {
+            objective,
             gradient_ratio: 1.0,
-            inner,
+            inner: 2,
             seconds,
             validation: None,
         };
-        let fit = vec![at(3, 1.0), at(2, 1.5), at(4, 2.2)];
-        let slope = inner_us(&[fit]).expect("two points");
-        assert!((slope - 1e5).abs() < 1e-6, "{slope}");
+        let ours = vec![vec![at(2.0, 1.0), at(1.0 + 1e-7, 2.0), at(1.0, 3.0)]];
+        let far = ("far", vec![at(1.5, 0.5)]);
+        let near = ("near", vec![at(1.0, 4.0)]);
+        let measured = race(&ours, &[far, near], 8).expect("our fit came near");
+        assert_eq!(measured.times.median_us, 2e6);
+        assert_eq!(
+            measured.peers.into_iter().collect::<Vec<_>>(),
+            [("near".to_owned(), 4e6)]
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! What the device spends on one inner iteration, without the host.
 
+use std::time::Instant;
+
 use anyhow::Result;
-use warpfuse::device::{Buffer, Timer};
+use warpfuse::device::{Buffer, Readback, Timer};
 use warpfuse::matrix::Element;
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::design::{DesignColumns, DesignVectors, Ridge};
@@ -12,7 +14,7 @@ use crate::gpu::Gpu;
 use crate::sampling::Times;
 
 /// Iterations between two events.
-const ITERATIONS: usize = 16;
+const ITERATIONS: usize = 32;
 const SAMPLES: usize = 11;
 /// Elements and fills of the work that the device is given first, so that everything after it is submitted before the
 /// device comes to it: some milliseconds.
@@ -63,6 +65,33 @@ impl<'a, T: Number> Step<'a, T> {
             gpu,
             matrix,
         })
+    }
+
+    /// Microseconds of an iteration by the clock, as the solver goes through them: the next one is submitted before the
+    /// scalars of the last are waited for.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn clock_us(&mut self) -> Result<Times> {
+        let mut readback = Readback::new(&self.gpu.device, self.solve.state().len())?;
+        let mut sample = || -> Result<f64> {
+            readback.submit(self.solve.state())?;
+            readback.wait()?;
+            let begun = Instant::now();
+            for iteration in 0..ITERATIONS {
+                let given = (&self.curvature, self.ridge);
+                iterate(self.matrix, &mut self.design, &mut self.solve, given)?;
+                readback.submit(self.solve.state())?;
+                if iteration > 0 {
+                    readback.wait()?;
+                }
+            }
+            readback.wait()?;
+            Ok(1e6 * begun.elapsed().as_secs_f64() / ITERATIONS as f64)
+        };
+        sample()?;
+        let samples = (0..SAMPLES).map(|_| sample()).collect::<Result<_>>()?;
+        Ok(Times::of(samples))
     }
 
     /// Microseconds of an iteration, all of whose launches were in the queue before the first of them began.

@@ -13,6 +13,7 @@
 mod args;
 mod dense;
 mod glm;
+pub mod head;
 mod judge;
 mod loss;
 mod rows;
@@ -29,11 +30,12 @@ pub use loss::{
     AnyLoss, EpsilonInsensitive, Glm, Logistic, Loss, LossClass, LossCode, Squared, SquaredHinge,
 };
 
+pub use head::HeadedArgs;
 pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant};
 pub use softmax::SoftmaxRows;
 pub use softmax_dense::{DenseSoftmax, DenseSoftmaxArgs, DenseSoftmaxVariant};
 pub use softmax_sparse::{SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant};
-pub use sparse::{SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant};
+pub use sparse::{Columns, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant};
 
 use crate::cta::WARP;
 use crate::math::Elementary;

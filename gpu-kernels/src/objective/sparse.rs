@@ -11,11 +11,12 @@
 //! for the bits, as atomics add in any order.
 
 use super::args::{ObjectiveArgs, is_over};
+use super::head::{self, HeadedArgs};
 use super::judge::Judge;
 use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
 use crate::cta::Cta;
 use crate::fused::sparse::{self, InGlobal, InShared, Target, accumulate_rows};
-use crate::fused::{Place, Product, SparseArgs, SparseVariant};
+use crate::fused::{Place, Product, SparseVariant};
 use crate::math::Elementary;
 use crate::table::{Launch, Violation};
 
@@ -23,15 +24,26 @@ use crate::table::{Launch, Violation};
 pub struct SparseObjective<T>(core::marker::PhantomData<T>);
 
 /// Arguments of sparse objectives.
-pub type SparseObjectiveArgs<'a, T> = ObjectiveArgs<'a, T, SparseArgs<'a, T>>;
+pub type SparseObjectiveArgs<'a, T> = ObjectiveArgs<'a, T, HeadedArgs<'a, T>>;
+
+/// How the columns of X are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Columns {
+    /// Not at all.
+    Alike,
+    /// The most frequent ones lie in a [`head`].
+    Headed,
+}
 
 /// What distinguishes sparse objectives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SparseObjectiveVariant {
     /// The losses.
     pub class: LossClass,
-    /// As of the fused pattern.
+    /// As of the fused pattern; with a head, w's other elements are in global memory.
     pub sparse: SparseVariant,
+    /// The columns.
+    pub columns: Columns,
 }
 
 /// A loss that a kernel is compiled for.
@@ -71,10 +83,11 @@ where
     if is_over(cta, args.rows.solve) {
         return;
     }
-    let target = W::open(cta, &args.x);
-    let mut judge = Judge::<T, L, VS>::new(cta, &args.rows, L::of(&args.rows), args.x.rows as u64);
-    accumulate_rows::<C, T, W, _, VS, K>(cta, &args.x, &target, &mut judge);
-    target.flush(cta, &args.x);
+    let x = &args.x.x;
+    let target = W::open(cta, x);
+    let mut judge = Judge::<T, L, VS>::new(cta, &args.rows, L::of(&args.rows), x.rows as u64);
+    accumulate_rows::<C, T, W, _, VS, K>(cta, x, &target, &mut judge);
+    target.flush(cta, x);
     judge.finish(cta);
 }
 
@@ -83,13 +96,22 @@ fn check<T: Elementary>(
     launch: &Launch,
     args: &SparseObjectiveArgs<'_, T>,
 ) -> Result<(), Violation> {
-    sparse::check(&variant.sparse, launch, &args.x)?;
+    let HeadedArgs { x, order } = &args.x;
+    sparse::check(&variant.sparse, launch, x)?;
     super::check_scratch(launch)?;
-    args.rows.check(args.x.rows as u64)
+    if variant.columns == Columns::Headed {
+        let places = order.len();
+        Violation::at_least("places of the head", 1, places)?;
+        Violation::at_most("places of the head", x.cols as u64, places)?;
+        Violation::at_most("columns", head::HEAD as u64, x.cols as u64)?;
+        let shared = head::shared_bytes(places as u32, launch.block, T::SIZE);
+        Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    }
+    args.rows.check(x.rows as u64)
 }
 
 macro_rules! sparse_objectives {
-    ($t:ident: $( ($vs:literal, $held:literal) )*) => {
+    ($t:ident: $( ($vs:literal, $held:literal) )*; head $( ($head_vs:literal, $head_held:literal) )*) => {
         crate::kernels! {
             family SparseObjective<$t>, "objective";
             args SparseObjectiveArgs<'a, $t>;
@@ -109,15 +131,30 @@ macro_rules! sparse_objectives {
                 concat!("objective_sparse_any_global_", stringify!($t), "_vs", $vs),
                 sparse_objectives!(@ Any, Global, $vs, $held) => objective::<_, $t, AnyLoss<$t>, InGlobal, $vs, $held>;
             )*
+            $(
+                concat!("objective_sparse_squared_head_", stringify!($t), "_vs", $head_vs),
+                sparse_objectives!(@ head Squared, $head_vs, $head_held) => head::objective::<_, $t, Squared, $head_vs, $head_held>;
+                concat!("objective_sparse_logistic_head_", stringify!($t), "_vs", $head_vs),
+                sparse_objectives!(@ head Logistic, $head_vs, $head_held) => head::objective::<_, $t, Logistic, $head_vs, $head_held>;
+                concat!("objective_sparse_any_head_", stringify!($t), "_vs", $head_vs),
+                sparse_objectives!(@ head Any, $head_vs, $head_held) => head::objective::<_, $t, AnyLoss<$t>, $head_vs, $head_held>;
+            )*
         }
     };
     (@ $class:ident, $place:ident, $vs:literal, $held:literal) => {
         SparseObjectiveVariant {
             class: LossClass::$class,
             sparse: SparseVariant { product: Product::Fused, place: Place::$place, vs: $vs, held: $held },
+            columns: Columns::Alike,
+        }
+    };
+    (@ head $class:ident, $vs:literal, $held:literal) => {
+        SparseObjectiveVariant {
+            columns: Columns::Headed,
+            ..sparse_objectives!(@ $class, Global, $vs, $held)
         }
     };
 }
 
-sparse_objectives!(f32: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2));
-sparse_objectives!(f64: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2));
+sparse_objectives!(f32: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); head (8, 4) (32, 4));
+sparse_objectives!(f64: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); head (8, 4) (32, 4));

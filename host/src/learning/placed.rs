@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::FitError;
 use crate::device::Device;
 use crate::matrix::{ColumnMoments, Features};
+use crate::ops::objective::HeadSize;
 use crate::ops::{Matrix, MatrixOptions, Number};
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
@@ -51,7 +52,10 @@ impl<T: Number> Placed<T> {
         if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
             return Err(FitError::ColumnNotFinite { column });
         }
-        let matrix = Matrix::with_options(device, features, options)?;
+        let mut matrix = Matrix::with_options(device, features, options)?;
+        if !matrix.is_reproducible() {
+            matrix.tell_head(HeadSize::Planned)?;
+        }
         Ok(Placed {
             matrix,
             moments,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpu_kernels::fused::{
     DenseVariant, FixedVariant, Place, Product as KernelProduct, SparseVariant, SumPlace, TeamSize,
 };
-use gpu_kernels::objective::LossClass;
+use gpu_kernels::objective::{Columns, LossClass};
 use gpu_kernels::{Entry, Family};
 
 use super::Number;
@@ -153,6 +153,7 @@ fn objectives<T: Number>(class: LossClass) -> impl Iterator<Item = (&'static str
     let sparse = T::SparseObjective::entries()
         .iter()
         .filter(move |entry| entry.variant.class == class)
+        .filter(|entry| entry.variant.columns == Columns::Alike)
         .map(|entry| sparse::<T>(entry.name, entry.variant.sparse));
     let dense = T::DenseObjective::entries()
         .iter()

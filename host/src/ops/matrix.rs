@@ -109,7 +109,7 @@ impl<T: Number> Matrix<T> {
     pub fn replan(&mut self, options: MatrixOptions) {
         self.options = options;
         self.launches = Default::default();
-        self.objectives = ObjectiveLaunches::default();
+        self.objectives.replan();
     }
 
     /// The device that the matrix lies on.

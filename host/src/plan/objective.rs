@@ -10,8 +10,10 @@
 //! take 391 µs with logistic loss by its own kernel and 311 µs with Poisson's, which is cheaper, by the kernel for
 //! any; the pattern alone takes 279 µs.
 
+use gpu_kernels::objective::head;
+
 use super::error::PlanError;
-use super::fused::{Candidate, Model, Plan, Planner, Problem, Product, SharedUse};
+use super::fused::{Candidate, Model, Plan, Planner, Problem, Product, SharedUse, Strategy};
 use super::limits::DeviceLimits;
 use super::occupancy::{Usage, occupancy};
 use super::vector::{self, VectorPlan};
@@ -53,6 +55,107 @@ pub fn plan(
 /// The launch over m rows whose products with y are known.
 pub fn rows(m: u64, limits: &DeviceLimits) -> VectorPlan {
     vector::dot(m, limits)
+}
+
+/// How long two additions to one address of global memory take one after the other: 2,396,130 rows with a column in
+/// nearly all of them took 23.3 ms on an H200.
+const QUEUE_NS: f64 = 10.0;
+/// What an H200 reads in that time, about.
+const BYTES_PER_NS: f64 = 4_000.0;
+/// Share of the time of reading X that a queue may take.
+const SHARE: f64 = 0.5;
+/// Columns from which on a matrix may have a head: narrower ones have sums of each block.
+const FEWEST_COLUMNS: u64 = 8_192;
+/// Elements of y and sums of a head, bytes.
+const MOST_BYTES: u64 = 128 << 10;
+/// Entries of X for each sum that all blocks add at the end.
+const ENTRIES_PER_SUM: u64 = 8;
+
+/// How many columns of a sparse X its objectives tell apart: those that are in more rows than there are blocks to add
+/// their sums, as far as shared memory goes; none where the most frequent one does not hold up the others.
+///
+/// `frequencies` are entries per column, the most first.
+///
+/// ```
+/// use warpfuse::plan::fused::{Precision, Problem};
+/// use warpfuse::plan::limits::DeviceLimits;
+/// use warpfuse::plan::objective::head_places;
+/// let h200 = DeviceLimits::known("h200").expect("a listed device");
+/// let problem = Problem::sparse(1_000_000, 50_000, 20_000_000, Precision::F32);
+/// assert_eq!(head_places(&h200, &problem, &[400; 50_000]), 0);
+/// assert_eq!(head_places(&h200, &problem, &[1_000_000, 500_000, 40]), 2);
+/// ```
+pub fn head_places(limits: &DeviceLimits, problem: &Problem, frequencies: &[u64]) -> usize {
+    let (nnz, size) = (problem.nnz.unwrap_or(0), problem.dtype.bytes());
+    let reading = nnz as f64 * f64::from(4 + size) / BYTES_PER_NS;
+    let queue = frequencies.first().copied().unwrap_or(0) as f64 * QUEUE_NS;
+    let is_wide = (FEWEST_COLUMNS..1 << 31).contains(&problem.cols);
+    if !is_wide || queue <= SHARE * reading {
+        return 0;
+    }
+    let sms = u64::from(limits.sms).max(1);
+    let most = (MOST_BYTES / (2 * u64::from(size))).min(nnz / (ENTRIES_PER_SUM * sms));
+    let frequent = frequencies.partition_point(|count| *count > 2 * sms);
+    frequent.min(usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// A kernel of an objective with a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadedKernel {
+    /// Its entry.
+    pub name: &'static str,
+    /// Lanes per row.
+    pub vs: u32,
+    /// Of a thread.
+    pub registers: u32,
+}
+
+/// `plan` with one of `kernels` and a head of so many places: the fewest lanes that a row of mean length gives three
+/// entries each, in the block with which most warps are resident; `None` when none fits.
+pub fn with_head(
+    limits: &DeviceLimits,
+    plan: &Plan,
+    places: u32,
+    (rows, nnz): (u64, u64),
+    kernels: &[HeadedKernel],
+) -> Option<Plan> {
+    let mean = nnz / rows.max(1);
+    let wide = |kernel: &&HeadedKernel| u64::from(3 * kernel.vs) >= mean;
+    let narrowest = kernels.iter().filter(wide).min_by_key(|kernel| kernel.vs);
+    let kernel = narrowest.or(kernels.iter().max_by_key(|kernel| kernel.vs))?;
+    let launch = |bs: u32| {
+        let own = head::shared_bytes(places, bs, plan.precision.bytes());
+        let shared_bytes = own.max(gpu_kernels::objective::scratch_bytes(bs));
+        let usage = Usage {
+            block_size: bs,
+            registers: kernel.registers,
+            shared_bytes,
+        };
+        let resident = occupancy(limits, usage);
+        let fits = shared_bytes <= u64::from(limits.shared_per_block);
+        (fits && resident.blocks_per_sm > 0).then_some((resident, bs, shared_bytes))
+    };
+    let launches = [256, 512, 1024].into_iter().filter_map(launch);
+    let (resident, bs, shared_bytes) =
+        launches.max_by_key(|(resident, bs, _)| (resident.warps_per_sm, *bs))?;
+    let vectors = u64::from(bs / kernel.vs);
+    let most = u64::from(limits.sms) * u64::from(resident.blocks_per_sm);
+    let grid = rows.div_ceil(vectors).clamp(1, most.max(1));
+    Some(Plan {
+        strategy: Strategy::GlobalW,
+        kernel: kernel.name.into(),
+        vs: kernel.vs,
+        bs,
+        c: rows.div_ceil(grid * vectors),
+        grid: u32::try_from(grid).unwrap_or(u32::MAX),
+        shared_bytes: u32::try_from(shared_bytes).unwrap_or(u32::MAX),
+        registers: kernel.registers,
+        blocks_per_sm: resident.blocks_per_sm,
+        warps_per_sm: resident.warps_per_sm,
+        prediction: None,
+        then: None,
+        ..plan.clone()
+    })
 }
 
 /// A kernel of a softmax objective, as far as its launch goes.

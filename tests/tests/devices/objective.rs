@@ -4,12 +4,13 @@ use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::objective::{
-    Distribution, Evaluation, Intercept, Link, Loss, ObjectiveOut, ObjectiveSums,
+    Distribution, Evaluation, HeadSize, Intercept, Link, Loss, ObjectiveOut, ObjectiveSums,
 };
 use warpfuse::ops::{Matrix, Number, OpError};
 use warpfuse::reference::objective as reference;
+use warpfuse_tests::Subset;
 use warpfuse_tests::cases::{self, Case};
-use warpfuse_tests::generate::Random;
+use warpfuse_tests::generate::{Pattern, Random};
 use warpfuse_tests::sample::{Sample, Values};
 use warpfuse_tests::tolerance::{Truth, growth, smallest_normal, unit_roundoff};
 
@@ -68,6 +69,7 @@ pub fn add(suite: &mut Suite) {
             });
         }
     }
+    add_heads(suite);
     suite.add(Test::new("objective/masked_rows/f32"), masked_rows::<f32>);
     suite.add(
         Test::new("objective/outside_the_domain/f64"),
@@ -77,6 +79,31 @@ pub fn add(suite: &mut Suite) {
         Test::new("objective/lengths_that_differ/f64"),
         refuses_lengths,
     );
+}
+
+/// Columns that are told apart: one, fewer and more than a warp has sums of its own for.
+const PLACES: [u32; 3] = [200, 1, 5];
+
+/// Sparse matrices whose most frequent columns lie in a head; a few of the small ones on emulators too.
+fn add_heads(suite: &mut Suite) {
+    let sparse = |case: &Case| case.values == Values::Uniform && case.pattern != Pattern::Dense;
+    for (i, case) in cases::all().into_iter().filter(sparse).enumerate() {
+        let (loss, center) = LOSSES[i % LOSSES.len()];
+        let places = PLACES[i % PLACES.len()];
+        let subset = if i % 8 == 0 {
+            case.subset()
+        } else {
+            Subset::Full
+        };
+        let name = format!("objective/head{places}/{case}/{}", name(loss));
+        let test = |dtype| Test::new(format!("{name}/{dtype}")).within(subset);
+        suite.add(test("f32"), move |device| {
+            run_with_head::<f32>(device, &case, (loss, center), Some(places))
+        });
+        suite.add(test("f64"), move |device| {
+            run_with_head::<f64>(device, &case, (loss, center), Some(places))
+        });
+    }
 }
 
 fn name(loss: Loss) -> String {
@@ -175,8 +202,23 @@ fn target(loss: Loss, random: &mut Random) -> f64 {
 }
 
 fn run<T: Number>(device: &Device, case: &Case, loss: Loss, center: f64) -> Result<()> {
+    run_with_head::<T>(device, case, (loss, center), None)
+}
+
+fn run_with_head<T: Number>(
+    device: &Device,
+    case: &Case,
+    (loss, center): (Loss, f64),
+    places: Option<u32>,
+) -> Result<()> {
     let sample = case.sample::<T>();
-    let matrix = Matrix::new(device, sample.features.clone())?;
+    let mut matrix = Matrix::new(device, sample.features.clone())?;
+    if let Some(places) = places {
+        let told = matrix.tell_head(HeadSize::Places(places))?;
+        let plan = matrix.objective_plan(loss)?;
+        let has_head = plan.is_some_and(|plan| plan.kernel.contains("_head_"));
+        ensure!(has_head == (told > 0), "{told} columns told apart");
+    }
     let inputs = Inputs::new(&sample, loss, center);
     for parts in [Parts::Few, Parts::All, Parts::NoGradient] {
         let computed =

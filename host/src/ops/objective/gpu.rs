@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
 
-use gpu_kernels::objective::{LossClass, ObjectiveArgs, Products, RowArgs, scratch_bytes};
+use gpu_kernels::fused::SparseArgs;
+use gpu_kernels::objective::{
+    HeadedArgs, LossClass, ObjectiveArgs, Products, RowArgs, SparseObjectiveArgs, scratch_bytes,
+};
 use gpu_kernels::{Family, In, Launch, Out};
 
 use super::super::catalog::{
@@ -14,6 +17,7 @@ use super::super::fused::{Terms, begin, prepare, slice, slice_mut};
 use super::super::layout::{Layout, SparsePart};
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
+use super::head::Head;
 use super::softmax::SoftmaxLaunches;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device, Prepared};
@@ -27,6 +31,24 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
     between: Mutex<Option<[Buffer<T>; 2]>>,
     pub(super) softmax: SoftmaxLaunches<T>,
+    /// The most frequent columns of a sparse X, where they are told apart.
+    pub(super) head: Option<Head>,
+}
+
+impl<T: Number> ObjectiveLaunches<T> {
+    /// Forgets all plans.
+    pub(in crate::ops) fn replan(&mut self) {
+        let head = self.head.take();
+        self.begin_with(head);
+    }
+
+    /// Forgets all plans and the head.
+    pub(super) fn begin_with(&mut self, head: Option<Head>) {
+        *self = ObjectiveLaunches {
+            head,
+            ..ObjectiveLaunches::default()
+        };
+    }
 }
 
 impl<T: Number> Default for ObjectiveLaunches<T> {
@@ -36,6 +58,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             rows: OnceLock::new(),
             between: Mutex::new(None),
             softmax: SoftmaxLaunches::default(),
+            head: None,
         }
     }
 }
@@ -47,6 +70,7 @@ struct Planned<T: Number> {
 
 enum Step<T: Number> {
     Sparse(Prepared<T::SparseObjective>),
+    Headed(Prepared<T::SparseObjective>),
     Dense(Prepared<T::DenseObjective>),
     TwoProducts,
 }
@@ -90,7 +114,15 @@ impl<T: Number> Matrix<T> {
         match (&self.planned(evaluation.loss.class())?.step, &self.layout) {
             (Step::Sparse(kernel), Layout::Sparse(parts)) => {
                 for part in parts {
-                    kernel.launch(self.sparse_objective_args(part, evaluation, y, out))?;
+                    kernel.launch(self.sparse_objective_args(part, None, evaluation, y, out))?;
+                }
+                Ok(())
+            }
+            (Step::Headed(kernel), Layout::Sparse(parts)) => {
+                let head = self.objectives.head.as_ref().expect(HEADED);
+                for (part, indices) in parts.iter().zip(&head.indices) {
+                    let marked = Some((indices, &head.order));
+                    kernel.launch(self.sparse_objective_args(part, marked, evaluation, y, out))?;
                 }
                 Ok(())
             }
@@ -107,14 +139,28 @@ impl<T: Number> Matrix<T> {
     fn sparse_objective_args<'a>(
         &self,
         part: &'a SparsePart<T>,
+        marked: Option<(&'a Buffer<u32>, &'a Buffer<u32>)>,
         evaluation: &Evaluation<'a, T>,
         y: &'a Buffer<T>,
         out: &'a mut ObjectiveOut<'_, T>,
-    ) -> ObjectiveArgs<'a, T, gpu_kernels::fused::SparseArgs<'a, T>> {
+    ) -> SparseObjectiveArgs<'a, T> {
         let range = part.first_row..part.first_row + part.rows;
         let (rows, gradient) = row_args(evaluation, y, out, range);
         let gradient = gradient.expect(GRADIENT);
         let x = self.sparse_args(part, Product::Fused, y, &Terms::default(), gradient);
+        let x = match marked {
+            Some((indices, order)) => HeadedArgs {
+                x: SparseArgs {
+                    indices: indices.input(),
+                    ..x
+                },
+                order: order.input(),
+            },
+            None => HeadedArgs {
+                x,
+                order: In::none(),
+            },
+        };
         ObjectiveArgs { x, rows }
     }
 
@@ -208,6 +254,10 @@ impl<T: Number> Matrix<T> {
         };
         let plan = planning::plan(limits, own, pattern, self.options.model, self.problem())?;
         tracing::debug!(%plan, "planned");
+        if let Some(plan) = self.plan_with_head(&plan, class) {
+            let step = Step::Headed(prepare::<T::SparseObjective>(self.device(), &plan)?);
+            return Ok(Planned { plan, step });
+        }
         let step = match &self.layout {
             _ if plan.then.is_some() => Step::TwoProducts,
             Layout::Sparse(_) => Step::Sparse(prepare::<T::SparseObjective>(self.device(), &plan)?),
@@ -246,6 +296,7 @@ pub(super) fn prepare_rows<T: Number>(
     Ok(device.prepare(entry, launch)?)
 }
 
+const HEADED: &str = "a plan with a head is made where there is one";
 const GRADIENT: &str = "an objective without a gradient takes another way";
 
 /// The rows `range` of an evaluation, and the gradient.

@@ -14,12 +14,14 @@
 //! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
 
 mod gpu;
+mod head;
 mod host;
 mod rows;
 mod softmax;
 
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
 
+pub use head::HeadSize;
 pub use rows::{RowsOut, row_losses};
 pub use softmax::{Softmax, SoftmaxOut};
 
