@@ -1,5 +1,7 @@
 //! Limited-memory BFGS with a search for the weak Wolfe conditions.
 //!
+//! Dot products stay on the device and become factors there: the host reads two slopes per evaluation, besides its value.
+//!
 //! Source: J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math. Comp. 35, 1980; the search
 //! by bisection: A. Lewis, M. Overton, "Nonsmooth optimization via quasi-Newton methods", Math. Program. 141, 2013.
 
@@ -10,7 +12,8 @@ use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ra
 use crate::device::Buffer;
 use crate::learning::cg::Convergence;
 use crate::matrix::Element;
-use crate::ops::{Number, OpError, vector};
+use crate::ops::vector::{self, Dots, Factor};
+use crate::ops::{Number, OpError};
 
 /// Pairs that are kept, as in scikit-learn's `lbfgs`.
 const PAIRS: usize = 10;
@@ -19,6 +22,20 @@ const SUFFICIENT: f64 = 1e-4;
 const CURVATURE: f64 = 0.9;
 /// Evaluations of one search.
 const TRIALS: usize = 40;
+
+/// Where scalars lie on the device: for each pair yᵀs, sᵀd and yᵀd, then yᵀy of the newest, and the slopes at both ends
+/// of a step.
+mod slot {
+    use super::PAIRS;
+
+    pub(super) const YS: usize = 0;
+    pub(super) const SD: usize = PAIRS;
+    pub(super) const YD: usize = 2 * PAIRS;
+    pub(super) const YY: usize = 3 * PAIRS;
+    pub(super) const SLOPE: usize = YY + 1;
+    pub(super) const TRIAL_SLOPE: usize = YY + 2;
+    pub(super) const COUNT: usize = YY + 3;
+}
 
 /// Minimises `objective` from where it begins.
 pub(in crate::learning) fn minimise<T: Number>(
@@ -38,20 +55,30 @@ pub(in crate::learning) fn minimise<T: Number>(
     })
 }
 
-/// s = θ' − θ and y = g' − g, with 1/(yᵀs).
+/// s = θ' − θ and y = g' − g, and which of the pairs' slots are theirs.
 struct Pair<T: Number> {
     s: Buffer<T>,
     y: Buffer<T>,
-    inverse: f64,
+    number: usize,
+}
+
+/// What a search found.
+struct Found {
+    trials: usize,
+    /// (θ' − θ)ᵀ(g' − g).
+    bend: f64,
 }
 
 struct Lbfgs<T: Number> {
     point: Point<T>,
     trial: Point<T>,
     direction: Buffer<T>,
+    scaled: Buffer<T>,
     pairs: VecDeque<Pair<T>>,
-    /// yᵀs / yᵀy of the last pair.
-    scale: f64,
+    /// The slots of the next pair.
+    next: usize,
+    figures: Buffer<f64>,
+    dots: Dots,
     first_norm: f64,
     n_iter: usize,
     begun: Instant,
@@ -62,11 +89,11 @@ impl<T: Number> Lbfgs<T> {
         let begun = Instant::now();
         let device = objective.device().clone();
         let zeros = || device.zeros::<T>(begin.theta.len());
-        let (direction, gradient, first) = (zeros()?, zeros()?, zeros()?);
+        let (direction, scaled, gradient, first) = (zeros()?, zeros()?, zeros()?, zeros()?);
+        let dots = Dots::new(&device, begin.theta.len())?;
         let (point, first_norm) = begin.point(objective)?;
         Ok(Lbfgs {
             first_norm,
-            scale: ratio(1.0, point.norm),
             point,
             trial: Point {
                 theta: first,
@@ -75,7 +102,11 @@ impl<T: Number> Lbfgs<T> {
                 norm: 0.0,
             },
             direction,
+            scaled,
             pairs: VecDeque::new(),
+            next: 0,
+            figures: device.zeros(slot::COUNT)?,
+            dots,
             n_iter: 0,
             begun,
         })
@@ -95,23 +126,21 @@ impl<T: Number> Lbfgs<T> {
                 return Ok(Convergence::Converged);
             }
             self.turn()?;
-            let trials = self.search(objective)?;
-            let Some(trials) = trials else {
+            let Some(found) = self.search(objective)? else {
                 if self.pairs.is_empty() {
                     return Ok(Convergence::PrecisionLimit);
                 }
                 // Steepest descent may go on where old curvature misleads.
                 self.pairs.clear();
-                self.scale = ratio(1.0, self.point.norm);
                 continue;
             };
             self.n_iter += 1;
-            self.remember()?;
+            self.remember(found.bend)?;
             objective.accept();
             let iteration = Iteration {
                 objective: self.point.value,
                 gradient_ratio: ratio(self.point.norm, self.first_norm),
-                inner: trials - 1,
+                inner: found.trials - 1,
                 seconds: self.begun.elapsed().as_secs_f64(),
                 validation: None,
             };
@@ -124,51 +153,89 @@ impl<T: Number> Lbfgs<T> {
         })
     }
 
-    /// direction = −B⁻¹·g by the two loops.
+    /// direction = −B⁻¹·g by the two loops, and its slope.
     fn turn(&mut self) -> Result<(), OpError> {
-        let number = <T as Element>::from_f64;
-        let one = number(1.0);
-        vector::scaled_copy(number(-1.0), &self.point.gradient, &mut self.direction)?;
-        let mut factors = Vec::with_capacity(self.pairs.len());
-        for pair in self.pairs.iter().rev() {
-            let a = pair.inverse * vector::dot(&pair.s, &self.direction)?;
-            vector::axpby(number(-a), &pair.y, one, &mut self.direction)?;
-            factors.push(a);
+        let (gradient, d) = (&self.point.gradient, &mut self.direction);
+        let (figures, dots) = (&mut self.figures, &mut self.dots);
+        vector::scaled_copy(<T as Element>::from_f64(-1.0), gradient, d)?;
+        for Pair { s, y, number } in self.pairs.iter().rev() {
+            let (sd, ys) = (slot::SD + number, slot::YS + number);
+            dots.dot(s, d, figures, sd)?;
+            let factor = Factor {
+                of: [-1.0, 0.0],
+                slots: [sd, sd, ys],
+            };
+            vector::steer(figures, factor, y, d)?;
         }
-        let unscaled = self.direction.try_clone()?;
-        vector::scaled_copy(number(self.scale), &unscaled, &mut self.direction)?;
-        for (pair, a) in self.pairs.iter().zip(factors.into_iter().rev()) {
-            let b = pair.inverse * vector::dot(&pair.y, &self.direction)?;
-            vector::axpby(number(a - b), &pair.s, one, &mut self.direction)?;
+        match self.pairs.back() {
+            Some(newest) => {
+                let ys = slot::YS + newest.number;
+                let factor = Factor {
+                    of: [1.0, 0.0],
+                    slots: [ys, ys, slot::YY],
+                };
+                self.scaled.fill_zero()?;
+                vector::steer(figures, factor, d, &mut self.scaled)?;
+            }
+            None => {
+                let scale = <T as Element>::from_f64(ratio(1.0, self.point.norm));
+                vector::scaled_copy(scale, d, &mut self.scaled)?;
+            }
         }
-        Ok(())
+        std::mem::swap(d, &mut self.scaled);
+        for Pair { s, y, number } in &self.pairs {
+            let (sd, yd, ys) = (slot::SD + number, slot::YD + number, slot::YS + number);
+            dots.dot(y, d, figures, yd)?;
+            let factor = Factor {
+                of: [1.0, -1.0],
+                slots: [sd, yd, ys],
+            };
+            vector::steer(figures, factor, s, d)?;
+        }
+        dots.dot(gradient, d, figures, slot::SLOPE)
+    }
+
+    /// Evaluates the trial; the slopes at the point and there.
+    fn try_step(
+        &mut self,
+        objective: &mut dyn Objective<T>,
+        step: f64,
+    ) -> Result<[f64; 2], OpError> {
+        let one = <T as Element>::from_f64(1.0);
+        self.trial.theta.copy_from(&self.point.theta)?;
+        let step = <T as Element>::from_f64(step);
+        vector::axpby(step, &self.direction, one, &mut self.trial.theta)?;
+        self.trial.evaluate(objective)?;
+        let (gradient, d) = (&self.trial.gradient, &self.direction);
+        self.dots
+            .dot(gradient, d, &mut self.figures, slot::TRIAL_SLOPE)?;
+        let figures = self.figures.to_vec()?;
+        Ok([figures[slot::SLOPE], figures[slot::TRIAL_SLOPE]])
     }
 
     /// Leaves a point that satisfies the weak Wolfe conditions in `trial`, and says after how many evaluations.
-    fn search(&mut self, objective: &mut dyn Objective<T>) -> Result<Option<usize>, OpError> {
-        let slope = vector::dot(&self.point.gradient, &self.direction)?;
-        if !(slope < 0.0 && slope.is_finite()) {
-            return Ok(None);
-        }
+    fn search(&mut self, objective: &mut dyn Objective<T>) -> Result<Option<Found>, OpError> {
         let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
-        let is_noise = -slope <= noise::<T>(self.point.value);
-        for trial in 1..=TRIALS {
-            let one = <T as Element>::from_f64(1.0);
-            self.trial.theta.copy_from(&self.point.theta)?;
-            let step = <T as Element>::from_f64(t);
-            vector::axpby(step, &self.direction, one, &mut self.trial.theta)?;
-            self.trial.evaluate(objective)?;
-            if is_noise {
+        for trials in 1..=TRIALS {
+            let [slope, trial_slope] = self.try_step(objective, t)?;
+            if !(slope < 0.0 && slope.is_finite()) {
+                return Ok(None);
+            }
+            let found = Found {
+                trials,
+                bend: t * (trial_slope - slope),
+            };
+            if -slope <= noise::<T>(self.point.value) {
                 let closer = self.trial.is_finite() && self.trial.norm < self.point.norm;
-                return Ok(closer.then_some(trial));
+                return Ok(closer.then_some(found));
             }
             let bound = self.point.value + SUFFICIENT * t * slope;
             if !(self.trial.is_finite() && self.trial.value <= bound) {
                 high = t;
-            } else if vector::dot(&self.trial.gradient, &self.direction)? < CURVATURE * slope {
+            } else if trial_slope < CURVATURE * slope {
                 low = t;
             } else {
-                return Ok(Some(trial));
+                return Ok(Some(found));
             }
             t = if high.is_finite() {
                 0.5 * (low + high)
@@ -179,24 +246,26 @@ impl<T: Number> Lbfgs<T> {
         Ok(None)
     }
 
-    /// Moves to the trial and keeps the pair of differences.
-    fn remember(&mut self) -> Result<(), OpError> {
+    /// Moves to the trial, and keeps the pair of differences where the function bends up between the points.
+    fn remember(&mut self, bend: f64) -> Result<(), OpError> {
         std::mem::swap(&mut self.point, &mut self.trial);
-        let number = <T as Element>::from_f64;
-        let (one, minus) = (number(1.0), number(-1.0));
+        if !(bend > 0.0 && bend.is_finite()) {
+            return Ok(());
+        }
+        let one = <T as Element>::from_f64(1.0);
+        let minus = <T as Element>::from_f64(-1.0);
         let mut s = self.point.theta.try_clone()?;
         vector::axpby(minus, &self.trial.theta, one, &mut s)?;
         let mut y = self.point.gradient.try_clone()?;
         vector::axpby(minus, &self.trial.gradient, one, &mut y)?;
-        let (ys, yy) = (vector::dot(&y, &s)?, vector::dot(&y, &y)?);
-        if ys > 0.0 && ys.is_finite() && yy > 0.0 {
-            self.scale = ys / yy;
-            let inverse = 1.0 / ys;
-            self.pairs.push_back(Pair { s, y, inverse });
-            if self.pairs.len() > PAIRS {
-                self.pairs.pop_front();
-            }
+        let (number, figures) = (self.next, &mut self.figures);
+        self.dots.dot(&y, &s, figures, slot::YS + number)?;
+        self.dots.dot(&y, &y, figures, slot::YY)?;
+        if self.pairs.len() == PAIRS {
+            self.pairs.pop_front();
         }
+        self.pairs.push_back(Pair { s, y, number });
+        self.next = (number + 1) % PAIRS;
         Ok(())
     }
 }
