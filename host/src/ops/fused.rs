@@ -393,8 +393,8 @@ pub(super) fn slice<'a, T: Number>(
         range.end as u64 <= all.len(),
         "rows of the matrix are elements of the vector"
     );
-    // SAFETY: the range lies inside the buffer; it starts at a multiple of 32 elements of a buffer that is
-    // aligned to 256 bytes.
+    // SAFETY: the range lies inside the buffer. Rows start at a multiple of 32 elements of a buffer that is aligned to
+    // 256 bytes; columns, which start anywhere, are read element by element.
     unsafe { In::new(all.pointer().add(range.start), range.len() as u64) }
 }
 
