@@ -61,7 +61,7 @@ const fn spec(
 const MILLION: usize = 1_000_000;
 const QUARTER: usize = 1 << 18;
 
-const SPECS: [Spec; 15] = {
+const SPECS: [Spec; 17] = {
     use Dtype::{F32, F64};
     use KernelFunction::{
         Cauchy, Gaussian, InverseMultiquadric, Laplace, Matern12, Matern32, Matern52,
@@ -86,6 +86,14 @@ const SPECS: [Spec; 15] = {
             F32,
         ),
         spec("gaussian", Sum, Gaussian, (QUARTER, 16), F32),
+        spec(
+            "gaussian_symmetric",
+            Symmetric,
+            Gaussian,
+            (QUARTER, 16),
+            F32,
+        ),
+        spec("gaussian_symmetric", Symmetric, Gaussian, (QUARTER, 5), F32),
         spec("gaussian_gradient", Gradient, Gaussian, (QUARTER, 3), F32),
         spec("gaussian", Sum, Gaussian, (QUARTER, 3), F64),
         spec("gaussian_symmetric", Symmetric, Gaussian, (QUARTER, 3), F64),

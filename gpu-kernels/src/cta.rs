@@ -50,6 +50,11 @@ pub trait Cta: Sized {
         number
     }
 
+    /// Says that blocks have `THREADS` threads and that an SM shall hold `BLOCKS` of them: a thread then gets no more
+    /// registers than that leaves. Without it the assembler takes what it likes.
+    #[inline(always)]
+    fn launch_bounds<const THREADS: u32, const BLOCKS: u32>(&self) {}
+
     /// Waits for all threads of the block; orders their shared and global accesses.
     #[track_caller]
     fn sync(&self);

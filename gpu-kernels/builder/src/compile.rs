@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::device_crate::DeviceCrate;
 use crate::stamp::Stamp;
-use crate::{Arch, BuildError, Image, Toolchain, process};
+use crate::{Arch, BuildError, Image, Toolchain, bounds, process};
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
@@ -91,10 +91,19 @@ impl Job<'_> {
         if said.contains(" --> ") {
             eprintln!("{said}");
         }
+        self.bound()
+    }
+
+    /// Makes directives of the launch bounds in the text.
+    fn bound(&self) -> Result<(), BuildError> {
         let ptx = self.ptx();
-        fs::metadata(&ptx)
-            .map(|_| ())
-            .map_err(BuildError::io(&ptx, "found after compiling"))
+        let text =
+            fs::read_to_string(&ptx).map_err(BuildError::io(&ptx, "read after compiling"))?;
+        let bounded = bounds::applied(&text);
+        if bounded == text {
+            return Ok(());
+        }
+        fs::write(&ptx, bounded).map_err(BuildError::io(&ptx, "written"))
     }
 
     fn rustc_command(&self) -> Command {

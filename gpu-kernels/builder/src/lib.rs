@@ -27,6 +27,7 @@
 //! | `folder` | the files that a build leaves behind, and how they are read back |
 
 mod arch;
+mod bounds;
 mod builder;
 mod checks;
 mod compile;

@@ -12,7 +12,7 @@
 //! | naive | a thread per output, everything from global memory (the lecture's first) | none |
 //! | tiled | a thread per output, x staged with its halo (the lecture's second) | filter, tile |
 //! | strided | as tiled, four outputs per thread, a block apart: any stride and dilation | filter, tile |
-//! | window | stride and dilation 1: R neighbouring outputs per thread, x in a window of registers that moves on by R taps; 16-byte copies to shared memory, 16-byte reads of it; outputs leave through shared memory | filter, tile with a gap of 16 bytes after every R elements |
+//! | window | stride and dilation 1: R neighbouring outputs per thread, x in a window of registers that moves on by R taps; 16-byte copies to shared memory, 16-byte reads of it; the next tile's are copied meanwhile; outputs leave through shared memory | two of: filter, tile with a gap of 16 bytes after every R elements |
 //!
 //! The gap makes the distance between neighbouring threads an odd number of packs, so that eight threads read eight
 //! different groups of banks. A tile begins up to 31 outputs early, so that its inputs begin at a line of memory.
@@ -23,6 +23,7 @@
 //! Source: D. Kirk and W. Hwu, *Programming Massively Parallel Processors*, ch. 7, for the first two.
 
 mod lecture;
+mod staging;
 mod window;
 
 use lecture::{naive, tiled};
@@ -109,7 +110,7 @@ impl Conv1dVariant {
             Conv1dVariant::Tiled(_) => taps as u64 + span(self.tile(), taps, stride, dilation),
             Conv1dVariant::Window(outputs) => {
                 let inputs = window_len(self.tile(), taps, *outputs, PACK / bytes);
-                whole_windows(taps, *outputs) as u64 + inputs
+                2 * (whole_windows(taps, *outputs) as u64 + inputs)
             }
         };
         elements * bytes as u64
@@ -185,7 +186,7 @@ fn check<T: Real>(
 }
 
 macro_rules! conv1d_family {
-    ($t:ident) => {
+    ($t:ident; window $( [$outputs:literal: $blocks:literal] )*) => {
         crate::kernels! {
             family Conv1d<$t>, "conv1d";
             args Conv1dArgs<'a, $t>;
@@ -194,11 +195,14 @@ macro_rules! conv1d_family {
             concat!("conv1d_naive_", stringify!($t)), Conv1dVariant::Naive => naive::<_, $t>;
             concat!("conv1d_tiled_r1_", stringify!($t)), Conv1dVariant::Tiled(1) => tiled::<_, $t, 1>;
             concat!("conv1d_tiled_r4_", stringify!($t)), Conv1dVariant::Tiled(4) => tiled::<_, $t, 4>;
-            concat!("conv1d_window_r8_", stringify!($t)), Conv1dVariant::Window(8) => window::<_, $t, 8>;
-            concat!("conv1d_window_r16_", stringify!($t)), Conv1dVariant::Window(16) => window::<_, $t, 16>;
+            $(
+                concat!("conv1d_window_r", $outputs, "_", stringify!($t)), Conv1dVariant::Window($outputs)
+                    => window::<_, $t, $outputs, $blocks>;
+            )*
         }
     };
 }
 
-conv1d_family!(f32);
-conv1d_family!(f64);
+// Outputs of a thread, and blocks of an SM.
+conv1d_family!(f32; window [8: 7] [16: 7]);
+conv1d_family!(f64; window [8: 5] [16: 4]);

@@ -1,112 +1,9 @@
 //! Stride and dilation 1: inputs in a window of registers.
 
-use super::{BLOCK, Conv1dArgs, EARLIEST, filter_of, first_of_group, whole_windows, window_len};
+use super::staging::{Buffer, Taps, Tile, copy, write_outputs};
+use super::{BLOCK, Conv1dArgs, EARLIEST, first_of_group};
 use crate::cta::{Cta, Shared};
-use crate::scalar::{Pack, Real, Words};
-use crate::verbs::each_of_block;
-
-/// Where logical input `i` of a tile lies: a pack's gap after every R.
-#[inline(always)]
-fn with_gaps<T: Real, const R: usize>(i: usize) -> usize {
-    i + i / R * T::Pack::LANES
-}
-
-/// A tile's inputs: from element `first` of the channel that begins at `channel` on, zero outside the channel.
-#[derive(Clone, Copy)]
-struct Piece {
-    channel: u64,
-    first: i64,
-    /// A multiple of a pack's lanes.
-    count: u32,
-}
-
-impl Piece {
-    /// Whether it lies within its channel and begins at a pack of memory.
-    fn is_plain<T: Real>(&self, args: &Conv1dArgs<'_, T>) -> bool {
-        let end = self.first + self.count as i64;
-        self.first >= 0 && end <= args.len as i64 && self.is_aligned::<T>()
-    }
-
-    /// Whether it, and its channel, begin at a pack of memory.
-    #[inline(always)]
-    fn is_aligned<T: Real>(&self) -> bool {
-        let lanes = T::Pack::LANES as i64;
-        (self.channel as i64 | self.first) & (lanes - 1) == 0
-    }
-}
-
-/// Begins to copy a tile's inputs to where [`with_gaps`] says, in packs where those are whole in memory.
-#[inline(always)]
-#[track_caller]
-fn copy_inputs<C: Cta, T: Real, const R: usize>(
-    cta: &C,
-    args: &Conv1dArgs<'_, T>,
-    piece: Piece,
-    inputs: Shared<T>,
-) {
-    let lanes = T::Pack::LANES;
-    let at = |from: i64| (piece.channel as i64 + from) as usize;
-    if piece.is_plain(args) {
-        copy_whole::<C, T, R>(cta, args, (at(piece.first), piece.count), inputs);
-    } else if piece.is_aligned::<T>() {
-        each_of_block(cta, piece.count / lanes as u32, |pack| {
-            let from = piece.first + (pack * lanes) as i64;
-            let left = args.len as i64 - from;
-            let present = if from < 0 {
-                0
-            } else {
-                left.clamp(0, lanes as i64)
-            };
-            let to = with_gaps::<T, R>(pack * lanes);
-            cta.copy_pack(inputs, to, args.x, at(from), present as usize);
-        });
-    } else {
-        each_of_block(cta, piece.count, |i| {
-            let from = piece.first + i as i64;
-            let present = from >= 0 && (from as u64) < args.len;
-            cta.copy_one(inputs, with_gaps::<T, R>(i), args.x, at(from), present);
-        });
-    }
-}
-
-/// Begins to copy `count` elements from element `first` of x on. Nothing is checked, and addresses move on by
-/// constants.
-#[inline(always)]
-#[track_caller]
-fn copy_whole<C: Cta, T: Real, const R: usize>(
-    cta: &C,
-    args: &Conv1dArgs<'_, T>,
-    (first, count): (usize, u32),
-    inputs: Shared<T>,
-) {
-    let lanes = T::Pack::LANES;
-    let round = BLOCK as usize * lanes;
-    let own = cta.thread() as usize * lanes;
-    let (mut from, mut to) = (first + own, with_gaps::<T, R>(own));
-    let mut pack = cta.thread();
-    while pack < count / lanes as u32 {
-        cta.copy_pack(inputs, to, args.x, from, lanes);
-        pack += BLOCK;
-        from += round;
-        to += with_gaps::<T, R>(round);
-    }
-}
-
-/// Begins to copy the taps, and zeros behind them to the end of the last pack.
-#[inline(always)]
-#[track_caller]
-fn copy_taps<C: Cta, T: Real>(
-    cta: &C,
-    args: &Conv1dArgs<'_, T>,
-    o: u64,
-    c: u64,
-    places: Shared<T>,
-) {
-    let first = filter_of(args, o, c) as usize;
-    each_of_block(cta, places.len(), |k| {
-        cta.copy_one(places, k, args.filters, first + k, (k as u32) < args.taps);
-    });
-}
+use crate::scalar::{Real, Words};
 
 /// R neighbouring elements that begin at place `at`, in whole packs.
 #[inline(always)]
@@ -215,102 +112,116 @@ fn add_tap<T: Real, const R: usize>(
     }
 }
 
-/// A row of outputs that a block computes: those from `start` on, which may be negative.
+/// A block's work: tile after tile, of each one input channel after the other.
 #[derive(Clone, Copy)]
-struct Tile {
-    o: u64,
-    start: i64,
+struct Work {
+    /// Counts tiles of all output channels.
+    item: u64,
+    tile: Tile,
 }
 
-/// R neighbouring outputs per thread.
-pub fn window<C: Cta, T: Real, const R: usize>(cta: &C, args: &Conv1dArgs<'_, T>) {
-    let lanes = T::Pack::LANES;
-    let outputs = BLOCK as u64 * R as u64;
-    let places = whole_windows(args.taps, R as u32);
-    let len = window_len(outputs, args.taps, R as u32, lanes as u32);
-    let taps: Shared<T> = Shared::at(0, places);
-    let inputs = Shared::at(places * T::SIZE, len as u32);
-    let own = cta.thread() as usize * (R + lanes);
-    let count = outputs as u32 + places;
-    let tiles = (args.out_len + EARLIEST as u64).div_ceil(outputs);
-    let mut item = cta.block() as u64;
-    while item < tiles * args.out_channels {
-        // One channel needs no division, which would take longer than staging a tile.
-        let o = if args.out_channels == 1 {
-            0
-        } else {
-            item / tiles
+impl Work {
+    /// The first input channel of a tile.
+    #[inline(always)]
+    fn of<T>(args: &Conv1dArgs<'_, T>, item: u64, outputs: u64) -> Work {
+        // One channel needs no divisions, which would take longer than staging a tile.
+        let (o, group) = match args.out_channels {
+            1 => (0, 0),
+            _ => {
+                let o = item / tiles(args, outputs);
+                (o, first_of_group(args, o))
+            }
         };
-        let group = first_of_group(args, o);
         let early = (group as i64 - args.before as i64) & EARLIEST;
-        let start = ((item - o * tiles) * outputs) as i64 - early;
-        let first = start - args.before as i64;
-        let mut sums = [T::ZERO; R];
-        for c in 0..args.in_per_group {
-            let channel = group + c * args.len;
-            let piece = Piece {
-                channel,
-                first,
-                count,
-            };
-            cta.sync();
-            copy_taps(cta, args, o, c, taps);
-            copy_inputs::<C, T, R>(cta, args, piece, inputs);
-            cta.end_copies();
-            cta.copies_done::<0>();
-            cta.sync();
-            add_taps(cta, (taps, inputs), (args.taps, own), &mut sums);
+        let first = (item - o * tiles(args, outputs)) * outputs;
+        Work {
+            item,
+            tile: Tile {
+                o,
+                start: first as i64 - early,
+                channel: 0,
+                group,
+            },
         }
-        write_outputs(cta, args, Tile { o, start }, inputs, sums);
-        item += cta.blocks() as u64;
+    }
+
+    #[inline(always)]
+    fn next<C: Cta, T>(mut self, cta: &C, args: &Conv1dArgs<'_, T>, outputs: u64) -> Work {
+        if self.tile.channel + 1 < args.in_per_group {
+            self.tile.channel += 1;
+            return self;
+        }
+        self.item += cta.blocks() as u64;
+        if args.out_channels > 1 {
+            return Work::of(args, self.item, outputs);
+        }
+        self.tile.channel = 0;
+        self.tile.start += (cta.blocks() as u64 * outputs) as i64;
+        self
     }
 }
 
-/// Writes a tile through shared memory, so that the lanes of a warp write neighbours.
+/// Outputs of a tile.
+const fn tile_outputs<const R: usize>() -> u64 {
+    BLOCK as u64 * R as u64
+}
+
+/// Tiles of all output channels.
 #[inline(always)]
-#[track_caller]
-fn write_outputs<C: Cta, T: Real, const R: usize>(
+fn items<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
+    tiles(args, outputs) * args.out_channels
+}
+
+/// Tiles of an output channel.
+#[inline(always)]
+fn tiles<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
+    (args.out_len + EARLIEST as u64).div_ceil(outputs)
+}
+
+/// Begins to copy what `work` needs, if there is any.
+#[inline(always)]
+fn begin<C: Cta, T: Real, const R: usize>(
     cta: &C,
     args: &Conv1dArgs<'_, T>,
-    Tile { o, start }: Tile,
-    staged: Shared<T>,
-    sums: [T; R],
+    work: &Work,
+    (turn, taps): (u32, Taps),
 ) {
-    cta.sync();
-    stage_outputs(cta, staged, sums);
-    cta.sync();
-    // Warps begin at multiples of 32 elements of the result: hardly a sector of memory has two writers.
-    let row = (o * args.out_len) as i64 + start;
-    let own = (cta.thread() as i64 - row) & (BLOCK as i64 - 1);
-    let place = with_gaps::<T, R>(own as usize);
-    let end = args.out_len as i64 - start;
-    let output = |r: usize| cta.shared_read(staged, place + r * with_gaps::<T, R>(BLOCK as usize));
-    let to = |r: usize| (row + own) as usize + r * BLOCK as usize;
-    if start >= 0 && end >= BLOCK as i64 * R as i64 {
-        for r in 0..R {
-            cta.write(args.out, to(r), output(r));
-        }
-    } else {
-        for r in 0..R {
-            let i = own + r as i64 * BLOCK as i64;
-            if start + i >= 0 && i < end {
-                cta.write(args.out, (row + i) as usize, output(r));
-            }
-        }
+    if work.item < items(args, tile_outputs::<R>()) && args.in_per_group > 0 {
+        let to = Buffer::new::<R>(args.taps, turn);
+        copy::<C, T, R>(cta, args, work.tile, to, taps);
     }
+    cta.end_copies();
 }
 
-/// Puts a thread's outputs where its first inputs were.
+/// R neighbouring outputs per thread, as many registers as leave room for `BLOCKS` blocks. While a tile is computed, what the next one needs is copied.
 #[inline(always)]
-#[track_caller]
-fn stage_outputs<C: Cta, T: Real, const R: usize>(cta: &C, staged: Shared<T>, sums: [T; R]) {
-    let lanes = T::Pack::LANES;
-    let own = cta.thread() as usize * (R + lanes);
-    for part in 0..R / lanes {
-        let mut pack = T::Pack::ZERO;
-        for (lane, x) in pack.as_mut().iter_mut().enumerate() {
-            *x = sums[part * lanes + lane];
+pub fn window<C: Cta, T: Real, const R: usize, const BLOCKS: u32>(
+    cta: &C,
+    args: &Conv1dArgs<'_, T>,
+) {
+    cta.launch_bounds::<BLOCK, BLOCKS>();
+    let outputs = tile_outputs::<R>();
+    let own = cta.thread() as usize * (R + T::Pack::LANES);
+    let mut work = Work::of(args, cta.block() as u64, outputs);
+    begin::<C, T, R>(cta, args, &work, (0, Taps::Wanted));
+    let (mut sums, mut turn, mut taps) = ([T::ZERO; R], 0, Taps::Wanted);
+    while work.item < items(args, outputs) {
+        cta.copies_done::<0>();
+        cta.sync();
+        let next = work.next(cta, args, outputs);
+        begin::<C, T, R>(cta, args, &next, (1 - turn, taps));
+        let at = Buffer::new::<R>(args.taps, turn);
+        if args.in_per_group > 0 {
+            add_taps(cta, (at.taps, at.inputs), (args.taps, own), &mut sums);
         }
-        cta.shared_write_pack(staged, own + part * lanes, pack);
+        if next.item != work.item {
+            write_outputs(cta, args, work.tile, at.inputs, sums);
+            sums = [T::ZERO; R];
+        }
+        (work, turn) = (next, 1 - turn);
+        // Where all tiles have the same filter, both buffers have it now.
+        if args.out_channels * args.in_per_group == 1 {
+            taps = Taps::Held;
+        }
     }
 }

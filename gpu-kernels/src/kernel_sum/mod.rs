@@ -13,6 +13,7 @@
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
 pub mod finish;
+pub mod folded;
 pub mod gradient;
 pub mod narrow;
 pub mod radial;
@@ -94,6 +95,11 @@ pub enum KernelSumVariant {
         /// k.
         function: KernelFunction,
     },
+    /// [`folded`]: [`tiled`] with x = y, each pair once.
+    Folded {
+        /// k.
+        function: KernelFunction,
+    },
     /// [`gradient`].
     Gradient {
         /// k.
@@ -110,7 +116,9 @@ impl KernelSumVariant {
             KernelSumVariant::Narrow { .. } | KernelSumVariant::Symmetric { .. } => {
                 block * narrow::HELD as u32
             }
-            KernelSumVariant::Tiled { .. } | KernelSumVariant::Gradient { .. } => tiled::TILE,
+            KernelSumVariant::Tiled { .. }
+            | KernelSumVariant::Folded { .. }
+            | KernelSumVariant::Gradient { .. } => tiled::TILE,
             KernelSumVariant::Finish => block,
         }
     }
@@ -126,6 +134,7 @@ impl KernelSumVariant {
                 narrow::stage(block) * (narrow::record(*dims, size) + returns)
             }
             KernelSumVariant::Tiled { .. } => tiled::SHARED_ELEMENTS,
+            KernelSumVariant::Folded { .. } => folded::SHARED_ELEMENTS,
             KernelSumVariant::Gradient { .. } => gradient::SHARED_ELEMENTS,
             KernelSumVariant::Finish => 0,
         };
@@ -147,7 +156,9 @@ impl KernelSumVariant {
     const fn most_vectors(&self) -> u32 {
         match self {
             KernelSumVariant::Gradient { .. } => gradient::WINDOW,
-            KernelSumVariant::Tiled { .. } => tiled::VECTORS as u32,
+            KernelSumVariant::Tiled { .. } | KernelSumVariant::Folded { .. } => {
+                tiled::VECTORS as u32
+            }
             KernelSumVariant::Finish => u32::MAX,
             _ => 1,
         }
@@ -207,10 +218,9 @@ where
     Violation::at_least("dimensions", 1, args.dims as u64)?;
     Violation::at_least("length of x", args.dims as u64 * m, args.x.len())?;
     Violation::at_least("length of y", args.dims as u64 * n, args.y.len())?;
-    let vectors = if let KernelSumVariant::Tiled { .. } = variant {
-        args.vectors
-    } else {
-        1
+    let vectors = match variant {
+        KernelSumVariant::Tiled { .. } | KernelSumVariant::Folded { .. } => args.vectors,
+        _ => 1,
     };
     Violation::at_least("length of w", vectors as u64 * n, args.w.len())?;
     check_variant(variant, launch, args)
@@ -242,6 +252,10 @@ fn check_variant<T>(
         KernelSumVariant::Symmetric { dims, .. } => {
             Violation::at_most("dimensions", *dims as u64, args.dims as u64)?;
             Violation::equal("slices", 1, args.slices as u64)?;
+            Violation::equal("sources", args.targets as u64, args.sources as u64)
+        }
+        KernelSumVariant::Folded { .. } => {
+            Violation::equal("block", tiled::THREADS as u64, launch.block as u64)?;
             Violation::equal("sources", args.targets as u64, args.sources as u64)
         }
         _ => Violation::equal("block", tiled::THREADS as u64, launch.block as u64),

@@ -6,7 +6,9 @@
 use super::radial::{
     Cauchy, Gaussian, InverseMultiquadric, KernelFunction, Laplace, Matern12, Matern32, Matern52,
 };
-use super::{KernelSumArgs, KernelSumVariant, KernelSums, check, finish, gradient, narrow, tiled};
+use super::{
+    KernelSumArgs, KernelSumVariant, KernelSums, check, finish, folded, gradient, narrow, tiled,
+};
 
 macro_rules! kernel_sum_family {
     ($t:ident: narrow $( ($f:ident, $name:literal, $dims:literal) )*; any $( ($g:ident, $g_name:literal) )*) => {
@@ -29,6 +31,9 @@ macro_rules! kernel_sum_family {
                 concat!("kernel_sum_tiled_", stringify!($t), "_", $g_name),
                 KernelSumVariant::Tiled { function: KernelFunction::$g }
                     => tiled::sums::<_, $t, $g>;
+                concat!("kernel_sum_folded_", stringify!($t), "_", $g_name),
+                KernelSumVariant::Folded { function: KernelFunction::$g }
+                    => folded::sums::<_, $t, $g>;
                 concat!("kernel_sum_gradient_", stringify!($t), "_", $g_name),
                 KernelSumVariant::Gradient { function: KernelFunction::$g }
                     => gradient::window::<_, $t, $g>;

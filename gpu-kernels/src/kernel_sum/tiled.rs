@@ -116,7 +116,7 @@ pub(super) fn stage_points<C: Cta, T: Radial>(
 
 /// Four elements of shared memory from a multiple of four on.
 #[inline(always)]
-fn read_four<C: Cta, T: Radial>(cta: &C, from: Shared<T>, at: u32) -> [T; EACH] {
+pub(super) fn read_four<C: Cta, T: Radial>(cta: &C, from: Shared<T>, at: u32) -> [T; EACH] {
     let mut four = [T::ZERO; EACH];
     for part in 0..EACH / T::Pack::LANES {
         let pack = cta.shared_read_pack(from, at as usize + part * T::Pack::LANES);
@@ -129,7 +129,7 @@ fn read_four<C: Cta, T: Radial>(cta: &C, from: Shared<T>, at: u32) -> [T; EACH] 
 
 /// Weights of the [`TILE`] sources from `at` on; those behind `end` have none.
 #[inline(always)]
-fn stage_weights<C: Cta, T: Radial>(
+pub(super) fn stage_weights<C: Cta, T: Radial>(
     cta: &C,
     to: Shared<T>,
     args: &KernelSumArgs<'_, T>,

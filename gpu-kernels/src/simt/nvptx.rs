@@ -173,6 +173,14 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn launch_bounds<const THREADS: u32, const BLOCKS: u32>(&self) {
+        // SAFETY: a comment, which the builder reads.
+        unsafe {
+            asm!("// launch bounds {} {}", const THREADS, const BLOCKS, options(nomem, nostack));
+        }
+    }
+
+    #[inline(always)]
     fn sync(&self) {
         // SAFETY: all threads of the block call it together: the caller's duty for a collective.
         unsafe { _syncthreads() }

@@ -2,9 +2,10 @@
 //!
 //! Blocks run in waves of as many as the GPU holds; slices make enough of them that the last wave, partly empty,
 //! does not count. One weight vector in up to three dimensions takes the body that keeps targets in registers, and
-//! where targets and sources are the same the one that computes each pair once.
+//! where targets and sources are the same the one that computes each pair once; so does the tiled body, for any
+//! number of dimensions and vectors.
 
-use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, MAX_POINTS};
+use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, MAX_POINTS, tiled};
 
 use super::PlanError;
 use super::fused::{MAX_GRID, Precision};
@@ -100,6 +101,7 @@ pub fn plan(problem: &Problem, limits: &DeviceLimits) -> Result<KernelSumPlan, P
     let (variant, bs) = body(problem, limits);
     let slices = match variant {
         KernelSumVariant::Symmetric { .. } => 1,
+        KernelSumVariant::Folded { .. } => slices(&half_of(problem), tiled::TILE, limits),
         _ => slices(problem, variant.targets_per_block(bs), limits),
     };
     let grid = variant
@@ -132,9 +134,10 @@ fn body(problem: &Problem, limits: &DeviceLimits) -> (KernelSumVariant, u32) {
         (KernelFunction::Gaussian, Precision::F32) => problem.dims,
         _ => NARROW_DIMS,
     };
-    let tiled = gpu_kernels::kernel_sum::tiled::THREADS;
+    let tiled = tiled::THREADS;
     match problem.work {
         Work::Gradient => (KernelSumVariant::Gradient { function }, tiled),
+        Work::SymmetricSum if !is_narrow => (KernelSumVariant::Folded { function }, tiled),
         _ if !is_narrow => (KernelSumVariant::Tiled { function }, tiled),
         Work::SymmetricSum => {
             let symmetric = KernelSumVariant::Symmetric { function, dims };
@@ -144,6 +147,14 @@ fn body(problem: &Problem, limits: &DeviceLimits) -> (KernelSumVariant, u32) {
             }
         }
         Work::Sum => narrow(problem, dims),
+    }
+}
+
+/// The pairs of one set of points that are computed: each target meets half of the sources.
+fn half_of(problem: &Problem) -> Problem {
+    Problem {
+        sources: problem.sources.div_ceil(2),
+        ..*problem
     }
 }
 
@@ -240,6 +251,10 @@ mod tests {
             assert!(matches!(plan.variant, KernelSumVariant::Tiled { .. }));
             assert_eq!((plan.bs, plan.slices, plan.grid), (256, 16, 16 << 14));
         }
+        let one_set = problem(Work::SymmetricSum, 1 << 20, 1 << 20, 4, 1);
+        let folded = plan(&one_set, &h200()).expect("fits");
+        assert!(matches!(folded.variant, KernelSumVariant::Folded { .. }));
+        assert_eq!((folded.slices, folded.grid), (8, 8 << 14));
     }
 
     #[test]

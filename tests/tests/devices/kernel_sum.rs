@@ -35,8 +35,14 @@ const SHAPES: [(usize, usize, usize); 16] = [
 ];
 
 /// One set of points: pairs of tiles that are few, odd, even, and of the last a part.
-const SYMMETRIC: [(usize, usize); 6] = [
+const SYMMETRIC: [(usize, usize); 12] = [
     (33, 3),
+    (5, 4),
+    (33, 17),
+    (65, 5),
+    (99, 4),
+    (300, 4),
+    (9_001, 5),
     (513, 2),
     (1_100, 3),
     (20_001, 3),
@@ -75,6 +81,8 @@ fn add_type<T: Number>(suite: &mut Suite) {
     suite.add(refusals, refuses::<T>);
     let vectors = Test::new(format!("kernel_sum/vectors/{}", T::DTYPE));
     suite.add(vectors, many_vectors::<T>);
+    let vectors = Test::new(format!("kernel_sum/vectors_of_one_set/{}", T::DTYPE));
+    suite.add(vectors, many_vectors_of_one_set::<T>);
     let repeats = Test::new(format!("kernel_sum/same_bits/{}", T::DTYPE));
     suite.add(repeats, same_bits::<T>);
 }
@@ -297,6 +305,29 @@ fn one_set<T: Number>(
         *value += beta * Element::to_f64(w[i]);
     }
     judge(device, "symmetric", &problem, &out.to_vec()?, 1, &truth)
+}
+
+/// Six vectors at once over one set of points: a launch of four and one of two.
+fn many_vectors_of_one_set<T: Number>(device: &Device) -> Result<()> {
+    let random = &mut Random::new(8);
+    let points = &Cloud::<T>::new(random, 90, 4);
+    let function = KernelFunction::Gaussian;
+    let kernel = Kernel::new(function, LENGTH)?;
+    let sums = KernelSum::symmetric(device, kernel, points.points.view())?;
+    let w = weights::<T>(random, 6 * 90);
+    let mut out = device.zeros(6 * 90)?;
+    sums.sum(&device.upload(&w)?, &mut out)?;
+    for (w, computed) in w.chunks(90).zip(out.to_vec()?.chunks(90)) {
+        let problem = Problem {
+            function,
+            targets: points,
+            sources: points,
+            w,
+        };
+        let truth = problem.sum_truth();
+        judge(device, "vectors of one set", &problem, computed, 1, &truth)?;
+    }
+    Ok(())
 }
 
 /// Compares what belongs to the judged targets.

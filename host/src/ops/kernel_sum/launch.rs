@@ -42,7 +42,7 @@ impl<T: Number> KernelSum<T> {
         let len = plan.slices as usize * problem.vectors as usize * problem.targets as usize;
         let mut kept = self.partials.lock().unwrap_or_else(PoisonError::into_inner);
         let partials = at_least(&self.device, &mut kept, len)?;
-        if let KernelSumVariant::Symmetric { .. } = plan.variant {
+        if let KernelSumVariant::Symmetric { .. } | KernelSumVariant::Folded { .. } = plan.variant {
             partials.fill_zero()?;
         }
         let shape = Launch {

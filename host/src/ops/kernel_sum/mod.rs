@@ -86,7 +86,7 @@ impl<T: Number> KernelSum<T> {
     }
 
     /// Sums over one set of points (N × D), targets and sources at once: k(xᵢ, xⱼ) is a symmetric matrix, of which
-    /// a GPU computes half for up to 3 dimensions.
+    /// a GPU computes half.
     ///
     /// # Errors
     /// As [`KernelSum::new`].

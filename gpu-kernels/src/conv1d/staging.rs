@@ -1,0 +1,245 @@
+//! What a window needs in shared memory: copied ahead, and written back.
+
+use super::{BLOCK, Conv1dArgs, filter_of, whole_windows, window_len};
+use crate::cta::{Cta, Shared};
+use crate::scalar::{Pack, Real, Words};
+use crate::verbs::each_of_block;
+
+/// A row of outputs that a block computes, and the input channel that it adds to them.
+#[derive(Clone, Copy)]
+pub struct Tile {
+    /// Output channel.
+    pub o: u64,
+    /// The first output, which may lie before the first that there is.
+    pub start: i64,
+    /// Input channel of the group.
+    pub channel: u64,
+    /// Where the group's input channels begin.
+    pub group: u64,
+}
+
+/// Where the taps and the inputs of a tile are.
+#[derive(Clone, Copy)]
+pub struct Buffer<T> {
+    /// Taps, and zeros to the end of the last window.
+    pub taps: Shared<T>,
+    /// Inputs, where [`with_gaps`] says.
+    pub inputs: Shared<T>,
+}
+
+impl<T: Real> Buffer<T> {
+    /// The first (0) or the second (1) buffer.
+    #[inline(always)]
+    pub fn new<const R: usize>(taps: u32, turn: u32) -> Buffer<T> {
+        let places = whole_windows(taps, R as u32);
+        let lanes = T::Pack::LANES as u32;
+        let len = window_len(BLOCK as u64 * R as u64, taps, R as u32, lanes) as u32;
+        let first = turn * (places + len) * T::SIZE;
+        Buffer {
+            taps: Shared::at(first, places),
+            inputs: Shared::at(first + places * T::SIZE, len),
+        }
+    }
+}
+
+/// Whether a buffer has the taps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taps {
+    /// Since an earlier tile.
+    Held,
+    /// They have to be copied.
+    Wanted,
+}
+
+/// Where logical input `i` of a tile lies: a pack's gap after every R.
+#[inline(always)]
+fn with_gaps<T: Real, const R: usize>(i: usize) -> usize {
+    i + i / R * T::Pack::LANES
+}
+
+/// Begins to copy what a tile needs.
+#[inline(always)]
+#[track_caller]
+pub fn copy<C: Cta, T: Real, const R: usize>(
+    cta: &C,
+    args: &Conv1dArgs<'_, T>,
+    tile: Tile,
+    to: Buffer<T>,
+    taps: Taps,
+) {
+    if taps == Taps::Wanted {
+        let first = filter_of(args, tile.o, tile.channel) as usize;
+        each_of_block(cta, to.taps.len(), |k| {
+            let is_there = (k as u32) < args.taps;
+            cta.copy_one(to.taps, k, args.filters, first + k, is_there);
+        });
+    }
+    let piece = Piece {
+        channel: tile.group + tile.channel * args.len,
+        first: tile.start - args.before as i64,
+        count: BLOCK * R as u32 + to.taps.len(),
+    };
+    piece.copy::<C, T, R>(cta, args, to.inputs);
+}
+
+/// A tile's inputs: from element `first` of the channel that begins at `channel` on, zero outside the channel.
+#[derive(Clone, Copy)]
+struct Piece {
+    channel: u64,
+    first: i64,
+    /// A multiple of a pack's lanes.
+    count: u32,
+}
+
+impl Piece {
+    /// Where element `i` of the channel is in x.
+    #[inline(always)]
+    fn at(&self, i: i64) -> usize {
+        (self.channel as i64 + i) as usize
+    }
+
+    /// Whether it lies within its channel.
+    #[inline(always)]
+    fn is_inside<T>(&self, args: &Conv1dArgs<'_, T>) -> bool {
+        self.first >= 0 && self.first + self.count as i64 <= args.len as i64
+    }
+
+    /// Whether it, and its channel, begin at a pack of memory.
+    #[inline(always)]
+    fn is_aligned<T: Real>(&self) -> bool {
+        let lanes = T::Pack::LANES as i64;
+        (self.channel as i64 | self.first) & (lanes - 1) == 0
+    }
+
+    /// Begins to copy it to where [`with_gaps`] says, in packs where those are whole in memory.
+    #[inline(always)]
+    #[track_caller]
+    fn copy<C: Cta, T: Real, const R: usize>(
+        &self,
+        cta: &C,
+        args: &Conv1dArgs<'_, T>,
+        to: Shared<T>,
+    ) {
+        if !self.is_aligned::<T>() {
+            each_of_block(cta, self.count, |i| {
+                let from = self.first + i as i64;
+                let present = from >= 0 && (from as u64) < args.len;
+                cta.copy_one(to, with_gaps::<T, R>(i), args.x, self.at(from), present);
+            });
+        } else if self.is_inside(args) {
+            self.copy_whole::<C, T, R>(cta, args, to);
+        } else {
+            let lanes = T::Pack::LANES;
+            each_of_block(cta, self.count / lanes as u32, |pack| {
+                let from = self.first + (pack * lanes) as i64;
+                let left = (args.len as i64 - from).clamp(0, lanes as i64);
+                let present = if from < 0 { 0 } else { left as usize };
+                let place = with_gaps::<T, R>(pack * lanes);
+                cta.copy_pack(to, place, args.x, self.at(from), present);
+            });
+        }
+    }
+
+    /// Nothing is checked, and addresses move on by constants.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_whole<C: Cta, T: Real, const R: usize>(
+        &self,
+        cta: &C,
+        args: &Conv1dArgs<'_, T>,
+        to: Shared<T>,
+    ) {
+        let lanes = T::Pack::LANES;
+        let round = BLOCK as usize * lanes;
+        let own = cta.thread() as usize * lanes;
+        let (from, place) = (self.at(self.first) + own, with_gaps::<T, R>(own));
+        let from = args.x.after(from as u64);
+        for r in 0..R / lanes {
+            let place = place + with_gaps::<T, R>(r * round);
+            cta.copy_whole_pack(to, place, from, r * round, true);
+        }
+        // What lies behind the tile's own: rarely more than a round.
+        let mut i = R / lanes * round;
+        while cta.fresh(i as u64) as usize + own < self.count as usize {
+            cta.copy_whole_pack(to, place + with_gaps::<T, R>(i), from, i, true);
+            i += round;
+        }
+    }
+}
+
+/// Writes a tile through shared memory, so that the lanes of a warp write neighbours.
+#[inline(always)]
+#[track_caller]
+pub fn write_outputs<C: Cta, T: Real, const R: usize>(
+    cta: &C,
+    args: &Conv1dArgs<'_, T>,
+    tile: Tile,
+    staged: Shared<T>,
+    sums: [T; R],
+) {
+    cta.sync();
+    stage_outputs(cta, staged, sums);
+    cta.sync();
+    let row = (tile.o * args.out_len) as i64 + tile.start;
+    let end = args.out_len as i64 - tile.start;
+    let is_inside = tile.start >= 0 && end >= BLOCK as i64 * R as i64;
+    if is_inside && row & (T::Pack::LANES as i64 - 1) == 0 {
+        write_packs::<C, T, R>(cta, args, row, staged);
+    } else {
+        write_elements::<C, T, R>(cta, args, (row, -tile.start, end), staged);
+    }
+}
+
+/// Puts a thread's outputs where its first inputs were.
+#[inline(always)]
+#[track_caller]
+fn stage_outputs<C: Cta, T: Real, const R: usize>(cta: &C, staged: Shared<T>, sums: [T; R]) {
+    let lanes = T::Pack::LANES;
+    let own = cta.thread() as usize * (R + lanes);
+    for part in 0..R / lanes {
+        let mut pack = T::Pack::ZERO;
+        for (lane, x) in pack.as_mut().iter_mut().enumerate() {
+            *x = sums[part * lanes + lane];
+        }
+        cta.shared_write_pack(staged, own + part * lanes, pack);
+    }
+}
+
+/// Warps begin at whole lines of memory: hardly a sector has two writers.
+#[inline(always)]
+#[track_caller]
+fn write_packs<C: Cta, T: Real, const R: usize>(
+    cta: &C,
+    args: &Conv1dArgs<'_, T>,
+    row: i64,
+    staged: Shared<T>,
+) {
+    let lanes = T::Pack::LANES;
+    let round = BLOCK as usize * lanes;
+    let own = ((cta.thread() as i64 * lanes as i64 - row) & (round as i64 - 1)) as usize;
+    let place = with_gaps::<T, R>(own);
+    for r in 0..R / lanes {
+        let pack = cta.shared_read_pack(staged, place + with_gaps::<T, R>(r * round));
+        cta.write_pack(args.out, row as usize + own + r * round, pack);
+    }
+}
+
+/// As [`write_packs`], element by element those from `begin` to `end` of the tile.
+#[inline(always)]
+#[track_caller]
+fn write_elements<C: Cta, T: Real, const R: usize>(
+    cta: &C,
+    args: &Conv1dArgs<'_, T>,
+    (row, begin, end): (i64, i64, i64),
+    staged: Shared<T>,
+) {
+    let own = (cta.thread() as i64 - row) & (BLOCK as i64 - 1);
+    let place = with_gaps::<T, R>(own as usize);
+    for r in 0..R {
+        let i = own + r as i64 * BLOCK as i64;
+        if i >= begin && i < end {
+            let output = cta.shared_read(staged, place + r * with_gaps::<T, R>(BLOCK as usize));
+            cta.write(args.out, (row + i) as usize, output);
+        }
+    }
+}
