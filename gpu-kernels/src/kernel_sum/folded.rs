@@ -2,7 +2,7 @@
 //!
 //! Formula: `partials[slice][v][i] += Σⱼ k(xᵢ, xⱼ) · wᵥⱼ` over the pairs of the slice.
 //!
-//! Mapping: as [`tiled`](super::tiled), a block a tile of 64 targets; it meets the tiles that lie 0, 1, … half of all
+//! Mapping: as [`tiled`], a block a tile of 64 targets; it meets the tiles that lie 0, 1, … half of all
 //! ahead of it, in a ring; a slice is a run of these distances. What k(xᵢ, xⱼ)·wᵢ adds to the points ahead is added
 //! up over the rows of the tile, by shuffles within a warp and in shared memory between warps.
 //!

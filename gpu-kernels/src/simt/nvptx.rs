@@ -16,7 +16,7 @@ mod shuffle;
 mod tensor;
 
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
-pub use round::{round_f32, round_f64};
+pub use round::{round_f32, round_f64, sqrt_f32, sqrt_f64};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
@@ -36,18 +36,6 @@ pub fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
 #[inline(always)]
 pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
     core::intrinsics::fmaf64(a, b, c)
-}
-
-/// √x, correctly rounded.
-#[inline(always)]
-pub fn sqrt_f32(x: f32) -> f32 {
-    core::intrinsics::sqrtf32(x)
-}
-
-/// √x, correctly rounded.
-#[inline(always)]
-pub fn sqrt_f64(x: f64) -> f64 {
-    core::intrinsics::sqrtf64(x)
 }
 
 /// The running thread on an NVIDIA GPU: a token without size.

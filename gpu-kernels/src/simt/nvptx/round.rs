@@ -1,4 +1,4 @@
-//! Rounding to integers: one instruction each.
+//! Rounding to integers, and roots that are rounded correctly.
 
 use core::arch::asm;
 
@@ -22,4 +22,16 @@ pub fn round_f64(value: f64) -> i64 {
         asm!("cvt.rni.s64.f64 {}, {};", out(reg64) whole, in(reg64) value, options(pure, nomem, nostack));
     }
     whole
+}
+
+/// √x, correctly rounded.
+#[inline(always)]
+pub fn sqrt_f32(x: f32) -> f32 {
+    core::intrinsics::sqrtf32(x)
+}
+
+/// √x, correctly rounded.
+#[inline(always)]
+pub fn sqrt_f64(x: f64) -> f64 {
+    core::intrinsics::sqrtf64(x)
 }
