@@ -9,8 +9,9 @@ use warpfuse::learning::{
     LogisticRegression, Model, Penalty, Ridge, Solver, Targets,
 };
 use warpfuse::matrix::Features;
-use warpfuse::ops::MatrixOptions;
+use warpfuse::ops::{Matrix, MatrixOptions};
 use warpfuse::plan::fused::Summation;
+use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
 
 use super::suite::{Suite, Test};
@@ -42,6 +43,8 @@ pub fn add(suite: &mut Suite) {
         }
     }
     suite.add(Test::new("awkward/lbfgs_agrees_with_newton/f64"), lbfgs);
+    let many_classes = Test::new("awkward/more_classes_than_one_pass_takes/f64");
+    suite.add(many_classes.within(Subset::Full), many_classes_agree);
     suite.add(Test::new("awkward/reproducible/f32"), reproducible);
 }
 
@@ -394,6 +397,23 @@ fn lbfgs(device: &Device) -> Result<()> {
         near(&found.intercept(), &expected.intercept(), 1e-6)?;
     }
     Ok(())
+}
+
+/// Softmax by products with several right-hand sides, against the CPU's one pass.
+fn many_classes_agree(device: &Device) -> Result<()> {
+    let (rows, classes) = (70, 33);
+    let features = Features::Dense(random(rows, 20));
+    let matrix = Matrix::new(device, features.clone())?;
+    ensure!(
+        device.is_cpu() || !matrix.has_softmax(classes)?,
+        "there is a kernel for {classes} classes"
+    );
+    let labels = Labels::Numbers((0..rows).map(|row| (row * 7 % classes) as f64).collect());
+    let logreg = LogisticRegression::params().c(0.05).tolerance(1e-9);
+    let found = logreg.fit(device, features.clone(), &labels)?;
+    let expected = logreg.fit(&Device::cpu(), features, &labels)?;
+    near(&found.coef().concat(), &expected.coef().concat(), 1e-6)?;
+    near(found.intercept(), expected.intercept(), 1e-6)
 }
 
 /// The same bits on every run: of sparse X on every device.
