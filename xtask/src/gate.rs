@@ -33,16 +33,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
     named("tidy", tidy::run)?;
     let mut toolchain = None;
-    named("PTX", || {
-        let output = ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted)?;
-        ptx::summarise(&output);
-        ptx::compare_alone(install)?;
-        toolchain = Some(output.toolchain);
+    named("tools", || {
+        toolchain = Some(ptx::obtain_tools(install)?);
         Ok(())
+    })?;
+    // The library's build script makes the PTX meanwhile.
+    step::run("lint", &mut lint())?;
+    named("PTX", || {
+        ptx::summarise(&ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted)?);
+        ptx::compare_alone(install)
     })?;
     let mut steps = cargo_steps();
     steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
-    let count = steps.len() + 3;
+    let count = steps.len() + 5;
     for (headline, mut command) in steps {
         step::run(headline, &mut command)?;
     }
@@ -54,22 +57,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn lint() -> Command {
+    let what = ["clippy", "--workspace", "--all-targets", "--quiet"];
+    let mut lint = step::cargo(&what);
+    lint.args(["--", "-D", "warnings"]);
+    lint
+}
+
 fn cargo_steps() -> Vec<(&'static str, Command)> {
     let mut doc = step::cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     vec![
-        (
-            "lint",
-            step::cargo(&[
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--quiet",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
         // Builds everything, and includes doctests.
         ("tests", step::cargo(&["test", "--workspace", "--quiet"])),
         ("documentation", doc),

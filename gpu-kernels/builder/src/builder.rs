@@ -8,7 +8,7 @@ use crate::device_crate::DeviceCrate;
 use crate::stamp::{self, Stamp};
 use crate::{
     Arch, Assembly, BuildError, Image, Install, LineInfo, PtxOutput, Ptxas, Resources,
-    Surroundings, checks, compile, fetch, install, process,
+    Surroundings, Toolchain, checks, compile, fetch, install, process, retarget,
 };
 
 /// Compiles a crate of kernels; made with [`PtxBuilder::new`], run with [`PtxBuilder::build`].
@@ -48,7 +48,8 @@ impl PtxBuilder {
         }
     }
 
-    /// Adds an architecture.
+    /// Adds an architecture. The crate is compiled once, for the oldest of them; ptxas makes machine code of that
+    /// for each.
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Self {
         if !self.archs.contains(&arch) {
@@ -117,9 +118,8 @@ impl PtxBuilder {
     /// # Errors
     /// See [`BuildError`]; each says what to do about it.
     pub fn build(self) -> Result<PtxOutput, BuildError> {
-        let toolchain = install::obtain_toolchain(&Surroundings::from_env(), self.install)?;
+        let (toolchain, ptxas) = self.obtain_tools()?;
         let device = DeviceCrate::read(&self.crate_dir, &toolchain)?;
-        let ptxas = self.obtain_ptxas()?;
         let target_dir = absolute(&self.target_dir)?;
         let archs = if self.archs.is_empty() {
             &Arch::DEFAULT[..]
@@ -127,17 +127,19 @@ impl PtxBuilder {
             &self.archs
         };
         let manifest = device.write_manifest(&target_dir.join("manifest"), self.lines)?;
+        let oldest = archs.iter().copied().min().unwrap_or(Arch::Sm80);
+        process::say(&format!("building {} for {oldest}", device.name));
+        let compiled = compile::Job {
+            device: &device,
+            toolchain: &toolchain,
+            arch: oldest,
+            manifest: &manifest,
+            folder: &target_dir,
+            cfgs: &self.cfgs,
+        }
+        .compile()?;
         let make = |arch| {
-            process::say(&format!("building {} for {arch}", device.name));
-            let ptx = compile::Job {
-                device: &device,
-                toolchain: &toolchain,
-                arch,
-                manifest: &manifest,
-                folder: &target_dir,
-                cfgs: &self.cfgs,
-            };
-            let ptx = ptx.compile()?;
+            let ptx = retarget::copy_for(arch, &compiled)?;
             self.check_and_assemble(arch, ptx, ptxas.as_ref())
         };
         Ok(PtxOutput {
@@ -145,6 +147,15 @@ impl PtxBuilder {
             toolchain,
             ptxas,
         })
+    }
+
+    /// Finds the tools, or installs them if that is allowed, and builds nothing.
+    ///
+    /// # Errors
+    /// See [`BuildError`]; each says what to do about it.
+    pub fn obtain_tools(&self) -> Result<(Toolchain, Option<Ptxas>), BuildError> {
+        let toolchain = install::obtain_toolchain(&Surroundings::from_env(), self.install)?;
+        Ok((toolchain, self.obtain_ptxas()?))
     }
 
     fn obtain_ptxas(&self) -> Result<Option<Ptxas>, BuildError> {
@@ -212,7 +223,7 @@ fn assembled(ptxas: &Ptxas, arch: Arch, ptx: PathBuf, text: &str) -> Result<Imag
     Ok(image)
 }
 
-/// Works on all architectures at once, one thread each: rustc and ptxas use one core for one crate.
+/// Works on all architectures at once, one thread each: ptxas uses one core.
 fn for_each_at_once(
     archs: &[Arch],
     make: impl Fn(Arch) -> Result<Image, BuildError> + Sync,

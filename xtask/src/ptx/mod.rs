@@ -6,7 +6,9 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use gpu_kernels_builder::{Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput};
+use gpu_kernels_builder::{
+    Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput, Toolchain,
+};
 use serde_json::json;
 
 use crate::workspace;
@@ -81,6 +83,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         print!("{}", table::text(&output));
     }
     Ok(())
+}
+
+/// Sees to it that compiler and assembler are there; every cargo command can make the PTX then.
+pub fn obtain_tools(install: Install) -> Result<Toolchain> {
+    let (toolchain, _) = builder(&Arch::DEFAULT, install, LineInfo::Omitted)
+        .obtain_tools()
+        .context("obtaining the tools for PTX")?;
+    Ok(toolchain)
 }
 
 /// Compiles, checks and assembles every kernel that the table of variants names.
