@@ -9,7 +9,7 @@ use gpu_kernels::{Family, In, Launch, Out};
 use super::{Number, OpError, vector};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
-use crate::plan::vector::VectorPlan;
+use crate::plan::vector::{VectorPlan, one_block};
 
 /// The vectors of a conjugate-gradient solve of A·w = b with n unknowns.
 pub struct CgVectors<T: Number> {
@@ -53,7 +53,7 @@ impl Stop {
 /// The most elements that one block takes through a whole iteration: 8 per thread. From there on three
 /// launches over the whole GPU are quicker.
 const ONE_BLOCK: usize = 8192;
-/// Threads of that block.
+/// Threads of that block at most.
 const ONE_BLOCK_THREADS: u32 = 1024;
 
 /// The prepared kernels, on a GPU.
@@ -265,7 +265,7 @@ impl<T: Number> Steps<T> {
         if n <= ONE_BLOCK {
             let one = VectorPlan {
                 grid: 1,
-                bs: ONE_BLOCK_THREADS,
+                bs: one_block(n as u64, ONE_BLOCK_THREADS),
                 per_thread: 0,
             };
             return Ok(Steps::Whole(prepare(device, CgVariant::Iteration, one)?));

@@ -7,6 +7,9 @@ use super::limits::DeviceLimits;
 /// Threads of a block: eight warps hide latency and leave the SM free to mix blocks.
 const BLOCK: u32 = 256;
 
+/// Threads of a warp.
+const WARP: u32 = 32;
+
 /// Elements that each thread should have before a block more is worth launching.
 const PER_THREAD: u64 = 4;
 
@@ -46,7 +49,7 @@ pub fn dot(n: u64, limits: &DeviceLimits) -> VectorPlan {
 }
 
 fn launch(n: u64, limits: &DeviceLimits, blocks_per_sm: u32) -> VectorPlan {
-    let bs = BLOCK.min(limits.max_threads_per_block.max(1));
+    let bs = one_block(n, BLOCK.min(limits.max_threads_per_block));
     let most = u64::from(blocks_per_sm) * u64::from(limits.sms.max(1));
     let wanted = n.div_ceil(u64::from(bs) * PER_THREAD);
     let most = most.min(u64::from(super::fused::MAX_GRID));
@@ -57,5 +60,36 @@ fn launch(n: u64, limits: &DeviceLimits, blocks_per_sm: u32) -> VectorPlan {
         grid: u32::try_from(grid).unwrap_or(1),
         bs,
         per_thread,
+    }
+}
+
+/// Threads of a block that walks `n` elements by itself: whole warps, no more than have an element, and no more than
+/// `most`.
+pub fn one_block(n: u64, most: u32) -> u32 {
+    let warps = n.div_ceil(u64::from(WARP)).max(1);
+    let most = u64::from(most / WARP).max(1);
+    // No larger than `most` by this line.
+    u32::try_from(warps.min(most)).unwrap_or(1) * WARP
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_block_has_whole_warps_and_no_idle_one() {
+        let cases = [
+            (0, 32),
+            (1, 32),
+            (32, 32),
+            (33, 64),
+            (1_000, 1_024),
+            (u64::MAX, 1_024),
+        ];
+        for (n, threads) in cases {
+            assert_eq!(one_block(n, 1_024), threads, "n = {n}");
+        }
+        assert_eq!(one_block(1_000, 256), 256);
+        assert_eq!(one_block(1_000, 0), 32);
     }
 }

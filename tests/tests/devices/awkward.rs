@@ -216,7 +216,7 @@ fn duplicate_columns(device: &Device, estimator: &Estimator) -> Result<()> {
 
 /// More columns than rows.
 fn wide(device: &Device, estimator: &Estimator) -> Result<()> {
-    finite(&fit(device, estimator, random(12, 40))?)
+    finite(&fit(device, estimator, random(7, 11))?)
 }
 
 fn no_rows(device: &Device, estimator: &Estimator) -> Result<()> {
@@ -419,7 +419,7 @@ fn many_classes_agree(device: &Device) -> Result<()> {
 /// The same bits on every run: of sparse X on every device.
 fn reproducible(device: &Device) -> Result<()> {
     let random = &mut Random::new(9);
-    let (rows, cols) = (150, 40);
+    let (rows, cols) = (60, 40);
     let offsets = (0..=rows as u64).map(|row| 5 * row).collect();
     let indices = (0..5 * rows)
         .map(|i| (i % 5 * 8 + i / 5 % 8) as u32)

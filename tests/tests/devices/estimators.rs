@@ -33,13 +33,13 @@ pub fn add(suite: &mut Suite) {
             _ => Subset::Full,
         };
         for storage in [Storage::Sparse, Storage::Dense] {
-            let title = |dtype: &str| {
-                format!("learning/estimators_{name}_{storage:?}/{dtype}").to_lowercase()
+            let test = |dtype: Dtype| {
+                let name = format!("learning/estimators_{name}_{storage:?}/{dtype}");
+                Test::new(name.to_lowercase()).within(subset)
             };
-            let f64s = move |device: &Device| all_cases::<f64>(device, name, storage);
-            let f32s = move |device: &Device| all_cases::<f32>(device, name, storage);
-            suite.add(Test::new(title("f64")).within(subset), f64s);
-            suite.add(Test::new(title("f32")).within(subset), f32s);
+            let of_f32 = move |device: &Device| all_cases::<f32>(device, name, storage);
+            let of_f64 = move |device: &Device| all_cases::<f64>(device, name, storage);
+            suite.add_in_both(test, of_f32, of_f64);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
-use warpfuse::matrix::{CsrMatrix, Element, Features, csr_from_parts};
+use warpfuse::matrix::{CsrMatrix, Dtype, Element, Features, csr_from_parts};
 use warpfuse::ops::{Matrix, MatrixOptions, Number, Terms};
 use warpfuse::plan::fused::{Forced, Product, Strategy, Summation};
 use warpfuse_tests::cases::Case;
@@ -45,14 +45,21 @@ pub fn add(suite: &mut Suite) {
     for (shape, pattern) in MATRICES {
         for values in VALUES {
             let case = Case::new(shape, pattern, values);
-            let test = |dtype| Test::new(format!("fixed/{case}/{dtype}")).within(case.subset());
-            suite.add(test("f32"), move |device| run::<f32>(device, &case));
-            suite.add(test("f64"), move |device| run::<f64>(device, &case));
+            let test =
+                |dtype: Dtype| Test::new(format!("fixed/{case}/{dtype}")).within(case.subset());
+            suite.add_in_both(
+                test,
+                move |device| run::<f32>(device, &case),
+                move |device| run::<f64>(device, &case),
+            );
         }
     }
-    let test = |dtype| Test::new(format!("fixed/columns_of_all_scales/{dtype}"));
-    suite.add(test("f32"), columns_of_all_scales::<f32>);
-    suite.add(test("f64"), columns_of_all_scales::<f64>);
+    let test = |dtype: Dtype| Test::new(format!("fixed/columns_of_all_scales/{dtype}"));
+    suite.add_in_both(
+        test,
+        columns_of_all_scales::<f32>,
+        columns_of_all_scales::<f64>,
+    );
 }
 
 fn reproducible(forced: Forced) -> MatrixOptions {

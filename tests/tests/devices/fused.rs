@@ -26,8 +26,11 @@ pub fn add(suite: &mut Suite) {
                 false => test,
             }
         };
-        suite.add(test("f32"), move |device| run::<f32>(device, &case));
-        suite.add(test("f64"), move |device| run::<f64>(device, &case));
+        suite.add_in_both(
+            test,
+            move |device| run::<f32>(device, &case),
+            move |device| run::<f64>(device, &case),
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use gpu_kernels::kernel_sum::KernelFunction;
 use ndarray::Array2;
 use warpfuse::device::Device;
-use warpfuse::matrix::Element;
+use warpfuse::matrix::{Dtype, Element};
 use warpfuse::ops::{Kernel, KernelSum, Number, OpError};
 use warpfuse::reference::kernel_sum as reference;
 use warpfuse_tests::Subset;
@@ -58,25 +58,41 @@ const OFFSET: f64 = 3.0;
 
 /// Adds every function in both element types.
 pub fn add(suite: &mut Suite) {
+    for function in KernelFunction::ALL {
+        for shape in SHAPES {
+            add_two_sets(suite, function, shape);
+        }
+        for shape in SYMMETRIC {
+            add_one_set(suite, function, shape);
+        }
+    }
     add_type::<f32>(suite);
     add_type::<f64>(suite);
 }
 
+fn add_two_sets(suite: &mut Suite, function: KernelFunction, shape: (usize, usize, usize)) {
+    let (m, n, d) = shape;
+    let test = |dtype: Dtype| {
+        let name = format!("kernel_sum/{m}x{n}x{d}/{function}/{dtype}");
+        sized(Test::new(name), m * n * d)
+    };
+    let of_f32 = move |device: &Device| two_sets::<f32>(device, function, shape);
+    let of_f64 = move |device: &Device| two_sets::<f64>(device, function, shape);
+    suite.add_in_both(test, of_f32, of_f64);
+}
+
+fn add_one_set(suite: &mut Suite, function: KernelFunction, shape: (usize, usize)) {
+    let (n, d) = shape;
+    let test = |dtype: Dtype| {
+        let name = format!("kernel_sum/symmetric_{n}x{d}/{function}/{dtype}");
+        sized(Test::new(name), n * n * d)
+    };
+    let of_f32 = move |device: &Device| one_set::<f32>(device, function, shape);
+    let of_f64 = move |device: &Device| one_set::<f64>(device, function, shape);
+    suite.add_in_both(test, of_f32, of_f64);
+}
+
 fn add_type<T: Number>(suite: &mut Suite) {
-    for function in KernelFunction::ALL {
-        for (m, n, d) in SHAPES {
-            let name = format!("kernel_sum/{m}x{n}x{d}/{function}/{}", T::DTYPE);
-            let test = sized(Test::new(name), m * n * d);
-            suite.add(test, move |device| {
-                two_sets::<T>(device, function, (m, n, d))
-            });
-        }
-        for (n, d) in SYMMETRIC {
-            let name = format!("kernel_sum/symmetric_{n}x{d}/{function}/{}", T::DTYPE);
-            let test = sized(Test::new(name), n * n * d);
-            suite.add(test, move |device| one_set::<T>(device, function, (n, d)));
-        }
-    }
     let refusals = Test::new(format!("kernel_sum/refusals/{}", T::DTYPE));
     suite.add(refusals, refuses::<T>);
     let vectors = Test::new(format!("kernel_sum/vectors/{}", T::DTYPE));

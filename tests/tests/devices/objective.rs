@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Buffer, Device};
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Dtype, Element, Features};
 use warpfuse::ops::objective::{
     Distribution, Evaluation, HeadSize, Intercept, Link, Loss, ObjectiveOut, ObjectiveSums,
 };
@@ -58,15 +58,12 @@ pub fn add(suite: &mut Suite) {
     for (i, case) in cases::all().into_iter().filter(ordinary).enumerate() {
         for turn in 0..PER_CASE {
             let (loss, center) = LOSSES[(i * PER_CASE + turn) % LOSSES.len()];
-            let test = |dtype| {
+            let test = |dtype: Dtype| {
                 Test::new(format!("objective/{case}/{}/{dtype}", name(loss))).within(case.subset())
             };
-            suite.add(test("f32"), move |device| {
-                run::<f32>(device, &case, loss, center)
-            });
-            suite.add(test("f64"), move |device| {
-                run::<f64>(device, &case, loss, center)
-            });
+            let of_f32 = move |device: &Device| run::<f32>(device, &case, loss, center);
+            let of_f64 = move |device: &Device| run::<f64>(device, &case, loss, center);
+            suite.add_in_both(test, of_f32, of_f64);
         }
     }
     add_heads(suite);

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
+use warpfuse::matrix::Dtype;
 use warpfuse::ops::{Matrix, MatrixOptions, Number, Preparation};
 use warpfuse::plan::fused::{Forced, Stored, Strategy};
 use warpfuse_tests::cases::Case;
@@ -40,9 +41,13 @@ pub fn add(suite: &mut Suite) {
     for (shape, pattern) in MATRICES {
         for values in VALUES {
             let case = Case::new(shape, pattern, values);
-            let test = |dtype| Test::new(format!("panels/{case}/{dtype}")).within(case.subset());
-            suite.add(test("f32"), move |device| run::<f32>(device, &case));
-            suite.add(test("f64"), move |device| run::<f64>(device, &case));
+            let test =
+                |dtype: Dtype| Test::new(format!("panels/{case}/{dtype}")).within(case.subset());
+            suite.add_in_both(
+                test,
+                move |device| run::<f32>(device, &case),
+                move |device| run::<f64>(device, &case),
+            );
         }
     }
     suite.add(Test::new("panels/announced"), announced);

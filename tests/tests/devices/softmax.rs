@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Dtype, Element, Features};
 use warpfuse::ops::objective::{Softmax, SoftmaxOut};
 use warpfuse::ops::{Matrix, Number, OpError};
 use warpfuse::reference::softmax as reference;
@@ -21,9 +21,13 @@ pub fn add(suite: &mut Suite) {
     let ordinary = |case: &Case| case.values == Values::Uniform && case.cols <= 1_025;
     for (i, case) in cases::all().into_iter().filter(ordinary).enumerate() {
         let k = CLASSES[i % CLASSES.len()];
-        let test = |dtype| Test::new(format!("softmax/{case}/k{k}/{dtype}")).within(case.subset());
-        suite.add(test("f32"), move |device| run::<f32>(device, &case, k));
-        suite.add(test("f64"), move |device| run::<f64>(device, &case, k));
+        let test =
+            |dtype: Dtype| Test::new(format!("softmax/{case}/k{k}/{dtype}")).within(case.subset());
+        suite.add_in_both(
+            test,
+            move |device| run::<f32>(device, &case, k),
+            move |device| run::<f64>(device, &case, k),
+        );
     }
     suite.add(Test::new("softmax/masked_rows/f32"), masked_rows);
     suite.add(Test::new("softmax/overflow/f32"), overflow);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use warpfuse::device::Device;
+use warpfuse::matrix::Dtype;
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
@@ -96,6 +97,8 @@ impl Test {
 pub struct Suite {
     engines: Vec<Engine>,
     trials: Vec<Trial>,
+    /// Cases so far that came in both element types.
+    turns: usize,
 }
 
 impl Suite {
@@ -104,6 +107,7 @@ impl Suite {
         Suite {
             engines: Engine::from_environment(),
             trials: Vec::new(),
+            turns: 0,
         }
     }
 
@@ -113,7 +117,38 @@ impl Suite {
         test: Test,
         check: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
     ) {
-        for engine in self.engines.iter().filter(|engine| test.suits(engine)) {
+        self.add_where(|_| true, test, check);
+    }
+
+    /// Adds a case in both element types. An emulator runs one of them, by turns from case to case and from schedule to
+    /// schedule: the bodies are the same but for the type, and most time of all tests goes there.
+    pub fn add_in_both(
+        &mut self,
+        test: impl Fn(Dtype) -> Test,
+        of_f32: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
+        of_f64: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
+    ) {
+        self.turns += 1;
+        let turn = self.turns;
+        let takes = move |dtype: usize| {
+            move |engine: &Engine| {
+                engine
+                    .turn()
+                    .is_none_or(|own| (own + turn + dtype) % 2 == 0)
+            }
+        };
+        self.add_where(takes(0), test(Dtype::F32), of_f32);
+        self.add_where(takes(1), test(Dtype::F64), of_f64);
+    }
+
+    fn add_where(
+        &mut self,
+        takes: impl Fn(&Engine) -> bool,
+        test: Test,
+        check: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
+    ) {
+        let suits = |engine: &&Engine| test.suits(engine) && takes(engine);
+        for engine in self.engines.iter().filter(suits) {
             let name = format!("{}/{}", test.name, engine.name);
             let (device, check) = (engine.device.clone(), check.clone());
             let run = move || run_on(device, check);

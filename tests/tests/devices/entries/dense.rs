@@ -10,10 +10,10 @@ use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded};
-use warpfuse_tests::sample::{FULL, PLAIN, Values};
+use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::{Operands, product};
-use super::{blocks, grids, number};
+use super::{blocks, grids, number, with_values};
 
 /// Row-major X on a device.
 struct Rows<L: Launcher, T: Number> {
@@ -68,9 +68,9 @@ fn cases(variant: &DenseVariant, block: u32, subset: Subset) -> Vec<Case> {
     }
     // Sums over the widest rows: fewer rows keep integers exact, and time short.
     let rows = |rows: usize, cols: usize| if cols > 4_096 { rows.min(9) } else { rows };
-    let both = [Values::Integers, Values::Uniform];
-    let of_shape = |(m, n)| both.map(|values| Case::new((rows(m, n), n), Pattern::Dense, values));
-    shapes.into_iter().flat_map(of_shape).collect()
+    let shapes = shapes.into_iter();
+    let dense = shapes.map(|(m, n)| ((rows(m, n), n), Pattern::Dense));
+    with_values(subset, dense.collect())
 }
 
 fn check_case<L: Launcher, T: Number>(

@@ -9,11 +9,11 @@ use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
-use warpfuse_tests::sample::{FULL, PLAIN, Values};
+use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::{Operands, product};
 use super::sparse::{Csr, upload};
-use super::{blocks, grids, number};
+use super::{Shape, blocks, cases, grids, number};
 
 /// What is behind the end of a working array.
 const GUARD_WORD: u32 = 0xdead_beef;
@@ -33,35 +33,25 @@ pub fn check<L: Launcher, T: Number>(
             .find(of_walk)
             .context("no walk")?,
     };
-    for case in cases(subset) {
+    for case in cases(subset, &SMALL, &LARGE) {
         check_case::<L, T>(launcher, walk, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
 
-fn cases(subset: Subset) -> Vec<Case> {
-    let small = [
-        ((1, 1), Pattern::PerRow(1)),
-        ((33, 7), Pattern::PerRow(3)),
-        ((257, 70), Pattern::Growing(67)),
-        ((65, 129), Pattern::Empty),
-    ];
-    let large = [
-        ((1, 5_000), Pattern::OneFull),
-        ((1_000, 257), Pattern::Zipf(20)),
-        ((65, 3_000), Pattern::Giant(2_500)),
-        ((3_000, 9), Pattern::OneColumn),
-    ];
-    let shapes = match subset {
-        Subset::Full => [&small[..], &large].concat(),
-        Subset::Small => small.to_vec(),
-    };
-    let both = [Values::Integers, Values::Uniform];
-    let cases = shapes.into_iter();
-    cases
-        .flat_map(|(shape, pattern)| both.map(|values| Case::new(shape, pattern, values)))
-        .collect()
-}
+const SMALL: [Shape; 4] = [
+    ((1, 1), Pattern::PerRow(1)),
+    ((33, 7), Pattern::PerRow(3)),
+    ((257, 70), Pattern::Growing(67)),
+    ((65, 129), Pattern::Empty),
+];
+
+const LARGE: [Shape; 4] = [
+    ((1, 5_000), Pattern::OneFull),
+    ((1_000, 257), Pattern::Zipf(20)),
+    ((65, 3_000), Pattern::Giant(2_500)),
+    ((3_000, 9), Pattern::OneColumn),
+];
 
 /// The arrays that the chain works on, guarded.
 struct Chain<'a, L: Launcher, T: Number> {

@@ -26,7 +26,10 @@ use warpfuse::device::Device;
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
+use warpfuse_tests::cases::Case;
+use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::Launcher;
+use warpfuse_tests::sample::Values;
 
 use super::suite::{Suite, Test};
 
@@ -61,6 +64,32 @@ fn add_family<F: Family>(
         suite.add(test, move |device| check(device, entry, Subset::of(device)));
         agreement::add(suite, entry, check);
     }
+}
+
+/// A shape, and which entries its matrix has.
+type Shape = ((usize, usize), Pattern);
+
+/// Matrices for one entry: the small ones, and where there is time the large ones.
+fn cases(subset: Subset, small: &[Shape], large: &[Shape]) -> Vec<Case> {
+    let shapes = match subset {
+        Subset::Full => [small, large].concat(),
+        Subset::Small => small.to_vec(),
+    };
+    with_values(subset, shapes)
+}
+
+/// Each shape with integers, whose sums are exact, and with other numbers; by turns in the small subset.
+fn with_values(subset: Subset, shapes: Vec<Shape>) -> Vec<Case> {
+    const BOTH: [Values; 2] = [Values::Integers, Values::Uniform];
+    let values = |i: usize| match subset {
+        Subset::Full => &BOTH[..],
+        Subset::Small => &BOTH[i % 2..][..1],
+    };
+    let of_shape = |(i, (shape, pattern)): (usize, Shape)| {
+        let each = values(i).iter();
+        each.map(move |values| Case::new(shape, pattern, *values))
+    };
+    shapes.into_iter().enumerate().flat_map(of_shape).collect()
 }
 
 /// Block sizes that `entry` can have here: one warp, three, many, the most.

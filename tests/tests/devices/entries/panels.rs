@@ -8,13 +8,12 @@ use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
-use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded};
-use warpfuse_tests::sample::{PLAIN, Part, Sample, Values};
+use warpfuse_tests::sample::{PLAIN, Part, Sample};
 
 use super::fused::Operands;
-use super::{blocks, grids};
+use super::{Shape, blocks, cases, grids};
 
 const SIZES: [PanelSize; 3] = [
     PanelSize {
@@ -37,7 +36,7 @@ pub fn check<L: Launcher, T: Number>(
     entry: &'static Entry<T::Panels>,
     subset: Subset,
 ) -> Result<()> {
-    for case in cases(subset) {
+    for case in cases(subset, &SMALL, &LARGE) {
         let sample = case.sample::<T>();
         let Features::Sparse(x) = &*sample.features else {
             continue;
@@ -50,29 +49,19 @@ pub fn check<L: Launcher, T: Number>(
     Ok(())
 }
 
-fn cases(subset: Subset) -> Vec<Case> {
-    let small = [
-        ((1, 1), Pattern::PerRow(1)),
-        ((33, 7), Pattern::PerRow(3)),
-        ((257, 70), Pattern::Growing(67)),
-        ((65, 129), Pattern::Empty),
-    ];
-    let large = [
-        ((1, 5_000), Pattern::OneFull),
-        ((1_000, 257), Pattern::Zipf(20)),
-        ((65, 300_000), Pattern::PerRow(9)),
-        ((3_000, 9), Pattern::OneColumn),
-    ];
-    let shapes = match subset {
-        Subset::Full => [&small[..], &large].concat(),
-        Subset::Small => small.to_vec(),
-    };
-    let both = [Values::Integers, Values::Uniform];
-    let cases = shapes.into_iter();
-    cases
-        .flat_map(|(shape, pattern)| both.map(|values| Case::new(shape, pattern, values)))
-        .collect()
-}
+const SMALL: [Shape; 4] = [
+    ((1, 1), Pattern::PerRow(1)),
+    ((33, 7), Pattern::PerRow(3)),
+    ((257, 70), Pattern::Growing(67)),
+    ((65, 129), Pattern::Empty),
+];
+
+const LARGE: [Shape; 4] = [
+    ((1, 5_000), Pattern::OneFull),
+    ((1_000, 257), Pattern::Zipf(20)),
+    ((65, 300_000), Pattern::PerRow(9)),
+    ((3_000, 9), Pattern::OneColumn),
+];
 
 fn check_size<L: Launcher, T: Number>(
     launcher: &L,

@@ -9,10 +9,10 @@ use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded};
-use warpfuse_tests::sample::{FULL, PLAIN, Values};
+use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::{Operands, product};
-use super::{blocks, grids, number};
+use super::{Shape, blocks, cases, grids, number};
 
 /// CSR on a device.
 pub struct Csr<L: Launcher, T: Number> {
@@ -34,7 +34,7 @@ pub fn check<L: Launcher, T: Number>(
     entry: &'static Entry<T::Sparse>,
     subset: Subset,
 ) -> Result<()> {
-    for case in cases(subset) {
+    for case in cases(subset, &SMALL, &LARGE) {
         let shared = entry
             .variant
             .shared_bytes(case.cols as u32, size_of::<T>() as u32);
@@ -45,32 +45,22 @@ pub fn check<L: Launcher, T: Number>(
     Ok(())
 }
 
-fn cases(subset: Subset) -> Vec<Case> {
-    let small = [
-        ((0, 5), Pattern::Empty),
-        ((1, 1), Pattern::PerRow(1)),
-        ((33, 7), Pattern::PerRow(3)),
-        ((257, 70), Pattern::Growing(67)),
-        ((100, 64), Pattern::EveryOther(9)),
-        ((65, 129), Pattern::Empty),
-    ];
-    let large = [
-        ((1, 5_000), Pattern::OneFull),
-        ((1_000, 257), Pattern::Zipf(20)),
-        ((65, 3_000), Pattern::Giant(2_500)),
-        // In shared memory these are more than 48 KB.
-        ((70, 20_000), Pattern::PerRow(40)),
-    ];
-    let shapes = match subset {
-        Subset::Full => [&small[..], &large].concat(),
-        Subset::Small => small.to_vec(),
-    };
-    let both = [Values::Integers, Values::Uniform];
-    let cases = shapes.into_iter();
-    cases
-        .flat_map(|(shape, pattern)| both.map(|values| Case::new(shape, pattern, values)))
-        .collect()
-}
+const SMALL: [Shape; 6] = [
+    ((0, 5), Pattern::Empty),
+    ((1, 1), Pattern::PerRow(1)),
+    ((33, 7), Pattern::PerRow(3)),
+    ((257, 70), Pattern::Growing(67)),
+    ((100, 64), Pattern::EveryOther(9)),
+    ((65, 129), Pattern::Empty),
+];
+
+const LARGE: [Shape; 4] = [
+    ((1, 5_000), Pattern::OneFull),
+    ((1_000, 257), Pattern::Zipf(20)),
+    ((65, 3_000), Pattern::Giant(2_500)),
+    // In shared memory these are more than 48 KB.
+    ((70, 20_000), Pattern::PerRow(40)),
+];
 
 fn check_case<L: Launcher, T: Number>(
     launcher: &L,
