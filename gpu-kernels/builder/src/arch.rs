@@ -81,17 +81,12 @@ impl Arch {
         }
     }
 
-    /// The PTX version that is asked for: 8.6 has vector `red` (8.1) and Blackwell, 8.7 has `sm_120`.
-    pub(crate) const fn ptx_version(self) -> &'static str {
+    /// The PTX version that LLVM is asked for: 8.6 has vector `red` (8.1) and Blackwell, 8.7 has `sm_120`.
+    pub(crate) const fn ptx_feature(self) -> &'static str {
         match self {
-            Arch::Sm120 => "8.7",
-            _ => "8.6",
+            Arch::Sm120 => "+ptx87",
+            _ => "+ptx86",
         }
-    }
-
-    /// [`ptx_version`](Self::ptx_version) as a feature of LLVM's target.
-    pub(crate) fn ptx_feature(self) -> String {
-        format!("+ptx{}", self.ptx_version().replace('.', ""))
     }
 
     /// Reads a comma-separated list such as `sm_80,sm_90`; repeated names count once.

@@ -8,7 +8,7 @@ use crate::device_crate::DeviceCrate;
 use crate::stamp::{self, Stamp};
 use crate::{
     Arch, Assembly, BuildError, Image, Install, LineInfo, PtxOutput, Ptxas, Resources,
-    Surroundings, Toolchain, checks, compile, fetch, install, process, retarget,
+    Surroundings, Toolchain, checks, compile, fetch, install, process,
 };
 
 /// Compiles a crate of kernels; made with [`PtxBuilder::new`], run with [`PtxBuilder::build`].
@@ -48,8 +48,7 @@ impl PtxBuilder {
         }
     }
 
-    /// Adds an architecture. The crate is compiled once, for the oldest of them; ptxas makes machine code of that
-    /// for each.
+    /// Adds an architecture.
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Self {
         if !self.archs.contains(&arch) {
@@ -127,19 +126,17 @@ impl PtxBuilder {
             &self.archs
         };
         let manifest = device.write_manifest(&target_dir.join("manifest"), self.lines)?;
-        let oldest = archs.iter().copied().min().unwrap_or(Arch::Sm80);
-        process::say(&format!("building {} for {oldest}", device.name));
-        let compiled = compile::Job {
-            device: &device,
-            toolchain: &toolchain,
-            arch: oldest,
-            manifest: &manifest,
-            folder: &target_dir,
-            cfgs: &self.cfgs,
-        }
-        .compile()?;
         let make = |arch| {
-            let ptx = retarget::copy_for(arch, &compiled)?;
+            process::say(&format!("building {} for {arch}", device.name));
+            let ptx = compile::Job {
+                device: &device,
+                toolchain: &toolchain,
+                arch,
+                manifest: &manifest,
+                folder: &target_dir,
+                cfgs: &self.cfgs,
+            };
+            let ptx = ptx.compile()?;
             self.check_and_assemble(arch, ptx, ptxas.as_ref())
         };
         Ok(PtxOutput {
@@ -223,7 +220,7 @@ fn assembled(ptxas: &Ptxas, arch: Arch, ptx: PathBuf, text: &str) -> Result<Imag
     Ok(image)
 }
 
-/// Works on all architectures at once, one thread each: ptxas uses one core.
+/// Works on all architectures at once, one thread each: rustc and ptxas use one core for one crate.
 fn for_each_at_once(
     archs: &[Arch],
     make: impl Fn(Arch) -> Result<Image, BuildError> + Sync,

@@ -20,7 +20,6 @@
 //! | `install` | `rustup component add rust-src`, or Debian's packages |
 //! | `device_crate` | what cargo knows about the kernel crate, and the manifest it is compiled through |
 //! | `compile` | the one cargo command that makes PTX without a linker |
-//! | `retarget` | the same PTX for newer architectures |
 //! | `checks` | reads PTX text: entries, unresolved functions |
 //! | `ptxas`, `fetch` | finds the assembler, or fetches its wheel |
 //! | `report` | reads the assembler's report into [`Resources`] |
@@ -42,7 +41,6 @@ mod output;
 mod process;
 mod ptxas;
 mod report;
-mod retarget;
 mod stamp;
 mod toolchain;
 

@@ -6,7 +6,6 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::BuildError;
@@ -20,20 +19,11 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// The stamp of `product` if made by `recipe`.
     pub(crate) fn new(product: &Path, recipe: String) -> Self {
+        let mut name = product.file_name().unwrap_or_default().to_owned();
+        name.push(".recipe");
         Stamp {
-            path: path_beside(product),
+            path: product.with_file_name(name),
             recipe,
-        }
-    }
-
-    /// The product is no longer what any recipe made.
-    pub(crate) fn forget(product: &Path) -> Result<(), BuildError> {
-        let path = path_beside(product);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(BuildError::io(&path, "removed")(error))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -53,12 +43,6 @@ pub(crate) fn fingerprint(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
-}
-
-fn path_beside(product: &Path) -> PathBuf {
-    let mut name = product.file_name().unwrap_or_default().to_owned();
-    name.push(".recipe");
-    product.with_file_name(name)
 }
 
 #[cfg(test)]
