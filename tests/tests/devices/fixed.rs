@@ -14,12 +14,12 @@ use super::suite::{Suite, Test};
 
 /// Rows of all lengths, shapes around vectors and blocks.
 const MATRICES: [((usize, usize), Pattern); 9] = [
-    ((300, 90), Pattern::PerRow(7)),
+    ((100, 90), Pattern::PerRow(7)),
     ((257, 129), Pattern::Zipf(40)),
-    ((301, 1_000), Pattern::Giant(900)),
+    ((101, 1_000), Pattern::Giant(900)),
     ((150, 90), Pattern::EveryOther(60)),
     ((500, 40), Pattern::Growing(20)),
-    ((400, 33), Pattern::OneColumn),
+    ((200, 33), Pattern::OneColumn),
     ((31, 700), Pattern::OneFull),
     ((65, 129), Pattern::Empty),
     ((90, 60_000), Pattern::PerRow(7)),

@@ -19,7 +19,7 @@ use warpfuse::plan::limits::DeviceLimits;
 
 use super::suite::{Suite, Test};
 
-const ROWS: usize = 1_024;
+const ROWS: usize = 512;
 /// Rows of problems that are solved together.
 const FEW_ROWS: usize = 96;
 /// Loads per entry of X that belong to rows and vectors are fewer than this, relative to those of X.
