@@ -134,7 +134,7 @@ impl Suite {
             move |engine: &Engine| {
                 engine
                     .turn()
-                    .is_none_or(|own| (own + turn + dtype) % 2 == 0)
+                    .is_none_or(|own| (own + turn + dtype).is_multiple_of(2))
             }
         };
         self.add_where(takes(0), test(Dtype::F32), of_f32);
