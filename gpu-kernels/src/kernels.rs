@@ -14,9 +14,9 @@ use crate::math::Elementary;
 use crate::matmul::{Matmul, MatmulArgs, MatmulVariant};
 use crate::objective::{
     DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant, DenseSoftmax, DenseSoftmaxArgs,
-    DenseSoftmaxVariant, RowObjective, RowObjectiveArgs, RowObjectiveVariant, SparseObjective,
-    SparseObjectiveArgs, SparseObjectiveVariant, SparseSoftmax, SparseSoftmaxArgs,
-    SparseSoftmaxVariant,
+    DenseSoftmaxVariant, RowObjective, RowObjectiveArgs, RowObjectiveVariant, ScoreArgs,
+    ScoreVariant, Scores, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant,
+    SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant,
 };
 use crate::table::Family;
 use crate::vector::{VectorArgs, VectorVariant, Vectors};
@@ -46,6 +46,8 @@ pub trait Kernels: Elementary + FixedPoint {
     /// Objectives of rows that were multiplied before.
     type RowObjective: Family<Variant = RowObjectiveVariant>
         + for<'a> Family<Args<'a> = RowObjectiveArgs<'a, Self>>;
+    /// Scores of predictions.
+    type Scores: Family<Variant = ScoreVariant> + for<'a> Family<Args<'a> = ScoreArgs<'a, Self>>;
     /// Softmax objectives of sparse X.
     type SparseSoftmax: Family<Variant = SparseSoftmaxVariant>
         + for<'a> Family<Args<'a> = SparseSoftmaxArgs<'a, Self>>;
@@ -80,6 +82,7 @@ macro_rules! all_families {
             type SparseObjective = SparseObjective<$t>;
             type DenseObjective = DenseObjective<$t>;
             type RowObjective = RowObjective<$t>;
+            type Scores = Scores<$t>;
             type SparseSoftmax = SparseSoftmax<$t>;
             type DenseSoftmax = DenseSoftmax<$t>;
             type Vectors = Vectors<$t>;

@@ -148,6 +148,8 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(names::<crate::objective::DenseObjective<f64>>())
         .chain(names::<crate::objective::RowObjective<f32>>())
         .chain(names::<crate::objective::RowObjective<f64>>())
+        .chain(names::<crate::objective::Scores<f32>>())
+        .chain(names::<crate::objective::Scores<f64>>())
         .chain(names::<crate::objective::SparseSoftmax<f32>>())
         .chain(names::<crate::objective::SparseSoftmax<f64>>())
         .chain(names::<crate::objective::DenseSoftmax<f32>>())

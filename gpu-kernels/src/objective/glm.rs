@@ -105,10 +105,7 @@ impl Distribution {
 impl Link {
     /// The mean at t: the inverse of the link. NaN outside its domain.
     pub fn mean<T: Elementary>(self, t: T) -> T {
-        if !in_domain(self.code(), t) {
-            return T::NAN;
-        }
-        Mean::at(self.code(), T::of_f64(self.inverse_exponent()), t).mean
+        mean(self.code(), T::of_f64(self.inverse_exponent()), t)
     }
 
     pub(super) fn code(self) -> u32 {
@@ -133,7 +130,7 @@ impl Link {
     }
 }
 
-mod distribution {
+pub(super) mod distribution {
     pub const GAUSSIAN: u32 = 0;
     pub const BINOMIAL: u32 = 1;
     pub const POISSON: u32 = 2;
@@ -251,6 +248,15 @@ fn in_domain<T: Elementary>(code: u32, t: T) -> bool {
         link::INVERSE => t != T::ZERO,
         _ => true,
     }
+}
+
+/// The mean at t; NaN outside the link's domain.
+#[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
+pub(super) fn mean<T: Elementary>(code: u32, inverse_exponent: T, t: T) -> T {
+    if !in_domain(code, t) {
+        return T::NAN;
+    }
+    Mean::at(code, inverse_exponent, t).mean
 }
 
 /// Loss and derivatives of a model; `parameters` are the power of the variance and the inverse exponent of the link.

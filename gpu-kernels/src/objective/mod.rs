@@ -8,15 +8,19 @@
 //! (8 × 8). A new loss is one implementation, one [`Loss`] and one arm of [`AnyLoss`]; a row of the tables gives
 //! it entries of its own.
 //!
+//! [`Scores`] judge predictions instead of fitting them.
+//!
 //! The multinomial loss has k predictors per row: see [`SoftmaxRows`], [`SparseSoftmax`] and [`DenseSoftmax`].
 
 mod args;
 mod dense;
+pub mod deviance;
 mod glm;
 pub mod head;
 mod judge;
 mod loss;
 mod rows;
+pub mod score;
 mod softmax;
 mod softmax_dense;
 mod softmax_sparse;
@@ -30,8 +34,10 @@ pub use loss::{
     AnyLoss, EpsilonInsensitive, Glm, Logistic, Loss, LossClass, LossCode, Squared, SquaredHinge,
 };
 
+pub use deviance::MeanCode;
 pub use head::HeadedArgs;
 pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant};
+pub use score::{ScoreArgs, ScoreVariant, Scores};
 pub use softmax::SoftmaxRows;
 pub use softmax_dense::{DenseSoftmax, DenseSoftmaxArgs, DenseSoftmaxVariant};
 pub use softmax_sparse::{SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant};

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::Array2;
-
-use super::classifier::{by_rows, codes_of};
+use super::classifier::by_rows;
 use super::estimator::mismatch;
-use super::metrics::{ClassificationSummary, Deviance, RegressionSummary, Scores};
-use super::{
-    Classifier, FitError, Labels, LinearModel, Regressor, RegressorParams, SolveReport, Targets,
-};
+use super::metrics::{ClassificationSummary, RegressionSummary};
+use super::scoring;
+use super::{Classifier, FitError, LinearModel, Regressor, SolveReport, Targets};
 use crate::device::Device;
-use crate::matrix::{Dtype, Element, Features};
+use crate::matrix::{Dtype, Features};
 use crate::ops::{Matrix, Number};
 
 /// A fitted linear model.
@@ -173,15 +170,17 @@ impl Model {
     ) -> Result<Evaluation, FitError> {
         match (self, targets) {
             (Model::Classifier(model), Targets::Labels(labels)) => {
-                evaluate_labels(model, &model.decisions_on(x)?, labels, weights)
+                let predictors = model.predictors_on(x)?;
+                let summary = scoring::labels(model, &predictors, labels, weights)?;
+                Ok(Evaluation::Classification(summary))
             }
             (Model::Regressor(model), Targets::Numbers(targets)) => {
-                let found = wide(&model.predict_on(x)?);
-                self.evaluate_numbers(&wide(targets), &found, weights)
+                let predictors = model.predictors_on(x)?;
+                scoring::numbers(&predictors, targets, weights, model.glm()).map(of_numbers)
             }
             (Model::Linear(model), Targets::Numbers(targets)) => {
-                let found = wide(&model.predict_on(x)?);
-                self.evaluate_numbers(&wide(targets), &found, weights)
+                let predictions = model.predictions_on(x)?;
+                scoring::numbers(&predictions, targets, weights, None).map(of_numbers)
             }
             (Model::Classifier(_), Targets::Numbers(_)) => {
                 Err(mismatch("numbers", "a classifier", "give labels"))
@@ -199,14 +198,15 @@ impl Model {
     ) -> Result<Evaluation, FitError> {
         match (self, targets) {
             (Model::Classifier(model), Targets::Labels(labels)) => {
-                evaluate_labels(model, &by_rows(&[predictors]), labels, weights)
+                let decisions = by_rows(&[predictors]);
+                let summary = scoring::labels_on_host(model, &decisions, labels, weights)?;
+                Ok(Evaluation::Classification(summary))
             }
             (Model::Regressor(model), Targets::Numbers(targets)) => {
-                let found = wide(&model.means(predictors));
-                self.evaluate_numbers(&wide(targets), &found, weights)
+                scoring::numbers_on_host(&predictors, targets, weights, model.glm()).map(of_numbers)
             }
             (Model::Linear(_), Targets::Numbers(targets)) => {
-                self.evaluate_numbers(&wide(targets), &wide(&predictors), weights)
+                scoring::numbers_on_host(&predictors, targets, weights, None).map(of_numbers)
             }
             (Model::Classifier(_), Targets::Numbers(_)) => {
                 Err(mismatch("numbers", "a classifier", "give labels"))
@@ -214,51 +214,8 @@ impl Model {
             (_, Targets::Labels(_)) => Err(mismatch("labels", "a regression", "give numbers")),
         }
     }
-
-    fn evaluate_numbers(
-        &self,
-        targets: &[f64],
-        found: &[f64],
-        weights: Option<&[f64]>,
-    ) -> Result<Evaluation, FitError> {
-        let summary = RegressionSummary::of(targets, found, weights)?;
-        let deviance = match self {
-            Model::Regressor(model) => match model.params() {
-                RegressorParams::Glm(glm) => {
-                    let deviance = Deviance::from(glm.family_and_link().0);
-                    Some(DevianceSummary {
-                        mean_deviance: deviance.mean(targets, found, weights)?,
-                        explained_deviance: deviance.explained(targets, found, weights)?,
-                    })
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        Ok(Evaluation::Regression { summary, deviance })
-    }
 }
 
-fn evaluate_labels(
-    model: &Classifier,
-    decisions: &Array2<f64>,
-    labels: &Labels,
-    weights: Option<&[f64]>,
-) -> Result<Evaluation, FitError> {
-    let codes = model.classes().codes(labels)?;
-    let predicted = codes_of(decisions);
-    let probabilities = model
-        .is_probabilistic()
-        .then(|| model.probabilities_of(decisions));
-    let scores = match &probabilities {
-        Some(probabilities) => Scores::Probabilities(probabilities.view()),
-        None => Scores::Decisions(decisions.view()),
-    };
-    let classes = model.classes().len();
-    let summary = ClassificationSummary::of(&codes, &predicted, classes, scores, weights)?;
-    Ok(Evaluation::Classification(summary))
-}
-
-fn wide<T: Element>(values: &[T]) -> Vec<f64> {
-    values.iter().map(|value| value.to_f64()).collect()
+fn of_numbers((summary, deviance): scoring::NumberFigures) -> Evaluation {
+    Evaluation::Regression { summary, deviance }
 }

@@ -8,10 +8,12 @@ use super::fit::SolveReport;
 use super::labels::{Classes, Labels};
 use super::liblinear::{SolverType, Task};
 use super::multinomial::softmax;
+use super::scoring;
 use super::weights::Weights;
 use super::{FitError, Iteration, LinearSvc, LogisticRegression};
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element, Features};
+use crate::ops::objective::Probabilities;
 use crate::ops::{Matrix, Number};
 
 /// Which estimator a classifier came from, with its parameters.
@@ -117,9 +119,31 @@ impl Classifier {
         Ok(by_rows(&self.weights.apply(device, features)?))
     }
 
-    /// Linear predictors for a matrix that is on a device already.
-    pub(super) fn decisions_on<T: Number>(&self, x: &Matrix<T>) -> Result<Array2<f64>, FitError> {
-        Ok(by_rows(&self.weights.apply_on(x)?))
+    /// Linear predictors for a matrix that is on a device already, left there: m × k by rows.
+    pub(super) fn predictors_on<T: Number>(&self, x: &Matrix<T>) -> Result<Buffer<T>, FitError> {
+        self.weights.predictors_on(x)
+    }
+
+    /// A copy of m × k linear predictors.
+    pub(super) fn by_rows<T: Number>(
+        &self,
+        predictors: &Buffer<T>,
+    ) -> Result<Array2<f64>, FitError> {
+        let columns = self.weights.coef.len();
+        let values = predictors.to_vec()?;
+        let shape = (values.len() / columns, columns);
+        Ok(Array2::from_shape_fn(shape, |(i, c)| {
+            Element::to_f64(values[i * columns + c])
+        }))
+    }
+
+    /// What its linear predictors are made probabilities by.
+    pub(super) fn probabilities(&self) -> Probabilities {
+        match self.params {
+            _ if !self.is_probabilistic() => Probabilities::None,
+            ClassifierParams::Liblinear { .. } => Probabilities::OneVersusRest,
+            _ => Probabilities::Softmax,
+        }
     }
 
     /// Probabilities of the classes, m × k.
@@ -217,14 +241,13 @@ impl Classifier {
         features: impl Into<Arc<Features<T>>>,
         labels: &Labels,
     ) -> Result<f64, FitError> {
-        let found = self.predict_codes(device, features)?;
-        let (rows, targets) = (found.len(), labels.len());
+        let features = features.into();
+        let (rows, targets) = (features.rows(), labels.len());
         if rows != targets {
             return Err(FitError::Targets { rows, targets });
         }
-        let expected = self.classes.codes(labels)?;
-        let hits = found.iter().zip(&expected).filter(|(a, b)| a == b).count();
-        Ok(hits as f64 / rows as f64)
+        let predictors = self.predictors_on(&Matrix::new(device, features)?)?;
+        scoring::accuracy(self, &predictors, labels)
     }
 }
 

@@ -73,7 +73,7 @@ impl Family {
         }
     }
 
-    fn of_kernels(self) -> kernels::Distribution {
+    pub(super) fn of_kernels(self) -> kernels::Distribution {
         match self {
             Family::Gaussian => kernels::Distribution::Gaussian,
             Family::Binomial => kernels::Distribution::Binomial,

@@ -49,6 +49,7 @@ mod placed;
 mod regressor;
 mod report;
 mod saved_model;
+mod scoring;
 mod single;
 mod singles;
 mod softmax;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cg::Convergence;
 use super::{FitError, LinearRegression, RegressionMetrics};
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::{Matrix, Number, Terms};
 
@@ -115,6 +115,14 @@ impl LinearModel {
 
     /// Predictions for a matrix of n columns that is on a device already.
     pub(super) fn predict_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, FitError> {
+        Ok(self.predictions_on(matrix)?.to_vec()?)
+    }
+
+    /// [`LinearModel::predict_on`], left on the device.
+    pub(super) fn predictions_on<T: Number>(
+        &self,
+        matrix: &Matrix<T>,
+    ) -> Result<Buffer<T>, FitError> {
         let (expected, found) = (self.coef.len(), matrix.cols());
         if expected != found {
             return Err(FitError::Features { expected, found });
@@ -133,6 +141,6 @@ impl LinearModel {
             ..Terms::default()
         };
         matrix.forward(&coef, &terms, &mut predictions)?;
-        Ok(predictions.to_vec()?)
+        Ok(predictions)
     }
 }

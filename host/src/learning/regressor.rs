@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::fit::SolveReport;
 use super::glm::{Family, Link};
 use super::liblinear::SolverType;
-use super::metrics::{self, Deviance};
+use super::scoring;
 use super::weights::Weights;
 use super::{ElasticNet, FitError, Glm, Iteration, Lasso, LinearSvr, Ridge};
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::{Matrix, Number};
 
@@ -121,14 +121,21 @@ impl Regressor {
         Ok(sides.swap_remove(0))
     }
 
-    /// Predicted means for a matrix that is on a device already.
-    pub(super) fn predict_on<T: Number>(&self, x: &Matrix<T>) -> Result<Vec<T>, FitError> {
-        let mut sides = self.weights.apply_on(x)?;
-        Ok(self.means(sides.swap_remove(0)))
+    /// Linear predictors for a matrix that is on a device already, left there.
+    pub(super) fn predictors_on<T: Number>(&self, x: &Matrix<T>) -> Result<Buffer<T>, FitError> {
+        self.weights.predictors_on(x)
+    }
+
+    /// Family and link of a generalised linear model.
+    pub(super) fn glm(&self) -> Option<(Family, Link)> {
+        match &self.params {
+            RegressorParams::Glm(glm) => Some(glm.family_and_link()),
+            _ => None,
+        }
     }
 
     /// Linear predictors through the inverse of the link.
-    pub(super) fn means<T: Number>(&self, mut predictors: Vec<T>) -> Vec<T> {
+    fn means<T: Number>(&self, mut predictors: Vec<T>) -> Vec<T> {
         let (_, link) = self.params.family_and_link();
         if link != Link::Identity {
             let link = link.of_kernels();
@@ -162,18 +169,8 @@ impl Regressor {
         features: impl Into<Arc<Features<T>>>,
         targets: &[T],
     ) -> Result<f64, FitError> {
-        let widen = |values: &[T]| -> Vec<f64> {
-            values.iter().map(|value| Element::to_f64(*value)).collect()
-        };
-        let means = widen(&self.predict(device, features)?);
-        let targets = widen(targets);
-        let score = match &self.params {
-            RegressorParams::Glm(glm) => {
-                let (family, _) = glm.family_and_link();
-                Deviance::from(family).explained(&targets, &means, None)
-            }
-            _ => metrics::r2(&targets, &means, None),
-        };
-        Ok(score?)
+        let predictors = self.predictors_on(&Matrix::new(device, features)?)?;
+        let (summary, deviance) = scoring::numbers(&predictors, targets, None, self.glm())?;
+        Ok(deviance.map_or(summary.r2, |deviance| deviance.explained_deviance))
     }
 }

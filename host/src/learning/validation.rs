@@ -4,12 +4,16 @@ use ndarray::Array2;
 
 use super::classifier::codes_of;
 use super::estimator::mismatch;
-use super::metrics::{Deviance, accuracy, log_loss, r2};
+use super::metrics::{
+    DEVICE_CLASSES, DEVICE_ROWS, Deviance, MetricError, PlacedClasses, PlacedTargets, accuracy,
+    log_loss, r2,
+};
 use super::multinomial::softmax;
 use super::weights::Weights;
-use super::{Classes, Estimator, FitError, Targets};
-use crate::device::Device;
+use super::{Classes, Estimator, Family, FitError, Link, Targets};
+use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
+use crate::ops::objective::Probabilities;
 use crate::ops::{Matrix, Number};
 use std::sync::Arc;
 
@@ -21,6 +25,9 @@ use std::sync::Arc;
 /// | support vector classification, of two classes | accuracy |
 /// | generalised linear models | mean deviance |
 /// | other regressions | R² |
+///
+/// From [`DEVICE_ROWS`](super::metrics::DEVICE_ROWS) rows on the figure is computed on the device, so that one number per
+/// iteration comes back and no prediction.
 ///
 /// ```
 /// use ndarray::array;
@@ -44,16 +51,24 @@ use std::sync::Arc;
 pub struct Validation<T: Number> {
     matrix: Matrix<T>,
     judge: Judge,
+    placed: Option<Placed<T>>,
     failed: Option<FitError>,
 }
 
 /// Targets, and what predictions are compared with them by.
 #[derive(Debug)]
 enum Judge {
-    LogLoss(Vec<u32>),
-    Accuracy(Vec<u32>),
-    Deviance(Deviance, super::Link, Vec<f64>),
+    LogLoss { codes: Vec<u32>, classes: usize },
+    Accuracy { codes: Vec<u32>, classes: usize },
+    Deviance(Family, Link, Vec<f64>),
     R2(Vec<f64>),
+}
+
+/// What a [`Judge`] compares with, on the device.
+#[derive(Debug)]
+enum Placed<T: Number> {
+    Classes(PlacedClasses),
+    Targets(PlacedTargets<T>),
 }
 
 impl<T: Number> Validation<T> {
@@ -76,9 +91,14 @@ impl<T: Number> Validation<T> {
             let targets = judge.len();
             return Err(FitError::Targets { rows, targets });
         }
+        let placed = match rows >= DEVICE_ROWS {
+            true => judge.place(device, targets)?,
+            false => None,
+        };
         Ok(Validation {
             matrix: Matrix::new(device, features)?,
             judge,
+            placed,
             failed: None,
         })
     }
@@ -102,28 +122,81 @@ impl<T: Number> Validation<T> {
             coef: coef.to_vec(),
             intercept: intercepts.to_vec(),
         };
-        let predictors: Vec<Vec<f64>> = weights
-            .apply_on(&self.matrix)?
-            .iter()
-            .map(|t| t.iter().map(|t| Element::to_f64(*t)).collect())
-            .collect();
-        let rows = self.matrix.rows();
-        let decisions =
-            || Array2::from_shape_fn((rows, predictors.len()), |(row, c)| predictors[c][row]);
-        Ok(match &self.judge {
-            Judge::R2(targets) => r2(targets, &predictors[0], None)?,
-            Judge::Deviance(deviance, link, targets) => {
-                let means: Vec<f64> = predictors[0]
-                    .iter()
-                    .map(|t| link.of_kernels().mean(*t))
-                    .collect();
-                deviance.mean(targets, &means, None)?
+        let predictors = weights.predictors_on(&self.matrix)?;
+        if let Some(placed) = &self.placed {
+            let figure = self.judge.on_device(placed, &predictors)?;
+            // Of a NaN the host tells which row it comes from.
+            if !figure.is_nan() {
+                return Ok(figure);
             }
-            Judge::Accuracy(targets) => accuracy(targets, &codes_of(&decisions()), None)?,
-            Judge::LogLoss(targets) => {
-                let probabilities = probabilities(&decisions());
-                log_loss(targets, probabilities.view(), None)?
+        }
+        let wide = predictors.to_vec()?.into_iter().map(Element::to_f64);
+        let shape = (self.matrix.rows(), coef.len());
+        let decisions = Array2::from_shape_vec(shape, wide.collect()).expect("m × k predictors");
+        Ok(self.judge.on_host(&decisions)?)
+    }
+}
+
+impl Judge {
+    /// The figure of linear predictors, m × k.
+    fn on_host(&self, decisions: &Array2<f64>) -> Result<f64, MetricError> {
+        let first = || decisions.column(0).to_vec();
+        match self {
+            Judge::R2(targets) => r2(targets, &first(), None),
+            Judge::Deviance(family, link, targets) => {
+                let mean = |t: f64| link.of_kernels().mean(t);
+                let means: Vec<f64> = first().into_iter().map(mean).collect();
+                Deviance::from(*family).mean(targets, &means, None)
             }
+            Judge::Accuracy { codes, .. } => accuracy(codes, &codes_of(decisions), None),
+            Judge::LogLoss { codes, .. } => log_loss(codes, probabilities(decisions).view(), None),
+        }
+    }
+
+    /// The figure of linear predictors that lie on the device.
+    fn on_device<T: Number>(
+        &self,
+        placed: &Placed<T>,
+        predictors: &Buffer<T>,
+    ) -> Result<f64, FitError> {
+        let (family, link) = match self {
+            Judge::Deviance(family, link, _) => (*family, *link),
+            _ => Default::default(),
+        };
+        Ok(match (self, placed) {
+            (Judge::Deviance(..), Placed::Targets(targets)) => {
+                targets.score(predictors, family, link)?.mean_deviance
+            }
+            (_, Placed::Targets(targets)) => targets.score(predictors, family, link)?.summary.r2,
+            (Judge::LogLoss { .. }, Placed::Classes(classes)) => {
+                classes.score(predictors, Probabilities::Softmax)?.log_loss
+            }
+            (_, Placed::Classes(classes)) => {
+                let figures = classes.score(predictors, Probabilities::None)?;
+                figures.confusion.accuracy()
+            }
+        })
+    }
+
+    /// What it compares with, on `device`; none of more classes than are counted there.
+    fn place<T: Number>(
+        &self,
+        device: &Device,
+        targets: Targets<'_, T>,
+    ) -> Result<Option<Placed<T>>, FitError> {
+        let numbers = match targets {
+            Targets::Numbers(numbers) => numbers,
+            Targets::Labels(_) => &[],
+        };
+        Ok(match self {
+            Judge::LogLoss { codes, classes } | Judge::Accuracy { codes, classes } => {
+                if *classes > DEVICE_CLASSES {
+                    return Ok(None);
+                }
+                let placed = PlacedClasses::new(device, codes, *classes, None)?;
+                Some(Placed::Classes(placed))
+            }
+            _ => Some(Placed::Targets(PlacedTargets::new(device, numbers, None)?)),
         })
     }
 }
@@ -137,22 +210,29 @@ impl Judge {
         let numbers = |targets: &[T]| targets.iter().map(|b| b.to_f64()).collect::<Vec<f64>>();
         Ok(match (estimator, targets) {
             (Estimator::LogisticRegression(_), Targets::Labels(labels)) => {
-                Judge::LogLoss(needed(classes)?.codes(labels)?)
+                let known = needed(classes)?;
+                Judge::LogLoss {
+                    codes: known.codes(labels)?,
+                    classes: known.len(),
+                }
             }
             (Estimator::LinearSvc(_), Targets::Labels(labels)) => {
-                let classes = needed(classes)?;
-                if classes.len() > 2 {
+                let known = needed(classes)?;
+                if known.len() > 2 {
                     return Err(mismatch(
                         "validation while it is fitted",
                         "a support vector machine of several classes",
                         "evaluate the fitted model",
                     ));
                 }
-                Judge::Accuracy(classes.codes(labels)?)
+                Judge::Accuracy {
+                    codes: known.codes(labels)?,
+                    classes: known.len(),
+                }
             }
             (Estimator::Glm(glm), Targets::Numbers(targets)) => {
                 let (family, link) = glm.family_and_link();
-                Judge::Deviance(Deviance::from(family), link, numbers(targets))
+                Judge::Deviance(family, link, numbers(targets))
             }
             (estimator, Targets::Numbers(targets)) if !estimator.is_classifier() => {
                 Judge::R2(numbers(targets))
@@ -168,7 +248,7 @@ impl Judge {
 
     fn len(&self) -> usize {
         match self {
-            Judge::LogLoss(codes) | Judge::Accuracy(codes) => codes.len(),
+            Judge::LogLoss { codes, .. } | Judge::Accuracy { codes, .. } => codes.len(),
             Judge::Deviance(_, _, targets) | Judge::R2(targets) => targets.len(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::FitError;
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
 use crate::ops::{ManyTerms, Matrix, Number};
 
@@ -37,6 +37,16 @@ impl Weights {
     /// [`Weights::apply`] to a matrix that is on a device already, of n columns, which is read once for up to eight
     /// right-hand sides.
     pub(super) fn apply_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<Vec<T>>, FitError> {
+        let (k, predictors) = (self.coef.len(), self.predictors_on(matrix)?.to_vec()?);
+        let side = |c: usize| predictors.iter().skip(c).step_by(k).copied().collect();
+        Ok((0..k).map(side).collect())
+    }
+
+    /// [`Weights::apply_on`], left on the device: m × k, by rows.
+    pub(super) fn predictors_on<T: Number>(
+        &self,
+        matrix: &Matrix<T>,
+    ) -> Result<Buffer<T>, FitError> {
         let (expected, found) = (self.cols(), matrix.cols());
         if expected != found {
             return Err(FitError::Features { expected, found });
@@ -54,8 +64,6 @@ impl Weights {
         };
         let mut predictors = device.zeros(matrix.rows() * k)?;
         matrix.forward_many(k, &coef, &terms, &mut predictors)?;
-        let predictors = predictors.to_vec()?;
-        let side = |c: usize| predictors.iter().skip(c).step_by(k).copied().collect();
-        Ok((0..k).map(side).collect())
+        Ok(predictors)
     }
 }

@@ -57,6 +57,15 @@ pub fn rows(m: u64, limits: &DeviceLimits) -> VectorPlan {
     vector::dot(m, limits)
 }
 
+/// Blocks that score m rows: no more than there are chunks, nor than are resident at once.
+pub fn score_blocks(m: u64, limits: &DeviceLimits) -> u32 {
+    let block = gpu_kernels::objective::score::BLOCK;
+    let resident = u64::from(limits.max_threads_per_sm / block * limits.sms).max(1);
+    let chunks = m.div_ceil(gpu_kernels::objective::score::CHUNK);
+    // No larger than the blocks that are resident.
+    u32::try_from(chunks.clamp(1, resident)).unwrap_or(1)
+}
+
 /// How long two additions to one address of global memory take one after the other: 2,396,130 rows with a column in
 /// nearly all of them took 23.3 ms on an H200.
 const QUEUE_NS: f64 = 10.0;

@@ -18,6 +18,7 @@ mod kernel_sum;
 mod learning;
 mod many;
 mod matmul;
+mod metrics;
 mod model_selection;
 mod objective;
 mod panels;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     learning::add(&mut suite);
     estimators::add(&mut suite);
     spectral::add(&mut suite);
+    metrics::add(&mut suite);
     model_selection::add(&mut suite);
     plans::add(&mut suite);
     properties::add(&mut suite);

@@ -7,6 +7,7 @@
 
 mod losses;
 mod rows;
+mod score;
 mod softmax;
 
 use rayon::prelude::*;
@@ -20,6 +21,7 @@ use super::terms::{Addend, Terms};
 use super::{Csr, Dense, chunks};
 use losses::Losses;
 pub use rows::BlockedRows;
+pub use score::{Scored, Truth, score_classes, score_numbers};
 pub use softmax::{Softmax, SoftmaxWork, softmax};
 
 /// Rows of a block at most.

@@ -41,7 +41,7 @@ pub struct ClassScores {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfusionMatrix {
     weights: Array2<f64>,
-    /// Classes that occur among the targets or the predictions.
+    /// Classes that occur among the targets or the predictions, in samples with weight.
     present: Vec<bool>,
 }
 
@@ -72,37 +72,30 @@ impl ConfusionMatrix {
         let chunk = CHUNK.max(4 * classes * classes);
         let count = |index: usize| {
             let rows = index * chunk..targets.len().min((index + 1) * chunk);
-            let mut counted = ConfusionMatrix::empty(classes);
+            let mut counted = Array2::zeros((classes, classes));
             for row in rows {
                 let (truth, predicted) = (targets[row] as usize, predictions[row] as usize);
-                counted.weights[[truth, predicted]] += sample_weights.of(row);
-                counted.present[truth] = true;
-                counted.present[predicted] = true;
+                counted[[truth, predicted]] += sample_weights.of(row);
             }
             counted
         };
         let chunks = (0..targets.len().div_ceil(chunk))
             .into_par_iter()
             .map(count);
-        let parts: Vec<Self> = chunks.collect();
-        Ok(parts
-            .into_iter()
-            .fold(Self::empty(classes), ConfusionMatrix::and))
+        let parts: Vec<Array2<f64>> = chunks.collect();
+        let mut weights = Array2::zeros((classes, classes));
+        parts.iter().for_each(|part| weights += part);
+        Ok(Self::of_weights(weights))
     }
 
-    fn empty(classes: usize) -> Self {
-        ConfusionMatrix {
-            weights: Array2::zeros((classes, classes)),
-            present: vec![false; classes],
-        }
-    }
-
-    fn and(mut self, other: Self) -> Self {
-        self.weights += &other.weights;
-        for (present, also) in self.present.iter_mut().zip(other.present) {
-            *present |= also;
-        }
-        self
+    /// Of its k × k entries; a class occurs that has weight.
+    pub(super) fn of_weights(weights: Array2<f64>) -> Self {
+        let occurs = |class: usize| {
+            let (row, column) = (weights.row(class), weights.column(class));
+            row.iter().chain(column).any(|weight| *weight > 0.0)
+        };
+        let present = (0..weights.nrows()).map(occurs).collect();
+        ConfusionMatrix { weights, present }
     }
 
     /// k × k: rows are true classes, columns predicted ones.

@@ -7,6 +7,7 @@
 //! | `classification` | confusion matrix, accuracy, precision, recall, F1, log-loss |
 //! | `ranking` | area under the ROC curve |
 //! | `summary` | all figures of a task at once |
+//! | `on_device` | the figures of [`DEVICE_ROWS`] rows and more, without copying predictions |
 //!
 //! All work in f64, take an optional weight per sample, and add in an order that the number of samples alone
 //! decides: the result is the same with any number of threads. Classes are numbers `0..k`, as
@@ -15,6 +16,7 @@
 mod classification;
 mod deviance;
 mod error;
+mod on_device;
 mod ranking;
 mod regression;
 mod summary;
@@ -25,8 +27,14 @@ mod tests;
 pub use classification::{Average, ClassScores, ConfusionMatrix, accuracy, log_loss};
 pub use deviance::Deviance;
 pub use error::MetricError;
+pub(super) use on_device::takes_device;
+pub use on_device::{
+    ClassificationFigures, DEVICE_CLASSES, DEVICE_ROWS, PlacedClasses, PlacedTargets,
+    RegressionFigures,
+};
 pub use ranking::{roc_auc, roc_auc_one_vs_rest};
 pub use regression::{
     RegressionMetrics, mean_absolute_error, mean_squared_error, r2, regression_metrics,
 };
+pub(super) use summary::auc;
 pub use summary::{ClassificationSummary, RegressionSummary, Scores};

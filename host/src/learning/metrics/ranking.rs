@@ -10,6 +10,9 @@ use super::sums::{Weights, same_length};
 /// The area under the receiver operating characteristic: the chance that a positive sample has a higher
 /// score than a negative one, ties counted half (the Mann–Whitney statistic).
 ///
+/// Exact, and always on the host: all scores have to be in order, and all cores sort them. Scores that lie on a device
+/// are copied for it.
+///
 /// # Errors
 /// [`MetricError::OneClass`] where no weight is on positives or none on negatives, [`MetricError::Domain`] for
 /// scores that are NaN, and when lengths or weights do not fit.
@@ -38,15 +41,12 @@ pub fn roc_auc(
             value,
         });
     }
-    let mut ranked: Vec<usize> = (0..scores.len()).collect();
     // -0.0 and 0.0 are one score: adding 0.0 makes them so.
-    ranked.par_sort_unstable_by(|&a, &b| {
-        (scores[b] + 0.0)
-            .total_cmp(&(scores[a] + 0.0))
-            .then(a.cmp(&b))
-    });
+    let with_row = scores.par_iter().enumerate();
+    let mut ranked: Vec<(f64, usize)> = with_row.map(|(row, t)| (t + 0.0, row)).collect();
+    ranked.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut area = Area::default();
-    for tied in ranked.chunk_by(|&a, &b| scores[a] == scores[b]) {
+    for tied in ranked.chunk_by(|a, b| a.0 == b.0) {
         area.add(tied, positive, weights);
     }
     area.share()
@@ -61,9 +61,9 @@ struct Area {
 }
 
 impl Area {
-    fn add(&mut self, tied: &[usize], positive: &[bool], weights: Weights<'_>) {
+    fn add(&mut self, tied: &[(f64, usize)], positive: &[bool], weights: Weights<'_>) {
         let (mut up, mut right) = (0.0, 0.0);
-        for &row in tied {
+        for &(_, row) in tied {
             let weight = weights.of(row);
             if positive[row] {
                 up += weight;

@@ -80,6 +80,8 @@ pub fn r2(
         let (error, spread) = (targets[row] - predictions[row], targets[row] - mean);
         [weight * error * error, weight * spread * spread]
     });
+    let is_constant = targets.iter().all(|target| *target == targets[0]);
+    let total = if is_constant { 0.0 } else { total };
     Ok(RegressionMetrics::of_sums(residual, total, targets.len()).r2)
 }
 

@@ -80,28 +80,40 @@ impl ClassificationSummary {
         weights: Option<&[f64]>,
     ) -> Result<Self, MetricError> {
         let confusion = ConfusionMatrix::of(targets, predictions, classes, weights)?;
+        let log_loss = match scores {
+            Scores::Probabilities(p) => Some(log_loss(targets, p, weights)?),
+            _ => None,
+        };
+        let auc = auc(targets, scores, weights)?;
+        Ok(Self::of_parts(&confusion, log_loss, auc))
+    }
+
+    /// All figures of these.
+    pub(in crate::learning) fn of_parts(
+        confusion: &ConfusionMatrix,
+        log_loss: Option<f64>,
+        auc: Option<f64>,
+    ) -> Self {
+        let classes = confusion.weights().nrows();
         let average = if classes == 2 {
             Average::Binary { positive: 1 }
         } else {
             Average::Macro
         };
-        let log_loss = match scores {
-            Scores::Probabilities(p) => Some(log_loss(targets, p, weights)?),
-            _ => None,
-        };
         let rows = confusion.weights().rows().into_iter();
-        Ok(ClassificationSummary {
+        ClassificationSummary {
             accuracy: confusion.accuracy(),
             scores: confusion.scores(average),
             weighted: confusion.scores(Average::Weighted),
             log_loss,
-            auc: auc(targets, scores, weights)?,
+            auc,
             confusion: rows.map(|row| row.to_vec()).collect(),
-        })
+        }
     }
 }
 
-fn auc(
+/// The area under the ROC curve; `None` without scores, or where a class has no sample.
+pub(in crate::learning) fn auc(
     targets: &[u32],
     scores: Scores<'_>,
     weights: Option<&[f64]>,

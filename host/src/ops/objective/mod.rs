@@ -17,12 +17,17 @@ mod gpu;
 mod head;
 mod host;
 mod rows;
+mod score;
 mod softmax;
 
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
 
 pub use head::HeadSize;
 pub use rows::{RowsOut, row_losses};
+pub use score::{
+    ClassCodes, ClassSums, NumberSums, Probabilities, RowWeights, score_classes, score_numbers,
+    unit_deviance,
+};
 pub use softmax::{Softmax, SoftmaxOut};
 
 pub(super) use gpu::ObjectiveLaunches;

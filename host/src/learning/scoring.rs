@@ -1,0 +1,141 @@
+//! Figures of predictions: on the device where there are many rows, else on the host.
+
+use ndarray::Array2;
+use rayon::prelude::*;
+
+use super::any_model::DevianceSummary;
+use super::classifier::codes_of;
+use super::metrics::{
+    ClassificationSummary, DEVICE_CLASSES, Deviance, PlacedClasses, PlacedTargets,
+    RegressionSummary, Scores, auc, takes_device,
+};
+use super::{Classifier, Family, FitError, Labels, Link};
+use crate::device::Buffer;
+use crate::matrix::Element;
+use crate::ops::Number;
+
+/// Of a regression; the deviance too of a generalised linear model.
+pub(super) type NumberFigures = (RegressionSummary, Option<DevianceSummary>);
+
+/// Scores linear predictors that lie on a device; `glm` are family and link of a generalised linear model.
+pub(super) fn numbers<T: Number>(
+    predictors: &Buffer<T>,
+    targets: &[T],
+    weights: Option<&[f64]>,
+    glm: Option<(Family, Link)>,
+) -> Result<NumberFigures, FitError> {
+    if takes_device(predictors.len(), targets.len())? {
+        let placed = PlacedTargets::new(&predictors.device(), targets, weights)?;
+        let (family, link) = glm.unwrap_or_default();
+        let figures = placed.score(predictors, family, link)?;
+        let deviance = DevianceSummary {
+            mean_deviance: figures.mean_deviance,
+            explained_deviance: figures.explained_deviance,
+        };
+        if glm.is_none() {
+            return Ok((figures.summary, None));
+        }
+        if !figures.mean_deviance.is_nan() {
+            return Ok((figures.summary, Some(deviance)));
+        }
+        // The host tells which row has no deviance.
+    }
+    numbers_on_host(&predictors.to_vec()?, targets, weights, glm)
+}
+
+/// [`numbers`] of predictors that the host has.
+pub(super) fn numbers_on_host<T: Number>(
+    predictors: &[T],
+    targets: &[T],
+    weights: Option<&[f64]>,
+    glm: Option<(Family, Link)>,
+) -> Result<NumberFigures, FitError> {
+    let (family, link) = glm.unwrap_or_default();
+    let link = link.of_kernels();
+    let mean = |t: &T| link.mean(Element::to_f64(*t));
+    let means: Vec<f64> = predictors.par_iter().map(mean).collect();
+    let targets: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
+    let summary = RegressionSummary::of(&targets, &means, weights)?;
+    if glm.is_none() {
+        return Ok((summary, None));
+    }
+    let deviance = Deviance::from(family);
+    let deviance = DevianceSummary {
+        mean_deviance: deviance.mean(&targets, &means, weights)?,
+        explained_deviance: deviance.explained(&targets, &means, weights)?,
+    };
+    Ok((summary, Some(deviance)))
+}
+
+/// Scores a classifier's linear predictors that lie on a device, m × k by rows.
+pub(super) fn labels<T: Number>(
+    model: &Classifier,
+    predictors: &Buffer<T>,
+    labels: &Labels,
+    weights: Option<&[f64]>,
+) -> Result<ClassificationSummary, FitError> {
+    let (decisions, classes) = (model.by_rows(predictors)?, model.classes().len());
+    if !takes_device(decisions.nrows(), labels.len())? || classes > DEVICE_CLASSES {
+        return labels_on_host(model, &decisions, labels, weights);
+    }
+    let codes = model.classes().codes(labels)?;
+    let placed = PlacedClasses::new(&predictors.device(), &codes, classes, weights)?;
+    let figures = placed.score(predictors, model.probabilities())?;
+    if figures.log_loss.is_nan() {
+        // The host tells which row has no probability.
+        return labels_on_host(model, &decisions, labels, weights);
+    }
+    let log_loss = model.is_probabilistic().then_some(figures.log_loss);
+    let area = with_scores(model, &decisions, |scores| auc(&codes, scores, weights))?;
+    Ok(ClassificationSummary::of_parts(
+        &figures.confusion,
+        log_loss,
+        area,
+    ))
+}
+
+/// [`labels`] of linear predictors that the host has.
+pub(super) fn labels_on_host(
+    model: &Classifier,
+    decisions: &Array2<f64>,
+    labels: &Labels,
+    weights: Option<&[f64]>,
+) -> Result<ClassificationSummary, FitError> {
+    let codes = model.classes().codes(labels)?;
+    let (predicted, classes) = (codes_of(decisions), model.classes().len());
+    Ok(with_scores(model, decisions, |scores| {
+        ClassificationSummary::of(&codes, &predicted, classes, scores, weights)
+    })?)
+}
+
+/// Hands on the probabilities of a model that knows them, else the linear predictors.
+fn with_scores<R>(
+    model: &Classifier,
+    decisions: &Array2<f64>,
+    each: impl FnOnce(Scores<'_>) -> R,
+) -> R {
+    if model.is_probabilistic() {
+        each(Scores::Probabilities(
+            model.probabilities_of(decisions).view(),
+        ))
+    } else {
+        each(Scores::Decisions(decisions.view()))
+    }
+}
+
+/// The share of rows whose class is predicted.
+pub(super) fn accuracy<T: Number>(
+    model: &Classifier,
+    predictors: &Buffer<T>,
+    labels: &Labels,
+) -> Result<f64, FitError> {
+    let (codes, classes) = (model.classes().codes(labels)?, model.classes().len());
+    let rows = predictors.len() / model.coef().len();
+    if takes_device(rows, codes.len())? && classes <= DEVICE_CLASSES {
+        let placed = PlacedClasses::new(&predictors.device(), &codes, classes, None)?;
+        let none = crate::ops::objective::Probabilities::None;
+        return Ok(placed.score(predictors, none)?.confusion.accuracy());
+    }
+    let found = codes_of(&model.by_rows(predictors)?);
+    Ok(super::metrics::accuracy(&codes, &found, None)?)
+}
