@@ -129,7 +129,7 @@ impl<T: Number> Objective<T> for PeerObjective<T> {
         self.vectors.enter(theta)?;
         self.pass(true)?;
         self.vectors.leave(theta, self.ridge, gradient)?;
-        Value::of(&self.vectors)
+        Ok(Value::of(self.vectors.figures()?))
     }
 
     fn accept(&mut self) {

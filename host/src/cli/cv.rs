@@ -79,7 +79,11 @@ fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         model: job.outcome.model.into(),
         ..MatrixOptions::default()
     };
-    let placed = Placed::new(&device, data.features, matrix)?;
+    let placed = if path.iter().any(Estimator::standardizes) {
+        Placed::with_folds(&device, data.features, matrix, &folds)?
+    } else {
+        Placed::new(&device, data.features, matrix)?
+    };
     let bar = ui.fits(path.len() * folds.count());
     let (targets, weights) = (known.targets(), weights.as_deref());
     let points = cross_validate(&placed, targets, weights, &folds, &path, |fit| {

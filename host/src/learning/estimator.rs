@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::fit::Controls;
+use super::fit_methods::NumberEstimator;
 use super::task::{AnyAnswer, Task};
 use super::{
     Classifier, ElasticNet, Extras, FitError, Glm, Labels, Lasso, LinearSvc, LinearSvr,
@@ -145,14 +147,23 @@ impl Estimator {
 
     /// How its products are planned on a GPU.
     fn matrix_options(&self) -> MatrixOptions {
+        self.controls().matrix
+    }
+
+    /// Whether columns are divided by their deviations.
+    pub fn standardizes(&self) -> bool {
+        self.controls().standardize
+    }
+
+    fn controls(&self) -> &Controls {
         match self {
-            Estimator::Ridge(params) => params.controls().matrix,
-            Estimator::Lasso(params) => params.controls().matrix,
-            Estimator::ElasticNet(params) => params.controls().matrix,
-            Estimator::Glm(params) => params.controls().matrix,
-            Estimator::LinearSvr(params) => params.controls().matrix,
-            Estimator::LogisticRegression(params) => params.controls().matrix,
-            Estimator::LinearSvc(params) => params.controls().matrix,
+            Estimator::Ridge(params) => params.controls(),
+            Estimator::Lasso(params) => params.controls(),
+            Estimator::ElasticNet(params) => params.controls(),
+            Estimator::Glm(params) => params.controls(),
+            Estimator::LinearSvr(params) => params.controls(),
+            Estimator::LogisticRegression(params) => params.controls(),
+            Estimator::LinearSvc(params) => params.controls(),
         }
     }
 }

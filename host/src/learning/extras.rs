@@ -1,5 +1,6 @@
 //! What a fit may be given besides features and targets.
 
+use super::RowMoments;
 use super::solver::Iteration;
 
 /// A figure of coefficients, one list per linear predictor, and intercepts.
@@ -17,6 +18,9 @@ pub struct Extras<'a> {
     pub sample_weight: Option<&'a [f64]>,
     /// Which columns take part; the others keep coefficient 0.
     pub columns: Option<&'a [bool]>,
+    /// Sums over the rows whose standard deviations count for `standardize`; of all rows where absent. With rows that are
+    /// left out by a weight of 0, they let a fit know nothing of those rows.
+    pub moments: Option<&'a RowMoments>,
     /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts. The tolerance
     /// stays relative to the gradient where a fit without it would start.
     pub start: Option<(&'a [Vec<f64>], &'a [f64])>,

@@ -13,14 +13,15 @@ use super::judge;
 use super::multinomial::Multinomial;
 pub use super::report::SolveReport;
 pub(super) use super::report::Summary;
-use super::single::Single;
-use super::softmax::SoftmaxObjective;
+use super::rows_objective::RowsObjective;
+use super::single::SingleRows;
+use super::softmax::SoftmaxRows;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
 use super::start::Start;
 use super::weights::Weights;
-use super::{FitError, Placed};
+use super::{FitError, Placed, RowMoments};
 use crate::device::Buffer;
-use crate::matrix::{ColumnMoments, Dtype, Element};
+use crate::matrix::{Dtype, Element};
 use crate::ops::design::Ridge;
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError};
@@ -87,12 +88,17 @@ impl Goal {
 /// Coefficients and intercepts to start from.
 pub(super) type Warm<'a> = (&'a [Vec<f64>], &'a [f64]);
 
-/// What a solve begins with.
-pub(super) struct Setup<T: Number> {
+/// What a solve is about, besides goal and targets.
+pub(super) struct Prepared<T> {
     pub(super) columns: Columns,
     /// v, which add up to 1, and as T.
     pub(super) exact: Vec<f64>,
     pub(super) weights: Vec<T>,
+}
+
+/// What a solve begins with.
+pub(super) struct Setup<T: Number> {
+    pub(super) prepared: Prepared<T>,
     /// The inverse of the Hessian's diagonal, about.
     pub(super) inverse: Vec<f64>,
     pub(super) begin: Begin<T>,
@@ -101,7 +107,7 @@ pub(super) struct Setup<T: Number> {
 /// X on a device, and how it is learnt from.
 pub(super) struct Training<'a, T: Number> {
     pub(super) matrix: &'a Matrix<T>,
-    moments: &'a ColumnMoments,
+    moments: &'a RowMoments,
     controls: Controls,
     begun: Instant,
     transfer_seconds: f64,
@@ -109,10 +115,10 @@ pub(super) struct Training<'a, T: Number> {
 
 impl<'a, T: Number> Training<'a, T> {
     /// Checks what is given besides the features.
-    pub(super) fn new(
+    pub(super) fn new<'e: 'a>(
         data: &'a Placed<T>,
         controls: Controls,
-        extras: &Extras<'_>,
+        extras: &Extras<'e>,
     ) -> Result<Self, FitError> {
         not_negative("tol", controls.tolerance)?;
         let (rows, cols) = (data.matrix().rows(), data.matrix().cols());
@@ -124,7 +130,7 @@ impl<'a, T: Number> Training<'a, T> {
         expect_len("flags of columns", extras.columns.map(<[bool]>::len), cols)?;
         Ok(Training {
             matrix: data.matrix(),
-            moments: data.moments(),
+            moments: extras.moments.unwrap_or(data.moments()),
             controls,
             begun: Instant::now(),
             transfer_seconds: data.transfer_seconds(),
@@ -133,12 +139,12 @@ impl<'a, T: Number> Training<'a, T> {
 
     /// What is done to the columns.
     fn columns(&self, goal: &Goal, mask: Option<&[bool]>) -> Columns {
-        let rows = self.matrix.rows() as f64;
+        let (rows, moments) = (self.moments.rows as f64, &self.moments.columns);
         let centred = self.controls.fit_intercept && goal.intercept_l2 == 0.0;
         let deviation = |j: usize| {
-            let mean = self.moments.sum[j] / rows;
-            let variance = self.moments.sum_of_squares[j] / rows - mean * mean;
-            if variance > CONSTANT * self.moments.sum_of_squares[j] / rows {
+            let mean = moments.sum[j] / rows;
+            let variance = moments.sum_of_squares[j] / rows - mean * mean;
+            if variance > CONSTANT * moments.sum_of_squares[j] / rows {
                 1.0 / variance.sqrt()
             } else {
                 1.0
@@ -151,7 +157,7 @@ impl<'a, T: Number> Training<'a, T> {
         };
         let scaled = self.controls.standardize || mask.is_some();
         Columns {
-            means: centred.then(|| self.moments.means(self.matrix.rows())),
+            means: centred.then(|| moments.means(self.moments.rows)),
             scales: scaled.then(|| (0..self.matrix.cols()).map(scale).collect()),
             intercept: self.controls.fit_intercept,
         }
@@ -159,16 +165,12 @@ impl<'a, T: Number> Training<'a, T> {
 
     /// D⁻¹ of `curvature`·X̃ᵀX̃/m + λ, coordinates of θ in order; 0 for columns that are constant or left out.
     fn inverse_diagonal(&self, columns: &Columns, goal: &Goal, curvature: f64) -> Vec<f64> {
-        let rows = self.matrix.rows() as f64;
+        let rows = self.moments.rows as f64;
         let k = goal.loss.predictors();
         let mut inverse = Vec::with_capacity(k * (self.matrix.cols() + 1));
-        for (j, (sum, squares)) in self
-            .moments
-            .sum
-            .iter()
-            .zip(&self.moments.sum_of_squares)
-            .enumerate()
-        {
+        let moments = &self.moments.columns;
+        let of_columns = moments.sum.iter().zip(&moments.sum_of_squares);
+        for (j, (sum, squares)) in of_columns.enumerate() {
             let scale = columns.scales.as_ref().map_or(1.0, |scales| scales[j]);
             let centred = match columns.means {
                 Some(_) => squares - sum * sum / rows,
@@ -217,10 +219,13 @@ impl<'a, T: Number> Training<'a, T> {
             theta: device.upload(&theta)?,
             cold: cold.map(|cold| device.upload(&cold)).transpose()?,
         };
-        Ok(Setup {
+        let prepared = Prepared {
             columns,
             exact,
             weights,
+        };
+        Ok(Setup {
+            prepared,
             inverse,
             begin,
         })
@@ -235,23 +240,16 @@ impl<'a, T: Number> Training<'a, T> {
         extras: &mut Extras<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Solved<T>), FitError> {
-        let Setup {
-            columns,
-            exact,
-            weights,
-            inverse,
-            begin,
-        } = self.setup(goal, (targets, weights), (extras.columns, extras.start))?;
-        let k = goal.loss.predictors();
-        let data = (targets, &weights[..]);
-        let mut objective = self.objective(goal, &columns, data)?;
+        let setup = self.setup(goal, (targets, weights), (extras.columns, extras.start))?;
+        let (prepared, k) = (&setup.prepared, goal.loss.predictors());
+        let mut objective = self.objective(goal, prepared, targets)?;
         let mut failed = None;
         let mut show = |iteration: Iteration, theta: &Buffer<T>| {
             let mut iteration = goal.shown(iteration);
             if let Some(evaluate) = extras.evaluate.as_deref_mut() {
                 match theta.to_vec() {
                     Ok(theta) => {
-                        let Weights { coef, intercept } = restore(&columns, &theta, k);
+                        let Weights { coef, intercept } = restore(&prepared.columns, &theta, k);
                         iteration.validation = Some(evaluate(&coef, &intercept));
                     }
                     Err(error) => failed = Some(error),
@@ -262,20 +260,21 @@ impl<'a, T: Number> Training<'a, T> {
             }
             history.push(iteration);
         };
+        let (begin, inverse) = (setup.begin, setup.inverse);
         let solved = self.minimise(goal, &mut *objective, begin, inverse, &mut show)?;
         if let Some(error) = failed {
             return Err(OpError::from(error).into());
         }
         drop(objective);
-        self.finish(goal, &columns, (data, &exact), solved)
+        self.finish(goal, prepared, targets, solved)
     }
 
     /// Coefficients in the units of X, and how the solve really ended.
     pub(super) fn finish(
         &self,
         goal: &Goal,
-        columns: &Columns,
-        data: ((&[T], &[T]), &[f64]),
+        prepared: &Prepared<T>,
+        targets: &[T],
         solved: Solved<T>,
     ) -> Result<(Weights, Solved<T>), FitError> {
         if solved.convergence == Convergence::NotFinite {
@@ -284,8 +283,13 @@ impl<'a, T: Number> Training<'a, T> {
             });
         }
         let k = goal.loss.predictors();
+        let Prepared {
+            columns,
+            exact,
+            weights,
+        } = prepared;
         let design = Design::new(self.matrix, columns, k);
-        let solved = Self::judge(&design, goal, data, solved)?;
+        let solved = Self::judge(&design, goal, ((targets, weights), exact), solved)?;
         Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
     }
 
@@ -331,19 +335,23 @@ impl<'a, T: Number> Training<'a, T> {
     fn objective<'s>(
         &'s self,
         goal: &Goal,
-        columns: &'s Columns,
-        (targets, weights): (&'s [T], &'s [T]),
+        prepared: &'s Prepared<T>,
+        targets: &'s [T],
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
-        let (ridge, data) = (goal.ridge(), (targets, weights));
+        let (matrix, ridge) = (self.matrix, goal.ridge());
+        let (columns, data) = (&prepared.columns, (targets, &prepared.weights[..]));
+        let device = matrix.device();
         Ok(match goal.loss {
             SampleLoss::Single(loss) => {
-                Box::new(Single::new(self.matrix, columns, loss, data, ridge)?)
+                let rows = SingleRows::new(device, loss, data)?;
+                Box::new(RowsObjective::new(matrix, columns, ridge, rows)?)
             }
-            SampleLoss::Multinomial { classes } if self.matrix.has_softmax(classes)? => Box::new(
-                SoftmaxObjective::new(self.matrix, columns, classes, data, ridge)?,
-            ),
+            SampleLoss::Multinomial { classes } if matrix.has_softmax(classes)? => {
+                let rows = SoftmaxRows::new(device, classes, data)?;
+                Box::new(RowsObjective::new(matrix, columns, ridge, rows)?)
+            }
             SampleLoss::Multinomial { classes } => {
-                let design = Design::new(self.matrix, columns, classes);
+                let design = Design::new(matrix, columns, classes);
                 let l2 = self.penalties(goal.l2, goal.intercept_l2, classes);
                 Box::new(Multinomial::new(design, data, l2))
             }

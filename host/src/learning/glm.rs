@@ -1,21 +1,16 @@
 //! Generalised linear models.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::{
-    Controls, Extras, Goal, SampleLoss, check_targets, control_setters, not_negative,
-    sample_weights, share,
-};
+use super::FitError;
+use super::fit::{Controls, Goal, SampleLoss, control_setters, not_negative, share};
+use super::fit_methods::{NumberEstimator, number_estimator};
 use super::metrics::Deviance;
 use super::regressor::{Regressor, RegressorParams};
 use super::solver::Solver;
-use super::task::Task;
-use super::{FitError, Placed};
-use crate::device::Device;
-use crate::matrix::{Element, Features};
+use crate::matrix::Element;
 use crate::ops::{Number, objective as kernels};
 
 /// The distribution of the targets of a [`Glm`].
@@ -230,6 +225,7 @@ impl Default for Glm {
 }
 
 control_setters!(Glm);
+number_estimator!(Glm);
 
 impl Glm {
     /// Sets the distribution of the targets (default gaussian).
@@ -265,68 +261,22 @@ impl Glm {
         (self.family, link)
     }
 
-    /// Fits to `features` (m × n) and `targets` (m) on `device`.
-    ///
-    /// # Errors
-    /// [`FitError`] when shapes, values or parameters do not fit, a target lies outside the distribution, no start
-    /// inside the link's domain is known, or the device fails. Not converging is not an error: see
-    /// [`Regressor::converged`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        targets: &[T],
-    ) -> Result<Regressor, FitError> {
-        self.fit_with(device, features, targets, Extras::default())
+    /// Whether a linear predictor of 0 is outside the domain.
+    fn starts_outside(&self) -> bool {
+        let loss = self.loss();
+        !loss.at(0.0, 1.0).loss.is_finite() || !loss.at(0.0, 1.0).slope.is_finite()
     }
 
-    /// [`Glm::fit`] with sample weights, a mask of columns, a warm start or someone watching.
-    ///
-    /// # Errors
-    /// As [`Glm::fit`].
-    pub fn fit_with<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        targets: &[T],
-        extras: Extras<'_>,
-    ) -> Result<Regressor, FitError> {
-        self.check()?;
-        let data = Placed::new(device, features, self.controls.matrix)?;
-        self.fit_on(&data, targets, extras)
+    fn loss(&self) -> kernels::Loss {
+        let (family, link) = self.family_and_link();
+        let (distribution, link) = (family.of_kernels(), link.of_kernels());
+        kernels::Loss::Glm { distribution, link }.simplified()
     }
+}
 
-    /// `fit_with` on features that are on a device already.
-    ///
-    /// # Errors
-    /// As `fit_with`.
-    pub fn fit_on<T: Number>(
-        &self,
-        data: &Placed<T>,
-        targets: &[T],
-        mut extras: Extras<'_>,
-    ) -> Result<Regressor, FitError> {
-        self.task(data, targets, &extras)?.fit(data, &mut extras)
-    }
-
-    /// What is to be solved.
-    pub(super) fn task<T: Number>(
-        &self,
-        data: &Placed<T>,
-        targets: &[T],
-        extras: &Extras<'_>,
-    ) -> Result<Task<T, RegressorParams>, FitError> {
-        self.check()?;
-        check_targets(data.matrix().rows(), targets)?;
-        self.check_domain(targets)?;
-        let weights = sample_weights(targets.len(), extras)?;
-        Ok(Task {
-            controls: self.controls,
-            goal: self.goal(targets, &weights),
-            targets: targets.to_vec(),
-            weights,
-            answer: RegressorParams::Glm(self.clone()),
-        })
+impl NumberEstimator for Glm {
+    fn controls(&self) -> &Controls {
+        &self.controls
     }
 
     fn check(&self) -> Result<(), FitError> {
@@ -367,12 +317,6 @@ impl Glm {
         Ok(())
     }
 
-    /// Whether a linear predictor of 0 is outside the domain.
-    fn starts_outside(&self) -> bool {
-        let loss = self.loss();
-        !loss.at(0.0, 1.0).loss.is_finite() || !loss.at(0.0, 1.0).slope.is_finite()
-    }
-
     fn check_domain<T: Number>(&self, targets: &[T]) -> Result<(), FitError> {
         let distribution = self.family.of_kernels();
         let outside = |b: &T| !distribution.accepts(Element::to_f64(*b));
@@ -384,12 +328,6 @@ impl Glm {
             }),
             None => Ok(()),
         }
-    }
-
-    fn loss(&self) -> kernels::Loss {
-        let (family, link) = self.family_and_link();
-        let (distribution, link) = (family.of_kernels(), link.of_kernels());
-        kernels::Loss::Glm { distribution, link }.simplified()
     }
 
     fn goal<T: Number>(&self, targets: &[T], weights: &[f64]) -> Goal {
@@ -408,5 +346,8 @@ impl Glm {
             factor: 1.0,
             constant: -saturated / total,
         }
+    }
+    fn into_params(self) -> RegressorParams {
+        RegressorParams::Glm(self)
     }
 }

@@ -1,87 +1,11 @@
 //! Penalised least squares: ridge, lasso, elastic net.
 
-use std::sync::Arc;
-
-use super::fit::{
-    Controls, Extras, Goal, SampleLoss, check_targets, control_setters, not_negative,
-    sample_weights, share,
-};
+use super::FitError;
+use super::fit::{Controls, Goal, SampleLoss, control_setters, not_negative, share};
+use super::fit_methods::{NumberEstimator, number_estimator};
 use super::regressor::{Regressor, RegressorParams};
-use super::task::Task;
-use super::{FitError, Placed};
-use crate::device::Device;
-use crate::matrix::Features;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
-
-/// Defines `fit` and `fit_with` of an estimator with `goal(&self, total weight) -> Goal` and `check(&self)`.
-macro_rules! fit_regressor {
-    ($estimator:ident) => {
-        impl $estimator {
-            /// Fits to `features` (m × n) and `targets` (m) on `device`.
-            ///
-            /// # Errors
-            /// [`FitError`] when shapes, values or parameters do not fit, or the device fails. Not converging is
-            /// not an error: see [`Regressor::converged`].
-            pub fn fit<T: Number>(
-                &self,
-                device: &Device,
-                features: impl Into<Arc<Features<T>>>,
-                targets: &[T],
-            ) -> Result<Regressor, FitError> {
-                self.fit_with(device, features, targets, Extras::default())
-            }
-
-            /// `fit` with sample weights, a mask of columns, a warm start or someone watching.
-            ///
-            /// # Errors
-            /// As `fit`.
-            pub fn fit_with<T: Number>(
-                &self,
-                device: &Device,
-                features: impl Into<Arc<Features<T>>>,
-                targets: &[T],
-                extras: Extras<'_>,
-            ) -> Result<Regressor, FitError> {
-                self.check()?;
-                let data = Placed::new(device, features, self.controls.matrix)?;
-                self.fit_on(&data, targets, extras)
-            }
-
-            /// `fit_with` on features that are on a device already.
-            ///
-            /// # Errors
-            /// As `fit_with`.
-            pub fn fit_on<T: Number>(
-                &self,
-                data: &Placed<T>,
-                targets: &[T],
-                mut extras: Extras<'_>,
-            ) -> Result<Regressor, FitError> {
-                self.task(data, targets, &extras)?.fit(data, &mut extras)
-            }
-
-            /// What is to be solved.
-            pub(super) fn task<T: Number>(
-                &self,
-                data: &Placed<T>,
-                targets: &[T],
-                extras: &Extras<'_>,
-            ) -> Result<Task<T, RegressorParams>, FitError> {
-                self.check()?;
-                check_targets(data.matrix().rows(), targets)?;
-                let weights = sample_weights(targets.len(), extras)?;
-                Ok(Task {
-                    controls: self.controls,
-                    goal: self.goal(weights.iter().sum()),
-                    targets: targets.to_vec(),
-                    weights,
-                    answer: RegressorParams::$estimator(self.clone()),
-                })
-            }
-        }
-    };
-}
 
 /// Ridge regression: minimises `Σ vᵢ·(yᵢ − xᵢ·w − b)² + α‖w‖²`, the intercept unpenalised.
 ///
@@ -124,12 +48,18 @@ impl Default for Ridge {
 }
 
 control_setters!(Ridge);
-fit_regressor!(Ridge);
+number_estimator!(Ridge);
 
 impl Ridge {
     /// Sets α ≥ 0 (default 1).
     pub fn alpha(self, alpha: f64) -> Self {
         Self { alpha, ..self }
+    }
+}
+
+impl NumberEstimator for Ridge {
+    fn controls(&self) -> &Controls {
+        &self.controls
     }
 
     fn check(&self) -> Result<(), FitError> {
@@ -137,7 +67,8 @@ impl Ridge {
     }
 
     /// `(Σ v·½r² / S + ½·(α/S)‖w‖²) · 2S`.
-    fn goal(&self, total: f64) -> Goal {
+    fn goal<T: Number>(&self, _: &[T], weights: &[f64]) -> Goal {
+        let total: f64 = weights.iter().sum();
         Goal {
             loss: SampleLoss::Single(Loss::Squared),
             l2: self.alpha / total,
@@ -146,6 +77,10 @@ impl Ridge {
             factor: 2.0 * total,
             constant: 0.0,
         }
+    }
+
+    fn into_params(self) -> RegressorParams {
+        RegressorParams::Ridge(self)
     }
 }
 
@@ -190,20 +125,30 @@ impl Default for Lasso {
 }
 
 control_setters!(Lasso);
-fit_regressor!(Lasso);
+number_estimator!(Lasso);
 
 impl Lasso {
     /// Sets α ≥ 0 (default 1).
     pub fn alpha(self, alpha: f64) -> Self {
         Self { alpha, ..self }
     }
+}
+
+impl NumberEstimator for Lasso {
+    fn controls(&self) -> &Controls {
+        &self.controls
+    }
 
     fn check(&self) -> Result<(), FitError> {
         not_negative("alpha", self.alpha)
     }
 
-    fn goal(&self, _total: f64) -> Goal {
+    fn goal<T: Number>(&self, _: &[T], _: &[f64]) -> Goal {
         mean_squares(self.alpha, 1.0)
+    }
+
+    fn into_params(self) -> RegressorParams {
+        RegressorParams::Lasso(self)
     }
 }
 
@@ -248,7 +193,7 @@ impl Default for ElasticNet {
 }
 
 control_setters!(ElasticNet);
-fit_regressor!(ElasticNet);
+number_estimator!(ElasticNet);
 
 impl ElasticNet {
     /// Sets α ≥ 0 (default 1).
@@ -260,14 +205,24 @@ impl ElasticNet {
     pub fn l1_ratio(self, l1_ratio: f64) -> Self {
         Self { l1_ratio, ..self }
     }
+}
+
+impl NumberEstimator for ElasticNet {
+    fn controls(&self) -> &Controls {
+        &self.controls
+    }
 
     fn check(&self) -> Result<(), FitError> {
         not_negative("alpha", self.alpha)?;
         share("l1_ratio", self.l1_ratio)
     }
 
-    fn goal(&self, _total: f64) -> Goal {
+    fn goal<T: Number>(&self, _: &[T], _: &[f64]) -> Goal {
         mean_squares(self.alpha, self.l1_ratio)
+    }
+
+    fn into_params(self) -> RegressorParams {
+        RegressorParams::ElasticNet(self)
     }
 }
 

@@ -1,19 +1,17 @@
 //! Logistic regression, binary and multinomial.
 
-use std::sync::Arc;
-
 use super::checks::encode;
 use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
     Controls, Extras, Goal, SampleLoss, control_setters, not_negative, positive, share,
 };
+use super::fit_methods::fit_methods;
 use super::labels::Labels;
 use super::penalty::{ClassWeight, Penalty};
 use super::solver::Solver;
 use super::task::{LabelTask, Task};
 use super::{FitError, Placed};
-use crate::device::Device;
-use crate::matrix::{Element, Features};
+use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
@@ -84,6 +82,7 @@ impl Default for LogisticRegression {
 }
 
 control_setters!(LogisticRegression);
+fit_methods!(LogisticRegression, labels: &Labels, Classifier);
 
 impl LogisticRegression {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
@@ -110,41 +109,7 @@ impl LogisticRegression {
         self
     }
 
-    /// Fits to `features` (m × n) and `labels` (m) on `device`.
-    ///
-    /// # Errors
-    /// [`FitError`] when shapes, values or parameters do not fit, there is one class only, or the device fails.
-    /// Not converging is not an error: see [`Classifier::converged`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        labels: &Labels,
-    ) -> Result<Classifier, FitError> {
-        self.fit_with(device, features, labels, Extras::default())
-    }
-
-    /// [`LogisticRegression::fit`] with sample weights, a mask of columns, a warm start or someone watching.
-    ///
-    /// # Errors
-    /// As [`LogisticRegression::fit`].
-    pub fn fit_with<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        labels: &Labels,
-        extras: Extras<'_>,
-    ) -> Result<Classifier, FitError> {
-        self.check()?;
-        let data = Placed::new(device, features, self.controls.matrix)?;
-        self.fit_on(&data, labels, extras)
-    }
-
-    /// `fit_with` on features that are on a device already.
-    ///
-    /// # Errors
-    /// As `fit_with`.
-    pub fn fit_on<T: Number>(
+    fn fit_placed<T: Number>(
         &self,
         data: &Placed<T>,
         labels: &Labels,

@@ -25,6 +25,7 @@ mod error;
 mod estimator;
 mod extras;
 mod fit;
+mod fit_methods;
 mod glm;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
@@ -48,6 +49,8 @@ mod penalty;
 mod placed;
 mod regressor;
 mod report;
+mod row_moments;
+mod rows_objective;
 mod saved_model;
 mod scoring;
 mod single;
@@ -86,6 +89,7 @@ pub use page_rank::{Dangling, PageRank, PageRankModel};
 pub use penalty::{ClassWeight, Penalty};
 pub use placed::Placed;
 pub use regressor::{Regressor, RegressorParams};
+pub use row_moments::RowMoments;
 pub use saved_model::SavedModel;
 pub use solver::{Iteration, Minimum, NewtonOptions, Objective, Solver, Value, newton_cg};
 pub use spectral::SpectralReport;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::FitError;
+use super::{FitError, Folds, RowMoments};
 use crate::device::Device;
-use crate::matrix::{ColumnMoments, Features};
+use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
 use crate::ops::{Matrix, MatrixOptions, Number};
 
@@ -29,7 +29,8 @@ use crate::ops::{Matrix, MatrixOptions, Number};
 #[derive(Debug)]
 pub struct Placed<T: Number> {
     matrix: Matrix<T>,
-    moments: ColumnMoments,
+    moments: RowMoments,
+    of_folds: Vec<RowMoments>,
     transfer_seconds: f64,
 }
 
@@ -48,8 +49,13 @@ impl<T: Number> Placed<T> {
         if features.rows() == 0 {
             return Err(FitError::NoRows);
         }
-        let moments = ColumnMoments::of(&features);
-        if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
+        let moments = RowMoments::of_all(&features);
+        if let Some(column) = moments
+            .columns
+            .sum_of_squares
+            .iter()
+            .position(|s| !s.is_finite())
+        {
             return Err(FitError::ColumnNotFinite { column });
         }
         let mut matrix = Matrix::with_options(device, features, options)?;
@@ -59,8 +65,43 @@ impl<T: Number> Placed<T> {
         Ok(Placed {
             matrix,
             moments,
+            of_folds: Vec::new(),
             transfer_seconds: begun.elapsed().as_secs_f64(),
         })
+    }
+
+    /// [`Placed::new`], and sums over the rows that each fold learns from, on which
+    /// [`cross_validate`](super::cross_validate) standardises. They are squares, which no product with X gives, so they
+    /// have to be added up here, while the host has X: once through X per fold.
+    ///
+    /// # Errors
+    /// As [`Placed::new`]; [`FitError::Length`] when the folds are not of as many rows.
+    pub fn with_folds(
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        options: MatrixOptions,
+        folds: &Folds,
+    ) -> Result<Self, FitError> {
+        let features = features.into();
+        let (expected, found) = (features.rows(), folds.rows());
+        if expected != found {
+            let what = "rows of the folds";
+            return Err(FitError::Length {
+                what,
+                expected,
+                found,
+            });
+        }
+        let mut placed = Placed::new(device, features.clone(), options)?;
+        placed.of_folds = (0..folds.count())
+            .map(|fold| RowMoments::of(&features, &folds.training_weights(fold, None)))
+            .collect();
+        Ok(placed)
+    }
+
+    /// Sums over the rows that fold `fold` learns from, if it was made [`Placed::with_folds`].
+    pub fn moments_of_fold(&self, fold: usize) -> Option<&RowMoments> {
+        self.of_folds.get(fold)
     }
 
     /// X on its device.
@@ -69,7 +110,7 @@ impl<T: Number> Placed<T> {
     }
 
     /// Sums over its columns.
-    pub fn moments(&self) -> &ColumnMoments {
+    pub fn moments(&self) -> &RowMoments {
         &self.moments
     }
 

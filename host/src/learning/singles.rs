@@ -210,7 +210,7 @@ impl<T: Number> Objectives<T> for Singles<'_, T> {
         }
         for (number, point) in points {
             let side = &mut self.sides[*number];
-            let found = Value::of(&side.vectors)?;
+            let found = Value::of(side.vectors.figures()?);
             (point.value, point.norm) = (found.value, found.gradient_norm);
             if side.vectors.has_intercept {
                 side.curvature = side.vectors.sums.to_vec()?[2];

@@ -1,21 +1,18 @@
 //! Linear support vector machines with squared losses.
 
-use std::sync::Arc;
-
 use super::checks::encode;
 use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
-    Controls, Extras, Goal, SampleLoss, Summary, Training, check_targets, control_setters,
-    not_negative, positive, sample_weights,
+    Controls, Extras, Goal, SampleLoss, Summary, Training, control_setters, not_negative, positive,
 };
+use super::fit_methods::{NumberEstimator, fit_methods, number_estimator};
 use super::labels::Labels;
 use super::penalty::ClassWeight;
 use super::regressor::{Regressor, RegressorParams};
 use super::task::{Answer, LabelTask, Task};
 use super::weights::Weights;
 use super::{FitError, Iteration, Placed};
-use crate::device::Device;
-use crate::matrix::{Element, Features};
+use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
@@ -69,6 +66,7 @@ impl Default for LinearSvc {
 }
 
 control_setters!(LinearSvc);
+fit_methods!(LinearSvc, labels: &Labels, Classifier);
 
 impl LinearSvc {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
@@ -92,42 +90,12 @@ impl LinearSvc {
         }
     }
 
-    /// Fits to `features` (m × n) and `labels` (m) on `device`, one problem per class when there are more than two.
-    ///
-    /// # Errors
-    /// [`FitError`] when shapes, values or parameters do not fit, there is one class only, or the device fails.
-    /// Not converging is not an error: see [`Classifier::converged`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        labels: &Labels,
-    ) -> Result<Classifier, FitError> {
-        self.fit_with(device, features, labels, Extras::default())
-    }
-
-    /// [`LinearSvc::fit`] with sample weights, a mask of columns, a warm start or someone watching.
-    ///
-    /// # Errors
-    /// As [`LinearSvc::fit`].
-    pub fn fit_with<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        labels: &Labels,
-        extras: Extras<'_>,
-    ) -> Result<Classifier, FitError> {
+    fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
-        positive("intercept_scaling", self.intercept_scaling)?;
-        let data = Placed::new(device, features, self.controls.matrix)?;
-        self.fit_on(&data, labels, extras)
+        positive("intercept_scaling", self.intercept_scaling)
     }
 
-    /// `fit_with` on features that are on a device already.
-    ///
-    /// # Errors
-    /// As `fit_with`.
-    pub fn fit_on<T: Number>(
+    fn fit_placed<T: Number>(
         &self,
         data: &Placed<T>,
         labels: &Labels,
@@ -147,8 +115,7 @@ impl LinearSvc {
         labels: &Labels,
         extras: &Extras<'_>,
     ) -> Result<Vec<LabelTask<T>>, FitError> {
-        positive("C", self.c)?;
-        positive("intercept_scaling", self.intercept_scaling)?;
+        self.check()?;
         let (classes, codes) = encode(data, labels)?;
         let weights = self.class_weight.weigh(&classes, &codes, extras)?;
         let strength = (self.c, self.intercept_scaling);
@@ -270,6 +237,7 @@ impl Default for LinearSvr {
 }
 
 control_setters!(LinearSvr);
+number_estimator!(LinearSvr);
 
 impl LinearSvr {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
@@ -289,74 +257,28 @@ impl LinearSvr {
             ..self
         }
     }
+}
 
-    /// Fits to `features` (m × n) and `targets` (m) on `device`.
-    ///
-    /// # Errors
-    /// [`FitError`] when shapes, values or parameters do not fit, or the device fails. Not converging is not an
-    /// error: see [`Regressor::converged`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        targets: &[T],
-    ) -> Result<Regressor, FitError> {
-        self.fit_with(device, features, targets, Extras::default())
+impl NumberEstimator for LinearSvr {
+    fn controls(&self) -> &Controls {
+        &self.controls
     }
 
-    /// [`LinearSvr::fit`] with sample weights, a mask of columns, a warm start or someone watching.
-    ///
-    /// # Errors
-    /// As [`LinearSvr::fit`].
-    pub fn fit_with<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        targets: &[T],
-        extras: Extras<'_>,
-    ) -> Result<Regressor, FitError> {
+    fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
-        not_negative("epsilon", self.epsilon)?;
-        let data = Placed::new(device, features, self.controls.matrix)?;
-        self.fit_on(&data, targets, extras)
+        not_negative("epsilon", self.epsilon)
     }
 
-    /// `fit_with` on features that are on a device already.
-    ///
-    /// # Errors
-    /// As `fit_with`.
-    pub fn fit_on<T: Number>(
-        &self,
-        data: &Placed<T>,
-        targets: &[T],
-        mut extras: Extras<'_>,
-    ) -> Result<Regressor, FitError> {
-        self.task(data, targets, &extras)?.fit(data, &mut extras)
-    }
-
-    /// What is to be solved.
-    pub(super) fn task<T: Number>(
-        &self,
-        data: &Placed<T>,
-        targets: &[T],
-        extras: &Extras<'_>,
-    ) -> Result<Task<T, RegressorParams>, FitError> {
-        positive("C", self.c)?;
-        positive("intercept_scaling", self.intercept_scaling)?;
-        not_negative("epsilon", self.epsilon)?;
-        check_targets(data.matrix().rows(), targets)?;
-        let weights = sample_weights(targets.len(), extras)?;
+    fn goal<T: Number>(&self, _: &[T], weights: &[f64]) -> Goal {
         let loss = Loss::EpsilonInsensitive {
             epsilon: self.epsilon,
         };
         let strength = (self.c, self.intercept_scaling);
-        Ok(Task {
-            controls: self.controls,
-            goal: svm_goal(loss, strength, weights.iter().sum()),
-            targets: targets.to_vec(),
-            weights,
-            answer: RegressorParams::LinearSvr(self.clone()),
-        })
+        svm_goal(loss, strength, weights.iter().sum())
+    }
+
+    fn into_params(self) -> RegressorParams {
+        RegressorParams::LinearSvr(self)
     }
 }

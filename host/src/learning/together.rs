@@ -1,53 +1,57 @@
 //! Several fits over one X at once.
 
-use super::fit::{Extras, Setup, Summary, Training, Warm};
+use super::fit::{Extras, Summary, Training, Warm};
 use super::singles::{SideGoal, Singles};
 use super::solver::side_by_side::{self, Problem};
 use super::task::{Answer, AnyAnswer, Task};
 use super::weights::Weights;
-use super::{FitError, Model, Placed};
+use super::{FitError, Model, Placed, RowMoments};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number};
 
 /// Fits that are solved together: one read of X by the products with several right-hand sides.
 pub(super) const MOST: usize = 8;
 
-/// A task with where it starts.
-pub(super) type Begun<'a, T> = (Task<T, AnyAnswer>, Option<Warm<'a>>);
+/// One of several fits.
+pub(super) struct Side<'a, T> {
+    pub(super) task: Task<T, AnyAnswer>,
+    /// By [`Task::shared_loss`].
+    pub(super) loss: Loss,
+    pub(super) warm: Option<Warm<'a>>,
+    pub(super) moments: Option<&'a RowMoments>,
+}
 
-/// Fits all tasks side by side: X is read once per Hessian product of all of them. Each has a loss of its own, given by
-/// [`Task::shared_loss`].
+/// Fits all side by side: X is read once per Hessian product of all of them.
 pub(super) fn fit<T: Number>(
     data: &Placed<T>,
-    tasks: Vec<(Begun<'_, T>, Loss)>,
+    all: Vec<Side<'_, T>>,
 ) -> Result<Vec<Model>, FitError> {
     let mut sides = Vec::new();
     let mut problems = Vec::new();
-    for ((task, warm), loss) in tasks {
-        let training = Training::new(data, task.controls, &Extras::default())?;
+    for side in all {
+        let extras = Extras {
+            moments: side.moments,
+            ..Extras::default()
+        };
+        let Side { task, loss, .. } = side;
+        let training = Training::new(data, task.controls, &extras)?;
         let own = (&task.targets[..], &task.weights[..]);
-        let Setup {
-            columns,
-            exact,
-            weights,
-            inverse,
-            begin,
-        } = training.setup(&task.goal, own, (None, warm))?;
+        let setup = training.setup(&task.goal, own, (None, side.warm))?;
         problems.push(Problem {
-            begin,
-            inverse_diagonal: training.upload(&inverse)?,
+            begin: setup.begin,
+            inverse_diagonal: training.upload(&setup.inverse)?,
             limits: training.limits(&task.goal),
         });
-        sides.push((training, task, loss, (columns, exact, weights)));
+        sides.push((training, task, loss, setup.prepared));
     }
     let goals: Vec<SideGoal<'_, T>> = sides
         .iter()
-        .map(|(_, task, loss, (columns, _, weights))| SideGoal {
-            columns,
+        .map(|(_, task, loss, prepared)| SideGoal {
+            columns: &prepared.columns,
             loss: *loss,
             ridge: task.goal.ridge(),
             targets: &task.targets,
-            weights,
+            weights: &prepared.weights,
         })
         .collect();
     let mut objectives = Singles::new(data.matrix(), &goals)?;
@@ -55,10 +59,8 @@ pub(super) fn fit<T: Number>(
     drop(objectives);
     let ended = sides.into_iter().zip(solved);
     ended
-        .map(|((training, task, _, own), (solved, history))| {
-            let (columns, exact, weights) = &own;
-            let data = ((&task.targets[..], &weights[..]), &exact[..]);
-            let (fitted, solved) = training.finish(&task.goal, columns, data, solved)?;
+        .map(|((training, task, _, prepared), (solved, history))| {
+            let (fitted, solved) = training.finish(&task.goal, &prepared, &task.targets, solved)?;
             let history = history.into_iter().map(|i| task.goal.shown(i)).collect();
             let report = training.report(&Summary::of(&solved), &task.goal, history);
             Ok(task.answer.model::<T>(fitted, report))

@@ -38,9 +38,17 @@ impl ColumnMoments {
     /// assert_eq!(moments.sum_of_squares, [10.0, 20.0]);
     /// ```
     pub fn of<T: Element>(features: &Features<T>) -> Self {
+        Self::of_rows(features, |_| true)
+    }
+
+    /// [`ColumnMoments::of`] the rows that are taken.
+    pub fn of_rows<T: Element>(
+        features: &Features<T>,
+        takes: impl Fn(usize) -> bool + Sync,
+    ) -> Self {
         match features {
-            Features::Sparse(x) => Self::of_csr(x),
-            Features::Dense(x) => Self::of_dense(x),
+            Features::Sparse(x) => Self::of_csr(x, takes),
+            Features::Dense(x) => Self::of_dense(x, takes),
         }
     }
 
@@ -50,21 +58,23 @@ impl ColumnMoments {
         self.sum.iter().map(|sum| sum / m).collect()
     }
 
-    fn of_csr<T: Element>(x: &CsrMatrix<T>) -> Self {
+    fn of_csr<T: Element>(x: &CsrMatrix<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
         let offsets = x.indptr();
         let offsets = offsets.raw_storage();
         Self::by_blocks(x.rows(), x.cols(), x.nnz(), |rows, moments| {
-            let entries = offsets[rows.start] as usize..offsets[rows.end] as usize;
-            let indices = &x.indices()[entries.clone()];
-            for (&j, value) in indices.iter().zip(&x.data()[entries]) {
-                moments.add(j as usize, value.to_f64());
+            for row in rows.filter(|row| takes(*row)) {
+                let entries = offsets[row] as usize..offsets[row + 1] as usize;
+                let indices = &x.indices()[entries.clone()];
+                for (&j, value) in indices.iter().zip(&x.data()[entries]) {
+                    moments.add(j as usize, value.to_f64());
+                }
             }
         })
     }
 
-    fn of_dense<T: Element>(x: &Array2<T>) -> Self {
+    fn of_dense<T: Element>(x: &Array2<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
         Self::by_blocks(x.nrows(), x.ncols(), x.len(), |rows, moments| {
-            for row in rows {
+            for row in rows.filter(|row| takes(*row)) {
                 for (j, value) in x.index_axis(Axis(0), row).iter().enumerate() {
                     moments.add(j, value.to_f64());
                 }

@@ -34,6 +34,11 @@ pub struct Ridge {
     pub intercept: f64,
 }
 
+/// What an evaluation comes to: loss, ridge, ‖gradient‖².
+const FIGURES: usize = 3;
+/// Products with a direction, at both ends of a step.
+const SLOPES: usize = 2;
+
 /// Buffers and kernels of one design.
 pub struct DesignVectors<T: Number> {
     /// y, n × k elements: what X is multiplied by.
@@ -53,6 +58,7 @@ pub struct DesignVectors<T: Number> {
     centres: Option<Buffer<T>>,
     partials: Buffer<f64>,
     figures: Buffer<f64>,
+    slopes: Option<vector::Dots>,
     counter: Buffer<u32>,
     /// Whether θ ends with an intercept; c counts only then.
     pub has_intercept: bool,
@@ -97,7 +103,8 @@ impl<T: Number> DesignVectors<T> {
             scales: columns.scales.map(|s| narrow(s.to_vec())).transpose()?,
             centres: centres.map(narrow).transpose()?,
             partials: device.zeros(blocks * k.max(2))?,
-            figures: device.zeros(3)?,
+            figures: device.zeros(FIGURES + SLOPES)?,
+            slopes: None,
             counter: device.zeros(1)?,
             has_intercept: columns.intercept,
             kernels,
@@ -166,9 +173,31 @@ impl<T: Number> DesignVectors<T> {
     ///
     /// # Errors
     /// [`OpError::Device`] when the device fails.
-    pub fn figures(&self) -> Result<[f64; 3], OpError> {
-        let figures = self.figures.to_vec()?;
-        Ok([figures[0], figures[1], figures[2]])
+    pub fn figures(&self) -> Result<[f64; FIGURES], OpError> {
+        let mut figures = [0.0; FIGURES];
+        self.figures.read(0, &mut figures)?;
+        Ok(figures)
+    }
+
+    /// [`DesignVectors::figures`], and the products of `direction` with both gradients. Waits, once for all.
+    ///
+    /// # Errors
+    /// As [`DesignVectors::enter`].
+    pub fn slopes(
+        &mut self,
+        gradients: [&Buffer<T>; SLOPES],
+        direction: &Buffer<T>,
+    ) -> Result<([f64; FIGURES], [f64; SLOPES]), OpError> {
+        let mut dots = match self.slopes.take() {
+            Some(dots) => dots,
+            None => vector::Dots::new(&direction.device(), direction.len())?,
+        };
+        for (i, gradient) in gradients.into_iter().enumerate() {
+            dots.dot(gradient, direction, &mut self.figures, FIGURES + i)?;
+        }
+        self.slopes = Some(dots);
+        let all = self.figures.to_vec()?;
+        Ok(([all[0], all[1], all[2]], [all[3], all[4]]))
     }
 
     fn check(&self, theta: &Buffer<T>) -> Result<(), OpError> {
@@ -282,6 +311,6 @@ impl<T: Number> DesignVectors<T> {
             squares += Element::to_f64(*out).powi(2);
         }
         let loss = host(&self.sums)[0];
-        host_mut(&mut self.figures).copy_from_slice(&[loss, sum, squares]);
+        host_mut(&mut self.figures)[..FIGURES].copy_from_slice(&[loss, sum, squares]);
     }
 }

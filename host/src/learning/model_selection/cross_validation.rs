@@ -1,7 +1,8 @@
 //! Cross-validation of a path of estimators.
 
 use super::Folds;
-use crate::learning::{Estimator, Evaluation, Extras, FitError, Model, Placed, Targets, together};
+use crate::learning::together::{self, Side};
+use crate::learning::{Estimator, Evaluation, Extras, FitError, Model, Placed, Targets};
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
@@ -66,8 +67,12 @@ impl PathPoint {
 /// the coefficients of the last point of the path that has been fitted on the same rows, so that neighbouring
 /// penalties should be neighbours in the path.
 ///
+/// Estimators that standardise divide by the deviations of the rows that a fold learns from, which `data` has to know:
+/// see [`Placed::with_folds`].
+///
 /// # Errors
-/// As the estimators'; [`FitError::Length`] when the folds, weights and targets are not as many as the rows.
+/// As the estimators'; [`FitError::Length`] when the folds, weights and targets are not as many as the rows;
+/// [`FitError::Combination`] for an estimator that standardises and data that were made without folds.
 ///
 /// ```
 /// use ndarray::Array2;
@@ -100,6 +105,7 @@ pub fn cross_validate<T: Number>(
         sample_weight.map_or(rows, <[f64]>::len),
         rows,
     )?;
+    check_deviations(data, folds, path)?;
     let mut search = Search {
         data,
         targets,
@@ -171,17 +177,21 @@ impl<T: Number> Search<'_, T> {
     }
 
     fn fit_group(&mut self, group: &[usize], losses: &[Loss]) -> Result<(), FitError> {
-        let mut tasks = Vec::new();
+        let mut sides = Vec::new();
         for place in group {
             let (point, fold) = self.point_and_fold(*place);
             let training = self.folds.training_weights(fold, self.sample_weight);
             let task = self.path[point].task(self.data, self.targets, &weighted(&training))?;
             let task = task.expect("all points have one problem each");
             let start = self.last[fold].as_ref();
-            let start = start.map(|(coef, intercept)| (&coef[..], &intercept[..]));
-            tasks.push(((task, start), losses[point]));
+            sides.push(Side {
+                task,
+                loss: losses[point],
+                warm: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
+                moments: self.data.moments_of_fold(fold),
+            });
         }
-        let models = together::fit(self.data, tasks)?;
+        let models = together::fit(self.data, sides)?;
         let predictors = together::predictors(self.data.matrix(), &models)?;
         for ((place, model), predictors) in group.iter().zip(&models).zip(predictors) {
             let held_out = self.held_out(*place);
@@ -200,6 +210,7 @@ impl<T: Number> Search<'_, T> {
                 let start = self.last[fold].as_ref();
                 let extras = Extras {
                     start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
+                    moments: self.data.moments_of_fold(fold),
                     ..weighted(&training)
                 };
                 let model = estimator.fit_on(self.data, self.targets, extras)?;
@@ -247,6 +258,23 @@ impl<T: Number> Search<'_, T> {
             })
             .collect()
     }
+}
+
+/// Fails where deviations of folds are needed and not there.
+fn check_deviations<T: Number>(
+    data: &Placed<T>,
+    folds: &Folds,
+    path: &[Estimator],
+) -> Result<(), FitError> {
+    let missing = (0..folds.count()).any(|fold| data.moments_of_fold(fold).is_none());
+    if missing && path.iter().any(Estimator::standardizes) {
+        return Err(FitError::Combination {
+            first: "standardize",
+            second: "cross-validation of data that know no folds",
+            remedy: "make them with Placed::with_folds",
+        });
+    }
+    Ok(())
 }
 
 fn weighted(weights: &[f64]) -> Extras<'_> {

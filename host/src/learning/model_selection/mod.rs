@@ -2,6 +2,8 @@
 
 mod cross_validation;
 mod folds;
+#[cfg(test)]
+mod tests;
 
 pub use cross_validation::{FoldProgress, PathPoint, cross_validate};
 pub use folds::{FoldError, Folds};

@@ -1,6 +1,7 @@
 //! Limited-memory BFGS with a search for the weak Wolfe conditions.
 //!
-//! Dot products stay on the device and become factors there: the host reads two slopes per evaluation, besides its value.
+//! Dot products stay on the device and become factors there: the host reads once per evaluation, value, norm and two
+//! slopes together.
 //!
 //! Source: J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math. Comp. 35, 1980; the search
 //! by bisection: A. Lewis, M. Overton, "Nonsmooth optimization via quasi-Newton methods", Math. Program. 141, 2013.
@@ -8,7 +9,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
+use super::{Along, Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
 use crate::device::Buffer;
 use crate::learning::cg::Convergence;
 use crate::matrix::Element;
@@ -23,8 +24,7 @@ const CURVATURE: f64 = 0.9;
 /// Evaluations of one search.
 const TRIALS: usize = 40;
 
-/// Where scalars lie on the device: for each pair yᵀs, sᵀd and yᵀd, then yᵀy of the newest, and the slopes at both ends
-/// of a step.
+/// Where scalars lie on the device: for each pair yᵀs, sᵀd and yᵀd, then yᵀy of the newest.
 mod slot {
     use super::PAIRS;
 
@@ -32,9 +32,7 @@ mod slot {
     pub(super) const SD: usize = PAIRS;
     pub(super) const YD: usize = 2 * PAIRS;
     pub(super) const YY: usize = 3 * PAIRS;
-    pub(super) const SLOPE: usize = YY + 1;
-    pub(super) const TRIAL_SLOPE: usize = YY + 2;
-    pub(super) const COUNT: usize = YY + 3;
+    pub(super) const COUNT: usize = YY + 1;
 }
 
 /// Minimises `objective` from where it begins.
@@ -153,7 +151,7 @@ impl<T: Number> Lbfgs<T> {
         })
     }
 
-    /// direction = −B⁻¹·g by the two loops, and its slope.
+    /// direction = −B⁻¹·g by the two loops.
     fn turn(&mut self) -> Result<(), OpError> {
         let (gradient, d) = (&self.point.gradient, &mut self.direction);
         let (figures, dots) = (&mut self.figures, &mut self.dots);
@@ -192,7 +190,7 @@ impl<T: Number> Lbfgs<T> {
             };
             vector::steer(figures, factor, s, d)?;
         }
-        dots.dot(gradient, d, figures, slot::SLOPE)
+        Ok(())
     }
 
     /// Evaluates the trial; the slopes at the point and there.
@@ -205,12 +203,16 @@ impl<T: Number> Lbfgs<T> {
         self.trial.theta.copy_from(&self.point.theta)?;
         let step = <T as Element>::from_f64(step);
         vector::axpby(step, &self.direction, one, &mut self.trial.theta)?;
-        self.trial.evaluate(objective)?;
-        let (gradient, d) = (&self.trial.gradient, &self.direction);
-        self.dots
-            .dot(gradient, d, &mut self.figures, slot::TRIAL_SLOPE)?;
-        let figures = self.figures.to_vec()?;
-        Ok([figures[slot::SLOPE], figures[slot::TRIAL_SLOPE]])
+        let along = Along {
+            direction: &self.direction,
+            gradient: &self.point.gradient,
+        };
+        let Point {
+            theta, gradient, ..
+        } = &mut self.trial;
+        let (found, slopes) = objective.evaluate_along(theta, gradient, along)?;
+        (self.trial.value, self.trial.norm) = (found.value, found.gradient_norm);
+        Ok(slopes)
     }
 
     /// Leaves a point that satisfies the weak Wolfe conditions in `trial`, and says after how many evaluations.

@@ -17,7 +17,7 @@ pub(super) mod orthant;
 pub(super) mod side_by_side;
 
 pub use minimum::{Minimum, NewtonOptions, newton_cg};
-pub use objective::{Objective, Value};
+pub use objective::{Along, Objective, Value};
 
 use super::cg::Convergence;
 use crate::device::Buffer;

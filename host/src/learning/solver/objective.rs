@@ -1,8 +1,7 @@
 //! What solvers minimise.
 
 use crate::device::{Buffer, Device};
-use crate::ops::design::DesignVectors;
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, vector};
 
 /// A value of an objective, with the norm of its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,17 +13,22 @@ pub struct Value {
 }
 
 impl Value {
-    /// Of the point whose gradient the last [`DesignVectors::leave`] wrote. Waits.
-    ///
-    /// # Errors
-    /// [`OpError::Device`] when the device fails.
-    pub fn of<T: Number>(vectors: &DesignVectors<T>) -> Result<Value, OpError> {
-        let [loss, ridge, square] = vectors.figures()?;
-        Ok(Value {
+    /// Of the figures of a point: see [`DesignVectors::figures`](crate::ops::design::DesignVectors::figures).
+    pub fn of([loss, ridge, square]: [f64; 3]) -> Value {
+        Value {
             value: loss + ridge,
             gradient_norm: square.sqrt(),
-        })
+        }
     }
+}
+
+/// A step that is tried: its direction, and the gradient where it begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Along<'a, T: Number> {
+    /// d.
+    pub direction: &'a Buffer<T>,
+    /// ∇f before the step.
+    pub gradient: &'a Buffer<T>,
 }
 
 /// A smooth function f of the coefficients θ, on a device.
@@ -45,6 +49,22 @@ pub trait Objective<T: Number> {
     /// # Errors
     /// When lengths do not fit or the device fails.
     fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<Value, OpError>;
+
+    /// [`Objective::evaluate`], and the slopes dᵀ∇f before the step and at θ. Implementations can read all of it at once;
+    /// this one waits for each slope.
+    ///
+    /// # Errors
+    /// As [`Objective::evaluate`].
+    fn evaluate_along(
+        &mut self,
+        theta: &Buffer<T>,
+        gradient: &mut Buffer<T>,
+        along: Along<'_, T>,
+    ) -> Result<(Value, [f64; 2]), OpError> {
+        let value = self.evaluate(theta, gradient)?;
+        let before = vector::dot(along.gradient, along.direction)?;
+        Ok((value, [before, vector::dot(gradient, along.direction)?]))
+    }
 
     /// Makes the point of the last evaluation the one whose Hessian counts.
     fn accept(&mut self);

@@ -1,0 +1,120 @@
+//! What estimators do alike: fits to features of the host, and to those that are on a device.
+
+use super::fit::{Controls, Extras, Goal, check_targets, sample_weights};
+use super::regressor::RegressorParams;
+use super::task::Task;
+use super::{FitError, Placed};
+use crate::ops::Number;
+
+/// An estimator of numbers, fitted by one minimisation.
+pub(super) trait NumberEstimator: Clone {
+    /// Parameters that all estimators have.
+    fn controls(&self) -> &Controls;
+
+    /// Checks the parameters.
+    fn check(&self) -> Result<(), FitError>;
+
+    /// Checks targets beyond their number and that they are finite.
+    fn check_domain<T: Number>(&self, _targets: &[T]) -> Result<(), FitError> {
+        Ok(())
+    }
+
+    /// What is minimised over these targets and weights.
+    fn goal<T: Number>(&self, targets: &[T], weights: &[f64]) -> Goal;
+
+    /// What models keep of the estimator.
+    fn into_params(self) -> RegressorParams;
+
+    /// What is to be solved.
+    fn task<T: Number>(
+        &self,
+        data: &Placed<T>,
+        targets: &[T],
+        extras: &Extras<'_>,
+    ) -> Result<Task<T, RegressorParams>, FitError> {
+        self.check()?;
+        check_targets(data.matrix().rows(), targets)?;
+        self.check_domain(targets)?;
+        let weights = sample_weights(targets.len(), extras)?;
+        Ok(Task {
+            controls: *self.controls(),
+            goal: self.goal(targets, &weights),
+            targets: targets.to_vec(),
+            weights,
+            answer: self.clone().into_params(),
+        })
+    }
+}
+
+/// Defines `fit`, `fit_with` and `fit_on` of an estimator that has `check(&self)`, `controls(&self)` and
+/// `fit_placed(&self, data, targets, extras)`.
+macro_rules! fit_methods {
+    ($estimator:ident, $targets:ident: $type:ty, $model:ident) => {
+        impl $estimator {
+            #[doc = concat!("Fits to `features` (m × n) and `", stringify!($targets), "` (m) on `device`.")]
+            ///
+            /// # Errors
+            /// [`FitError`](crate::learning::FitError) when shapes, values or parameters do not fit, or the device fails.
+            #[doc = concat!("Not converging is not an error: see [`", stringify!($model), "::converged`].")]
+            pub fn fit<T: $crate::ops::Number>(
+                &self,
+                device: &$crate::device::Device,
+                features: impl Into<std::sync::Arc<$crate::matrix::Features<T>>>,
+                $targets: $type,
+            ) -> Result<$model, $crate::learning::FitError> {
+                self.fit_with(device, features, $targets, Default::default())
+            }
+
+            /// [`Self::fit`] with sample weights, a mask of columns, a warm start or someone watching.
+            ///
+            /// # Errors
+            /// As [`Self::fit`].
+            pub fn fit_with<T: $crate::ops::Number>(
+                &self,
+                device: &$crate::device::Device,
+                features: impl Into<std::sync::Arc<$crate::matrix::Features<T>>>,
+                $targets: $type,
+                extras: $crate::learning::Extras<'_>,
+            ) -> Result<$model, $crate::learning::FitError> {
+                self.check()?;
+                let data = $crate::learning::Placed::new(device, features, self.controls.matrix)?;
+                self.fit_on(&data, $targets, extras)
+            }
+
+            /// [`Self::fit_with`] on features that are on a device already.
+            ///
+            /// # Errors
+            /// As [`Self::fit`].
+            pub fn fit_on<T: $crate::ops::Number>(
+                &self,
+                data: &$crate::learning::Placed<T>,
+                $targets: $type,
+                extras: $crate::learning::Extras<'_>,
+            ) -> Result<$model, $crate::learning::FitError> {
+                self.fit_placed(data, $targets, extras)
+            }
+        }
+    };
+}
+pub(super) use fit_methods;
+
+/// [`fit_methods`] of a [`NumberEstimator`].
+macro_rules! number_estimator {
+    ($estimator:ident) => {
+        $crate::learning::fit_methods::fit_methods!(
+            $estimator, targets: &[T], Regressor
+        );
+
+        impl $estimator {
+            fn fit_placed<T: $crate::ops::Number>(
+                &self,
+                data: &$crate::learning::Placed<T>,
+                targets: &[T],
+                mut extras: $crate::learning::Extras<'_>,
+            ) -> Result<Regressor, $crate::learning::FitError> {
+                self.task(data, targets, &extras)?.fit(data, &mut extras)
+            }
+        }
+    };
+}
+pub(super) use number_estimator;

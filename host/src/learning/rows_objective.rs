@@ -1,0 +1,127 @@
+//! The objective of linear predictors, on the device from θ to the gradient.
+
+use super::design::Columns;
+use super::solver::{Along, Objective, Value};
+use crate::device::{Buffer, Device};
+use crate::ops::design::{DesignColumns, DesignVectors, Ridge};
+use crate::ops::{Matrix, Number, OpError};
+
+/// How rows are judged by their linear predictors: what one pass over X does.
+pub(super) trait Rows<T: Number> {
+    /// Linear predictors of a row.
+    fn predictors(&self) -> usize;
+
+    /// Σ v·loss, Σ g and Xᵀg for the predictors of `vectors`; `kept` is what products need of the rows.
+    fn evaluate(
+        &self,
+        x: &Matrix<T>,
+        vectors: &mut DesignVectors<T>,
+        kept: &mut Buffer<T>,
+    ) -> Result<(), OpError>;
+
+    /// The product of the Hessian of Σ v·loss with the direction in `vectors`, from what was kept.
+    fn product(
+        &self,
+        x: &Matrix<T>,
+        vectors: &mut DesignVectors<T>,
+        kept: &Buffer<T>,
+        solve: Option<&Buffer<f64>>,
+    ) -> Result<(), OpError>;
+
+    /// Whether a product for a solve that has ended costs next to nothing.
+    fn skips(&self, x: &Matrix<T>) -> bool;
+}
+
+/// `f(θ) = Σᵢ vᵢ·loss(x̃ᵢ·θ, bᵢ) + ½·λ‖W̃‖² + ½·λ_b·‖b̃‖²`; one pass over X per evaluation, one per Hessian product,
+/// however many predictors a row has.
+pub(super) struct RowsObjective<'a, T: Number, R> {
+    matrix: &'a Matrix<T>,
+    vectors: DesignVectors<T>,
+    ridge: Ridge,
+    rows: R,
+    /// What is kept of the rows at the accepted point and at the last one.
+    accepted: Buffer<T>,
+    trial: Buffer<T>,
+}
+
+impl<'a, T: Number, R: Rows<T>> RowsObjective<'a, T, R> {
+    pub(super) fn new(
+        matrix: &'a Matrix<T>,
+        columns: &Columns,
+        ridge: Ridge,
+        rows: R,
+    ) -> Result<Self, OpError> {
+        let (device, classes) = (matrix.device(), rows.predictors());
+        let design = DesignColumns {
+            cols: matrix.cols(),
+            means: columns.means.as_deref(),
+            scales: columns.scales.as_deref(),
+            intercept: columns.intercept,
+            classes,
+        };
+        let elements = matrix.rows() * classes;
+        Ok(RowsObjective {
+            matrix,
+            vectors: DesignVectors::new(device, &design)?,
+            ridge,
+            rows,
+            accepted: device.zeros(elements)?,
+            trial: device.zeros(elements)?,
+        })
+    }
+
+    /// Loss and gradient, of which nothing has been read yet.
+    fn submit(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<(), OpError> {
+        self.vectors.enter(theta)?;
+        self.rows
+            .evaluate(self.matrix, &mut self.vectors, &mut self.trial)?;
+        self.vectors.leave(theta, self.ridge, gradient)
+    }
+}
+
+impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
+    fn device(&self) -> &Device {
+        self.matrix.device()
+    }
+
+    fn len(&self) -> usize {
+        (self.matrix.cols() + usize::from(self.vectors.has_intercept)) * self.rows.predictors()
+    }
+
+    fn evaluate(&mut self, theta: &Buffer<T>, gradient: &mut Buffer<T>) -> Result<Value, OpError> {
+        self.submit(theta, gradient)?;
+        Ok(Value::of(self.vectors.figures()?))
+    }
+
+    fn evaluate_along(
+        &mut self,
+        theta: &Buffer<T>,
+        gradient: &mut Buffer<T>,
+        along: Along<'_, T>,
+    ) -> Result<(Value, [f64; 2]), OpError> {
+        self.submit(theta, gradient)?;
+        let gradients = [along.gradient, &*gradient];
+        let (figures, slopes) = self.vectors.slopes(gradients, along.direction)?;
+        Ok((Value::of(figures), slopes))
+    }
+
+    fn accept(&mut self) {
+        std::mem::swap(&mut self.accepted, &mut self.trial);
+    }
+
+    fn hessian_vector(
+        &mut self,
+        direction: &Buffer<T>,
+        product: &mut Buffer<T>,
+        solve: Option<&Buffer<f64>>,
+    ) -> Result<(), OpError> {
+        self.vectors.enter(direction)?;
+        self.rows
+            .product(self.matrix, &mut self.vectors, &self.accepted, solve)?;
+        self.vectors.leave(direction, self.ridge, product)
+    }
+
+    fn skips(&self) -> bool {
+        self.rows.skips(self.matrix)
+    }
+}
