@@ -138,7 +138,7 @@ fn counting(device: Device) -> Device {
         Device::Emulator(plain) if std::env::var_os("WARPFUSE_TEST_COUNTERS").is_some() => {
             Device::Emulator(Emulator::new(EmulatorOptions {
                 counting: Counting::Sites,
-                ..plain.options().clone()
+                ..*plain.options()
             }))
         }
         device => device,

@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     ensure_component("fmt", "rustfmt", install)?;
     ensure_component("clippy", "clippy", install)?;
-    step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
+    step::run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     named("tidy", tidy::run)?;
     let mut toolchain = None;
     named("tools", || {
@@ -43,8 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ptx::summarise(&ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted)?);
         ptx::compare_alone(install)
     })?;
-    let mut steps = cargo_steps();
+    let mut steps = vec![("documentation", documentation())];
     steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
+    // Builds everything, and includes doctests.
+    steps.push(("tests", cargo(&["test", "--workspace", "--quiet"])));
     let count = steps.len() + 5;
     for (headline, mut command) in steps {
         step::run(headline, &mut command)?;
@@ -57,21 +59,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Everything is compiled once: neither what makes the next compilation quicker nor debug information pays.
+fn cargo(arguments: &[&str]) -> Command {
+    let mut cargo = step::cargo(arguments);
+    cargo
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    cargo
+}
+
 fn lint() -> Command {
     let what = ["clippy", "--workspace", "--all-targets", "--quiet"];
-    let mut lint = step::cargo(&what);
+    let mut lint = cargo(&what);
     lint.args(["--", "-D", "warnings"]);
     lint
 }
 
-fn cargo_steps() -> Vec<(&'static str, Command)> {
-    let mut doc = step::cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
+fn documentation() -> Command {
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
-    vec![
-        // Builds everything, and includes doctests.
-        ("tests", step::cargo(&["test", "--workspace", "--quiet"])),
-        ("documentation", doc),
-    ]
+    doc
 }
 
 /// The code that only the GPU's compilation sees, `unsafe` blocks and all. It needs clippy beside the
@@ -80,7 +87,7 @@ fn lint_of_device_code(toolchain: &Toolchain) -> Option<(&'static str, Command)>
     if toolchain.origin != Origin::Active {
         return None;
     }
-    let mut lint = step::cargo(&[
+    let mut lint = cargo(&[
         "clippy",
         "--package",
         "gpu-kernels",
@@ -105,7 +112,7 @@ fn named(headline: &str, chore: impl FnOnce() -> Result<()>) -> Result<()> {
 /// A toolchain may lack rustfmt or clippy although `rust-toolchain.toml` asks for them, if it was there
 /// before and rustup installs nothing by itself.
 fn ensure_component(subcommand: &str, component: &str, install: Install) -> Result<()> {
-    if step::succeeds(&mut step::cargo(&[subcommand, "--version"])) {
+    if step::succeeds(&mut cargo(&[subcommand, "--version"])) {
         return Ok(());
     }
     if install == Install::Forbidden {

@@ -3,7 +3,7 @@
 //!
 //! A fit's time is that from its first evaluation to the iteration at which its objective is within 10⁻⁶ of the least
 //! that any fit has found. What an inner iteration of conjugate gradients costs by the clock, less what the device spends
-//! on it ([`step`]), is the time outside the kernels.
+//! on it (module `step`), is the time outside the kernels.
 
 use anyhow::{Result, ensure};
 use warpfuse::io::synth::NamedShape;

@@ -74,7 +74,7 @@ fn emulate<T: Number>(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
         unreachable!("clap asks for DATA without --self-check");
     };
     let data = data::load::<T>(path, None, Columns::Infer, &args.read, ui)?;
-    let emulator = Emulator::new(options(args));
+    let emulator = emulator(args);
     let device = Device::Emulator(emulator.clone());
     let matrix = Matrix::new(&device, data.features)?;
     multiply(&device, &matrix, args.product.into())?;
@@ -90,12 +90,13 @@ fn emulate<T: Number>(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn options(args: &EmulateArgs) -> EmulatorOptions {
-    EmulatorOptions {
+fn emulator(args: &EmulateArgs) -> Emulator {
+    let limits = DeviceLimits::known(args.gpu.name()).expect("every name of --gpu is known");
+    let options = EmulatorOptions {
         counting: Counting::Sites,
-        limits: DeviceLimits::known(args.gpu.name()).expect("every name of --gpu is known"),
         ..EmulatorOptions::schedule(args.schedule)
-    }
+    };
+    Emulator::of(limits, options)
 }
 
 fn multiply<T: Number>(device: &Device, matrix: &Matrix<T>, product: Product) -> Result<()> {

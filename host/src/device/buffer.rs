@@ -14,7 +14,7 @@ pub use rows::RowLayout;
 
 use super::cpu::CpuMemory;
 use super::cuda::CudaMemory;
-use super::emulator::Memory;
+use super::emulator::EmulatorMemory;
 use super::{Device, DeviceError, host_memory};
 
 /// `len` values of type `T` on one device, always initialised.
@@ -33,7 +33,7 @@ pub struct Buffer<T> {
 enum Storage {
     Cuda(CudaMemory),
     Cpu(CpuMemory),
-    Emulator(Memory),
+    Emulator(EmulatorMemory),
 }
 
 impl<T: Pod> Buffer<T> {

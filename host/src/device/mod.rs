@@ -136,7 +136,7 @@ impl Device {
         match self {
             Device::Cuda(device) => Some(device.limits()),
             Device::Cpu(_) => None,
-            Device::Emulator(device) => Some(&device.options().limits),
+            Device::Emulator(device) => Some(device.limits()),
         }
     }
 

@@ -284,18 +284,19 @@ fn no_matrix<'a, T: Number>() -> SparseArgs<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::EmulatorOptions;
+    use crate::device::{Emulator, EmulatorOptions};
     use crate::matrix::{CsrMatrix, Features};
     use crate::ops::MatrixOptions;
     use crate::plan::fused::{Forced, Strategy};
+    use crate::plan::limits::DeviceLimits;
     use crate::plan::rates::SizeTable;
 
     /// An emulated GPU on which fixed-point sums are always the quickest.
     fn device() -> Device {
-        let mut options = EmulatorOptions::default();
-        options.limits.rates.shared_add_f32 = 1e-6;
-        options.limits.rates.scatter_f32 = SizeTable::new([(1.0, 1e-6)]);
-        Device::emulator(options)
+        let mut limits = DeviceLimits::known("h200").expect("it is known");
+        limits.rates.shared_add_f32 = 1e-6;
+        limits.rates.scatter_f32 = SizeTable::new([(1.0, 1e-6)]);
+        Device::Emulator(Emulator::of(limits, EmulatorOptions::default()))
     }
 
     #[test]

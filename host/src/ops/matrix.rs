@@ -176,7 +176,7 @@ impl<T: Number> Matrix<T> {
                 Some((device.limits(), candidates_on::<T>(device)))
             }
             Device::Emulator(device) => {
-                let limits = &device.options().limits;
+                let limits = device.limits();
                 Some((limits, candidates_for::<T>(limits.compute_capability)))
             }
         })

@@ -49,7 +49,9 @@ impl<T: Copy + Into<f64>, S: Data<Elem = T>> Rows for ArrayBase<S, Ix2> {
     }
 
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
-        (0..self.ncols()).map(move |column| (column, self[(row, column)].into()))
+        // A copy, because the elements of a view need not lie side by side, and to index them one by one is slow.
+        let elements = self.row(row).to_vec();
+        elements.into_iter().map(Into::into).enumerate()
     }
 }
 

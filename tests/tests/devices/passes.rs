@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
-use warpfuse::device::emulator::{Action, Counting, EmulatorOptions, Profile, Space};
+use warpfuse::device::emulator::{Action, Counting, Emulator, EmulatorOptions, Profile, Space};
 use warpfuse::learning::{
     Estimator, Extras, Folds, Labels, LogisticRegression, Placed, Ridge, SolveReport, Targets,
     cross_validate,
@@ -136,16 +136,15 @@ fn products(report: &SolveReport) -> usize {
 
 /// An emulator that counts, with a grid so small that each of its threads has many rows.
 fn counting() -> Device {
-    let usual = EmulatorOptions::default();
+    let counted = EmulatorOptions {
+        counting: Counting::Sites,
+        ..EmulatorOptions::default()
+    };
     let limits = DeviceLimits {
         sms: 1,
-        ..usual.limits.clone()
+        ..Emulator::new(counted).limits().clone()
     };
-    Device::emulator(EmulatorOptions {
-        counting: Counting::Sites,
-        limits,
-        ..usual
-    })
+    Device::Emulator(Emulator::of(limits, counted))
 }
 
 fn profiles(device: &Device) -> BTreeMap<&'static str, Profile> {

@@ -59,7 +59,7 @@ impl Device {
         let storage = match self {
             Device::Cuda(device) => Storage::Cuda(device.allocate(bytes)?),
             Device::Cpu(device) => Storage::Cpu(device.allocate(bytes)?),
-            Device::Emulator(device) => Storage::Emulator(device.allocate_unnamed(bytes as u64)?),
+            Device::Emulator(device) => Storage::Emulator(device.storage(bytes)?),
         };
         Ok(Buffer {
             storage,

@@ -1,225 +1,113 @@
-#![doc = include_str!("README.md")]
+//! The emulator of `gpu-kernels-emulator` as a device: its memory is counted, and launches are planned for the GPU
+//! whose limits it keeps.
+//!
+//! What it checks, what it does not, and how a kernel author uses it, says the page of [`gpu_kernels_emulator`].
+//!
+//! ```
+//! use warpfuse::device::Device;
+//! use warpfuse::device::emulator::{Emulator, EmulatorOptions};
+//! use warpfuse::plan::limits::DeviceLimits;
+//!
+//! let a100 = DeviceLimits::known("a100").expect("it is in the list");
+//! let emulator = Emulator::of(a100, EmulatorOptions::schedule(3));
+//! let x = Device::Emulator(emulator.clone()).upload(&[1.0f32, 2.0])?;
+//! assert_eq!(emulator.usage().live_bytes, 8);
+//! # Ok::<(), warpfuse::device::DeviceError>(())
+//! ```
 
-mod address;
-mod block;
-mod collective;
-mod counting;
-mod crew;
-mod fault;
-mod heap;
-// A fault ends a run: it is moved once, and its size does not matter.
-#[allow(clippy::result_large_err)]
-mod launch;
-mod options;
-mod panics;
-mod profile;
-pub mod self_check;
-mod shadow;
-mod stack;
-mod thread;
-mod tickets;
-mod warp;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use gpu_kernels::{Entry, Family, Launch, Word};
-
-pub use fault::{
-    Action, Diagnosis, Fault, FaultKind, Kernel, Party, Place, Position, Site, Whereabouts,
+use gpu_kernels_emulator as engine;
+pub use gpu_kernels_emulator::{
+    Action, AtomicCount, Atomics, BlockOrder, Checks, Counting, Diagnosis, EmulatorOptions, Fault,
+    FaultKind, Kernel, LaneOrder, Limits, Memory, MemoryError, Party, Place, Position, Preemption,
+    Profile, Site, SiteCounts, SiteKey, Space, Thread, Whereabouts, self_check,
 };
-pub use heap::{Memory, MemoryError};
-pub use options::{BlockOrder, Checks, Counting, EmulatorOptions, LaneOrder, Preemption};
-pub use profile::{AtomicCount, Atomics, Profile, SiteCounts, SiteKey, Space};
-pub use thread::Thread;
 
-use block::Running;
-use heap::Heap;
-
-use super::usage::{Counter, Usage};
+use super::usage::{Counter, Held, Usage};
+use crate::plan::limits::DeviceLimits;
 
 /// A device that runs kernel bodies on the CPU and checks every access. Clones are the same device.
 ///
-/// ```
-/// use gpu_kernels::{Family, Launch};
-/// use gpu_kernels::vector::{VectorArgs, Vectors};
-/// use warpfuse::device::emulator::{Emulator, EmulatorOptions};
-///
-/// let emulator = Emulator::new(EmulatorOptions::default());
-/// let out = emulator.allocate("out", 5 * 4)?;
-/// let args = VectorArgs {
-///     len: 5, alpha: 2.5f32, beta: 0.0,
-///     a: gpu_kernels::In::none(), b: gpu_kernels::In::none(),
-///     out: out.output(), partials: gpu_kernels::Out::none(),
-///     strides: [1; 2], figures: gpu_kernels::Out::none(), slots: [0; 3], counter: gpu_kernels::Out::none(),
-/// };
-/// let fill = &Vectors::<f32>::entries()[0];
-/// emulator.launch(fill, &Launch { grid: 1, block: 32, shared_bytes: 0 }, &args)?;
-/// assert_eq!(out.download::<f32>()?, [2.5; 5]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Whatever [`gpu_kernels_emulator::Emulator`] does, it does.
 #[derive(Debug, Clone)]
-pub struct Emulator(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    options: EmulatorOptions,
-    name: String,
-    heap: Heap,
+pub struct Emulator {
+    engine: engine::Emulator,
+    limits: Arc<DeviceLimits>,
     usage: Counter,
-    /// Launches so far. Locked while one runs: a device runs one at a time.
-    launches: Mutex<u32>,
-    /// By entry, where accesses are counted.
-    profiles: Mutex<BTreeMap<&'static str, Profile>>,
 }
 
 impl Emulator {
-    /// A device with empty memory.
+    /// A device with empty memory and the limits of an H200.
     pub fn new(options: EmulatorOptions) -> Emulator {
-        Emulator(Arc::new(Inner {
-            name: format!("{}, emulated", options.limits.name),
-            options,
-            heap: Heap::default(),
+        let h200 = DeviceLimits::known("h200").expect("h200 is in the list of known devices");
+        Emulator::of(h200, options)
+    }
+
+    /// A device with empty memory and these limits, for which launches are planned.
+    pub fn of(limits: DeviceLimits, options: EmulatorOptions) -> Emulator {
+        let kept = Limits {
+            device: limits.name.clone(),
+            max_threads_per_block: limits.max_threads_per_block,
+            shared_per_block: limits.shared_per_block,
+        };
+        Emulator {
+            engine: engine::Emulator::with_limits(options, kept),
+            limits: Arc::new(limits),
             usage: Counter::default(),
-            launches: Mutex::new(0),
-            profiles: Mutex::default(),
-        }))
+        }
     }
 
-    /// What it was made with.
-    pub fn options(&self) -> &EmulatorOptions {
-        &self.0.options
-    }
-
-    /// The name of the device that it emulates, and that it does.
-    pub fn name(&self) -> &str {
-        &self.0.name
+    /// Those of the device that it emulates.
+    pub fn limits(&self) -> &DeviceLimits {
+        &self.limits
     }
 
     /// Bytes that buffers hold.
     pub fn usage(&self) -> Usage {
-        self.0.usage.usage()
+        self.usage.usage()
     }
 
-    /// Whether both are one device, with one memory.
-    pub fn is_same_as(&self, other: &Emulator) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// The sum of the profiles of all launches so far, by entry. Empty unless the options ask for
-    /// [`Counting::Sites`].
-    pub fn profiles(&self) -> BTreeMap<&'static str, Profile> {
-        lock(&self.0.profiles).clone()
-    }
-
-    /// `bytes` bytes that nobody has written, under a name for diagnostics.
-    ///
-    /// # Errors
-    /// [`MemoryError::Exhausted`] for more than an address can tell apart, [`MemoryError::NoRoom`] for more
-    /// than the host has.
-    pub fn allocate(&self, name: &str, bytes: u64) -> Result<Memory, MemoryError> {
-        Memory::new(self, Some(name), bytes)
-    }
-
-    /// As [`Emulator::allocate`], named by its number.
-    ///
-    /// # Errors
-    /// As [`Emulator::allocate`].
-    pub fn allocate_unnamed(&self, bytes: u64) -> Result<Memory, MemoryError> {
-        Memory::new(self, None, bytes)
-    }
-
-    /// A buffer with these elements.
-    ///
-    /// # Errors
-    /// As [`Emulator::allocate`].
-    pub fn upload<T: Word + bytemuck::Pod>(
-        &self,
-        name: &str,
-        elements: &[T],
-    ) -> Result<Memory, MemoryError> {
-        let memory = self.allocate(name, size_of_val(elements) as u64)?;
-        memory.write_bytes(0, bytemuck::cast_slice(elements))?;
-        Ok(memory)
-    }
-
-    /// Checks a launch shape against the limits of the device.
-    ///
-    /// # Errors
-    /// [`FaultKind::Limit`].
-    pub fn check_limits<F: Family>(
-        &self,
-        entry: &Entry<F>,
-        shape: &Launch,
-    ) -> Result<(), Box<Fault>> {
-        launch::check_limits(self.options(), kernel_of(entry), shape)?;
-        Ok(())
-    }
-
-    /// Runs a kernel to its end.
-    ///
-    /// # Errors
-    /// The first [`Fault`]: of the launch, which must keep the device's limits and the kernel's contract,
-    /// or of a lane.
-    pub fn launch<F: Family>(
-        &self,
-        entry: &Entry<F>,
-        shape: &Launch,
-        args: &F::Args<'_>,
-    ) -> Result<Profile, Box<Fault>> {
-        let kernel = kernel_of(entry);
-        self.check_limits(entry, shape)?;
-        F::check(entry, shape, args).map_err(|violation| Fault {
-            kernel,
-            position: None,
-            kind: FaultKind::Contract(violation),
-        })?;
-        self.run(kernel, shape, &|thread| F::run(entry, thread, args))
-    }
-
-    /// Runs a body that belongs to no family.
-    ///
-    /// # Errors
-    /// As [`Emulator::launch`], without a contract.
-    pub fn run(
-        &self,
-        kernel: Kernel,
-        shape: &Launch,
-        body: &(dyn Fn(&Thread<'_>) + Sync),
-    ) -> Result<Profile, Box<Fault>> {
-        launch::check_limits(self.options(), kernel, shape)?;
-        let mut launches = lock(&self.0.launches);
-        *launches = launches.wrapping_add(1);
-        let table = self.0.heap.table();
-        let running = Running {
-            kernel,
-            shape: *shape,
-            table: &table,
-            options: self.options(),
-            generation: *launches,
-            poison_read: Mutex::new(None),
-            tickets: tickets::Tickets::default(),
-        };
-        let profile = launch::run(&running, body)?;
-        if self.options().counting == Counting::Sites {
-            let mut profiles = lock(&self.0.profiles);
-            let sum = profiles.entry(kernel.entry).or_default();
-            *sum = std::mem::take(sum).merge(profile.clone());
-        }
-        Ok(profile)
+    /// `bytes` bytes that nobody has written, counted.
+    pub(super) fn storage(&self, bytes: usize) -> Result<EmulatorMemory, MemoryError> {
+        Ok(EmulatorMemory {
+            memory: self.allocate_unnamed(bytes as u64)?,
+            emulator: self.clone(),
+            _held: self.usage.hold(bytes),
+        })
     }
 }
 
-fn kernel_of<F: Family>(entry: &Entry<F>) -> Kernel {
-    Kernel {
-        family: F::NAME,
-        entry: entry.name,
+impl Deref for Emulator {
+    type Target = engine::Emulator;
+
+    fn deref(&self) -> &engine::Emulator {
+        &self.engine
     }
 }
 
-/// What a mutex holds. A panic elsewhere has not left it half-changed: none can be raised under the lock.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// What a buffer on an emulator holds.
+#[derive(Debug)]
+pub(super) struct EmulatorMemory {
+    memory: engine::Memory,
+    emulator: Emulator,
+    _held: Held,
+}
+
+impl EmulatorMemory {
+    /// The device.
+    pub fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+}
+
+impl Deref for EmulatorMemory {
+    type Target = engine::Memory;
+
+    fn deref(&self) -> &engine::Memory {
+        &self.memory
+    }
 }
 
 #[cfg(test)]

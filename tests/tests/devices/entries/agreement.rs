@@ -38,11 +38,11 @@ pub fn add<F: Family>(suite: &mut Suite, entry: &'static Entry<F>, check: Check<
 
 fn agree<F: Family>(device: &Device, entry: &'static Entry<F>, check: Check<F>) -> Result<()> {
     let limits = device.limits().context("the CPU launches no entries")?;
-    let emulator = Emulator::new(EmulatorOptions {
+    let counted = EmulatorOptions {
         counting: Counting::Sites,
-        limits: limits.clone(),
         ..EmulatorOptions::default()
-    });
+    };
+    let emulator = Emulator::of(limits.clone(), counted);
     let emulated = Device::Emulator(emulator.clone());
     let expected = recorded(|| check(&emulated, entry, Subset::Small)).context("emulated")?;
     let found = recorded(|| check(device, entry, Subset::Small))?;

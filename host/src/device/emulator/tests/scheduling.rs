@@ -138,10 +138,8 @@ fn blocks_in_parallel_share_atomics() {
 #[test]
 fn the_chosen_device_limits_a_launch() {
     for (name, kilobytes) in [("titan", 48), ("a100", 163), ("h200", 227)] {
-        let emulator = Emulator::new(EmulatorOptions {
-            limits: DeviceLimits::known(name).expect("it is known"),
-            ..EmulatorOptions::default()
-        });
+        let limits = DeviceLimits::known(name).expect("it is known");
+        let emulator = Emulator::of(limits, EmulatorOptions::default());
         let run = |shape: Launch| emulator.run(KERNEL, &shape, &|_| {}).map_err(|f| f.kind);
         let with = |shared_bytes| Launch {
             shared_bytes,

@@ -1,8 +1,6 @@
-//! How the emulator schedules, what it checks, and whose limits it keeps.
+//! How the emulator schedules, what it checks and what it counts.
 
 use serde::{Deserialize, Serialize};
-
-use crate::plan::limits::DeviceLimits;
 
 /// In which order blocks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,7 +55,7 @@ pub(super) const MAX_GRID: u32 = (1 << 28) - 1;
 
 /// Everything that distinguishes one emulator from another. A plain value: the same options give the
 /// same run, except for [`BlockOrder::Parallel`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmulatorOptions {
     /// Seed of all orders.
     pub seed: u64,
@@ -71,12 +69,10 @@ pub struct EmulatorOptions {
     pub checks: Checks,
     /// What is counted.
     pub counting: Counting,
-    /// The device whose limits hold, and for which launches are planned.
-    pub limits: DeviceLimits,
 }
 
 impl Default for EmulatorOptions {
-    /// Everything in order, everything checked, nothing counted, the limits of an H200.
+    /// Everything in order, everything checked, nothing counted.
     fn default() -> EmulatorOptions {
         EmulatorOptions {
             seed: 0,
@@ -85,7 +81,6 @@ impl Default for EmulatorOptions {
             preemption: Preemption::Collectives,
             checks: Checks::All,
             counting: Counting::Off,
-            limits: DeviceLimits::known("h200").expect("h200 is in the list of known devices"),
         }
     }
 }
@@ -95,7 +90,7 @@ impl EmulatorOptions {
     /// every eighth one in parallel, the others shuffled, two in three of them with interruptions.
     ///
     /// ```
-    /// use warpfuse::device::emulator::{BlockOrder, EmulatorOptions};
+    /// use gpu_kernels_emulator::{BlockOrder, EmulatorOptions};
     /// assert_eq!(EmulatorOptions::schedule(0), EmulatorOptions::default());
     /// assert_eq!(EmulatorOptions::schedule(1).blocks, BlockOrder::Shuffled);
     /// assert_eq!(EmulatorOptions::schedule(7).blocks, BlockOrder::Parallel);

@@ -4,9 +4,9 @@ use gpu_kernels::cta::Shared;
 use gpu_kernels::verbs::{FULL, sum_lanes};
 use gpu_kernels::{Cta, Shuffle};
 
-use super::super::Diagnosis::Race;
 use super::case::Attempt::Body;
 use super::case::{BLOCK, Case, Source, THREADS, WARP};
+use crate::Diagnosis::Race;
 
 pub(super) const SOURCE: Source = Source {
     file: file!(),

@@ -3,9 +3,7 @@
 use gpu_kernels::vector::{VectorArgs, VectorVariant, Vectors};
 use gpu_kernels::{Family, In, Launch, Out};
 
-use super::super::{
-    Diagnosis, Emulator, EmulatorOptions, Fault, Kernel, Memory, Profile, Site, Thread,
-};
+use crate::{Diagnosis, Emulator, EmulatorOptions, Fault, Kernel, Memory, Profile, Site, Thread};
 
 /// Threads of the blocks of most cases: two warps.
 pub(super) const THREADS: u32 = 64;

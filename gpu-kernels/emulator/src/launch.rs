@@ -13,7 +13,8 @@ use super::block::{Block, Running, SharedMemory};
 use super::counting::Tally;
 use super::crew::run_block;
 use super::fault::{Fault, FaultKind, Kernel};
-use super::options::{BlockOrder, Counting, EmulatorOptions, MAX_GRID};
+use super::limits::Limits;
+use super::options::{BlockOrder, Counting, MAX_GRID};
 use super::panics::Quiet;
 use super::profile::Profile;
 use super::stack::Stacks;
@@ -26,12 +27,7 @@ const MAX_WORKERS: usize = 16;
 const MAX_BLOCK: u32 = 1024;
 
 /// Checks a launch against the limits of the emulated device.
-pub(super) fn check_limits(
-    options: &EmulatorOptions,
-    kernel: Kernel,
-    shape: &Launch,
-) -> Result<(), Fault> {
-    let limits = &options.limits;
+pub(super) fn check_limits(limits: &Limits, kernel: Kernel, shape: &Launch) -> Result<(), Fault> {
     let rules = [
         (
             "block",
@@ -51,7 +47,7 @@ pub(super) fn check_limits(
         if given < least || given > limit {
             let kind = FaultKind::Limit {
                 what,
-                device: limits.name.clone(),
+                device: limits.device.clone(),
                 limit: limit.into(),
                 given: given.into(),
             };

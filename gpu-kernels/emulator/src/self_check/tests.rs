@@ -1,5 +1,5 @@
-use super::super::EmulatorOptions;
 use super::*;
+use crate::EmulatorOptions;
 
 #[test]
 fn every_broken_kernel_is_caught_and_no_twin_accused() {

@@ -3,9 +3,9 @@
 use gpu_kernels::verbs::FULL;
 use gpu_kernels::{Cta, Shuffle};
 
-use super::super::Diagnosis::{AbsentLane, DivergentBarrier, ShuffleWidth};
 use super::case::Attempt::Body;
 use super::case::{BLOCK, Case, Source, WARP};
+use crate::Diagnosis::{AbsentLane, DivergentBarrier, ShuffleWidth};
 
 pub(super) const SOURCE: Source = Source {
     file: file!(),

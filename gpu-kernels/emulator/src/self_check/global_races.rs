@@ -3,9 +3,9 @@
 use gpu_kernels::verbs::global_thread;
 use gpu_kernels::{Cache, Cta};
 
-use super::super::Diagnosis::{Race, ReadOnlyWritten};
 use super::case::Attempt::Body;
 use super::case::{BLOCK, Case, Source, TWO_BLOCKS};
+use crate::Diagnosis::{Race, ReadOnlyWritten};
 
 pub(super) const SOURCE: Source = Source {
     file: file!(),

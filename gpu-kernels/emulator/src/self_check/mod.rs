@@ -65,7 +65,7 @@ impl Report {
 /// Runs every broken kernel and every twin under `seeds` schedules, and measures the speed.
 ///
 /// ```
-/// let report = warpfuse::device::emulator::self_check::run(2);
+/// let report = gpu_kernels_emulator::self_check::run(2);
 /// assert!(report.is_right(), "{:?}", report.failures);
 /// ```
 pub fn run(seeds: u32) -> Report {

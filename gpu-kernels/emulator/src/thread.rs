@@ -1,10 +1,12 @@
-//! A lane as a kernel body sees it: the [`Cta`] of the emulator.
+//! What a lane can do: accesses to memory, each checked, and waiting for others.
+//!
+//! Nothing here is generic, and nothing that an access needs is inlined into the bodies of kernels: this crate may be
+//! optimised while the kernels, which whoever uses them compiles, are not.
 
 use std::panic::Location;
 
 use corosensei::Yielder;
-use gpu_kernels::cta::{Shared, WARP};
-use gpu_kernels::{Cache, Cta, In, Out, Real, Shuffle, Word as Element, Words};
+use gpu_kernels::cta::WARP;
 
 use super::address::{GlobalTarget, SharedTarget, Target};
 use super::block::{Block, Slot, Waits};
@@ -27,11 +29,14 @@ pub(super) enum Pause {
 }
 
 /// A source line of a body.
-type Line = &'static Location<'static>;
+pub(super) type Line = &'static Location<'static>;
+
+/// What an atomic operation makes of the bits that are there.
+pub(super) type Update<'u> = &'u dyn Fn(u64) -> u64;
 
 /// One thread of an emulated launch.
 ///
-/// It exists only while its kernel runs; bodies are generic over [`Cta`] and do not name it.
+/// It exists only while its kernel runs; bodies are generic over [`Cta`](gpu_kernels::Cta) and do not name it.
 pub struct Thread<'b> {
     pub(super) block: &'b Block<'b>,
     pub(super) yielder: &'b Yielder<(), Pause>,
@@ -55,13 +60,13 @@ impl Thread<'_> {
         &self.block.slots[self.number as usize]
     }
 
-    fn lane(&self) -> u32 {
+    pub(super) fn lane(&self) -> u32 {
         self.number % WARP
     }
 
     /// Reports a fault. The scheduler never resumes a lane that did.
     #[cold]
-    fn fail(&self, site: Line, kind: FaultKind) -> ! {
+    pub(super) fn fail(&self, site: Line, kind: FaultKind) -> ! {
         let fault = self.block.fault(self.number, site, kind);
         self.block.failure.set(Some(Box::new(fault)));
         self.yielder.suspend(Pause::Failed);
@@ -170,16 +175,68 @@ impl Thread<'_> {
         result
     }
 
-    fn load_words(&self, target: &GlobalTarget, action: Action, site: Line) -> [u32; 4] {
+    /// The words of an element or a pack in global memory.
+    pub(super) fn load_words(&self, target: &GlobalTarget, action: Action, site: Line) -> [u32; 4] {
         self.global(target, action, site, |words, visit| {
             read(words, visit, action)
         })
     }
 
-    fn store_words(&self, target: &GlobalTarget, bits: u64, site: Line) {
+    /// Writes an element in global memory.
+    pub(super) fn store_word(&self, target: &GlobalTarget, bits: u64, site: Line) {
         self.global(target, Action::Write, site, |words, visit| {
             ((), write(words, visit, bits))
         });
+    }
+
+    /// Updates an element in global memory atomically; gives what was there.
+    pub(super) fn update_word(&self, target: &GlobalTarget, site: Line, update: Update<'_>) -> u64 {
+        self.global(target, Action::Add, site, |words, visit| {
+            combine(words, visit, update)
+        })
+    }
+
+    /// Counts up to `last` and begins again; gives the count before.
+    pub(super) fn draw_ticket(&self, target: &GlobalTarget, site: Line, last: u32) -> u32 {
+        self.global(target, Action::Add, site, |words, visit| {
+            let (drawn, verdict) = (words[0].bits, words[0].add(visit));
+            words[0].bits = if drawn >= last { 0 } else { drawn + 1 };
+            self.block.draw(target.byte(), visit.mark.who);
+            (drawn, verdict)
+        })
+    }
+
+    /// The words of an element in shared memory.
+    pub(super) fn shared_words(&self, target: &SharedTarget, site: Line) -> [u32; 4] {
+        self.shared(target, Action::Read, site, |words, visit| {
+            read(words, visit, Action::Read)
+        })
+    }
+
+    /// Writes an element in shared memory.
+    pub(super) fn store_shared(&self, target: &SharedTarget, bits: u64, site: Line) {
+        self.shared(target, Action::Write, site, |words, visit| {
+            ((), write(words, visit, bits))
+        });
+    }
+
+    /// Updates an element in shared memory atomically; gives what was there.
+    pub(super) fn update_shared(
+        &self,
+        target: &SharedTarget,
+        site: Line,
+        update: Update<'_>,
+    ) -> u64 {
+        self.shared(target, Action::Add, site, |words, visit| {
+            combine(words, visit, update)
+        })
+    }
+
+    /// Waits for all lanes of the block.
+    pub(super) fn wait_for_block(&self, site: Line) {
+        self.step();
+        self.slot().waits.set(Waits::AtBarrier(site));
+        self.yielder.suspend(Pause::AtBarrier);
     }
 
     #[cold]
@@ -196,8 +253,7 @@ impl Thread<'_> {
     }
 
     /// Waits for the other members and returns what the exchange gives this lane.
-    #[inline(always)]
-    fn meet(&self, collective: Collective) -> u64 {
+    pub(super) fn meet(&self, collective: Collective) -> u64 {
         self.step();
         let both = 1 << self.lane() | 1 << collective.source;
         if both & !collective.members != 0 {
@@ -234,7 +290,7 @@ fn write(words: &mut [Word], visit: &Visit, bits: u64) -> Verdict {
 
 /// An atomic update of a number in the words of an access; gives what was there.
 #[inline(always)]
-fn combine(words: &mut [Word], visit: &Visit, update: impl FnOnce(u64) -> u64) -> (u64, Verdict) {
+fn combine(words: &mut [Word], visit: &Visit, update: Update<'_>) -> (u64, Verdict) {
     let verdict = words
         .iter_mut()
         .fold(Verdict::Clean, |verdict, word| verdict.and(word.add(visit)));
@@ -247,151 +303,4 @@ fn combine(words: &mut [Word], visit: &Visit, update: impl FnOnce(u64) -> u64) -
         word.bits = half;
     }
     (old, verdict)
-}
-
-#[inline(always)]
-fn add<T: Real>(words: &mut [Word], visit: &Visit, value: T) -> (u64, Verdict) {
-    combine(words, visit, |old| (T::from_bits(old) + value).to_bits())
-}
-
-/// The element in the first words of an access.
-#[inline(always)]
-fn element<T: Element>(words: [u32; 4]) -> T {
-    T::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
-}
-
-// What pauses a lane is inlined: a processor predicts that a function returns to where the last call was
-// made, and the last call before a lane goes on is the scheduler's.
-impl Cta for Thread<'_> {
-    fn thread(&self) -> u32 {
-        self.number
-    }
-
-    fn threads(&self) -> u32 {
-        self.block.launch.shape.block
-    }
-
-    fn block(&self) -> u32 {
-        self.block.number
-    }
-
-    fn blocks(&self) -> u32 {
-        self.block.launch.shape.grid
-    }
-
-    #[inline(always)]
-    fn sync(&self) {
-        let site = Location::caller();
-        self.step();
-        self.slot().waits.set(Waits::AtBarrier(site));
-        self.yielder.suspend(Pause::AtBarrier);
-    }
-
-    #[inline(always)]
-    fn shuffle<T: Element>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
-        let site = Location::caller();
-        if !width.is_power_of_two() || width > WARP {
-            self.fail(site, FaultKind::ShuffleWidth { width });
-        }
-        let bits = value.to_bits();
-        T::from_bits(self.meet(Collective::shuffle(
-            self.lane(),
-            bits,
-            from,
-            width,
-            members,
-            site,
-        )))
-    }
-
-    #[inline(always)]
-    fn ballot(&self, holds: bool, members: u32) -> u32 {
-        let site = Location::caller();
-        self.meet(Collective::ballot(self.lane(), holds, members, site)) as u32
-    }
-
-    fn load<T: Element>(&self, from: In<'_, T>, i: usize, _: Cache) -> T {
-        let target = GlobalTarget::input(from, i, 1);
-        element(self.load_words(&target, Action::Load, Location::caller()))
-    }
-
-    fn load_pack<T: Element, P: Words<T>>(&self, from: In<'_, T>, i: usize, _: Cache) -> P {
-        let target = GlobalTarget::input(from, i, P::LANES as u32);
-        let words = self.load_words(&target, Action::Load, Location::caller());
-        let [a, b, c, d] = words.map(u64::from);
-        P::from_words(if T::SIZE == 4 {
-            [a, b, c, d]
-        } else {
-            [b << 32 | a, d << 32 | c, 0, 0]
-        })
-    }
-
-    fn read<T: Element>(&self, from: Out<'_, T>, i: usize) -> T {
-        let target = GlobalTarget::output(from, i);
-        element(self.load_words(&target, Action::Read, Location::caller()))
-    }
-
-    fn write<T: Element>(&self, to: Out<'_, T>, i: usize, value: T) {
-        let target = GlobalTarget::output(to, i);
-        self.store_words(&target, value.to_bits(), Location::caller());
-    }
-
-    fn add<T: Real>(&self, to: Out<'_, T>, i: usize, value: T) {
-        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
-        self.global(&target, Action::Add, site, |words, visit| {
-            add(words, visit, value)
-        });
-    }
-
-    fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32 {
-        let (target, site) = (GlobalTarget::output(counter, i), Location::caller());
-        self.global(&target, Action::Add, site, |words, visit| {
-            let (drawn, verdict) = (words[0].bits, words[0].add(visit));
-            words[0].bits = if drawn >= last { 0 } else { drawn + 1 };
-            self.block.draw(target.byte(), visit.mark.who);
-            (drawn, verdict)
-        })
-    }
-
-    fn add_wrapping(&self, to: Out<'_, u64>, i: usize, value: u64) {
-        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
-        self.global(&target, Action::Add, site, |words, visit| {
-            combine(words, visit, |old| old.wrapping_add(value))
-        });
-    }
-
-    fn raise(&self, to: Out<'_, u32>, i: usize, value: u32) {
-        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
-        self.global(&target, Action::Add, site, |words, visit| {
-            combine(words, visit, |old| old.max(u64::from(value)))
-        });
-    }
-
-    fn shared_read<T: Element>(&self, array: Shared<T>, i: usize) -> T {
-        let (target, site) = (SharedTarget::new(array, i), Location::caller());
-        element(self.shared(&target, Action::Read, site, |words, visit| {
-            read(words, visit, Action::Read)
-        }))
-    }
-
-    fn shared_write<T: Element>(&self, array: Shared<T>, i: usize, value: T) {
-        let (target, site) = (SharedTarget::new(array, i), Location::caller());
-        self.shared(&target, Action::Write, site, |words, visit| {
-            ((), write(words, visit, value.to_bits()))
-        });
-    }
-
-    fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T) {
-        let (target, site) = (SharedTarget::new(array, i), Location::caller());
-        self.shared(&target, Action::Add, site, |words, visit| {
-            add(words, visit, value)
-        });
-    }
-
-    fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {
-        let (target, site) = (SharedTarget::new(array, i), Location::caller());
-        self.shared(&target, Action::Add, site, |words, visit| {
-            combine(words, visit, |old| old.wrapping_add(u64::from(value)))
-        }) as u32
-    }
 }

@@ -4,9 +4,9 @@ use gpu_kernels::Cta;
 use gpu_kernels::cta::Shared;
 use gpu_kernels::verbs::zero_shared;
 
-use super::super::Diagnosis::Uninitialised;
 use super::case::Attempt::Body;
 use super::case::{BLOCK, Case, Source, TWO_BLOCKS};
+use crate::Diagnosis::Uninitialised;
 
 pub(super) const SOURCE: Source = Source {
     file: file!(),

@@ -10,7 +10,6 @@ use gpu_kernels::{In, Out, Word as Element};
 
 use super::Emulator;
 use super::shadow::Word;
-use crate::device::usage::Held;
 
 /// Bits of an address that count bytes.
 const BYTE_BITS: u32 = 40;
@@ -154,20 +153,19 @@ pub enum MemoryError {
 /// A buffer in emulated memory; freed when dropped.
 ///
 /// ```
-/// use warpfuse::device::emulator::{Emulator, EmulatorOptions};
+/// use gpu_kernels_emulator::{Emulator, EmulatorOptions};
 /// let emulator = Emulator::new(EmulatorOptions::default());
 /// let x = emulator.upload("x", &[1.0f32, 2.0])?;
 /// assert_eq!(x.download::<f32>()?, [1.0, 2.0]);
 /// let y = emulator.allocate("y", 8)?;
 /// assert!(y.download::<f32>().is_err(), "nobody has written y");
-/// # Ok::<(), warpfuse::device::emulator::MemoryError>(())
+/// # Ok::<(), gpu_kernels_emulator::MemoryError>(())
 /// ```
 #[derive(Debug)]
 pub struct Memory {
     emulator: Emulator,
     address: u64,
     bytes: u64,
-    _held: Held,
 }
 
 impl Memory {
@@ -180,7 +178,6 @@ impl Memory {
             emulator: emulator.clone(),
             address: emulator.0.heap.allocate(name, bytes)?,
             bytes,
-            _held: emulator.0.usage.hold(bytes as usize),
         })
     }
 

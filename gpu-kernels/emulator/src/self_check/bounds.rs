@@ -4,9 +4,9 @@ use gpu_kernels::cta::Shared;
 use gpu_kernels::verbs::load_or;
 use gpu_kernels::{Cache, Cta};
 
-use super::super::Diagnosis::{Misaligned, OutOfBounds, Overflow, Panicked, UseAfterFree};
 use super::case::Attempt::Body;
 use super::case::{BLOCK, Case, LEN, Source, TWO_BLOCKS};
+use crate::Diagnosis::{Misaligned, OutOfBounds, Overflow, Panicked, UseAfterFree};
 
 pub(super) const SOURCE: Source = Source {
     file: file!(),

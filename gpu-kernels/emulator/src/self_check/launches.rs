@@ -2,9 +2,9 @@
 
 use gpu_kernels::Launch;
 
-use super::super::Diagnosis::{Contract, Limit};
 use super::case::Attempt::{Body, Dot};
 use super::case::{BLOCK, Case, Source};
+use crate::Diagnosis::{Contract, Limit};
 
 pub(super) const SOURCE: Source = Source {
     file: file!(),

@@ -6,7 +6,7 @@ use gpu_kernels::fused::{Place, Product, Sparse, SparseArgs};
 use gpu_kernels::{Cta, Family, In, Launch};
 use serde::{Deserialize, Serialize};
 
-use super::super::{Emulator, EmulatorOptions, Kernel};
+use crate::{Emulator, EmulatorOptions, Kernel};
 
 /// Measured on one core with all checks on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,130 @@
+//! A lane as a kernel body sees it: the [`Cta`] of the emulator.
+
+use std::panic::Location;
+
+use gpu_kernels::cta::{Shared, WARP};
+use gpu_kernels::{Cache, Cta, In, Out, Real, Shuffle, Word as Element, Words};
+
+use super::address::{GlobalTarget, SharedTarget};
+use super::collective::Collective;
+use super::fault::{Action, FaultKind};
+use super::thread::Thread;
+
+/// The element in the first words of an access.
+#[inline(always)]
+fn element<T: Element>(words: [u32; 4]) -> T {
+    T::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
+}
+
+fn sum<T: Real>(old: u64, value: T) -> u64 {
+    (T::from_bits(old) + value).to_bits()
+}
+
+impl Cta for Thread<'_> {
+    fn thread(&self) -> u32 {
+        self.number
+    }
+
+    fn threads(&self) -> u32 {
+        self.block.launch.shape.block
+    }
+
+    fn block(&self) -> u32 {
+        self.block.number
+    }
+
+    fn blocks(&self) -> u32 {
+        self.block.launch.shape.grid
+    }
+
+    fn sync(&self) {
+        self.wait_for_block(Location::caller());
+    }
+
+    fn shuffle<T: Element>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
+        let site = Location::caller();
+        if !width.is_power_of_two() || width > WARP {
+            self.fail(site, FaultKind::ShuffleWidth { width });
+        }
+        let bits = value.to_bits();
+        T::from_bits(self.meet(Collective::shuffle(
+            self.lane(),
+            bits,
+            from,
+            width,
+            members,
+            site,
+        )))
+    }
+
+    fn ballot(&self, holds: bool, members: u32) -> u32 {
+        let site = Location::caller();
+        self.meet(Collective::ballot(self.lane(), holds, members, site)) as u32
+    }
+
+    fn load<T: Element>(&self, from: In<'_, T>, i: usize, _: Cache) -> T {
+        let target = GlobalTarget::input(from, i, 1);
+        element(self.load_words(&target, Action::Load, Location::caller()))
+    }
+
+    fn load_pack<T: Element, P: Words<T>>(&self, from: In<'_, T>, i: usize, _: Cache) -> P {
+        let target = GlobalTarget::input(from, i, P::LANES as u32);
+        let words = self.load_words(&target, Action::Load, Location::caller());
+        let [a, b, c, d] = words.map(u64::from);
+        P::from_words(if T::SIZE == 4 {
+            [a, b, c, d]
+        } else {
+            [b << 32 | a, d << 32 | c, 0, 0]
+        })
+    }
+
+    fn read<T: Element>(&self, from: Out<'_, T>, i: usize) -> T {
+        let target = GlobalTarget::output(from, i);
+        element(self.load_words(&target, Action::Read, Location::caller()))
+    }
+
+    fn write<T: Element>(&self, to: Out<'_, T>, i: usize, value: T) {
+        let target = GlobalTarget::output(to, i);
+        self.store_word(&target, value.to_bits(), Location::caller());
+    }
+
+    fn add<T: Real>(&self, to: Out<'_, T>, i: usize, value: T) {
+        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
+        self.update_word(&target, site, &|old| sum(old, value));
+    }
+
+    fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32 {
+        let target = GlobalTarget::output(counter, i);
+        self.draw_ticket(&target, Location::caller(), last)
+    }
+
+    fn add_wrapping(&self, to: Out<'_, u64>, i: usize, value: u64) {
+        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
+        self.update_word(&target, site, &|old| old.wrapping_add(value));
+    }
+
+    fn raise(&self, to: Out<'_, u32>, i: usize, value: u32) {
+        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
+        self.update_word(&target, site, &|old| old.max(u64::from(value)));
+    }
+
+    fn shared_read<T: Element>(&self, array: Shared<T>, i: usize) -> T {
+        let target = SharedTarget::new(array, i);
+        element(self.shared_words(&target, Location::caller()))
+    }
+
+    fn shared_write<T: Element>(&self, array: Shared<T>, i: usize, value: T) {
+        let target = SharedTarget::new(array, i);
+        self.store_shared(&target, value.to_bits(), Location::caller());
+    }
+
+    fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T) {
+        let (target, site) = (SharedTarget::new(array, i), Location::caller());
+        self.update_shared(&target, site, &|old| sum(old, value));
+    }
+
+    fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {
+        let (target, site) = (SharedTarget::new(array, i), Location::caller());
+        self.update_shared(&target, site, &|old| old.wrapping_add(u64::from(value))) as u32
+    }
+}
