@@ -85,6 +85,7 @@ pub(super) struct FitSummary<'a> {
     version: &'static str,
     coef: &'a [f64],
     intercept: f64,
+    objective: f64,
     n_iter: usize,
     converged: bool,
     convergence: Convergence,
@@ -120,6 +121,7 @@ impl<'a> FitSummary<'a> {
             version: env!("CARGO_PKG_VERSION"),
             coef: model.coef(),
             intercept: model.intercept(),
+            objective: model.objective(),
             n_iter: report.n_iter,
             converged: model.converged(),
             convergence: report.convergence,
@@ -163,6 +165,7 @@ impl<'a> FitSummary<'a> {
             )
             .line("transfer", seconds(self.transfer_seconds))
             .line("iterations", format_args!("{}, {verdict}", self.n_iter))
+            .line("objective", figure(self.objective))
             .line(
                 "gradient norm",
                 format_args!("{:.1e} of the first", self.gradient_norm_ratio),

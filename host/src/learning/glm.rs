@@ -304,7 +304,7 @@ impl NumberEstimator for Glm {
             return Err(FitError::Combination {
                 first: "solver lbfgs",
                 second: "an l1 penalty",
-                remedy: "use newton_cg",
+                remedy: "use Newton's method (newton-cg)",
             });
         }
         if !self.controls.fit_intercept && self.starts_outside() {

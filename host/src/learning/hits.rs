@@ -19,6 +19,11 @@ use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
 /// one fused pass over X per step, until ‖aₖ − aₖ₋₁‖₂ ≤ tol; then hubs = X·a. Both are scaled to a sum of 1,
 /// as networkx does. X need not be square: rows then point to columns.
 ///
+/// | parameter | default | networkx `hits` |
+/// |---|---|---|
+/// | `tolerance` | 1e-8, of ‖aₖ − aₖ₋₁‖₂ | `tol=1e-8`, of its eigenvalue solver |
+/// | `max_iter` | 100 | `max_iter=100` |
+///
 /// Source: Kleinberg 1999, "Authoritative sources in a hyperlinked environment".
 ///
 /// ```

@@ -20,6 +20,8 @@ use crate::ops::objective::Loss;
 /// | `alpha` | 1 | `alpha=1.0` |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
 /// | `tolerance` | 1e-6, of the gradient's norm over that at the start | `tol=1e-4` |
+/// | `max_iter` | 1000 Newton steps, of which one is enough | `max_iter=None` |
+/// | `standardize` | no | a `StandardScaler` before it |
 ///
 /// ```
 /// use ndarray::array;
@@ -97,6 +99,8 @@ impl NumberEstimator for Ridge {
 /// | `alpha` | 1 | `alpha=1.0` |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
 /// | `tolerance` | 1e-6, of the least subgradient's norm over that at the start | `tol=1e-4`, of the duality gap |
+/// | `max_iter` | 1000 steps | `max_iter=1000` walks over all columns |
+/// | `standardize` | no | a `StandardScaler` before it |
 ///
 /// ```
 /// use ndarray::array;
@@ -163,6 +167,8 @@ impl NumberEstimator for Lasso {
 /// | `l1_ratio` (ρ) | 0.5 | `l1_ratio=0.5` |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
 /// | `tolerance` | 1e-6, of the least subgradient's norm over that at the start | `tol=1e-4`, of the duality gap |
+/// | `max_iter` | 1000 steps | `max_iter=1000` walks over all columns |
+/// | `standardize` | no | a `StandardScaler` before it |
 ///
 /// ```
 /// use ndarray::array;

@@ -19,6 +19,13 @@ const NOISE: f64 = 1e-10;
 /// never in X. Where the solution is not unique, the one nearest to zero (in the norm of the preconditioner)
 /// is approached.
 ///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `l2` (λ) | 0 | `LinearRegression` has none; `alpha` of `Ridge` |
+/// | `fit_intercept` | yes | `fit_intercept=True` |
+/// | `tolerance` | 1e-6, of the gradient's norm over that at the start | `tol=1e-6` (sparse X); dense X by SVD |
+/// | `max_iter` | 1000 | – |
+///
 /// ```
 /// use ndarray::array;
 /// use warpfuse::device::Device;

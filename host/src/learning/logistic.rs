@@ -148,7 +148,7 @@ impl LogisticRegression {
             return Err(FitError::Combination {
                 first: "solver lbfgs",
                 second: "an l1 penalty",
-                remedy: "use newton_cg",
+                remedy: "use Newton's method (newton-cg)",
             });
         }
         Ok(())

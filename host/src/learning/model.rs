@@ -70,6 +70,13 @@ impl LinearModel {
         self.intercept
     }
 
+    /// `Σ (tᵢ − xᵢ·w − b)² + λ·‖w‖²` on the training data.
+    pub fn objective(&self) -> f64 {
+        let squares: f64 = self.coef.iter().map(|w| w * w).sum();
+        let rmse = self.report.metrics.rmse;
+        self.report.rows as f64 * rmse * rmse + self.params.l2 * squares
+    }
+
     /// The type that the model was fitted in.
     pub fn dtype(&self) -> Dtype {
         self.dtype

@@ -21,6 +21,14 @@ use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
 /// to u. x keeps the sum 1, so that the dangling share is what the product lost, and no list of dangling nodes
 /// is needed. The result is as far from the limit as d / (1 − d) times the last change, at most.
 ///
+/// | parameter | default | networkx `pagerank` |
+/// |---|---|---|
+/// | `damping` (d) | 0.85 | `alpha=0.85` |
+/// | `personalisation` (z) | all nodes alike | `personalization=None` |
+/// | `dangling` (u) | z | `dangling=None` |
+/// | `tolerance` | 1e-6, of the change in the 1-norm | `tol=1e-6`, for each node |
+/// | `max_iter` | 100 | `max_iter=100` |
+///
 /// Source: Brin and Page 1998; Gleich 2015, "PageRank beyond the Web". Same definitions as networkx's
 /// `pagerank`.
 ///

@@ -205,6 +205,7 @@ fn together(all: Vec<(Weights, Summary)>) -> (Weights, Summary) {
 /// | `intercept_scaling` | 1 | `intercept_scaling=1.0` |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
 /// | `tolerance` | 1e-6, of the gradient's norm over that at the start | `tol=1e-4` |
+/// | `max_iter` | 1000 | `max_iter=1000` |
 ///
 /// ```
 /// use ndarray::array;

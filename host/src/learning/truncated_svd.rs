@@ -18,6 +18,14 @@ use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
 /// `‖XᵀX·v − σ²v‖ ≤ tol·σ²` for each of the k vectors. Squaring loses nothing of the large singular values; of
 /// one that is σ₁·10⁻⁸ in f64 (10⁻⁴ in f32) it leaves nothing.
 ///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `components` (k) | none: always given | `n_components=2` |
+/// | `centred` | no | `PCA` for yes |
+/// | `tolerance` | 1e-8, of each residual over σ² | `n_iter=5` rounds of a randomised method, or `tol=0.0` of ARPACK |
+/// | `max_iter` | 1000 products with XᵀX | – |
+/// | `seed` | 0 | `random_state=None` |
+///
 /// [`TruncatedSvd::centred`] subtracts the column means around the product, never in X, and gives principal
 /// components of sparse data. Signs are scikit-learn's: of each vector the entry of largest magnitude is
 /// positive.

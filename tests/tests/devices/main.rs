@@ -21,6 +21,7 @@ mod matmul;
 mod metrics;
 mod model_selection;
 mod objective;
+mod one_pass_with_head;
 mod panels;
 mod passes;
 mod plans;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     derivatives::add(&mut suite);
     awkward::add(&mut suite);
     passes::add(&mut suite);
+    one_pass_with_head::add(&mut suite);
     kernel_sum::add(&mut suite);
     kernel_ridge::add(&mut suite);
     matmul::add(&mut suite);

@@ -21,9 +21,9 @@ use super::suite::{Suite, Test};
 
 const ROWS: usize = 512;
 /// Rows of problems that are solved together.
-const FEW_ROWS: usize = 96;
+pub const FEW_ROWS: usize = 96;
 /// Loads per entry of X that belong to rows and vectors are fewer than this, relative to those of X.
-const REST: f64 = 0.6;
+pub const REST: f64 = 0.6;
 
 /// Adds the fits that are counted; the emulator is the test's own.
 pub fn add(suite: &mut Suite) {
@@ -80,7 +80,7 @@ fn counted_folds() -> Result<()> {
     Ok(())
 }
 
-fn value(row: usize, column: usize) -> f32 {
+pub fn value(row: usize, column: usize) -> f32 {
     let bits = (row * 31 + column * 17 + row * column) % 101;
     bits as f32 / 50.0 - 1.0
 }
@@ -90,7 +90,7 @@ fn dense() -> Features<f32> {
 }
 
 /// 20 entries in each row, next to one another.
-fn sparse(rows: usize) -> Features<f32> {
+pub fn sparse(rows: usize) -> Features<f32> {
     let offsets = (0..=rows as u64).map(|row| 20 * row).collect();
     let column = |i: usize| i / 20 % 11 + i % 20;
     let indices = (0..20 * rows).map(|i| column(i) as u32).collect();
@@ -135,7 +135,7 @@ fn products(report: &SolveReport) -> usize {
 }
 
 /// An emulator that counts, with a grid so small that each of its threads has many rows.
-fn counting() -> Device {
+pub fn counting() -> Device {
     let counted = EmulatorOptions {
         counting: Counting::Sites,
         ..EmulatorOptions::default()
@@ -147,7 +147,7 @@ fn counting() -> Device {
     Device::Emulator(Emulator::of(limits, counted))
 }
 
-fn profiles(device: &Device) -> BTreeMap<&'static str, Profile> {
+pub fn profiles(device: &Device) -> BTreeMap<&'static str, Profile> {
     match device {
         Device::Emulator(emulator) => emulator.profiles(),
         _ => BTreeMap::new(),
@@ -160,7 +160,7 @@ fn reads_x(name: &str) -> bool {
 }
 
 /// Loads of the kernels that are wanted, all launches together.
-fn by_line(
+pub fn by_line(
     profiles: &BTreeMap<&'static str, Profile>,
     wanted: impl Fn(&str) -> bool,
 ) -> BTreeMap<(String, u32), u64> {

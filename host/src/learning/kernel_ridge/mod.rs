@@ -25,7 +25,15 @@ use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
 /// `alpha` of `KernelRidge`; there is no intercept, so centre the targets. K is never formed: memory is
 /// O(N·rank), an iteration costs one sum over all pairs. Iterations run in the element type of the features,
 /// preconditioned by a partial Cholesky factorisation, and are refined until the residual, computed in f64, is as
-/// small as asked for.
+/// small as asked for. The points are read once per iteration (as often as a tile of K needs them, from cache).
+///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `kernel` | Gaussian, length scale ℓ = 1 | `kernel='linear'`; `'rbf'` with `gamma` = 1/(2ℓ²) |
+/// | `alpha` (λ) | 1 | `alpha=1` |
+/// | `tolerance` | 1e-6, of ‖t − (K + λI)·a‖ over ‖t‖ | – (a direct solve) |
+/// | `max_iter` | 1000 | – |
+/// | `rank` | 64, of the preconditioner | – |
 ///
 /// ```
 /// use gpu_kernels::kernel_sum::KernelFunction;
