@@ -17,6 +17,11 @@
 //! The gap makes the distance between neighbouring threads an odd number of packs, so that eight threads read eight
 //! different groups of banks. A tile begins up to 31 outputs early, so that its inputs begin at a line of memory.
 //!
+//! What bounds windows of 16 f32: a warp executes some 600 instructions for its 512 outputs with 3 or 9 taps (a tile for
+//! each block; 48 or 144 multiply-adds, the rest places, copies and outputs) and some 815 with 33 (528 multiply-adds).
+//! An H200 issues 132 · 4 · 1.755 G a second, so that 2²⁶ outputs take 85, 83 and 115 µs at least, where a copy takes 129:
+//! 3 and 9 taps, which write outputs one by one and in packs, take the same 144.5 µs, and wait for memory; 33 take 161.
+//!
 //! What did *not* help windows: inputs from L1 in packs instead of from shared memory, without barriers, which is as quick
 //! for 3 taps, and for 33 takes half as long again.
 //!

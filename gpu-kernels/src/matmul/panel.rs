@@ -1,14 +1,13 @@
 //! Panels: what a block holds of A and of B in shared memory, [`DEPTH`] steps of k at a time, k outermost.
 
 use super::MatmulArgs;
+use super::walk::{Packs, Turned};
 use crate::cta::{Cta, Shared};
 use crate::memory::In;
 use crate::scalar::{Real, Words};
 
 /// Steps of k in a panel.
 pub const DEPTH: u32 = 16;
-/// Steps whose elements neighbouring threads copy where memory is contiguous along k: a sector of f32.
-const STEPS: u32 = 8;
 /// Elements behind each row of a panel: 8 steps of 4 elements across, as a warp copies them, fill all banks.
 const PADDING: u32 = 4;
 /// Elements between the first and the last 8 rows: four elements across of every fourth row, as tensor cores want them,
@@ -31,7 +30,7 @@ pub fn place(tile: u32, across: u32, k: u32) -> u32 {
 pub struct Source<'a, T> {
     memory: In<'a, T>,
     /// Elements between stored rows.
-    ld: u64,
+    pub(super) ld: u64,
     /// Rows of op(A), or columns of op(B), from the first of the block's tile on.
     across: u32,
     /// Where the first of them is.
@@ -72,8 +71,20 @@ impl<'a, T: Real> Source<'a, T> {
 
     /// The memory from an element of a stored row on.
     #[inline(always)]
-    fn from(&self, column: u64, row: u64) -> In<'a, T> {
+    pub(super) fn from(&self, column: u64, row: u64) -> In<'a, T> {
         self.memory.after(self.first + row * self.ld + column)
+    }
+
+    /// Whether panels that are `tile` wide lie in it, and neighbours along k are neighbours in memory.
+    #[inline(always)]
+    pub fn is_turned(&self, tile: u32) -> bool {
+        self.is_along && self.across >= tile
+    }
+
+    /// The same with neighbours across, in whole packs.
+    #[inline(always)]
+    pub fn is_packed(&self, tile: u32) -> bool {
+        !self.is_along && self.has_packs && self.across >= tile
     }
 
     /// Begins to copy the panel from `k` on, with zeros from `end` on and beyond the matrix.
@@ -110,18 +121,9 @@ impl<T: Real, const TILE: u32, const THREADS: u32> Panel<T, TILE, THREADS> {
     /// Copies 16 bytes at a time what lies across in memory.
     #[inline(always)]
     fn packs<C: Cta>(&self, cta: &C, source: &Source<'_, T>, is_there: impl Fn(u32, u32) -> bool) {
-        let lanes = T::Pack::LANES as u32;
-        let in_row = TILE / lanes;
-        let rows = THREADS / in_row;
-        let thread = cta.fresh(cta.thread()) % THREADS;
-        let (step, across) = (thread / in_row, thread % in_row * lanes);
-        let mut from = source.from(across as u64, (self.k + step) as u64);
-        for round in 0..DEPTH / rows {
-            let step = step + round * rows;
-            let place = place(TILE, across, step) as usize;
-            cta.copy_whole_pack(self.to, place, from, 0, is_there(across, step));
-            from = from.after(rows as u64 * source.ld);
-        }
+        let own = Packs::<T, TILE, THREADS>::first(cta.fresh(cta.thread()));
+        let walk = Packs::<T, TILE, THREADS>::walk(source, own, self.k);
+        walk.copy(cta, self.to, |a, k| is_there(own.0 + a, own.1 + k));
     }
 
     /// Copies element by element what lies across in memory.
@@ -145,24 +147,11 @@ impl<T: Real, const TILE: u32, const THREADS: u32> Panel<T, TILE, THREADS> {
         }
     }
 
-    /// Copies element by element what lies along k in memory: eight neighbours of four rows by a warp, so that it reads
-    /// whole sectors and writes all banks.
+    /// Copies element by element what lies along k in memory.
     #[inline(always)]
     fn turn<C: Cta>(&self, cta: &C, source: &Source<'_, T>, is_there: impl Fn(u32, u32) -> bool) {
-        let rows = THREADS / STEPS;
-        let thread = cta.fresh(cta.thread()) % THREADS;
-        let (across, step) = (thread / STEPS, thread % STEPS);
-        let mut from = source.from((self.k + step) as u64, across as u64);
-        for round in 0..TILE / rows {
-            let across = across + round * rows;
-            for part in 0..DEPTH / STEPS {
-                let offset = part * STEPS;
-                let step = step + offset;
-                let place = place(TILE, across, step) as usize;
-                let present = is_there(across, step);
-                cta.copy_one(self.to, place, from, offset as usize, present);
-            }
-            from = from.after(rows as u64 * source.ld);
-        }
+        let own = Turned::<T, TILE, THREADS>::first(cta.fresh(cta.thread()));
+        let walk = Turned::<T, TILE, THREADS>::walk(source, own, self.k);
+        walk.copy(cta, self.to, |a, k| is_there(own.0 + a, own.1 + k));
     }
 }

@@ -1,5 +1,7 @@
 //! Matrix products: every variant, every combination of transposes, sizes around tiles.
 
+mod ladder;
+
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::matmul::MatmulVariant;
 use gpu_kernels::{Family, Kernels};
@@ -16,9 +18,9 @@ use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 
 use super::suite::{self, Suite, Test};
 
-/// m, n, k: around the steps of 8 and 16, the tiles of 16, 64 and 128, thin and wide, and long enough that blocks share
-/// tiles.
-const SHAPES: [(usize, usize, usize); 16] = [
+/// m, n, k: around the steps of 8 and 16, the tiles of 16, 64 and 128, thin and wide, long enough that blocks share
+/// tiles, and whole tiles of whole panels.
+const SHAPES: [(usize, usize, usize); 17] = [
     (0, 3, 2),
     (3, 0, 2),
     (2, 3, 0),
@@ -35,6 +37,7 @@ const SHAPES: [(usize, usize, usize); 16] = [
     (3, 4, 70),
     (70, 33, 1_000),
     (519, 264, 77),
+    (256, 384, 96),
 ];
 
 /// Behind the end of each stored row.
@@ -44,6 +47,7 @@ const GUARD: f64 = 1e30;
 pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
+    ladder::add(suite);
 }
 
 fn add_type<T: Number>(suite: &mut Suite) {
