@@ -20,13 +20,13 @@
 //!
 //! | step | requests | conflicts | divergent | barriers | µs | of a plain read |
 //! |---|--:|--:|--:|--:|--:|--:|
-//! | v0 | 150 | 0 | 142 | 9 | 168 | 20 % |
+//! | v0 | 150 | 0 | 142 | 9 | 167 | 20 % |
 //! | v1 | 45 | 105 | 16 | 9 | 205 | 16 % |
-//! | v2 | 45 | 0 | 16 | 9 | 161 | 21 % |
+//! | v2 | 45 | 0 | 16 | 9 | 160 | 21 % |
 //! | v3 | 45 | 0 | 16 | 9 | 86 | 39 % |
-//! | v4 | 28 | 0 | 0 | 3 | 63 | 53 % |
-//! | v5 | 9 | 0 | 9 | 1 | 61 | 54 % |
-//! | [`whole`](super::whole) | | | | | 37 | 90 % |
+//! | v4 | 28 | 0 | 0 | 3 | 63 | 54 % |
+//! | v5 | 9 | 0 | 9 | 1 | 61 | 56 % |
+//! | [`whole`](super::whole) | | | | | 35 | 96 % |
 //!
 //! v1 is slower than v0 on this GPU: it trades idle lanes, which are cheap by now, for bank conflicts, which are
 //! not. From v3 on a block does the same for twice the numbers. What is missing after v5 is bytes in flight: each

@@ -14,7 +14,8 @@ const LONG_FILTER: usize = 64;
 /// computes; before, a tile for each block is quicker. An H200, as above: 159 µs for 3 taps, and 143 with a tile for each
 /// block; 158 and 145 for 17; 161 and 184 for 33.
 const MANY_TAPS: usize = 24;
-/// Blocks of an SM that do so: twice what it holds at once.
+/// Blocks of an SM that do so: twice what an H200 holds at once of those with 16 outputs of f32 and fewer than some 400 taps.
+/// Not fitted to the others, of which it holds four to seven.
 const WINDOW_BLOCKS_PER_SM: u64 = 14;
 /// Blocks of one launch at most.
 const MOST_BLOCKS: u64 = 1 << 30;
