@@ -9,10 +9,10 @@
 //! Shared bytes: [`SHARED_ELEMENTS`] elements.
 //! Determinism: none: sums meet in shared atomics of type T, of 8 terms each, and in f64 atomics.
 
-use super::tiled::{self, EACH, TILE, Tile, VECTORS, read_four, stage_weights};
+use super::tiled::{self, EACH, TILE, Tile, VECTORS, each_sum, place_of, read_four, stage_weights};
 use super::{Function, KernelSumArgs, Radial, slice_of};
 use crate::cta::{Cta, Shared, Shuffle, WARP};
-use crate::verbs::{FULL, each_of_block, lane, sum_lanes};
+use crate::verbs::{FULL, each_of_block, lane};
 
 /// Shared memory of a block: that of a plain tile, its own weights, and what goes back to the tile ahead.
 pub const SHARED_ELEMENTS: u32 = tiled::SHARED_ELEMENTS + 2 * VECTORS as u32 * TILE;
@@ -72,7 +72,9 @@ pub fn sums<C: Cta, T: Radial, K: Function<T>>(cta: &C, args: &KernelSumArgs<'_,
         }
         distance += 1;
     }
-    write(cta, args, &tile, slice, &sums);
+    each_sum(cta, args, &tile, slice, &sums, |place, sum| {
+        cta.add(args.partials, place, sum)
+    });
 }
 
 /// Adds what the thread's targets give to its sources; the two rows of a warp are added first.
@@ -114,33 +116,4 @@ fn flush<C: Cta, T: Radial>(
             cta.add(args.partials, place_of(args, slice, v, j), sum);
         }
     });
-}
-
-/// Where the sum of vector `v` at point `i` is.
-#[inline(always)]
-fn place_of<T: Radial>(args: &KernelSumArgs<'_, T>, slice: u32, v: u32, i: u32) -> usize {
-    let vector = slice as usize * args.vectors as usize + v as usize;
-    vector * args.targets as usize + i as usize
-}
-
-/// Adds the threads of each row of the tile, and adds that to the sums of its targets.
-#[inline(always)]
-fn write<C: Cta, T: Radial>(
-    cta: &C,
-    args: &KernelSumArgs<'_, T>,
-    tile: &Tile<T>,
-    slice: u32,
-    sums: &[[T; EACH]; VECTORS],
-) {
-    for (v, sums) in sums.iter().enumerate() {
-        if (v as u32) < args.vectors {
-            for (r, sum) in sums.iter().enumerate() {
-                let sum = sum_lanes::<C, f64, { WARP / 2 }>(cta, sum.to_f64());
-                let i = tile.targets + tile.row * EACH as u32 + r as u32;
-                if tile.column == 0 && i < args.targets {
-                    cta.add(args.partials, place_of(args, slice, v as u32, i), sum);
-                }
-            }
-        }
-    }
 }

@@ -179,17 +179,20 @@ pub fn sums<C: Cta, T: Radial, K: Function<T>>(cta: &C, args: &KernelSumArgs<'_,
         }
         at += TILE;
     }
-    write(cta, args, &tile, slice, &sums);
+    each_sum(cta, args, &tile, slice, &sums, |place, sum| {
+        cta.write(args.partials, place, sum)
+    });
 }
 
-/// Adds the threads of each row of the tile, and writes what they have together.
+/// Adds the threads of each row of the tile, and calls `each(place, sum)` for what they have together.
 #[inline(always)]
-fn write<C: Cta, T: Radial>(
+pub(super) fn each_sum<C: Cta, T: Radial>(
     cta: &C,
     args: &KernelSumArgs<'_, T>,
     tile: &Tile<T>,
     slice: u32,
     sums: &[[T; EACH]; VECTORS],
+    each: impl Fn(usize, f64),
 ) {
     for (v, sums) in sums.iter().enumerate() {
         if (v as u32) < args.vectors {
@@ -197,14 +200,21 @@ fn write<C: Cta, T: Radial>(
                 let sum = sum_lanes::<C, f64, SIDE>(cta, sum.to_f64());
                 let i = tile.targets + tile.row * EACH as u32 + r as u32;
                 if tile.column == 0 && i < args.targets {
-                    let vector = slice as usize * args.vectors as usize + v;
-                    cta.write(
-                        args.partials,
-                        vector * args.targets as usize + i as usize,
-                        sum,
-                    );
+                    each(place_of(args, slice, v as u32, i), sum);
                 }
             }
         }
     }
+}
+
+/// Where the sum of vector `v` at point `i` is.
+#[inline(always)]
+pub(super) fn place_of<T: Radial>(
+    args: &KernelSumArgs<'_, T>,
+    slice: u32,
+    v: u32,
+    i: u32,
+) -> usize {
+    let vector = slice as usize * args.vectors as usize + v as usize;
+    vector * args.targets as usize + i as usize
 }

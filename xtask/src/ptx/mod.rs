@@ -147,6 +147,15 @@ fn checked(builder: PtxBuilder) -> Result<PtxOutput> {
     Ok(output)
 }
 
+/// Compiles the families whose code asks for the architecture (`gpu_at_least`) for the oldest one.
+///
+/// # Errors
+/// As [`build`].
+pub fn check_older(install: Install) -> Result<()> {
+    const BY_ARCH: [&str; 1] = ["matmul"];
+    build_families(&[Arch::Sm80], &BY_ARCH, install, LineInfo::Omitted).map(|_| ())
+}
+
 /// Checks that nothing else in the workspace has a part in the PTX: with two families, as what could get in would
 /// come through flags or features, which all families share. `build-ptx --compare-alone` takes a minute more for all.
 ///

@@ -100,103 +100,106 @@ fn long_files_are_read_in_parallel_in_their_order() {
     );
 }
 
+/// A text, the target column asked for, and how the error ends.
+const FAULTS: &[(&str, Option<&str>, &str)] = &[
+    (
+        "",
+        None,
+        ":1:1: expected at least one line of numbers, found the end of the file",
+    ),
+    (
+        "# nothing\n\n",
+        None,
+        ":3:1: expected at least one line of numbers, found the end of the file",
+    ),
+    (
+        "a,b\n",
+        None,
+        ":2:1: expected at least one line of numbers, found the end of the file",
+    ),
+    ("1,2\n3,x\n", None, ":2:3: expected a number, found `x`"),
+    (
+        "1,2\r\n3,4x\r\n",
+        None,
+        ":2:3: expected a number, found `4x`",
+    ),
+    (
+        "1,2\n3,\n",
+        None,
+        ":2:3: expected a number, found the end of the line",
+    ),
+    ("1,2\n,4\n", None, ":2:1: expected a number, found `,4`"),
+    (
+        "1,2\n3,nan\n",
+        None,
+        ":2:3: expected a finite number that fits f64, found `nan`",
+    ),
+    (
+        "1,2\n3,1e999\n",
+        None,
+        ":2:3: expected a finite number that fits f64, found `1e999`",
+    ),
+    (
+        "1,2\n3\n",
+        None,
+        ":2:2: expected 2 fields as in the first line (there are 1), found the end of the line",
+    ),
+    (
+        "1,2\n3,4,5\n",
+        None,
+        ":2:5: expected the end of the line after 2 fields, as in the first line, found `5`",
+    ),
+    (
+        "1,2\n3 4,5\n",
+        None,
+        ":2:3: expected a delimiter or the end of the line after the field, found `4,5`",
+    ),
+    (
+        "1,2\n\"3,4\n",
+        None,
+        r#":2:1: expected a number, found `\"3,4`"#,
+    ),
+    (
+        "\"a,b\n1,2\n",
+        None,
+        r#":1:1: expected a closing quote on the same line, found `\"a,b`"#,
+    ),
+    (
+        "1,2\n3,4",
+        Some("3"),
+        ":1:1: expected a target column called `3` (the columns are a number from 1 to 2, as there is no header), found `1,2`",
+    ),
+    (
+        "a,b\n3,4",
+        Some("c"),
+        ":1:1: expected a target column called `c` (the columns are `a`, `b`), found `a,b`",
+    ),
+    (
+        "a,b\n3,4",
+        Some("0"),
+        ":1:1: expected a target column called `0` (the columns are `a`, `b`), found `a,b`",
+    ),
+    (
+        "a,b\n3,4",
+        Some("-9223372036854775808"),
+        ":1:1: expected a target column called `-9223372036854775808` (the columns are `a`, `b`), found `a,b`",
+    ),
+    (
+        "y\n3\n",
+        Some("y"),
+        ":1:1: expected at least one column of features, found `y`",
+    ),
+    (
+        "\0\0\0\n\u{1}\n",
+        None,
+        ":2:1: expected a number, found `\\x01`",
+    ),
+];
+
 #[test]
 fn faults_are_reported_with_their_place() {
-    for (text, target, expected) in [
-        (
-            "",
-            None,
-            ":1:1: expected at least one line of numbers, found the end of the file",
-        ),
-        (
-            "# nothing\n\n",
-            None,
-            ":3:1: expected at least one line of numbers, found the end of the file",
-        ),
-        (
-            "a,b\n",
-            None,
-            ":2:1: expected at least one line of numbers, found the end of the file",
-        ),
-        ("1,2\n3,x\n", None, ":2:3: expected a number, found `x`"),
-        (
-            "1,2\r\n3,4x\r\n",
-            None,
-            ":2:3: expected a number, found `4x`",
-        ),
-        (
-            "1,2\n3,\n",
-            None,
-            ":2:3: expected a number, found the end of the line",
-        ),
-        ("1,2\n,4\n", None, ":2:1: expected a number, found `,4`"),
-        (
-            "1,2\n3,nan\n",
-            None,
-            ":2:3: expected a finite number that fits f64, found `nan`",
-        ),
-        (
-            "1,2\n3,1e999\n",
-            None,
-            ":2:3: expected a finite number that fits f64, found `1e999`",
-        ),
-        (
-            "1,2\n3\n",
-            None,
-            ":2:2: expected 2 fields as in the first line (there are 1), found the end of the line",
-        ),
-        (
-            "1,2\n3,4,5\n",
-            None,
-            ":2:5: expected the end of the line after 2 fields, as in the first line, found `5`",
-        ),
-        (
-            "1,2\n3 4,5\n",
-            None,
-            ":2:3: expected a delimiter or the end of the line after the field, found `4,5`",
-        ),
-        (
-            "1,2\n\"3,4\n",
-            None,
-            r#":2:1: expected a number, found `\"3,4`"#,
-        ),
-        (
-            "\"a,b\n1,2\n",
-            None,
-            r#":1:1: expected a closing quote on the same line, found `\"a,b`"#,
-        ),
-        (
-            "1,2\n3,4",
-            Some("3"),
-            ":1:1: expected a target column called `3` (the columns are a number from 1 to 2, as there is no header), found `1,2`",
-        ),
-        (
-            "a,b\n3,4",
-            Some("c"),
-            ":1:1: expected a target column called `c` (the columns are `a`, `b`), found `a,b`",
-        ),
-        (
-            "a,b\n3,4",
-            Some("0"),
-            ":1:1: expected a target column called `0` (the columns are `a`, `b`), found `a,b`",
-        ),
-        (
-            "a,b\n3,4",
-            Some("-9223372036854775808"),
-            ":1:1: expected a target column called `-9223372036854775808` (the columns are `a`, `b`), found `a,b`",
-        ),
-        (
-            "y\n3\n",
-            Some("y"),
-            ":1:1: expected at least one column of features, found `y`",
-        ),
-        (
-            "\0\0\0\n\u{1}\n",
-            None,
-            ":2:1: expected a number, found `\\x01`",
-        ),
-    ] {
-        let error = match read_as("bad.csv", text, &options(target)) {
+    for (text, target, expected) in FAULTS {
+        let error = match read_as("bad.csv", text, &options(*target)) {
             Ok(_) => panic!("{text:?} was read without an error"),
             Err(error) => error.to_string(),
         };

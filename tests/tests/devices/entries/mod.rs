@@ -69,11 +69,25 @@ fn add_family<F: Family>(
 /// A shape, and which entries its matrix has.
 type Shape = ((usize, usize), Pattern);
 
-/// Matrices for one entry: the small ones, and where there is time the large ones.
+/// Matrices for every entry of sparse X.
+const SMALL: [Shape; 4] = [
+    ((1, 1), Pattern::PerRow(1)),
+    ((33, 7), Pattern::PerRow(3)),
+    ((257, 70), Pattern::Growing(67)),
+    ((65, 129), Pattern::Empty),
+];
+
+/// The same where there is time.
+const LARGE: [Shape; 2] = [
+    ((1, 5_000), Pattern::OneFull),
+    ((1_000, 257), Pattern::Zipf(20)),
+];
+
+/// Matrices for one entry: those for all and a family's own, and where there is time the large ones.
 fn cases(subset: Subset, small: &[Shape], large: &[Shape]) -> Vec<Case> {
     let shapes = match subset {
-        Subset::Full => [small, large].concat(),
-        Subset::Small => small.to_vec(),
+        Subset::Full => [&SMALL, small, &LARGE, large].concat(),
+        Subset::Small => [&SMALL, small].concat(),
     };
     with_values(subset, shapes)
 }
