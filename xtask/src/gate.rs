@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -37,27 +38,34 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         toolchain = Some(ptx::obtain_tools(install)?);
         Ok(())
     })?;
-    // The library's build script makes the PTX meanwhile.
-    step::run("lint", &mut lint())?;
-    named("PTX", || {
-        ptx::summarise(&ptx::build(&[NEWEST], install, LineInfo::Omitted)?);
-        ptx::check_older(install)?;
-        ptx::compare_alone(install)
-    })?;
-    let mut steps = vec![("documentation", documentation())];
+    // The PTX takes one core for minutes; what needs none has the others meanwhile.
+    let kernels = thread::spawn(move || kernels(install));
+    let mut steps = vec![("lint", lint()), ("documentation", documentation())];
     steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
-    // Builds everything, and includes doctests.
-    steps.push(("tests", cargo(&["test", "--workspace", "--quiet"])));
     let count = steps.len() + 5;
     for (headline, mut command) in steps {
         step::run(headline, &mut command)?;
     }
+    named("PTX", || match kernels.join() {
+        Ok(checked) => checked,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })?;
+    // Builds everything, and includes doctests.
+    let mut tests = cargo(&["test", "--workspace", "--quiet"]);
+    step::run("tests", tests.env("WARPFUSE_ARCH", NEWEST.name()))?;
     println!(
         "\nall {count} steps passed in {:.1} min; {}",
         start.elapsed().as_secs_f64() / 60.0,
         cuda_cases()
     );
     Ok(())
+}
+
+/// Compiles and checks the kernels.
+fn kernels(install: Install) -> Result<()> {
+    ptx::summarise(&ptx::build(&[NEWEST], install, LineInfo::Omitted)?);
+    ptx::check_older(install)?;
+    ptx::compare_alone(install)
 }
 
 /// Kernels are compiled and assembled for one architecture, which takes three minutes of one core; what differs from one
@@ -69,8 +77,7 @@ fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = step::cargo(arguments);
     cargo
         .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("WARPFUSE_ARCH", NEWEST.name());
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
     cargo
 }
 
@@ -78,13 +85,19 @@ fn lint() -> Command {
     let what = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut lint = cargo(&what);
     lint.args(["--", "-D", "warnings"]);
-    lint
+    without_kernels(lint)
+}
+
+/// For what compiles no program: the library's build script makes no PTX then.
+fn without_kernels(mut command: Command) -> Command {
+    command.env("DOCS_RS", "1");
+    command
 }
 
 fn documentation() -> Command {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
-    doc
+    without_kernels(doc)
 }
 
 /// The code that only the GPU's compilation sees, `unsafe` blocks and all. It needs clippy beside the
