@@ -8,12 +8,12 @@
 //!
 //! | variant | what is new | reads of A and B from global memory | ms, H200, f32, 4,096³ |
 //! |---|---|---|--:|
-//! | [`Naive`](MatmulVariant::Naive) | a thread computes one element | m·n·k each | 78.6 |
+//! | [`Naive`](MatmulVariant::Naive) | a thread computes one element | m·n·k each | 78.4 |
 //! | [`Registers`](MatmulVariant::Registers) | 4 × 4 elements in a thread's registers: what is read is used four times | m·n·k / 4 | 22.9 |
 //! | [`Shared`](MatmulVariant::Shared) | a block stages 16 × 16 tiles in shared memory: the block reads each element once | m·n·k / 16 | 17.7 |
-//! | [`Blocked`](MatmulVariant::Blocked) | both: wide tiles in shared memory, 8 × 8 (f64: 4 × 4) elements in registers, 16 bytes an access | m·n·k / 128 | 4.18 |
-//! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`); multiply-adds in an order that keeps an operand; four small blocks on an SM | m·n·k / 64 and / 128 | 2.84 |
-//! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 2.01 |
+//! | [`Blocked`](MatmulVariant::Blocked) | both: wide tiles in shared memory, 8 × 8 (f64: 4 × 4) elements in registers, 16 bytes an access | m·n·k / 128 | 4.14 |
+//! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`); multiply-adds in an order that keeps an operand; four small blocks on an SM | m·n·k / 64 and / 128 | 2.74 |
+//! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 1.88 |
 //!
 //! cuBLAS takes 2.69 ms with f32 arithmetic. What did *not* help `Pipelined`: 16 × 8 elements for a thread, tiles of
 //! 128 × 128 and 256 × 128 (fewer reads of shared memory, but two warps for a quarter of an SM, which wait at every

@@ -7,8 +7,8 @@
 //! Where neither matrix is transposed and all panels are whole, copies have no branch between them and lie among the
 //! multiply-adds: 1,151 instructions of a warp for a panel of a tile of 64 × 128 (sm_90), of which 1,024 are multiply-adds
 //! and 64 read shared memory, in 121 registers. The general loop needs some 1,180, nine of them branches around the
-//! copies, in 110; four blocks fit an SM either way. With the general one alone 4,096³ took 2.84 ms on an H200, 94.6 % of
-//! cuBLAS's speed.
+//! copies, in 110; four blocks fit an SM either way. On an H200 4,096³ takes 2.74 ms, 97.9 % of
+//! cuBLAS's speed; with the general one alone it took 2.84, 94.6 %.
 
 use super::MatmulArgs;
 use super::panel::{DEPTH, Source, panel_elements};
