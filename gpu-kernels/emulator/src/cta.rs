@@ -37,10 +37,12 @@ impl Cta for Thread<'_> {
         self.block.launch.shape.grid
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn sync(&self) {
         self.wait_for_block(Location::caller());
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn shuffle<T: Element>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
         let site = Location::caller();
         if !width.is_power_of_two() || width > WARP {
@@ -57,6 +59,7 @@ impl Cta for Thread<'_> {
         )))
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn ballot(&self, holds: bool, members: u32) -> u32 {
         let site = Location::caller();
         self.meet(Collective::ballot(self.lane(), holds, members, site)) as u32

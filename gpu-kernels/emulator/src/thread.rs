@@ -2,6 +2,10 @@
 //!
 //! Nothing here is generic, and nothing that an access needs is inlined into the bodies of kernels: this crate may be
 //! optimised while the kernels, which whoever uses them compiles, are not.
+//!
+//! What pauses a lane is inlined where the kernels are optimised too: a processor predicts that a function returns to where
+//! the last call was made, and the last call before a lane goes on is the scheduler's. A switch takes 14 ns so, and 40
+//! otherwise.
 
 use std::panic::Location;
 
@@ -233,6 +237,7 @@ impl Thread<'_> {
     }
 
     /// Waits for all lanes of the block.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn wait_for_block(&self, site: Line) {
         self.step();
         self.slot().waits.set(Waits::AtBarrier(site));
@@ -253,6 +258,7 @@ impl Thread<'_> {
     }
 
     /// Waits for the other members and returns what the exchange gives this lane.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn meet(&self, collective: Collective) -> u64 {
         self.step();
         let both = 1 << self.lane() | 1 << collective.source;
