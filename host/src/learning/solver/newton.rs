@@ -211,6 +211,10 @@ impl<T: Number> Newton<T> {
         if self.radius.is_finite() || inner.preconditioned_squared <= 0.0 {
             return Some(Convergence::PrecisionLimit);
         }
+        // As a radius it would bring the same inner solve again, for ever.
+        if !inner.preconditioned_squared.is_finite() {
+            return Some(Convergence::NotFinite);
+        }
         self.radius = inner.preconditioned_squared.sqrt();
         None
     }
@@ -274,5 +278,44 @@ impl<T: Number> Newton<T> {
             radius.max(reach.min(GROW * radius))
         };
         gain > ACCEPT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn newton() -> Result<Newton<f64>, OpError> {
+        let device = Device::cpu();
+        let point = Point {
+            theta: device.zeros(2)?,
+            gradient: device.zeros(2)?,
+            value: 1.0,
+            norm: 1.0,
+        };
+        Newton::new(&device, point, 1.0, device.zeros(2)?, Instant::now())
+    }
+
+    #[test]
+    fn a_region_without_a_radius_is_the_end() -> Result<(), OpError> {
+        for squared in [f64::NAN, f64::INFINITY] {
+            let inner = CgState {
+                residual_squared: 1.0,
+                preconditioned_squared: squared,
+                stop: 0.0,
+                iterations: 0,
+                curvature: -1.0,
+                norm: 0.0,
+                slope: 0.0,
+                decrease: 0.0,
+                border: false,
+            };
+            let next = newton()?.after_inner(&inner);
+            assert!(
+                matches!(next, Next::Ends(Convergence::NotFinite)),
+                "{squared}"
+            );
+        }
+        Ok(())
     }
 }
