@@ -53,31 +53,33 @@ fn mean_of_rows(x: &Array2<f64>) -> Array1<f64> {
 
 /// Solves A·w = b for symmetric positive definite A: A = L·Lᵀ, L·u = b, Lᵀ·w = u.
 ///
+/// L is found row by row, from products of rows: A's lower half alone is read.
+///
 /// # Panics
 /// When A is not positive definite to working precision, or smaller than b.
-pub fn solve(mut a: Array2<f64>, mut b: Array1<f64>) -> Array1<f64> {
+pub fn solve(a: Array2<f64>, mut b: Array1<f64>) -> Array1<f64> {
     let n = b.len();
-    for j in 0..n {
-        for k in 0..j {
-            let factor = a[(j, k)];
-            for i in j..n {
-                a[(i, j)] -= a[(i, k)] * factor;
-            }
-        }
-        let pivot = a[(j, j)].sqrt();
-        assert!(pivot > 0.0, "column {j} depends on those before it");
-        a.slice_mut(ndarray::s![j.., j])
-            .mapv_inplace(|value| value / pivot);
-    }
+    let mut rows: Vec<Vec<f64>> = a.outer_iter().map(|row| row.to_vec()).collect();
     for i in 0..n {
-        let known: f64 = (0..i).map(|k| a[(i, k)] * b[k]).sum();
-        b[i] = (b[i] - known) / a[(i, i)];
+        let (before, rest) = rows.split_at_mut(i);
+        let row = &mut rest[0];
+        for (j, other) in before.iter().enumerate() {
+            row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
+        }
+        let pivot = (row[i] - dot(&row[..i], &row[..i])).sqrt();
+        assert!(pivot > 0.0, "column {i} depends on those before it");
+        row[i] = pivot;
+        b[i] = (b[i] - (0..i).map(|k| row[k] * b[k]).sum::<f64>()) / pivot;
     }
     for i in (0..n).rev() {
-        let known: f64 = (i + 1..n).map(|k| a[(k, i)] * b[k]).sum();
-        b[i] = (b[i] - known) / a[(i, i)];
+        let known: f64 = (i + 1..n).map(|k| rows[k][i] * b[k]).sum();
+        b[i] = (b[i] - known) / rows[i][i];
     }
     b
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
 #[cfg(test)]

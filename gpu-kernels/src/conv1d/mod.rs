@@ -13,9 +13,10 @@
 //! | tiled | a thread per output, x staged with its halo (the lecture's second) | filter, tile |
 //! | strided | as tiled, four outputs per thread, a block apart: any stride and dilation | filter, tile |
 //! | window | stride and dilation 1: R neighbouring outputs per thread, x in a window of registers that moves on by R taps; 16-byte copies to shared memory, 16-byte reads of it; the next tile's are copied meanwhile; outputs leave through shared memory | two of: filter, tile with a gap of 16 bytes after every R elements |
+//! | strip | stride and dilation 1, one input channel of a group, short filters: P packs of neighbouring outputs per thread, x in a ring of P + 1 packs in registers that moves on by a pack of taps; a tile per block, so that many blocks wait for memory at once | filter, tile |
 //!
-//! The gap makes the distance between neighbouring threads an odd number of packs, so that eight threads read eight
-//! different groups of banks. A tile begins up to 31 outputs early, so that its inputs begin at a line of memory.
+//! An odd number of packs between neighbouring threads, by the gap or by P, lets eight threads read eight different
+//! groups of banks. A tile begins up to 31 outputs early, so that its inputs begin at a line of memory.
 //!
 //! What bounds windows of 16 f32: a warp executes some 600 instructions for its 512 outputs with 3 or 9 taps (a tile for
 //! each block; 48 or 144 multiply-adds, the rest places, copies and outputs) and some 815 with 33 (528 multiply-adds).
@@ -32,9 +33,12 @@
 
 mod lecture;
 mod staging;
+mod strip;
 mod window;
+mod work;
 
 use lecture::{naive, tiled};
+use strip::strip;
 use window::window;
 
 use crate::cta::{Cache, Cta};
@@ -98,27 +102,35 @@ pub enum Conv1dVariant {
     Tiled(u32),
     /// Staged tiles; neighbouring outputs of a thread.
     Window(u32),
+    /// A staged tile of a block; packs of neighbouring outputs of a thread, an odd number.
+    Strip(u32),
 }
 
 impl Conv1dVariant {
-    /// Outputs of a block's tile.
-    pub const fn tile(&self) -> u64 {
+    /// Outputs of a block's tile, of elements of `bytes` bytes.
+    pub const fn tile(&self, bytes: u32) -> u64 {
         match self {
             Conv1dVariant::Naive => 1,
             Conv1dVariant::Tiled(outputs) | Conv1dVariant::Window(outputs) => {
                 BLOCK as u64 * *outputs as u64
             }
+            Conv1dVariant::Strip(packs) => (BLOCK * *packs * (PACK / bytes)) as u64,
         }
     }
 
     /// Dynamic shared memory for elements of `bytes` bytes.
     pub const fn shared_bytes(&self, taps: u32, stride: u32, dilation: u32, bytes: u32) -> u64 {
+        let (tile, lanes) = (self.tile(bytes), PACK / bytes);
         let elements = match self {
             Conv1dVariant::Naive => 0,
-            Conv1dVariant::Tiled(_) => taps as u64 + span(self.tile(), taps, stride, dilation),
+            Conv1dVariant::Tiled(_) => taps as u64 + span(tile, taps, stride, dilation),
             Conv1dVariant::Window(outputs) => {
-                let inputs = window_len(self.tile(), taps, *outputs, PACK / bytes);
-                2 * (whole_windows(taps, *outputs) as u64 + inputs)
+                let places = taps.next_multiple_of(*outputs) as u64;
+                2 * (places + staged_len(tile + places, *outputs, lanes))
+            }
+            Conv1dVariant::Strip(packs) => {
+                let places = taps.next_multiple_of(lanes) as u64;
+                places + staged_len(tile + places, *packs * lanes, lanes)
             }
         };
         elements * bytes as u64
@@ -130,15 +142,15 @@ const fn span(tile: u64, taps: u32, stride: u32, dilation: u32) -> u64 {
     (tile - 1) * stride as u64 + (taps as u64 - 1) * dilation as u64 + 1
 }
 
-/// Taps in whole windows of `outputs`.
-const fn whole_windows(taps: u32, outputs: u32) -> u32 {
-    taps.div_ceil(outputs) * outputs
+/// Unused places after every `outputs` inputs, which are those of a thread: an odd number of packs is from one thread to
+/// the next.
+const fn gap(outputs: u32, lanes: u32) -> u32 {
+    (1 - outputs / lanes % 2) * lanes
 }
 
-/// Places of a tile's inputs: those that whole windows of taps meet, with a gap of `lanes` after every window.
-const fn window_len(tile: u64, taps: u32, outputs: u32, lanes: u32) -> u64 {
-    let windows = tile / outputs as u64 + whole_windows(taps, outputs) as u64 / outputs as u64;
-    windows * (outputs + lanes) as u64
+/// Places of so many inputs, with their gaps.
+const fn staged_len(inputs: u64, outputs: u32, lanes: u32) -> u64 {
+    inputs + inputs.div_ceil(outputs as u64) * gap(outputs, lanes) as u64
 }
 
 /// The first input channel of output channel `o`, and how many elements lie before it.
@@ -175,9 +187,12 @@ fn check<T: Real>(
     Violation::at_least("taps", 1, args.taps as u64)?;
     Violation::at_least("stride", 1, args.stride as u64)?;
     Violation::at_least("dilation", 1, args.dilation as u64)?;
-    if let Conv1dVariant::Window(_) = variant {
+    if let Conv1dVariant::Window(_) | Conv1dVariant::Strip(_) = variant {
         Violation::equal("stride", 1, args.stride as u64)?;
         Violation::equal("dilation", 1, args.dilation as u64)?;
+    }
+    if let Conv1dVariant::Strip(_) = variant {
+        Violation::equal("input channels per group", 1, args.in_per_group)?;
     }
     let shared = variant.shared_bytes(args.taps, args.stride, args.dilation, T::SIZE);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
@@ -194,7 +209,8 @@ fn check<T: Real>(
 }
 
 macro_rules! conv1d_family {
-    ($t:ident; window $( [$outputs:literal: $blocks:literal] )*) => {
+    ($t:ident; window $( [$outputs:literal: $blocks:literal] )*;
+     strip $( [$packs:literal: $of_strip:literal, $slots:literal, $resident:literal] )*) => {
         crate::kernels! {
             family Conv1d<$t>, "conv1d";
             args Conv1dArgs<'a, $t>;
@@ -207,10 +223,15 @@ macro_rules! conv1d_family {
                 concat!("conv1d_window_r", $outputs, "_", stringify!($t)), Conv1dVariant::Window($outputs)
                     => window::<_, $t, $outputs, $blocks>;
             )*
+            $(
+                concat!("conv1d_strip_p", $packs, "_", stringify!($t)), Conv1dVariant::Strip($packs)
+                    => strip::<_, $t, $of_strip, $slots, $resident>;
+            )*
         }
     };
 }
 
-// Outputs of a thread, and blocks of an SM.
-conv1d_family!(f32; window [8: 7] [16: 6]);
-conv1d_family!(f64; window [8: 5] [16: 4]);
+// Windows: outputs of a thread, and blocks of an SM. Strips: packs of a thread, the outputs that those are, packs of the
+// ring, and blocks of an SM.
+conv1d_family!(f32; window [8: 7] [16: 6]; strip [3: 12, 4, 9] [5: 20, 6, 7]);
+conv1d_family!(f64; window [8: 5] [16: 4]; strip [3: 6, 4, 9] [5: 10, 6, 7]);

@@ -1,6 +1,6 @@
 //! What a window needs in shared memory: copied ahead, and written back.
 
-use super::{BLOCK, Conv1dArgs, filter_of, whole_windows, window_len};
+use super::{BLOCK, Conv1dArgs, filter_of, gap, staged_len};
 use crate::cta::{Cta, Shared};
 use crate::scalar::{Pack, Real, Words};
 use crate::verbs::each_of_block;
@@ -16,24 +16,25 @@ pub struct Tile {
     pub channel: u64,
     /// Where the group's input channels begin.
     pub group: u64,
+    /// Places before the first tap, and as many inputs before the first that it meets.
+    pub lead: u32,
 }
 
 /// Where the taps and the inputs of a tile are.
 #[derive(Clone, Copy)]
 pub struct Buffer<T> {
-    /// Taps, and zeros to the end of the last window.
+    /// Taps, and zeros in the other places.
     pub taps: Shared<T>,
     /// Inputs, where [`with_gaps`] says.
     pub inputs: Shared<T>,
 }
 
 impl<T: Real> Buffer<T> {
-    /// The first (0) or the second (1) buffer.
+    /// The first (0) or the second (1) buffer, with so many places for taps: whole packs.
     #[inline(always)]
-    pub fn new<const R: usize>(taps: u32, turn: u32) -> Buffer<T> {
-        let places = whole_windows(taps, R as u32);
-        let lanes = T::Pack::LANES as u32;
-        let len = window_len(BLOCK as u64 * R as u64, taps, R as u32, lanes) as u32;
+    pub fn new<const R: usize>(places: u32, turn: u32) -> Buffer<T> {
+        let inputs = BLOCK as u64 * R as u64 + places as u64;
+        let len = staged_len(inputs, R as u32, T::Pack::LANES as u32) as u32;
         let first = turn * (places + len) * T::SIZE;
         Buffer {
             taps: Shared::at(first, places),
@@ -51,10 +52,16 @@ pub enum Taps {
     Wanted,
 }
 
-/// Where logical input `i` of a tile lies: a pack's gap after every R.
+/// Where logical input `i` of a tile lies: a [`gap`] after every R.
 #[inline(always)]
 fn with_gaps<T: Real, const R: usize>(i: usize) -> usize {
-    i + i / R * T::Pack::LANES
+    i + i / R * gap(R as u32, T::Pack::LANES as u32) as usize
+}
+
+/// Where the inputs of a thread begin.
+#[inline(always)]
+pub fn own_place<C: Cta, T: Real, const R: usize>(cta: &C) -> usize {
+    cta.thread() as usize * with_gaps::<T, R>(R)
 }
 
 /// Begins to copy what a tile needs.
@@ -69,14 +76,22 @@ pub fn copy<C: Cta, T: Real, const R: usize>(
 ) {
     if taps == Taps::Wanted {
         let first = filter_of(args, tile.o, tile.channel) as usize;
-        each_of_block(cta, to.taps.len(), |k| {
-            let is_there = (k as u32) < args.taps;
-            cta.copy_one(to.taps, k, args.filters, first + k, is_there);
+        each_of_block(cta, to.taps.len(), |place| {
+            // Before the first it wraps round, beyond all taps.
+            let k = (place as u32).wrapping_sub(tile.lead);
+            let is_there = k < args.taps;
+            cta.copy_one(
+                to.taps,
+                place,
+                args.filters,
+                first.wrapping_add(k as usize),
+                is_there,
+            );
         });
     }
     let piece = Piece {
         channel: tile.group + tile.channel * args.len,
-        first: tile.start - args.before as i64,
+        first: tile.start - args.before as i64 - tile.lead as i64,
         count: BLOCK * R as u32 + to.taps.len(),
     };
     piece.copy::<C, T, R>(cta, args, to.inputs);
@@ -195,7 +210,7 @@ pub fn write_outputs<C: Cta, T: Real, const R: usize>(
 #[track_caller]
 fn stage_outputs<C: Cta, T: Real, const R: usize>(cta: &C, staged: Shared<T>, sums: [T; R]) {
     let lanes = T::Pack::LANES;
-    let own = cta.thread() as usize * (R + lanes);
+    let own = own_place::<C, T, R>(cta);
     for part in 0..R / lanes {
         let mut pack = T::Pack::ZERO;
         for (lane, x) in pack.as_mut().iter_mut().enumerate() {

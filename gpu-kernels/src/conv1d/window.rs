@@ -1,7 +1,8 @@
 //! Stride and dilation 1: inputs in a window of registers.
 
-use super::staging::{Buffer, Taps, Tile, copy, write_outputs};
-use super::{BLOCK, Conv1dArgs, EARLIEST, first_of_group};
+use super::staging::{Buffer, Taps, copy, own_place, write_outputs};
+use super::work::{Work, items, tile_outputs};
+use super::{BLOCK, Conv1dArgs};
 use crate::cta::{Cta, Shared};
 use crate::scalar::{Real, Words};
 
@@ -112,72 +113,6 @@ fn add_tap<T: Real, const R: usize>(
     }
 }
 
-/// A block's work: tile after tile, of each one input channel after the other.
-#[derive(Clone, Copy)]
-struct Work {
-    /// Counts tiles of all output channels.
-    item: u64,
-    tile: Tile,
-}
-
-impl Work {
-    /// The first input channel of a tile.
-    #[inline(always)]
-    fn of<T>(args: &Conv1dArgs<'_, T>, item: u64, outputs: u64) -> Work {
-        // One channel needs no divisions, which would take longer than staging a tile.
-        let (o, group) = match args.out_channels {
-            1 => (0, 0),
-            _ => {
-                let o = item / tiles(args, outputs);
-                (o, first_of_group(args, o))
-            }
-        };
-        let early = (group as i64 - args.before as i64) & EARLIEST;
-        let first = (item - o * tiles(args, outputs)) * outputs;
-        Work {
-            item,
-            tile: Tile {
-                o,
-                start: first as i64 - early,
-                channel: 0,
-                group,
-            },
-        }
-    }
-
-    #[inline(always)]
-    fn next<C: Cta, T>(mut self, cta: &C, args: &Conv1dArgs<'_, T>, outputs: u64) -> Work {
-        if self.tile.channel + 1 < args.in_per_group {
-            self.tile.channel += 1;
-            return self;
-        }
-        self.item += cta.blocks() as u64;
-        if args.out_channels > 1 {
-            return Work::of(args, self.item, outputs);
-        }
-        self.tile.channel = 0;
-        self.tile.start += (cta.blocks() as u64 * outputs) as i64;
-        self
-    }
-}
-
-/// Outputs of a tile.
-const fn tile_outputs<const R: usize>() -> u64 {
-    BLOCK as u64 * R as u64
-}
-
-/// Tiles of all output channels.
-#[inline(always)]
-fn items<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
-    tiles(args, outputs) * args.out_channels
-}
-
-/// Tiles of an output channel.
-#[inline(always)]
-fn tiles<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
-    (args.out_len + EARLIEST as u64).div_ceil(outputs)
-}
-
 /// Begins to copy what `work` needs, if there is any.
 #[inline(always)]
 fn begin<C: Cta, T: Real, const R: usize>(
@@ -187,7 +122,7 @@ fn begin<C: Cta, T: Real, const R: usize>(
     (turn, taps): (u32, Taps),
 ) {
     if work.item < items(args, tile_outputs::<R>()) && args.in_per_group > 0 {
-        let to = Buffer::new::<R>(args.taps, turn);
+        let to = Buffer::new::<R>(args.taps.next_multiple_of(R as u32), turn);
         copy::<C, T, R>(cta, args, work.tile, to, taps);
     }
     cta.end_copies();
@@ -201,8 +136,8 @@ pub fn window<C: Cta, T: Real, const R: usize, const BLOCKS: u32>(
 ) {
     cta.launch_bounds::<BLOCK, BLOCKS>();
     let outputs = tile_outputs::<R>();
-    let own = cta.thread() as usize * (R + T::Pack::LANES);
-    let mut work = Work::of(args, cta.block() as u64, outputs);
+    let own = own_place::<C, T, R>(cta);
+    let mut work = Work::of(args, cta.block() as u64, outputs, 0);
     begin::<C, T, R>(cta, args, &work, (0, Taps::Wanted));
     let (mut sums, mut turn, mut taps) = ([T::ZERO; R], 0, Taps::Wanted);
     while work.item < items(args, outputs) {
@@ -210,7 +145,7 @@ pub fn window<C: Cta, T: Real, const R: usize, const BLOCKS: u32>(
         cta.sync();
         let next = work.next(cta, args, outputs);
         begin::<C, T, R>(cta, args, &next, (1 - turn, taps));
-        let at = Buffer::new::<R>(args.taps, turn);
+        let at = Buffer::new::<R>(args.taps.next_multiple_of(R as u32), turn);
         if args.in_per_group > 0 {
             add_taps(cta, (at.taps, at.inputs), (args.taps, own), &mut sums);
         }

@@ -6,7 +6,7 @@ use crate::plan::fused::Precision;
 
 /// `f32` or `f64`: an element of matrices and vectors, with kernels on every device.
 pub trait Number:
-    Element + cpu::Scalar + cpu::kernel_sum::Exponential + gpu_kernels::Kernels
+    Element + cpu::Scalar + cpu::kernel_sum::Exponential + cpu::matmul::Multiply + gpu_kernels::Kernels
 {
     /// The precision, for plans.
     const PRECISION: Precision;

@@ -7,6 +7,10 @@ use thiserror::Error;
 use super::limits::DeviceLimits;
 
 pub use gpu_kernels::conv1d::BLOCK;
+/// Up to so many packs of taps a strip of three packs is quicker than one of five.
+const SHORT_FILTER: usize = 3;
+/// Up to so many packs of taps a strip of five packs is quicker than windows.
+const STRIP_FILTER: usize = 16;
 /// From so many taps on a thread takes 16 outputs of f64, whose registers leave room for few warps; of f32 it always
 /// does. An H200, 2²⁶ elements of f32: 145 µs for 3 taps with 16, 153 with 8, 178 and 202 for 33.
 const LONG_FILTER: usize = 64;
@@ -17,6 +21,8 @@ const MANY_TAPS: usize = 24;
 /// Blocks of an SM that do so: twice what an H200 holds at once of those with 16 outputs of f32 and fewer than some 400 taps.
 /// Not fitted to the others, of which it holds four to seven.
 const WINDOW_BLOCKS_PER_SM: u64 = 14;
+/// Bytes of a pack.
+const PACK: usize = 16;
 /// Blocks of one launch at most.
 const MOST_BLOCKS: u64 = 1 << 30;
 /// Blocks of an SM where a thread takes one output after the other.
@@ -227,27 +233,24 @@ pub enum Conv1dStrategy {
     Window8,
     /// Sixteen.
     Window16,
+    /// Three packs of 16 bytes of neighbouring outputs per thread, inputs in a ring of packs in registers, a tile per
+    /// block; stride and dilation 1, one input channel per group.
+    Strip3,
+    /// Five.
+    Strip5,
 }
 
 impl Conv1dStrategy {
     /// All of them.
-    pub const ALL: [Conv1dStrategy; 5] = [
+    pub const ALL: [Conv1dStrategy; 7] = [
         Conv1dStrategy::Naive,
         Conv1dStrategy::Tiled,
         Conv1dStrategy::Strided,
         Conv1dStrategy::Window8,
         Conv1dStrategy::Window16,
+        Conv1dStrategy::Strip3,
+        Conv1dStrategy::Strip5,
     ];
-
-    /// Outputs of a thread in one tile.
-    pub const fn per_thread(self) -> u64 {
-        match self {
-            Conv1dStrategy::Naive | Conv1dStrategy::Tiled => 1,
-            Conv1dStrategy::Strided => 4,
-            Conv1dStrategy::Window8 => 8,
-            Conv1dStrategy::Window16 => 16,
-        }
-    }
 
     /// Whether it computes `shape` on a device that gives a block `shared` bytes.
     pub fn suits(self, shape: &Conv1dShape, bytes: u32, shared: u64) -> bool {
@@ -255,6 +258,11 @@ impl Conv1dStrategy {
         match self {
             Conv1dStrategy::Naive => true,
             Conv1dStrategy::Window8 | Conv1dStrategy::Window16 if !is_dense => false,
+            Conv1dStrategy::Strip3 | Conv1dStrategy::Strip5
+                if !is_dense || shape.in_per_group() != 1 =>
+            {
+                false
+            }
             _ => self.shared_bytes(shape, bytes) <= shared,
         }
     }
@@ -275,6 +283,8 @@ impl Conv1dStrategy {
             Conv1dStrategy::Strided => Conv1dVariant::Tiled(4),
             Conv1dStrategy::Window8 => Conv1dVariant::Window(8),
             Conv1dStrategy::Window16 => Conv1dVariant::Window(16),
+            Conv1dStrategy::Strip3 => Conv1dVariant::Strip(3),
+            Conv1dStrategy::Strip5 => Conv1dVariant::Strip(5),
         }
     }
 }
@@ -296,20 +306,27 @@ pub struct Conv1dPlan {
 /// use warpfuse::plan::conv1d::{Conv1dShape, Conv1dStrategy, plan};
 /// use warpfuse::plan::limits::DeviceLimits;
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
-/// assert_eq!(plan(&Conv1dShape::single(1 << 20, 9), 4, &h200).strategy, Conv1dStrategy::Window16);
+/// assert_eq!(plan(&Conv1dShape::single(1 << 20, 9), 4, &h200).strategy, Conv1dStrategy::Strip3);
+/// assert_eq!(plan(&Conv1dShape::single(1 << 20, 999), 4, &h200).strategy, Conv1dStrategy::Window16);
 /// let dilated = Conv1dShape { dilation: 2, ..Conv1dShape::single(1 << 20, 9) };
 /// assert_eq!(plan(&dilated, 4, &h200).strategy, Conv1dStrategy::Strided);
 /// ```
 pub fn plan(shape: &Conv1dShape, bytes: u32, limits: &DeviceLimits) -> Conv1dPlan {
-    let by_length = if bytes == 4 || shape.taps >= LONG_FILTER {
+    let windows = if bytes == 4 || shape.taps >= LONG_FILTER {
         [Conv1dStrategy::Window16, Conv1dStrategy::Window8]
     } else {
         [Conv1dStrategy::Window8, Conv1dStrategy::Window16]
     };
+    let strip = match shape.taps * bytes as usize / PACK {
+        0..SHORT_FILTER => Some(Conv1dStrategy::Strip3),
+        SHORT_FILTER..STRIP_FILTER => Some(Conv1dStrategy::Strip5),
+        _ => None,
+    };
     let others = [Conv1dStrategy::Strided, Conv1dStrategy::Tiled];
     let shared = u64::from(limits.shared_per_block);
-    let best = by_length
+    let best = strip
         .into_iter()
+        .chain(windows)
         .chain(others)
         .find(|strategy| strategy.suits(shape, bytes, shared));
     plan_with(best.unwrap_or(Conv1dStrategy::Naive), shape, bytes, limits)
@@ -323,12 +340,12 @@ pub fn plan_with(
     limits: &DeviceLimits,
 ) -> Conv1dPlan {
     let outputs = shape.out_len() as u64;
-    let tile = u64::from(BLOCK) * strategy.per_thread();
+    let tile = strategy.variant().tile(bytes);
     let items = match strategy {
         Conv1dStrategy::Naive => {
             let all = outputs
                 .saturating_mul(shape.out_channels as u64)
-                .div_ceil(tile);
+                .div_ceil(u64::from(BLOCK));
             all.min(u64::from(limits.sms) * NAIVE_BLOCKS_PER_SM)
         }
         _ => outputs
