@@ -193,6 +193,8 @@ fn check<T: Real>(
     }
     if let Conv1dVariant::Strip(_) = variant {
         Violation::equal("input channels per group", 1, args.in_per_group)?;
+        let tiles = work::tiles(args, variant.tile(T::SIZE)).saturating_mul(args.out_channels);
+        Violation::at_least("blocks", tiles, launch.grid as u64)?;
     }
     let shared = variant.shared_bytes(args.taps, args.stride, args.dilation, T::SIZE);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;

@@ -198,10 +198,12 @@ pub fn write_outputs<C: Cta, T: Real, const R: usize>(
     let row = (tile.o * args.out_len) as i64 + tile.start;
     let end = args.out_len as i64 - tile.start;
     let is_inside = tile.start >= 0 && end >= BLOCK as i64 * R as i64;
-    if is_inside && row & (T::Pack::LANES as i64 - 1) == 0 {
+    if !is_inside {
+        write_elements::<C, T, R>(cta, args, row, Some((-tile.start, end)), staged);
+    } else if row & (T::Pack::LANES as i64 - 1) == 0 {
         write_packs::<C, T, R>(cta, args, row, staged);
     } else {
-        write_elements::<C, T, R>(cta, args, (row, -tile.start, end), staged);
+        write_elements::<C, T, R>(cta, args, row, None, staged);
     }
 }
 
@@ -239,20 +241,21 @@ fn write_packs<C: Cta, T: Real, const R: usize>(
     }
 }
 
-/// As [`write_packs`], element by element those from `begin` to `end` of the tile.
+/// As [`write_packs`], element by element: where not all of the tile are there, those from the first to the end of `part`.
 #[inline(always)]
 #[track_caller]
 fn write_elements<C: Cta, T: Real, const R: usize>(
     cta: &C,
     args: &Conv1dArgs<'_, T>,
-    (row, begin, end): (i64, i64, i64),
+    row: i64,
+    part: Option<(i64, i64)>,
     staged: Shared<T>,
 ) {
     let own = (cta.thread() as i64 - row) & (BLOCK as i64 - 1);
     let place = with_gaps::<T, R>(own as usize);
     for r in 0..R {
         let i = own + r as i64 * BLOCK as i64;
-        if i >= begin && i < end {
+        if part.is_none_or(|(begin, end)| i >= begin && i < end) {
             let output = cta.shared_read(staged, place + r * with_gaps::<T, R>(BLOCK as usize));
             cta.write(args.out, (row + i) as usize, output);
         }

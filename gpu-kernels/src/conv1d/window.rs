@@ -1,7 +1,7 @@
 //! Stride and dilation 1: inputs in a window of registers.
 
 use super::staging::{Buffer, Taps, copy, own_place, write_outputs};
-use super::work::{Work, items, tile_outputs};
+use super::work::{Work, tile_outputs};
 use super::{BLOCK, Conv1dArgs};
 use crate::cta::{Cta, Shared};
 use crate::scalar::{Real, Words};
@@ -121,7 +121,7 @@ fn begin<C: Cta, T: Real, const R: usize>(
     work: &Work,
     (turn, taps): (u32, Taps),
 ) {
-    if work.item < items(args, tile_outputs::<R>()) && args.in_per_group > 0 {
+    if work.is_there(args) && args.in_per_group > 0 {
         let to = Buffer::new::<R>(args.taps.next_multiple_of(R as u32), turn);
         copy::<C, T, R>(cta, args, work.tile, to, taps);
     }
@@ -140,7 +140,7 @@ pub fn window<C: Cta, T: Real, const R: usize, const BLOCKS: u32>(
     let mut work = Work::of(args, cta.block() as u64, outputs, 0);
     begin::<C, T, R>(cta, args, &work, (0, Taps::Wanted));
     let (mut sums, mut turn, mut taps) = ([T::ZERO; R], 0, Taps::Wanted);
-    while work.item < items(args, outputs) {
+    while work.is_there(args) {
         cta.copies_done::<0>();
         cta.sync();
         let next = work.next(cta, args, outputs);

@@ -39,6 +39,12 @@ impl Work {
         }
     }
 
+    /// Whether there is such a tile.
+    #[inline(always)]
+    pub fn is_there<T>(&self, args: &Conv1dArgs<'_, T>) -> bool {
+        self.tile.o < args.out_channels && self.tile.start < args.out_len as i64
+    }
+
     /// What this block does afterwards.
     #[inline(always)]
     pub fn next<C: Cta, T>(mut self, cta: &C, args: &Conv1dArgs<'_, T>, outputs: u64) -> Work {
@@ -61,14 +67,8 @@ pub const fn tile_outputs<const R: usize>() -> u64 {
     BLOCK as u64 * R as u64
 }
 
-/// Tiles of all output channels.
-#[inline(always)]
-pub fn items<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
-    tiles(args, outputs) * args.out_channels
-}
-
 /// Tiles of an output channel.
 #[inline(always)]
-fn tiles<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
+pub fn tiles<T>(args: &Conv1dArgs<'_, T>, outputs: u64) -> u64 {
     (args.out_len + EARLIEST as u64).div_ceil(outputs)
 }
