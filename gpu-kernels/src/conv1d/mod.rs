@@ -129,7 +129,8 @@ impl Conv1dVariant {
                 2 * (places + staged_len(tile + places, *outputs, lanes))
             }
             Conv1dVariant::Strip(packs) => {
-                let places = taps.next_multiple_of(lanes) as u64;
+                // With as many places before the first tap as there may be.
+                let places = (taps + lanes - 1).next_multiple_of(lanes) as u64;
                 places + staged_len(tile + places, *packs * lanes, lanes)
             }
         };
@@ -235,5 +236,5 @@ macro_rules! conv1d_family {
 
 // Windows: outputs of a thread, and blocks of an SM. Strips: packs of a thread, the outputs that those are, packs of the
 // ring, and blocks of an SM.
-conv1d_family!(f32; window [8: 7] [16: 6]; strip [3: 12, 4, 9] [5: 20, 6, 7]);
-conv1d_family!(f64; window [8: 5] [16: 4]; strip [3: 6, 4, 9] [5: 10, 6, 7]);
+conv1d_family!(f32; window [8: 7] [16: 6]; strip [3: 12, 4, 10] [5: 20, 6, 8]);
+conv1d_family!(f64; window [8: 5] [16: 4]; strip [3: 6, 4, 10] [5: 10, 6, 8]);

@@ -1,7 +1,7 @@
 //! Short filters and one input channel: a tile per block, inputs in a ring of packs in registers.
 //!
-//! Taps come in whole packs. Where there are other than whole packs of them, the first pack has places before the first
-//! tap, which are skipped: zeros there would make NaN of infinite inputs.
+//! Taps come in packs, with as many places before the first one as make inputs and outputs begin at packs of memory alike.
+//! Places without a tap are skipped: zeros there would make NaN of infinite inputs.
 
 use super::Conv1dArgs;
 use super::staging::{Buffer, Taps, copy, own_place, write_outputs};
@@ -19,50 +19,47 @@ pub fn strip<C: Cta, T: Real, const R: usize, const SLOTS: usize, const BLOCKS: 
     args: &Conv1dArgs<'_, T>,
 ) {
     cta.launch_bounds::<{ super::BLOCK }, BLOCKS>();
-    let places = args.taps.next_multiple_of(T::Pack::LANES as u32);
-    let (at, lead) = (Buffer::new::<R>(places, 0), places - args.taps);
+    let lanes = T::Pack::LANES as u32;
+    let lead = (args.before as u32).wrapping_neg() & (lanes - 1);
+    let at = Buffer::new::<R>((lead + args.taps).next_multiple_of(lanes), 0);
     let work = Work::of(args, cta.block() as u64, tile_outputs::<R>(), lead);
     if work.is_there(args) {
         copy::<C, T, R>(cta, args, work.tile, at, Taps::Wanted);
         cta.end_copies();
         cta.copies_done::<0>();
         cta.sync();
-        let sums = convolve::<C, T, R, SLOTS>(cta, at, lead);
+        let sums = convolve::<C, T, R, SLOTS>(cta, at, (lead, lead + args.taps));
         write_outputs(cta, args, work.tile, at.inputs, sums);
     }
 }
 
-/// A thread's outputs.
+/// A thread's outputs, by the taps in the places from `first` to `end`.
 #[inline(always)]
 #[track_caller]
 fn convolve<C: Cta, T: Real, const R: usize, const SLOTS: usize>(
     cta: &C,
     at: Buffer<T>,
-    lead: u32,
+    (first, end): (u32, u32),
 ) -> [T; R] {
-    let lanes = T::Pack::LANES;
-    let mut place = own_place::<C, T, R>(cta);
-    let mut ring = [T::Pack::ZERO; SLOTS];
-    for pack in &mut ring {
-        *pack = cta.shared_read_pack(at.inputs, place);
-        place += lanes;
-    }
+    let lanes = T::Pack::LANES as u32;
+    let own = own_place::<C, T, R>(cta);
     let mut sums = [T::ZERO; R];
-    add_first(cta, at.taps, lead, &ring, &mut sums);
+    let mut ring = read_ring::<C, T, SLOTS>(cta, at.inputs, own);
+    add_some(cta, at.taps, (0, first, end), &ring, &mut sums);
     let mut k = lanes;
-    // Adds the taps from k on, the ring's oldest pack being that in slot `$slot`, if there are any.
+    // Adds the pack of taps from k on, if it is whole; the ring's oldest pack is then that in slot `$slot`.
     macro_rules! turn {
         ($slot:literal) => {
-            if k >= at.taps.len() as usize {
-                return sums;
+            if k + lanes > end {
+                break;
             }
-            ring[($slot + SLOTS - 1) % SLOTS] = cta.shared_read_pack(at.inputs, place);
-            let taps = cta.shared_read_pack(at.taps, k);
+            let next = own + k as usize + (SLOTS - 1) * T::Pack::LANES;
+            ring[($slot + SLOTS - 1) % SLOTS] = cta.shared_read_pack(at.inputs, next);
+            let taps = cta.shared_read_pack(at.taps, k as usize);
             for (lane, tap) in taps.as_ref().iter().enumerate() {
                 add_tap(*tap, ($slot, lane), &ring, &mut sums);
             }
             k += lanes;
-            place += lanes;
         };
     }
     loop {
@@ -75,21 +72,42 @@ fn convolve<C: Cta, T: Real, const R: usize, const SLOTS: usize>(
         }
         turn!(0);
     }
+    if k < end {
+        let ring = read_ring::<C, T, SLOTS>(cta, at.inputs, own + k as usize);
+        add_some(cta, at.taps, (k, k, end), &ring, &mut sums);
+    }
+    sums
 }
 
-/// Adds the taps of the first pack, but for `lead` places.
+/// The packs that a pack of taps meets, from `place` on.
 #[inline(always)]
 #[track_caller]
-fn add_first<C: Cta, T: Real, const R: usize, const SLOTS: usize>(
+fn read_ring<C: Cta, T: Real, const SLOTS: usize>(
+    cta: &C,
+    inputs: Shared<T>,
+    place: usize,
+) -> [T::Pack; SLOTS] {
+    let mut ring = [T::Pack::ZERO; SLOTS];
+    for (slot, pack) in ring.iter_mut().enumerate() {
+        *pack = cta.shared_read_pack(inputs, place + slot * T::Pack::LANES);
+    }
+    ring
+}
+
+/// Adds those taps of the pack from place `k` on that lie in the places from `first` to `end`.
+#[inline(always)]
+#[track_caller]
+fn add_some<C: Cta, T: Real, const R: usize, const SLOTS: usize>(
     cta: &C,
     taps: Shared<T>,
-    lead: u32,
+    (k, first, end): (u32, u32, u32),
     ring: &[T::Pack; SLOTS],
     sums: &mut [T; R],
 ) {
-    let taps = cta.shared_read_pack(taps, 0);
+    let taps = cta.shared_read_pack(taps, k as usize);
     for (lane, tap) in taps.as_ref().iter().enumerate() {
-        if lane as u32 >= lead {
+        let place = k + lane as u32;
+        if place >= first && place < end {
             add_tap(*tap, (0, lane), ring, sums);
         }
     }
