@@ -1,6 +1,6 @@
 //! What a window needs in shared memory: copied ahead, and written back.
 
-use super::{BLOCK, Conv1dArgs, filter_of, gap, staged_len};
+use super::{BLOCK, Conv1dArgs, LINE, filter_of, gap, staged_len};
 use crate::cta::{Cta, Shared};
 use crate::scalar::{Pack, Real, Words};
 use crate::verbs::each_of_block;
@@ -35,10 +35,11 @@ impl<T: Real> Buffer<T> {
     pub fn new<const R: usize>(places: u32, turn: u32) -> Buffer<T> {
         let inputs = BLOCK as u64 * R as u64 + places as u64;
         let len = staged_len(inputs, R as u32, T::Pack::LANES as u32) as u32;
-        let first = turn * (places + len) * T::SIZE;
+        let before = places.next_multiple_of(LINE / T::SIZE);
+        let first = turn * (before + len) * T::SIZE;
         Buffer {
             taps: Shared::at(first, places),
-            inputs: Shared::at(first + places * T::SIZE, len),
+            inputs: Shared::at(first + before * T::SIZE, len),
         }
     }
 }
