@@ -18,13 +18,16 @@
 //! An odd number of packs between neighbouring threads, by the gap or by P, lets eight threads read eight different
 //! groups of banks. A tile begins up to 31 outputs early, so that its inputs begin at a line of memory.
 //!
-//! What bounds windows of 16 f32: a warp executes some 600 instructions for its 512 outputs with 3 or 9 taps (a tile for
-//! each block; 48 or 144 multiply-adds, the rest places, copies and outputs) and some 815 with 33 (528 multiply-adds).
-//! An H200 issues 132 · 4 · 1.755 G a second, so that 2²⁶ outputs take 85, 83 and 115 µs at least, where a copy takes 129:
-//! 3 and 9 taps, which write outputs one by one and in packs, take the same 144.5 µs, and wait for memory; 33 take 161.
+//! What bounds them, 2²⁶ elements of f32 on an H200, where a copy takes 128 µs: strips of up to 17 taps wait for memory
+//! (131 µs). At 33 taps the arithmetic alone takes 75 µs at the highest clock; with memory at full speed the device then
+//! reaches its 700 W and lowers the clock from 1.98 to between 1.5 and 1.8 GHz, so that it takes 146 µs in a short run and
+//! 153 to 168 in a long one. Windows of 16 take 144 and 161 to 205 µs: some 600 instructions of a warp for its 512 outputs with
+//! 9 taps, which strips do in 330 for 384.
 //!
 //! What did *not* help windows: inputs from L1 in packs instead of from shared memory, without barriers, which is as quick
-//! for 3 taps, and for 33 takes half as long again.
+//! for 3 taps, and for 33 takes half as long again. What did not help strips, in a prototype: bulk copies to a ring of tiles
+//! and back by blocks that stay (145 µs for 3 to 33 taps), stores that pass the cache, a tile for each warp (138 µs for 9
+//! taps).
 //!
 //! Every output is one chain of fused multiply-adds, channels outside, taps inside, from +0: the same bits from
 //! every variant and on every device. A tile is read from memory once per output channel.
@@ -241,5 +244,5 @@ macro_rules! conv1d_family {
 
 // Windows: outputs of a thread, and blocks of an SM. Strips: packs of a thread, the outputs that those are, packs of the
 // ring, and blocks of an SM.
-conv1d_family!(f32; window [8: 7] [16: 6]; strip [3: 12, 4, 10] [5: 20, 6, 8]);
-conv1d_family!(f64; window [8: 5] [16: 4]; strip [3: 6, 4, 10] [5: 10, 6, 8]);
+conv1d_family!(f32; window [8: 7] [16: 6]; strip [3: 12, 4, 10] [5: 20, 6, 7]);
+conv1d_family!(f64; window [8: 5] [16: 4]; strip [3: 6, 4, 10] [5: 10, 6, 7]);

@@ -1,24 +1,10 @@
 //! What a window needs in shared memory: copied ahead, and written back.
 
+use super::work::Tile;
 use super::{BLOCK, Conv1dArgs, LINE, filter_of, gap, staged_len};
 use crate::cta::{Cta, Shared};
 use crate::scalar::{Pack, Real, Words};
 use crate::verbs::each_of_block;
-
-/// A row of outputs that a block computes, and the input channel that it adds to them.
-#[derive(Clone, Copy)]
-pub struct Tile {
-    /// Output channel.
-    pub o: u64,
-    /// The first output, which may lie before the first that there is.
-    pub start: i64,
-    /// Input channel of the group.
-    pub channel: u64,
-    /// Where the group's input channels begin.
-    pub group: u64,
-    /// Places before the first tap, and as many inputs before the first that it meets.
-    pub lead: u32,
-}
 
 /// Where the taps and the inputs of a tile are.
 #[derive(Clone, Copy)]

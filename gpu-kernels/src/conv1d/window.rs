@@ -121,7 +121,7 @@ fn begin<C: Cta, T: Real, const R: usize>(
     work: &Work,
     (turn, taps): (u32, Taps),
 ) {
-    if work.is_there(args) && args.in_per_group > 0 {
+    if work.tile.is_there(args) && args.in_per_group > 0 {
         let to = Buffer::new::<R>(args.taps.next_multiple_of(R as u32), turn);
         copy::<C, T, R>(cta, args, work.tile, to, taps);
     }
@@ -137,10 +137,10 @@ pub fn window<C: Cta, T: Real, const R: usize, const BLOCKS: u32>(
     cta.launch_bounds::<BLOCK, BLOCKS>();
     let outputs = tile_outputs::<R>();
     let own = own_place::<C, T, R>(cta);
-    let mut work = Work::of(args, cta.block() as u64, outputs, 0);
+    let mut work = Work::first(cta, args, outputs);
     begin::<C, T, R>(cta, args, &work, (0, Taps::Wanted));
     let (mut sums, mut turn, mut taps) = ([T::ZERO; R], 0, Taps::Wanted);
-    while work.is_there(args) {
+    while work.tile.is_there(args) {
         cta.copies_done::<0>();
         cta.sync();
         let next = work.next(cta, args, outputs);

@@ -1,8 +1,66 @@
 //! Which tiles a block takes, one after the other.
 
-use super::staging::Tile;
 use super::{BLOCK, Conv1dArgs, EARLIEST, first_of_group};
 use crate::cta::Cta;
+
+/// A row of outputs that a block computes, and the input channel that it adds to them.
+#[derive(Clone, Copy)]
+pub struct Tile {
+    /// Output channel.
+    pub o: u64,
+    /// The first output, which may lie before the first that there is.
+    pub start: i64,
+    /// Input channel of the group.
+    pub channel: u64,
+    /// Where the group's input channels begin.
+    pub group: u64,
+    /// Places before the first tap, and as many inputs before the first that it meets.
+    pub lead: u32,
+}
+
+impl Tile {
+    /// The tile whose number among those of all output channels is `item`: its first input channel.
+    #[inline(always)]
+    pub fn of<T>(args: &Conv1dArgs<'_, T>, item: u64, outputs: u64, lead: u32) -> Tile {
+        // One channel needs no divisions, which would take longer than staging a tile.
+        if args.out_channels == 1 {
+            return Tile::of_one(args, item * outputs, lead);
+        }
+        let o = item / tiles(args, outputs);
+        let group = first_of_group(args, o);
+        let first = (item - o * tiles(args, outputs)) * outputs;
+        Tile {
+            o,
+            group,
+            ..Tile::early(args, (first, group), lead)
+        }
+    }
+
+    /// The tile of the only output channel that begins at output `first`, or a little earlier.
+    #[inline(always)]
+    pub fn of_one<T>(args: &Conv1dArgs<'_, T>, first: u64, lead: u32) -> Tile {
+        Tile::early(args, (first, 0), lead)
+    }
+
+    /// Begins so much before output `first` that its inputs, of channels that begin at `group`, begin at a line.
+    #[inline(always)]
+    fn early<T>(args: &Conv1dArgs<'_, T>, (first, group): (u64, u64), lead: u32) -> Tile {
+        let early = (group as i64 - args.before as i64 - lead as i64) & EARLIEST;
+        Tile {
+            o: 0,
+            start: first as i64 - early,
+            channel: 0,
+            group: 0,
+            lead,
+        }
+    }
+
+    /// Whether there is such a tile.
+    #[inline(always)]
+    pub fn is_there<T>(&self, args: &Conv1dArgs<'_, T>) -> bool {
+        self.o < args.out_channels && self.start < args.out_len as i64
+    }
+}
 
 /// A block's work: tile after tile, of each one input channel after the other.
 #[derive(Clone, Copy)]
@@ -14,35 +72,12 @@ pub struct Work {
 }
 
 impl Work {
-    /// The first input channel of a tile, with `lead` places before the first tap.
+    /// What the block does first.
     #[inline(always)]
-    pub fn of<T>(args: &Conv1dArgs<'_, T>, item: u64, outputs: u64, lead: u32) -> Work {
-        // One channel needs no divisions, which would take longer than staging a tile.
-        let (o, group) = match args.out_channels {
-            1 => (0, 0),
-            _ => {
-                let o = item / tiles(args, outputs);
-                (o, first_of_group(args, o))
-            }
-        };
-        let early = (group as i64 - args.before as i64 - lead as i64) & EARLIEST;
-        let first = (item - o * tiles(args, outputs)) * outputs;
-        Work {
-            item,
-            tile: Tile {
-                o,
-                start: first as i64 - early,
-                channel: 0,
-                group,
-                lead,
-            },
-        }
-    }
-
-    /// Whether there is such a tile.
-    #[inline(always)]
-    pub fn is_there<T>(&self, args: &Conv1dArgs<'_, T>) -> bool {
-        self.tile.o < args.out_channels && self.tile.start < args.out_len as i64
+    pub fn first<C: Cta, T>(cta: &C, args: &Conv1dArgs<'_, T>, outputs: u64) -> Work {
+        let item = cta.block() as u64;
+        let tile = Tile::of(args, item, outputs, 0);
+        Work { item, tile }
     }
 
     /// What this block does afterwards.
@@ -54,10 +89,11 @@ impl Work {
         }
         self.item += cta.blocks() as u64;
         if args.out_channels > 1 {
-            return Work::of(args, self.item, outputs, self.tile.lead);
+            self.tile = Tile::of(args, self.item, outputs, self.tile.lead);
+        } else {
+            self.tile.channel = 0;
+            self.tile.start += (cta.blocks() as u64 * outputs) as i64;
         }
-        self.tile.channel = 0;
-        self.tile.start += (cta.blocks() as u64 * outputs) as i64;
         self
     }
 }
