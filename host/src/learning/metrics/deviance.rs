@@ -1,7 +1,8 @@
 //! Deviances of the exponential family: what a generalised linear model minimises.
 
 use super::MetricError;
-use super::sums::{Weights, same_length};
+use super::sums::{Weights, explained_share, same_length};
+use crate::ops::objective::{Distribution, unit_deviance};
 
 /// A unit deviance d(t, μ): zero for a perfect mean, and twice the lack of log-likelihood elsewhere.
 ///
@@ -64,26 +65,25 @@ impl Deviance {
         let weights = Weights::check(weights, targets.len())?;
         let mean = weights.mean(|row| targets[row]);
         let constant = targets.iter().all(|target| *target == targets[0]);
-        let null = weights.mean(|row| self.unit(targets[row], mean));
-        Ok(match (found == 0.0, null == 0.0 || constant) {
-            (true, true) => 1.0,
-            (false, true) => 0.0,
-            _ => 1.0 - found / null,
-        })
+        let null = match constant {
+            true => 0.0,
+            false => weights.mean(|row| self.unit(targets[row], mean)),
+        };
+        Ok(explained_share(found, null))
     }
 
-    /// d(t, μ), both in the family's domain.
+    /// d(t, μ), both in the family's domain: that of the kernels, where they have one.
     fn unit(self, t: f64, mu: f64) -> f64 {
-        match self.simplified() {
-            Deviance::Gaussian => (t - mu) * (t - mu),
-            Deviance::Binomial => {
-                2.0 * (x_ln_ratio(t, t, mu) + x_ln_ratio(1.0 - t, 1.0 - t, 1.0 - mu))
-            }
-            Deviance::Poisson => 2.0 * (x_ln_ratio(t, t, mu) - t + mu),
-            Deviance::Gamma => 2.0 * ((mu / t).ln() + t / mu - 1.0),
-            Deviance::InverseGaussian => tweedie(3.0, t, mu),
-            Deviance::Tweedie(power) => tweedie(power, t, mu),
-        }
+        let distribution = match self {
+            Deviance::Gaussian => Distribution::Gaussian,
+            Deviance::Binomial => Distribution::Binomial,
+            Deviance::Poisson => Distribution::Poisson,
+            Deviance::Gamma => Distribution::Gamma,
+            Deviance::InverseGaussian => Distribution::InverseGaussian,
+            Deviance::Tweedie(power) if power < 0.0 => return extreme_stable(power, t, mu),
+            Deviance::Tweedie(power) => Distribution::Tweedie { power },
+        };
+        unit_deviance(distribution, t, mu)
     }
 
     /// A Tweedie power that has a name of its own, by that name.
@@ -92,6 +92,7 @@ impl Deviance {
             Deviance::Tweedie(0.0) => Deviance::Gaussian,
             Deviance::Tweedie(1.0) => Deviance::Poisson,
             Deviance::Tweedie(2.0) => Deviance::Gamma,
+            Deviance::Tweedie(3.0) => Deviance::InverseGaussian,
             other => other,
         }
     }
@@ -116,15 +117,11 @@ impl Deviance {
     }
 }
 
-/// `x·ln(a/b)`, 0 where x is.
-fn x_ln_ratio(x: f64, a: f64, b: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x * (a / b).ln() }
-}
-
-fn tweedie(power: f64, t: f64, mu: f64) -> f64 {
+/// Tweedie's of a negative power, for any t: metrics know it, models do not.
+fn extreme_stable(power: f64, t: f64, mu: f64) -> f64 {
     let (one, two) = (1.0 - power, 2.0 - power);
-    let base = if power < 0.0 { t.max(0.0) } else { t };
-    2.0 * (base.powf(two) / (one * two) - t * mu.powf(one) / one + mu.powf(two) / two)
+    let of_target = t.max(0.0).powf(two) / (one * two);
+    2.0 * (of_target - t * mu.powf(one) / one + mu.powf(two) / two)
 }
 
 /// Values that a family has.

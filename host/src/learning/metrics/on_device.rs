@@ -8,8 +8,7 @@
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::regression::RegressionMetrics;
-use super::sums::{Weights, same_length};
+use super::sums::{Weights, explained_share, same_length};
 use super::{ConfusionMatrix, MetricError, RegressionSummary};
 use crate::device::{Buffer, Device};
 use crate::learning::{Family, FitError, Link};
@@ -104,19 +103,14 @@ impl<T: Number> PlacedTargets<T> {
                 sums.centred_deviance - weight * to_mean,
             )
         };
-        let explained_deviance = match (sums.deviance == 0.0, null == 0.0) {
-            (true, true) => 1.0,
-            (false, true) => 0.0,
-            _ => 1.0 - sums.deviance / null,
-        };
         RegressionFigures {
             summary: RegressionSummary {
-                r2: RegressionMetrics::of_sums(squared, total, 1).r2,
+                r2: explained_share(squared, total),
                 rmse: (squared / weight).sqrt(),
                 mae: sums.absolute / weight,
             },
             mean_deviance: sums.deviance / weight,
-            explained_deviance,
+            explained_deviance: explained_share(sums.deviance, null),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Figures of regressions: R², mean squared and absolute error.
 
 use super::MetricError;
-use super::sums::{Weights, same_length, sums};
+use super::sums::{Weights, explained_share, same_length, sums};
 
 /// Figures of a regression.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -16,13 +16,8 @@ pub struct RegressionMetrics {
 impl RegressionMetrics {
     /// From the sums of squares of the residuals and of the centred targets, over `rows` samples.
     pub fn of_sums(residual: f64, total: f64, rows: usize) -> RegressionMetrics {
-        let r2 = match (residual == 0.0, total == 0.0) {
-            (true, true) => 1.0,
-            (false, true) => 0.0,
-            _ => 1.0 - residual / total,
-        };
         RegressionMetrics {
-            r2,
+            r2: explained_share(residual, total),
             rmse: (residual / rows as f64).sqrt(),
         }
     }

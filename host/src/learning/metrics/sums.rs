@@ -23,6 +23,16 @@ pub(super) fn sums<const N: usize>(
     partials.into_iter().fold([0.0; N], add)
 }
 
+/// `1 − residual / total`. Where the total is 0, as for constant targets, 1 for no residual at all and 0 otherwise, as in
+/// scikit-learn.
+pub(super) fn explained_share(residual: f64, total: f64) -> f64 {
+    match (residual == 0.0, total == 0.0) {
+        (true, true) => 1.0,
+        (false, true) => 0.0,
+        _ => 1.0 - residual / total,
+    }
+}
+
 fn add<const N: usize>(a: [f64; N], b: [f64; N]) -> [f64; N] {
     std::array::from_fn(|i| a[i] + b[i])
 }
