@@ -16,6 +16,7 @@ pub(super) use super::report::Summary;
 use super::rows_objective::RowsObjective;
 use super::single::SingleRows;
 use super::softmax::SoftmaxRows;
+use super::solver::orthant::L1;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
 use super::start::Start;
 use super::weights::Weights;
@@ -303,23 +304,25 @@ impl<'a, T: Number> Training<'a, T> {
         show: &mut Watch<'_, T>,
     ) -> Result<Solved<T>, FitError> {
         let limits = self.limits(goal);
-        if goal.l1 > 0.0 {
-            let penalty = solver::orthant::Penalty {
-                l1: goal.l1,
-                penalised: self.matrix.cols() * goal.loss.predictors(),
-                inverse_diagonal: inverse,
-            };
-            return Ok(solver::orthant::minimise(
-                objective, begin, penalty, &limits, show,
-            )?);
-        }
-        if self.controls.solver == Solver::Lbfgs {
+        if goal.l1 == 0.0 && self.controls.solver == Solver::Lbfgs {
             return Ok(solver::lbfgs::minimise(objective, begin, &limits, show)?);
         }
         let inverse = self.upload(&inverse)?;
-        Ok(solver::newton::minimise(
-            objective, begin, inverse, &limits, show,
-        )?)
+        Ok(match self.l1(goal) {
+            Some(l1) => {
+                let scaled = (inverse, l1);
+                solver::orthant::minimise(objective, begin, scaled, &limits, show)?
+            }
+            None => solver::newton::minimise(objective, begin, inverse, &limits, show)?,
+        })
+    }
+
+    /// The l1 penalty: it belongs to all coefficients, but to no intercept.
+    pub(super) fn l1(&self, goal: &Goal) -> Option<L1> {
+        (goal.l1 > 0.0).then(|| L1 {
+            weight: goal.l1,
+            penalised: self.matrix.cols() * goal.loss.predictors(),
+        })
     }
 
     /// f64 values as T, on the device.

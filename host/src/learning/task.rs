@@ -82,12 +82,12 @@ impl<T: Number, A: Answer> Task<T, A> {
         Ok(self.answer.model::<T>(fitted, report))
     }
 
-    /// The loss, where several such tasks can be solved over one read of X: smooth, of one predictor per row, by
-    /// Newton's method.
+    /// The loss, where several such tasks can be solved over one read of X: of one predictor per row, by Newton's method in
+    /// a region or, with an l1 penalty, in an orthant.
     pub(super) fn shared_loss(&self) -> Option<Loss> {
         match self.goal.loss {
             SampleLoss::Single(loss)
-                if self.goal.l1 == 0.0 && self.controls.solver == Solver::NewtonCg =>
+                if self.goal.l1 > 0.0 || self.controls.solver == Solver::NewtonCg =>
             {
                 Some(loss)
             }

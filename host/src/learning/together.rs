@@ -40,6 +40,7 @@ pub(super) fn fit<T: Number>(
         problems.push(Problem {
             begin: setup.begin,
             inverse_diagonal: training.upload(&setup.inverse)?,
+            l1: training.l1(&task.goal),
             limits: training.limits(&task.goal),
         });
         sides.push((training, task, loss, setup.prepared));

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, Axis};
 use warpfuse::device::Device;
 use warpfuse::learning::{
     Estimator, Extras, Family, Folds, Glm, Labels, Lasso, LinearSvc, LinearSvr, LogisticRegression,
-    Model, Placed, Ridge, Targets, cross_validate,
+    Model, Penalty, Placed, Ridge, Targets, cross_validate,
 };
 use warpfuse::matrix::Features;
 use warpfuse::ops::MatrixOptions;
@@ -158,7 +158,7 @@ fn numbers(device: &Device) -> Result<()> {
     agree(device, Targets::Numbers(&sample().targets), &folds, &path)
 }
 
-/// Five points of three folds: more problems than one read of X serves, of several losses.
+/// Seven points of three folds: more problems than one read of X serves, of several losses, with and without an l1 penalty.
 fn numbers_together(device: &Device) -> Result<()> {
     let poisson = Glm::params().family(Family::Poisson).alpha(0.1);
     let path = [
@@ -171,6 +171,8 @@ fn numbers_together(device: &Device) -> Result<()> {
                 .tolerance(1e-11),
         ),
         Estimator::LinearSvr(LinearSvr::params().c(0.5).epsilon(0.1).tolerance(1e-11)),
+        Estimator::Lasso(Lasso::params().alpha(0.2).tolerance(1e-11)),
+        Estimator::Lasso(Lasso::params().alpha(0.02).tolerance(1e-11)),
         Estimator::Glm(poisson.tolerance(1e-11)),
     ];
     let folds = Folds::shuffled(61, FOLDS, 5)?;
@@ -196,6 +198,11 @@ fn labels_together(device: &Device) -> Result<()> {
             LogisticRegression::params()
                 .c(5.0)
                 .fit_intercept(false)
+                .tolerance(1e-11),
+        ),
+        Estimator::LogisticRegression(
+            LogisticRegression::params()
+                .penalty(Penalty::ElasticNet { l1_ratio: 0.7 })
                 .tolerance(1e-11),
         ),
         Estimator::LinearSvc(LinearSvc::params().c(0.5).tolerance(1e-11)),

@@ -59,13 +59,13 @@ impl PathPoint {
 /// Fits each estimator of `path` once per fold, to the rows that the fold leaves in, and scores it on those that
 /// it holds out.
 ///
-/// X is on the device once: rows are left out by a weight of 0. Ridge regression, generalised linear models, support
-/// vector regression, and logistic regression and support vector classification of two classes, all without an l1
-/// penalty and by Newton's method, are fitted eight at a time, whatever fold and point they belong to: X is read once
-/// per product for all of them ([`Matrix::fused_many`](crate::ops::Matrix::fused_many)), and once for their scores.
-/// Other estimators, and matrices with reproducible sums, are fitted one after the other. Either way a fit starts from
-/// the coefficients of the last point of the path that has been fitted on the same rows, so that neighbouring
-/// penalties should be neighbours in the path.
+/// X is on the device once: rows are left out by a weight of 0. Ridge regression, lasso and elastic net, generalised linear
+/// models, support vector regression, and logistic regression and support vector classification of two classes are fitted
+/// eight at a time, whatever fold and point they belong to: X is read once per product for all of them
+/// ([`Matrix::fused_many`](crate::ops::Matrix::fused_many)), and once for their scores. Other estimators, those that take
+/// L-BFGS, and matrices with reproducible sums are fitted one after the other. Either way a fit starts from the coefficients
+/// of the last point of the path that has been fitted on the same rows, so that neighbouring penalties should be
+/// neighbours in the path.
 ///
 /// Estimators that standardise divide by the deviations of the rows that a fold learns from, which `data` has to know:
 /// see [`Placed::with_folds`].

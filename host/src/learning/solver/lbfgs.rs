@@ -89,9 +89,9 @@ impl<T: Number> Lbfgs<T> {
         let zeros = || device.zeros::<T>(begin.theta.len());
         let (direction, scaled, gradient, first) = (zeros()?, zeros()?, zeros()?, zeros()?);
         let dots = Dots::new(&device, begin.theta.len())?;
-        let (point, first_norm) = begin.point(objective)?;
+        let (point, cold) = begin.points(objective)?;
         Ok(Lbfgs {
-            first_norm,
+            first_norm: cold.map_or(point.norm, |cold| cold.norm),
             point,
             trial: Point {
                 theta: first,

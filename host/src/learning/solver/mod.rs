@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
-//! | [`side_by_side`] | smooth, several at once | as [`newton`], for all together |
-//! | [`orthant`] | smooth + l1 | 1 evaluation, one Hessian product per inner CG iteration |
+//! | [`orthant`] | smooth + l1 | 1 evaluation, rarely more, one Hessian product per inner CG iteration |
+//! | [`side_by_side`] | several at once | as [`newton`] or [`orthant`], for all together |
 //!
 //! An evaluation and a Hessian product are one pass over X each.
 
 pub(super) mod lbfgs;
+mod method;
 mod minimum;
 pub(super) mod newton;
 mod objective;
@@ -73,18 +74,14 @@ pub(super) struct Begin<T: Number> {
 }
 
 impl<T: Number> Begin<T> {
-    /// The first point, and the norm that tolerances are relative to.
-    pub(super) fn point(
+    /// The first point, evaluated and accepted, and that which tolerances are relative to, if it is another.
+    pub(super) fn points(
         self,
         objective: &mut dyn Objective<T>,
-    ) -> Result<(Point<T>, f64), OpError> {
-        let cold = match self.cold {
-            Some(cold) => Some(Point::start(objective, cold)?.norm),
-            None => None,
-        };
-        let point = Point::start(objective, self.theta)?;
-        let first_norm = cold.unwrap_or(point.norm);
-        Ok((point, first_norm))
+    ) -> Result<(Point<T>, Option<Point<T>>), OpError> {
+        let cold = self.cold.map(|cold| Point::start(objective, cold));
+        let cold = cold.transpose()?;
+        Ok((Point::start(objective, self.theta)?, cold))
     }
 }
 

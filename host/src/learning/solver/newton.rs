@@ -6,9 +6,10 @@
 
 use std::time::Instant;
 
+use super::method::{self, Method, Next, Step};
 use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
 use crate::device::{Buffer, Device};
-use crate::learning::cg::{self, Convergence, Pace};
+use crate::learning::cg::Convergence;
 use crate::matrix::Element;
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, vector};
@@ -38,60 +39,22 @@ pub(in crate::learning) fn minimise<T: Number>(
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
     let begun = Instant::now();
-    let (point, first_norm) = begin.point(objective)?;
+    let (point, cold) = begin.points(objective)?;
     let device = objective.device().clone();
-    let mut newton = Newton::new(&device, point, first_norm, inverse_diagonal, begun)?;
-    let convergence = loop {
-        if let Some(end) = newton.end(limits) {
-            break end;
-        }
-        let inner = newton.inner(objective, limits)?;
-        match newton.after_inner(&inner) {
-            Next::Ends(convergence) => break convergence,
-            Next::Again => continue,
-            Next::Tries => {}
-        }
-        newton.aim()?;
-        newton.trial.evaluate(objective)?;
-        let step = newton.step(&inner);
-        if let Step::Taken = step {
-            objective.accept();
-        }
-        watch(newton.iteration(&inner), &newton.point.theta);
-        if let Step::Exhausted = step {
-            break Convergence::PrecisionLimit;
-        }
-    };
-    Ok(newton.solved(convergence))
+    let first_norm = cold.map_or(point.norm, |cold| cold.norm);
+    let newton = Newton::new(&device, point, first_norm, inverse_diagonal, begun)?;
+    method::run(Box::new(newton), objective, limits, watch)
 }
 
 /// A solve without the objective: what happens between evaluations and products.
 pub(super) struct Newton<T: Number> {
-    pub(super) point: Point<T>,
-    pub(super) trial: Point<T>,
-    pub(super) vectors: CgVectors<T>,
+    point: Point<T>,
+    trial: Point<T>,
+    vectors: CgVectors<T>,
     radius: f64,
     first_norm: f64,
     n_iter: usize,
     begun: Instant,
-}
-
-/// What follows an inner solve.
-pub(super) enum Next {
-    /// A step, to be evaluated.
-    Tries,
-    /// Another inner solve, in a region.
-    Again,
-    /// Nothing.
-    Ends(Convergence),
-}
-
-/// What became of a step.
-pub(super) enum Step {
-    Taken,
-    Refused,
-    /// Nothing below the rounding of the objective is left to gain.
-    Exhausted,
 }
 
 impl<T: Number> Newton<T> {
@@ -127,82 +90,6 @@ impl<T: Number> Newton<T> {
         })
     }
 
-    /// Whether, and how, it ends before another iteration.
-    pub(super) fn end(&self, limits: &Limits) -> Option<Convergence> {
-        if self.n_iter == 0 && !self.point.is_finite() {
-            Some(Convergence::NotFinite)
-        } else if self.point.norm <= limits.tolerance * self.first_norm {
-            Some(Convergence::Converged)
-        } else if self.n_iter >= limits.max_iter {
-            Some(Convergence::IterationLimit)
-        } else {
-            None
-        }
-    }
-
-    pub(super) fn solved(self, convergence: Convergence) -> Solved<T> {
-        Solved {
-            objective: self.point.value,
-            gradient_ratio: ratio(self.point.norm, self.first_norm),
-            theta: self.point.theta,
-            n_iter: self.n_iter,
-            convergence,
-        }
-    }
-
-    /// What is told of the iteration that has ended.
-    pub(super) fn iteration(&self, inner: &CgState) -> Iteration {
-        Iteration {
-            objective: self.point.value,
-            gradient_ratio: ratio(self.point.norm, self.first_norm),
-            inner: inner.iterations,
-            seconds: self.begun.elapsed().as_secs_f64(),
-            validation: None,
-        }
-    }
-
-    /// Starts an inner solve of H·s = −g inside the region, of so many iterations at most.
-    pub(super) fn restart(&mut self, limits: &Limits) -> Result<usize, OpError> {
-        let progress = ratio(self.point.norm, self.first_norm);
-        let tolerance = if limits.quadratic {
-            (0.5 * limits.tolerance / progress).min(FORCING)
-        } else {
-            FORCING.min(progress.sqrt())
-        };
-        let radius = self.radius;
-        let stop = Stop { tolerance, radius };
-        self.vectors.restart(&self.point.gradient, stop)?;
-        Ok((2 * self.point.theta.len()).clamp(FEW_INNER, MOST_INNER))
-    }
-
-    /// Solves H·s = −g inside the region.
-    fn inner(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        limits: &Limits,
-    ) -> Result<CgState, OpError> {
-        let most = self.restart(limits)?;
-        let pace = Pace::of(objective);
-        let product = |vectors: &mut CgVectors<T>| {
-            let (p, q, state) = vectors.product();
-            objective.hessian_vector(p, q, Some(state))?;
-            vectors.advance()
-        };
-        cg::run(&mut self.vectors, most, pace, product, |_| {})
-    }
-
-    /// Whether there is a step to try. Counts the iteration if there is.
-    pub(super) fn after_inner(&mut self, inner: &CgState) -> Next {
-        if inner.iterations > 0 || inner.border {
-            self.n_iter += 1;
-            return Next::Tries;
-        }
-        match self.without_curvature(inner) {
-            Some(convergence) => Next::Ends(convergence),
-            None => Next::Again,
-        }
-    }
-
     /// The first direction has no positive curvature: with a region there is a step to its border.
     fn without_curvature(&mut self, inner: &CgState) -> Option<Convergence> {
         if !inner.residual_squared.is_finite() || !inner.curvature.is_finite() {
@@ -217,32 +104,6 @@ impl<T: Number> Newton<T> {
         }
         self.radius = inner.preconditioned_squared.sqrt();
         None
-    }
-
-    /// Puts the point that the inner solve found into the trial.
-    pub(super) fn aim(&mut self) -> Result<(), OpError> {
-        self.trial.theta.copy_from(&self.point.theta)?;
-        let one = <T as Element>::from_f64(1.0);
-        vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)
-    }
-
-    /// Takes the step to the evaluated trial or not, and sets the next radius.
-    pub(super) fn step(&mut self, inner: &CgState) -> Step {
-        let is_noise = inner.decrease <= noise::<T>(self.point.value);
-        let taken = if is_noise {
-            self.trial.is_finite() && self.trial.norm < self.point.norm
-        } else {
-            self.adapt(inner)
-        };
-        if taken {
-            std::mem::swap(&mut self.point, &mut self.trial);
-            return Step::Taken;
-        }
-        if is_noise {
-            Step::Exhausted
-        } else {
-            Step::Refused
-        }
     }
 
     /// LIBLINEAR's rules for the radius; whether the step is taken.
@@ -278,6 +139,99 @@ impl<T: Number> Newton<T> {
             radius.max(reach.min(GROW * radius))
         };
         gain > ACCEPT
+    }
+}
+
+impl<T: Number> Method<T> for Newton<T> {
+    fn end(&self, limits: &Limits) -> Option<Convergence> {
+        let is_finite = self.point.is_finite();
+        method::end(
+            self.n_iter,
+            is_finite,
+            (self.point.norm, self.first_norm),
+            limits,
+        )
+    }
+
+    fn solved(self: Box<Self>, convergence: Convergence) -> Solved<T> {
+        Solved {
+            objective: self.point.value,
+            gradient_ratio: ratio(self.point.norm, self.first_norm),
+            theta: self.point.theta,
+            n_iter: self.n_iter,
+            convergence,
+        }
+    }
+
+    fn iteration(&self, inner: &CgState) -> Iteration {
+        Iteration {
+            objective: self.point.value,
+            gradient_ratio: ratio(self.point.norm, self.first_norm),
+            inner: inner.iterations,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            validation: None,
+        }
+    }
+
+    /// H·s = −g inside the region.
+    fn restart(&mut self, limits: &Limits) -> Result<usize, OpError> {
+        let progress = ratio(self.point.norm, self.first_norm);
+        let tolerance = if limits.quadratic {
+            (0.5 * limits.tolerance / progress).min(FORCING)
+        } else {
+            FORCING.min(progress.sqrt())
+        };
+        let radius = self.radius;
+        let stop = Stop { tolerance, radius };
+        self.vectors.restart(&self.point.gradient, stop)?;
+        Ok((2 * self.point.theta.len()).clamp(FEW_INNER, MOST_INNER))
+    }
+
+    fn vectors(&mut self) -> &mut CgVectors<T> {
+        &mut self.vectors
+    }
+
+    fn after_inner(&mut self, inner: &CgState) -> Next {
+        if inner.iterations > 0 || inner.border {
+            self.n_iter += 1;
+            return Next::Tries;
+        }
+        match self.without_curvature(inner) {
+            Some(convergence) => Next::Ends(convergence),
+            None => Next::Again,
+        }
+    }
+
+    fn aim(&mut self) -> Result<(), OpError> {
+        self.trial.theta.copy_from(&self.point.theta)?;
+        let one = <T as Element>::from_f64(1.0);
+        vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)
+    }
+
+    fn theta(&self) -> &Buffer<T> {
+        &self.point.theta
+    }
+
+    fn trial(&mut self) -> &mut Point<T> {
+        &mut self.trial
+    }
+
+    /// Takes the step or not, and sets the next radius.
+    fn step(&mut self, inner: &CgState) -> Result<Step, OpError> {
+        let is_noise = inner.decrease <= noise::<T>(self.point.value);
+        let taken = if is_noise {
+            self.trial.is_finite() && self.trial.norm < self.point.norm
+        } else {
+            self.adapt(inner)
+        };
+        Ok(if taken {
+            std::mem::swap(&mut self.point, &mut self.trial);
+            Step::Taken
+        } else if is_noise {
+            Step::Exhausted
+        } else {
+            Step::Refused
+        })
     }
 }
 

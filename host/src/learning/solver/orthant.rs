@@ -12,11 +12,11 @@
 
 use std::time::Instant;
 
-use super::{Begin, Iteration, Limits, Objective, Solved, Watch, noise, ratio};
+use super::method::{self, Method, Next, Step};
+use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
 use crate::device::{Buffer, Device};
-use crate::learning::cg::{self, Convergence, Pace};
-use crate::matrix::Element;
-use crate::ops::cg::{CgVectors, Stop};
+use crate::learning::cg::Convergence;
+use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::orthant::{OrthantVectors, Subgradient};
 use crate::ops::{Number, OpError};
 
@@ -27,41 +27,36 @@ const FEW_INNER: usize = 20;
 const MOST_INNER: usize = 1000;
 /// Share of the decrease along the subgradient that a step must bring.
 const SUFFICIENT: f64 = 1e-4;
-/// Halvings of a step before it is given up.
-const HALVINGS: usize = 40;
+/// Steps of one search, each half as long as the one before.
+const TRIALS: usize = 40;
 
-/// Minimises `objective(θ) + Σ l1ⱼ·|θⱼ|` from where it begins.
+/// κ, and how many of the first coordinates it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learning) struct L1 {
+    /// κ.
+    pub(in crate::learning) weight: f64,
+    /// Coordinates.
+    pub(in crate::learning) penalised: usize,
+}
+
+/// Minimises `objective(θ) + Σ κ·|θⱼ|` from where it begins; `inverse_diagonal` scales directions, and holds coordinates
+/// where it is 0.
 pub(in crate::learning) fn minimise<T: Number>(
     objective: &mut dyn Objective<T>,
     begin: Begin<T>,
-    penalty: Penalty,
+    (inverse_diagonal, l1): (Buffer<T>, L1),
     limits: &Limits,
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut orthant = Orthant::start(objective, begin, penalty)?;
-    let convergence = orthant.run(objective, limits, watch)?;
-    Ok(Solved {
-        objective: orthant.at.value,
-        gradient_ratio: ratio(orthant.at.norm, orthant.first_norm),
-        theta: orthant.at.theta,
-        n_iter: orthant.n_iter,
-        convergence,
-    })
+    let begun = Instant::now();
+    let (point, cold) = begin.points(objective)?;
+    let device = objective.device().clone();
+    let orthant = Orthant::new(&device, (point, cold), (inverse_diagonal, l1), begun)?;
+    method::run(Box::new(orthant), objective, limits, watch)
 }
 
-/// The l1 weights, and the inverse diagonal that scales directions.
-pub(in crate::learning) struct Penalty {
-    /// κ.
-    pub(in crate::learning) l1: f64,
-    /// The first coordinates, which κ belongs to.
-    pub(in crate::learning) penalised: usize,
-    /// D⁻¹ per coordinate, 0 for coordinates to be held.
-    pub(in crate::learning) inverse_diagonal: Vec<f64>,
-}
-
-/// A point with the least subgradient of the whole objective.
-struct At<T: Number> {
-    theta: Buffer<T>,
+/// Figures of the whole objective at a point, with its least subgradient.
+struct Figures<T: Number> {
     /// f + Σ κ·|θ|.
     value: f64,
     /// v.
@@ -70,19 +65,26 @@ struct At<T: Number> {
     norm: f64,
 }
 
-struct Orthant<T: Number> {
-    at: At<T>,
-    trial: At<T>,
-    penalty: OrthantVectors<T>,
-    vectors: CgVectors<T>,
-    gradient: Buffer<T>,
-    first_norm: f64,
-    n_iter: usize,
-    begun: Instant,
+impl<T: Number> Figures<T> {
+    /// At a point where f has been evaluated.
+    fn find(&mut self, point: &Point<T>, penalty: &mut OrthantVectors<T>) -> Result<(), OpError> {
+        penalty.subgradient(&point.theta, &point.gradient, &mut self.subgradient)?;
+        let [absolute, square] = penalty.figures()?;
+        (self.value, self.norm) = (point.value + absolute, square.sqrt());
+        Ok(())
+    }
+
+    fn unknown(device: &Device, len: usize) -> Result<Self, OpError> {
+        Ok(Figures {
+            value: 0.0,
+            subgradient: Subgradient::new(device, len)?,
+            norm: 0.0,
+        })
+    }
 }
 
 /// What a search follows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Along {
     /// The direction that the inner solve found.
     Newton,
@@ -90,158 +92,174 @@ enum Along {
     Descent,
 }
 
-impl<T: Number> At<T> {
-    fn new(device: &Device, theta: Buffer<T>) -> Result<Self, OpError> {
-        let len = theta.len();
-        Ok(At {
-            theta,
-            value: 0.0,
-            subgradient: Subgradient::new(device, len)?,
-            norm: 0.0,
-        })
-    }
+/// A step on its way.
+#[derive(Clone, Copy)]
+struct Search {
+    along: Along,
+    /// Its length.
+    t: f64,
+    trials: usize,
+    /// v·(θ' − θ) of the point that is tried.
+    slope: f64,
+}
 
-    /// Value and subgradient at θ.
-    fn evaluate(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        penalty: &mut OrthantVectors<T>,
-        gradient: &mut Buffer<T>,
-    ) -> Result<(), OpError> {
-        let smooth = objective.evaluate(&self.theta, gradient)?.value;
-        penalty.subgradient(&self.theta, gradient, &mut self.subgradient)?;
-        let [absolute, square] = penalty.figures()?;
-        (self.value, self.norm) = (smooth + absolute, square.sqrt());
-        Ok(())
+impl Search {
+    fn new(along: Along) -> Search {
+        Search {
+            along,
+            t: 1.0,
+            trials: 0,
+            slope: 0.0,
+        }
     }
 }
 
+/// A solve without the objective.
+pub(super) struct Orthant<T: Number> {
+    theta: Buffer<T>,
+    at: Figures<T>,
+    /// What is tried, with value and gradient of f alone.
+    trial: Point<T>,
+    found: Figures<T>,
+    search: Search,
+    penalty: OrthantVectors<T>,
+    vectors: CgVectors<T>,
+    first_norm: f64,
+    n_iter: usize,
+    begun: Instant,
+}
+
 impl<T: Number> Orthant<T> {
-    fn start(
-        objective: &mut dyn Objective<T>,
-        Begin { theta, cold }: Begin<T>,
-        penalty: Penalty,
+    /// From a point where f has been evaluated; tolerances are relative to the norm at the cold one, if there is any.
+    pub(super) fn new(
+        device: &Device,
+        (point, cold): (Point<T>, Option<Point<T>>),
+        (inverse_diagonal, l1): (Buffer<T>, L1),
+        begun: Instant,
     ) -> Result<Self, OpError> {
-        let begun = Instant::now();
-        let device = objective.device().clone();
-        let len = theta.len();
-        let inverse: Vec<T> = penalty
-            .inverse_diagonal
-            .iter()
-            .map(|d| <T as Element>::from_f64(*d))
-            .collect();
-        let inverse = device.upload(&inverse)?;
-        let vectors = CgVectors::new(&device, device.zeros(len)?, None, None, Stop::at(FORCING))?;
-        let mut orthant = Orthant {
-            at: At::new(&device, theta)?,
-            trial: At::new(&device, device.zeros(len)?)?,
-            penalty: OrthantVectors::new(inverse, (penalty.l1, penalty.penalised))?,
-            vectors,
-            gradient: device.zeros(len)?,
-            first_norm: 0.0,
+        let len = point.theta.len();
+        let mut penalty = OrthantVectors::new(inverse_diagonal, (l1.weight, l1.penalised))?;
+        let mut at = Figures::unknown(device, len)?;
+        let mut found = Figures::unknown(device, len)?;
+        at.find(&point, &mut penalty)?;
+        let mut first_norm = at.norm;
+        if let Some(cold) = cold {
+            found.find(&cold, &mut penalty)?;
+            first_norm = found.norm;
+        }
+        Ok(Orthant {
+            theta: point.theta.try_clone()?,
+            at,
+            trial: point,
+            found,
+            search: Search::new(Along::Newton),
+            penalty,
+            vectors: CgVectors::new(device, device.zeros(len)?, None, None, Stop::at(FORCING))?,
+            first_norm,
             n_iter: 0,
             begun,
-        };
-        let Orthant {
-            at,
-            trial,
-            penalty,
-            gradient,
-            ..
-        } = &mut orthant;
-        let is_warm = cold.is_some();
-        if let Some(cold) = cold {
-            trial.theta = cold;
-            trial.evaluate(objective, penalty, gradient)?;
-        }
-        at.evaluate(objective, penalty, gradient)?;
-        objective.accept();
-        orthant.first_norm = if is_warm { trial.norm } else { at.norm };
-        Ok(orthant)
-    }
-
-    fn run(
-        &mut self,
-        objective: &mut dyn Objective<T>,
-        limits: &Limits,
-        watch: &mut Watch<'_, T>,
-    ) -> Result<Convergence, OpError> {
-        if !(self.at.value.is_finite() && self.at.norm.is_finite()) {
-            return Ok(Convergence::NotFinite);
-        }
-        while self.n_iter < limits.max_iter {
-            if self.at.norm <= limits.tolerance * self.first_norm {
-                return Ok(Convergence::Converged);
-            }
-            let inner = self.newton_direction(objective)?;
-            self.n_iter += 1;
-            let moved =
-                self.search(objective, Along::Newton)? || self.search(objective, Along::Descent)?;
-            let iteration = Iteration {
-                objective: self.at.value,
-                gradient_ratio: ratio(self.at.norm, self.first_norm),
-                inner,
-                seconds: self.begun.elapsed().as_secs_f64(),
-                validation: None,
-            };
-            watch(iteration, &self.at.theta);
-            if !moved {
-                return Ok(Convergence::PrecisionLimit);
-            }
-        }
-        Ok(if self.at.norm <= limits.tolerance * self.first_norm {
-            Convergence::Converged
-        } else {
-            Convergence::IterationLimit
         })
     }
 
-    /// Leaves d with H·d = −v on the free coordinates, 0 elsewhere, as the solution of the inner solve; the iterations
-    /// that it took.
-    fn newton_direction(&mut self, objective: &mut dyn Objective<T>) -> Result<usize, OpError> {
+    /// Whether the objective has decreased enough; below rounding only the subgradient tells progress.
+    fn is_progress(&self, is_noise: bool) -> bool {
+        if is_noise {
+            return self.found.value.is_finite() && self.found.norm < self.at.norm;
+        }
+        let slope = self.search.slope;
+        self.found.value <= self.at.value + SUFFICIENT * slope && slope < 0.0
+    }
+}
+
+impl<T: Number> Method<T> for Orthant<T> {
+    fn end(&self, limits: &Limits) -> Option<Convergence> {
+        let is_finite = self.at.value.is_finite() && self.at.norm.is_finite();
+        method::end(
+            self.n_iter,
+            is_finite,
+            (self.at.norm, self.first_norm),
+            limits,
+        )
+    }
+
+    /// H·d = −v on the free coordinates, 0 elsewhere.
+    fn restart(&mut self, _limits: &Limits) -> Result<usize, OpError> {
         let Subgradient { vector, free } = &self.at.subgradient;
         self.vectors.precondition(Some(free.try_clone()?));
         let tolerance = FORCING.min(ratio(self.at.norm, self.first_norm).sqrt());
         self.vectors.restart(vector, Stop::at(tolerance))?;
-        let most = (2 * self.at.theta.len()).clamp(FEW_INNER, MOST_INNER);
-        let pace = Pace::of(objective);
-        let product = |vectors: &mut CgVectors<T>| {
-            let (p, q, state) = vectors.product();
-            objective.hessian_vector(p, q, Some(state))?;
-            vectors.advance()
-        };
-        let state = cg::run(&mut self.vectors, most, pace, product, |_| {})?;
-        Ok(state.iterations)
+        Ok((2 * self.theta.len()).clamp(FEW_INNER, MOST_INNER))
     }
 
-    /// Halves t from 1 until the objective has decreased enough; whether a step was taken.
-    fn search(&mut self, objective: &mut dyn Objective<T>, along: Along) -> Result<bool, OpError> {
-        let mut t = 1.0;
-        for _ in 0..HALVINGS {
-            let direction = match along {
-                Along::Newton => Some(&self.vectors.w),
-                Along::Descent => None,
-            };
-            let (at, trial) = (&self.at, &mut self.trial);
-            let v = &at.subgradient.vector;
-            let slope = self
-                .penalty
-                .project(&at.theta, v, (direction, t), &mut trial.theta)?;
-            trial.evaluate(objective, &mut self.penalty, &mut self.gradient)?;
-            let enough = trial.value <= at.value + SUFFICIENT * slope && slope < 0.0;
-            // Below rounding only the subgradient tells progress.
-            let is_noise = slope.abs() <= noise::<T>(at.value);
-            let closer = trial.value.is_finite() && trial.norm < at.norm;
-            if if is_noise { closer } else { enough } {
-                objective.accept();
-                std::mem::swap(&mut self.at, &mut self.trial);
-                return Ok(true);
-            }
-            if is_noise {
-                return Ok(false);
-            }
-            t *= 0.5;
+    fn vectors(&mut self) -> &mut CgVectors<T> {
+        &mut self.vectors
+    }
+
+    /// There is always one: the subgradient points somewhere even where the inner solve found nothing.
+    fn after_inner(&mut self, _inner: &CgState) -> Next {
+        self.n_iter += 1;
+        self.search = Search::new(Along::Newton);
+        Next::Tries
+    }
+
+    fn aim(&mut self) -> Result<(), OpError> {
+        let direction = match self.search.along {
+            Along::Newton => Some(&self.vectors.w),
+            Along::Descent => None,
+        };
+        let v = &self.at.subgradient.vector;
+        let step = (direction, self.search.t);
+        self.search.slope = self
+            .penalty
+            .project(&self.theta, v, step, &mut self.trial.theta)?;
+        Ok(())
+    }
+
+    fn theta(&self) -> &Buffer<T> {
+        &self.theta
+    }
+
+    fn trial(&mut self) -> &mut Point<T> {
+        &mut self.trial
+    }
+
+    fn step(&mut self, _inner: &CgState) -> Result<Step, OpError> {
+        self.found.find(&self.trial, &mut self.penalty)?;
+        let is_noise = self.search.slope.abs() <= noise::<T>(self.at.value);
+        if self.is_progress(is_noise) {
+            std::mem::swap(&mut self.theta, &mut self.trial.theta);
+            std::mem::swap(&mut self.at, &mut self.found);
+            return Ok(Step::Taken);
         }
-        Ok(false)
+        self.search.t *= 0.5;
+        self.search.trials += 1;
+        if !is_noise && self.search.trials < TRIALS {
+            return Ok(Step::Further);
+        }
+        if self.search.along == Along::Descent {
+            return Ok(Step::Exhausted);
+        }
+        self.search = Search::new(Along::Descent);
+        Ok(Step::Further)
+    }
+
+    fn iteration(&self, inner: &CgState) -> Iteration {
+        Iteration {
+            objective: self.at.value,
+            gradient_ratio: ratio(self.at.norm, self.first_norm),
+            inner: inner.iterations,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            validation: None,
+        }
+    }
+
+    fn solved(self: Box<Self>, convergence: Convergence) -> Solved<T> {
+        Solved {
+            objective: self.at.value,
+            gradient_ratio: ratio(self.at.norm, self.first_norm),
+            theta: self.theta,
+            n_iter: self.n_iter,
+            convergence,
+        }
     }
 }

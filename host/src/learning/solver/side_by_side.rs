@@ -1,12 +1,14 @@
-//! Newton's method for several problems that share their products: each goes its own way, as [`super::newton`] would
-//! take it alone, but what all of them need next is computed at once.
+//! Several problems that share their products: each goes its own way, as [`super::newton`] or, with an l1 penalty,
+//! [`super::orthant`] would take it alone, but what all of them need next is computed at once.
 //!
 //! In a round all problems solve for their directions, product by product, until the last of them is content; then all
-//! try their steps. A problem that has ended is left out of what follows.
+//! try their steps, until the last of them has found one. A problem that has ended is left out of what follows.
 
 use std::time::Instant;
 
-use super::newton::{Newton, Next, Step};
+use super::method::{Method, Next, Step};
+use super::newton::Newton;
+use super::orthant::{L1, Orthant};
 use super::{Begin, Iteration, Limits, Point, Solved};
 use crate::device::{Buffer, Device, Readback};
 use crate::learning::cg::{self, Convergence};
@@ -31,16 +33,17 @@ pub(in crate::learning) trait Objectives<T: Number> {
     ) -> Result<(), OpError>;
 }
 
-/// One problem: where it begins, the inverse of its Hessian's diagonal, when it stops.
+/// One problem: where it begins, the inverse of its Hessian's diagonal, its l1 penalty, when it stops.
 pub(in crate::learning) struct Problem<T: Number> {
     pub(in crate::learning) begin: Begin<T>,
     pub(in crate::learning) inverse_diagonal: Buffer<T>,
+    pub(in crate::learning) l1: Option<L1>,
     pub(in crate::learning) limits: Limits,
 }
 
 /// A problem on its way.
 struct Side<T: Number> {
-    newton: Newton<T>,
+    method: Box<dyn Method<T>>,
     limits: Limits,
     readback: Readback,
     history: Vec<Iteration>,
@@ -58,7 +61,7 @@ pub(in crate::learning) fn minimise<T: Number>(
     let mut sides = start(objectives, problems)?;
     loop {
         for side in sides.iter_mut().filter(|side| side.end.is_none()) {
-            side.end = side.newton.end(&side.limits);
+            side.end = side.method.end(&side.limits);
         }
         if sides.iter().all(|side| side.end.is_some()) {
             break;
@@ -68,7 +71,7 @@ pub(in crate::learning) fn minimise<T: Number>(
     }
     let ended = sides.into_iter().map(|side| {
         let end = side.end.unwrap_or(Convergence::IterationLimit);
-        (side.newton.solved(end), side.history)
+        (side.method.solved(end), side.history)
     });
     Ok(ended.collect())
 }
@@ -92,7 +95,7 @@ fn start<T: Number>(
     for problem in problems {
         colds.push(problem.begin.cold.map(unevaluated).transpose()?);
         points.push(unevaluated(problem.begin.theta)?);
-        rest.push((problem.inverse_diagonal, problem.limits));
+        rest.push((problem.inverse_diagonal, problem.l1, problem.limits));
     }
     let mut cold: Vec<_> = numbered(&mut colds)
         .filter_map(|(side, point)| Some((side, point.as_mut()?)))
@@ -103,18 +106,37 @@ fn start<T: Number>(
     objectives.evaluate(&mut numbered(&mut points).collect::<Vec<_>>())?;
     objectives.accept(&(0..points.len()).collect::<Vec<_>>())?;
     let all = points.into_iter().zip(colds).zip(rest);
-    all.map(|((point, cold), (inverse_diagonal, limits))| {
-        let first_norm = cold.map_or(point.norm, |cold| cold.norm);
-        let newton = Newton::new(&device, point, first_norm, inverse_diagonal, begun)?;
+    all.map(|((point, cold), (inverse_diagonal, l1, limits))| {
+        let mut method = method(&device, (point, cold), (inverse_diagonal, l1), begun)?;
         Ok(Side {
-            readback: Readback::new(&device, newton.vectors.state().len())?,
-            newton,
+            readback: Readback::new(&device, method.vectors().state().len())?,
+            method,
             limits,
             history: Vec::new(),
             end: None,
         })
     })
     .collect()
+}
+
+/// That of a problem's penalty.
+fn method<T: Number>(
+    device: &Device,
+    (point, cold): (Point<T>, Option<Point<T>>),
+    (inverse_diagonal, l1): (Buffer<T>, Option<L1>),
+    begun: Instant,
+) -> Result<Box<dyn Method<T>>, OpError> {
+    Ok(match l1 {
+        Some(l1) => {
+            let scaled = (inverse_diagonal, l1);
+            Box::new(Orthant::new(device, (point, cold), scaled, begun)?)
+        }
+        None => {
+            let first_norm = cold.map_or(point.norm, |cold| cold.norm);
+            let newton = Newton::new(device, point, first_norm, inverse_diagonal, begun)?;
+            Box::new(newton)
+        }
+    })
 }
 
 fn numbered<I>(all: &mut [I]) -> impl Iterator<Item = (usize, &mut I)> {
@@ -129,7 +151,7 @@ fn directions<T: Number>(
     let mut most = vec![0; sides.len()];
     for (side, most) in sides.iter_mut().zip(&mut most) {
         if side.end.is_none() {
-            *most = side.newton.restart(&side.limits)?;
+            *most = side.method.restart(&side.limits)?;
         }
     }
     let mut found = read(sides, |side| most[side] > 0)?;
@@ -159,14 +181,14 @@ fn products<T: Number>(
     let mut asked: Vec<_> = numbered(sides)
         .filter(|(side, _)| open[*side])
         .map(|(number, side)| {
-            let (p, q, _) = side.newton.vectors.product();
+            let (p, q, _) = side.method.vectors().product();
             (number, p, q)
         })
         .collect();
     objectives.hessian_vectors(&mut asked)?;
     let ours = numbered(sides).filter(|(side, _)| open[*side]);
     ours.map(|(_, side)| side)
-        .try_for_each(|side| side.newton.vectors.advance())
+        .try_for_each(|side| side.method.vectors().advance())
 }
 
 /// The states of some inner solves: all copies are submitted before the first is waited for.
@@ -175,7 +197,7 @@ fn read<T: Number>(
     wanted: impl Fn(usize) -> bool,
 ) -> Result<Vec<Option<CgState>>, OpError> {
     for (_, side) in numbered(sides).filter(|(number, _)| wanted(*number)) {
-        side.readback.submit(side.newton.vectors.state())?;
+        side.readback.submit(side.method.vectors().state())?;
     }
     let state = |(number, side): (usize, &mut Side<T>)| {
         if !wanted(number) {
@@ -197,36 +219,47 @@ fn steps<T: Number>(
         let Some(inner) = found[number].as_ref().filter(|_| side.end.is_none()) else {
             continue;
         };
-        match side.newton.after_inner(inner) {
+        match side.method.after_inner(inner) {
             Next::Ends(convergence) => side.end = Some(convergence),
             Next::Again => {}
-            Next::Tries => {
-                side.newton.aim()?;
-                trying.push((number, *inner));
-            }
+            Next::Tries => trying.push((number, *inner)),
         }
     }
-    if trying.is_empty() {
-        return Ok(());
+    while !trying.is_empty() {
+        trying = tried(objectives, sides, trying)?;
     }
+    Ok(())
+}
+
+/// Tries a point of each of these problems; those that have another one to try.
+fn tried<T: Number>(
+    objectives: &mut dyn Objectives<T>,
+    sides: &mut [Side<T>],
+    trying: Vec<(usize, CgState)>,
+) -> Result<Vec<(usize, CgState)>, OpError> {
     let tries = |number: usize| trying.iter().any(|(side, _)| *side == number);
-    let mut points: Vec<_> = numbered(sides)
-        .filter(|(number, _)| tries(*number))
-        .map(|(number, side)| (number, &mut side.newton.trial))
-        .collect();
+    let mut points = Vec::new();
+    for (number, side) in numbered(sides).filter(|(number, _)| tries(*number)) {
+        side.method.aim()?;
+        points.push((number, side.method.trial()));
+    }
     objectives.evaluate(&mut points)?;
-    let mut taken = Vec::new();
-    for (number, inner) in &trying {
-        let side = &mut sides[*number];
-        match side.newton.step(inner) {
-            Step::Taken => taken.push(*number),
+    let (mut taken, mut further) = (Vec::new(), Vec::new());
+    for (number, inner) in trying {
+        let side = &mut sides[number];
+        match side.method.step(&inner)? {
+            Step::Further => {
+                further.push((number, inner));
+                continue;
+            }
+            Step::Taken => taken.push(number),
             Step::Refused => {}
             Step::Exhausted => side.end = Some(Convergence::PrecisionLimit),
         }
-        side.history.push(side.newton.iteration(inner));
+        side.history.push(side.method.iteration(&inner));
     }
-    if taken.is_empty() {
-        return Ok(());
+    if !taken.is_empty() {
+        objectives.accept(&taken)?;
     }
-    objectives.accept(&taken)
+    Ok(further)
 }

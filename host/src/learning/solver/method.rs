@@ -1,0 +1,143 @@
+//! What Newton's method in a region and in an orthant have in common: directions from inner solves, steps that are tried.
+//!
+//! A method does what lies between evaluations and products. Whoever drives it, [`run`] for one problem or
+//! [`super::side_by_side`] for several, brings those.
+
+use super::{Iteration, Limits, Objective, Point, Solved, Watch};
+use crate::device::Buffer;
+use crate::learning::cg::{self, Convergence, Pace};
+use crate::ops::cg::{CgState, CgVectors};
+use crate::ops::{Number, OpError};
+
+/// What follows an inner solve.
+pub(super) enum Next {
+    /// A step, to be evaluated.
+    Tries,
+    /// Another inner solve, in a region.
+    Again,
+    /// Nothing.
+    Ends(Convergence),
+}
+
+/// What became of a step.
+pub(super) enum Step {
+    Taken,
+    /// Another inner solve has to find a better one.
+    Refused,
+    /// There is another point to try, at which the method [aims](Method::aim) next.
+    Further,
+    /// Nothing below the rounding of the objective is left to gain.
+    Exhausted,
+}
+
+/// A solve without the objective.
+pub(super) trait Method<T: Number> {
+    /// Whether, and how, it ends before another iteration.
+    fn end(&self, limits: &Limits) -> Option<Convergence>;
+
+    /// Starts an inner solve, of so many iterations at most.
+    fn restart(&mut self, limits: &Limits) -> Result<usize, OpError>;
+
+    /// Of the inner solve.
+    fn vectors(&mut self) -> &mut CgVectors<T>;
+
+    /// Whether there is a step to try. Counts the iteration if there is.
+    fn after_inner(&mut self, inner: &CgState) -> Next;
+
+    /// Puts the next point to try into the trial.
+    fn aim(&mut self) -> Result<(), OpError>;
+
+    /// Where it stands.
+    fn theta(&self) -> &Buffer<T>;
+
+    /// What is to be evaluated.
+    fn trial(&mut self) -> &mut Point<T>;
+
+    /// Takes the step to the evaluated trial or not.
+    fn step(&mut self, inner: &CgState) -> Result<Step, OpError>;
+
+    /// What is told of the iteration that has ended.
+    fn iteration(&self, inner: &CgState) -> Iteration;
+
+    /// How it ended.
+    fn solved(self: Box<Self>, convergence: Convergence) -> Solved<T>;
+}
+
+/// Minimises one objective, from a point that has been evaluated and accepted.
+pub(super) fn run<T: Number>(
+    mut method: Box<dyn Method<T>>,
+    objective: &mut dyn Objective<T>,
+    limits: &Limits,
+    watch: &mut Watch<'_, T>,
+) -> Result<Solved<T>, OpError> {
+    let convergence = loop {
+        if let Some(end) = method.end(limits) {
+            break end;
+        }
+        let inner = inner(&mut *method, objective, limits)?;
+        match method.after_inner(&inner) {
+            Next::Ends(convergence) => break convergence,
+            Next::Again => continue,
+            Next::Tries => {}
+        }
+        let step = tried(&mut *method, objective, &inner)?;
+        watch(method.iteration(&inner), method.theta());
+        if let Step::Exhausted = step {
+            break Convergence::PrecisionLimit;
+        }
+    };
+    Ok(method.solved(convergence))
+}
+
+fn inner<T: Number>(
+    method: &mut dyn Method<T>,
+    objective: &mut dyn Objective<T>,
+    limits: &Limits,
+) -> Result<CgState, OpError> {
+    let most = method.restart(limits)?;
+    let pace = Pace::of(objective);
+    let product = |vectors: &mut CgVectors<T>| {
+        let (p, q, state) = vectors.product();
+        objective.hessian_vector(p, q, Some(state))?;
+        vectors.advance()
+    };
+    cg::run(method.vectors(), most, pace, product, |_| {})
+}
+
+/// Tries one point after the other until the method has made up its mind.
+fn tried<T: Number>(
+    method: &mut dyn Method<T>,
+    objective: &mut dyn Objective<T>,
+    inner: &CgState,
+) -> Result<Step, OpError> {
+    loop {
+        method.aim()?;
+        method.trial().evaluate(objective)?;
+        match method.step(inner)? {
+            Step::Further => {}
+            Step::Taken => {
+                objective.accept();
+                return Ok(Step::Taken);
+            }
+            step => return Ok(step),
+        }
+    }
+}
+
+/// Whether, and how, a solve ends after so many iterations, with a gradient of this norm, and of that norm at the start.
+pub(super) fn end(
+    n_iter: usize,
+    is_finite: bool,
+    (norm, first_norm): (f64, f64),
+    limits: &Limits,
+) -> Option<Convergence> {
+    if n_iter == 0 && !is_finite {
+        Some(Convergence::NotFinite)
+    } else if norm <= limits.tolerance * first_norm {
+        Some(Convergence::Converged)
+    } else if n_iter >= limits.max_iter {
+        Some(Convergence::IterationLimit)
+    } else {
+        None
+    }
+}
