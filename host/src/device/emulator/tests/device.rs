@@ -3,9 +3,10 @@
 use gpu_kernels::vector::{VectorArgs, VectorVariant, Vectors};
 use gpu_kernels::{Family, In, Launch, Out};
 
-use super::super::{Counting, Diagnosis, EmulatorOptions, Space};
+use super::super::{Counting, Diagnosis, EmulatorOptions, Limits, Space};
 use crate::device::buffer::RowLayout;
 use crate::device::{Device, DeviceError};
+use crate::plan::limits::DeviceLimits;
 
 const SHAPE: Launch = Launch {
     grid: 2,
@@ -31,6 +32,16 @@ fn fill(device: &Device, shape: Launch, len: u64) -> Result<Vec<f32>, DeviceErro
         counter: Out::none(),
     })?;
     out.to_vec()
+}
+
+/// The engine knows no devices: it repeats the numbers of the one that it stands for by default.
+#[test]
+fn the_engine_begins_with_the_limits_of_an_h200() {
+    let h200 = DeviceLimits::known("h200").expect("a listed device");
+    let own = Limits::default();
+    assert_eq!(own.device, h200.name);
+    assert_eq!(own.max_threads_per_block, h200.max_threads_per_block);
+    assert_eq!(own.shared_per_block, h200.shared_per_block);
 }
 
 #[test]
