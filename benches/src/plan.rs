@@ -2,17 +2,19 @@
 //! and how long choosing takes.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use warpfuse::matrix::Features;
 use warpfuse::ops::measure::{Comparison, Measured as Launched, Selection};
-use warpfuse::ops::{Matrix, Number, candidates};
+use warpfuse::ops::{Matrix, Number, Preparation, candidates};
 use warpfuse::plan::fused::{Plan, Planner, Problem, Product};
 use warpfuse::plan::limits::DeviceLimits;
 
 use crate::case::{Case, SEED};
 use crate::gpu::Gpu;
-use crate::record::{Measured, Recorder};
+use crate::record::{Choice, Measured, Recorder, TimedLaunch};
 use crate::sampling::Times;
 use crate::shape::{DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
 
@@ -24,6 +26,9 @@ const SELECTION: Selection = Selection {
 /// Plans behind every sample of the time of choosing.
 const PLANS: usize = 50;
 const SAMPLES: usize = 21;
+
+/// Columns up to which no further form is of use.
+const FEW_COLUMNS: usize = 4_000;
 
 /// Products by the names that records have for them.
 const PRODUCTS: [(Product, &str); 3] = [
@@ -65,17 +70,9 @@ fn record_matrix<T: Number>(
     if wanted.is_empty() {
         return Ok(());
     }
-    let features = shape.features::<T>(SEED)?;
-    let made = Matrix::new(&gpu.device, features);
-    let mut matrix = match made {
-        Ok(matrix) => matrix,
-        Err(reason) => {
-            let cases: Vec<Case> = wanted.into_iter().map(|(_, case)| case).collect();
-            return recorder.fail(&cases, &reason.into());
-        }
-    };
+    let features = Arc::new(shape.features::<T>(SEED)?);
     for (product, case) in wanted {
-        recorder.measure(&case, || compare(&mut matrix, product, shape))?;
+        recorder.measure(&case, || compare(gpu, &features, product, shape))?;
     }
     Ok(())
 }
@@ -102,12 +99,49 @@ fn case<T: Number>(work: &'static str, shape: Shape) -> Case {
     }
 }
 
-fn compare<T: Number>(matrix: &mut Matrix<T>, product: Product, shape: Shape) -> Result<Measured> {
+/// Launches over X as it came, and for the fused product of a sparse one over its further forms.
+fn compare<T: Number>(
+    gpu: &Gpu,
+    features: &Arc<Features<T>>,
+    product: Product,
+    shape: Shape,
+) -> Result<Measured> {
+    let (rows, choice) = compare_form(gpu, features, product, None)?;
+    let mut measured = measured(&rows, shape.bytes::<T>(4))?;
+    measured.choices.push(choice);
+    if shape.is_sparse() && product == Product::Fused && shape.cols() > FEW_COLUMNS {
+        for form in [Preparation::Panels, Preparation::HotColumns { most: None }] {
+            let (_, choice) = compare_form(gpu, features, product, Some(form))?;
+            measured.choices.push(choice);
+        }
+    }
+    Ok(measured)
+}
+
+fn compare_form<T: Number>(
+    gpu: &Gpu,
+    features: &Arc<Features<T>>,
+    product: Product,
+    form: Option<Preparation>,
+) -> Result<(Comparison, Choice)> {
+    let mut matrix = Matrix::new(&gpu.device, features.clone())?;
+    if let Some(form) = form {
+        matrix.prepare(form)?;
+    }
     let comparison = matrix.compare_launches(product, SELECTION)?;
     for candidate in &comparison.candidates {
         println!("  {}", line(candidate));
     }
-    measured(&comparison, shape.bytes::<T>(4))
+    let launches = comparison.candidates.iter().map(|launched| TimedLaunch {
+        variant: variant(&launched.plan),
+        predicted_us: launched.predicted_us,
+        measured_us: launched.measured_us,
+    });
+    let choice = Choice {
+        problem: *matrix.problem(),
+        launches: launches.collect(),
+    };
+    Ok((comparison, choice))
 }
 
 fn line(launched: &Launched) -> String {

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use warpfuse::plan::fused::Problem;
 
 use crate::case::Case;
 use crate::options::Options;
@@ -35,6 +36,29 @@ pub struct Measured {
     /// Further figures of a family.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<&'static str, f64>,
+    /// Launches that a planner could have chosen, by what it knew of the problem.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+}
+
+/// A problem as a planner sees it, and launches for it with their times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The problem, in one form of storage.
+    pub problem: Problem,
+    /// The quickest first.
+    pub launches: Vec<TimedLaunch>,
+}
+
+/// A launch with its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimedLaunch {
+    /// The kernel entry with its launch.
+    pub variant: String,
+    /// What the planner expected, microseconds.
+    pub predicted_us: f64,
+    /// The median, microseconds.
+    pub measured_us: f64,
 }
 
 impl Measured {
@@ -49,6 +73,7 @@ impl Measured {
             peers: BTreeMap::new(),
             error: None,
             details: BTreeMap::new(),
+            choices: Vec::new(),
         }
     }
 

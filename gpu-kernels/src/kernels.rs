@@ -6,8 +6,8 @@ use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed_point::FixedPoint;
 use crate::fused::{
     Dense, DenseArgs, DenseMany, DenseManyArgs, DenseManyVariant, DenseVariant, Fixed, FixedArgs,
-    FixedVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
-    SparseManyVariant, SparseVariant,
+    FixedVariant, Hot, HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs,
+    SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -27,6 +27,8 @@ pub trait Kernels: Elementary + FixedPoint {
     type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
     /// Sparse fused pattern with fixed-point sums.
     type Fixed: Family<Variant = FixedVariant> + for<'a> Family<Args<'a> = FixedArgs<'a, Self>>;
+    /// Sparse fused pattern with the most frequent columns in shared memory.
+    type Hot: Family<Variant = HotVariant> + for<'a> Family<Args<'a> = HotArgs<'a, Self>>;
     /// Halves of the sparse fused pattern over panels.
     type Panels: Family<Variant = PanelVariant> + for<'a> Family<Args<'a> = PanelArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
@@ -75,6 +77,7 @@ macro_rules! all_families {
         impl Kernels for $t {
             type Sparse = Sparse<$t>;
             type Fixed = Fixed<$t>;
+            type Hot = Hot<$t>;
             type Panels = Panels<$t>;
             type Dense = Dense<$t>;
             type DenseMany = DenseMany<$t>;

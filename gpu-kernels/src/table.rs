@@ -134,6 +134,8 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(names::<crate::fused::Sparse<f64>>())
         .chain(names::<crate::fused::Fixed<f32>>())
         .chain(names::<crate::fused::Fixed<f64>>())
+        .chain(names::<crate::fused::Hot<f32>>())
+        .chain(names::<crate::fused::Hot<f64>>())
         .chain(names::<crate::fused::Panels<f32>>())
         .chain(names::<crate::fused::Panels<f64>>())
         .chain(names::<crate::fused::Dense<f32>>())

@@ -29,8 +29,8 @@ pub struct Subject<'a, T: Number> {
     shape: Shape,
     features: Arc<Features<T>>,
     matrix: Matrix<T>,
-    /// The same stored in panels too, made when it is first measured.
-    prepared: OnceCell<(Matrix<T>, f64)>,
+    /// The same in a further form, and milliseconds to make that: panels, hot columns; made when first measured.
+    prepared: [OnceCell<(Matrix<T>, f64)>; 2],
     host: HostVectors<T>,
     vectors: Vectors<T>,
     ceiling_gbs: f64,
@@ -70,7 +70,7 @@ impl<'a, T: Number> Subject<'a, T> {
             shape,
             features,
             matrix,
-            prepared: OnceCell::new(),
+            prepared: Default::default(),
             host,
             vectors,
             ceiling_gbs,
@@ -153,19 +153,20 @@ impl<'a, T: Number> Subject<'a, T> {
 
     /// The matrix as a task wants it, with what it took to prepare it.
     fn matrix(&self, task: Task) -> Result<(&Matrix<T>, Option<f64>)> {
-        if task.stored == Stored::Rows {
-            return Ok((&self.matrix, None));
-        }
-        if self.prepared.get().is_none() {
+        let (slot, preparation) = match task.stored {
+            Stored::Rows => return Ok((&self.matrix, None)),
+            Stored::RowsAndPanels => (0, Preparation::Panels),
+            Stored::RowsAndHotColumns => (1, Preparation::HotColumns { most: None }),
+        };
+        let slot = &self.prepared[slot];
+        if slot.get().is_none() {
             let mut matrix = Matrix::new(&self.gpu.device, self.features.clone())?;
             let start = Instant::now();
-            matrix.prepare(Preparation::Panels)?;
+            matrix.prepare(preparation)?;
             self.gpu.device.synchronize()?;
-            let _ = self
-                .prepared
-                .set((matrix, 1e3 * start.elapsed().as_secs_f64()));
+            let _ = slot.set((matrix, 1e3 * start.elapsed().as_secs_f64()));
         }
-        let (matrix, ms) = self.prepared.get().context("it was made above")?;
+        let (matrix, ms) = slot.get().context("it was made above")?;
         Ok((matrix, Some(*ms)))
     }
 

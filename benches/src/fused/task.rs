@@ -35,7 +35,7 @@ const fn task(product: Product, terms: TermSet, stored: Stored) -> Task {
 }
 
 /// All tasks.
-pub const TASKS: [Task; 7] = [
+pub const TASKS: [Task; 9] = [
     task(Product::Fused, TermSet::Alone, Stored::Rows),
     task(Product::Fused, TermSet::All, Stored::Rows),
     task(Product::Forward, TermSet::Alone, Stored::Rows),
@@ -43,15 +43,21 @@ pub const TASKS: [Task; 7] = [
     task(Product::Fused, TermSet::Alone, Stored::RowsAndPanels),
     task(Product::Forward, TermSet::Alone, Stored::RowsAndPanels),
     task(Product::Transposed, TermSet::Alone, Stored::RowsAndPanels),
+    task(Product::Fused, TermSet::Alone, Stored::RowsAndHotColumns),
+    task(
+        Product::Transposed,
+        TermSet::Alone,
+        Stored::RowsAndHotColumns,
+    ),
 ];
 
 impl Task {
-    /// Whether this is measured for a shape: that further terms cost nothing is shown on two, and panels are for
+    /// Whether this is measured for a shape: that further terms cost nothing is shown on two, and further forms are for
     /// columns that shared memory does not hold.
     pub fn applies_to(&self, shape: &Shape) -> bool {
         match (self.terms, self.stored) {
             (TermSet::Alone, Stored::Rows) => true,
-            (TermSet::Alone, Stored::RowsAndPanels) => shape.is_sparse() && shape.cols() > 4_000,
+            (TermSet::Alone, _) => shape.is_sparse() && shape.cols() > 4_000,
             (TermSet::All, _) => matches!(
                 (shape.is_sparse(), shape.cols()),
                 (false, 128) | (true, 1_000)
@@ -65,10 +71,12 @@ impl Task {
             (Product::Fused, TermSet::All, _) => "fused_all_terms",
             (Product::Fused, _, Stored::Rows) => "fused",
             (Product::Fused, _, Stored::RowsAndPanels) => "fused_prepared",
+            (Product::Fused, _, Stored::RowsAndHotColumns) => "fused_hot_columns",
             (Product::Forward, _, Stored::Rows) => "forward",
-            (Product::Forward, _, Stored::RowsAndPanels) => "forward_prepared",
+            (Product::Forward, ..) => "forward_prepared",
             (Product::Transposed, _, Stored::Rows) => "transposed",
             (Product::Transposed, _, Stored::RowsAndPanels) => "transposed_prepared",
+            (Product::Transposed, _, Stored::RowsAndHotColumns) => "transposed_hot_columns",
         };
         Case {
             family: "fused",

@@ -19,15 +19,14 @@
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
 
-use super::fixed_point::{FixedPoint, Ranges, Total, column_exponent, range};
+use super::fixed_point::{FixedPoint, Total, column_exponent, range};
+use super::fixed_range::{range_of_vector, range_of_weights, scale, write_ranges};
+use super::fixed_sums::SharedSums;
 use super::sparse::Share;
 use super::{Compute, Product, SparseArgs};
 use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::memory::{In, Out};
-use crate::scalar::Words;
-use crate::verbs::{
-    each_of_block, each_of_grid, global_thread, global_warp, global_warps, lane, load_or, max_lanes,
-};
+use crate::memory::Out;
+use crate::verbs::{each_of_block, each_of_grid, global_warp, global_warps, lane, load_or};
 
 /// The family of kernels with fixed-point sums.
 pub struct Fixed<T>(core::marker::PhantomData<T>);
@@ -95,9 +94,6 @@ pub enum FixedVariant {
     Finish,
 }
 
-/// Words that a block of *begin* needs in shared memory, for each of its warps.
-pub(super) const RANGE_WORDS: u32 = 2;
-
 impl FixedVariant {
     /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
     pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
@@ -107,7 +103,7 @@ impl FixedVariant {
             <f64 as FixedPoint>::WORDS
         } as u64;
         match self {
-            FixedVariant::Begin(_) => (4 * RANGE_WORDS * (block / WARP)) as u64,
+            FixedVariant::Begin(_) => super::fixed_range::shared_bytes(block),
             FixedVariant::Accumulate { place, .. } => match place {
                 SumPlace::Shared => cols as u64 * 4 * words,
                 SumPlace::SharedWithInput => cols as u64 * (4 * words + size as u64),
@@ -157,24 +153,6 @@ pub(super) fn equilibrate<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T
     });
 }
 
-/// The largest exponent field of this thread's share of a vector of `len` elements.
-#[inline(always)]
-fn range_of_vector<C: Cta, T: FixedPoint>(cta: &C, vector: In<'_, T>, len: u64) -> u32 {
-    let lanes = T::Pack::LANES as u64;
-    let mut most = 0;
-    each_of_grid(cta, len / lanes, |i| {
-        let pack: T::Pack = cta.load_pack(vector, i * T::Pack::LANES, Cache::Keep);
-        for value in pack.as_ref() {
-            most = range(most, *value);
-        }
-    });
-    let rest = len / lanes * lanes + global_thread(cta);
-    if rest < len {
-        most = range(most, cta.load(vector, rest as usize, Cache::Keep));
-    }
-    most
-}
-
 /// [`FixedVariant::Begin`].
 #[inline(always)]
 pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &FixedArgs<'_, T>) {
@@ -192,59 +170,19 @@ pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &FixedArgs
     if !P::DOTS {
         input = range_of_vector(cta, args.x.input, args.all_rows);
     }
-    let weights = if args.x.weights.is_some() {
-        range_of_vector(cta, args.x.weights, args.all_rows)
-    } else {
-        T::BIAS as u32 + 1
-    };
-    write_ranges(cta, args, [input, weights]);
+    let weights = range_of_weights(cta, args.x.weights, args.all_rows);
+    write_ranges(cta, args.ranges, [input, weights]);
 }
 
-/// The largest of each over the block, to this block's place.
+/// S, from what *begin* has found.
 #[inline(always)]
-fn write_ranges<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>, mine: [u32; 2]) {
-    let warps = cta.threads() / WARP;
-    let scratch = Shared::<u32>::at(0, RANGE_WORDS * warps);
-    let of_warp = mine.map(|field| max_lanes(cta, field));
-    if lane(cta) == 0 {
-        let at = (RANGE_WORDS * (cta.thread() / WARP)) as usize;
-        cta.shared_write(scratch, at, of_warp[0]);
-        cta.shared_write(scratch, at + 1, of_warp[1]);
-    }
-    cta.sync();
-    if cta.thread() < RANGE_WORDS {
-        let which = cta.thread() as usize;
-        let mut most = 0;
-        for warp in 0..warps as usize {
-            most = most.max(cta.shared_read(scratch, RANGE_WORDS as usize * warp + which));
-        }
-        cta.write(
-            args.ranges,
-            cta.block() as usize * RANGE_WORDS as usize + which,
-            most,
-        );
-    }
-}
-
-/// S, from what *begin* has found. Every warp looks at all of it: no barrier, and it comes from cache.
-#[inline(always)]
-fn scale<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> i32 {
-    let (mut input, mut weights) = (0, 0);
-    let mut i = lane(cta) as usize;
-    while i < args.ranges.len() as usize / 2 {
-        input = input.max(cta.read(args.ranges, 2 * i));
-        weights = weights.max(cta.read(args.ranges, 2 * i + 1));
-        i += WARP as usize;
-    }
-    let shift = load_or(cta, args.x.shift, 0, T::ZERO);
-    let ranges = Ranges {
-        input: max_lanes(cta, input),
-        weights: max_lanes(cta, weights),
-        shift: range(0, shift),
-        longest: args.longest,
-        rows: args.all_rows,
-    };
-    ranges.scale::<T>()
+fn scale_of<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> i32 {
+    scale(
+        cta,
+        args.ranges,
+        args.x.shift,
+        (args.all_rows, args.longest),
+    )
 }
 
 /// Where sums are kept, and y.
@@ -255,32 +193,10 @@ pub(super) trait Sums<T: FixedPoint>: Sized {
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
 }
 
-/// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`]: plane after plane of n words.
+/// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`].
 pub(super) struct InShared<T, const Y: bool> {
-    words: Shared<u32>,
-    cols: usize,
+    sums: SharedSums<T>,
     input: Shared<T>,
-}
-
-impl<T: FixedPoint, const Y: bool> InShared<T, Y> {
-    /// Adds a 64-bit number to the words in planes `plane` and `plane + 1`. The order of other threads' additions
-    /// between the two does not matter: a carry belongs to the addition that made it.
-    #[inline(always)]
-    fn add_pair<C: Cta>(&self, cta: &C, plane: usize, column: u32, value: i64) {
-        let at = plane * self.cols + column as usize;
-        let low = value as u32;
-        let before = cta.shared_fetch_add(self.words, at, low);
-        let carry = (before.wrapping_add(low) < low) as u32;
-        let high = ((value >> 32) as u32).wrapping_add(carry);
-        if high != 0 {
-            cta.shared_fetch_add(self.words, at + self.cols, high);
-        }
-    }
-
-    #[inline(always)]
-    fn word<C: Cta>(&self, cta: &C, plane: usize, column: usize) -> u64 {
-        cta.shared_read(self.words, plane * self.cols + column) as u64
-    }
 }
 
 impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
@@ -289,16 +205,14 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
         let cols = args.x.cols;
         // y first: its elements may need the alignment of 8 bytes.
         let input = Shared::at(0, if Y { cols } else { 0 });
-        let words = Shared::at(input.end(), T::WORDS * cols);
-        each_of_block(cta, words.len(), |i| cta.shared_write(words, i, 0));
+        let sums = SharedSums::open(cta, input.end(), cols);
         if Y {
             each_of_block(cta, cols, |j| {
                 cta.shared_write(input, j, cta.load(args.x.input, j, Cache::Keep));
             });
         }
         cta.sync();
-        let cols = cols as usize;
-        InShared { words, cols, input }
+        InShared { sums, input }
     }
 
     #[inline(always)]
@@ -312,26 +226,12 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
 
     #[inline(always)]
     fn add<C: Cta>(&self, cta: &C, _: &FixedArgs<'_, T>, column: u32, value: T) {
-        let fixed = value.to_fixed();
-        if T::WORDS == 2 {
-            return self.add_pair(cta, 0, column, fixed.high);
-        }
-        let before = cta.shared_fetch_add(self.words, column as usize, fixed.low);
-        let carry = (before.wrapping_add(fixed.low) < fixed.low) as i64;
-        self.add_pair(cta, 1, column, fixed.high + carry);
+        self.sums.add(cta, column, value);
     }
 
     #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
-        cta.sync();
-        each_of_block(cta, args.x.cols, |j| {
-            let first = T::WORDS as usize - 2;
-            let high = self.word(cta, first + 1, j) << 32 | self.word(cta, first, j);
-            cta.add_wrapping(args.sums, j * T::LIMBS, high);
-            if T::LIMBS == 2 {
-                cta.add_wrapping(args.sums, j * T::LIMBS + 1, self.word(cta, 0, j));
-            }
-        });
+        self.sums.flush(cta, args.sums);
     }
 }
 
@@ -391,7 +291,7 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     P: Compute,
     W: Sums<T>,
 {
-    let scale = scale(cta, args);
+    let scale = scale_of(cta, args);
     let has_non_finite = cta.read(args.exponents, args.x.cols as usize) != 0;
     let shift = load_or(cta, args.x.shift, 0, T::ZERO);
     let sums = W::open(cta, args);
@@ -462,7 +362,7 @@ fn each_share<C: Cta, T: FixedPoint, const VS: u32, const K: usize>(
 /// [`FixedVariant::Finish`].
 #[inline(always)]
 pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
-    let scale = scale(cta, args);
+    let scale = scale_of(cta, args);
     each_of_grid(cta, args.x.cols as u64, |j| {
         let at = j * T::LIMBS;
         let high = cta.read(args.sums, at) as i64;

@@ -10,7 +10,13 @@ mod dense_table;
 pub mod fixed;
 mod fixed_contract;
 pub mod fixed_point;
+mod fixed_range;
+mod fixed_sums;
 mod fixed_table;
+pub mod hot;
+mod hot_contract;
+mod hot_table;
+mod hot_walk;
 pub mod many;
 pub mod panels;
 pub mod sparse;
@@ -19,6 +25,7 @@ mod team;
 
 pub use dense::{Dense, DenseArgs, DenseVariant};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
+pub use hot::{Hot, HotArgs, HotVariant};
 pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
     SparseManyVariant,

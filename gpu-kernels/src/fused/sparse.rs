@@ -168,8 +168,8 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
         for k in 0..K {
             let i = from + VS * k as u32;
             if i < end {
-                share.columns[k] = cta.load(args.indices, i as usize, Cache::Once);
-                share.values[k] = cta.load(args.values, i as usize, Cache::Once);
+                share.columns[k] = cta.load(args.indices, i as usize, Cache::Keep);
+                share.values[k] = cta.load(args.values, i as usize, Cache::Keep);
             }
         }
         share

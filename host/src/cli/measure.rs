@@ -15,8 +15,8 @@ use crate::io::Columns;
 use crate::io::synth::{ColumnDistribution, DenseSpec, RowLengths, SparseSpec, SparseValues, Spec};
 use crate::matrix::{Element, Features};
 use crate::ops::measure::{Comparison, Measured, Selection};
-use crate::ops::{Matrix, MatrixOptions, Number};
-use crate::plan::fused::{Problem, Product};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation};
+use crate::plan::fused::{Problem, Product, Stored};
 use crate::plan::rates::RateSource;
 
 /// The seed of data that are made up.
@@ -36,11 +36,15 @@ pub(super) fn run(args: &PlanArgs, count: usize, ui: &Ui) -> Result<Exit> {
 
 fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -> Result<Exit> {
     let features = features::<T>(args, ui)?;
+    let further = match args.reproducible || !features.is_sparse() {
+        true => Vec::new(),
+        false => vec![Preparation::Panels, Preparation::HotColumns { most: None }],
+    };
     let options = MatrixOptions {
         summation: summation(args.reproducible),
         ..MatrixOptions::default()
     };
-    let mut matrix = Matrix::with_options(device, features, options)?;
+    let mut matrix = Matrix::with_options(device, features.clone(), options)?;
     let product = args.product.into();
     let selection = Selection {
         quickest: count.max(Selection::default().quickest),
@@ -49,6 +53,15 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
     let comparison = matrix
         .compare_launches(product, selection)
         .context("no launches can be timed")?;
+    let prepare = |form| -> Result<Prepared> {
+        let mut matrix = Matrix::with_options(device, features.clone(), options)?;
+        let stored = matrix.prepare(form)?;
+        let comparison = matrix
+            .compare_launches(product, selection)
+            .with_context(|| format!("no launches can be timed with X stored as {stored}"))?;
+        Ok(Prepared { stored, comparison })
+    };
+    let prepared: Result<Vec<Prepared>> = further.into_iter().map(prepare).collect();
     let report = Report {
         gpu: device.name(),
         rates: device.limits().map(|limits| limits.rates.source),
@@ -56,6 +69,7 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
         product,
         regret: comparison.regret(),
         comparison: &comparison,
+        prepared: &prepared?,
     };
     if args.json {
         output::print_json(&report)?;
@@ -101,6 +115,14 @@ fn spec(rows: usize, cols: usize, nnz: Option<u64>) -> Result<Spec> {
     }))
 }
 
+/// Launches over X in a further form.
+#[derive(Serialize)]
+struct Prepared {
+    stored: Stored,
+    #[serde(flatten)]
+    comparison: Comparison,
+}
+
 /// What is printed.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -112,31 +134,44 @@ struct Report<'a> {
     regret: f64,
     #[serde(flatten)]
     comparison: &'a Comparison,
+    #[serde(skip_serializing_if = "<[Prepared]>::is_empty")]
+    prepared: &'a [Prepared],
 }
 
 impl Report<'_> {
     fn text(&self, count: usize) -> String {
-        let Comparison { chosen, candidates } = self.comparison;
         let mut head = Listing::new();
         head.line("gpu", self.gpu).line("matrix", self.problem);
         if let Some(source) = self.rates {
             head.line("rates", source);
         }
-        head.line("product", self.product).line(
-            "chosen",
-            format_args!(
-                "{}, {:.1} µs: {:.1} % above the quickest of {} launches",
-                launch(chosen),
-                chosen.measured_us,
-                100.0 * self.regret,
-                candidates.len()
-            ),
-        );
-        format!(
-            "{head}{}",
-            table(&candidates[..count.min(candidates.len())])
-        )
+        head.line("product", self.product)
+            .line("chosen", chosen(self.comparison));
+        let mut text = format!("{head}{}", quickest(self.comparison, count));
+        for Prepared { stored, comparison } in self.prepared {
+            let mut head = Listing::new();
+            head.line("stored as", stored)
+                .line("chosen", chosen(comparison));
+            text += &format!("{head}{}", quickest(comparison, count));
+        }
+        text
     }
+}
+
+fn chosen(comparison: &Comparison) -> String {
+    let Comparison { chosen, candidates } = comparison;
+    format!(
+        "{}, {:.1} µs: {:.1} % above the quickest of {} launches",
+        launch(chosen),
+        chosen.measured_us,
+        100.0 * comparison.regret(),
+        candidates.len()
+    )
+}
+
+fn quickest(comparison: &Comparison, count: usize) -> String {
+    let candidates = &comparison.candidates;
+    table(&candidates[..count.min(candidates.len())])
 }
 
 /// Both kernels where there are two.

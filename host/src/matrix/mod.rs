@@ -6,7 +6,9 @@
 //! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
+//! | [`hot`] | entries with the most frequent columns told apart |
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
+//! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
 //! This room knows no files, no devices and no launches.
@@ -15,8 +17,10 @@ mod blocks;
 mod csr;
 mod element;
 mod features;
+pub mod hot;
 mod moments;
 pub mod panels;
+mod skew;
 mod stats;
 #[cfg(test)]
 pub(crate) mod strategy;
@@ -28,6 +32,7 @@ pub use csr::{CsrError, csr_from_parts};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
 pub use moments::{ColumnMoments, column_frequencies};
+pub use skew::Skew;
 pub use stats::MatrixStats;
 
 /// A compressed-sparse-row matrix: 32-bit column indices, 64-bit row offsets.

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gpu_kernels::fused::hot::HELD;
 use gpu_kernels::fused::{
-    DenseVariant, FixedVariant, Place, Product as KernelProduct, SparseVariant, SumPlace, TeamSize,
+    DenseVariant, FixedVariant, HotVariant, Place, Product as KernelProduct, SparseVariant,
+    SumPlace, TeamSize,
 };
 use gpu_kernels::objective::{Columns, LossClass};
 use gpu_kernels::{Entry, Family};
@@ -98,7 +100,9 @@ fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candid
         .iter()
         .map(|entry| dense::<T>(entry.name, entry.variant));
     let panels = T::Panels::entries().iter().flat_map(panels::<T>);
-    counted(sparse.chain(fixed).chain(panels).chain(dense), registers)
+    let hot = T::Hot::entries().iter().filter_map(hot::<T>);
+    let prepared = panels.chain(hot);
+    counted(sparse.chain(fixed).chain(prepared).chain(dense), registers)
 }
 
 /// The kernels with their registers, and the blocks that those allow.
@@ -221,6 +225,22 @@ fn fixed<T: Number>(entry: &Entry<T::Fixed>) -> Option<(&'static str, Candidate)
     ))
 }
 
+/// The entries that walk the rows; the others belong to each of them.
+fn hot<T: Number>(entry: &Entry<T::Hot>) -> Option<(&'static str, Candidate)> {
+    let HotVariant::Walk(product) = entry.variant else {
+        return None;
+    };
+    let shared = SharedUse {
+        fixed: plan::fused::HOT_SHARED_BYTES,
+        ..SharedUse::default()
+    };
+    // As many lanes as share short rows.
+    let (strategy, team) = (Strategy::HotColumns, Team::Lanes(4));
+    let kernel = candidate::<T>(entry.name, product, Storage::HotColumns, strategy, team);
+    let kernel = Candidate { shared, ..kernel };
+    Some((entry.name, kernel.with_load(HELD, 1, 1)))
+}
+
 /// An entry over panels serves each product.
 fn panels<T: Number>(
     entry: &'static Entry<T::Panels>,
@@ -314,6 +334,7 @@ mod tests {
         let entries = <f32 as gpu_kernels::Kernels>::Sparse::entries().len()
             + fixed.iter().filter(walks).count()
             + 3 * <f32 as gpu_kernels::Kernels>::Panels::entries().len()
+            + 2 * <f32 as gpu_kernels::Kernels>::Hot::entries().len() / 5
             + <f32 as gpu_kernels::Kernels>::Dense::entries().len();
         assert_eq!(candidates::<f32>("sm_90").len(), entries);
     }

@@ -4,6 +4,7 @@ use gpu_kernels::fused::{DenseArgs, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::fixed::FixedKernels;
+use super::hot::HotKernels;
 use super::layout::{DensePart, Layout, SparsePart};
 use super::matrix::Matrix;
 use super::panels::PanelKernels;
@@ -48,6 +49,7 @@ enum Step<T: Number> {
     Dense(Prepared<T::Dense>),
     Fixed(FixedKernels<T>),
     Panels(PanelKernels<T>),
+    Hot(HotKernels<T>),
     TwoProducts,
 }
 
@@ -119,10 +121,8 @@ impl<T: Number> Matrix<T> {
         if self.rows() == 0 || self.cols() == 0 && accumulates {
             return begin(output, terms);
         }
-        if let Step::Fixed(kernels) = &self.launches(product)?.step {
-            return self.fixed(kernels, product, input, terms, output);
-        }
-        if accumulates {
+        let writes_all = matches!(self.launches(product)?.step, Step::Fixed(_) | Step::Hot(_));
+        if accumulates && !writes_all {
             begin(output, terms)?;
         }
         self.launch(product, input, terms, output)
@@ -149,6 +149,9 @@ impl<T: Number> Matrix<T> {
                 Ok(kernel.launch(self.dense_args(part, product, input, terms, output))?)
             }
             (Step::Fixed(kernels), _) => self.fixed(kernels, product, input, terms, output),
+            (Step::Hot(kernels), _) => {
+                self.over_hot_columns(kernels, product, input, terms, output)
+            }
             _ => self.two_products(input, terms, output),
         }
     }
@@ -173,6 +176,9 @@ impl<T: Number> Matrix<T> {
             }
             Layout::Sparse(_) if plan.strategy == Strategy::Panels => {
                 Step::Panels(PanelKernels::new(self, &plan)?)
+            }
+            Layout::Sparse(_) if plan.strategy == Strategy::HotColumns => {
+                Step::Hot(HotKernels::prepare(self, &plan)?)
             }
             Layout::Sparse(_) => Step::Sparse(prepare::<T::Sparse>(self.device(), &plan)?),
             _ => Step::Dense(prepare::<T::Dense>(self.device(), &plan)?),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::catalog::{candidates_for, candidates_on};
 use super::fixed::Equilibrated;
 use super::fused::Launches;
+use super::hot::HotColumns;
 use super::layout::Layout;
 use super::objective::ObjectiveLaunches;
 use super::panels::Panels;
@@ -12,9 +13,10 @@ use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
 use crate::device::{Buffer, Device};
-use crate::matrix::Features;
+use crate::matrix::{CsrMatrix, Features, Skew};
 use crate::plan::fused::{
-    Candidate, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
+    Candidate, ColumnUse, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
+    hot_places,
 };
 use crate::plan::limits::DeviceLimits;
 
@@ -40,6 +42,8 @@ pub struct Matrix<T: Number> {
     pub(super) columns: OnceLock<Columns>,
     /// A second and third copy of X, once prepared.
     pub(super) panels: Option<Panels<T>>,
+    /// The same of a copy with its most frequent columns told apart.
+    pub(super) hot: Option<HotColumns<T>>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -75,7 +79,7 @@ impl<T: Number> Matrix<T> {
         options: MatrixOptions,
     ) -> Result<Self, OpError> {
         let features = features.into();
-        let problem = problem(&features);
+        let problem = problem(&features, device);
         let (rows, cols) = (features.rows(), features.cols());
         let layout = Layout::new(device, features)?;
         let problem = match layout.ld() {
@@ -97,6 +101,7 @@ impl<T: Number> Matrix<T> {
             equilibrated: OnceLock::new(),
             columns: OnceLock::new(),
             panels: None,
+            hot: None,
         })
     }
 
@@ -192,7 +197,10 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
     }
 }
 
-fn problem<T: Number>(features: &Features<T>) -> Problem {
+/// Columns up to which all sums fit in shared memory: it does not matter how entries are spread over them.
+const FEW_COLUMNS: u64 = 4_096;
+
+fn problem<T: Number>(features: &Features<T>, device: &Device) -> Problem {
     let (rows, cols) = (features.rows() as u64, features.cols() as u64);
     match features {
         Features::Dense(_) => Problem::dense(rows, cols, T::PRECISION),
@@ -202,8 +210,28 @@ fn problem<T: Number>(features: &Features<T>) -> Problem {
                 .windows(2)
                 .map(|pair| pair[1] - pair[0])
                 .max();
-            Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION)
-                .with_longest_row(longest.unwrap_or(0))
+            let problem = Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION)
+                .with_longest_row(longest.unwrap_or(0));
+            match device.is_cpu() || cols <= FEW_COLUMNS {
+                true => problem,
+                false => problem.with_columns(column_use(x)),
+            }
         }
+    }
+}
+
+/// How entries are spread over columns, from a sample.
+fn column_use<T: Number>(x: &CsrMatrix<T>) -> ColumnUse {
+    let (nnz, cols) = (x.nnz() as u64, x.cols() as u64);
+    let places = u64::from(hot_places(T::SIZE)).min(cols);
+    let skew = Skew::of(x, places as usize);
+    let entries = |share: f64| (share * nnz as f64) as u64;
+    let hot_entries = entries(skew.frequent);
+    let cold_columns = (cols - places).min(nnz - hot_entries);
+    ColumnUse {
+        busiest: entries(skew.busiest),
+        hot_columns: places as u32,
+        hot_entries,
+        cold_columns: u32::try_from(cold_columns).unwrap_or(u32::MAX),
     }
 }

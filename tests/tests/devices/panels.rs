@@ -1,10 +1,10 @@
-//! Prepared matrices: products over panels, on what is awkward for them.
+//! Prepared matrices: products over panels and with hot columns, on what is awkward for them.
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::matrix::Dtype;
 use warpfuse::ops::{Matrix, MatrixOptions, Number, Preparation};
-use warpfuse::plan::fused::{Forced, Stored, Strategy};
+use warpfuse::plan::fused::{Forced, Product, Stored, Strategy};
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::sample::{FULL, PLAIN, Values};
@@ -48,16 +48,53 @@ pub fn add(suite: &mut Suite) {
                 move |device| run::<f32>(device, &case),
                 move |device| run::<f64>(device, &case),
             );
+            let test = |dtype: Dtype| {
+                Test::new(format!("hot_columns/{case}/{dtype}")).within(case.subset())
+            };
+            suite.add_in_both(
+                test,
+                move |device| run_hot::<f32>(device, &case),
+                move |device| run_hot::<f64>(device, &case),
+            );
         }
     }
     suite.add(Test::new("panels/announced"), announced);
 }
 
 fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
+    check::<T>(
+        device,
+        case,
+        (Strategy::Panels, Preparation::Panels),
+        &PRODUCTS,
+    )
+}
+
+/// Nothing, little and everything is hot.
+fn run_hot<T: Number>(device: &Device, case: &Case) -> Result<()> {
+    for most in [0, 3, u32::MAX] {
+        let most = Some(most);
+        check::<T>(
+            device,
+            case,
+            (Strategy::HotColumns, Preparation::HotColumns { most }),
+            &[Product::Fused, Product::Transposed],
+        )
+        .with_context(|| format!("at most {most:?} hot columns"))?;
+    }
+    Ok(())
+}
+
+fn check<T: Number>(
+    device: &Device,
+    case: &Case,
+    (strategy, preparation): (Strategy, Preparation),
+    products: &[Product],
+) -> Result<()> {
     let sample = case.sample::<T>();
     let options = MatrixOptions {
         forced: Forced {
-            strategy: Some(Strategy::Panels),
+            strategy: Some(strategy),
             // Lanes of an emulator are threads of the host.
             bs: matches!(device, Device::Emulator(_)).then_some(96),
             ..Forced::default()
@@ -65,18 +102,18 @@ fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
         ..MatrixOptions::default()
     };
     let mut matrix = Matrix::with_options(device, sample.features.clone(), options)?;
-    let stored = matrix.prepare(Preparation::Panels)?;
+    let stored = matrix.prepare(preparation)?;
     ensure!(
         device.is_cpu() == (stored == Stored::Rows),
         "stored as {stored}"
     );
-    for product in PRODUCTS {
+    for &product in products {
         for parts in [PLAIN, FULL] {
             fused::check(&matrix, &sample, product, parts)
                 .with_context(|| format!("{product:?} with {parts:?}"))?;
         }
         if let Some(plan) = matrix.used_plan(product)? {
-            ensure!(plan.strategy == Strategy::Panels, "{}", plan.strategy);
+            ensure!(plan.strategy == strategy, "{}", plan.strategy);
         }
     }
     Ok(())

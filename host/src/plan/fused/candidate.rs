@@ -26,6 +26,9 @@ pub enum Strategy {
     /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
     /// memory and its entries in the order of their inputs.
     Panels,
+    /// Sparse, prepared; elements of y and fixed-point sums of the most frequent columns in shared memory, the others'
+    /// entries gathered from global memory on the way, and multiplied by what the rows gave over panels of columns.
+    HotColumns,
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot,
     /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
@@ -57,6 +60,7 @@ impl Strategy {
             Self::FixedShared => "fixed_shared",
             Self::FixedGlobal => "fixed_global",
             Self::Panels => "panels",
+            Self::HotColumns => "hot_columns",
             Self::RowDot => "row_dot",
             Self::DenseRegisters => "dense_registers",
             Self::DenseColumns => "dense_columns",
@@ -82,6 +86,8 @@ pub enum Storage {
     Dense,
     /// Panels of rows and of columns, besides compressed sparse rows.
     Panels,
+    /// Rows with their most frequent columns told apart, besides compressed sparse rows.
+    HotColumns,
 }
 
 /// The threads that work on one row together.
@@ -221,6 +227,7 @@ impl Candidate {
             Storage::Dense => problem.is_dense(),
             Storage::Sparse => !problem.is_dense(),
             Storage::Panels => problem.stored == Stored::RowsAndPanels,
+            Storage::HotColumns => problem.stored == Stored::RowsAndHotColumns,
         };
         self.product == product
             && is_stored

@@ -137,7 +137,7 @@ impl<'a> Planner<'a> {
         };
         let team = Team::Lanes(lanes_per_row(problem.rows, nnz));
         let is_free = self.summation == Summation::Free;
-        let is_row_walk = kernel.product == Product::Forward && kernel.strategy != Strategy::Panels;
+        let is_row_walk = kernel.product == Product::Forward && kernel.strategy == Strategy::RowDot;
         let has_order = kernel.strategy.is_fixed() || is_row_walk;
         is_free || has_order && kernel.team == team
     }
@@ -187,8 +187,8 @@ impl<'a> Planner<'a> {
     // Gathers of y and additions to w then evict one another. On an H200, 8,000,000 × 20,000,000 with 224
     // million entries: fused 14.4 ms in f32 and 17.6 ms in f64, alone 4.3 + 8.7 and 5.5 + 11.5 ms.
     fn is_beyond_l2(&self, problem: &Problem) -> bool {
-        let has_panels = problem.stored == Stored::RowsAndPanels;
-        vector_bytes(problem) > self.limits.l2_bytes && self.forced.is_empty() && !has_panels
+        let is_free = self.forced.is_empty() && problem.stored == Stored::Rows;
+        vector_bytes(problem) > self.limits.l2_bytes && is_free
     }
 
     // Columns that the widest dense kernel in registers holds.

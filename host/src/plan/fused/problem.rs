@@ -66,6 +66,8 @@ pub enum Stored {
     Rows,
     /// Panels of rows and of columns besides: see [`gpu_kernels::fused::panels`].
     RowsAndPanels,
+    /// Rows with their most frequent columns told apart besides: see [`gpu_kernels::fused::hot`].
+    RowsAndHotColumns,
 }
 
 impl fmt::Display for Stored {
@@ -73,8 +75,22 @@ impl fmt::Display for Stored {
         f.write_str(match self {
             Self::Rows => "rows",
             Self::RowsAndPanels => "rows and panels",
+            Self::RowsAndHotColumns => "rows and hot columns",
         })
     }
+}
+
+/// How the entries of a sparse matrix are spread over its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ColumnUse {
+    /// Entries of the most frequent column.
+    pub busiest: u64,
+    /// The most frequent columns that are, or could be, told apart as hot ones.
+    pub hot_columns: u32,
+    /// Their entries.
+    pub hot_entries: u64,
+    /// Other columns that have entries.
+    pub cold_columns: u32,
 }
 
 /// The matrix X of a pattern: m rows × n columns.
@@ -95,6 +111,9 @@ pub struct Problem {
     /// In which forms a sparse matrix is stored.
     #[serde(default)]
     pub stored: Stored,
+    /// How entries are spread over the columns of a sparse matrix, when known; else all columns are taken to be alike.
+    #[serde(default)]
+    pub columns: Option<ColumnUse>,
 }
 
 impl Problem {
@@ -108,6 +127,7 @@ impl Problem {
             longest_row: None,
             pitch: cols,
             stored: Stored::Rows,
+            columns: None,
         }
     }
 
@@ -121,6 +141,7 @@ impl Problem {
             longest_row: None,
             pitch: cols,
             stored: Stored::Rows,
+            columns: None,
         }
     }
 
@@ -140,6 +161,22 @@ impl Problem {
     /// The same in other forms of storage.
     pub const fn with_stored(self, stored: Stored) -> Self {
         Self { stored, ..self }
+    }
+
+    /// The same with what is known of its columns.
+    pub const fn with_columns(self, columns: ColumnUse) -> Self {
+        Self {
+            columns: Some(columns),
+            ..self
+        }
+    }
+
+    /// Entries of the most frequent column: those of every other column, where nothing is known.
+    pub fn busiest_column(&self) -> f64 {
+        match self.columns {
+            Some(columns) => columns.busiest as f64,
+            None => self.nnz.unwrap_or(0) as f64 / self.cols.max(1) as f64,
+        }
     }
 
     /// Whether X is stored dense.

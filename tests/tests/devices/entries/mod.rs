@@ -10,6 +10,7 @@ mod dense;
 mod design;
 mod fixed;
 mod fused;
+mod hot;
 mod many;
 mod orthant;
 mod panels;
@@ -45,6 +46,7 @@ pub fn add(suite: &mut Suite) {
 fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Sparse>(suite, sparse::check::<_, T>);
     add_family::<T::Fixed>(suite, fixed::check::<_, T>);
+    add_family::<T::Hot>(suite, hot::check::<_, T>);
     add_family::<T::Panels>(suite, panels::check::<_, T>);
     add_family::<T::Dense>(suite, dense::check::<_, T>);
     add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);

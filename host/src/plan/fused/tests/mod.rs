@@ -2,6 +2,7 @@
 
 mod forced;
 mod predicted;
+mod preparation;
 mod properties;
 mod published;
 

@@ -1,0 +1,74 @@
+//! Fixed-point sums in a block's shared memory: plane after plane of 32-bit words.
+
+use core::marker::PhantomData;
+
+use super::fixed_point::FixedPoint;
+use crate::cta::{Cta, Shared};
+use crate::memory::Out;
+use crate::verbs::each_of_block;
+
+/// A sum for each of some columns.
+pub(super) struct SharedSums<T> {
+    words: Shared<u32>,
+    cols: usize,
+    number: PhantomData<T>,
+}
+
+impl<T: FixedPoint> SharedSums<T> {
+    /// `cols` sums of zero from byte `byte` on; a barrier must follow.
+    #[inline(always)]
+    pub(super) fn open<C: Cta>(cta: &C, byte: u32, cols: u32) -> Self {
+        let words = Shared::at(byte, T::WORDS * cols);
+        each_of_block(cta, words.len(), |i| cta.shared_write(words, i, 0));
+        SharedSums {
+            words,
+            cols: cols as usize,
+            number: PhantomData,
+        }
+    }
+
+    /// Adds to a column's sum.
+    #[inline(always)]
+    pub(super) fn add<C: Cta>(&self, cta: &C, column: u32, value: T) {
+        let fixed = value.to_fixed();
+        if T::WORDS == 2 {
+            return self.add_pair(cta, 0, column, fixed.high);
+        }
+        let before = cta.shared_fetch_add(self.words, column as usize, fixed.low);
+        let carry = (before.wrapping_add(fixed.low) < fixed.low) as i64;
+        self.add_pair(cta, 1, column, fixed.high + carry);
+    }
+
+    /// Adds a 64-bit number to the words in planes `plane` and `plane + 1`. The order of other threads' additions
+    /// between the two does not matter: a carry belongs to the addition that made it.
+    #[inline(always)]
+    fn add_pair<C: Cta>(&self, cta: &C, plane: usize, column: u32, value: i64) {
+        let at = plane * self.cols + column as usize;
+        let low = value as u32;
+        let before = cta.shared_fetch_add(self.words, at, low);
+        let carry = (before.wrapping_add(low) < low) as u32;
+        let high = ((value >> 32) as u32).wrapping_add(carry);
+        if high != 0 {
+            cta.shared_fetch_add(self.words, at + self.cols, high);
+        }
+    }
+
+    #[inline(always)]
+    fn word<C: Cta>(&self, cta: &C, plane: usize, column: usize) -> u64 {
+        cta.shared_read(self.words, plane * self.cols + column) as u64
+    }
+
+    /// Adds the block's sums to those of all, LIMBS words of 64 bits for each column.
+    #[inline(always)]
+    pub(super) fn flush<C: Cta>(self, cta: &C, sums: Out<'_, u64>) {
+        cta.sync();
+        each_of_block(cta, self.cols as u32, |j| {
+            let first = T::WORDS as usize - 2;
+            let high = self.word(cta, first + 1, j) << 32 | self.word(cta, first, j);
+            cta.add_wrapping(sums, j * T::LIMBS, high);
+            if T::LIMBS == 2 {
+                cta.add_wrapping(sums, j * T::LIMBS + 1, self.word(cta, 0, j));
+            }
+        });
+    }
+}

@@ -1,0 +1,135 @@
+//! Further forms of a sparse matrix, made before it is multiplied many times.
+
+use gpu_kernels::fused::sparse::MAX_NONZEROS;
+
+use super::layout::{Layout, SparsePart};
+use super::{Matrix, Number, OpError};
+use crate::matrix::hot::HotSize;
+use crate::matrix::{CsrMatrix, csr_from_parts};
+use crate::plan::fused::{Stored, hot_places};
+
+/// What to store besides the rows of a sparse matrix, before it is multiplied many times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Preparation {
+    /// Whatever the planner expects to pay over so many evaluations of the fused product; nothing, if nothing does.
+    For {
+        /// Evaluations that are to come.
+        evaluations: u64,
+    },
+    /// Panels of rows and of columns, whether or not they pay: two more copies of X, of 8 bytes (f64: 12) an entry.
+    Panels,
+    /// Rows with their most frequent columns told apart, and panels of the others, whether or not that pays: another
+    /// copy of X, and one of the others' entries.
+    HotColumns {
+        /// Columns that are told apart at most, as far as shared memory goes; without it those that are frequent
+        /// enough, as many as leave room for the L1 cache.
+        most: Option<u32>,
+    },
+}
+
+/// Entries of a hot column for each SM, at least.
+const ENTRIES_PER_SM: u64 = 2;
+
+/// What is to be made.
+enum Form {
+    Panels,
+    HotColumns(HotSize),
+}
+
+impl<T: Number> Matrix<T> {
+    /// Stores a sparse matrix in a further form that makes products quicker, and plans them anew. The host does the
+    /// work; what is stored already stays. Returns in which forms X is stored then: [`Stored::Rows`] also where there
+    /// is nothing to prepare, on the CPU and for a dense matrix, and for hot columns of a matrix whose entries 32 bits do
+    /// not count.
+    ///
+    /// Results differ from those before by rounding. With [`Summation::Reproducible`](crate::plan::fused::Summation)
+    /// further forms are not used.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::{Matrix, Preparation};
+    ///
+    /// let x = Features::Dense(ndarray::array![[1.0, 2.0], [0.0, 3.0]]);
+    /// let mut x = Matrix::new(&Device::cpu(), x)?;
+    /// let stored = x.prepare(Preparation::For { evaluations: 1_000 })?;
+    /// assert_eq!(stored.to_string(), "rows");
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory, [`OpError::Plan`] when no launch fits it.
+    pub fn prepare(&mut self, preparation: Preparation) -> Result<Stored, OpError> {
+        let Layout::Sparse(parts) = &self.layout else {
+            return Ok(Stored::Rows);
+        };
+        if self.problem.stored != Stored::Rows || self.rows() == 0 || self.cols() == 0 {
+            return Ok(self.problem.stored);
+        }
+        match self.form(preparation)? {
+            Some(Form::Panels) => {
+                let x = download(parts, (self.rows(), self.cols()))?;
+                self.panels = Some(self.panels_of(&x)?);
+                self.problem = self.problem.with_stored(Stored::RowsAndPanels);
+            }
+            Some(Form::HotColumns(size)) => {
+                let x = download(parts, (self.rows(), self.cols()))?;
+                let (hot, columns) = self.hot_columns_of(&x, size)?;
+                self.hot = Some(hot);
+                let problem = self.problem.with_columns(columns);
+                self.problem = problem.with_stored(Stored::RowsAndHotColumns);
+            }
+            None => return Ok(Stored::Rows),
+        }
+        self.replan(self.options);
+        Ok(self.problem.stored)
+    }
+
+    fn form(&self, preparation: Preparation) -> Result<Option<Form>, OpError> {
+        let entries = self.problem.nnz.unwrap_or(0);
+        let has_hot = entries <= u64::from(MAX_NONZEROS) && self.cols() < 1 << 31;
+        let hot = |most: u32, least| {
+            let size = HotSize {
+                most: most as usize,
+                least,
+            };
+            has_hot.then_some(Form::HotColumns(size))
+        };
+        let frequent = || hot(hot_places(T::SIZE), self.least_hot());
+        let evaluations = match preparation {
+            Preparation::Panels => return Ok(Some(Form::Panels)),
+            Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
+            Preparation::HotColumns { most: None } => return Ok(frequent()),
+            Preparation::For { evaluations } => evaluations,
+        };
+        let best = self.planning(|planner| Ok(planner.best_form(&self.problem, evaluations)?))?;
+        Ok(match best.flatten().map(|weighing| weighing.stored) {
+            Some(Stored::RowsAndPanels) => Some(Form::Panels),
+            Some(Stored::RowsAndHotColumns) => frequent(),
+            _ => None,
+        })
+    }
+
+    /// Entries of a column that is worth a place: its sum is flushed by a block on each SM.
+    fn least_hot(&self) -> u64 {
+        let sms = self.device().limits().map_or(1, |limits| limits.sms);
+        ENTRIES_PER_SM * u64::from(sms)
+    }
+}
+
+/// X as the host had it.
+fn download<T: Number>(
+    parts: &[SparsePart<T>],
+    shape: (usize, usize),
+) -> Result<CsrMatrix<T>, OpError> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for part in parts {
+        let base = indices.len() as u64;
+        let own = part.offsets.to_vec()?;
+        offsets.extend(own[1..].iter().map(|offset| base + u64::from(*offset)));
+        indices.extend(part.indices.to_vec()?);
+        values.extend(part.values.to_vec()?);
+    }
+    Ok(csr_from_parts(shape, offsets, indices, values).expect("it was one when it was uploaded"))
+}
