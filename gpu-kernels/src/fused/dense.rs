@@ -74,8 +74,31 @@ pub struct DenseVariant {
     pub width: u32,
     /// R: rows in flight per team.
     pub rows: u32,
-    /// Packs of 16 bytes that a thread has in shared memory; 0 but for rows in a ring.
-    pub shared_packs: u32,
+    /// Where rows are between their arrival and their addition to w.
+    pub held: RowStore,
+}
+
+/// Where rows are between their arrival and their addition to w.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RowStore {
+    /// In registers.
+    Registers,
+    /// In slots of shared memory that belong to a thread each.
+    Ring {
+        /// Packs of 16 bytes that a thread has in shared memory, rows and y.
+        packs: u32,
+        /// Packs of a thread that are on their way all the time.
+        ahead: u32,
+        /// Threads of a block at most.
+        threads: u32,
+    },
+    /// In tiles of whole rows that a block shares.
+    Tiles {
+        /// Tiles that a block has in shared memory.
+        stages: u32,
+        /// Threads of a block at most.
+        threads: u32,
+    },
 }
 
 impl DenseVariant {
@@ -90,14 +113,60 @@ impl DenseVariant {
         if panels == 0 { 1 } else { panels }
     }
 
-    /// Dynamic shared memory that a block of `block` threads needs for elements of `size` bytes.
-    pub const fn shared_bytes(&self, block: u32, size: u32) -> u64 {
+    /// Dynamic shared memory that a block of `block` threads needs for rows `ld` elements of `size` bytes apart.
+    pub const fn shared_bytes(&self, block: u32, ld: u64, size: u32) -> u64 {
         let elements = match (self.product, self.team) {
             (Product::Forward, TeamSize::Lanes(_)) => 0,
             (_, TeamSize::Lanes(_)) => self.columns(block),
-            (_, TeamSize::Block) => 2 * self.rows as u64 * (block / WARP) as u64,
+            (_, TeamSize::Block) => self.scratch(block),
         };
-        elements * size as u64 + self.shared_packs as u64 * 16 * block as u64
+        let rows = match self.held {
+            RowStore::Registers => 0,
+            RowStore::Ring { packs, .. } => packs as u64 * 16 * block as u64,
+            RowStore::Tiles { .. } => {
+                let teams = (block / self.team.threads(block)) as u64;
+                // At the end w takes the place of the tiles.
+                let tiles = ld.saturating_mul(teams * self.tile_bytes(size) as u64);
+                return if tiles > elements * size as u64 {
+                    tiles
+                } else {
+                    elements * size as u64
+                };
+            }
+        };
+        elements * size as u64 + rows
+    }
+
+    /// Elements by which a block exchanges its warps' sums, of as many rows as are added at once.
+    const fn scratch(&self, block: u32) -> u64 {
+        match self.held {
+            RowStore::Ring { threads, .. } => 2 * (threads / WARP) as u64,
+            _ => 2 * self.rows as u64 * (block / WARP) as u64,
+        }
+    }
+
+    /// Shared memory of [`RowStore::Tiles`] for each team of a block and column, bytes.
+    pub const fn tile_bytes(&self, size: u32) -> u32 {
+        match self.held {
+            RowStore::Tiles { stages, .. } => stages * self.rows * size,
+            _ => 0,
+        }
+    }
+
+    /// Elements of a thread that are on their way to a [`RowStore::Ring`] all the time.
+    pub const fn elements_ahead(&self) -> u32 {
+        match self.held {
+            RowStore::Ring { ahead, .. } => ahead * self.width,
+            _ => 0,
+        }
+    }
+
+    /// Threads of a block at most.
+    pub const fn most_threads(&self) -> u32 {
+        match self.held {
+            RowStore::Ring { threads, .. } | RowStore::Tiles { threads, .. } => threads,
+            RowStore::Registers => 1024,
+        }
     }
 }
 
@@ -115,6 +184,12 @@ impl Columns {
             first: start + G::rank(cta) * lanes,
             step: G::size(cta) * lanes,
         }
+    }
+
+    /// Packs that follow one another.
+    #[inline(always)]
+    pub(super) fn run(first: u32, lanes: u32) -> Columns {
+        Columns { first, step: lanes }
     }
 
     #[inline(always)]
@@ -225,10 +300,21 @@ pub(crate) trait TeamStep<T: Real> {
 }
 
 /// The pattern's own step: v ⊙ (X·y − s), or v ⊙ p.
-struct Weigh<'a, 'b, T, F> {
+pub(super) struct Weigh<'a, 'b, T, F> {
     args: &'b DenseArgs<'a, T>,
     shift: T,
     product: core::marker::PhantomData<F>,
+}
+
+impl<'a, 'b, T: Real, F> Weigh<'a, 'b, T, F> {
+    #[inline(always)]
+    pub(super) fn new(args: &'b DenseArgs<'a, T>) -> Self {
+        Weigh {
+            args,
+            shift: T::ZERO,
+            product: core::marker::PhantomData,
+        }
+    }
 }
 
 impl<T: Real, F: Compute> TeamStep<T> for Weigh<'_, '_, T, F> {
@@ -277,11 +363,7 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     G: Team,
     F: Compute,
 {
-    let mut step = Weigh::<T, F> {
-        args,
-        shift: T::ZERO,
-        product: core::marker::PhantomData,
-    };
+    let mut step = Weigh::<T, F>::new(args);
     accumulate_rows::<C, T, P, G, _, K, R>(cta, args, &mut step);
 }
 
@@ -346,7 +428,7 @@ pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
 
 /// Adds the partial results of all threads, times α, to w.
 #[inline(always)]
-fn flush<C: Cta, T: Real, P: Pack<T>, G: Team, const K: usize>(
+pub(super) fn flush<C: Cta, T: Real, P: Pack<T>, G: Team, const K: usize>(
     cta: &C,
     args: &DenseArgs<'_, T>,
     start: u32,
@@ -424,8 +506,9 @@ pub(crate) fn check<T: Real>(
         Product::Transposed => (m, n),
     };
     let width = variant.width as u64;
-    let shared = variant.shared_bytes(launch.block, T::SIZE);
+    let shared = variant.shared_bytes(launch.block, args.ld, T::SIZE);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_most("block", variant.most_threads() as u64, launch.block as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     match variant.product {
         Product::Fused => Violation::at_most("columns", variant.columns(launch.block), n)?,
@@ -439,6 +522,9 @@ pub(crate) fn check<T: Real>(
     Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
     Violation::at_least("leading dimension", n.next_multiple_of(width), args.ld)?;
     Violation::multiple_of("leading dimension", width, args.ld.max(width))?;
+    if let RowStore::Tiles { .. } = variant.held {
+        Violation::at_most("leading dimension", n.next_multiple_of(width), args.ld)?;
+    }
     Violation::at_least("length of x", m.saturating_mul(args.ld), args.x.len())?;
     Violation::at_least("length of input", input, args.input.len())?;
     Violation::at_least("length of output", output, args.output.len())?;

@@ -4,51 +4,64 @@
 //!
 //! Mapping: a thread owns K packs of 16 bytes of every row, `block` packs apart, with its part of w in registers and
 //! of y in registers (Y packs) and in shared memory (the others). S packs per thread are under way: each goes by
-//! `cp.async` to a slot that no other thread reads, so that a row costs one barrier, that of its dot product, and the
-//! loads of the next rows go on meanwhile. A pack is read twice from its slot, for the dot product and for w; then the
-//! slot takes the pack that comes S later.
+//! `cp.async` to a slot that no other thread reads, so that a row costs one barrier, that of its dot product. A pack is
+//! read twice from its slot, for the dot product and for w; then the slot takes the pack that comes S later.
+//!
+//! A row is added to w in the same walk in which the next row is multiplied by y: slots become free all the time but for
+//! the barrier's, and S − K packs are on their way whenever one is waited for. The walk goes in groups of G packs: each
+//! is a chain of two reads of shared memory, a copy and a wait, of some 160 cycles whether G is 1 or 4, and with G = 1
+//! these chains are what bounds it (10,000 columns, K = 10: 0.26 ms for 1 GB on an H200, of which 0.22 are the reading).
 //!
 //! What limits the width is where a row's three lengths n fit: an SM of an H200 has 256 KB of registers and 227 KB of
-//! shared memory. As ptxas compiles it, K = 16 takes 238 registers, which leaves blocks of 256 threads: 16,384 columns
-//! of f32. With 128 registers blocks of 512 would hold 32,768: 128 KB of w and 64 KB of y in registers, 64 KB of y and
-//! a row and a quarter in shared memory.
+//! shared memory. K = 32 with 256 threads are 32,768 columns of f32: 128 KB of w and part of y in registers, the rest of
+//! y and a row and some in shared memory.
 //!
 //! Shared memory: S + K − Y packs per thread, and the sums' scratch. Result: in w when the kernel has ended.
 //! Guarantees: atomics add in any order.
 //!
 //! Source: ours; the asynchronous copies follow the pipelines of matrix products.
 
+use super::Fused;
 use super::dense::{DenseArgs, factor, multiplier};
-use super::{Fused, Team, WholeBlock};
-use crate::cta::{Cta, Shared};
+use crate::cta::{Cta, Shared, WARP};
 use crate::scalar::{Pack, Real, Words};
-use crate::verbs::load_or;
+use crate::verbs::{lane, load_or, sum_lanes, zero_shared};
 
 /// Slots in shared memory that belong to a thread: slot s of thread t is pack `s · threads + t`.
-struct Slots<T> {
-    packs: Shared<T>,
-    threads: usize,
-    thread: usize,
+pub(in crate::fused) struct Slots<T> {
+    pub(in crate::fused) packs: Shared<T>,
+    threads: u32,
+    thread: u32,
 }
 
 impl<T: Real> Slots<T> {
     #[inline(always)]
-    fn at<C: Cta>(cta: &C, byte: u32, slots: usize) -> Slots<T> {
+    pub(in crate::fused) fn at<C: Cta>(cta: &C, byte: u32, slots: usize) -> Slots<T> {
         let threads = cta.threads();
         Slots {
             packs: Shared::at(byte, slots as u32 * threads * T::Pack::LANES as u32),
-            threads: threads as usize,
-            thread: cta.thread() as usize,
+            threads,
+            thread: cta.thread(),
         }
     }
 
     #[inline(always)]
-    fn element(&self, slot: usize) -> usize {
-        (slot * self.threads + self.thread) * T::Pack::LANES
+    pub(in crate::fused) fn element(&self, slot: usize) -> usize {
+        ((slot as u32 * self.threads + self.thread) * T::Pack::LANES as u32) as usize
+    }
+
+    /// The same, to be reckoned again where it is used.
+    #[inline(always)]
+    fn fresh<C: Cta>(&self, cta: &C) -> Slots<T> {
+        Slots {
+            packs: self.packs,
+            threads: cta.fresh(self.threads),
+            thread: cta.fresh(self.thread),
+        }
     }
 
     #[inline(always)]
-    fn read<C: Cta>(&self, cta: &C, slot: usize) -> T::Pack {
+    pub(in crate::fused) fn read<C: Cta>(&self, cta: &C, slot: usize) -> T::Pack {
         cta.shared_read_pack(self.packs, self.element(slot))
     }
 }
@@ -63,27 +76,27 @@ impl<T: Real, const K: usize, const S: usize> Ring<'_, '_, T, K, S> {
     /// The first column of pack k.
     #[inline(always)]
     fn column(&self, k: usize) -> u32 {
-        ((k * self.slots.threads + self.slots.thread) * T::Pack::LANES) as u32
+        self.slots.element(k) as u32
     }
 
-    /// Begins to load pack k of a row into a slot; what is not there becomes zero.
+    /// The same, to be reckoned again where it is used: the places of K packs take more registers than there are.
+    #[inline(always)]
+    fn fresh<C: Cta>(&self, cta: &C) -> Self {
+        Ring {
+            args: self.args,
+            slots: self.slots.fresh(cta),
+        }
+    }
+
+    /// Begins to load pack k of a row into a slot; what is not there becomes zero. A group of copies is the caller's to
+    /// end.
     #[inline(always)]
     fn ask<C: Cta>(&self, cta: &C, row: u64, k: usize, slot: usize) {
         let column = self.column(k);
-        let left = self.args.cols.saturating_sub(column) as usize;
-        let present = if row < self.args.rows as u64 {
-            left.min(T::Pack::LANES)
-        } else {
-            0
-        };
-        let from = if present > 0 {
-            (row * self.args.ld + column as u64) as usize
-        } else {
-            0
-        };
+        let is_there = column < self.args.cols && row < self.args.rows as u64;
+        let from = (row * self.args.ld + column as u64) as usize;
         let to = self.slots.element(slot);
-        cta.copy_pack(self.slots.packs, to, self.args.x, from, present);
-        cta.end_copies();
+        cta.copy_whole_pack(self.slots.packs, to, self.args.x, from, is_there);
     }
 
     /// The slot that is k after `base`.
@@ -95,6 +108,13 @@ impl<T: Real, const K: usize, const S: usize> Ring<'_, '_, T, K, S> {
         } else {
             slot - S
         }
+    }
+
+    /// The slot of the next row's first pack.
+    #[inline(always)]
+    fn after_row(base: usize) -> usize {
+        let next = base + K;
+        if next >= S { next - S } else { next }
     }
 }
 
@@ -138,14 +158,36 @@ impl<T: Real, const Y: usize> Input<T, Y> {
         if k < Y {
             self.held[k]
         } else {
-            self.others.read(cta, k - Y)
+            self.others.fresh(cta).read(cta, k - Y)
         }
     }
 }
 
+/// Sums over the warps of a block, whose scratch has two halves of so many numbers.
+const MOST_WARPS: u32 = THREADS / WARP;
+
+/// The sum over the block of what each thread has for each lane of a pack, in every thread. `turn` alternates between
+/// calls, so that one barrier per call is enough; scratch of warps that are not there is zero.
+#[inline(always)]
+fn sum<C: Cta, T: Real>(cta: &C, parts: T::Pack, scratch: Shared<T>, turn: u32) -> T {
+    let of_warp = sum_lanes::<C, T, WARP>(cta, parts.sum());
+    let half = (turn % 2 * MOST_WARPS) as usize;
+    if lane(cta) == 0 {
+        let warp = (cta.thread() / WARP) as usize;
+        cta.shared_write(scratch, half + warp, of_warp);
+    }
+    cta.sync();
+    let mut sums = <T::Pack as Pack<T>>::ZERO;
+    for first in (0..MOST_WARPS as usize).step_by(T::Pack::LANES) {
+        let of_warps = cta.shared_read_pack(scratch, half + first);
+        of_warps.scale_add(T::ONE, &mut sums);
+    }
+    sums.sum()
+}
+
 /// Waits for all but the last `pending` packs. A constant in every call, so one arm is left of each.
 #[inline(always)]
-fn wait<C: Cta>(cta: &C, pending: usize) {
+pub(in crate::fused) fn wait<C: Cta>(cta: &C, pending: usize) {
     macro_rules! arms {
         ($($count:literal)*) => {
             match pending {
@@ -154,58 +196,128 @@ fn wait<C: Cta>(cta: &C, pending: usize) {
             }
         };
     }
-    arms!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27);
+    arms!(1 2 3 4 5 6 7 8 9 10 11 12);
 }
 
-/// [`super::Product::Fused`], n ≤ threads · K packs.
+/// A row that is added to w, and the next, which is multiplied by y.
+struct RowTurn<T> {
+    row: u64,
+    /// To the block's next row.
+    step: u64,
+    /// The slot of the row's first pack.
+    base: usize,
+    /// The same of the next row.
+    next: usize,
+    /// What the row is multiplied by.
+    p: T,
+}
+
+impl<T: Real> RowTurn<T> {
+    /// Works on the packs from `from` on that `w` belongs to, in groups of G.
+    #[inline(always)]
+    fn walk<C: Cta, const K: usize, const Y: usize, const S: usize, const G: usize>(
+        &self,
+        cta: &C,
+        (ring, y): (&Ring<'_, '_, T, K, S>, &Input<T, Y>),
+        (from, w): (usize, &mut [T::Pack]),
+        dots: &mut T::Pack,
+    ) {
+        for (i, w) in w.iter_mut().enumerate() {
+            let (ring, k) = (ring.fresh(cta), from + i);
+            let slot = Ring::<T, K, S>::slot(self.base, k);
+            ring.slots.read(cta, slot).scale_add(self.p, w);
+            let row = self.row + ((k + S) / K) as u64 * self.step;
+            ring.ask(cta, row, (k + S) % K, slot);
+            if !(k + 1).is_multiple_of(G) {
+                continue;
+            }
+            cta.end_copies();
+            // The packs that were asked for S − K packs ago.
+            wait(cta, (S - K) / G);
+            for k in k + 1 - G..k + 1 {
+                let x = ring.slots.read(cta, Ring::<T, K, S>::slot(self.next, k));
+                x.multiply_add(&y.pack(cta, k), dots);
+            }
+        }
+    }
+}
+
+/// Threads of a block at most.
+pub(super) const THREADS: u32 = 256;
+
+/// [`super::Product::Fused`], n ≤ threads · K packs; K and S are multiples of G, and an SM is to hold B blocks.
 #[inline(always)]
-pub(super) fn accumulate<C, T, const K: usize, const Y: usize, const S: usize>(
+pub(super) fn accumulate<
+    C,
+    T,
+    const K: usize,
+    const Y: usize,
+    const S: usize,
+    const G: usize,
+    const B: u32,
+>(
     cta: &C,
     args: &DenseArgs<'_, T>,
 ) where
     C: Cta,
     T: Real,
 {
+    cta.launch_bounds::<THREADS, B>();
     let ring = Ring::<'_, '_, T, K, S> {
         args,
         slots: Slots::at(cta, 0, S),
     };
-    let y = Input::<T, Y>::open(cta, args, (ring.slots.packs.end(), K), |k| ring.column(k));
-    let scratch = Shared::at(y.others.packs.end(), WholeBlock::scratch(cta.threads(), 1));
+    let y = Input::<T, Y>::open(cta, args, (ring.slots.packs.end(), K), |k| {
+        ring.fresh(cta).column(k)
+    });
+    let scratch = Shared::at(y.others.packs.end(), 2 * MOST_WARPS);
+    zero_shared(cta, scratch);
+    cta.sync();
     let step = cta.blocks() as u64;
     let mut row = cta.block() as u64;
     for s in 0..S {
-        ring.ask(cta, row + (s / K) as u64 * step, s % K, s);
+        ring.fresh(cta)
+            .ask(cta, row + (s / K) as u64 * step, s % K, s);
+        if (s + 1).is_multiple_of(G) {
+            cta.end_copies();
+        }
     }
     let shift = load_or(cta, args.shift, 0, T::ZERO);
     let mut w = [<T::Pack as Pack<T>>::ZERO; K];
     let mut weight = multiplier::<C, T, Fused>(cta, args, row);
+    let mut dots = <T::Pack as Pack<T>>::ZERO;
+    wait(cta, (S - K) / G);
+    for k in 0..K {
+        ring.slots
+            .read(cta, k)
+            .multiply_add(&y.pack(cta, k), &mut dots);
+    }
     let (mut base, mut turn) = (0, 0);
     while row < args.rows as u64 {
         let next_weight = multiplier::<C, T, Fused>(cta, args, row + step);
-        let mut dot = T::ZERO;
-        for k in 0..K {
-            wait(cta, S - 1 - k);
-            let x = ring.slots.read(cta, Ring::<T, K, S>::slot(base, k));
-            dot = x.dot(&y.pack(cta, k), dot);
-        }
-        let [dot] = WholeBlock::sum(cta, [dot], scratch, turn);
-        let p = factor::<T, Fused>(dot, shift, weight);
-        for (k, w) in w.iter_mut().enumerate() {
-            let slot = Ring::<T, K, S>::slot(base, k);
-            ring.slots.read(cta, slot).scale_add(p, w);
-            ring.ask(cta, row + ((k + S) / K) as u64 * step, (k + S) % K, slot);
-        }
-        base = Ring::<T, K, S>::slot(base, K);
-        if base >= S {
-            base -= S;
-        }
+        let sum = sum::<C, T>(cta, dots, scratch, turn);
+        let p = factor::<T, Fused>(sum, shift, weight);
+        let next = Ring::<T, K, S>::after_row(base);
+        dots = <T::Pack as Pack<T>>::ZERO;
+        let turn_of_row = RowTurn {
+            row,
+            step,
+            base,
+            next,
+            p,
+        };
+        // In two loops, which the compiler unrolls where it leaves one of K = 32.
+        let (low, high) = w.split_at_mut(K / 2);
+        turn_of_row.walk::<C, K, Y, S, G>(cta, (&ring, &y), (0, low), &mut dots);
+        turn_of_row.walk::<C, K, Y, S, G>(cta, (&ring, &y), (K / 2, high), &mut dots);
+        base = next;
         turn += 1;
         weight = next_weight;
         row += step;
     }
     wait(cta, 0);
     for (k, pack) in w.iter().enumerate() {
+        let ring = ring.fresh(cta);
         for (lane, value) in pack.as_ref().iter().enumerate() {
             let column = ring.column(k) + lane as u32;
             if column < args.cols {

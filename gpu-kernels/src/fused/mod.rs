@@ -7,6 +7,7 @@ pub mod dense;
 mod dense_forward;
 mod dense_ring;
 mod dense_table;
+mod dense_tiles;
 pub mod fixed;
 mod fixed_contract;
 pub mod fixed_point;
@@ -23,7 +24,7 @@ pub mod sparse;
 mod sparse_table;
 mod team;
 
-pub use dense::{Dense, DenseArgs, DenseVariant};
+pub use dense::{Dense, DenseArgs, DenseVariant, RowStore};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
 pub use hot::{Hot, HotArgs, HotVariant};
 pub use many::{

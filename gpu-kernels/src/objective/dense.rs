@@ -12,7 +12,7 @@ use super::sparse::Compiled;
 use super::{AnyLoss, Logistic, LossClass, Squared};
 use crate::cta::Cta;
 use crate::fused::dense::{self, accumulate_rows};
-use crate::fused::{DenseArgs, DenseVariant, Lanes, Product, Team, TeamSize, WholeBlock};
+use crate::fused::{DenseArgs, DenseVariant, Lanes, Product, RowStore, Team, TeamSize, WholeBlock};
 use crate::math::Elementary;
 use crate::scalar::Pack;
 use crate::table::{Launch, Violation};
@@ -100,7 +100,7 @@ macro_rules! dense_objectives {
     (@ $class:ident, $team:expr, $w:literal, $k:literal, $r:literal) => {
         DenseObjectiveVariant {
             class: LossClass::$class,
-            dense: DenseVariant { product: Product::Fused, team: $team, tl: $w * $k, width: $w, rows: $r, shared_packs: 0 },
+            dense: DenseVariant { product: Product::Fused, team: $team, tl: $w * $k, width: $w, rows: $r, held: RowStore::Registers },
         }
     };
 }

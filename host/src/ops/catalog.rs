@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_kernels::fused::hot::HELD;
 use gpu_kernels::fused::{
-    DenseVariant, FixedVariant, HotVariant, Place, Product as KernelProduct, SparseVariant,
-    SumPlace, TeamSize,
+    DenseVariant, FixedVariant, HotVariant, Place, Product as KernelProduct, RowStore,
+    SparseVariant, SumPlace, TeamSize,
 };
 use gpu_kernels::objective::{Columns, LossClass};
 use gpu_kernels::{Entry, Family};
@@ -113,7 +113,7 @@ fn counted(
     let with_registers = |(name, kernel): (&'static str, Candidate)| {
         let count = registers(name).unwrap_or(ASSUMED_REGISTERS);
         Candidate {
-            max_block: max_block(count),
+            max_block: max_block(count).min(kernel.max_block),
             ..kernel.with_registers(count)
         }
     };
@@ -269,22 +269,33 @@ fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str,
         rows,
         ..
     } = variant;
-    let strategy = match product {
-        KernelProduct::Fused => Strategy::DenseRegisters,
-        KernelProduct::Forward => Strategy::RowDot,
-        KernelProduct::Transposed => Strategy::DenseColumns,
+    let strategy = match (product, variant.held) {
+        (KernelProduct::Fused, RowStore::Registers) => Strategy::DenseRegisters,
+        (KernelProduct::Fused, RowStore::Ring { .. }) => Strategy::DenseRing,
+        (KernelProduct::Fused, RowStore::Tiles { .. }) => Strategy::DenseTiles,
+        (KernelProduct::Forward, _) => Strategy::RowDot,
+        (KernelProduct::Transposed, _) => Strategy::DenseColumns,
     };
     let (team, shared) = dense_team(&variant, team, T::PRECISION.bytes());
-    let kernel = candidate::<T>(name, product, Storage::Dense, strategy, team);
-    (
-        name,
-        Candidate { shared, ..kernel }.with_load(tl, width, rows),
-    )
+    let kernel = Candidate {
+        shared,
+        ahead: variant.elements_ahead(),
+        max_block: variant.most_threads(),
+        ..candidate::<T>(name, product, Storage::Dense, strategy, team)
+    };
+    (name, kernel.with_load(tl, width, rows))
 }
 
 fn dense_team(variant: &DenseVariant, team: TeamSize, bytes: u32) -> (Team, SharedUse) {
-    let of_warp = variant.shared_bytes(gpu_kernels::cta::WARP, bytes) as u32;
+    let of_warp = variant.shared_bytes(gpu_kernels::cta::WARP, 0, bytes) as u32;
     match team {
+        TeamSize::Lanes(vs) if matches!(variant.held, RowStore::Tiles { .. }) => (
+            Team::Lanes(vs),
+            SharedUse {
+                per_vector_column: variant.tile_bytes(bytes),
+                ..SharedUse::default()
+            },
+        ),
         TeamSize::Lanes(vs) => (
             Team::Lanes(vs),
             SharedUse {

@@ -16,6 +16,8 @@ const MAX_ROWS: u64 = u32::MAX as u64 - 64;
 const PART_ROWS: usize = 32;
 /// Padding a row to 16 bytes is taken when it adds at most one part in this many to X.
 const PADDING_SHARE: usize = 8;
+/// Rows of no more columns are not padded: kernels take them as they come.
+const UNPADDED_COLUMNS: usize = 32;
 
 /// A matrix on a device.
 pub(super) enum Layout<T> {
@@ -146,7 +148,7 @@ fn upload_dense<T: Number>(
 /// The distance between rows: a multiple of `width` elements where that costs little, else n.
 fn leading_dimension(cols: usize, width: usize) -> usize {
     let padded = cols.next_multiple_of(width);
-    if (padded - cols) * PADDING_SHARE <= cols {
+    if cols > UNPADDED_COLUMNS && (padded - cols) * PADDING_SHARE <= cols {
         padded
     } else {
         cols
@@ -177,7 +179,8 @@ mod tests {
     #[test]
     fn rows_are_padded_where_it_costs_little() {
         assert_eq!(leading_dimension(28, 4), 28);
-        assert_eq!(leading_dimension(30, 4), 32);
+        assert_eq!(leading_dimension(33, 4), 36);
+        assert_eq!(leading_dimension(30, 4), 30);
         assert_eq!(leading_dimension(5, 4), 5);
         assert_eq!(leading_dimension(0, 4), 0);
     }

@@ -130,7 +130,9 @@ fn dense_block(kernel: &Kernel<DenseManyVariant>, problem: &Problem, limits: &De
     let per_warp = per_warp.next_multiple_of(limits.register_allocation_unit.max(1));
     // Whole groups of four warps, as the registers' partitions want them.
     let most = (limits.registers_per_sm / per_warp / 4 * 4 * warp).max(warp);
-    let most = most.min(limits.max_threads_per_block);
+    let most = most
+        .min(limits.max_threads_per_block)
+        .min(kernel.variant.most_threads());
     match kernel.variant.team {
         TeamSize::Lanes(_) => THREADS.min(most),
         TeamSize::Block => {
@@ -287,8 +289,8 @@ mod tests {
             let plan = dense(&problem, (Product::Fused, 8), &dense_kernels(), &h200());
             plan.expect("a plan").map(|plan| (plan.kernel, plan.bs))
         };
-        assert_eq!(plan(28), Some(("dense_many_fused_f32_vs8_b8_r4", 256)));
-        assert_eq!(plan(100), Some(("dense_many_fused_f32_vs32_b8_r4", 256)));
+        assert_eq!(plan(28), Some(("dense_many_fused_f32_vs8_b8_r2", 128)));
+        assert_eq!(plan(100), Some(("dense_many_fused_f32_vs32_b8_r2", 128)));
         assert_eq!(plan(1_000), Some(("dense_many_fused_f32_block_b8_r4", 256)));
         assert_eq!(plan(10_000), None, "in two products");
     }

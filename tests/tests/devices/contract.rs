@@ -200,7 +200,7 @@ fn dense_arguments(device: &Device) -> Result<()> {
             alpha: 1.0,
             beta: 0.0,
         };
-        let shared_bytes = entry.variant.shared_bytes(32, 4) as u32;
+        let shared_bytes = entry.variant.shared_bytes(32, 0, 4) as u32;
         device
             .prepare(
                 entry,

@@ -15,6 +15,11 @@ use super::suite::{Suite, Test};
 
 const DENSE: [(usize, usize); 4] = [(150, 28), (19, 129), (13, 300), (4, 1_000)];
 
+/// Rows that start anywhere, in both types.
+const SHORT: [(usize, usize); 3] = [(700, 1), (300, 7), (150, 31)];
+
+const LONG: (usize, usize) = (7, 2_500);
+
 const SPARSE: [((usize, usize), Pattern); 3] = [
     ((200, 300), Pattern::PerRow(9)),
     ((301, 1_000), Pattern::Giant(900)),
@@ -33,9 +38,14 @@ const SPARSE_STRATEGIES: &[Strategy] = &[
 /// Adds the published model and the strategies.
 pub fn add(suite: &mut Suite) {
     use Strategy::*;
-    for case in DENSE.map(|shape| Case::new(shape, Pattern::Dense, Values::Integers)) {
+    let dense = |shape| Case::new(shape, Pattern::Dense, Values::Integers);
+    for case in DENSE.map(dense) {
         add_case(suite, case, &[DenseRegisters, DenseTwoProducts]);
     }
+    for case in SHORT.map(dense) {
+        add_case(suite, case, &[DenseTiles]);
+    }
+    add_case(suite, dense(LONG), &[DenseRing]);
     for case in SPARSE.map(|(shape, pattern)| Case::new(shape, pattern, Values::Integers)) {
         add_case(suite, case, SPARSE_STRATEGIES);
     }

@@ -1,7 +1,7 @@
 //! Trials over a dense matrix.
 
 use anyhow::{Context, Result};
-use gpu_kernels::fused::{DenseArgs, Product as KernelProduct};
+use gpu_kernels::fused::{DenseArgs, Product as KernelProduct, RowStore};
 use gpu_kernels::{Entry, Family, In, Real};
 use ndarray::Array2;
 use warpfuse::device::Buffer;
@@ -69,7 +69,10 @@ impl<T: Number> DenseArrays<T> {
         let variant = &entry.variant;
         let (held, cols) = (variant.columns(block), self.cols as u64);
         let suits = product != KernelProduct::Fused || (cols..=WASTE * cols + FEW).contains(&held);
-        let bytes = variant.shared_bytes(block, size_of::<T>() as u32);
+        let is_tile = matches!(variant.held, RowStore::Tiles { .. });
+        let has_gaps = self.pitch != self.cols.next_multiple_of(variant.width as usize);
+        let suits = suits && block <= variant.most_threads() && !(is_tile && has_gaps);
+        let bytes = variant.shared_bytes(block, self.pitch as u64, size_of::<T>() as u32);
         (variant.product == product && suits)
             .then(|| u32::try_from(bytes).ok())
             .flatten()

@@ -8,8 +8,12 @@
 //! ([`Spread`]), which weigh those that they hold, and gathered again. L · B numbers are worked on for each number of
 //! X that is loaded, so that rows that start anywhere are loaded one element at a time without harm.
 //!
-//! Shared memory: one panel of W (aggregation over the block's warps), or the sums' scratch for whole blocks. Result:
-//! when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in any order.
+//! Y and W leave no registers for rows that are on their way: where rows are added to W, [`PACKS_AHEAD`] packs of a
+//! thread are copied by `cp.async` to slots of shared memory that no other thread reads.
+//!
+//! Shared memory: those slots and the sums' scratch for whole blocks; at the end one panel of W (aggregation over the
+//! block's warps). Result: when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in
+//! any order.
 //!
 //! Source: the single right-hand side's kernel ([`crate::fused::dense`]); the shared-out sums are the transposing
 //! reduction known from fast Fourier transforms.
@@ -18,6 +22,7 @@ use super::lanes::{Spread, first_held, gather, held};
 use super::{Ends, Sides, check_ends};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::fused::dense::{Columns, MAX_COLUMNS, row_of};
+use crate::fused::dense_ring::{Slots, wait};
 use crate::fused::team::sum_teams;
 use crate::fused::{Compute, DenseArgs, Forward, Product, Team, TeamSize};
 use crate::scalar::{Real, Words};
@@ -52,6 +57,14 @@ impl<T: Copy> Clone for DenseManyArgs<'_, T> {
 }
 impl<T: Copy> Copy for DenseManyArgs<'_, T> {}
 
+/// Threads of a block at most, of which an SM is to hold three: a thread has 168 registers. Four blocks, with 128
+/// registers, did not help: 1,953,125 × 128 and 8 sides take 0.55 ms in place of 0.51 on an H200.
+const LANES_THREADS: u32 = 128;
+/// The same where all of them share a row, and an SM holds one.
+const BLOCK_THREADS: u32 = 512;
+/// Packs of X that a thread has on their way. Three steps of four rows, or six of two.
+const PACKS_AHEAD: u32 = 12;
+
 /// What distinguishes dense entries with several right-hand sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DenseManyVariant {
@@ -73,14 +86,32 @@ impl DenseManyVariant {
         self.team.threads(block) as u64 * self.width as u64
     }
 
+    /// Threads of a block at most.
+    pub const fn most_threads(&self) -> u32 {
+        match (self.product, self.team) {
+            (Product::Forward, _) => 1024,
+            (_, TeamSize::Lanes(_)) => LANES_THREADS,
+            (_, TeamSize::Block) => BLOCK_THREADS,
+        }
+    }
+
     /// Dynamic shared memory that a block of `block` threads needs for elements of `size` bytes.
     pub const fn shared_bytes(&self, block: u32, size: u32) -> u64 {
-        let elements = match (self.team, self.product) {
-            (TeamSize::Lanes(_), Product::Forward) => 0,
-            (TeamSize::Lanes(vs), _) => vs * self.width * self.sides,
-            (TeamSize::Block, _) => 2 * self.rows * self.sides * (block / WARP),
+        let ahead = match self.product {
+            Product::Forward => 0,
+            _ => (PACKS_AHEAD * block * self.width * size) as u64,
         };
-        elements as u64 * size as u64
+        match (self.team, self.product) {
+            (TeamSize::Lanes(_), Product::Forward) => 0,
+            (TeamSize::Lanes(vs), _) => {
+                let panel = (vs * self.width * self.sides * size) as u64;
+                if panel > ahead { panel } else { ahead }
+            }
+            (TeamSize::Block, _) => {
+                let scratch = 2 * self.rows * self.sides * (block / WARP) * size;
+                ahead + scratch as u64
+            }
+        }
     }
 }
 
@@ -145,6 +176,30 @@ impl Place {
         part
     }
 
+    /// Begins to copy the thread's part of a row, zero where the row or the panel ends.
+    #[inline(always)]
+    fn copy<C: Cta, T: Real, const L: usize>(
+        &self,
+        cta: &C,
+        x: &DenseArgs<'_, T>,
+        row: u64,
+        (slots, slot): (&Slots<T>, usize),
+    ) {
+        let at = (row * x.ld + (self.start + self.first) as u64) as usize;
+        let is_there = |column: u32| row < x.rows as u64 && column < self.end;
+        if self.in_packs {
+            let to = slots.element(slot);
+            return cta.copy_whole_pack(slots.packs, to, x.x, at, is_there(self.first));
+        }
+        for lane in 0..L {
+            let (to, is_there) = (
+                slots.element(slot) + lane,
+                is_there(self.first + lane as u32),
+            );
+            cta.copy_one(slots.packs, to, x.x, at + lane, is_there);
+        }
+    }
+
     /// The thread's rows of Y.
     #[inline(always)]
     fn load_input<C: Cta, T: Real, const L: usize, const B: usize>(
@@ -164,6 +219,7 @@ impl Place {
 }
 
 /// The rows that a group walks.
+#[derive(Clone, Copy)]
 struct Walk {
     first: u64,
     stride: u64,
@@ -190,6 +246,40 @@ impl Walk {
             each(first);
             first += self.stride;
         }
+    }
+}
+
+/// The rows that a thread has on their way, R for each of the next steps.
+struct Ahead<'a, 'b, T, const L: usize, const R: usize> {
+    x: &'b DenseArgs<'a, T>,
+    place: &'b Place,
+    slots: Slots<T>,
+}
+
+impl<T: Real, const L: usize, const R: usize> Ahead<'_, '_, T, L, R> {
+    const STEPS: usize = PACKS_AHEAD as usize / R;
+
+    /// Asks for the rows of a step.
+    #[inline(always)]
+    fn ask<C: Cta, G: Team>(&self, cta: &C, first: u64, turn: usize) {
+        for i in 0..R {
+            let row = row_of::<C, G>(cta, first, i);
+            let to = (&self.slots, turn * R + i);
+            self.place.copy::<C, T, L>(cta, self.x, row, to);
+        }
+        cta.end_copies();
+    }
+
+    /// The rows of a step that was asked for, when they are there.
+    #[inline(always)]
+    fn take<C: Cta>(&self, cta: &C, turn: usize) -> [[T; L]; R] {
+        wait(cta, Self::STEPS - 1);
+        let mut rows = [[T::ZERO; L]; R];
+        for (i, row) in rows.iter_mut().enumerate() {
+            let pack = self.slots.read(cta, turn * R + i);
+            row.copy_from_slice(pack.as_ref());
+        }
+        rows
     }
 }
 
@@ -230,9 +320,26 @@ pub(super) fn accumulate<
     G: Spread,
     F: Compute,
 {
+    match G::SIZE {
+        TeamSize::Lanes(_) => cta.launch_bounds::<LANES_THREADS, 3>(),
+        TeamSize::Block => cta.launch_bounds::<BLOCK_THREADS, 1>(),
+    }
     let ends = args.ends_of();
     let place = Place::of::<C, T, G>(cta, args, L);
-    let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
+    let ahead = Ahead::<T, L, R> {
+        x: &args.x,
+        place: &place,
+        slots: Slots::at(cta, 0, PACKS_AHEAD as usize),
+    };
+    let walk = Walk::of::<C, G, R>(cta, args.x.rows);
+    let steps = Ahead::<T, L, R>::STEPS;
+    for turn in 0..steps {
+        ahead.ask::<C, G>(cta, walk.first + turn as u64 * walk.stride, turn);
+    }
+    let scratch = Shared::at(
+        ahead.slots.packs.end(),
+        G::spread_scratch(cta.threads(), V as u32),
+    );
     let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
     let side = |s: usize| (base + s as u32) % B as u32;
     let mut shifts = [T::ZERO; V];
@@ -243,24 +350,32 @@ pub(super) fn accumulate<
             *shift = ends.shift::<C, F>(cta, side(s));
         }
     }
-    let mut w = [[T::ZERO; B]; L];
-    let mut turn = 0;
-    Walk::of::<C, G, R>(cta, args.x.rows).each(|first| {
-        let rows: [[T; L]; R] =
-            core::array::from_fn(|i| place.load(cta, &args.x, row_of::<C, G>(cta, first, i)));
+    let multipliers = |first: u64| {
         let mut own = [T::ZERO; V];
         for (s, factor) in own.iter_mut().enumerate().take(each) {
             let i = (base + s as u32) as usize / B;
             *factor = ends.multiplier::<C, F>(cta, row_of::<C, G>(cta, first, i), side(s));
         }
+        own
+    };
+    let mut w = [[T::ZERO; B]; L];
+    let mut turn = 0;
+    let mut own = multipliers(walk.first);
+    walk.each(|first| {
+        let rows = ahead.take(cta, turn % steps);
+        ahead.ask::<C, G>(cta, first + steps as u64 * walk.stride, turn % steps);
+        // Early: the latency of the next step's multipliers does not stand alone.
+        let next = multipliers(first + walk.stride);
         if F::DOTS {
-            let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), scratch, turn);
-            turn += 1;
+            let values = dots::<T, L, B, R, V>(&rows, &y);
+            let sums = G::spread(cta, values, scratch, turn as u32);
             for (s, factor) in own.iter_mut().enumerate().take(each) {
                 *factor = *factor * (sums[s] - shifts[s]);
             }
         }
+        turn += 1;
         let p = gather(cta, G::LANES, &own);
+        own = next;
         for (i, row) in rows.iter().enumerate() {
             for (x, w) in row.iter().zip(&mut w) {
                 for (j, w) in w.iter_mut().enumerate() {
@@ -269,6 +384,9 @@ pub(super) fn accumulate<
             }
         }
     });
+    // w takes the place of the rows.
+    wait(cta, 0);
+    cta.sync();
     flush::<C, T, G, L, B>(cta, &ends, &place, &w);
 }
 
@@ -383,6 +501,7 @@ pub(super) fn check<T: Real>(
     let shared = variant.shared_bytes(launch.block, T::SIZE);
     let end = args.first_column as u64 + args.columns as u64;
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_most("block", variant.most_threads() as u64, launch.block as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
     Violation::at_most("end of the panel", n, end)?;

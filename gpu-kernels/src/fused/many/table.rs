@@ -9,16 +9,22 @@ use crate::fused::{Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBloc
 
 /// Rows: `team name, team type, team value: (sides, rows in flight, their product)…`.
 macro_rules! dense_many {
-    ($t:ident $l:literal: $( $name:literal $team:ty, $size:expr; $( ($b:literal, $r:literal, $v:literal) )* );* $(;)?) => {
+    (
+        $t:ident $l:literal;
+        fused { $( $fname:literal $fteam:ty, $fsize:expr; $( ($fb:literal, $fr:literal, $fv:literal) )* );* $(;)? }
+        $( $name:literal $team:ty, $size:expr; $( ($b:literal, $r:literal, $v:literal) )* );* $(;)?
+    ) => {
         crate::kernels! {
             family DenseMany<$t>, "fused";
             args DenseManyArgs<'a, $t>;
             variant DenseManyVariant;
             check dense::check::<$t>;
             $( $(
-                concat!("dense_many_fused_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
-                DenseManyVariant { product: Product::Fused, team: $size, width: $l, sides: $b, rows: $r }
-                    => dense::accumulate::<_, $t, $team, Fused, $l, $b, $r, $v>;
+                concat!("dense_many_fused_", stringify!($t), "_", $fname, "_b", $fb, "_r", $fr),
+                DenseManyVariant { product: Product::Fused, team: $fsize, width: $l, sides: $fb, rows: $fr }
+                    => dense::accumulate::<_, $t, $fteam, Fused, $l, $fb, $fr, $fv>;
+            )* )*
+            $( $(
                 concat!("dense_many_transposed_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
                 DenseManyVariant { product: Product::Transposed, team: $size, width: $l, sides: $b, rows: $r }
                     => dense::accumulate::<_, $t, $team, Transposed, $l, $b, $r, $v>;
@@ -31,7 +37,15 @@ macro_rules! dense_many {
 }
 
 dense_many! {
-    f32 4:
+    f32 4;
+    fused {
+        "vs2" Lanes<2>, TeamSize::Lanes(2); (4, 4, 16) (8, 2, 16);
+        "vs4" Lanes<4>, TeamSize::Lanes(4); (8, 2, 16);
+        "vs8" Lanes<8>, TeamSize::Lanes(8); (4, 4, 16) (8, 2, 16);
+        "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
+        "vs32" Lanes<32>, TeamSize::Lanes(32); (4, 4, 16) (8, 2, 16);
+        "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 4, 32);
+    }
     "vs2" Lanes<2>, TeamSize::Lanes(2); (4, 4, 16) (8, 2, 16);
     "vs8" Lanes<8>, TeamSize::Lanes(8); (4, 4, 16) (8, 4, 32);
     "vs32" Lanes<32>, TeamSize::Lanes(32); (4, 4, 16) (8, 4, 32);
@@ -39,7 +53,14 @@ dense_many! {
 }
 
 dense_many! {
-    f64 2:
+    f64 2;
+    fused {
+        "vs4" Lanes<4>, TeamSize::Lanes(4); (4, 4, 16) (8, 1, 8);
+        "vs8" Lanes<8>, TeamSize::Lanes(8); (8, 2, 16);
+        "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
+        "vs32" Lanes<32>, TeamSize::Lanes(32); (8, 2, 16);
+        "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 2, 16);
+    }
     "vs4" Lanes<4>, TeamSize::Lanes(4); (4, 4, 16) (8, 2, 16);
     "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
     "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 2, 16);

@@ -33,6 +33,11 @@ pub enum Strategy {
     RowDot,
     /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
     DenseRegisters,
+    /// Dense, wide rows; as [`Strategy::DenseRegisters`] with a block on each row and the next rows on their way to
+    /// shared memory.
+    DenseRing,
+    /// Dense, short rows that start anywhere; as [`Strategy::DenseRegisters`] with tiles of whole rows in shared memory.
+    DenseTiles,
     /// Dense, `Xᵀ·p` alone with any number of columns: a block works on a tile of VS · TL columns and on
     /// a share of the rows.
     DenseColumns,
@@ -51,6 +56,14 @@ impl Strategy {
         )
     }
 
+    /// Whether threads hold their parts of y and w in registers, so that a vector must be as wide as X.
+    pub const fn holds_row(self) -> bool {
+        matches!(
+            self,
+            Self::DenseRegisters | Self::DenseRing | Self::DenseTiles
+        )
+    }
+
     /// The name that is printed and that serialisation uses.
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,6 +76,8 @@ impl Strategy {
             Self::HotColumns => "hot_columns",
             Self::RowDot => "row_dot",
             Self::DenseRegisters => "dense_registers",
+            Self::DenseRing => "dense_ring",
+            Self::DenseTiles => "dense_tiles",
             Self::DenseColumns => "dense_columns",
             Self::DenseTwoProducts => "dense_two_products",
             Self::SparseTwoProducts => "sparse_two_products",
@@ -121,6 +136,8 @@ pub struct SharedUse {
     pub per_warp: u32,
     /// For each vector of the block.
     pub per_vector: u32,
+    /// For each vector of the block and column of X.
+    pub per_vector_column: u32,
 }
 
 impl SharedUse {
@@ -131,7 +148,8 @@ impl SharedUse {
         let warps = u64::from(block_size.div_ceil(32));
         let vectors = u64::from(block_size / vs.max(1));
         let small = u64::from(self.per_warp) * warps + u64::from(self.per_vector) * vectors;
-        u64::from(self.per_column)
+        let columns = u64::from(self.per_vector_column) * vectors + u64::from(self.per_column);
+        columns
             .saturating_mul(cols)
             .saturating_add(small + u64::from(self.fixed))
     }
@@ -159,6 +177,8 @@ pub struct Candidate {
     pub rows_in_flight: u32,
     /// Elements of one load: 4 for 16-byte loads of f32.
     pub width: u32,
+    /// Elements of a thread that are on their way to shared memory all the time, for [`Strategy::DenseRing`].
+    pub ahead: u32,
     /// Registers of a thread, from ptxas.
     pub registers: u32,
     /// The largest block that it was compiled for.
@@ -200,6 +220,7 @@ impl Candidate {
             tl: 1,
             rows_in_flight: 1,
             width: 1,
+            ahead: 0,
             registers: 32,
             max_block: 1_024,
             shared,
@@ -239,13 +260,18 @@ impl Candidate {
     // one of a row may reach into its padding, which is zero.
     fn loads_evenly(&self, problem: &Problem) -> bool {
         let width = u64::from(self.width.max(1));
-        !problem.is_dense() || problem.pitch.is_multiple_of(width)
+        let is_even = !problem.is_dense() || problem.pitch.is_multiple_of(width);
+        // Tiles are one stretch of memory. Rows of an odd number of packs lie in different banks.
+        let is_tile = self.strategy != Strategy::DenseTiles
+            || problem.pitch == problem.cols.next_multiple_of(width)
+                && problem.pitch / width % 2 == 1;
+        is_even && is_tile
     }
 
     /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the strategies
     /// that need them to.
     pub fn holds_row(&self, cols: u64, vs: u32) -> bool {
-        self.strategy != Strategy::DenseRegisters || u64::from(vs) * u64::from(self.tl) >= cols
+        !self.strategy.holds_row() || u64::from(vs) * u64::from(self.tl) >= cols
     }
 
     /// The kernels of the source of the published model: sparse ones with 43 registers, dense ones

@@ -80,8 +80,12 @@ pub(super) fn vectors(grid: u32, column_tiles: u32, bs: u32, vs: u32) -> u64 {
 pub(super) fn footprint(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
-    (even && kernel.holds_row(problem.cols, vs))
-        .then(|| (vs, kernel.shared.bytes(problem.cols, bs, vs)))
+    // Whole rows are kept with what lies between them.
+    let width = match kernel.strategy {
+        Strategy::DenseTiles => problem.pitch,
+        _ => problem.cols,
+    };
+    (even && kernel.holds_row(problem.cols, vs)).then(|| (vs, kernel.shared.bytes(width, bs, vs)))
 }
 
 /// How many blocks of `bs` threads with `shared_bytes` an SM holds.

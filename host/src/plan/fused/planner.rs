@@ -252,7 +252,7 @@ impl<'a> Planner<'a> {
                     available: self.limits.shared_per_block,
                 })
             }
-            Strategy::DenseRegisters => Some(Reason::ThreadLoad {
+            strategy if strategy.holds_row() => Some(Reason::ThreadLoad {
                 tl: kernel.tl,
                 vs: blocks.vs,
                 wasted_warps: wasted_warps(problem.cols, blocks.vs, kernel.tl),

@@ -18,6 +18,8 @@ pub enum Bound {
     Issue,
     /// One row that is much longer than the others.
     LongestRow,
+    /// Rows that blocks work on one after the other.
+    RowsInTurn,
     /// The cost of launching.
     Launch,
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Bound {
             Self::RandomAccess => "gathers and additions",
             Self::Issue => "instruction issue",
             Self::LongestRow => "the longest row",
+            Self::RowsInTurn => "rows one after the other",
             Self::Launch => "launch cost",
         })
     }
@@ -72,6 +75,7 @@ pub(super) struct Parts {
     pub access: f64,
     pub issue: f64,
     pub longest_row: f64,
+    pub rows_in_turn: f64,
     pub flush: f64,
     pub launch: f64,
     /// Bytes that an SM has in flight.
@@ -96,8 +100,14 @@ impl Parts {
         self.full / (x / (1.0 + x * x * x).cbrt()).clamp(LEAST_SHARE, 1.0)
     }
 
-    fn beside(&self, stream: f64) -> [f64; 4] {
-        [stream, self.access, self.issue, self.longest_row]
+    fn beside(&self, stream: f64) -> [f64; 5] {
+        [
+            stream,
+            self.access,
+            self.issue,
+            self.longest_row,
+            self.rows_in_turn,
+        ]
     }
 
     /// The whole with its parts.
@@ -128,6 +138,7 @@ impl Parts {
             (Bound::RandomAccess, self.access + self.flush),
             (Bound::Issue, self.issue),
             (Bound::LongestRow, self.longest_row),
+            (Bound::RowsInTurn, self.rows_in_turn),
             (Bound::Launch, self.launch),
         ];
         let greatest = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -135,12 +146,12 @@ impl Parts {
     }
 }
 
-fn greatest(parts: [f64; 4]) -> f64 {
+fn greatest(parts: [f64; 5]) -> f64 {
     parts.into_iter().fold(0.0, f64::max)
 }
 
 // The fourth root of the sum of fourth powers.
-fn soft_max(parts: [f64; 4]) -> f64 {
+fn soft_max(parts: [f64; 5]) -> f64 {
     let greatest = greatest(parts);
     if greatest <= 0.0 {
         return 0.0;

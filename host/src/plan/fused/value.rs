@@ -213,7 +213,7 @@ impl Plan {
         let held = u64::from(self.vs) * u64::from(self.tl);
         let covered = held.saturating_mul(u64::from(self.column_tiles));
         match self.strategy {
-            Strategy::DenseRegisters if held < problem.cols => {
+            strategy if strategy.holds_row() && held < problem.cols => {
                 let expected = format!("vs x tl of at least {}", problem.cols);
                 invalid("tl", expected, format!("{} x {}", self.vs, self.tl))
             }

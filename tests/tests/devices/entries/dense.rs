@@ -1,7 +1,7 @@
 //! Dense entries.
 
 use anyhow::{Context, Result};
-use gpu_kernels::fused::{DenseArgs, DenseVariant, Product as KernelProduct};
+use gpu_kernels::fused::{DenseArgs, DenseVariant, Product as KernelProduct, RowStore};
 use gpu_kernels::{Entry, Launch};
 use ndarray::Array2;
 use warpfuse::matrix::Features;
@@ -29,9 +29,13 @@ pub fn check<L: Launcher, T: Number>(
     entry: &'static Entry<T::Dense>,
     subset: Subset,
 ) -> Result<()> {
+    let most = entry.variant.most_threads();
     for block in blocks(launcher, entry, subset)? {
-        let shared = entry.variant.shared_bytes(block, size_of::<T>() as u32);
-        if shared > launcher.most_shared_bytes() {
+        let widest = entry.variant.columns(block);
+        let shared = entry
+            .variant
+            .shared_bytes(block, widest, size_of::<T>() as u32);
+        if block > most || shared > launcher.most_shared_bytes() {
             continue;
         }
         for case in cases(&entry.variant, block, subset) {
@@ -84,8 +88,10 @@ fn check_case<L: Launcher, T: Number>(
     let Features::Dense(x) = &*sample.features else {
         return Ok(());
     };
-    let x = upload::<L, T>(launcher, x, entry.variant.width as usize)?;
-    let shared_bytes = entry.variant.shared_bytes(block, size_of::<T>() as u32) as u32;
+    let x = upload::<L, T>(launcher, x, &entry.variant)?;
+    let shared_bytes = entry
+        .variant
+        .shared_bytes(block, x.ld, size_of::<T>() as u32) as u32;
     for parts in [PLAIN, FULL] {
         let operands = Operands::new(launcher, &sample, product(entry.variant.product), parts)?;
         for grid in grids_for(&entry.variant, block, x.cols, subset) {
@@ -133,11 +139,19 @@ fn args<'a, L: Launcher, T: Number>(
 }
 
 /// Rows start at multiples of the load width. The rest of a row's last load is zero, as the contract
-/// wants; what lies between that and the next row, for odd m, is NaN.
-fn upload<L: Launcher, T: Number>(launcher: &L, x: &Array2<T>, width: usize) -> Result<Rows<L, T>> {
+/// wants; what lies between that and the next row, for odd m, is NaN. Tiles have nothing between rows.
+fn upload<L: Launcher, T: Number>(
+    launcher: &L,
+    x: &Array2<T>,
+    variant: &DenseVariant,
+) -> Result<Rows<L, T>> {
     let (rows, cols) = x.dim();
+    let width = variant.width as usize;
     let padded = cols.next_multiple_of(width);
-    let ld = padded + 2 * width * (rows % 2);
+    let ld = match variant.held {
+        RowStore::Tiles { .. } => padded,
+        _ => padded + 2 * width * (rows % 2),
+    };
     let mut values = vec![number(f64::NAN); rows * ld];
     for (row, place) in x.outer_iter().zip(values.chunks_mut(ld.max(1))) {
         place[..padded].fill(number(0.0));

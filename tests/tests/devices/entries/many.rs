@@ -170,7 +170,10 @@ pub fn check_dense<L: Launcher, T: Number>(
     entry: &'static Entry<T::DenseMany>,
     subset: Subset,
 ) -> Result<()> {
+    let most = entry.variant.most_threads();
     for block in blocks(launcher, entry, subset)? {
+        // The largest of its own where the usual ones are too large.
+        let block = block.min(most);
         for (m, n) in dense_shapes(&entry.variant, block, subset) {
             let case = Case::new((m, n), Pattern::Dense, Values::Uniform);
             let of = (entry.variant.product, entry.variant.sides);

@@ -1,6 +1,6 @@
 //! The dense fused kernels against f64 loops.
 
-use gpu_kernels::fused::{Dense, DenseArgs, DenseVariant, Product, TeamSize};
+use gpu_kernels::fused::{Dense, DenseArgs, DenseVariant, Product, RowStore, TeamSize};
 use gpu_kernels::{Family, In, Launch};
 
 use super::{Element, Integers, download, launch, schedules, upload};
@@ -84,7 +84,9 @@ where
         for entry in Dense::<T>::entries() {
             let variant = &entry.variant;
             let fits = variant.columns(BLOCK) >= problem.cols as u64;
-            if variant.product == Product::Fused && !fits {
+            let is_tile = matches!(variant.held, RowStore::Tiles { .. });
+            let has_gaps = problem.ld != problem.cols.next_multiple_of(variant.width as usize);
+            if variant.product == Product::Fused && !fits || is_tile && has_gaps {
                 continue;
             }
             let (input, output) = match variant.product {
@@ -119,7 +121,7 @@ where
                     2
                 },
                 block: BLOCK,
-                shared_bytes: variant.shared_bytes(BLOCK, T::SIZE) as u32,
+                shared_bytes: variant.shared_bytes(BLOCK, args.ld, T::SIZE) as u32,
             };
             launch(&emulator, entry, shape, args);
             let result = download::<T>(&output);
