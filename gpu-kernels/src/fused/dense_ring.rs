@@ -248,8 +248,8 @@ pub(super) const THREADS: u32 = 256;
 /// [`super::Product::Fused`], n ≤ threads · K packs; K and S are multiples of G, and an SM is to hold B blocks.
 #[inline(always)]
 pub(super) fn accumulate<
-    C,
-    T,
+    C: Cta,
+    T: Real,
     const K: usize,
     const Y: usize,
     const S: usize,
@@ -258,10 +258,7 @@ pub(super) fn accumulate<
 >(
     cta: &C,
     args: &DenseArgs<'_, T>,
-) where
-    C: Cta,
-    T: Real,
-{
+) {
     cta.launch_bounds::<THREADS, B>();
     let ring = Ring::<'_, '_, T, K, S> {
         args,
@@ -316,6 +313,17 @@ pub(super) fn accumulate<
         row += step;
     }
     wait(cta, 0);
+    add_to_w(cta, args, &ring, &w);
+}
+
+/// Adds what a thread has, times α, to w.
+#[inline(always)]
+fn add_to_w<C: Cta, T: Real, const K: usize, const S: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    ring: &Ring<'_, '_, T, K, S>,
+    w: &[T::Pack; K],
+) {
     for (k, pack) in w.iter().enumerate() {
         let ring = ring.fresh(cta);
         for (lane, value) in pack.as_ref().iter().enumerate() {

@@ -4,6 +4,7 @@
 //! product (`s = x̄·y`) without touching X. v, s and z are optional; a missing one costs a uniform branch.
 
 pub mod dense;
+pub(crate) mod dense_contract;
 mod dense_forward;
 mod dense_ring;
 mod dense_table;

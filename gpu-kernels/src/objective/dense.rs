@@ -11,7 +11,7 @@ use super::judge::Judge;
 use super::sparse::Compiled;
 use super::{AnyLoss, Logistic, LossClass, Squared};
 use crate::cta::Cta;
-use crate::fused::dense::{self, accumulate_rows};
+use crate::fused::dense::accumulate_rows;
 use crate::fused::{DenseArgs, DenseVariant, Lanes, Product, RowStore, Team, TeamSize, WholeBlock};
 use crate::math::Elementary;
 use crate::scalar::Pack;
@@ -56,7 +56,7 @@ fn check<T: Elementary>(
     launch: &Launch,
     args: &DenseObjectiveArgs<'_, T>,
 ) -> Result<(), Violation> {
-    dense::check(&variant.dense, launch, &args.x)?;
+    crate::fused::dense_contract::check(&variant.dense, launch, &args.x)?;
     super::check_scratch(launch)?;
     args.rows.check(args.x.rows as u64)
 }

@@ -19,14 +19,13 @@
 //! reduction known from fast Fourier transforms.
 
 use super::lanes::{Spread, first_held, gather, held};
-use super::{Ends, Sides, check_ends};
+use super::{Ends, Sides};
 use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::fused::dense::{Columns, MAX_COLUMNS, row_of};
+use crate::fused::dense::{Columns, row_of};
 use crate::fused::dense_ring::{Slots, wait};
 use crate::fused::team::sum_teams;
-use crate::fused::{Compute, DenseArgs, Forward, Product, Team, TeamSize};
-use crate::scalar::{Real, Words};
-use crate::table::{Launch, Violation};
+use crate::fused::{Compute, DenseArgs, Product, Team, TeamSize};
+use crate::scalar::Real;
 use crate::verbs::{each_of_block, zero_shared};
 
 /// The family of dense kernels with several right-hand sides.
@@ -117,7 +116,7 @@ impl DenseManyVariant {
 
 impl<'a, T: Real> DenseManyArgs<'a, T> {
     #[inline(always)]
-    fn ends_of(&self) -> Ends<'a, T> {
+    pub(super) fn ends_of(&self) -> Ends<'a, T> {
         Ends {
             rows: self.x.rows as u64,
             input: self.x.input,
@@ -133,7 +132,7 @@ impl<'a, T: Real> DenseManyArgs<'a, T> {
 }
 
 /// A thread's columns: L from `first` of the panel on.
-struct Place {
+pub(super) struct Place {
     first: u32,
     end: u32,
     /// The panel's first column in X.
@@ -143,7 +142,11 @@ struct Place {
 
 impl Place {
     #[inline(always)]
-    fn of<C: Cta, T: Real, G: Team>(cta: &C, args: &DenseManyArgs<'_, T>, lanes: usize) -> Place {
+    pub(super) fn of<C: Cta, T: Real, G: Team>(
+        cta: &C,
+        args: &DenseManyArgs<'_, T>,
+        lanes: usize,
+    ) -> Place {
         Place {
             first: Columns::of::<C, G>(cta, 0, lanes).at(0),
             end: args.columns,
@@ -154,7 +157,7 @@ impl Place {
 
     /// The thread's part of a row, zero where the row or the panel ends.
     #[inline(always)]
-    fn load<C: Cta, T: Real, const L: usize>(
+    pub(super) fn load<C: Cta, T: Real, const L: usize>(
         &self,
         cta: &C,
         x: &DenseArgs<'_, T>,
@@ -202,7 +205,7 @@ impl Place {
 
     /// The thread's rows of Y.
     #[inline(always)]
-    fn load_input<C: Cta, T: Real, const L: usize, const B: usize>(
+    pub(super) fn load_input<C: Cta, T: Real, const L: usize, const B: usize>(
         &self,
         cta: &C,
         ends: &Ends<'_, T>,
@@ -220,7 +223,7 @@ impl Place {
 
 /// The rows that a group walks.
 #[derive(Clone, Copy)]
-struct Walk {
+pub(super) struct Walk {
     first: u64,
     stride: u64,
     rows: u64,
@@ -228,7 +231,7 @@ struct Walk {
 
 impl Walk {
     #[inline(always)]
-    fn of<C: Cta, G: Team, const R: usize>(cta: &C, rows: u32) -> Walk {
+    pub(super) fn of<C: Cta, G: Team, const R: usize>(cta: &C, rows: u32) -> Walk {
         let group_rows = (R as u32 * G::TEAMS) as u64;
         let group = cta.block() as u64 * G::groups(cta) as u64 + G::group(cta) as u64;
         Walk {
@@ -240,7 +243,7 @@ impl Walk {
 
     /// Calls `each` with the first row of every step.
     #[inline(always)]
-    fn each(self, mut each: impl FnMut(u64)) {
+    pub(super) fn each(self, mut each: impl FnMut(u64)) {
         let mut first = self.first;
         while first < self.rows {
             each(first);
@@ -285,7 +288,7 @@ impl<T: Real, const L: usize, const R: usize> Ahead<'_, '_, T, L, R> {
 
 /// The dot products of R rows with the sides of Y: value i · B + j is that of row i and side j.
 #[inline(always)]
-fn dots<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>(
+pub(super) fn dots<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>(
     rows: &[[T; L]; R],
     y: &[[T; B]; L],
 ) -> [T; V] {
@@ -298,6 +301,54 @@ fn dots<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>
         }
     }
     values
+}
+
+/// Says how many registers a thread may have.
+#[inline(always)]
+fn bound_registers<C: Cta, G: Team>(cta: &C) {
+    match G::SIZE {
+        TeamSize::Lanes(_) => cta.launch_bounds::<LANES_THREADS, 3>(),
+        TeamSize::Block => cta.launch_bounds::<BLOCK_THREADS, 1>(),
+    }
+}
+
+/// What the products of R rows and B sides are multiplied by, as far as this lane holds them.
+#[inline(always)]
+fn multipliers<C, T, G, F, const B: usize, const V: usize>(
+    cta: &C,
+    ends: &Ends<'_, T>,
+    first: u64,
+) -> [T; V]
+where
+    C: Cta,
+    T: Real,
+    G: Spread,
+    F: Compute,
+{
+    let base = first_held(cta, G::LANES, V);
+    let mut own = [T::ZERO; V];
+    for (s, factor) in own.iter_mut().enumerate().take(held(G::LANES, V)) {
+        let value = base + s as u32;
+        let row = row_of::<C, G>(cta, first, value as usize / B);
+        *factor = ends.multiplier::<C, F>(cta, row, value % B as u32);
+    }
+    own
+}
+
+/// `W += Xᵀ·P` of R rows.
+#[inline(always)]
+fn add_rows<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>(
+    rows: &[[T; L]; R],
+    p: &[T; V],
+    w: &mut [[T; B]; L],
+) {
+    for (i, row) in rows.iter().enumerate() {
+        for (x, w) in row.iter().zip(w.iter_mut()) {
+            for (j, w) in w.iter_mut().enumerate() {
+                *w = x.fma(p[i * B + j], *w);
+            }
+        }
+    }
 }
 
 /// [`Product::Fused`] of one panel and [`Product::Transposed`]. V is R · B.
@@ -320,10 +371,7 @@ pub(super) fn accumulate<
     G: Spread,
     F: Compute,
 {
-    match G::SIZE {
-        TeamSize::Lanes(_) => cta.launch_bounds::<LANES_THREADS, 3>(),
-        TeamSize::Block => cta.launch_bounds::<BLOCK_THREADS, 1>(),
-    }
+    bound_registers::<C, G>(cta);
     let ends = args.ends_of();
     let place = Place::of::<C, T, G>(cta, args, L);
     let ahead = Ahead::<T, L, R> {
@@ -350,22 +398,14 @@ pub(super) fn accumulate<
             *shift = ends.shift::<C, F>(cta, side(s));
         }
     }
-    let multipliers = |first: u64| {
-        let mut own = [T::ZERO; V];
-        for (s, factor) in own.iter_mut().enumerate().take(each) {
-            let i = (base + s as u32) as usize / B;
-            *factor = ends.multiplier::<C, F>(cta, row_of::<C, G>(cta, first, i), side(s));
-        }
-        own
-    };
     let mut w = [[T::ZERO; B]; L];
     let mut turn = 0;
-    let mut own = multipliers(walk.first);
+    let mut own = multipliers::<C, T, G, F, B, V>(cta, &ends, walk.first);
     walk.each(|first| {
         let rows = ahead.take(cta, turn % steps);
         ahead.ask::<C, G>(cta, first + steps as u64 * walk.stride, turn % steps);
         // Early: the latency of the next step's multipliers does not stand alone.
-        let next = multipliers(first + walk.stride);
+        let next = multipliers::<C, T, G, F, B, V>(cta, &ends, first + walk.stride);
         if F::DOTS {
             let values = dots::<T, L, B, R, V>(&rows, &y);
             let sums = G::spread(cta, values, scratch, turn as u32);
@@ -376,13 +416,7 @@ pub(super) fn accumulate<
         turn += 1;
         let p = gather(cta, G::LANES, &own);
         own = next;
-        for (i, row) in rows.iter().enumerate() {
-            for (x, w) in row.iter().zip(&mut w) {
-                for (j, w) in w.iter_mut().enumerate() {
-                    *w = x.fma(p[i * B + j], *w);
-                }
-            }
-        }
+        add_rows::<T, L, B, R, V>(&rows, &p, &mut w);
     });
     // w takes the place of the rows.
     wait(cta, 0);
@@ -434,99 +468,4 @@ fn each_of<T: Real, const L: usize, const B: usize>(
             each(lane as u32, side as u32, *value);
         }
     }
-}
-
-/// [`Product::Forward`] of one panel. V is R · B.
-#[inline(always)]
-pub(super) fn forward<C, T, G, const L: usize, const B: usize, const R: usize, const V: usize>(
-    cta: &C,
-    args: &DenseManyArgs<'_, T>,
-) where
-    C: Cta,
-    T: Real,
-    G: Spread,
-{
-    let ends = args.ends_of();
-    let place = Place::of::<C, T, G>(cta, args, L);
-    let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
-    let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
-    let y: [[T; B]; L] = place.load_input(cta, &ends);
-    let mut turn = 0;
-    Walk::of::<C, G, R>(cta, args.x.rows).each(|first| {
-        let rows: [[T; L]; R] =
-            core::array::from_fn(|i| place.load(cta, &args.x, row_of::<C, G>(cta, first, i)));
-        let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), scratch, turn);
-        turn += 1;
-        for (s, dot) in sums.iter().enumerate().take(each) {
-            let (i, side) = ((base as usize + s) / B, (base + s as u32) % B as u32);
-            let row = row_of::<C, G>(cta, first, i);
-            if G::writes::<C, V>(cta) && row < ends.rows && side < ends.sides.count {
-                write::<C, T>(cta, args, &ends, (row, side), *dot);
-            }
-        }
-    });
-}
-
-/// One dot product of a panel, to where those of the panels before it were left.
-#[inline(always)]
-fn write<C: Cta, T: Real>(
-    cta: &C,
-    args: &DenseManyArgs<'_, T>,
-    ends: &Ends<'_, T>,
-    (row, side): (u64, u32),
-    dot: T,
-) {
-    let at = ends.sides.at(row, side);
-    let mut sum = dot;
-    if args.continues != 0 {
-        sum = sum + cta.read(ends.output, at);
-    }
-    if args.ends == 0 {
-        return cta.write(ends.output, at, sum);
-    }
-    let shift = ends.shift::<C, Forward>(cta, side);
-    let p = ends.multiplier::<C, Forward>(cta, row, side) * (sum - shift);
-    ends.write_forward(cta, (row, side), p);
-}
-
-/// The contract of every dense entry with several right-hand sides.
-pub(super) fn check<T: Real>(
-    variant: &DenseManyVariant,
-    launch: &Launch,
-    args: &DenseManyArgs<'_, T>,
-) -> Result<(), Violation> {
-    let x = &args.x;
-    let (m, n) = (x.rows as u64, x.cols as u64);
-    let width = T::Pack::LANES as u64;
-    let shared = variant.shared_bytes(launch.block, T::SIZE);
-    let end = args.first_column as u64 + args.columns as u64;
-    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::at_most("block", variant.most_threads() as u64, launch.block as u64)?;
-    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
-    Violation::at_most("end of the panel", n, end)?;
-    Violation::at_most(
-        "columns of the panel",
-        variant.columns(launch.block),
-        args.columns as u64,
-    )?;
-    Violation::equal(
-        "first column modulo the load width",
-        0,
-        args.first_column as u64 % width,
-    )?;
-    Violation::at_least("leading dimension", n, x.ld)?;
-    Violation::at_least("length of x", m.saturating_mul(x.ld), x.x.len())?;
-    let (from, to) = match variant.product {
-        Product::Fused => (n, n),
-        Product::Forward => (n, m),
-        Product::Transposed => (m, n),
-    };
-    args.sides.check(variant.sides)?;
-    check_ends(&args.ends_of(), from, to)?;
-    let addend = match variant.product {
-        Product::Forward => m.saturating_mul(args.sides.all as u64),
-        _ => 0,
-    };
-    crate::fused::check_optional(&x.addend, "length of addend", addend)
 }

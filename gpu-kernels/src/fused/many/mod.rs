@@ -9,6 +9,8 @@
 //! side two multiply-adds: with 12 sides of f32 an H200 is as long at that as at reading).
 
 mod dense;
+mod dense_contract;
+mod dense_forward;
 mod lanes;
 mod sparse;
 mod table;

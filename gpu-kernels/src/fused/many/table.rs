@@ -5,6 +5,7 @@
 
 use super::dense::{self, DenseMany, DenseManyArgs, DenseManyVariant};
 use super::sparse::{self, InGlobal, InShared, SparseMany, SparseManyArgs, SparseManyVariant};
+use super::{dense_contract, dense_forward};
 use crate::fused::{Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
 
 /// Rows: `team name, team type, team value: (sides, rows in flight, their product)…`.
@@ -18,7 +19,7 @@ macro_rules! dense_many {
             family DenseMany<$t>, "fused";
             args DenseManyArgs<'a, $t>;
             variant DenseManyVariant;
-            check dense::check::<$t>;
+            check dense_contract::check::<$t>;
             $( $(
                 concat!("dense_many_fused_", stringify!($t), "_", $fname, "_b", $fb, "_r", $fr),
                 DenseManyVariant { product: Product::Fused, team: $fsize, width: $l, sides: $fb, rows: $fr }
@@ -30,7 +31,7 @@ macro_rules! dense_many {
                     => dense::accumulate::<_, $t, $team, Transposed, $l, $b, $r, $v>;
                 concat!("dense_many_forward_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
                 DenseManyVariant { product: Product::Forward, team: $size, width: $l, sides: $b, rows: $r }
-                    => dense::forward::<_, $t, $team, $l, $b, $r, $v>;
+                    => dense_forward::forward::<_, $t, $team, $l, $b, $r, $v>;
             )* )*
         }
     };

@@ -1,0 +1,52 @@
+//! The contract of the dense entries.
+
+use super::Product;
+use super::dense::{DenseArgs, DenseVariant, MAX_COLUMNS, RowStore};
+use crate::cta::WARP;
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+
+/// The contract of every dense entry.
+pub(crate) fn check<T: Real>(
+    variant: &DenseVariant,
+    launch: &Launch,
+    args: &DenseArgs<'_, T>,
+) -> Result<(), Violation> {
+    let (m, n) = (args.rows as u64, args.cols as u64);
+    let (input, output) = match variant.product {
+        Product::Fused => (n, n),
+        Product::Forward => (n, m),
+        Product::Transposed => (m, n),
+    };
+    let width = variant.width as u64;
+    let shared = variant.shared_bytes(launch.block, args.ld, T::SIZE);
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_most("block", variant.most_threads() as u64, launch.block as u64)?;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    match variant.product {
+        Product::Fused => Violation::at_most("columns", variant.columns(launch.block), n)?,
+        Product::Transposed => Violation::at_least(
+            "grid",
+            variant.panels(launch.block, args.cols),
+            launch.grid as u64,
+        )?,
+        Product::Forward => {}
+    }
+    Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
+    Violation::at_least("leading dimension", n.next_multiple_of(width), args.ld)?;
+    Violation::multiple_of("leading dimension", width, args.ld.max(width))?;
+    if let RowStore::Tiles { .. } = variant.held {
+        Violation::at_most("leading dimension", n.next_multiple_of(width), args.ld)?;
+    }
+    Violation::at_least("length of x", m.saturating_mul(args.ld), args.x.len())?;
+    Violation::at_least("length of input", input, args.input.len())?;
+    Violation::at_least("length of output", output, args.output.len())?;
+    super::check_optional(&args.weights, "length of weights", m)?;
+    super::check_optional(&args.shift, "length of shift", 1)?;
+    let addend = if variant.product == Product::Forward {
+        m
+    } else {
+        0
+    };
+    super::check_optional(&args.addend, "length of addend", addend)
+}
