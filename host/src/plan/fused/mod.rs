@@ -15,6 +15,7 @@
 
 mod candidate;
 mod cost;
+mod dense_cost;
 mod forced;
 mod geometry;
 mod hot;
