@@ -123,10 +123,6 @@ pub trait Pack<T: Real>: Words<T> {
     fn dot(&self, other: &Self, sum: T) -> T;
     /// `into += self · factor`, element by element, fused.
     fn scale_add(&self, factor: T, into: &mut Self);
-    /// `into += self ⊙ other`, element by element, fused.
-    fn multiply_add(&self, other: &Self, into: &mut Self);
-    /// The sum of its elements, left to right.
-    fn sum(&self) -> T;
 }
 
 impl<T: Real, const L: usize> Pack<T> for [T; L] {
@@ -145,21 +141,5 @@ impl<T: Real, const L: usize> Pack<T> for [T; L] {
         for i in 0..L {
             into[i] = self[i].fma(factor, into[i]);
         }
-    }
-
-    #[inline(always)]
-    fn multiply_add(&self, other: &Self, into: &mut Self) {
-        for i in 0..L {
-            into[i] = self[i].fma(other[i], into[i]);
-        }
-    }
-
-    #[inline(always)]
-    fn sum(&self) -> T {
-        let mut sum = T::ZERO;
-        for value in self {
-            sum = sum + *value;
-        }
-        sum
     }
 }

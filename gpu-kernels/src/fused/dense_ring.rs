@@ -169,7 +169,12 @@ const MOST_WARPS: u32 = THREADS / WARP;
 /// The sum over the block of what each thread has for each lane of a pack, in every thread. `turn` alternates between
 /// calls, so that one barrier per call is enough; scratch of warps that are not there is zero.
 #[inline(always)]
-fn sum<C: Cta, T: Real>(cta: &C, parts: T::Pack, scratch: Shared<T>, turn: u32) -> T {
+fn sum<C: Cta, T: Real<Pack: Sums<T>>>(
+    cta: &C,
+    parts: T::Pack,
+    scratch: Shared<T>,
+    turn: u32,
+) -> T {
     let of_warp = sum_lanes::<C, T, WARP>(cta, parts.sum());
     let half = (turn % 2 * MOST_WARPS) as usize;
     if lane(cta) == 0 {
@@ -199,6 +204,32 @@ pub(in crate::fused) fn wait<C: Cta>(cta: &C, pending: usize) {
     arms!(1 2 3 4 5 6 7 8 9 10 11 12);
 }
 
+/// Sums of packs.
+pub(super) trait Sums<T: Real>: Pack<T> {
+    /// `into += self ⊙ other`, element by element, fused.
+    fn multiply_add(&self, other: &Self, into: &mut Self);
+    /// The sum of its elements, left to right.
+    fn sum(&self) -> T;
+}
+
+impl<T: Real, const L: usize> Sums<T> for [T; L] {
+    #[inline(always)]
+    fn multiply_add(&self, other: &Self, into: &mut Self) {
+        for i in 0..L {
+            into[i] = self[i].fma(other[i], into[i]);
+        }
+    }
+
+    #[inline(always)]
+    fn sum(&self) -> T {
+        let mut sum = T::ZERO;
+        for value in self {
+            sum = sum + *value;
+        }
+        sum
+    }
+}
+
 /// A row that is added to w, and the next, which is multiplied by y.
 struct RowTurn<T> {
     row: u64,
@@ -212,7 +243,7 @@ struct RowTurn<T> {
     p: T,
 }
 
-impl<T: Real> RowTurn<T> {
+impl<T: Real<Pack: Sums<T>>> RowTurn<T> {
     /// Works on the packs from `from` on that `w` belongs to, in groups of G.
     #[inline(always)]
     fn walk<C: Cta, const K: usize, const Y: usize, const S: usize, const G: usize>(
@@ -249,7 +280,7 @@ pub(super) const THREADS: u32 = 256;
 #[inline(always)]
 pub(super) fn accumulate<
     C: Cta,
-    T: Real,
+    T: Real<Pack: Sums<T>>,
     const K: usize,
     const Y: usize,
     const S: usize,
