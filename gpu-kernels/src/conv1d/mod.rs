@@ -21,7 +21,7 @@
 //! What bounds them, 2²⁶ elements of f32 on an H200, where a copy takes 128 µs: strips of up to 17 taps wait for memory
 //! (131 µs). At 33 taps the arithmetic alone takes 75 µs at the highest clock; with memory at full speed the device then
 //! reaches its 700 W and lowers the clock from 1.98 to between 1.5 and 1.8 GHz, so that it takes 146 µs in a short run and
-//! 153 to 168 in a long one. Windows of 16 take 144 and 161 to 205 µs: some 600 instructions of a warp for its 512 outputs with
+//! 155 to 168 in a long one. Windows of 16 take 144 and 161 to 205 µs: some 600 instructions of a warp for its 512 outputs with
 //! 9 taps, which strips do in 330 for 384.
 //!
 //! What did *not* help windows: inputs from L1 in packs instead of from shared memory, without barriers, which is as quick

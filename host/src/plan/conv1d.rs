@@ -8,11 +8,11 @@ use super::limits::DeviceLimits;
 
 pub use gpu_kernels::conv1d::BLOCK;
 /// With fewer packs of taps a strip of three packs is quicker than one of five. An H200, 2²⁶ elements of f32: 131 and 132 µs
-/// for 17 taps, 162 and 168 for 33, 392 and 344 for 128.
-const SHORT_FILTER: usize = 9;
-/// With fewer packs of taps a strip of five packs is quicker than windows, as above: 344 and 370 µs for 128 taps, 2,634 and
-/// 2,560 for 1,024.
-const STRIP_FILTER: usize = 64;
+/// for 17 taps, 162 and 155 for 33, 246 and 224 for 64.
+const SHORT_FILTER: usize = 8;
+/// With fewer packs of taps a strip of five packs is quicker than windows, as above: 350 and 368 µs for 128 taps, 2,456 and
+/// 2,553 for 1,024. Longer ones were not measured.
+const STRIP_FILTER: usize = 257;
 /// From so many taps on a thread takes 16 outputs of f64, whose registers leave room for few warps; of f32 it always
 /// does: 145 µs for 3 taps with 16, 153 with 8, 178 and 202 for 33.
 const LONG_FILTER: usize = 64;
@@ -309,7 +309,7 @@ pub struct Conv1dPlan {
 /// use warpfuse::plan::limits::DeviceLimits;
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
 /// assert_eq!(plan(&Conv1dShape::single(1 << 20, 9), 4, &h200).strategy, Conv1dStrategy::Strip3);
-/// assert_eq!(plan(&Conv1dShape::single(1 << 20, 999), 4, &h200).strategy, Conv1dStrategy::Window16);
+/// assert_eq!(plan(&Conv1dShape::single(1 << 20, 4_999), 4, &h200).strategy, Conv1dStrategy::Window16);
 /// let dilated = Conv1dShape { dilation: 2, ..Conv1dShape::single(1 << 20, 9) };
 /// assert_eq!(plan(&dilated, 4, &h200).strategy, Conv1dStrategy::Strided);
 /// ```
