@@ -61,7 +61,7 @@ const PACK: u32 = 16;
 const LINE: u32 = 128;
 /// Outputs by which tiles begin earlier at most, so that the inputs of the first channel, and of all channels where
 /// len allows, begin at a multiple of 32 elements: a line of memory.
-const EARLIEST: i64 = 31;
+pub const EARLIEST: i64 = 31;
 
 /// Arguments of every variant.
 #[repr(C)]

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::limits::DeviceLimits;
 
 pub use gpu_kernels::conv1d::BLOCK;
+use gpu_kernels::conv1d::EARLIEST;
 /// With fewer packs of taps a strip of three packs is quicker than one of five. An H200, 2²⁶ elements of f32: 131 and 132 µs
 /// for 17 taps, 162 and 155 for 33, 246 and 224 for 64.
 const SHORT_FILTER: usize = 8;
@@ -350,6 +351,10 @@ pub fn plan_with(
                 .div_ceil(u64::from(BLOCK));
             all.min(u64::from(limits.sms) * NAIVE_BLOCKS_PER_SM)
         }
+        // A strip's first tile begins earlier, and every tile needs a block.
+        Conv1dStrategy::Strip3 | Conv1dStrategy::Strip5 => (outputs + EARLIEST as u64)
+            .div_ceil(tile)
+            .saturating_mul(shape.out_channels as u64),
         _ => outputs
             .div_ceil(tile)
             .saturating_mul(shape.out_channels as u64),

@@ -15,7 +15,7 @@ use warpfuse_tests::tolerance::{Truth, growth, unit_roundoff};
 use super::suite::{self, Suite, Test};
 
 /// Length and taps: around packs, windows of 8 and 16, tiles of 128, 512, 1,024 and 2,048 outputs.
-const SIZES: [(usize, usize); 20] = [
+const SIZES: [(usize, usize); 23] = [
     (0, 3),
     (1, 1),
     (1, 5),
@@ -36,6 +36,10 @@ const SIZES: [(usize, usize); 20] = [
     (4_200, 65),
     (5_000, 1_000),
     (9_001, 1_024),
+    // Outputs that fill tiles of strips, of which the first begins earlier.
+    (768, 4),
+    (1_536, 6),
+    (2_560, 2),
 ];
 
 const PADDINGS: [Padding; 3] = [Padding::Valid, Padding::Same, Padding::Causal];
