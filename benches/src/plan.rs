@@ -30,6 +30,13 @@ const SAMPLES: usize = 21;
 /// Columns up to which no further form is of use.
 const FEW_COLUMNS: usize = 4_000;
 
+/// The further forms.
+const FORMS: [Preparation; 3] = [
+    Preparation::Panels,
+    Preparation::HotColumns { most: None },
+    Preparation::Transpose,
+];
+
 /// Products by the names that records have for them.
 const PRODUCTS: [(Product, &str); 3] = [
     (Product::Fused, "fused"),
@@ -37,11 +44,11 @@ const PRODUCTS: [(Product, &str); 3] = [
     (Product::Transposed, "transposed"),
 ];
 
-/// Shapes with as many of the [`PRODUCTS`] as are compared on them.
+/// Shapes with as many of the [`PRODUCTS`] as are compared on them: X·y where row lengths make a difference.
 fn shapes() -> impl Iterator<Item = (Shape, usize)> {
     let all = MATRICES.into_iter().map(|shape| (shape, PRODUCTS.len()));
-    let fused = SPARSE_WIDTHS.into_iter().chain(DRAWN);
-    all.chain(fused.map(|shape| (shape, 1)))
+    let drawn = SPARSE_WIDTHS.into_iter().chain(DRAWN);
+    all.chain(drawn.map(|shape| (shape, 1 + usize::from(shape.is_uneven()))))
 }
 
 /// Records all cases of the family on a GPU.
@@ -110,7 +117,7 @@ fn compare<T: Number>(
     let mut measured = measured(&rows, shape.bytes::<T>(4))?;
     measured.choices.push(choice);
     if shape.is_sparse() && product == Product::Fused && shape.cols() > FEW_COLUMNS {
-        for form in [Preparation::Panels, Preparation::HotColumns { most: None }] {
+        for form in FORMS {
             let (_, choice) = compare_form(gpu, features, product, Some(form))?;
             measured.choices.push(choice);
         }

@@ -124,8 +124,11 @@ const fn drawn(
 }
 
 /// Uniform columns, between and beyond the widths of [`MATRICES`].
-pub const SPARSE_WIDTHS: [Shape; 6] = [
+pub const SPARSE_WIDTHS: [Shape; 9] = [
+    sparse(4_000_000, 28, 20),
     sparse(4_000_000, 100, 20),
+    sparse(4_000_000, 250, 20),
+    sparse(4_000_000, 500, 20),
     sparse(4_000_000, 28_000, 20),
     sparse(4_000_000, 100_000, 20),
     sparse(4_000_000, 300_000, 20),
@@ -200,6 +203,11 @@ impl Shape {
             Shape::Points { dims, .. } => dims,
             Shape::Product { n, .. } => n,
         }
+    }
+
+    /// Whether rows have different numbers of nonzeros.
+    pub fn is_uneven(&self) -> bool {
+        matches!(self, Shape::Drawn { lengths, .. } if *lengths != Lengths::Constant)
     }
 
     /// Whether only nonzeros are stored.

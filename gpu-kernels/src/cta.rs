@@ -59,6 +59,10 @@ pub trait Cta: Sized {
     #[track_caller]
     fn sync(&self);
 
+    /// Waits for all lanes of the warp; orders their shared and global accesses. The whole warp calls.
+    #[track_caller]
+    fn sync_warp(&self);
+
     /// Exchanges a value between the lanes of a warp named in `members`, in groups of `width` lanes.
     #[track_caller]
     fn shuffle<T: Word>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T;

@@ -5,9 +5,10 @@ use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed_point::FixedPoint;
 use crate::fused::{
-    Dense, DenseArgs, DenseMany, DenseManyArgs, DenseManyVariant, DenseVariant, Fixed, FixedArgs,
-    FixedVariant, Hot, HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs,
-    SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant,
+    Balanced, BalancedArgs, BalancedVariant, Dense, DenseArgs, DenseMany, DenseManyArgs,
+    DenseManyVariant, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs, HotVariant,
+    PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
+    SparseManyVariant, SparseVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -29,6 +30,9 @@ pub trait Kernels: Elementary + FixedPoint {
     type Fixed: Family<Variant = FixedVariant> + for<'a> Family<Args<'a> = FixedArgs<'a, Self>>;
     /// Sparse fused pattern with the most frequent columns in shared memory.
     type Hot: Family<Variant = HotVariant> + for<'a> Family<Args<'a> = HotArgs<'a, Self>>;
+    /// X·y of sparse X, the work cut by nonzeros.
+    type Balanced: Family<Variant = BalancedVariant>
+        + for<'a> Family<Args<'a> = BalancedArgs<'a, Self>>;
     /// Halves of the sparse fused pattern over panels.
     type Panels: Family<Variant = PanelVariant> + for<'a> Family<Args<'a> = PanelArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
@@ -78,6 +82,7 @@ macro_rules! all_families {
             type Sparse = Sparse<$t>;
             type Fixed = Fixed<$t>;
             type Hot = Hot<$t>;
+            type Balanced = Balanced<$t>;
             type Panels = Panels<$t>;
             type Dense = Dense<$t>;
             type DenseMany = DenseMany<$t>;

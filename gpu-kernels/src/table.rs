@@ -136,6 +136,8 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(names::<crate::fused::Fixed<f64>>())
         .chain(names::<crate::fused::Hot<f32>>())
         .chain(names::<crate::fused::Hot<f64>>())
+        .chain(names::<crate::fused::Balanced<f32>>())
+        .chain(names::<crate::fused::Balanced<f64>>())
         .chain(names::<crate::fused::Panels<f32>>())
         .chain(names::<crate::fused::Panels<f64>>())
         .chain(names::<crate::fused::Dense<f32>>())

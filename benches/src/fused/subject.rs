@@ -29,8 +29,9 @@ pub struct Subject<'a, T: Number> {
     shape: Shape,
     features: Arc<Features<T>>,
     matrix: Matrix<T>,
-    /// The same in a further form, and milliseconds to make that: panels, hot columns; made when first measured.
-    prepared: [OnceCell<(Matrix<T>, f64)>; 2],
+    /// The same in a further form, and milliseconds to make that: panels, hot columns, transpose; made when first
+    /// measured.
+    prepared: [OnceCell<(Matrix<T>, f64)>; 3],
     host: HostVectors<T>,
     vectors: Vectors<T>,
     ceiling_gbs: f64,
@@ -157,6 +158,7 @@ impl<'a, T: Number> Subject<'a, T> {
             Stored::Rows => return Ok((&self.matrix, None)),
             Stored::RowsAndPanels => (0, Preparation::Panels),
             Stored::RowsAndHotColumns => (1, Preparation::HotColumns { most: None }),
+            Stored::RowsAndTranspose => (2, Preparation::Transpose),
         };
         let slot = &self.prepared[slot];
         if slot.get().is_none() {

@@ -35,7 +35,7 @@ const fn task(product: Product, terms: TermSet, stored: Stored) -> Task {
 }
 
 /// All tasks.
-pub const TASKS: [Task; 9] = [
+pub const TASKS: [Task; 11] = [
     task(Product::Fused, TermSet::Alone, Stored::Rows),
     task(Product::Fused, TermSet::All, Stored::Rows),
     task(Product::Forward, TermSet::Alone, Stored::Rows),
@@ -48,6 +48,12 @@ pub const TASKS: [Task; 9] = [
         Product::Transposed,
         TermSet::Alone,
         Stored::RowsAndHotColumns,
+    ),
+    task(Product::Fused, TermSet::Alone, Stored::RowsAndTranspose),
+    task(
+        Product::Transposed,
+        TermSet::Alone,
+        Stored::RowsAndTranspose,
     ),
 ];
 
@@ -72,11 +78,13 @@ impl Task {
             (Product::Fused, _, Stored::Rows) => "fused",
             (Product::Fused, _, Stored::RowsAndPanels) => "fused_prepared",
             (Product::Fused, _, Stored::RowsAndHotColumns) => "fused_hot_columns",
+            (Product::Fused, _, Stored::RowsAndTranspose) => "fused_stored_transpose",
             (Product::Forward, _, Stored::Rows) => "forward",
             (Product::Forward, ..) => "forward_prepared",
             (Product::Transposed, _, Stored::Rows) => "transposed",
             (Product::Transposed, _, Stored::RowsAndPanels) => "transposed_prepared",
             (Product::Transposed, _, Stored::RowsAndHotColumns) => "transposed_hot_columns",
+            (Product::Transposed, _, Stored::RowsAndTranspose) => "transposed_stored_transpose",
         };
         Case {
             family: "fused",

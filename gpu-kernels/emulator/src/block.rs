@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 use gpu_kernels::Launch;
+use gpu_kernels::cta::WARP;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -13,7 +14,9 @@ use super::counting::Tally;
 use super::fault::{Fault, FaultKind, Kernel, Position};
 use super::heap::Table;
 use super::options::{Checks, EmulatorOptions, Preemption};
-use super::shadow::{Conflict, ConflictKind, Contents, Mark, Races, Visit, Who, Word};
+use super::shadow::{
+    Conflict, ConflictKind, Contents, MAX_WARP_EPOCH, Mark, Races, Visit, Who, Word,
+};
 use super::tickets::{Draw, Tickets};
 
 /// A launch that is under way: what all of its blocks share.
@@ -106,6 +109,8 @@ pub(super) struct Block<'l> {
     pub failure: Cell<Option<Box<Fault>>>,
     /// Barriers passed.
     pub epoch: Cell<u32>,
+    /// Barriers that each warp has passed since the block's last.
+    warp_epochs: Vec<Cell<u32>>,
     /// Accessor calls of all lanes.
     pub steps: Cell<u64>,
     /// The tickets that its threads drew.
@@ -135,6 +140,9 @@ impl<'l> Block<'l> {
             slots: (0..launch.shape.block).map(slot).collect(),
             failure: Cell::new(None),
             epoch: Cell::new(0),
+            warp_epochs: (0..launch.shape.block.div_ceil(WARP))
+                .map(|_| Cell::new(0))
+                .collect(),
             steps: Cell::new(0),
             drawn: RefCell::default(),
             until_preemption: Cell::new(0),
@@ -186,11 +194,39 @@ impl<'l> Block<'l> {
             })
     }
 
+    /// Counts a barrier of the block.
+    pub fn begin_epoch(&self, epoch: u32) {
+        self.epoch.set(epoch);
+        self.warp_epochs.iter().for_each(|passed| passed.set(0));
+    }
+
+    /// Counts a barrier of the warp that `thread` belongs to.
+    pub fn count_warp_barrier(&self, thread: u32, site: &Location<'_>) -> Result<(), Box<Fault>> {
+        let passed = &self.warp_epochs[(thread / WARP) as usize];
+        if passed.get() < MAX_WARP_EPOCH {
+            passed.set(passed.get() + 1);
+            return Ok(());
+        }
+        let kind = FaultKind::Limit {
+            what: "number of barriers of a warp between two of its block",
+            device: "the emulator".to_owned(),
+            limit: u64::from(MAX_WARP_EPOCH),
+            given: u64::from(MAX_WARP_EPOCH) + 1,
+        };
+        Err(Box::new(self.fault(thread, site, kind)))
+    }
+
+    /// A thread at its present place among the barriers.
+    fn who(&self, thread: u32) -> Who {
+        let of_warp = self.warp_epochs[(thread / WARP) as usize].get();
+        Who::new(self.number, (self.epoch.get(), of_warp), thread)
+    }
+
     #[inline(always)]
     fn visit(&self, thread: u32, site: &'static Location<'static>) -> Visit {
         Visit {
             mark: Mark {
-                who: Who::new(self.number, self.epoch.get(), thread),
+                who: self.who(thread),
                 site,
             },
             generation: self.launch.generation,

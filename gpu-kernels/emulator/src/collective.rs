@@ -1,4 +1,4 @@
-//! Shuffles and votes: who takes from whom.
+//! Shuffles, votes and barriers of a warp: who takes from whom.
 
 use std::panic::Location;
 
@@ -13,9 +13,10 @@ pub(super) enum Mode {
     Up,
     Index,
     Ballot,
+    Barrier,
 }
 
-/// A lane's part in a shuffle or vote.
+/// A lane's part in a shuffle, vote or barrier.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Collective {
     pub mode: Mode,
@@ -66,6 +67,18 @@ impl Collective {
             members,
             source: lane,
             bits: u64::from(holds),
+            site,
+        }
+    }
+
+    /// The part of `lane` in a barrier of its warp.
+    pub fn barrier(lane: u32, members: u32, site: &'static Location<'static>) -> Collective {
+        Collective {
+            mode: Mode::Barrier,
+            width: WARP,
+            members,
+            source: lane,
+            bits: 0,
             site,
         }
     }

@@ -91,7 +91,7 @@ impl Crew<'_> {
     fn count_barrier(&self, site: &Location<'_>) -> Result<(), Box<Fault>> {
         let epoch = self.block.epoch.get();
         if epoch < MAX_EPOCH {
-            self.block.epoch.set(epoch + 1);
+            self.block.begin_epoch(epoch + 1);
             return Ok(());
         }
         let kind = FaultKind::Limit {

@@ -43,6 +43,12 @@ impl Cta for Thread<'_> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
+    fn sync_warp(&self) {
+        let warp = u32::MAX >> (WARP - self.lanes_of_warp());
+        self.meet(Collective::barrier(self.lane(), warp, Location::caller()));
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn shuffle<T: Element>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
         let site = Location::caller();
         if !width.is_power_of_two() || width > WARP {

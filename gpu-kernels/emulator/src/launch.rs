@@ -14,9 +14,10 @@ use super::counting::Tally;
 use super::crew::run_block;
 use super::fault::{Fault, FaultKind, Kernel};
 use super::limits::Limits;
-use super::options::{BlockOrder, Counting, MAX_GRID};
+use super::options::{BlockOrder, Counting};
 use super::panics::Quiet;
 use super::profile::Profile;
+use super::shadow::MAX_BLOCKS;
 use super::stack::Stacks;
 use super::warp::Body;
 
@@ -35,7 +36,7 @@ pub(super) fn check_limits(limits: &Limits, kernel: Kernel, shape: &Launch) -> R
             limits.max_threads_per_block.min(MAX_BLOCK),
             shape.block,
         ),
-        ("grid", 1, MAX_GRID, shape.grid),
+        ("grid", 1, MAX_BLOCKS, shape.grid),
         (
             "dynamic shared memory",
             0,

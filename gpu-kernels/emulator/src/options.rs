@@ -50,9 +50,6 @@ pub enum Counting {
     Sites,
 }
 
-/// A device allows 2³¹ − 1 blocks; the emulator's shadow memory has room for 28 bits of a block's number.
-pub(super) const MAX_GRID: u32 = (1 << 28) - 1;
-
 /// Everything that distinguishes one emulator from another. A plain value: the same options give the
 /// same run, except for [`BlockOrder::Parallel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,10 @@
 //! What is known of every 4-byte word: its bits, whether they mean anything, and who touched it.
 //!
-//! Only barriers order accesses, and only within their block, so *happens before* is a comparison of
-//! three numbers: an access is ordered before another of the same block if it is of an earlier epoch (the
-//! number of barriers passed) or of the same thread; accesses of different blocks are never ordered.
+//! Only barriers order accesses, and only within their block or warp, so *happens before* is a comparison of
+//! four numbers: an access is ordered before another of the same block if it is of an earlier epoch (the
+//! number of barriers that the block has passed), of the same warp and an earlier epoch of that (the number
+//! of barriers that the warp has passed since the block's last), or of the same thread; accesses of different
+//! blocks are never ordered.
 //! What is reported therefore does not depend on the schedule. Tickets order blocks too: a conflict between
 //! blocks is looked up among those drawn before it counts (see `tickets`).
 //!
@@ -11,50 +13,85 @@
 
 use std::panic::Location;
 
+use gpu_kernels::cta::WARP;
+
 use super::fault::Action;
 
 /// Bits of a thread's number in a block.
 const THREAD_BITS: u32 = 10;
+/// Bits of a thread's number that say which warp it belongs to.
+const WARP_BITS: u64 = (1 << THREAD_BITS) - WARP as u64;
+/// Bits of the number of barriers that a warp has passed since its block's last.
+const WARP_EPOCH_BITS: u32 = 14;
 /// Bits of the number of barriers that a block has passed.
-const EPOCH_BITS: u32 = 26;
+const EPOCH_BITS: u32 = 20;
+/// Bits below the number of a block's barriers, and below the number of a block.
+const BELOW_EPOCH: u32 = WARP_EPOCH_BITS + THREAD_BITS;
+const BELOW_BLOCK: u32 = EPOCH_BITS + BELOW_EPOCH;
 /// The most barriers of a block.
 pub(super) const MAX_EPOCH: u32 = (1 << EPOCH_BITS) - 1;
+/// The most barriers of a warp between two of its block.
+pub(super) const MAX_WARP_EPOCH: u32 = (1 << WARP_EPOCH_BITS) - 1;
+/// The most blocks of a launch: a device allows 2³¹ − 1, but these are told apart.
+pub(super) const MAX_BLOCKS: u32 = 1 << (64 - BELOW_BLOCK);
 
-/// Block, epoch and thread of an access in one word.
+/// Block, epoch, epoch of the warp, and thread of an access in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Who(u64);
 
 impl Who {
-    pub fn new(block: u32, epoch: u32, thread: u32) -> Who {
-        let (block, epoch) = (u64::from(block), u64::from(epoch));
-        Who(block << (EPOCH_BITS + THREAD_BITS) | epoch << THREAD_BITS | u64::from(thread))
+    #[inline(always)]
+    pub fn new(block: u32, (epoch, of_warp): (u32, u32), thread: u32) -> Who {
+        let (block, epoch, of_warp) = (u64::from(block), u64::from(epoch), u64::from(of_warp));
+        let places = block << BELOW_BLOCK | epoch << BELOW_EPOCH | of_warp << THREAD_BITS;
+        Who(places | u64::from(thread))
     }
 
     pub fn block(self) -> u32 {
-        (self.0 >> (EPOCH_BITS + THREAD_BITS)) as u32
+        (self.0 >> BELOW_BLOCK) as u32
     }
 
-    pub fn epoch(self) -> u32 {
-        (self.0 >> THREAD_BITS) as u32 & MAX_EPOCH
+    fn epoch(self) -> u32 {
+        (self.0 >> BELOW_EPOCH) as u32 & MAX_EPOCH
+    }
+
+    fn warp_epoch(self) -> u32 {
+        (self.0 >> THREAD_BITS) as u32 & MAX_WARP_EPOCH
+    }
+
+    fn warp(self) -> u32 {
+        self.thread() / WARP
     }
 
     /// Whether a barrier, or being of the same thread, puts this access before what `later` of the same block
     /// does.
     pub fn precedes(self, later: Who) -> bool {
+        let of_warp = self.warp() == later.warp() && self.warp_epoch() < later.warp_epoch();
         self.epoch() < later.epoch()
-            || (self.epoch() == later.epoch() && self.thread() == later.thread())
+            || (self.epoch() == later.epoch() && (of_warp || self.thread() == later.thread()))
+    }
+
+    /// Whether the other is of the same warp of the same block.
+    fn is_beside(self, other: Who) -> bool {
+        (self.block(), self.warp()) == (other.block(), other.warp())
     }
 
     pub fn thread(self) -> u32 {
         self.0 as u32 & ((1 << THREAD_BITS) - 1)
     }
 
-    /// Whether no barrier orders an earlier access by `self` before one by `later`: another block, or
-    /// another thread in the same epoch.
+    /// Whether no barrier orders an earlier access by `self` before one by `later`: another block, or in the same
+    /// epoch another warp, or in the same epoch of the warp another thread.
     #[inline(always)]
     fn is_unordered_with(self, later: Who) -> bool {
         let differ = self.0 ^ later.0;
-        differ >= 1 << (EPOCH_BITS + THREAD_BITS) || (differ != 0 && differ < 1 << THREAD_BITS)
+        let is_same_epoch = differ < 1 << BELOW_EPOCH;
+        let is_unordered_in_it = if differ < 1 << THREAD_BITS {
+            differ != 0
+        } else {
+            differ & WARP_BITS != 0
+        };
+        differ >= 1 << BELOW_BLOCK || (is_same_epoch && is_unordered_in_it)
     }
 }
 
@@ -304,15 +341,19 @@ fn conflict(kind: ConflictKind, other: Mark, action: Action, later: Mark) -> Ver
 /// a witness if and only if it conflicts with any member of the set.
 ///
 /// A member that is ordered before the new one is covered by it: what follows the new one in its block
-/// follows both, and another block conflicts with both. Two unordered witnesses of one block conflict
-/// with everybody in their epoch; two of different blocks conflict with everybody.
+/// follows both, and another block conflicts with both. Two unordered witnesses of one warp conflict with
+/// everybody in their epoch of the warp, two of different warps of a block with everybody in their epoch; two of
+/// different blocks conflict with everybody.
 #[inline(always)]
 fn note(witnesses: &mut Witnesses, mark: Mark) {
     let [first, second] = witnesses;
     match *first {
         Some(a) if a.who.is_unordered_with(mark.who) => match *second {
             Some(b) if b.who.is_unordered_with(mark.who) => {
-                if b.who.block() == a.who.block() && mark.who.block() != a.who.block() {
+                let tells_blocks =
+                    b.who.block() == a.who.block() && mark.who.block() != a.who.block();
+                let tells_warps = b.who.is_beside(a.who) && !mark.who.is_beside(a.who);
+                if tells_blocks || tells_warps {
                     *second = Some(mark);
                 }
             }

@@ -68,6 +68,12 @@ impl Thread<'_> {
         self.number % WARP
     }
 
+    /// Lanes of this thread's warp: fewer in the last one of a block.
+    pub(super) fn lanes_of_warp(&self) -> u32 {
+        let first = self.number - self.lane();
+        (self.block.launch.shape.block - first).min(WARP)
+    }
+
     /// Reports a fault. The scheduler never resumes a lane that did.
     #[cold]
     pub(super) fn fail(&self, site: Line, kind: FaultKind) -> ! {

@@ -1,4 +1,4 @@
-//! A warp of lanes: turns, shuffles, votes.
+//! A warp of lanes: turns, shuffles, votes, barriers.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 
@@ -50,7 +50,7 @@ pub(super) struct Warp<'b> {
     lanes: Vec<Lane<'b>>,
     /// Lanes that can go on.
     ready: u32,
-    /// Lanes at a shuffle or vote.
+    /// Lanes at a shuffle, vote or barrier of the warp.
     meeting: u32,
     /// Lanes whose body has ended.
     ended: u32,
@@ -141,7 +141,7 @@ impl<'b> Warp<'b> {
             }
         }
         if self.ready == 0 {
-            self.hold_meetings();
+            self.hold_meetings()?;
             if let Some(tally) = self.block.tally {
                 tally.borrow_mut().close(self.first / WARP);
             }
@@ -196,8 +196,8 @@ impl<'b> Warp<'b> {
         Box::new(launch.fault(self.block.number, thread, site, kind))
     }
 
-    /// Completes the shuffles and votes whose members are all there.
-    fn hold_meetings(&mut self) {
+    /// Completes the shuffles, votes and barriers whose members are all there.
+    fn hold_meetings(&mut self) -> Result<(), Box<Fault>> {
         let mut candidates = self.meeting;
         while candidates != 0 {
             let first = candidates.trailing_zeros();
@@ -206,9 +206,22 @@ impl<'b> Warp<'b> {
                     self.meeting &= !members;
                     self.ready |= members;
                     candidates &= !members;
+                    self.count_barrier(first)?;
                 }
                 None => candidates &= candidates - 1,
             }
+        }
+        Ok(())
+    }
+
+    /// Counts a barrier of the warp, if that is where lane `first` waited.
+    fn count_barrier(&self, first: u32) -> Result<(), Box<Fault>> {
+        match self.meeting_of(first) {
+            Some(meeting) if meeting.mode == Mode::Barrier => {
+                let thread = self.first + first;
+                self.block.count_warp_barrier(thread, meeting.site)
+            }
+            _ => Ok(()),
         }
     }
 

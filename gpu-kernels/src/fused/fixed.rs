@@ -22,11 +22,11 @@
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{range_of_vector, range_of_weights, scale, write_ranges};
 use super::fixed_sums::SharedSums;
-use super::sparse::Share;
+use super::sparse::each_share;
 use super::{Compute, Product, SparseArgs};
-use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::cta::{Cache, Cta, Shared};
 use crate::memory::Out;
-use crate::verbs::{each_of_block, each_of_grid, global_warp, global_warps, lane, load_or};
+use crate::verbs::{each_of_block, each_of_grid, load_or};
 
 /// The family of kernels with fixed-point sums.
 pub struct Fixed<T>(core::marker::PhantomData<T>);
@@ -333,29 +333,6 @@ fn add_any<C: Cta, T: FixedPoint, W: Sums<T>>(
         cta.add(args.x.output, column as usize, product);
     } else {
         sums.add(cta, args, column, product);
-    }
-}
-
-/// Calls `each(row, share)` for this vector's rows; all lanes of a warp make the same number of calls, the last may
-/// be for a row that is not there. Offsets come a row ahead: without that a row waits for memory twice.
-#[inline(always)]
-fn each_share<C: Cta, T: FixedPoint, const VS: u32, const K: usize>(
-    cta: &C,
-    x: &SparseArgs<'_, T>,
-    mut each: impl FnMut(u32, &Share<T, VS, K>),
-) {
-    let vectors = WARP / VS;
-    let (step, mine) = (global_warps(cta) * vectors, lane(cta) / VS);
-    // Saturates where no row is: there are fewer rows than 32 bits count.
-    let bounds = |first: u32| Share::<T, VS, K>::bounds(cta, x, first.saturating_add(mine));
-    let mut first = global_warp(cta).saturating_mul(vectors);
-    let mut here = bounds(first);
-    while first < x.rows {
-        let next_first = first.saturating_add(step);
-        let next = bounds(next_first);
-        each(first + mine, &Share::load_at(cta, x, here));
-        here = next;
-        first = next_first;
     }
 }
 

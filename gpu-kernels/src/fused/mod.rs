@@ -3,6 +3,9 @@
 //! `s` is a scalar that is subtracted from every element of X·y: it centres the columns of X around the
 //! product (`s = x̄·y`) without touching X. v, s and z are optional; a missing one costs a uniform branch.
 
+pub mod balanced;
+mod balanced_finish;
+mod balanced_walk;
 pub mod dense;
 pub(crate) mod dense_contract;
 mod dense_forward;
@@ -21,10 +24,12 @@ mod hot_table;
 mod hot_walk;
 pub mod many;
 pub mod panels;
+pub mod private;
 pub mod sparse;
 mod sparse_table;
 mod team;
 
+pub use balanced::{Balanced, BalancedArgs, BalancedVariant};
 pub use dense::{Dense, DenseArgs, DenseVariant, RowStore};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
 pub use hot::{Hot, HotArgs, HotVariant};
@@ -80,6 +85,8 @@ impl Compute for Transposed {
 pub enum Place {
     /// In the block's shared memory, flushed once at the end.
     Shared,
+    /// In the block's shared memory, a copy for each vector of lanes, summed up and flushed once at the end.
+    Private,
     /// In global memory, one atomic per nonzero.
     Global,
     /// In registers, aggregated over the block in shared memory at the end.

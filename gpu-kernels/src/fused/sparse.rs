@@ -7,7 +7,7 @@
 //! Lane `l` takes nonzeros l, l + VS, …; its first K of them stay in registers between the dot product
 //! and the scatter, the rest of a long row is read a second time, from cache.
 //!
-//! Shared memory: n elements where w is placed there, else none. Result: in w when the kernel has ended.
+//! Shared memory: n elements where w is placed there, for private copies see [`private`](super::private), else none. Result: in w when the kernel has ended.
 //! Guarantees: no two runs need give the same bits, as atomics add in any order.
 //!
 //! Source: the launch model and the hierarchy of aggregation (registers, shuffles, shared memory, global
@@ -75,11 +75,23 @@ pub struct SparseVariant {
 }
 
 impl SparseVariant {
-    /// Dynamic shared memory that a block needs for n columns of `size`-byte elements.
-    pub const fn shared_bytes(&self, cols: u32, size: u32) -> u64 {
-        match self.place {
-            Place::Shared => cols as u64 * size as u64,
+    /// Dynamic shared memory that a block of `block` threads needs for n columns of `size`-byte elements.
+    pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
+        let vectors = match self.place {
+            Place::Shared => 1,
+            Place::Private => self.private_copies(block),
             _ => 0,
+        };
+        vectors * cols as u64 * size as u64
+    }
+
+    /// Vectors of n elements in the shared memory of a block with private copies of w: one for each vector of lanes,
+    /// and y where there is one.
+    const fn private_copies(&self, block: u32) -> u64 {
+        let copies = (block / self.vs) as u64;
+        match self.product {
+            Product::Fused => copies + 1,
+            _ => copies,
         }
     }
 }
@@ -198,10 +210,28 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
         mut each: impl FnMut(u32, T),
     ) {
         for k in 0..K {
-            if self.from + VS * (k as u32) < self.end {
-                each(self.columns[k], self.values[k]);
+            if let Some((column, value)) = self.held(k) {
+                each(column, value);
             }
         }
+        self.each_further(cta, args, each);
+    }
+
+    /// The `k`-th nonzero of the share, below K, if it has so many.
+    #[inline(always)]
+    pub(super) fn held(&self, k: usize) -> Option<(u32, T)> {
+        let is_there = self.from + VS * (k as u32) < self.end;
+        is_there.then(|| (self.columns[k], self.values[k]))
+    }
+
+    /// Calls `each(column, value)` for every nonzero of the share that registers do not hold.
+    #[inline(always)]
+    pub(super) fn each_further<C: Cta>(
+        &self,
+        cta: &C,
+        args: &SparseArgs<'_, T>,
+        mut each: impl FnMut(u32, T),
+    ) {
         let mut i = self.from + VS * K as u32;
         while i < self.end {
             let column = cta.load(args.indices, i as usize, Cache::Keep);
@@ -248,7 +278,7 @@ pub(crate) trait RowStep<T: Real> {
 }
 
 /// The pattern's own step: v ⊙ (X·y − s), or v ⊙ p.
-struct Weigh<'a, 'b, T, P> {
+pub(super) struct Weigh<'a, 'b, T, P> {
     args: &'b SparseArgs<'a, T>,
     shift: T,
     product: core::marker::PhantomData<P>,
@@ -256,7 +286,7 @@ struct Weigh<'a, 'b, T, P> {
 
 impl<'a, 'b, T: Real, P: Compute> Weigh<'a, 'b, T, P> {
     #[inline(always)]
-    fn new<C: Cta>(cta: &C, args: &'b SparseArgs<'a, T>) -> Self {
+    pub(super) fn new<C: Cta>(cta: &C, args: &'b SparseArgs<'a, T>) -> Self {
         Weigh {
             args,
             shift: load_or(cta, args.shift, 0, T::ZERO),
@@ -350,11 +380,23 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize>(
     each_row::<C, VS>(cta, args.rows, |row| {
         let dot = Share::<T, VS, K>::load(cta, args, row).dot(cta, args);
         if row < args.rows && lane(cta).is_multiple_of(VS) {
-            let p = step.factor(cta, row, dot, ());
-            let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
-            cta.write(args.output, row as usize, args.alpha.fma(p, addend));
+            write_row(cta, args, &mut step, row, dot);
         }
     });
+}
+
+/// Writes an element of [`Product::Forward`] from the row's dot product.
+#[inline(always)]
+pub(super) fn write_row<C: Cta, T: Real>(
+    cta: &C,
+    args: &SparseArgs<'_, T>,
+    step: &mut Weigh<'_, '_, T, super::Forward>,
+    row: u32,
+    dot: T,
+) {
+    let p = step.factor(cta, row, dot, ());
+    let addend = args.beta * load_or(cta, args.addend, row as usize, T::ZERO);
+    cta.write(args.output, row as usize, args.alpha.fma(p, addend));
 }
 
 /// Calls `each(row)` for this vector's rows. All lanes of a warp make the same number of calls; the last
@@ -365,6 +407,29 @@ pub(crate) fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl
     while first < rows as u64 {
         each(first as u32 + lane(cta) / VS);
         first += step;
+    }
+}
+
+/// Calls `each(row, share)` for this vector's rows, as [`each_row`]. Offsets come a row ahead: without that a row waits
+/// for memory twice.
+#[inline(always)]
+pub(super) fn each_share<C: Cta, T: Real, const VS: u32, const K: usize>(
+    cta: &C,
+    x: &SparseArgs<'_, T>,
+    mut each: impl FnMut(u32, &Share<T, VS, K>),
+) {
+    let vectors = WARP / VS;
+    let (step, mine) = (global_warps(cta) * vectors, lane(cta) / VS);
+    // Saturates where no row is: there are fewer rows than 32 bits count.
+    let bounds = |first: u32| Share::<T, VS, K>::bounds(cta, x, first.saturating_add(mine));
+    let mut first = global_warp(cta).saturating_mul(vectors);
+    let mut here = bounds(first);
+    while first < x.rows {
+        let next_first = first.saturating_add(step);
+        let next = bounds(next_first);
+        each(first + mine, &Share::load_at(cta, x, here));
+        here = next;
+        first = next_first;
     }
 }
 
@@ -394,7 +459,7 @@ pub(crate) fn check<T: Real>(
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_least(
         "shared bytes",
-        variant.shared_bytes(args.cols, T::SIZE),
+        variant.shared_bytes(args.cols, launch.block, T::SIZE),
         launch.shared_bytes as u64,
     )?;
     Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;

@@ -6,10 +6,10 @@
 use super::sparse::{
     InGlobal, InShared, Sparse, SparseArgs, SparseVariant, accumulate, check, forward,
 };
-use super::{Fused, Place, Product, Transposed};
+use super::{Fused, Place, Product, Transposed, private};
 
 macro_rules! sparse_family {
-    ($t:ident: $( ($vs:literal, $held:literal) )*) => {
+    ($t:ident: $( ($vs:literal, $held:literal) )*; private $( ($own_vs:literal, $own_held:literal) )*) => {
         crate::kernels! {
             family Sparse<$t>, "fused";
             args SparseArgs<'a, $t>;
@@ -32,9 +32,17 @@ macro_rules! sparse_family {
                 SparseVariant { product: Product::Forward, place: Place::Absent, vs: $vs, held: $held }
                     => forward::<_, $t, $vs, $held>;
             )*
+            $(
+                concat!("sparse_fused_private_", stringify!($t), "_vs", $own_vs),
+                SparseVariant { product: Product::Fused, place: Place::Private, vs: $own_vs, held: $own_held }
+                    => private::accumulate::<_, $t, Fused, $own_vs, $own_held>;
+                concat!("sparse_transposed_private_", stringify!($t), "_vs", $own_vs),
+                SparseVariant { product: Product::Transposed, place: Place::Private, vs: $own_vs, held: $own_held }
+                    => private::accumulate::<_, $t, Transposed, $own_vs, $own_held>;
+            )*
         }
     };
 }
 
-sparse_family!(f32: (1, 4) (2, 4) (4, 5) (8, 3) (16, 2) (32, 2));
-sparse_family!(f64: (1, 4) (2, 4) (4, 5) (8, 3) (16, 2) (32, 2));
+sparse_family!(f32: (1, 4) (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); private (4, 5) (8, 3) (16, 2) (32, 2));
+sparse_family!(f64: (1, 4) (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); private (4, 5) (8, 3) (16, 2) (32, 2));

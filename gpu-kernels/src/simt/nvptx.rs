@@ -175,6 +175,12 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn sync_warp(&self) {
+        // SAFETY: all lanes of the warp call it together: the caller's duty for a collective.
+        unsafe { asm!("bar.warp.sync 0xffffffff;", options(nostack)) }
+    }
+
+    #[inline(always)]
     fn shuffle<T: Word>(&self, value: T, from: Shuffle, width: u32, members: u32) -> T {
         let bits = value.to_bits();
         let low = shuffle_bits(bits as u32, from, width, members) as u64;

@@ -38,7 +38,11 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
     let features = features::<T>(args, ui)?;
     let further = match args.reproducible || !features.is_sparse() {
         true => Vec::new(),
-        false => vec![Preparation::Panels, Preparation::HotColumns { most: None }],
+        false => vec![
+            Preparation::Panels,
+            Preparation::HotColumns { most: None },
+            Preparation::Transpose,
+        ],
     };
     let options = MatrixOptions {
         summation: summation(args.reproducible),

@@ -8,6 +8,7 @@
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
 //! | [`hot`] | entries with the most frequent columns told apart |
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
+//! | [`transpose`] | the columns of X as rows |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
@@ -26,6 +27,7 @@ mod stats;
 pub(crate) mod strategy;
 #[cfg(test)]
 mod tests;
+pub mod transpose;
 
 pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts};

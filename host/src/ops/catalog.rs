@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gpu_kernels::fused::balanced::PER_THREAD;
 use gpu_kernels::fused::hot::HELD;
 use gpu_kernels::fused::{
-    DenseVariant, FixedVariant, HotVariant, Place, Product as KernelProduct, RowStore,
-    SparseVariant, SumPlace, TeamSize,
+    BalancedVariant, DenseVariant, FixedVariant, HotVariant, Place, Product as KernelProduct,
+    RowStore, SparseVariant, SumPlace, TeamSize,
 };
 use gpu_kernels::objective::{Columns, LossClass};
 use gpu_kernels::{Entry, Family};
@@ -101,7 +102,8 @@ fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candid
         .map(|entry| dense::<T>(entry.name, entry.variant));
     let panels = T::Panels::entries().iter().flat_map(panels::<T>);
     let hot = T::Hot::entries().iter().filter_map(hot::<T>);
-    let prepared = panels.chain(hot);
+    let balanced = T::Balanced::entries().iter().flat_map(balanced::<T>);
+    let prepared = panels.chain(hot).chain(balanced);
     counted(sparse.chain(fixed).chain(prepared).chain(dense), registers)
 }
 
@@ -184,13 +186,15 @@ fn sparse<T: Number>(name: &'static str, variant: SparseVariant) -> (&'static st
     } = variant;
     let strategy = match place {
         Place::Shared => Strategy::SharedW,
+        Place::Private => Strategy::PrivateW,
         Place::Absent => Strategy::RowDot,
         _ => Strategy::GlobalW,
     };
     let team = Team::Lanes(vs);
-    let per_column = variant.shared_bytes(1, T::PRECISION.bytes()) as u32;
+    let bytes = |vectors: u32| variant.shared_bytes(1, vectors * vs, T::PRECISION.bytes()) as u32;
     let shared = SharedUse {
-        per_column,
+        per_column: bytes(0),
+        per_vector_column: bytes(1) - bytes(0),
         ..SharedUse::default()
     };
     let kernel = candidate::<T>(name, product, Storage::Sparse, strategy, team);
@@ -239,6 +243,42 @@ fn hot<T: Number>(entry: &Entry<T::Hot>) -> Option<(&'static str, Candidate)> {
     let kernel = candidate::<T>(entry.name, product, Storage::HotColumns, strategy, team);
     let kernel = Candidate { shared, ..kernel };
     Some((entry.name, kernel.with_load(HELD, 1, 1)))
+}
+
+/// The entries that walk the tiles, of X and of its stored transpose; the others belong to each of them.
+fn balanced<T: Number>(
+    entry: &'static Entry<T::Balanced>,
+) -> impl Iterator<Item = (&'static str, Candidate)> {
+    let products = [
+        (
+            KernelProduct::Forward,
+            Storage::Sparse,
+            Strategy::BalancedDot,
+        ),
+        (
+            KernelProduct::Fused,
+            Storage::Transpose,
+            Strategy::StoredTranspose,
+        ),
+        (
+            KernelProduct::Transposed,
+            Storage::Transpose,
+            Strategy::StoredTranspose,
+        ),
+    ];
+    let shared = SharedUse {
+        fixed: entry.variant.shared_bytes(T::PRECISION.bytes()) as u32,
+        ..SharedUse::default()
+    };
+    let is_walk = entry.variant == BalancedVariant::Walk;
+    products
+        .into_iter()
+        .filter(move |_| is_walk)
+        .map(move |(product, storage, strategy)| {
+            let kernel = candidate::<T>(entry.name, product, storage, strategy, Team::Block);
+            let kernel = Candidate { shared, ..kernel };
+            (entry.name, kernel.with_load(PER_THREAD, 1, 1))
+        })
 }
 
 /// An entry over panels serves each product.
@@ -346,6 +386,8 @@ mod tests {
             + fixed.iter().filter(walks).count()
             + 3 * <f32 as gpu_kernels::Kernels>::Panels::entries().len()
             + 2 * <f32 as gpu_kernels::Kernels>::Hot::entries().len() / 5
+            // The entry that walks the tiles serves three products.
+            + 3 * <f32 as gpu_kernels::Kernels>::Balanced::entries().len() / 3
             + <f32 as gpu_kernels::Kernels>::Dense::entries().len();
         assert_eq!(candidates::<f32>("sm_90").len(), entries);
     }

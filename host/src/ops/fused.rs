@@ -3,6 +3,7 @@
 use gpu_kernels::fused::{DenseArgs, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+use super::balanced::BalancedKernels;
 use super::fixed::FixedKernels;
 use super::hot::HotKernels;
 use super::layout::{DensePart, Layout, SparsePart};
@@ -50,6 +51,7 @@ enum Step<T: Number> {
     Fixed(FixedKernels<T>),
     Panels(PanelKernels<T>),
     Hot(HotKernels<T>),
+    Balanced(BalancedKernels<T>),
     TwoProducts,
 }
 
@@ -121,7 +123,10 @@ impl<T: Number> Matrix<T> {
         if self.rows() == 0 || self.cols() == 0 && accumulates {
             return begin(output, terms);
         }
-        let writes_all = matches!(self.launches(product)?.step, Step::Fixed(_) | Step::Hot(_));
+        let writes_all = matches!(
+            self.launches(product)?.step,
+            Step::Fixed(_) | Step::Hot(_) | Step::Balanced(_)
+        );
         if accumulates && !writes_all {
             begin(output, terms)?;
         }
@@ -129,7 +134,7 @@ impl<T: Number> Matrix<T> {
     }
 
     /// Launches what was planned, without checks; an accumulating product adds to `output`, where β·z is already, or
-    /// writes all of it when it has fixed-point sums.
+    /// writes all of it when its kernels do.
     pub(super) fn launch(
         &self,
         product: Product,
@@ -152,6 +157,7 @@ impl<T: Number> Matrix<T> {
             (Step::Hot(kernels), _) => {
                 self.over_hot_columns(kernels, product, input, terms, output)
             }
+            (Step::Balanced(kernels), _) => self.balanced(kernels, product, input, terms, output),
             _ => self.two_products(input, terms, output),
         }
     }
@@ -179,6 +185,9 @@ impl<T: Number> Matrix<T> {
             }
             Layout::Sparse(_) if plan.strategy == Strategy::HotColumns => {
                 Step::Hot(HotKernels::prepare(self, &plan)?)
+            }
+            Layout::Sparse(_) if plan.strategy.is_balanced() => {
+                Step::Balanced(BalancedKernels::prepare(self, &plan)?)
             }
             Layout::Sparse(_) => Step::Sparse(prepare::<T::Sparse>(self.device(), &plan)?),
             _ => Step::Dense(prepare::<T::Dense>(self.device(), &plan)?),

@@ -77,7 +77,8 @@ fn at_most(what: &'static str, limit: u64, found: u64) -> Result<(), OpError> {
     }
 }
 
-fn upload_sparse<T: Number>(
+/// X as parts on a device: one, but where 32 bits do not count its entries.
+pub(super) fn upload_sparse<T: Number>(
     device: &Device,
     x: &CsrMatrix<T>,
 ) -> Result<Vec<SparsePart<T>>, OpError> {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::balanced::{TilesOfParts, Transpose};
 use super::catalog::{candidates_for, candidates_on};
 use super::fixed::Equilibrated;
 use super::fused::Launches;
@@ -44,6 +45,10 @@ pub struct Matrix<T: Number> {
     pub(super) panels: Option<Panels<T>>,
     /// The same of a copy with its most frequent columns told apart.
     pub(super) hot: Option<HotColumns<T>>,
+    /// Its transpose, once prepared.
+    pub(super) transpose: Option<Transpose<T>>,
+    /// What products whose work is cut by nonzeros need besides, made when they are first used.
+    pub(super) tiles: OnceLock<Result<TilesOfParts<T>, OpError>>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -102,6 +107,8 @@ impl<T: Number> Matrix<T> {
             columns: OnceLock::new(),
             panels: None,
             hot: None,
+            transpose: None,
+            tiles: OnceLock::new(),
         })
     }
 

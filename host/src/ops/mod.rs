@@ -18,6 +18,7 @@
 //! # Ok::<(), warpfuse::ops::OpError>(())
 //! ```
 
+mod balanced;
 mod catalog;
 pub mod cg;
 pub mod conv1d;

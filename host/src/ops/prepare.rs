@@ -2,6 +2,7 @@
 
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
+use super::balanced::Transpose;
 use super::layout::{Layout, SparsePart};
 use super::{Matrix, Number, OpError};
 use crate::matrix::hot::HotSize;
@@ -26,6 +27,10 @@ pub enum Preparation {
         /// enough, as many as leave room for the L1 cache.
         most: Option<u32>,
     },
+    /// The rows of Xᵀ, whether or not they pay: another copy of X, of 8 bytes (f64: 12) an entry and 4 a column, and on
+    /// the host 40 bytes (f64: 56) an entry while it is made. `fused` and `transposed` then add nothing atomically: their
+    /// bits do not depend on the launch.
+    Transpose,
 }
 
 /// Entries of a hot column for each SM, at least.
@@ -35,13 +40,14 @@ const ENTRIES_PER_SM: u64 = 2;
 enum Form {
     Panels,
     HotColumns(HotSize),
+    Transpose,
 }
 
 impl<T: Number> Matrix<T> {
     /// Stores a sparse matrix in a further form that makes products quicker, and plans them anew. The host does the
     /// work; what is stored already stays. Returns in which forms X is stored then: [`Stored::Rows`] also where there
-    /// is nothing to prepare, on the CPU and for a dense matrix, and for hot columns of a matrix whose entries 32 bits do
-    /// not count.
+    /// is nothing to prepare, on the CPU and for a dense matrix, and for hot columns and the transpose of a matrix whose
+    /// entries 32 bits do not count.
     ///
     /// Results differ from those before by rounding. With [`Summation::Reproducible`](crate::plan::fused::Summation)
     /// further forms are not used.
@@ -80,6 +86,11 @@ impl<T: Number> Matrix<T> {
                 let problem = self.problem.with_columns(columns);
                 self.problem = problem.with_stored(Stored::RowsAndHotColumns);
             }
+            Some(Form::Transpose) => {
+                let x = download(parts, (self.rows(), self.cols()))?;
+                self.transpose = Some(Transpose::of(self.device(), &x)?);
+                self.problem = self.problem.with_stored(Stored::RowsAndTranspose);
+            }
             None => return Ok(Stored::Rows),
         }
         self.replan(self.options);
@@ -88,7 +99,9 @@ impl<T: Number> Matrix<T> {
 
     fn form(&self, preparation: Preparation) -> Result<Option<Form>, OpError> {
         let entries = self.problem.nnz.unwrap_or(0);
-        let has_hot = entries <= u64::from(MAX_NONZEROS) && self.cols() < 1 << 31;
+        let is_one_part = entries <= u64::from(MAX_NONZEROS);
+        let has_hot = is_one_part && self.cols() < 1 << 31;
+        let transpose = is_one_part.then_some(Form::Transpose);
         let hot = |most: u32, least| {
             let size = HotSize {
                 most: most as usize,
@@ -101,12 +114,14 @@ impl<T: Number> Matrix<T> {
             Preparation::Panels => return Ok(Some(Form::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
+            Preparation::Transpose => return Ok(transpose),
             Preparation::For { evaluations } => evaluations,
         };
         let best = self.planning(|planner| Ok(planner.best_form(&self.problem, evaluations)?))?;
         Ok(match best.flatten().map(|weighing| weighing.stored) {
             Some(Stored::RowsAndPanels) => Some(Form::Panels),
             Some(Stored::RowsAndHotColumns) => frequent(),
+            Some(Stored::RowsAndTranspose) => transpose,
             _ => None,
         })
     }

@@ -1,4 +1,4 @@
-//! Prepared matrices: products over panels and with hot columns, on what is awkward for them.
+//! Strategies for sparse X by force, over prepared and other matrices, on what is awkward for them.
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
@@ -56,58 +56,100 @@ pub fn add(suite: &mut Suite) {
                 move |device| run_hot::<f32>(device, &case),
                 move |device| run_hot::<f64>(device, &case),
             );
+            for form in FORMS {
+                let test = move |dtype: Dtype| {
+                    Test::new(format!("{}/{case}/{dtype}", form.strategy)).within(case.subset())
+                };
+                suite.add_in_both(
+                    test,
+                    move |device| check::<f32>(device, &case, form),
+                    move |device| check::<f64>(device, &case, form),
+                );
+            }
         }
     }
     suite.add(Test::new("panels/announced"), announced);
 }
 
+/// How products are computed.
+#[derive(Clone, Copy)]
+struct Form {
+    strategy: Strategy,
+    preparation: Option<Preparation>,
+    /// Threads of a block on an emulator, whose lanes are threads of the host.
+    emulated_block: u32,
+    products: &'static [Product],
+}
+
+const FORMS: [Form; 3] = [
+    Form {
+        strategy: Strategy::PrivateW,
+        preparation: None,
+        emulated_block: 96,
+        products: &[Product::Fused, Product::Transposed],
+    },
+    Form {
+        strategy: Strategy::BalancedDot,
+        preparation: None,
+        emulated_block: 256,
+        products: &[Product::Forward],
+    },
+    Form {
+        strategy: Strategy::StoredTranspose,
+        preparation: Some(Preparation::Transpose),
+        emulated_block: 256,
+        products: &[Product::Fused, Product::Transposed],
+    },
+];
+
 fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
-    check::<T>(
-        device,
-        case,
-        (Strategy::Panels, Preparation::Panels),
-        &PRODUCTS,
-    )
+    let form = Form {
+        strategy: Strategy::Panels,
+        preparation: Some(Preparation::Panels),
+        emulated_block: 96,
+        products: &PRODUCTS,
+    };
+    check::<T>(device, case, form)
 }
 
 /// Nothing, little and everything is hot.
 fn run_hot<T: Number>(device: &Device, case: &Case) -> Result<()> {
     for most in [0, 3, u32::MAX] {
         let most = Some(most);
-        check::<T>(
-            device,
-            case,
-            (Strategy::HotColumns, Preparation::HotColumns { most }),
-            &[Product::Fused, Product::Transposed],
-        )
-        .with_context(|| format!("at most {most:?} hot columns"))?;
+        let form = Form {
+            strategy: Strategy::HotColumns,
+            preparation: Some(Preparation::HotColumns { most }),
+            emulated_block: 96,
+            products: &[Product::Fused, Product::Transposed],
+        };
+        check::<T>(device, case, form).with_context(|| format!("at most {most:?} hot columns"))?;
     }
     Ok(())
 }
 
-fn check<T: Number>(
-    device: &Device,
-    case: &Case,
-    (strategy, preparation): (Strategy, Preparation),
-    products: &[Product],
-) -> Result<()> {
+fn check<T: Number>(device: &Device, case: &Case, form: Form) -> Result<()> {
+    let strategy = form.strategy;
     let sample = case.sample::<T>();
     let options = MatrixOptions {
         forced: Forced {
             strategy: Some(strategy),
-            // Lanes of an emulator are threads of the host.
-            bs: matches!(device, Device::Emulator(_)).then_some(96),
+            bs: matches!(device, Device::Emulator(_)).then_some(form.emulated_block),
             ..Forced::default()
         },
         ..MatrixOptions::default()
     };
     let mut matrix = Matrix::with_options(device, sample.features.clone(), options)?;
-    let stored = matrix.prepare(preparation)?;
-    ensure!(
-        device.is_cpu() == (stored == Stored::Rows),
-        "stored as {stored}"
-    );
-    for &product in products {
+    if let Some(preparation) = form.preparation {
+        let stored = matrix.prepare(preparation)?;
+        ensure!(
+            device.is_cpu() == (stored == Stored::Rows),
+            "stored as {stored}"
+        );
+    }
+    for &product in form.products {
+        if lacks_room(&matrix, (case, strategy), product) {
+            continue;
+        }
         for parts in [PLAIN, FULL] {
             fused::check(&matrix, &sample, product, parts)
                 .with_context(|| format!("{product:?} with {parts:?}"))?;
@@ -117,6 +159,16 @@ fn check<T: Number>(
         }
     }
     Ok(())
+}
+
+/// Whether a copy of w for each vector is more than shared memory has.
+fn lacks_room<T: Number>(
+    matrix: &Matrix<T>,
+    (case, strategy): (&Case, Strategy),
+    product: Product,
+) -> bool {
+    let is_wide = strategy == Strategy::PrivateW && case.cols > 4_096;
+    is_wide && matrix.used_plan(product).is_err()
 }
 
 /// A small matrix is not worth it, however often it is used once.

@@ -28,6 +28,7 @@ const SPARSE: [((usize, usize), Pattern); 3] = [
 
 const SPARSE_STRATEGIES: &[Strategy] = &[
     Strategy::SharedW,
+    Strategy::PrivateW,
     Strategy::GlobalW,
     Strategy::SparseTwoProducts,
     Strategy::FixedWithY,

@@ -65,11 +65,15 @@ impl<T: Number> SparseArrays<T> {
         }
     }
 
-    /// Shared memory of an entry that computes the product; the device refuses what it has not.
-    fn shared_bytes(&self, entry: &Entry<T::Sparse>, product: KernelProduct) -> Option<u32> {
+    /// Shared memory of a block of an entry that computes the product; the device refuses what it has not.
+    fn shared_bytes(
+        &self,
+        entry: &Entry<T::Sparse>,
+        (product, block): (KernelProduct, u32),
+    ) -> Option<u32> {
         let bytes = entry
             .variant
-            .shared_bytes(self.cols as u32, size_of::<T>() as u32);
+            .shared_bytes(self.cols as u32, block, size_of::<T>() as u32);
         (entry.variant.product == product)
             .then(|| u32::try_from(bytes).ok())
             .flatten()
@@ -91,7 +95,8 @@ impl<T: Number> Arrays<T> for SparseArrays<T> {
             sms,
         };
         let product = kernel_product(product);
-        let shared_bytes = |entry: &Entry<T::Sparse>, _| self.shared_bytes(entry, product);
+        let shared_bytes =
+            |entry: &Entry<T::Sparse>, block| self.shared_bytes(entry, (product, block));
         trials::<T::Sparse>(&gpu.device, &grid, shared_bytes, self.args(input, output))
     }
 

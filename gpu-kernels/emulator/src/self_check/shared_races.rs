@@ -100,6 +100,25 @@ pub(super) const CASES: &[Case] = &[
         }),
     },
     Case {
+        name: "barrier of a warp taken for one of the block",
+        expects: Race,
+        broken: Body(BLOCK, |cta, _| {
+            let (own, next) = own_and_next(cta);
+            cta.shared_write(words(cta), own, 1.0); //~ barrier of a warp taken for one of the block
+            cta.sync_warp();
+            cta.shared_read(words(cta), next); //~ barrier of a warp taken for one of the block
+        }),
+        twin: Body(WARP, |cta, _| {
+            let (own, next) = own_and_next(cta);
+            for round in 0..3 {
+                cta.shared_write(words(cta), own, round as f32);
+                cta.sync_warp();
+                cta.shared_read(words(cta), next);
+                cta.sync_warp();
+            }
+        }),
+    },
+    Case {
         name: "racy flush",
         expects: Race,
         broken: Body(BLOCK, |cta, data| {

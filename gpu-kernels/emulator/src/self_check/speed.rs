@@ -86,7 +86,7 @@ fn steps_per_second() -> f64 {
     let shape = Launch {
         grid: 2,
         block: 128,
-        shared_bytes: entry.variant.shared_bytes(COLUMNS, 4) as u32,
+        shared_bytes: entry.variant.shared_bytes(COLUMNS, 128, 4) as u32,
     };
     rate(|| {
         let profile = emulator.launch(entry, &shape, &args);

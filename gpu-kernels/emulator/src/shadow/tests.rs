@@ -4,10 +4,10 @@ use std::panic::Location;
 
 use super::*;
 
-fn visit(block: u32, epoch: u32, thread: u32) -> Visit {
+fn visit(block: u32, epochs: (u32, u32), thread: u32) -> Visit {
     Visit {
         mark: Mark {
-            who: Who::new(block, epoch, thread),
+            who: Who::new(block, epochs, thread),
             site: Location::caller(),
         },
         generation: 1,
@@ -16,8 +16,8 @@ fn visit(block: u32, epoch: u32, thread: u32) -> Visit {
     }
 }
 
-/// Block, epoch and thread of an access, and what it does.
-type Step = ((u32, u32, u32), Action);
+/// Block, epochs (of the block, of the warp) and thread of an access, and what it does.
+type Step = ((u32, (u32, u32), u32), Action);
 
 fn perform(word: &mut Word, (who, action): Step) -> Verdict {
     let visit = visit(who.0, who.1, who.2);
@@ -31,7 +31,9 @@ fn perform(word: &mut Word, (who, action): Step) -> Verdict {
 /// Whether a step races with any of those before it.
 fn races(before: &[Step], (who, action): Step) -> bool {
     before.iter().any(|(other, other_action)| {
-        let is_ordered = other.0 == who.0 && (other.1 < who.1 || other.2 == who.2);
+        let is_same_warp = other.2 / WARP == who.2 / WARP;
+        let is_earlier = other.1.0 < who.1.0 || is_same_warp && other.1 < who.1;
+        let is_ordered = other.0 == who.0 && (is_earlier || other.2 == who.2);
         let conflict = !matches!(
             (action, other_action),
             (Action::Read, Action::Read) | (Action::Add, Action::Add)
@@ -40,22 +42,36 @@ fn races(before: &[Step], (who, action): Step) -> bool {
     })
 }
 
-/// Two blocks, two epochs, three threads.
-fn steps() -> impl Iterator<Item = Step> + Clone {
-    let actions = [Action::Read, Action::Write, Action::Add];
-    (0..2 * 2 * 3 * 3).map(move |i| ((i / 18, i / 9 % 2, i / 3 % 3), actions[i as usize % 3]))
+/// All that some blocks and threads do in some epochs.
+fn steps(blocks: &[u32], epochs: &[(u32, u32)], threads: &[u32]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for block in blocks {
+        for epochs in epochs {
+            for thread in threads {
+                for action in [Action::Read, Action::Write, Action::Add] {
+                    steps.push(((*block, *epochs, *thread), action));
+                }
+            }
+        }
+    }
+    steps
 }
 
-/// Goes through all sequences of `left` more steps in which no block's epoch falls, as long as they do
-/// not race.
-fn explore(word: &Word, before: &mut Vec<Step>, left: u32) -> u32 {
+/// Whether `step` comes after what its block and its warp have done.
+fn is_later(before: &[Step], step: &Step) -> bool {
+    let (block, epochs, thread) = step.0;
+    let of_block = before.iter().filter(|other| other.0.0 == block);
+    of_block.map(|other| other.0).all(|(_, other, by)| {
+        other.0 < epochs.0
+            || other.0 == epochs.0 && (by / WARP != thread / WARP || other.1 <= epochs.1)
+    })
+}
+
+/// Goes through all sequences of `left` more of the steps in which no epoch falls, as long as they do not race.
+fn explore(steps: &[Step], word: &Word, before: &mut Vec<Step>, left: u32) -> u32 {
     let mut sequences = 0;
-    for step in steps() {
-        let newest = before
-            .iter()
-            .filter(|other| other.0.0 == step.0.0)
-            .map(|other| other.0.1);
-        if newest.max().is_some_and(|newest| newest > step.0.1) {
+    for &step in steps {
+        if !is_later(before, &step) {
             continue;
         }
         let mut next = *word;
@@ -64,7 +80,7 @@ fn explore(word: &Word, before: &mut Vec<Step>, left: u32) -> u32 {
         sequences += 1;
         if !found && left > 1 {
             before.push(step);
-            sequences += explore(&next, before, left - 1);
+            sequences += explore(steps, &next, before, left - 1);
             before.pop();
         }
     }
@@ -75,8 +91,12 @@ fn explore(word: &Word, before: &mut Vec<Step>, left: u32) -> u32 {
 fn two_witnesses_find_what_a_list_of_all_accesses_finds() {
     let mut word = Word::POISON;
     word.set(1);
-    let sequences = explore(&word, &mut Vec::new(), 5);
-    assert!(sequences > 100_000, "{sequences} sequences");
+    let of_blocks = steps(&[0, 1], &[(0, 0), (1, 0)], &[0, 1, 2]);
+    let of_warps = steps(&[0], &[(0, 0), (0, 1), (1, 0)], &[0, 1, WARP, WARP + 1]);
+    for steps in [of_blocks, of_warps] {
+        let sequences = explore(&steps, &word, &mut Vec::new(), 5);
+        assert!(sequences > 100_000, "{sequences} sequences");
+    }
 }
 
 #[test]
@@ -84,7 +104,7 @@ fn global_contents_outlive_a_launch_and_shared_ones_do_not_outlive_a_block() {
     for (contents, survives) in [(Contents::Lasting, true), (Contents::OfGeneration, false)] {
         let first = Visit {
             contents,
-            ..visit(0, 0, 0)
+            ..visit(0, (0, 0), 0)
         };
         let second = Visit {
             generation: 2,
@@ -102,8 +122,8 @@ fn global_contents_outlive_a_launch_and_shared_ones_do_not_outlive_a_block() {
 fn a_read_only_word_must_not_be_written_even_in_order() {
     let mut word = Word::POISON;
     word.set(1);
-    perform(&mut word, ((0, 0, 0), Action::Load));
-    let found = perform(&mut word, ((0, 1, 0), Action::Write));
+    perform(&mut word, ((0, (0, 0), 0), Action::Load));
+    let found = perform(&mut word, ((0, (1, 0), 0), Action::Write));
     assert!(matches!(
         found,
         Verdict::Conflict(Conflict {

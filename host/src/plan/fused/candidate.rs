@@ -14,6 +14,9 @@ use super::problem::{Precision, Problem, Product, Stored};
 pub enum Strategy {
     /// Sparse; each block keeps its own w in shared memory and adds it to global memory at the end.
     SharedW,
+    /// Sparse, few columns; each vector of threads keeps its own w in shared memory and needs no atomics: see
+    /// [`gpu_kernels::fused::private`].
+    PrivateW,
     /// Sparse; every entry is added to w in global memory.
     GlobalW,
     /// Sparse; as [`Strategy::SharedW`] with sums of fixed-point integers and y in shared memory too:
@@ -31,6 +34,12 @@ pub enum Strategy {
     HotColumns,
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot,
+    /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
+    /// every grid.
+    BalancedDot,
+    /// Sparse, prepared; [`Strategy::BalancedDot`] over X, then over its stored transpose: no atomics, the same bits for
+    /// every grid.
+    StoredTranspose,
     /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
     DenseRegisters,
     /// Dense, wide rows; as [`Strategy::DenseRegisters`] with a block on each row and the next rows on their way to
@@ -64,10 +73,16 @@ impl Strategy {
         )
     }
 
+    /// Whether work is cut by nonzeros, in blocks of one size.
+    pub const fn is_balanced(self) -> bool {
+        matches!(self, Self::BalancedDot | Self::StoredTranspose)
+    }
+
     /// The name that is printed and that serialisation uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SharedW => "shared_w",
+            Self::PrivateW => "private_w",
             Self::GlobalW => "global_w",
             Self::FixedWithY => "fixed_with_y",
             Self::FixedShared => "fixed_shared",
@@ -75,6 +90,8 @@ impl Strategy {
             Self::Panels => "panels",
             Self::HotColumns => "hot_columns",
             Self::RowDot => "row_dot",
+            Self::BalancedDot => "balanced_dot",
+            Self::StoredTranspose => "stored_transpose",
             Self::DenseRegisters => "dense_registers",
             Self::DenseRing => "dense_ring",
             Self::DenseTiles => "dense_tiles",
@@ -103,6 +120,8 @@ pub enum Storage {
     Panels,
     /// Rows with their most frequent columns told apart, besides compressed sparse rows.
     HotColumns,
+    /// Compressed sparse rows of the transpose, besides those of X.
+    Transpose,
 }
 
 /// The threads that work on one row together.
@@ -249,6 +268,7 @@ impl Candidate {
             Storage::Sparse => !problem.is_dense(),
             Storage::Panels => problem.stored == Stored::RowsAndPanels,
             Storage::HotColumns => problem.stored == Stored::RowsAndHotColumns,
+            Storage::Transpose => problem.stored == Stored::RowsAndTranspose,
         };
         self.product == product
             && is_stored

@@ -19,7 +19,7 @@ use super::dense_cost::{crowding, row_of_block, rows_in_flight};
 use super::geometry::{Blocks, Launch};
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
-use super::{hot, panels};
+use super::{balanced, hot, panels};
 use crate::plan::limits::DeviceLimits;
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot. From the dense
@@ -37,6 +37,9 @@ const CSR_ROUND_TRIPS: f64 = 2.0;
 /// The same where offsets come a row ahead.
 const FIXED_ROUND_TRIPS: f64 = 1.5;
 
+/// Strategies that keep y in shared memory.
+const SHARED_Y: [Strategy; 2] = [Strategy::FixedWithY, Strategy::PrivateW];
+
 /// Instructions of a lane per element and row of a tile.
 const PER_TILE_ELEMENT: f64 = 8.0;
 const PER_TILE_ROW: f64 = 40.0;
@@ -49,6 +52,11 @@ const PER_FIXED_ADD: f64 = 14.0;
 const PER_ENTRY: f64 = 14.0;
 const PER_ROW: f64 = 25.0;
 const PER_HALVING: f64 = 2.0;
+
+/// The same for a private copy of w, and an addition there in gathers from shared memory (f64: 4). From n = 100 on an
+/// H200, f32: 163, 180, 296 and 525 µs for VS = 4, 8, 16 and 32; f64: 316 µs.
+const PER_PRIVATE_ROW: f64 = 90.0;
+const PRIVATE_ADD: f64 = 0.7;
 
 /// The share of half-used sectors that leave a crowded L1 cache before their other half is asked for,
 /// times the square of the share of gathers that miss: fitted.
@@ -142,10 +150,8 @@ impl<'a> CostModel<'a> {
 
     /// What `kernel` costs with vectors of `vs` threads, on a grid divided into `column_tiles`.
     pub fn of_kernel(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> KernelCost {
-        match kernel.strategy {
-            Strategy::Panels => return self.of_panels(),
-            Strategy::HotColumns => return self.of_hot_columns(),
-            _ => {}
+        if let Some(cost) = self.of_form(kernel.strategy) {
+            return cost;
         }
         let rates = &self.limits.rates;
         KernelCost {
@@ -167,10 +173,8 @@ impl<'a> CostModel<'a> {
 
     /// The parts of the predicted time of a launch of a kernel.
     pub fn parts(&self, kernel: &KernelCost, launch: &Launch) -> Parts {
-        match kernel.strategy {
-            Strategy::Panels => return self.parts_of_panels(kernel, &launch.blocks),
-            Strategy::HotColumns => return self.parts_of_hot_columns(kernel, &launch.blocks),
-            _ => {}
+        if let Some(parts) = self.parts_of_form(kernel, &launch.blocks) {
+            return parts;
         }
         let blocks = &launch.blocks;
         let taken = self.shared_taken(blocks);
@@ -189,67 +193,68 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    // Whatever the launch, but for the bytes that it has in flight.
-    fn of_panels(&self) -> KernelCost {
-        let cost = panels::cost(self.limits, self.problem, self.product);
-        KernelCost {
-            strategy: Strategy::Panels,
-            full: cost.stream,
-            access: cost.access,
-            issue: cost.issue,
-            longest_row: 0.0,
+    // Of a kernel over a form of its own: whatever the launch, but for the bytes that it has in flight.
+    fn of_form(&self, strategy: Strategy) -> Option<KernelCost> {
+        let (limits, problem, product) = (self.limits, self.problem, self.product);
+        let (full, access, issue, longest_row, launch) = match strategy {
+            Strategy::Panels => {
+                let of = panels::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, 0.0, of.launch)
+            }
+            Strategy::HotColumns => {
+                let of = hot::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, of.longest_row, of.launch)
+            }
+            strategy if strategy.is_balanced() => {
+                let of = balanced::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, 0.0, of.launch)
+            }
+            _ => return None,
+        };
+        Some(KernelCost {
+            strategy,
+            full,
+            access,
+            issue,
+            longest_row,
             row: 0.0,
-            launch: cost.launch,
+            launch,
             row_in_flight: 0.0,
             rows_in_flight: 0.0,
             half_sectors: 0.0,
-        }
+        })
     }
 
-    fn parts_of_panels(&self, kernel: &KernelCost, blocks: &Blocks) -> Parts {
-        let in_flight = panels::bytes_in_flight(blocks, self.entry_bytes());
-        Parts {
+    fn parts_of_form(&self, kernel: &KernelCost, blocks: &Blocks) -> Option<Parts> {
+        let (limits, problem, entry) = (self.limits, self.problem, self.entry_bytes());
+        let (in_flight, trips, flush) = match kernel.strategy {
+            Strategy::Panels => {
+                let flush = panels::cost(limits, problem, self.product).flush;
+                let in_flight = panels::bytes_in_flight(blocks, entry);
+                (in_flight, panels::ROUND_TRIPS, flush)
+            }
+            Strategy::HotColumns => {
+                let ends = hot::cost(limits, problem, self.product).ends;
+                let in_flight = hot::bytes_in_flight(blocks, problem, entry);
+                (in_flight, hot::ROUND_TRIPS, ends)
+            }
+            strategy if strategy.is_balanced() => {
+                let in_flight = balanced::bytes_in_flight(blocks, entry);
+                (in_flight, balanced::ROUND_TRIPS, 0.0)
+            }
+            _ => return None,
+        };
+        Some(Parts {
             full: kernel.full,
-            fill: in_flight / (self.limits.rates.knee_bytes_per_sm * panels::ROUND_TRIPS),
-            access: kernel.access,
-            issue: kernel.issue,
-            longest_row: 0.0,
-            rows_in_turn: 0.0,
-            flush: panels::cost(self.limits, self.problem, self.product).flush,
-            launch: kernel.launch,
-            in_flight,
-        }
-    }
-
-    fn of_hot_columns(&self) -> KernelCost {
-        let cost = hot::cost(self.limits, self.problem, self.product);
-        KernelCost {
-            strategy: Strategy::HotColumns,
-            full: cost.stream,
-            access: cost.access,
-            issue: cost.issue,
-            longest_row: cost.longest_row,
-            row: 0.0,
-            launch: cost.launch,
-            row_in_flight: 0.0,
-            rows_in_flight: 0.0,
-            half_sectors: 0.0,
-        }
-    }
-
-    fn parts_of_hot_columns(&self, kernel: &KernelCost, blocks: &Blocks) -> Parts {
-        let in_flight = hot::bytes_in_flight(blocks, self.problem, self.entry_bytes());
-        Parts {
-            full: kernel.full,
-            fill: in_flight / (self.limits.rates.knee_bytes_per_sm * hot::ROUND_TRIPS),
+            fill: in_flight / (limits.rates.knee_bytes_per_sm * trips),
             access: kernel.access,
             issue: kernel.issue,
             longest_row: kernel.longest_row,
             rows_in_turn: 0.0,
-            flush: hot::cost(self.limits, self.problem, self.product).ends,
+            flush,
             launch: kernel.launch,
             in_flight,
-        }
+        })
     }
 
     // Bytes of X and the vectors. A vector whose loads take a dense row in pieces shorter than a cache line is
@@ -312,7 +317,7 @@ impl<'a> CostModel<'a> {
     fn fill(&self, strategy: Strategy, in_flight: f64, hits: f64) -> f64 {
         let trips = match (self.problem.is_dense(), self.product) {
             (true, _) => 1.0,
-            _ if strategy == Strategy::FixedWithY => FIXED_ROUND_TRIPS,
+            _ if SHARED_Y.contains(&strategy) => FIXED_ROUND_TRIPS,
             _ if strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
             (false, Product::Transposed) => CSR_ROUND_TRIPS,
             (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
@@ -326,7 +331,7 @@ impl<'a> CostModel<'a> {
         }
         let rates = &self.limits.rates;
         let mut time = seconds(self.nnz * lines_per_entry(self.mean, vs), rates.lines);
-        if kernel.strategy == Strategy::FixedWithY {
+        if self.product == Product::Fused && SHARED_Y.contains(&kernel.strategy) {
             time += seconds(self.nnz, rates.shared_gather);
         }
         if self.product != Product::Forward {
@@ -350,7 +355,7 @@ impl<'a> CostModel<'a> {
         let misses = 1.0 - hits;
         let again = self.nnz * misses * misses * REFETCHED * kernel.half_sectors;
         let time = seconds(again, self.gather_miss);
-        if kernel.strategy == Strategy::FixedWithY || self.product == Product::Transposed {
+        if SHARED_Y.contains(&kernel.strategy) || self.product == Product::Transposed {
             return time;
         }
         let gathers = seconds(self.nnz * hits, self.limits.rates.gather_l1);
@@ -375,6 +380,8 @@ impl<'a> CostModel<'a> {
 
     fn scatter_rate(&self, strategy: Strategy) -> f64 {
         match (strategy, self.problem.dtype) {
+            (Strategy::PrivateW, Precision::F32) => self.limits.rates.shared_gather / PRIVATE_ADD,
+            (Strategy::PrivateW, Precision::F64) => self.limits.rates.shared_gather / 4.0,
             (Strategy::SharedW, Precision::F32) => self.limits.rates.shared_add_f32,
             (Strategy::SharedW, Precision::F64) => self.limits.rates.shared_add_f64,
             (Strategy::FixedWithY | Strategy::FixedShared, Precision::F32) => {
@@ -412,6 +419,7 @@ impl<'a> CostModel<'a> {
         };
         let lane = match kernel.strategy {
             Strategy::DenseTiles => chunks * PER_TILE_ELEMENT + PER_TILE_ROW,
+            Strategy::PrivateW => entries + PER_PRIVATE_ROW + PER_HALVING * halvings,
             _ => entries + PER_ROW + PER_HALVING * halvings,
         };
         let warp = f64::from(self.limits.warp_size.max(1));
@@ -444,6 +452,7 @@ impl<'a> CostModel<'a> {
     fn flush(&self, strategy: Strategy, launch: &Launch) -> f64 {
         let flushes = match strategy {
             Strategy::SharedW
+            | Strategy::PrivateW
             | Strategy::FixedShared
             | Strategy::FixedWithY
             | Strategy::DenseRegisters

@@ -1,5 +1,8 @@
 //! From a kernel, a block size and a number of blocks per SM to the numbers of a launch.
 
+use gpu_kernels::fused::balanced;
+
+use super::balanced::most_tiles;
 use super::candidate::{Candidate, Strategy};
 use super::problem::Problem;
 use crate::plan::error::PlanError;
@@ -79,6 +82,9 @@ pub(super) fn vectors(grid: u32, column_tiles: u32, bs: u32, vs: u32) -> u64 {
 /// registers do not hold.
 pub(super) fn footprint(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
+    if kernel.strategy.is_balanced() && bs != balanced::THREADS {
+        return None;
+    }
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
     // Whole rows are kept with what lies between them.
     let width = match kernel.strategy {
@@ -170,6 +176,12 @@ pub(super) fn spread(
     let per_block = u64::from((blocks.bs / blocks.vs.max(1)).max(1));
     let even = problem.rows.div_ceil(u64::from(most) * per_block).max(1);
     let (row_blocks, c) = match surplus {
+        // A block for each tile; several may have parts of one row.
+        _ if kernel.strategy.is_balanced() => {
+            let blocks = most.min(most_tiles(problem)).max(1);
+            let c = problem.rows.div_ceil(u64::from(blocks) * per_block);
+            (blocks, c.max(1))
+        }
         Surplus::Keep => (most, even),
         Surplus::Drop => {
             // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.

@@ -246,12 +246,13 @@ impl<'a> Planner<'a> {
         blocks: &Blocks,
     ) -> Option<Reason> {
         match kernel.strategy {
-            Strategy::SharedW | Strategy::FixedShared | Strategy::FixedWithY => {
-                Some(Reason::SharedFits {
-                    bytes: blocks.shared_bytes,
-                    available: self.limits.shared_per_block,
-                })
-            }
+            Strategy::SharedW
+            | Strategy::PrivateW
+            | Strategy::FixedShared
+            | Strategy::FixedWithY => Some(Reason::SharedFits {
+                bytes: blocks.shared_bytes,
+                available: self.limits.shared_per_block,
+            }),
             strategy if strategy.holds_row() => Some(Reason::ThreadLoad {
                 tl: kernel.tl,
                 vs: blocks.vs,

@@ -10,6 +10,14 @@ use crate::plan::error::PlanError;
 /// Nanoseconds of the host for each entry that is put into a further form, all copies made and uploaded.
 const PANELS_NS_PER_ENTRY: f64 = 20.0;
 const HOT_COLUMNS_NS_PER_ENTRY: f64 = 20.0;
+const TRANSPOSE_NS_PER_ENTRY: f64 = 20.0;
+
+/// The forms that are weighed.
+const FORMS: [Stored; 3] = [
+    Stored::RowsAndPanels,
+    Stored::RowsAndHotColumns,
+    Stored::RowsAndTranspose,
+];
 
 /// What a further form of storage costs once and saves in each evaluation of the fused product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +66,7 @@ impl Planner<'_> {
             Stored::Rows => return Ok(None),
             Stored::RowsAndPanels => PANELS_NS_PER_ENTRY,
             Stored::RowsAndHotColumns => HOT_COLUMNS_NS_PER_ENTRY,
+            Stored::RowsAndTranspose => TRANSPOSE_NS_PER_ENTRY,
         };
         Ok(Some(Weighing {
             stored,
@@ -77,7 +86,7 @@ impl Planner<'_> {
         evaluations: u64,
     ) -> Result<Option<Weighing>, PlanError> {
         let mut best: Option<Weighing> = None;
-        for stored in [Stored::RowsAndPanels, Stored::RowsAndHotColumns] {
+        for stored in FORMS {
             let Some(weighing) = self.weigh(problem, stored)? else {
                 continue;
             };

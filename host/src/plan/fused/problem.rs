@@ -68,6 +68,8 @@ pub enum Stored {
     RowsAndPanels,
     /// Rows with their most frequent columns told apart besides: see [`gpu_kernels::fused::hot`].
     RowsAndHotColumns,
+    /// Rows of the transpose besides: see [`gpu_kernels::fused::balanced`].
+    RowsAndTranspose,
 }
 
 impl fmt::Display for Stored {
@@ -76,6 +78,7 @@ impl fmt::Display for Stored {
             Self::Rows => "rows",
             Self::RowsAndPanels => "rows and panels",
             Self::RowsAndHotColumns => "rows and hot columns",
+            Self::RowsAndTranspose => "rows and transpose",
         })
     }
 }

@@ -5,6 +5,7 @@
 //! output has to stay.
 
 pub mod agreement;
+mod balanced;
 mod cg;
 mod dense;
 mod design;
@@ -47,6 +48,7 @@ fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Sparse>(suite, sparse::check::<_, T>);
     add_family::<T::Fixed>(suite, fixed::check::<_, T>);
     add_family::<T::Hot>(suite, hot::check::<_, T>);
+    add_family::<T::Balanced>(suite, balanced::check::<_, T>);
     add_family::<T::Panels>(suite, panels::check::<_, T>);
     add_family::<T::Dense>(suite, dense::check::<_, T>);
     add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);

@@ -35,12 +35,7 @@ pub fn check<L: Launcher, T: Number>(
     subset: Subset,
 ) -> Result<()> {
     for case in cases(subset, &SMALL, &LARGE) {
-        let shared = entry
-            .variant
-            .shared_bytes(case.cols as u32, size_of::<T>() as u32);
-        if shared <= launcher.most_shared_bytes() {
-            check_case::<L, T>(launcher, entry, &case, subset).with_context(|| case.to_string())?;
-        }
+        check_case::<L, T>(launcher, entry, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
@@ -67,15 +62,19 @@ fn check_case<L: Launcher, T: Number>(
         return Ok(());
     };
     let x = upload::<L, T>(launcher, x)?;
-    let shared_bytes = entry.variant.shared_bytes(x.cols, size_of::<T>() as u32) as u32;
     for parts in [PLAIN, FULL] {
         let operands = Operands::new(launcher, &sample, product(entry.variant.product), parts)?;
         for block in blocks(launcher, entry, subset)? {
+            let bytes = size_of::<T>() as u32;
+            let shared_bytes = entry.variant.shared_bytes(x.cols, block, bytes);
+            if shared_bytes > launcher.most_shared_bytes() {
+                continue;
+            }
             for &grid in grids(subset) {
                 let shape = Launch {
                     grid,
                     block,
-                    shared_bytes,
+                    shared_bytes: shared_bytes as u32,
                 };
                 operands.check(entry.name, shape, |output| {
                     launcher.launch(entry, shape, args(&x, &operands, output))

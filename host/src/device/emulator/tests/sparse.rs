@@ -122,7 +122,7 @@ where
                 alpha: T::of_f64(ALPHA),
                 beta: T::of_f64(BETA),
             };
-            let shared_bytes = entry.variant.shared_bytes(args.cols, T::SIZE) as u32;
+            let shared_bytes = entry.variant.shared_bytes(args.cols, block, T::SIZE) as u32;
             launch(
                 &emulator,
                 entry,
