@@ -289,9 +289,12 @@ mod tests {
             let plan = dense(&problem, (Product::Fused, 8), &dense_kernels(), &h200());
             plan.expect("a plan").map(|plan| (plan.kernel, plan.bs))
         };
-        assert_eq!(plan(28), Some(("dense_many_fused_f32_vs8_b8_r2", 128)));
-        assert_eq!(plan(100), Some(("dense_many_fused_f32_vs32_b8_r2", 128)));
-        assert_eq!(plan(1_000), Some(("dense_many_fused_f32_block_b8_r4", 256)));
+        assert_eq!(plan(28), Some(("dense_many_fused_f32_vs4_l8_b8_r2", 128)));
+        assert_eq!(plan(100), Some(("dense_many_fused_f32_vs16_l8_b8_r2", 128)));
+        assert_eq!(
+            plan(1_000),
+            Some(("dense_many_fused_f32_block_l4_b8_r4", 256))
+        );
         assert_eq!(plan(10_000), None, "in two products");
     }
 

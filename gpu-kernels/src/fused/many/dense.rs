@@ -3,10 +3,11 @@
 //! Formula: `W += α · Xᵀ( V ⊙ (X·Y − s) )` for a panel of columns of X and up to B sides; W holds β·Z (or zero)
 //! before. X·Y alone goes on from the sums of the panels before it, and the last panel ends it.
 //!
-//! Mapping: a [`Team`] owns R rows at a time. Each thread holds one pack of L columns: L · B elements of Y and of the
-//! partial W for the whole kernel, and a pack of every row. The R · B dot products are shared out among the lanes
-//! ([`Spread`]), which weigh those that they hold, and gathered again. L · B numbers are worked on for each number of
-//! X that is loaded, so that rows that start anywhere are loaded one element at a time without harm.
+//! Mapping: a [`Team`] owns R rows at a time. Each thread holds L columns, a pack or two: L · B elements of Y and of the
+//! partial W for the whole kernel, and its packs of every row. The R · B dot products are shared out among the lanes
+//! ([`Spread`]), which weigh those that they hold, and gathered again: as many shuffles whatever L is, and four times as
+//! slow as multiply-adds, so that eight sides take two packs. L · B numbers are worked on for each number of X that is
+//! loaded, so that rows that start anywhere are loaded one element at a time without harm.
 //!
 //! Y and W leave no registers for rows that are on their way: where rows are added to W, [`PACKS_AHEAD`] packs of a
 //! thread are copied by `cp.async` to slots of shared memory that no other thread reads.
@@ -25,7 +26,7 @@ use crate::fused::dense::{Columns, row_of};
 use crate::fused::dense_ring::{Slots, wait};
 use crate::fused::team::sum_teams;
 use crate::fused::{Compute, DenseArgs, Product, Team, TeamSize};
-use crate::scalar::Real;
+use crate::scalar::{Real, Words};
 use crate::verbs::{each_of_block, zero_shared};
 
 /// The family of dense kernels with several right-hand sides.
@@ -59,10 +60,15 @@ impl<T: Copy> Copy for DenseManyArgs<'_, T> {}
 /// Threads of a block at most, of which an SM is to hold three: a thread has 168 registers. Four blocks, with 128
 /// registers, did not help: 1,953,125 × 128 and 8 sides take 0.55 ms in place of 0.51 on an H200.
 const LANES_THREADS: u32 = 128;
+/// Words of a thread's Y and W from which an SM is to hold two: such a thread has 240 registers. The same in 0.42 ms; three
+/// blocks, with one row at a time, 0.56.
+const MANY_WORDS: usize = 128;
 /// The same where all of them share a row, and an SM holds one.
 const BLOCK_THREADS: u32 = 512;
-/// Packs of X that a thread has on their way. Three steps of four rows, or six of two.
+/// Packs of X that a thread has on their way. Three steps of four packs, or six of two.
 const PACKS_AHEAD: u32 = 12;
+/// Bytes of a pack.
+const PACK_BYTES: u32 = 16;
 
 /// What distinguishes dense entries with several right-hand sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +77,7 @@ pub struct DenseManyVariant {
     pub product: Product,
     /// Who shares a row.
     pub team: TeamSize,
-    /// L: columns of a thread, and elements of a load.
+    /// L: columns of a thread, in packs of 16 bytes.
     pub width: u32,
     /// B: right-hand sides at most.
     pub sides: u32,
@@ -98,7 +104,7 @@ impl DenseManyVariant {
     pub const fn shared_bytes(&self, block: u32, size: u32) -> u64 {
         let ahead = match self.product {
             Product::Forward => 0,
-            _ => (PACKS_AHEAD * block * self.width * size) as u64,
+            _ => (PACKS_AHEAD * block * PACK_BYTES) as u64,
         };
         match (self.team, self.product) {
             (TeamSize::Lanes(_), Product::Forward) => 0,
@@ -131,9 +137,11 @@ impl<'a, T: Real> DenseManyArgs<'a, T> {
     }
 }
 
-/// A thread's columns: L from `first` of the panel on.
+/// A thread's columns: packs from `first` of the panel on.
 pub(super) struct Place {
     first: u32,
+    /// From one pack to the next.
+    step: u32,
     end: u32,
     /// The panel's first column in X.
     start: u32,
@@ -142,17 +150,23 @@ pub(super) struct Place {
 
 impl Place {
     #[inline(always)]
-    pub(super) fn of<C: Cta, T: Real, G: Team>(
-        cta: &C,
-        args: &DenseManyArgs<'_, T>,
-        lanes: usize,
-    ) -> Place {
+    pub(super) fn of<C: Cta, T: Real, G: Team>(cta: &C, args: &DenseManyArgs<'_, T>) -> Place {
+        let lanes = T::Pack::LANES;
+        let columns = Columns::of::<C, G>(cta, 0, lanes);
         Place {
-            first: Columns::of::<C, G>(cta, 0, lanes).at(0),
+            first: columns.at(0),
+            step: columns.at(1) - columns.at(0),
             end: args.columns,
             start: args.first_column,
             in_packs: args.x.ld.is_multiple_of(lanes as u64),
         }
+    }
+
+    /// The column of one of the thread's L elements.
+    #[inline(always)]
+    fn column<T: Real>(&self, element: usize) -> u32 {
+        let (pack, lane) = (element / T::Pack::LANES, element % T::Pack::LANES);
+        self.first + pack as u32 * self.step + lane as u32
     }
 
     /// The thread's part of a row, zero where the row or the panel ends.
@@ -164,16 +178,24 @@ impl Place {
         row: u64,
     ) -> [T; L] {
         let mut part = [T::ZERO; L];
-        if row >= x.rows as u64 || self.first >= self.end {
+        if row >= x.rows as u64 {
             return part;
         }
-        let at = (row * x.ld + (self.start + self.first) as u64) as usize;
-        if self.in_packs {
-            return cta.load_pack(x.x, at, Cache::Once);
-        }
-        for (lane, value) in part.iter_mut().enumerate() {
-            if self.first + (lane as u32) < self.end {
-                *value = cta.load(x.x, at + lane, Cache::Once);
+        let at = |column: u32| (row * x.ld + (self.start + column) as u64) as usize;
+        for (p, pack) in part.chunks_exact_mut(T::Pack::LANES).enumerate() {
+            let first = self.column::<T>(p * T::Pack::LANES);
+            if self.in_packs {
+                if first < self.end {
+                    let loaded: T::Pack = cta.load_pack(x.x, at(first), Cache::Once);
+                    pack.copy_from_slice(loaded.as_ref());
+                }
+                continue;
+            }
+            for (lane, value) in pack.iter_mut().enumerate() {
+                let column = first + lane as u32;
+                if column < self.end {
+                    *value = cta.load(x.x, at(column), Cache::Once);
+                }
             }
         }
         part
@@ -188,18 +210,19 @@ impl Place {
         row: u64,
         (slots, slot): (&Slots<T>, usize),
     ) {
-        let at = (row * x.ld + (self.start + self.first) as u64) as usize;
         let is_there = |column: u32| row < x.rows as u64 && column < self.end;
-        if self.in_packs {
-            let to = slots.element(slot);
-            return cta.copy_whole_pack(slots.packs, to, x.x, at, is_there(self.first));
-        }
-        for lane in 0..L {
-            let (to, is_there) = (
-                slots.element(slot) + lane,
-                is_there(self.first + lane as u32),
-            );
-            cta.copy_one(slots.packs, to, x.x, at + lane, is_there);
+        for p in 0..L / T::Pack::LANES {
+            let first = self.column::<T>(p * T::Pack::LANES);
+            let at = (row * x.ld + (self.start + first) as u64) as usize;
+            let to = slots.element(slot + p);
+            if self.in_packs {
+                cta.copy_whole_pack(slots.packs, to, x.x, at, is_there(first));
+                continue;
+            }
+            for lane in 0..T::Pack::LANES {
+                let is_there = is_there(first + lane as u32);
+                cta.copy_one(slots.packs, to + lane, x.x, at + lane, is_there);
+            }
         }
     }
 
@@ -211,7 +234,7 @@ impl Place {
         ends: &Ends<'_, T>,
     ) -> [[T; B]; L] {
         core::array::from_fn(|lane| {
-            let column = self.first + lane as u32;
+            let column = self.column::<T>(lane);
             if column < self.end {
                 ends.input_of(cta, (self.start + column) as u64)
             } else {
@@ -260,14 +283,16 @@ struct Ahead<'a, 'b, T, const L: usize, const R: usize> {
 }
 
 impl<T: Real, const L: usize, const R: usize> Ahead<'_, '_, T, L, R> {
-    const STEPS: usize = PACKS_AHEAD as usize / R;
+    /// Packs of a row.
+    const PACKS: usize = L / T::Pack::LANES;
+    const STEPS: usize = PACKS_AHEAD as usize / (R * Self::PACKS);
 
     /// Asks for the rows of a step.
     #[inline(always)]
     fn ask<C: Cta, G: Team>(&self, cta: &C, first: u64, turn: usize) {
         for i in 0..R {
             let row = row_of::<C, G>(cta, first, i);
-            let to = (&self.slots, turn * R + i);
+            let to = (&self.slots, (turn * R + i) * Self::PACKS);
             self.place.copy::<C, T, L>(cta, self.x, row, to);
         }
         cta.end_copies();
@@ -279,8 +304,10 @@ impl<T: Real, const L: usize, const R: usize> Ahead<'_, '_, T, L, R> {
         wait(cta, Self::STEPS - 1);
         let mut rows = [[T::ZERO; L]; R];
         for (i, row) in rows.iter_mut().enumerate() {
-            let pack = self.slots.read(cta, turn * R + i);
-            row.copy_from_slice(pack.as_ref());
+            for (p, part) in row.chunks_exact_mut(T::Pack::LANES).enumerate() {
+                let pack = self.slots.read(cta, (turn * R + i) * Self::PACKS + p);
+                part.copy_from_slice(pack.as_ref());
+            }
         }
         rows
     }
@@ -303,10 +330,11 @@ pub(super) fn dots<T: Real, const L: usize, const B: usize, const R: usize, cons
     values
 }
 
-/// Says how many registers a thread may have.
+/// Says how many registers a thread may have, whose Y and W are so many words.
 #[inline(always)]
-fn bound_registers<C: Cta, G: Team>(cta: &C) {
+fn bound_registers<C: Cta, G: Team>(cta: &C, words: usize) {
     match G::SIZE {
+        TeamSize::Lanes(_) if words >= MANY_WORDS => cta.launch_bounds::<LANES_THREADS, 2>(),
         TeamSize::Lanes(_) => cta.launch_bounds::<LANES_THREADS, 3>(),
         TeamSize::Block => cta.launch_bounds::<BLOCK_THREADS, 1>(),
     }
@@ -371,9 +399,9 @@ pub(super) fn accumulate<
     G: Spread,
     F: Compute,
 {
-    bound_registers::<C, G>(cta);
+    bound_registers::<C, G>(cta, 2 * L * B * T::SIZE as usize / 4);
     let ends = args.ends_of();
-    let place = Place::of::<C, T, G>(cta, args, L);
+    let place = Place::of::<C, T, G>(cta, args);
     let ahead = Ahead::<T, L, R> {
         x: &args.x,
         place: &place,
@@ -439,7 +467,9 @@ fn flush<C: Cta, T: Real, G: Team, const L: usize, const B: usize>(
         }
     };
     let TeamSize::Lanes(vs) = G::SIZE else {
-        return each_of(w, |lane, side, value| add(place.first + lane, side, value));
+        return each_of(w, |lane, side, value| {
+            add(place.column::<T>(lane), side, value)
+        });
     };
     let panel = Shared::at(0, vs * (L * B) as u32);
     zero_shared(cta, panel);
@@ -447,7 +477,7 @@ fn flush<C: Cta, T: Real, G: Team, const L: usize, const B: usize>(
     let sums = w.map(|sides| sides.map(|value| sum_teams::<C, T, G>(cta, value)));
     if G::team(cta) == 0 {
         each_of(&sums, |lane, side, value| {
-            let at = (place.first + lane) as usize * B + side as usize;
+            let at = place.column::<T>(lane) as usize * B + side as usize;
             cta.shared_add(panel, at, value);
         });
     }
@@ -461,11 +491,11 @@ fn flush<C: Cta, T: Real, G: Team, const L: usize, const B: usize>(
 #[inline(always)]
 fn each_of<T: Real, const L: usize, const B: usize>(
     w: &[[T; B]; L],
-    mut each: impl FnMut(u32, u32, T),
+    mut each: impl FnMut(usize, u32, T),
 ) {
     for (lane, sides) in w.iter().enumerate() {
         for (side, value) in sides.iter().enumerate() {
-            each(lane as u32, side as u32, *value);
+            each(lane, side as u32, *value);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn forward<C, T, G, const L: usize, const B: usize, const R: usize, c
     G: Spread,
 {
     let ends = args.ends_of();
-    let place = Place::of::<C, T, G>(cta, args, L);
+    let place = Place::of::<C, T, G>(cta, args);
     let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
     let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
     let y: [[T; B]; L] = place.load_input(cta, &ends);

@@ -1,18 +1,18 @@
 //! The compiled entries with several right-hand sides.
 //!
 //! Y and W take 2 · L · B registers of a thread (f64: twice as many), R · B more are the dot products: 4 rows of 8
-//! sides are what 128 registers hold.
+//! sides are what 128 registers hold where L is one pack.
 
 use super::dense::{self, DenseMany, DenseManyArgs, DenseManyVariant};
 use super::sparse::{self, InGlobal, InShared, SparseMany, SparseManyArgs, SparseManyVariant};
 use super::{dense_contract, dense_forward};
 use crate::fused::{Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
 
-/// Rows: `team name, team type, team value: (sides, rows in flight, their product)…`.
+/// Rows: `team name, team type, team value, L of fused entries: (sides, rows in flight, their product)…`.
 macro_rules! dense_many {
     (
         $t:ident $l:literal;
-        fused { $( $fname:literal $fteam:ty, $fsize:expr; $( ($fb:literal, $fr:literal, $fv:literal) )* );* $(;)? }
+        fused { $( $fname:literal $fteam:ty, $fsize:expr, $fl:literal; $( ($fb:literal, $fr:literal, $fv:literal) )* );* $(;)? }
         $( $name:literal $team:ty, $size:expr; $( ($b:literal, $r:literal, $v:literal) )* );* $(;)?
     ) => {
         crate::kernels! {
@@ -21,9 +21,9 @@ macro_rules! dense_many {
             variant DenseManyVariant;
             check dense_contract::check::<$t>;
             $( $(
-                concat!("dense_many_fused_", stringify!($t), "_", $fname, "_b", $fb, "_r", $fr),
-                DenseManyVariant { product: Product::Fused, team: $fsize, width: $l, sides: $fb, rows: $fr }
-                    => dense::accumulate::<_, $t, $fteam, Fused, $l, $fb, $fr, $fv>;
+                concat!("dense_many_fused_", stringify!($t), "_", $fname, "_l", $fl, "_b", $fb, "_r", $fr),
+                DenseManyVariant { product: Product::Fused, team: $fsize, width: $fl, sides: $fb, rows: $fr }
+                    => dense::accumulate::<_, $t, $fteam, Fused, $fl, $fb, $fr, $fv>;
             )* )*
             $( $(
                 concat!("dense_many_transposed_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
@@ -40,12 +40,15 @@ macro_rules! dense_many {
 dense_many! {
     f32 4;
     fused {
-        "vs2" Lanes<2>, TeamSize::Lanes(2); (4, 4, 16) (8, 2, 16);
-        "vs4" Lanes<4>, TeamSize::Lanes(4); (8, 2, 16);
-        "vs8" Lanes<8>, TeamSize::Lanes(8); (4, 4, 16) (8, 2, 16);
-        "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
-        "vs32" Lanes<32>, TeamSize::Lanes(32); (4, 4, 16) (8, 2, 16);
-        "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 4, 32);
+        "vs2" Lanes<2>, TeamSize::Lanes(2), 4; (4, 4, 16) (8, 2, 16);
+        "vs8" Lanes<8>, TeamSize::Lanes(8), 4; (4, 4, 16);
+        "vs16" Lanes<16>, TeamSize::Lanes(16), 4; (4, 4, 16);
+        "vs32" Lanes<32>, TeamSize::Lanes(32), 4; (4, 4, 16);
+        "vs2" Lanes<2>, TeamSize::Lanes(2), 8; (8, 2, 16);
+        "vs4" Lanes<4>, TeamSize::Lanes(4), 8; (8, 2, 16);
+        "vs8" Lanes<8>, TeamSize::Lanes(8), 8; (8, 2, 16);
+        "vs16" Lanes<16>, TeamSize::Lanes(16), 8; (8, 2, 16);
+        "block" WholeBlock, TeamSize::Block, 4; (4, 4, 16) (8, 4, 32);
     }
     "vs2" Lanes<2>, TeamSize::Lanes(2); (4, 4, 16) (8, 2, 16);
     "vs8" Lanes<8>, TeamSize::Lanes(8); (4, 4, 16) (8, 4, 32);
@@ -56,11 +59,13 @@ dense_many! {
 dense_many! {
     f64 2;
     fused {
-        "vs4" Lanes<4>, TeamSize::Lanes(4); (4, 4, 16) (8, 1, 8);
-        "vs8" Lanes<8>, TeamSize::Lanes(8); (8, 2, 16);
-        "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
-        "vs32" Lanes<32>, TeamSize::Lanes(32); (8, 2, 16);
-        "block" WholeBlock, TeamSize::Block; (4, 4, 16) (8, 2, 16);
+        "vs4" Lanes<4>, TeamSize::Lanes(4), 2; (4, 4, 16) (8, 1, 8);
+        "vs16" Lanes<16>, TeamSize::Lanes(16), 2; (4, 4, 16);
+        "vs4" Lanes<4>, TeamSize::Lanes(4), 4; (8, 2, 16);
+        "vs8" Lanes<8>, TeamSize::Lanes(8), 4; (8, 2, 16);
+        "vs16" Lanes<16>, TeamSize::Lanes(16), 4; (8, 2, 16);
+        "vs32" Lanes<32>, TeamSize::Lanes(32), 4; (8, 2, 16);
+        "block" WholeBlock, TeamSize::Block, 2; (4, 4, 16) (8, 2, 16);
     }
     "vs4" Lanes<4>, TeamSize::Lanes(4); (4, 4, 16) (8, 2, 16);
     "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);
