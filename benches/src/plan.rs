@@ -211,6 +211,6 @@ fn problem<T: Number>(shape: Shape) -> Problem {
     if shape.is_sparse() {
         Problem::sparse(rows, cols, shape.entries() as u64, T::PRECISION)
     } else {
-        Problem::dense(rows, cols, T::PRECISION)
+        Problem::dense(rows, cols, T::PRECISION).as_stored()
     }
 }

@@ -6,9 +6,9 @@ use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed_point::FixedPoint;
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, Dense, DenseArgs, DenseMany, DenseManyArgs,
-    DenseManyVariant, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs, HotVariant,
-    PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
-    SparseManyVariant, SparseVariant,
+    DenseManyVariant, DenseTotals, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs,
+    HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
+    SparseManyVariant, SparseVariant, TotalArgs, TotalVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -37,6 +37,9 @@ pub trait Kernels: Elementary + FixedPoint {
     type Panels: Family<Variant = PanelVariant> + for<'a> Family<Args<'a> = PanelArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
     type Dense: Family<Variant = DenseVariant> + for<'a> Family<Args<'a> = DenseArgs<'a, Self>>;
+    /// Sums over the chunks of a dense X.
+    type DenseTotals: Family<Variant = TotalVariant>
+        + for<'a> Family<Args<'a> = TotalArgs<'a, Self>>;
     /// Dense fused pattern and its halves, several right-hand sides.
     type DenseMany: Family<Variant = DenseManyVariant>
         + for<'a> Family<Args<'a> = DenseManyArgs<'a, Self>>;
@@ -85,6 +88,7 @@ macro_rules! all_families {
             type Balanced = Balanced<$t>;
             type Panels = Panels<$t>;
             type Dense = Dense<$t>;
+            type DenseTotals = DenseTotals<$t>;
             type DenseMany = DenseMany<$t>;
             type SparseMany = SparseMany<$t>;
             type SparseObjective = SparseObjective<$t>;

@@ -142,6 +142,8 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(names::<crate::fused::Panels<f64>>())
         .chain(names::<crate::fused::Dense<f32>>())
         .chain(names::<crate::fused::Dense<f64>>())
+        .chain(names::<crate::fused::DenseTotals<f32>>())
+        .chain(names::<crate::fused::DenseTotals<f64>>())
         .chain(names::<crate::fused::DenseMany<f32>>())
         .chain(names::<crate::fused::DenseMany<f64>>())
         .chain(names::<crate::fused::SparseMany<f32>>())

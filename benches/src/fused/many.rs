@@ -20,7 +20,27 @@ const SIDES: [(usize, &str); 3] = [
 ];
 
 /// As many elements as matter: X dense up to what a block holds, sparse from shared memory to beyond the caches.
-pub const MATRICES: [Shape; 9] = [
+pub const MATRICES: [Shape; 14] = [
+    Shape::Dense {
+        rows: 20_833_333,
+        cols: 12,
+    },
+    Shape::Dense {
+        rows: 6_250_000,
+        cols: 40,
+    },
+    Shape::Dense {
+        rows: 3_906_250,
+        cols: 64,
+    },
+    Shape::Dense {
+        rows: 2_500_000,
+        cols: 100,
+    },
+    Shape::Dense {
+        rows: 1_250_000,
+        cols: 200,
+    },
     Shape::Dense {
         rows: 11_000_000,
         cols: 28,

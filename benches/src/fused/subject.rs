@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use warpfuse::device::{Buffer, DeviceError};
 use warpfuse::matrix::{Element, Features};
-use warpfuse::ops::{Matrix, Number, OpError, Preparation, Terms, vector};
-use warpfuse::plan::fused::{Plan, Product, Stored};
+use warpfuse::ops::{Matrix, MatrixOptions, Number, OpError, Preparation, Terms, vector};
+use warpfuse::plan::fused::{Plan, Product, Stored, Summation};
 
 use super::task::{Task, TermSet};
 use crate::case::SEED;
@@ -32,6 +32,8 @@ pub struct Subject<'a, T: Number> {
     /// The same in a further form, and milliseconds to make that: panels, hot columns, transpose; made when first
     /// measured.
     prepared: [OnceCell<(Matrix<T>, f64)>; 3],
+    /// The same with sums whose bits are promised; made when first measured.
+    reproducible: OnceCell<Matrix<T>>,
     host: HostVectors<T>,
     vectors: Vectors<T>,
     ceiling_gbs: f64,
@@ -72,6 +74,7 @@ impl<'a, T: Number> Subject<'a, T> {
             features,
             matrix,
             prepared: Default::default(),
+            reproducible: OnceCell::new(),
             host,
             vectors,
             ceiling_gbs,
@@ -108,9 +111,9 @@ impl<'a, T: Number> Subject<'a, T> {
         Ok(self.with_peers(measured, task, &truth))
     }
 
-    /// Libraries have the products alone.
+    /// Libraries have the products alone, and promise nothing of bits.
     fn with_peers(&self, mut measured: Measured, task: Task, truth: &[f64]) -> Measured {
-        if task.terms == TermSet::Alone
+        if (task.terms, task.sums) == (TermSet::Alone, Summation::Free)
             && let Some(peer) = self.peer.get_or_init(|| self.make_peer().map(RefCell::new))
         {
             let peer = &mut **peer.borrow_mut();
@@ -154,6 +157,9 @@ impl<'a, T: Number> Subject<'a, T> {
 
     /// The matrix as a task wants it, with what it took to prepare it.
     fn matrix(&self, task: Task) -> Result<(&Matrix<T>, Option<f64>)> {
+        if task.sums == Summation::Reproducible {
+            return Ok((self.reproducible()?, None));
+        }
         let (slot, preparation) = match task.stored {
             Stored::Rows => return Ok((&self.matrix, None)),
             Stored::RowsAndPanels => (0, Preparation::Panels),
@@ -170,6 +176,19 @@ impl<'a, T: Number> Subject<'a, T> {
         }
         let (matrix, ms) = slot.get().context("it was made above")?;
         Ok((matrix, Some(*ms)))
+    }
+
+    fn reproducible(&self) -> Result<&Matrix<T>> {
+        if self.reproducible.get().is_none() {
+            let options = MatrixOptions {
+                summation: Summation::Reproducible,
+                ..MatrixOptions::default()
+            };
+            let features = self.features.clone();
+            let matrix = Matrix::with_options(&self.gpu.device, features, options)?;
+            let _ = self.reproducible.set(matrix);
+        }
+        self.reproducible.get().context("it was made above")
     }
 
     fn multiply(

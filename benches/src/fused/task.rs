@@ -1,7 +1,7 @@
 //! What is computed with a matrix.
 
 use warpfuse::ops::Number;
-use warpfuse::plan::fused::{Product, Stored};
+use warpfuse::plan::fused::{Product, Stored, Summation};
 
 use crate::case::{Case, SEED};
 use crate::shape::Shape;
@@ -15,6 +15,8 @@ pub struct Task {
     pub terms: TermSet,
     /// In which forms a sparse X is stored.
     pub stored: Stored,
+    /// What is promised of the bits.
+    pub sums: Summation,
 }
 
 /// Which terms there are.
@@ -31,11 +33,22 @@ const fn task(product: Product, terms: TermSet, stored: Stored) -> Task {
         product,
         terms,
         stored,
+        sums: Summation::Free,
     }
 }
 
+const fn reproducible(product: Product) -> Task {
+    Task {
+        sums: Summation::Reproducible,
+        ..task(product, TermSet::Alone, Stored::Rows)
+    }
+}
+
+/// Columns of a sparse w that shared memory holds, and for which reproducible sums are measured.
+const SHARED_COLUMNS: usize = 12_000;
+
 /// All tasks.
-pub const TASKS: [Task; 11] = [
+pub const TASKS: [Task; 13] = [
     task(Product::Fused, TermSet::Alone, Stored::Rows),
     task(Product::Fused, TermSet::All, Stored::Rows),
     task(Product::Forward, TermSet::Alone, Stored::Rows),
@@ -55,6 +68,8 @@ pub const TASKS: [Task; 11] = [
         TermSet::Alone,
         Stored::RowsAndTranspose,
     ),
+    reproducible(Product::Fused),
+    reproducible(Product::Transposed),
 ];
 
 impl Task {
@@ -62,6 +77,9 @@ impl Task {
     /// columns that shared memory does not hold.
     pub fn applies_to(&self, shape: &Shape) -> bool {
         match (self.terms, self.stored) {
+            _ if self.sums == Summation::Reproducible => {
+                !shape.is_sparse() || shape.cols() <= SHARED_COLUMNS
+            }
             (TermSet::Alone, Stored::Rows) => true,
             (TermSet::Alone, _) => shape.is_sparse() && shape.cols() > 4_000,
             (TermSet::All, _) => matches!(
@@ -74,6 +92,8 @@ impl Task {
     /// The name of the task over a matrix.
     pub fn case<T: Number>(&self, shape: Shape) -> Case {
         let work = match (self.product, self.terms, self.stored) {
+            (Product::Fused, ..) if self.sums == Summation::Reproducible => "fused_reproducible",
+            _ if self.sums == Summation::Reproducible => "transposed_reproducible",
             (Product::Fused, TermSet::All, _) => "fused_all_terms",
             (Product::Fused, _, Stored::Rows) => "fused",
             (Product::Fused, _, Stored::RowsAndPanels) => "fused_prepared",

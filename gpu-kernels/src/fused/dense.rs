@@ -11,16 +11,18 @@
 //! so that any n is possible; [`Product::Forward`] walks a row in steps of `size · K` packs.
 //!
 //! Shared memory: one panel's elements (aggregation over the block's warps), or the sums' scratch for whole
-//! blocks. Result: in w when the kernel has ended. Guarantees: atomics add in any order.
+//! blocks. Result: in w when the kernel has ended. Guarantees: atomics add in any order, but with
+//! [`DenseArgs::chunks`] no atomic is involved: [`super::dense_order`].
 //!
 //! Source: registers for y, row and result, coarsening and TL × VS follow the published method for fused
 //! dense kernels; rows in flight, 16-byte packs and panels are ours.
 
-use super::{Compute, Product, Team, TeamSize, team::sum_teams};
+use super::dense_flush::flush;
+use super::{Compute, Product, Team, TeamSize};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::{Pack, Real};
-use crate::verbs::{flush_shared, load_or, zero_shared};
+use crate::verbs::load_or;
 
 /// The family of dense kernels.
 pub struct Dense<T>(core::marker::PhantomData<T>);
@@ -32,6 +34,10 @@ pub struct DenseArgs<'a, T> {
     pub rows: u32,
     /// n.
     pub cols: u32,
+    /// 0: what blocks come to is added to w. Another number: the rows are shared out as to so many blocks, which the
+    /// launch's take in turn, and what each comes to is written to a row of `output`, without α: the same bits whatever
+    /// the grid. [`Product::Forward`] ignores it.
+    pub chunks: u32,
     /// Elements from the start of a row to the start of the next; at least n.
     pub ld: u64,
     /// m · ld elements, row by row. What lies between n and `ld` must be finite: packed loads reach into it and
@@ -45,7 +51,7 @@ pub struct DenseArgs<'a, T> {
     pub shift: In<'a, T>,
     /// z (m elements), optional; read by [`Product::Forward`] alone.
     pub addend: In<'a, T>,
-    /// w (n elements), or p (m) for [`Product::Forward`].
+    /// w (n elements), or p (m) for [`Product::Forward`]; chunks × n elements where there are chunks.
     pub output: Out<'a, T>,
     /// α.
     pub alpha: T,
@@ -59,6 +65,29 @@ impl<T: Copy> Clone for DenseArgs<'_, T> {
     }
 }
 impl<T: Copy> Copy for DenseArgs<'_, T> {}
+
+impl<T: Real> DenseArgs<'_, T> {
+    /// The parts into which the rows are shared out, where a launch has `blocks` for them.
+    #[inline(always)]
+    pub(super) fn slices(&self, blocks: u32) -> u32 {
+        match self.chunks {
+            0 => blocks,
+            chunks => chunks,
+        }
+    }
+
+    /// Adds what a slice comes to in a column to w, or writes it where it belongs.
+    #[inline(always)]
+    pub(super) fn keep<C: Cta>(&self, cta: &C, slice: u32, column: u32, sum: T) {
+        match self.chunks {
+            0 => cta.add(self.output, column as usize, self.alpha * sum),
+            _ => {
+                let at = slice as u64 * self.cols as u64 + column as u64;
+                cta.write(self.output, at as usize, sum);
+            }
+        }
+    }
+}
 
 /// What distinguishes dense entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -189,6 +218,16 @@ impl Columns {
     #[inline(always)]
     pub(super) fn run(first: u32, lanes: u32) -> Columns {
         Columns { first, step: lanes }
+    }
+
+    /// The same, to be reckoned again where it is used: kept over the rows, the places of K packs take up to 60 registers
+    /// (n = 1,024).
+    #[inline(always)]
+    pub(super) fn fresh<C: Cta>(&self, cta: &C) -> Columns {
+        Columns {
+            first: cta.fresh(self.first),
+            step: cta.fresh(self.step),
+        }
     }
 
     #[inline(always)]
@@ -366,7 +405,7 @@ pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     accumulate_rows::<C, T, P, G, _, K, R>(cta, args, &mut step);
 }
 
-/// Walks the rows of a panel, adding each times its factor to w.
+/// Walks the rows of the block's panels, adding each times its factor to w.
 #[inline(always)]
 pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
     cta: &C,
@@ -380,28 +419,56 @@ pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
     S: TeamStep<T>,
 {
     let width = G::size(cta) * (K * P::LANES) as u32;
-    let panels = args.cols.div_ceil(width).max(1);
-    let (panel, slice) = (cta.block() % panels, cta.block() / panels);
-    let slices = cta.blocks() / panels;
-    if slice >= slices {
-        return;
-    }
-    let columns = Columns::of::<C, G>(cta, panel * width, P::LANES);
-    let scratch = Shared::at(0, G::scratch(cta.threads(), R as u32));
     step.open(cta);
+    let (mut unit, mut turn) = (cta.block(), 0);
+    loop {
+        // Reckoned again each time: registers are for rows. Those that are multiplied by y are held whole.
+        let panels = match S::DOTS {
+            true => 1,
+            false => cta.fresh(args.cols).div_ceil(width).max(1),
+        };
+        let slices = args.slices(cta.blocks() / panels);
+        let (panel, slice) = (unit % panels, unit / panels);
+        if slice >= slices {
+            return;
+        }
+        let columns = Columns::of::<C, G>(cta, panel * width, P::LANES);
+        let rows = (slice, slices);
+        let w = add_slice::<C, T, P, G, S, K, R>(cta, args, step, (&columns, rows), &mut turn);
+        flush::<C, T, P, G, K>(cta, args, (panel * width, slice), &columns, &w);
+        unit += cta.blocks();
+    }
+}
+
+/// What the rows of a slice come to in this thread's columns.
+#[inline(always)]
+fn add_slice<C, T, P, G, S, const K: usize, const R: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    step: &mut S,
+    (columns, (slice, slices)): (&Columns, (u32, u32)),
+    turn: &mut u32,
+) -> [P; K]
+where
+    C: Cta,
+    T: Real,
+    P: Pack<T>,
+    G: Team,
+    S: TeamStep<T>,
+{
+    let scratch = Shared::at(0, G::scratch(cta.threads(), R as u32));
     let y: [P; K] = if S::DOTS {
-        load_vector(cta, args.input, &columns, args.cols)
+        load_vector(cta, args.input, &columns.fresh(cta), args.cols)
     } else {
         [P::ZERO; K]
     };
     let mut w = [P::ZERO; K];
-    let mut turn = 0;
     let group_rows = (R as u32 * G::TEAMS) as u64;
     let stride = slices as u64 * G::groups(cta) as u64 * group_rows;
     let mut first = (slice * G::groups(cta) + G::group(cta)) as u64 * group_rows;
     while first < args.rows as u64 {
         let rows: [[P; K]; R] =
-            core::array::from_fn(|i| load_row(cta, args, &columns, row_of::<C, G>(cta, first, i)));
+            core::array::from_fn(|i| load_row(cta, args, columns, row_of::<C, G>(cta, first, i)));
         let early = step.early::<C, G, R>(cta, first);
         let mut dots = [T::ZERO; R];
         if S::DOTS {
@@ -410,8 +477,8 @@ pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
                     *dot = x.dot(y, *dot);
                 }
             }
-            dots = G::sum(cta, dots, scratch, turn);
-            turn += 1;
+            dots = G::sum(cta, dots, scratch, *turn);
+            *turn += 1;
         }
         let ready = step.ready::<C, G, R>(cta, first, dots, early);
         for (i, row) in rows.iter().enumerate() {
@@ -422,74 +489,7 @@ pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
         }
         first += stride;
     }
-    flush::<C, T, P, G, K>(cta, args, panel * width, &columns, &w);
-}
-
-/// Adds the partial results of all threads, times α, to w.
-#[inline(always)]
-pub(super) fn flush<C: Cta, T: Real, P: Pack<T>, G: Team, const K: usize>(
-    cta: &C,
-    args: &DenseArgs<'_, T>,
-    start: u32,
-    columns: &Columns,
-    w: &[P; K],
-) {
-    match G::SIZE {
-        TeamSize::Block => each_column(columns, args.cols, w, |column, value| {
-            cta.add(args.output, column as usize, args.alpha * value);
-        }),
-        TeamSize::Lanes(vs) => {
-            let len = (args.cols - start).min(vs * (K * P::LANES) as u32);
-            let panel = Shared::at(0, len);
-            zero_shared(cta, panel);
-            cta.sync();
-            let sums = w.map(|pack| sum_pack::<C, T, P, G>(cta, pack));
-            if G::team(cta) == 0 {
-                each_column(columns, args.cols, &sums, |column, value| {
-                    cta.shared_add(panel, (column - start) as usize, value);
-                });
-            }
-            cta.sync();
-            flush_panel(cta, args, panel, start);
-        }
-    }
-}
-
-#[inline(always)]
-fn sum_pack<C: Cta, T: Real, P: Pack<T>, G: Team>(cta: &C, mut pack: P) -> P {
-    for element in pack.as_mut() {
-        *element = sum_teams::<C, T, G>(cta, *element);
-    }
-    pack
-}
-
-#[inline(always)]
-fn flush_panel<C: Cta, T: Real>(cta: &C, args: &DenseArgs<'_, T>, panel: Shared<T>, start: u32) {
-    if start == 0 {
-        return flush_shared(cta, panel, panel.len(), args.alpha, args.output);
-    }
-    crate::verbs::each_of_block(cta, panel.len(), |i| {
-        let value = args.alpha * cta.shared_read(panel, i);
-        cta.add(args.output, start as usize + i, value);
-    });
-}
-
-/// Calls `each(column, element)` for the columns that are there.
-#[inline(always)]
-fn each_column<T: Real, P: Pack<T>, const K: usize>(
-    columns: &Columns,
-    cols: u32,
-    packs: &[P; K],
-    mut each: impl FnMut(u32, T),
-) {
-    for (k, pack) in packs.iter().enumerate() {
-        for (j, element) in pack.as_ref().iter().enumerate() {
-            let column = columns.at(k) + j as u32;
-            if column < cols {
-                each(column, *element);
-            }
-        }
-    }
+    w
 }
 
 /// The most columns: a thread's column may run past the end by a step before 32 bits overflow.

@@ -6,6 +6,9 @@ use crate::cta::WARP;
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 
+/// What blocks take in turn, at most: they count it with 32 bits, and go a grid beyond.
+const MAX_UNITS: u64 = 1 << 31;
+
 /// The contract of every dense entry.
 pub(crate) fn check<T: Real>(
     variant: &DenseVariant,
@@ -13,11 +16,14 @@ pub(crate) fn check<T: Real>(
     args: &DenseArgs<'_, T>,
 ) -> Result<(), Violation> {
     let (m, n) = (args.rows as u64, args.cols as u64);
+    let slices = args.chunks.max(1) as u64;
     let (input, output) = match variant.product {
-        Product::Fused => (n, n),
+        Product::Fused => (n, slices * n),
         Product::Forward => (n, m),
-        Product::Transposed => (m, n),
+        Product::Transposed => (m, slices * n),
     };
+    let panels = variant.panels(launch.block, args.cols);
+    Violation::at_most("chunks × panels", MAX_UNITS, slices * panels)?;
     let width = variant.width as u64;
     let shared = variant.shared_bytes(launch.block, args.ld, T::SIZE);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
@@ -25,12 +31,10 @@ pub(crate) fn check<T: Real>(
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     match variant.product {
         Product::Fused => Violation::at_most("columns", variant.columns(launch.block), n)?,
-        Product::Transposed => Violation::at_least(
-            "grid",
-            variant.panels(launch.block, args.cols),
-            launch.grid as u64,
-        )?,
-        Product::Forward => {}
+        Product::Transposed if args.chunks == 0 => {
+            Violation::at_least("grid", panels, launch.grid as u64)?;
+        }
+        _ => {}
     }
     Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
     Violation::at_least("leading dimension", n.next_multiple_of(width), args.ld)?;

@@ -17,7 +17,7 @@
 //! y and a row and some in shared memory.
 //!
 //! Shared memory: S + K − Y packs per thread, and the sums' scratch. Result: in w when the kernel has ended.
-//! Guarantees: atomics add in any order.
+//! Guarantees: as [`super::dense`].
 //!
 //! Source: ours; the asynchronous copies follow the pipelines of matrix products.
 
@@ -301,8 +301,35 @@ pub(super) fn accumulate<
     let scratch = Shared::at(y.others.packs.end(), 2 * MOST_WARPS);
     zero_shared(cta, scratch);
     cta.sync();
-    let step = cta.blocks() as u64;
-    let mut row = cta.block() as u64;
+    let slices = args.slices(cta.blocks());
+    let (mut slice, mut turn) = (cta.block(), 0);
+    while slice < slices {
+        let parts = (slice, slices);
+        let w = add_slice::<C, T, K, Y, S, G>(cta, (&ring, &y), scratch, parts, &mut turn);
+        keep(cta, &ring, slice, &w);
+        slice += cta.blocks();
+    }
+}
+
+/// What the rows of a slice come to in this thread's columns.
+#[inline(always)]
+fn add_slice<
+    C: Cta,
+    T: Real<Pack: Sums<T>>,
+    const K: usize,
+    const Y: usize,
+    const S: usize,
+    const G: usize,
+>(
+    cta: &C,
+    (ring, y): (&Ring<'_, '_, T, K, S>, &Input<T, Y>),
+    scratch: Shared<T>,
+    (slice, slices): (u32, u32),
+    turn: &mut u32,
+) -> [T::Pack; K] {
+    let args = ring.args;
+    let step = slices as u64;
+    let mut row = slice as u64;
     for s in 0..S {
         ring.fresh(cta)
             .ask(cta, row + (s / K) as u64 * step, s % K, s);
@@ -320,10 +347,10 @@ pub(super) fn accumulate<
             .read(cta, k)
             .multiply_add(&y.pack(cta, k), &mut dots);
     }
-    let (mut base, mut turn) = (0, 0);
+    let mut base = 0;
     while row < args.rows as u64 {
         let next_weight = multiplier::<C, T, Fused>(cta, args, row + step);
-        let sum = sum::<C, T>(cta, dots, scratch, turn);
+        let sum = sum::<C, T>(cta, dots, scratch, *turn);
         let p = factor::<T, Fused>(sum, shift, weight);
         let next = Ring::<T, K, S>::after_row(base);
         dots = <T::Pack as Pack<T>>::ZERO;
@@ -336,31 +363,32 @@ pub(super) fn accumulate<
         };
         // In two loops, which the compiler unrolls where it leaves one of K = 32.
         let (low, high) = w.split_at_mut(K / 2);
-        turn_of_row.walk::<C, K, Y, S, G>(cta, (&ring, &y), (0, low), &mut dots);
-        turn_of_row.walk::<C, K, Y, S, G>(cta, (&ring, &y), (K / 2, high), &mut dots);
+        turn_of_row.walk::<C, K, Y, S, G>(cta, (ring, y), (0, low), &mut dots);
+        turn_of_row.walk::<C, K, Y, S, G>(cta, (ring, y), (K / 2, high), &mut dots);
         base = next;
-        turn += 1;
+        *turn += 1;
         weight = next_weight;
         row += step;
     }
     wait(cta, 0);
-    add_to_w(cta, args, &ring, &w);
+    w
 }
 
-/// Adds what a thread has, times α, to w.
+/// Keeps what a thread has of a slice, as [`DenseArgs::keep`].
 #[inline(always)]
-fn add_to_w<C: Cta, T: Real, const K: usize, const S: usize>(
+fn keep<C: Cta, T: Real, const K: usize, const S: usize>(
     cta: &C,
-    args: &DenseArgs<'_, T>,
     ring: &Ring<'_, '_, T, K, S>,
+    slice: u32,
     w: &[T::Pack; K],
 ) {
+    let args = ring.args;
     for (k, pack) in w.iter().enumerate() {
         let ring = ring.fresh(cta);
         for (lane, value) in pack.as_ref().iter().enumerate() {
             let column = ring.column(k) + lane as u32;
             if column < args.cols {
-                cta.add(args.output, column as usize, args.alpha * *value);
+                args.keep(cta, slice, column, *value);
             }
         }
     }

@@ -6,10 +6,12 @@
 //! 143 registers, which leave 12 warps on an SM, 0.316. Wider ones are padded (n = 33: 0.249 ms in tiles of packs, of
 //! which 0.242 are the reading with the padding; with 16 lanes on a row 0.273).
 //!
-//! Rows of more than 2,000 go through a ring in shared memory, of as many packs as are needed and no more: what a thread
-//! does for a pack that is not there takes as long (n = 6,000: K = 6 and 8 with 256 threads 0.24 ms for 1 GB, K = 12
-//! 0.36). 256 threads of an SM are best; a second such block costs 6 % for n = 6,000, whether rows start at multiples of
-//! 128 bytes or not. Four times as much data, of a plain read: n = 6,000 96 %, with the second block; 32,768 97 %.
+//! Rows of more than 2,000 go through a ring in shared memory, of as many packs as are needed and no more: a pack costs
+//! a block of 256 threads 0.08 µs, whether it is there or not (n = 10,000: K = 10 in 0.24 ms for 1 GB, K = 16 0.27 and
+//! K = 20 0.32). One such block on an SM is best; a second costs 4 % from n = 6,000 on. What is on its way matters little:
+//! n = 6,016 with 12, 18 and 24 packs ahead 0.238, 0.236 and 0.236 ms, with 6 0.248; n = 10,016 with 10, 15, 20, 30 and 40
+//! ahead 0.240, 0.239, 0.237, 0.236 and 0.238; groups of 6 and 10 packs in place of 3 and 5 no quicker. n = 8,192: K = 8
+//! in 0.236, K = 10 0.234.
 //!
 //! Bytes in flight decide: R · TL · size bytes per thread and step. Narrow rows take R = 4 and 8, wide ones
 //! 1 and 2, so that 64 to 128 bytes per thread are under way and registers do not spill.
@@ -96,7 +98,7 @@ dense_family! {
         4: (1, 4) (2, 2) (2, 4) (3, 2) (4, 2);
     }
     ring 4 {
-        (4, 4, 12, 4, 3) (6, 6, 18, 3, 2) (8, 8, 24, 4, 2) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
+        (4, 4, 12, 4, 3) (6, 6, 24, 3, 1) (8, 8, 24, 4, 1) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
         (20, 10, 40, 4, 1) (24, 12, 44, 4, 1) (28, 14, 40, 2, 1) (32, 16, 40, 2, 1)
     }
     tiles {
@@ -134,7 +136,7 @@ dense_family! {
         2: (1, 4) (2, 2) (2, 4) (3, 2) (4, 2);
     }
     ring 2 {
-        (4, 4, 12, 4, 3) (6, 6, 18, 3, 2) (8, 8, 24, 4, 2) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
+        (4, 4, 12, 4, 3) (6, 6, 24, 3, 1) (8, 8, 24, 4, 1) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
         (20, 10, 40, 4, 1) (24, 12, 44, 4, 1) (28, 14, 40, 2, 1) (32, 16, 40, 2, 1)
     }
     tiles { 1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 1) (17, 1) (21, 1) (25, 1) (31, 1); }

@@ -9,11 +9,13 @@
 //! apart, in 32 different banks where a row is an odd number of packs; for two threads where K is 16 modulo 32 (of
 //! pairs, and of f64: 8 modulo 16) as well.
 //!
-//! Shared memory: [`STAGES`] tiles of rows. Result: in w when the kernel has ended. Guarantees: atomics add in any order.
+//! Shared memory: [`STAGES`] tiles of rows. Result: in w when the kernel has ended. Guarantees: as
+//! [`super::dense`].
 //!
 //! Source: ours; the stages are those of matrix products.
 
-use super::dense::{Columns, DenseArgs, TeamStep, Weigh, flush, load_vector};
+use super::dense::{Columns, DenseArgs, TeamStep, Weigh, load_vector};
+use super::dense_flush::flush;
 use super::{Fused, Team};
 use crate::cta::{Cta, Shared};
 use crate::scalar::{Pack, Real, Words};
@@ -169,14 +171,42 @@ fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
         args,
         len: tile_rows as u32 * args.ld as u32,
     };
-    let mut tile = cta.block() as u64;
-    let stride = cta.blocks() as u64;
+    let columns = Columns::run(G::rank(cta) * (K * P::LANES) as u32, P::LANES as u32);
+    let slices = args.slices(cta.blocks());
+    let mut slice = cta.block();
+    while slice < slices {
+        // What the slice before came to has been read.
+        cta.sync();
+        let place = (slice, slices);
+        let w = add_tiles::<C, T, P, G, S, K, R>(cta, args, step, (&tiles, &columns, place));
+        flush::<C, T, P, G, K>(cta, args, (0, slice), &columns, &w);
+        slice += cta.blocks();
+    }
+}
+
+/// What the tiles of a slice come to in this thread's columns.
+#[inline(always)]
+fn add_tiles<C, T, P, G, S, const K: usize, const R: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    step: &mut S,
+    (tiles, columns, (slice, slices)): (&Tiles<'_, '_, T>, &Columns, (u32, u32)),
+) -> [P; K]
+where
+    C: Cta,
+    T: Real,
+    P: Piece<T>,
+    G: Team,
+    S: TeamStep<T>,
+{
+    let group_rows = R as u32 * G::TEAMS;
+    let tile_rows = (G::groups(cta) * group_rows) as u64;
+    let (mut tile, stride) = (slice as u64, slices as u64);
     for turn in 0..STAGES - 1 {
         tiles.ask(cta, tile + turn as u64 * stride, turn);
     }
     step.open(cta);
-    let columns = Columns::run(G::rank(cta) * (K * P::LANES) as u32, P::LANES as u32);
-    let y: [P; K] = load_vector(cta, args.input, &columns, args.cols);
+    let y: [P; K] = load_vector(cta, args.input, &columns.fresh(cta), args.cols);
     let mut w = [P::ZERO; K];
     let own = G::group(cta) * group_rows + G::team(cta);
     let mut turn = 0;
@@ -199,8 +229,7 @@ fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
         tile += stride;
     }
     cta.copies_done::<0>();
-    cta.sync();
-    flush::<C, T, P, G, K>(cta, args, 0, &columns, &w);
+    w
 }
 
 /// Adds the R rows of a team, each times its factor, to w.

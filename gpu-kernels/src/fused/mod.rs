@@ -8,10 +8,13 @@ mod balanced_finish;
 mod balanced_walk;
 pub mod dense;
 pub(crate) mod dense_contract;
+mod dense_flush;
 mod dense_forward;
+pub mod dense_order;
 mod dense_ring;
 mod dense_table;
 mod dense_tiles;
+pub mod dense_totals;
 pub mod fixed;
 mod fixed_contract;
 pub mod fixed_point;
@@ -31,6 +34,8 @@ mod team;
 
 pub use balanced::{Balanced, BalancedArgs, BalancedVariant};
 pub use dense::{Dense, DenseArgs, DenseVariant, RowStore};
+pub use dense_order::{DenseOrder, Held, SLOTS};
+pub use dense_totals::{DenseTotals, TotalArgs, TotalVariant};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
 pub use hot::{Hot, HotArgs, HotVariant};
 pub use many::{

@@ -66,14 +66,14 @@ fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
         }?;
         let (rows, cols) = (stats.rows as u64, stats.cols as u64);
         return Ok(if stats.dense || args.dense {
-            Problem::dense(rows, cols, precision)
+            Problem::dense(rows, cols, precision).as_stored()
         } else {
             Problem::sparse(rows, cols, stats.nnz, precision).with_longest_row(stats.max_row)
         });
     };
     Ok(match args.nnz {
         Some(nnz) => Problem::sparse(rows, cols, nnz, precision),
-        None => Problem::dense(rows, cols, precision),
+        None => Problem::dense(rows, cols, precision).as_stored(),
     })
 }
 

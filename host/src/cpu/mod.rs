@@ -14,6 +14,7 @@ pub mod many;
 pub mod matmul;
 mod matrix;
 pub mod objective;
+pub mod ordered;
 pub mod reduce;
 mod scalar;
 mod scratch;

@@ -8,6 +8,7 @@ use super::fixed::FixedKernels;
 use super::hot::HotKernels;
 use super::layout::{DensePart, Layout, SparsePart};
 use super::matrix::Matrix;
+use super::ordered::OrderedKernels;
 use super::panels::PanelKernels;
 use super::{Number, OpError, host, vector};
 use crate::device::{Buffer, Device, Prepared};
@@ -52,6 +53,7 @@ enum Step<T: Number> {
     Panels(PanelKernels<T>),
     Hot(HotKernels<T>),
     Balanced(BalancedKernels<T>),
+    Ordered(OrderedKernels<T>),
     TwoProducts,
 }
 
@@ -115,6 +117,9 @@ impl<T: Number> Matrix<T> {
                     let columns = self.columns.get_or_init(|| host::columns(x));
                     host::run_reproducibly(product, (x, columns), input, terms, output);
                 }
+                (Summation::Reproducible, Features::Dense(x)) => {
+                    host::run_in_order(product, x, input, terms, output);
+                }
                 (_, x) => host::run(product, x, input, terms, output, &self.workspace),
             }
             return Ok(());
@@ -125,7 +130,7 @@ impl<T: Number> Matrix<T> {
         }
         let writes_all = matches!(
             self.launches(product)?.step,
-            Step::Fixed(_) | Step::Hot(_) | Step::Balanced(_)
+            Step::Fixed(_) | Step::Hot(_) | Step::Balanced(_) | Step::Ordered(_)
         );
         if accumulates && !writes_all {
             begin(output, terms)?;
@@ -158,6 +163,7 @@ impl<T: Number> Matrix<T> {
                 self.over_hot_columns(kernels, product, input, terms, output)
             }
             (Step::Balanced(kernels), _) => self.balanced(kernels, product, input, terms, output),
+            (Step::Ordered(kernels), _) => self.in_order(kernels, product, input, terms, output),
             _ => self.two_products(input, terms, output),
         }
     }
@@ -190,6 +196,9 @@ impl<T: Number> Matrix<T> {
                 Step::Balanced(BalancedKernels::prepare(self, &plan)?)
             }
             Layout::Sparse(_) => Step::Sparse(prepare::<T::Sparse>(self.device(), &plan)?),
+            _ if self.is_reproducible() && product != Product::Forward => {
+                Step::Ordered(OrderedKernels::prepare(self, &plan)?)
+            }
             _ => Step::Dense(prepare::<T::Dense>(self.device(), &plan)?),
         };
         Ok(Launches { plan, step })
@@ -310,6 +319,7 @@ impl<T: Number> Matrix<T> {
         DenseArgs {
             rows: self.rows() as u32,
             cols: self.cols() as u32,
+            chunks: 0,
             ld: part.ld as u64,
             x: part.values.input(),
             input: input.input(),

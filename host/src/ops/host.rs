@@ -2,10 +2,12 @@
 
 use std::sync::Mutex;
 
+use ndarray::Array2;
+
 use super::Number;
 use super::fused::Terms;
 use crate::cpu::fixed::{self, Columns};
-use crate::cpu::{self, Addend, Csr, Workspace};
+use crate::cpu::{self, Addend, Csr, Workspace, ordered};
 use crate::device::Buffer;
 use crate::matrix::{CsrMatrix, Features};
 use crate::plan::fused::Product;
@@ -93,6 +95,28 @@ pub(super) fn run_reproducibly<T: Number>(
         };
         fixed::transpose(x, columns, input, &terms, output);
     });
+}
+
+/// [`run_reproducibly`] for a dense matrix.
+pub(super) fn run_in_order<T: Number>(
+    product: Product,
+    x: &Array2<T>,
+    input: &Buffer<T>,
+    terms: &Terms<'_, T>,
+    output: &mut Buffer<T>,
+) {
+    let terms = host_terms(terms);
+    let (input, output) = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
+    let standard = x.as_standard_layout();
+    let values = standard.as_slice().expect("standard layout is contiguous");
+    let (rows, cols) = x.dim();
+    let x = cpu::Dense::new(rows, cols, cols, values).expect("an array holds its elements");
+    let input = match product {
+        Product::Forward => return ordered::forward(&x, input, &terms, output),
+        Product::Fused => ordered::Input::Product(input),
+        Product::Transposed => ordered::Input::Given(input),
+    };
+    ordered::transpose(&x, input, &terms, output);
 }
 
 /// Computes `product` on the CPU; shapes and devices have been checked.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gpu_kernels::fused::dense::MAX_COLUMNS;
+use gpu_kernels::fused::dense_order::leading_dimension;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::{Number, OpError};
@@ -14,10 +15,6 @@ use crate::matrix::{CsrMatrix, Features};
 const MAX_ROWS: u64 = u32::MAX as u64 - 64;
 /// Parts start at multiples of this many rows, so that slices of m-vectors stay aligned to 16 bytes.
 const PART_ROWS: usize = 32;
-/// Padding a row to 16 bytes is taken when it adds at most one part in this many to X.
-const PADDING_SHARE: usize = 8;
-/// Rows of no more columns are not padded: kernels take them as they come.
-const UNPADDED_COLUMNS: usize = 32;
 
 /// A matrix on a device.
 pub(super) enum Layout<T> {
@@ -134,7 +131,8 @@ fn upload_dense<T: Number>(
     let x = x.as_standard_layout();
     let values = x.as_slice().expect("standard layout is contiguous");
     let (rows, cols) = x.dim();
-    let ld = leading_dimension(cols, 16 / size_of::<T>());
+    let pack = 16 / size_of::<T>();
+    let ld = leading_dimension(cols as u64, pack as u64) as usize;
     let values = device.upload_rows(
         values,
         RowLayout {
@@ -144,16 +142,6 @@ fn upload_dense<T: Number>(
         },
     )?;
     Ok(DensePart { ld, values })
-}
-
-/// The distance between rows: a multiple of `width` elements where that costs little, else n.
-fn leading_dimension(cols: usize, width: usize) -> usize {
-    let padded = cols.next_multiple_of(width);
-    if cols > UNPADDED_COLUMNS && (padded - cols) * PADDING_SHARE <= cols {
-        padded
-    } else {
-        cols
-    }
 }
 
 #[cfg(test)]
@@ -175,14 +163,5 @@ mod tests {
     fn a_small_matrix_is_one_part_and_an_empty_one_too() {
         assert_eq!(cut_rows(&[0, 3, 3, 9], 100), [0, 3]);
         assert_eq!(cut_rows(&[0], 100), [0, 0]);
-    }
-
-    #[test]
-    fn rows_are_padded_where_it_costs_little() {
-        assert_eq!(leading_dimension(28, 4), 28);
-        assert_eq!(leading_dimension(33, 4), 36);
-        assert_eq!(leading_dimension(30, 4), 30);
-        assert_eq!(leading_dimension(5, 4), 5);
-        assert_eq!(leading_dimension(0, 4), 0);
     }
 }

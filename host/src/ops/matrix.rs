@@ -58,8 +58,9 @@ pub struct MatrixOptions {
     pub model: Model,
     /// Parts of the plan that the caller fixes.
     pub forced: Forced,
-    /// What is promised of the bits of results. [`Summation::Reproducible`]: all products of a sparse matrix have the
-    /// same bits on every run, grid and device; on the CPU those of a dense one have the same bits on every run.
+    /// What is promised of the bits of results. [`Summation::Reproducible`]: all products have the same bits on every
+    /// run, grid and device; those with a sparse matrix by fixed-point sums, those with a dense one by an order of sums
+    /// ([`gpu_kernels::fused::dense_order`]). A NaN is one, of whatever bits.
     pub summation: Summation,
 }
 

@@ -36,6 +36,7 @@ mod matrix;
 pub mod measure;
 mod number;
 pub mod objective;
+mod ordered;
 pub mod orthant;
 mod panels;
 mod prepare;

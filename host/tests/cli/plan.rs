@@ -42,6 +42,30 @@ fn the_worked_example_of_the_published_model_comes_out() {
 }
 
 #[test]
+fn a_dense_matrix_has_reproducible_sums_of_one_order_whatever_the_gpu() {
+    for (cols, product) in [("33", "fused"), ("2000", "fused"), ("1000", "transposed")] {
+        let kernel = |gpu: &str| {
+            let plan = run([
+                "plan",
+                "--rows",
+                "100000",
+                "--cols",
+                cols,
+                "--dense",
+                "--reproducible",
+                "--gpu",
+                gpu,
+                "--product",
+                product,
+                "--json",
+            ]);
+            plan.expect_code(0).json()["kernel"].clone()
+        };
+        assert_eq!(kernel("h200"), kernel("h100"), "{cols} columns, {product}");
+    }
+}
+
+#[test]
 fn every_gpu_and_product_has_a_plan_for_sparse_and_dense() {
     for gpu in ["titan", "a100", "h100", "h200"] {
         for product in ["fused", "forward", "transposed"] {

@@ -416,7 +416,7 @@ fn many_classes_agree(device: &Device) -> Result<()> {
     near(found.intercept(), expected.intercept(), 1e-6)
 }
 
-/// The same bits on every run: of sparse X on every device.
+/// The same bits on every run, on every device.
 fn reproducible(device: &Device) -> Result<()> {
     let random = &mut Random::new(9);
     let (rows, cols) = (60, 40);
@@ -432,11 +432,16 @@ fn reproducible(device: &Device) -> Result<()> {
     };
     let labels =
         |k: usize| Labels::Numbers((0..rows).map(|row| (row * 7 % 11 % k) as f64).collect());
-    for (k, penalty) in [(2, Penalty::L2), (2, Penalty::L1), (3, Penalty::L2)] {
+    let fits = [(2, Penalty::L2), (2, Penalty::L1), (3, Penalty::L2)];
+    let forms = [Features::Dense(x.to_dense()), Features::Sparse(x)];
+    for ((k, penalty), x) in fits
+        .into_iter()
+        .flat_map(|fit| forms.iter().map(move |x| (fit, x)))
+    {
         let logreg = LogisticRegression::params().penalty(penalty).max_iter(2);
         let fit = || {
             let params = logreg.clone().matrix_options(options);
-            params.fit(device, Features::Sparse(x.clone()), &labels(k))
+            params.fit(device, x.clone(), &labels(k))
         };
         let (first, second) = (fit()?, fit()?);
         let same = first.coef() == second.coef() && first.intercept() == second.intercept();

@@ -190,6 +190,7 @@ fn dense_arguments(device: &Device) -> Result<()> {
         let args = DenseArgs {
             rows: 3,
             cols,
+            chunks: 0,
             ld,
             x: x.input(),
             input: y.input(),

@@ -22,6 +22,7 @@ mod metrics;
 mod model_selection;
 mod objective;
 mod one_pass_with_head;
+mod ordered;
 mod panels;
 mod passes;
 mod plans;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
     fixed::add(&mut suite);
+    ordered::add(&mut suite);
     many::add(&mut suite);
     panels::add(&mut suite);
     vector::add(&mut suite);

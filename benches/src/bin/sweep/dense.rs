@@ -47,6 +47,7 @@ impl<T: Number> DenseArrays<T> {
         DenseArgs {
             rows: self.rows as u32,
             cols: self.cols as u32,
+            chunks: 0,
             ld: self.pitch as u64,
             x: self.values.input(),
             input: input.input(),

@@ -87,7 +87,7 @@ pub(in crate::cli) struct OutcomeArgs {
     #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
     pub(in crate::cli) model: ModelName,
 
-    /// The same model, bit by bit, every time: always on the CPU; on a GPU for sparse DATA, at some cost of time
+    /// The same model, bit by bit, every time: always on the CPU; on a GPU at some cost of time
     #[arg(long)]
     pub(in crate::cli) reproducible: bool,
 

@@ -50,7 +50,7 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_enum, default_value = "predicted")]
     pub(in crate::cli) model: ModelName,
 
-    /// Plan for sums that have the same bits on every run and device (sparse matrices)
+    /// Plan for sums that have the same bits on every run and device
     #[arg(long)]
     pub(in crate::cli) reproducible: bool,
 

@@ -159,6 +159,7 @@ impl<T: Number> Matrix<T> {
         DenseArgs {
             rows: self.rows() as u32,
             cols: self.cols() as u32,
+            chunks: 0,
             ld: part.ld as u64,
             x: part.values.input(),
             input: many.input.input(),

@@ -222,7 +222,10 @@ impl<T: Number> Matrix<T> {
         match &mut out.gradient {
             Some(gradient) if repeats => self.transposed(slopes, &plain, gradient),
             Some(gradient) if self.cols() > 0 => {
-                self.launch(Product::Transposed, slopes, &plain, gradient)
+                // Launches that add find the addend there, others write it.
+                let addend = out.addend;
+                let terms = Terms { addend, ..plain };
+                self.launch(Product::Transposed, slopes, &terms, gradient)
             }
             _ => Ok(()),
         }

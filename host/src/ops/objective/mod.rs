@@ -141,7 +141,7 @@ impl<T: Number> Matrix<T> {
     /// Evaluates the objective at `y` (n elements, n + 1 with [`Intercept::Last`]), reading X once.
     ///
     /// On the CPU the same bits come out every time; on a GPU atomics add in any order, unless the matrix was made with
-    /// [`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible) and is sparse: then X is read twice, and
+    /// [`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible): then X is read twice, and
     /// the bits are the same every time, of objectives without an addend and without [`Intercept::Last`].
     ///
     /// # Errors

@@ -14,11 +14,14 @@
 //! | rows in turn | what blocks that share a row do one row after the other, where few of them are resident |
 //! | flush | the blocks' partial results added to w in global memory |
 
+use gpu_kernels::fused::DenseOrder;
+
 use super::candidate::{Candidate, Strategy};
-use super::dense_cost::{crowding, row_of_block, rows_in_flight};
-use super::geometry::{Blocks, Launch};
+use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
+use super::geometry::{Blocks, Launch, Surplus};
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
+use super::sparse_cost::{l1_room, lines_per_entry};
 use super::{balanced, hot, panels};
 use crate::plan::limits::DeviceLimits;
 
@@ -69,16 +72,6 @@ const REFETCHED: f64 = 0.65;
 /// the first.
 const QUEUE: f64 = 3.3e-9;
 
-/// Shared memory that an SM can set aside, KiB; the rest of the unified cache is L1.
-const CARVE_OUTS: [f64; 10] = [
-    0.0, 8.0, 16.0, 32.0, 64.0, 100.0, 132.0, 164.0, 196.0, 228.0,
-];
-
-/// Bytes of L1 that a byte of CSR rows takes while it is under way: rows lie across cache lines. Where L1 is less,
-/// fewer are under way. From fixed-point sums in f64 with n = 10,000 on an H200, which are quicker with y outside
-/// of shared memory: 0.412 ms with 120 KB of it, 0.449 ms (VS = 8) and 0.555 ms (VS = 4) with 200 KB.
-const L1_PER_BYTE_IN_FLIGHT: f64 = 2.0;
-
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
     limits: &'a DeviceLimits,
@@ -91,6 +84,7 @@ pub(super) struct CostModel<'a> {
     vector_bytes: f64,
     gather_miss: f64,
     scatter: f64,
+    order: Option<DenseOrder>,
 }
 
 /// What a kernel costs with vectors of one size, whatever its blocks; times in seconds.
@@ -145,7 +139,18 @@ impl<'a> CostModel<'a> {
             vector_bytes,
             gather_miss: limits.rates.gather.at(vector_bytes),
             scatter: scatter.at(vector_bytes),
+            order: None,
         }
+    }
+
+    /// The same for sums over a dense X that have an order.
+    pub fn in_order(self, order: Option<DenseOrder>) -> Self {
+        Self { order, ..self }
+    }
+
+    /// Threads of a block, where an order of sums decides.
+    pub fn block_size(&self) -> Option<u32> {
+        self.order.and_then(|order| order.threads)
     }
 
     /// What `kernel` costs with vectors of `vs` threads, on a grid divided into `column_tiles`.
@@ -164,7 +169,7 @@ impl<'a> CostModel<'a> {
             issue: self.issue(kernel, vs),
             longest_row: self.longest_row(kernel, vs),
             row: row_of_block(kernel),
-            launch: launches(kernel) * rates.launch_us * 1e-6,
+            launch: self.launches(kernel) * rates.launch_us * 1e-6,
             row_in_flight: self.entries_in_flight(kernel, vs) * self.entry_bytes(),
             rows_in_flight: rows_in_flight(kernel),
             half_sectors: self.half_sectors(vs),
@@ -181,7 +186,9 @@ impl<'a> CostModel<'a> {
         let in_flight = self.within_l1(self.bytes_in_flight(kernel, blocks), taken);
         let hits = self.l1_hits(taken);
         Parts {
-            full: kernel.full * crowding(kernel.strategy, in_flight),
+            full: kernel.full
+                * crowding(kernel.strategy, blocks.occupancy.blocks_per_sm, in_flight)
+                * dense_cost::unevenness(self.order, launch),
             fill: self.fill(kernel.strategy, in_flight, hits),
             access: kernel.access + self.access_of_blocks(kernel, hits),
             issue: kernel.issue,
@@ -296,14 +303,10 @@ impl<'a> CostModel<'a> {
 
     // As much of what is asked for as L1 has room for.
     fn within_l1(&self, in_flight: f64, taken: f64) -> f64 {
-        if self.problem.is_dense() {
-            return in_flight;
+        match self.problem.is_dense() {
+            true => in_flight,
+            false => in_flight.min(l1_room(self.limits.unified_cache_bytes, taken)),
         }
-        let taken = taken / 1024.0;
-        let carved = CARVE_OUTS.into_iter().find(|&kib| kib >= taken);
-        let carved = 1024.0 * carved.unwrap_or(taken);
-        let left = f64::from(self.limits.unified_cache_bytes) - carved;
-        in_flight.min(left.max(0.0) / L1_PER_BYTE_IN_FLIGHT)
     }
 
     // Shared memory of all blocks of an SM.
@@ -402,6 +405,15 @@ impl<'a> CostModel<'a> {
         (L1_SHARE_OF_Y * left.max(0.0) / self.vector_bytes.max(1.0)).min(1.0)
     }
 
+    // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
+    fn launches(&self, kernel: &Candidate) -> f64 {
+        match self.surplus() {
+            _ if kernel.strategy.is_fixed() => 3.0,
+            Surplus::Chunks(_) => 2.0,
+            _ => 1.0,
+        }
+    }
+
     fn issue(&self, kernel: &Candidate, vs: u32) -> f64 {
         let halvings = f64::from(vs.max(1).ilog2().min(5));
         let vs = f64::from(vs.max(1));
@@ -449,7 +461,17 @@ impl<'a> CostModel<'a> {
         }
     }
 
+    /// Which blocks a launch may have.
+    pub fn surplus(&self) -> Surplus {
+        dense_cost::surplus(self.order)
+    }
+
     fn flush(&self, strategy: Strategy, launch: &Launch) -> f64 {
+        if let Surplus::Chunks(chunks) = self.surplus() {
+            // What chunks come to, written and read.
+            let bytes = 2.0 * f64::from(chunks) * self.vector_bytes;
+            return seconds(bytes, self.limits.rates.stream_gbs);
+        }
         let flushes = match strategy {
             Strategy::SharedW
             | Strategy::PrivateW
@@ -466,25 +488,6 @@ impl<'a> CostModel<'a> {
             FLUSH_COALESCING * self.scatter,
         )
     }
-}
-
-// Fixed-point sums are begun and finished by kernels of their own.
-fn launches(kernel: &Candidate) -> f64 {
-    if kernel.strategy.is_fixed() { 3.0 } else { 1.0 }
-}
-
-// Cache lines that a warp's load of consecutive rows touches, per entry. Short vectors make a warp
-// span many rows, whose pieces lie in as many lines.
-fn lines_per_entry(mean: f64, vs: u32) -> f64 {
-    const LINE_ENTRIES: f64 = 32.0;
-    // Index and value.
-    const LOADS: f64 = 2.0;
-    let vs = f64::from(vs.max(1));
-    let rows = (LINE_ENTRIES / vs).max(1.0);
-    let chunks = (mean / vs).ceil().max(1.0);
-    let span = (rows * mean.max(1.0) / LINE_ENTRIES).ceil();
-    let lines = span.min(rows).max(1.0);
-    LOADS * lines * chunks / (rows * mean.max(1.0))
 }
 
 // Operations over a rate in 10⁹ per second; a rate of zero forbids the operation.

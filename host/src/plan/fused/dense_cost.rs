@@ -1,16 +1,21 @@
 //! What rows of a dense X cost besides their bytes: blocks that share a row, and requests that crowd each other.
 
-use super::candidate::{Candidate, Strategy, Team};
+use gpu_kernels::fused::DenseOrder;
 
-/// Bytes of rings in flight on an SM beyond which more of them cost more than they bring, and what twice as many cost.
-/// On an H200 with 6,000 columns: 0.238 ms for 1 GB with 47 KB in flight (one block), 0.255 with 94.
+use super::candidate::{Candidate, Strategy, Team};
+use super::geometry::{Launch, Surplus};
+
+/// Bytes in flight of the rings of several blocks of an SM beyond which more of them cost more than they bring, and what
+/// twice as many cost. On an H200 with 6,016 columns: 0.238 ms for 1 GB with 47 KB in flight (one block), 0.248 with 94
+/// (two), 0.236 with 94 of one.
 const RING_ENOUGH_BYTES: f64 = 49_152.0;
 const RING_TWICE: f64 = 0.05;
 
 /// What a block takes for a row on its way through a ring, microseconds: the sum over the block, and for each pack that
-/// a thread may hold, whether it has one or not.
-const RING_ROW_US: f64 = 0.20;
-const RING_PACK_US: f64 = 0.02;
+/// a thread may hold, whether it has one or not (n = 10,000: K = 16 and 20 in 1.4 and 1.7 µs a row, n = 12,000: K = 24, 28
+/// and 32 in 2.1, 2.4 and 3.0).
+const RING_ROW_US: f64 = 0.05;
+const RING_PACK_US: f64 = 0.082;
 
 /// What a block that shares rows in registers takes for a step besides the rows' own time, microseconds: it asks for the
 /// next rows when it has done with these (61,035 × 4,096 on an H200, one block of an SM: 0.27 ms, of which 0.22 are the
@@ -18,9 +23,11 @@ const RING_PACK_US: f64 = 0.02;
 const BLOCK_STEP_US: f64 = 0.45;
 
 /// How much longer a stream takes that has more requests under way than memory serves well.
-pub(super) fn crowding(strategy: Strategy, in_flight: f64) -> f64 {
-    match strategy {
-        Strategy::DenseRing => 1.0 + RING_TWICE * (in_flight / RING_ENOUGH_BYTES - 1.0).max(0.0),
+pub(super) fn crowding(strategy: Strategy, blocks_per_sm: u32, in_flight: f64) -> f64 {
+    match (strategy, blocks_per_sm) {
+        (Strategy::DenseRing, 2..) => {
+            1.0 + RING_TWICE * (in_flight / RING_ENOUGH_BYTES - 1.0).max(0.0)
+        }
         _ => 1.0,
     }
 }
@@ -42,5 +49,24 @@ pub(super) fn row_of_block(kernel: &Candidate) -> f64 {
         (Strategy::DenseRing, _) => (RING_ROW_US + RING_PACK_US * packs) * 1e-6,
         (Strategy::DenseRegisters, Team::Block) => BLOCK_STEP_US * 1e-6,
         _ => 0.0,
+    }
+}
+
+/// Which blocks a launch may have, where sums have an order.
+pub(super) fn surplus(order: Option<DenseOrder>) -> Surplus {
+    match order.map_or(0, |order| order.chunks) {
+        0 => Surplus::Drop,
+        chunks => Surplus::Chunks(chunks),
+    }
+}
+
+/// How much longer blocks take of which some have a chunk of rows more than others.
+pub(super) fn unevenness(order: Option<DenseOrder>, launch: &Launch) -> f64 {
+    let chunks = order.map_or(0, |order| order.chunks);
+    let units = u64::from(chunks) * u64::from(launch.column_tiles);
+    let grid = u64::from(launch.grid);
+    match units {
+        0 => 1.0,
+        _ => (units.div_ceil(grid) * grid) as f64 / units.max(grid) as f64,
     }
 }

@@ -143,6 +143,8 @@ pub(super) enum Surplus {
     Keep,
     /// No more blocks than there are rows for.
     Drop,
+    /// The same where rows are shared out as to so many blocks, of which all of a launch take as many.
+    Chunks(u32),
 }
 
 /// Spreads the rows over the resident blocks of every SM.
@@ -183,6 +185,11 @@ pub(super) fn spread(
             (blocks, c.max(1))
         }
         Surplus::Keep => (most, even),
+        Surplus::Chunks(chunks) => {
+            let blocks = most.min(chunks);
+            let c = problem.rows.div_ceil(u64::from(blocks) * per_block);
+            (blocks, c.max(1))
+        }
         Surplus::Drop => {
             // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
             let step = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));

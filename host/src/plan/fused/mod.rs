@@ -29,6 +29,7 @@ mod problem;
 mod published;
 mod published_dense;
 mod reason;
+mod sparse_cost;
 mod value;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The way in: what is known about a device, asked for plans.
 
 use gpu_kernels::fused::fixed_point::lanes_per_row;
+use gpu_kernels::fused::{self as kernels, DenseOrder, Held, TeamSize};
 
 use super::candidate::{Candidate, Strategy, Team};
 use super::forced::Forced;
@@ -133,13 +134,28 @@ impl<'a> Planner<'a> {
     /// threads that share a row must be as many on every device.
     pub(super) fn is_promised(&self, kernel: &Candidate, problem: &Problem) -> bool {
         let Some(nnz) = problem.nnz else {
-            return self.summation == Summation::Free;
+            let order = self.order(problem, kernel.product);
+            return self.summation == Summation::Free
+                || order.is_some_and(|order| adds_in(kernel, &order));
         };
         let team = Team::Lanes(lanes_per_row(problem.rows, nnz));
         let is_free = self.summation == Summation::Free;
         let is_row_walk = kernel.product == Product::Forward && kernel.strategy == Strategy::RowDot;
         let has_order = kernel.strategy.is_fixed() || is_row_walk;
         is_free || has_order && kernel.team == team
+    }
+
+    /// The order of the sums of a dense matrix, where bits are promised and a kernel computes the product.
+    pub(super) fn order(&self, problem: &Problem, product: Product) -> Option<DenseOrder> {
+        if self.summation == Summation::Free || !problem.is_dense() {
+            return None;
+        }
+        let product = match product {
+            Product::Fused => kernels::Product::Fused,
+            Product::Forward => kernels::Product::Forward,
+            Product::Transposed => kernels::Product::Transposed,
+        };
+        DenseOrder::of(product, problem.rows, problem.cols, problem.dtype.bytes())
     }
 
     fn check(&self, problem: &Problem) -> Result<(), PlanError> {
@@ -168,8 +184,11 @@ impl<'a> Planner<'a> {
     // A dense matrix too wide for the registers of every kernel, a sparse one whose vectors are larger
     // than the L2 cache, or two products forced.
     fn takes_two_products(&self, problem: &Problem, product: Product) -> bool {
-        if product != Product::Fused || self.summation == Summation::Reproducible {
+        if product != Product::Fused {
             return false;
+        }
+        if self.summation == Summation::Reproducible {
+            return problem.is_dense() && self.order(problem, product).is_none();
         }
         if !problem.is_dense() {
             return match self.forced.strategy {
@@ -321,12 +340,7 @@ impl<'a> Planner<'a> {
         } else {
             " (sparse)"
         };
-        let (forced, remedy) = if self.summation == Summation::Reproducible && problem.is_dense() {
-            (
-                " with reproducible sums".to_owned(),
-                "use the CPU for a dense matrix, or do without the promise",
-            )
-        } else if self.forced.is_empty() {
+        let (forced, remedy) = if self.forced.is_empty() {
             (
                 String::new(),
                 "build the kernels for this device, or use another product or precision",
@@ -345,6 +359,22 @@ impl<'a> Planner<'a> {
             remedy,
         }
     }
+}
+
+// Whether a kernel's sums have that order.
+fn adds_in(kernel: &Candidate, order: &DenseOrder) -> bool {
+    let held = match kernel.strategy {
+        Strategy::DenseRing => Held::Ring,
+        Strategy::DenseTiles => Held::Tiles,
+        _ => Held::Registers,
+    };
+    let team = match order.team {
+        TeamSize::Lanes(lanes) => Team::Lanes(lanes),
+        TeamSize::Block => Team::Block,
+    };
+    let same_rows = kernel.rows_in_flight == order.rows || held == Held::Ring;
+    let own = (held, kernel.team, kernel.tl, kernel.width);
+    same_rows && own == (order.held, team, order.tl, order.width)
 }
 
 // Bytes of y, and of w.

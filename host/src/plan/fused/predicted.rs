@@ -233,7 +233,8 @@ fn weigh<'a>(
     product: Product,
     judge: &mut impl Judge<'a>,
 ) -> Seen<'a> {
-    let model = CostModel::new(planner.limits, problem, product);
+    let order = planner.order(problem, product);
+    let model = CostModel::new(planner.limits, problem, product).in_order(order);
     let mut seen = Seen::default();
     for kernel in planner.kernels {
         if kernel.accepts(problem, product) && planner.is_promised(kernel, problem) {
@@ -252,7 +253,9 @@ fn weigh_kernel<'a>(
     judge: &mut impl Judge<'a>,
 ) {
     let mut known: Option<(u32, KernelCost)> = None;
-    for bs in block_sizes(planner, kernel).filter(|&bs| planner.forced.allows(kernel, bs)) {
+    let of_order = model.block_size();
+    let sizes = block_sizes(planner, kernel, of_order);
+    for bs in sizes.filter(|&bs| planner.forced.allows(kernel, bs)) {
         let vs = kernel.team.size(bs);
         let cost = match known {
             Some((size, cost)) if size == vs => cost,
@@ -268,7 +271,8 @@ fn weigh_kernel<'a>(
         if !judge.wants(kernel.strategy, nanoseconds(cost.least())) {
             continue;
         }
-        weigh_blocks(planner, problem, (kernel, bs), seen, |launch| {
+        let surplus = model.surplus();
+        weigh_blocks(planner, problem, (kernel, bs, surplus), seen, |launch| {
             let parts = model.parts(&cost, &launch);
             if judge.wants(kernel.strategy, parts.least_ns()) {
                 let total_ns = parts.total_ns();
@@ -283,8 +287,13 @@ fn weigh_kernel<'a>(
     }
 }
 
-fn block_sizes(planner: &Planner<'_>, kernel: &Candidate) -> impl Iterator<Item = u32> + use<> {
-    let forced = planner.forced.bs;
+// Sums that have an order are those of one size of blocks.
+fn block_sizes(
+    planner: &Planner<'_>,
+    kernel: &Candidate,
+    of_order: Option<u32>,
+) -> impl Iterator<Item = u32> + use<> {
+    let forced = of_order.or(planner.forced.bs);
     let more = kernel.strategy.is_fixed().then_some(FIXED_BLOCK_SIZE);
     let largest = planner.limits.max_threads_per_block;
     let free = BLOCK_SIZES
@@ -297,7 +306,7 @@ fn block_sizes(planner: &Planner<'_>, kernel: &Candidate) -> impl Iterator<Item 
 fn weigh_blocks<'a>(
     planner: &Planner<'a>,
     problem: &Problem,
-    (kernel, bs): (&'a Candidate, u32),
+    (kernel, bs, surplus): (&'a Candidate, u32, Surplus),
     seen: &mut Seen<'a>,
     mut visit: impl FnMut(Launch),
 ) {
@@ -317,9 +326,14 @@ fn weigh_blocks<'a>(
         return;
     };
     let least = planner.forced.blocks_per_sm.unwrap_or(1);
-    for resident in blocks_to_try(least, most.occupancy.blocks_per_sm) {
+    let sizes = match surplus {
+        // Whether chunks come out even matters more than any other number.
+        Surplus::Chunks(_) => &[1, 2, 3, 4, 5, 6][..],
+        _ => &[1, 2, 4],
+    };
+    for resident in blocks_to_try(sizes, least, most.occupancy.blocks_per_sm) {
         let blocks = held.with_resident(resident);
-        match geometry::spread(limits, kernel, problem, blocks, Surplus::Drop) {
+        match geometry::spread(limits, kernel, problem, blocks, surplus) {
             Ok(launch) => {
                 seen.launches += 1;
                 visit(launch);
@@ -331,8 +345,8 @@ fn weigh_blocks<'a>(
 
 // One block, two, four, and as many as an SM holds: what lies between, a larger block reaches with less
 // to add to w at the end.
-fn blocks_to_try(least: u32, most: u32) -> impl Iterator<Item = u32> {
-    let steps = [1, 2, 4].into_iter();
+fn blocks_to_try(steps: &[u32], least: u32, most: u32) -> impl Iterator<Item = u32> {
+    let steps = steps.iter().copied();
     steps
         .filter(move |&blocks| least <= blocks && blocks < most)
         .chain([most])

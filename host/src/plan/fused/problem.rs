@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gpu_kernels::fused::dense_order::leading_dimension;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::error::PlanError;
@@ -153,6 +154,15 @@ impl Problem {
         Self {
             longest_row: Some(longest),
             ..self
+        }
+    }
+
+    /// The same with the distance between rows that dense matrices have on a GPU.
+    pub const fn as_stored(self) -> Self {
+        let pack = 16 / self.dtype.bytes() as u64;
+        match self.nnz {
+            None => self.with_pitch(leading_dimension(self.cols, pack)),
+            Some(_) => self,
         }
     }
 

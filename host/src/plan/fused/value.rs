@@ -41,7 +41,7 @@ pub enum Summation {
     /// Nothing: additions come in any order.
     #[default]
     Free,
-    /// The same bits on every run, grid and device, the CPU included. For sparse matrices.
+    /// The same bits on every run, grid and device, the CPU included.
     Reproducible,
 }
 

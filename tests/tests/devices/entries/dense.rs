@@ -13,12 +13,13 @@ use warpfuse_tests::launcher::{Array, Launcher, guarded};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::{Operands, product};
-use super::{blocks, grids, number, with_values};
+use super::{blocks, grids, number, totals, with_values};
 
 /// Row-major X on a device.
-struct Rows<L: Launcher, T: Number> {
+pub struct Rows<L: Launcher, T: Number> {
     rows: u32,
-    cols: u32,
+    /// n.
+    pub cols: u32,
     ld: u64,
     values: L::Array<T>,
 }
@@ -105,7 +106,12 @@ fn check_case<L: Launcher, T: Number>(
             })?;
         }
     }
-    Ok(())
+    let shape = Launch {
+        grid: 1,
+        block,
+        shared_bytes,
+    };
+    totals::check_chunks(launcher, entry, (&x, &sample), shape, subset)
 }
 
 /// An entry with panels takes at least a block for each; any more need not be a multiple.
@@ -117,7 +123,8 @@ fn grids_for(variant: &DenseVariant, block: u32, cols: u32, subset: Subset) -> V
     grids(subset).iter().map(|grid| panels - 1 + grid).collect()
 }
 
-fn args<'a, L: Launcher, T: Number>(
+/// Without chunks.
+pub fn args<'a, L: Launcher, T: Number>(
     x: &'a Rows<L, T>,
     operands: &'a Operands<'_, L, T>,
     output: &'a mut L::Array<T>,
@@ -126,6 +133,7 @@ fn args<'a, L: Launcher, T: Number>(
     DenseArgs {
         rows: x.rows,
         cols: x.cols,
+        chunks: 0,
         ld: x.ld,
         x: x.values.input(),
         input: operands.input(),

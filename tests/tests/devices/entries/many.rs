@@ -258,6 +258,7 @@ fn dense_args<'a, L: Launcher, T: Number>(
     DenseArgs {
         rows: x.nrows() as u32,
         cols: x.ncols() as u32,
+        chunks: 0,
         ld: ld as u64,
         x: values.input(),
         input: operands.input.input(),

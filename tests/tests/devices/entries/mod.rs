@@ -18,6 +18,7 @@ mod panels;
 mod probe;
 mod sparse;
 mod stream;
+mod totals;
 mod vector;
 
 use anyhow::Result;
@@ -51,6 +52,7 @@ fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::Balanced>(suite, balanced::check::<_, T>);
     add_family::<T::Panels>(suite, panels::check::<_, T>);
     add_family::<T::Dense>(suite, dense::check::<_, T>);
+    add_family::<T::DenseTotals>(suite, totals::check::<_, T>);
     add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);
     add_family::<T::SparseMany>(suite, many::check_sparse::<_, T>);
     add_family::<T::Vectors>(suite, vector::check::<_, T>);

@@ -99,6 +99,7 @@ where
             let args = DenseArgs {
                 rows: problem.rows as u32,
                 cols: problem.cols as u32,
+                chunks: 0,
                 ld: problem.ld as u64,
                 x: x.input(),
                 input: input.input(),
