@@ -57,8 +57,7 @@ impl<T: Copy> Clone for DenseManyArgs<'_, T> {
 }
 impl<T: Copy> Copy for DenseManyArgs<'_, T> {}
 
-/// Threads of a block at most, of which an SM is to hold three: a thread has 168 registers. Four blocks, with 128
-/// registers, did not help: 1,953,125 × 128 and 8 sides take 0.55 ms in place of 0.51 on an H200.
+/// Threads of a block at most, of which an SM is to hold three: a thread has 168 registers.
 const LANES_THREADS: u32 = 128;
 /// Words of a thread's Y and W from which an SM is to hold two: such a thread has 240 registers. The same in 0.42 ms; three
 /// blocks, with one row at a time, 0.56.
