@@ -102,6 +102,17 @@ pub trait Cta: Sized {
     #[track_caller]
     fn add<T: Real>(&self, to: Out<'_, T>, i: usize, value: T);
 
+    /// Adds a pack from element `i` on, a multiple of the pack's lanes: each element atomically, not all at once.
+    ///
+    /// Unless an implementation has an instruction for it, one element after the other.
+    #[inline(always)]
+    #[track_caller]
+    fn add_pack<T: Real>(&self, to: Out<'_, T>, i: usize, pack: T::Pack) {
+        for (lane, value) in pack.as_ref().iter().enumerate() {
+            self.add(to, i + lane, *value);
+        }
+    }
+
     /// Draws a ticket: adds 1 to element `i` atomically, from `last` on to 0, and returns what was there.
     ///
     /// What a block wrote before it drew (by the thread that draws, or with a barrier in between) is visible

@@ -8,7 +8,8 @@ use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, Dense, DenseArgs, DenseMany, DenseManyArgs,
     DenseManyVariant, DenseTotals, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs,
     HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
-    SparseManyVariant, SparseVariant, TotalArgs, TotalVariant,
+    SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs,
+    TotalVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -46,6 +47,9 @@ pub trait Kernels: Elementary + FixedPoint {
     /// Sparse fused pattern and its halves, several right-hand sides.
     type SparseMany: Family<Variant = SparseManyVariant>
         + for<'a> Family<Args<'a> = SparseManyArgs<'a, Self>>;
+    /// Sparse fused pattern and its halves over tiles, several right-hand sides.
+    type TilesMany: Family<Variant = TilesManyVariant>
+        + for<'a> Family<Args<'a> = TilesManyArgs<'a, Self>>;
     /// Objectives of sparse X.
     type SparseObjective: Family<Variant = SparseObjectiveVariant>
         + for<'a> Family<Args<'a> = SparseObjectiveArgs<'a, Self>>;
@@ -91,6 +95,7 @@ macro_rules! all_families {
             type DenseTotals = DenseTotals<$t>;
             type DenseMany = DenseMany<$t>;
             type SparseMany = SparseMany<$t>;
+            type TilesMany = TilesMany<$t>;
             type SparseObjective = SparseObjective<$t>;
             type DenseObjective = DenseObjective<$t>;
             type RowObjective = RowObjective<$t>;

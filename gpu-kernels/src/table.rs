@@ -148,6 +148,8 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(names::<crate::fused::DenseMany<f64>>())
         .chain(names::<crate::fused::SparseMany<f32>>())
         .chain(names::<crate::fused::SparseMany<f64>>())
+        .chain(names::<crate::fused::TilesMany<f32>>())
+        .chain(names::<crate::fused::TilesMany<f64>>())
         .chain(names::<crate::objective::SparseObjective<f32>>())
         .chain(names::<crate::objective::SparseObjective<f64>>())
         .chain(names::<crate::objective::DenseObjective<f32>>())

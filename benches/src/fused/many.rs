@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use warpfuse::matrix::Features;
-use warpfuse::ops::{ManyTerms, Matrix, Number, Terms};
+use warpfuse::ops::{ManyTerms, Matrix, Number, Preparation, Terms};
 use warpfuse::plan::fused::Product;
 
 use crate::case::{Case, SEED};
@@ -17,6 +17,13 @@ const SIDES: [(usize, &str); 3] = [
     (4, "fused_many_4"),
     (8, "fused_many_8"),
     (32, "fused_many_32"),
+];
+
+/// The same over tiles of a sparse X.
+const SIDES_OF_TILES: [(usize, &str); 3] = [
+    (4, "fused_many_4_tiles"),
+    (8, "fused_many_8_tiles"),
+    (32, "fused_many_32_tiles"),
 ];
 
 /// As many elements as matter: X dense up to what a block holds, sparse from shared memory to beyond the caches.
@@ -96,14 +103,25 @@ pub fn record<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result
         seed: SEED,
     };
     let cases: Vec<Case> = SIDES.into_iter().map(case).collect();
-    if !cases.iter().any(|case| recorder.wants(case)) {
+    let of_tiles: Vec<Case> = SIDES_OF_TILES.into_iter().map(case).collect();
+    let wanted = |cases: &[Case]| cases.iter().any(|case| recorder.wants(case));
+    if !wanted(&cases) && !wanted(&of_tiles) {
         return Ok(());
     }
-    let subject = match Subject::<T>::new(gpu, shape) {
+    let mut subject = match Subject::<T>::new(gpu, shape) {
         Ok(subject) => subject,
         Err(reason) => return recorder.fail(&cases, &reason),
     };
     for ((sides, _), case) in SIDES.into_iter().zip(&cases) {
+        recorder.measure(case, || subject.measure(sides))?;
+    }
+    if wanted(&of_tiles) {
+        subject.matrix.prepare(Preparation::Tiles)?;
+    }
+    if !subject.matrix.has_tiles() {
+        return Ok(());
+    }
+    for ((sides, _), case) in SIDES_OF_TILES.into_iter().zip(&of_tiles) {
         recorder.measure(case, || subject.measure(sides))?;
     }
     Ok(())

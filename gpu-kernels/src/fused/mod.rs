@@ -40,7 +40,7 @@ pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
 pub use hot::{Hot, HotArgs, HotVariant};
 pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
-    SparseManyVariant,
+    SparseManyVariant, TileSlices, TilesMany, TilesManyArgs, TilesManyVariant,
 };
 pub use panels::{PanelArgs, PanelVariant, Panels};
 pub use sparse::{Sparse, SparseArgs, SparseVariant};

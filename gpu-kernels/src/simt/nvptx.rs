@@ -296,6 +296,27 @@ impl Cta for Gpu {
         }
     }
 
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
+    fn add_pack<T: Real>(&self, to: Out<'_, T>, i: usize, pack: T::Pack) {
+        let bits = |lane: usize| pack.as_ref()[lane].to_bits();
+        // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
+        unsafe {
+            let p = to.pointer().add(i);
+            by_size!(
+                T,
+                asm!("red.relaxed.gpu.global.add.v4.f32 [{}], {{{},{},{},{}}};", in(reg64) p,
+                    in(reg32) f32::from_bits(bits(0) as u32), in(reg32) f32::from_bits(bits(1) as u32),
+                    in(reg32) f32::from_bits(bits(2) as u32), in(reg32) f32::from_bits(bits(3) as u32),
+                    options(nostack)),
+                {
+                    self.add(to, i, pack.as_ref()[0]);
+                    self.add(to, i + 1, pack.as_ref()[1]);
+                }
+            )
+        }
+    }
+
     #[inline(always)]
     fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32 {
         let drawn: u32;

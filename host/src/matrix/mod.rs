@@ -8,12 +8,14 @@
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
 //! | [`hot`] | entries with the most frequent columns told apart |
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
+//! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
 //! | [`transpose`] | the columns of X as rows |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
 //! This room knows no files, no devices and no launches.
 
+mod banks;
 mod blocks;
 mod csr;
 mod element;
@@ -27,6 +29,7 @@ mod stats;
 pub(crate) mod strategy;
 #[cfg(test)]
 mod tests;
+pub mod tiles;
 pub mod transpose;
 
 pub use blocks::{RowBlock, csr_from_blocks};

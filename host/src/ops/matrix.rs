@@ -10,6 +10,7 @@ use super::hot::HotColumns;
 use super::layout::Layout;
 use super::objective::ObjectiveLaunches;
 use super::panels::Panels;
+use super::tiles::Tiles;
 use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
@@ -49,6 +50,8 @@ pub struct Matrix<T: Number> {
     pub(super) transpose: Option<Transpose<T>>,
     /// What products whose work is cut by nonzeros need besides, made when they are first used.
     pub(super) tiles: OnceLock<Result<TilesOfParts<T>, OpError>>,
+    /// Two copies for several right-hand sides.
+    pub(super) row_tiles: Option<Tiles<T>>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -110,6 +113,7 @@ impl<T: Number> Matrix<T> {
             hot: None,
             transpose: None,
             tiles: OnceLock::new(),
+            row_tiles: None,
         })
     }
 

@@ -41,6 +41,7 @@ pub mod orthant;
 mod panels;
 mod prepare;
 pub mod reduce;
+mod tiles;
 pub mod vector;
 
 pub use catalog::{candidates, candidates_of};

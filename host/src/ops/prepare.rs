@@ -31,6 +31,10 @@ pub enum Preparation {
     /// the host 40 bytes (f64: 56) an entry while it is made. `fused` and `transposed` then add nothing atomically: their
     /// bits do not depend on the launch.
     Transpose,
+    /// Tiles for products with several right-hand sides ([`Matrix::fused_many`] and its halves), beside whatever other
+    /// form there is: two more copies of X, of 6 bytes (f64: 10) an entry, where shared memory holds four sides of Y:
+    /// up to 12,400 columns of f32 on an H200.
+    Tiles,
 }
 
 /// Entries of a hot column for each SM, at least.
@@ -70,7 +74,20 @@ impl<T: Number> Matrix<T> {
         let Layout::Sparse(parts) = &self.layout else {
             return Ok(Stored::Rows);
         };
-        if self.problem.stored != Stored::Rows || self.rows() == 0 || self.cols() == 0 {
+        if self.rows() == 0 || self.cols() == 0 {
+            return Ok(self.problem.stored);
+        }
+        if preparation == Preparation::Tiles {
+            if self.row_tiles.is_none()
+                && self.problem.nnz != Some(0)
+                && let Some(shape) = self.tile_shape()
+            {
+                let x = download(parts, (self.rows(), self.cols()))?;
+                self.row_tiles = Some(self.row_tiles_of(&x, shape)?);
+            }
+            return Ok(self.problem.stored);
+        }
+        if self.problem.stored != Stored::Rows {
             return Ok(self.problem.stored);
         }
         match self.form(preparation)? {
@@ -97,6 +114,11 @@ impl<T: Number> Matrix<T> {
         Ok(self.problem.stored)
     }
 
+    /// Whether [`Preparation::Tiles`] has been made.
+    pub fn has_tiles(&self) -> bool {
+        self.row_tiles.is_some()
+    }
+
     fn form(&self, preparation: Preparation) -> Result<Option<Form>, OpError> {
         let entries = self.problem.nnz.unwrap_or(0);
         let is_one_part = entries <= u64::from(MAX_NONZEROS);
@@ -116,6 +138,7 @@ impl<T: Number> Matrix<T> {
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
             Preparation::For { evaluations } => evaluations,
+            Preparation::Tiles => return Ok(None),
         };
         let best = self.planning(|planner| Ok(planner.best_form(&self.problem, evaluations)?))?;
         Ok(match best.flatten().map(|weighing| weighing.stored) {

@@ -51,15 +51,16 @@ pub struct ManyPlan {
     pub panel: u64,
 }
 
-/// The groups that `sides` right-hand sides are taken in: the first of each and how many.
+/// The groups that `sides` right-hand sides are taken in, `most` at a time (at least one): the first of each and how
+/// many.
 ///
 /// ```
 /// use warpfuse::plan::many::groups;
-/// assert_eq!(groups(19).collect::<Vec<_>>(), [(0, 8), (8, 8), (16, 3)]);
+/// assert_eq!(groups(19, 8).collect::<Vec<_>>(), [(0, 8), (8, 8), (16, 3)]);
 /// ```
-pub fn groups(sides: u32) -> impl Iterator<Item = (u32, u32)> {
-    let starts = (0..sides).step_by(MOST_SIDES as usize);
-    starts.map(move |first| (first, (sides - first).min(MOST_SIDES)))
+pub fn groups(sides: u32, most: u32) -> impl Iterator<Item = (u32, u32)> {
+    let starts = (0..sides).step_by(most as usize);
+    starts.map(move |first| (first, (sides - first).min(most)))
 }
 
 /// Sides of the entry that takes a group of `count`.

@@ -14,6 +14,7 @@
 //! | [`objective`] | the plan of Σ loss and gradient in one pass over X |
 //! | [`matmul`] | launches of matrix products |
 //! | [`many`] | launches of the pattern with several right-hand sides |
+//! | [`tiles`] | tiles of a sparse X for several right-hand sides |
 //! | [`kernel_sum`] | launches of sums over kernels |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //!
@@ -42,6 +43,7 @@ pub mod objective;
 pub mod occupancy;
 pub mod rates;
 pub mod reduce;
+pub mod tiles;
 pub mod vector;
 
 pub use error::PlanError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::{Dtype, Element};
-use warpfuse::ops::{ManyTerms, Matrix, MatrixOptions, Number, OpError, RowWeights};
+use warpfuse::ops::{ManyTerms, Matrix, MatrixOptions, Number, OpError, Preparation, RowWeights};
 use warpfuse::plan::fused::{Product, Summation};
 use warpfuse::reference::fused::Terms;
 use warpfuse::reference::many::column;
@@ -73,12 +73,11 @@ fn add_case(suite: &mut Suite, case: &Case) {
 fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
     for &k in sides(device, case) {
         let wide = Wide::<T>::of(case, k);
-        let matrix = Matrix::new(device, wide.samples[0].features.clone())?;
-        for product in PRODUCTS {
-            for (parts, of_entries) in [(PLAIN, false), (FULL, true), (FULL, false)] {
-                wide.check(&matrix, product, parts, of_entries)
-                    .with_context(|| format!("{k} sides, {product:?} with {parts:?}"))?;
-            }
+        let mut matrix = Matrix::new(device, wide.samples[0].features.clone())?;
+        wide.check_products(&matrix)?;
+        matrix.prepare(Preparation::Tiles)?;
+        if matrix.has_tiles() {
+            wide.check_products(&matrix).context("in tiles")?;
         }
         if k == 3 {
             reproducible(device, &wide)?;
@@ -166,6 +165,19 @@ impl<T: Number> Wide<T> {
             &mut result,
         )?;
         Ok(result.to_vec()?)
+    }
+
+    fn check_products(&self, matrix: &Matrix<T>) -> Result<()> {
+        for product in PRODUCTS {
+            for (parts, of_entries) in [(PLAIN, false), (FULL, true), (FULL, false)] {
+                self.check(matrix, product, parts, of_entries)
+                    .with_context(|| {
+                        let sides = self.samples.len();
+                        format!("{sides} sides, {product:?} with {parts:?}")
+                    })?;
+            }
+        }
+        Ok(())
     }
 
     /// Every column against its truth.

@@ -20,12 +20,16 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("softmax_sparse_global_f64_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f32_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f64_vs32_q4", SOFTMAX),
+    ("tiles_many_fused_f32_b4", TILES),
 ];
 
 /// Three numbers of a thread, where one row at a time, which spills none, takes twice as long.
 const EIGHT_SIDES: &str = "two rows of eight sides take 255 registers and 12 bytes";
 const SOFTMAX: &str = "33 to 128 classes: each thread copies its arguments, some 500 bytes, to local memory once and reads \
     them there; nothing is spilled. That this costs less than reading X twice for every class is assumed, not measured";
+
+const TILES: &str = "one word of the walk over tiles, spilled once a tile: blocks of fewer threads, which leave more \
+    registers, spill more in its neighbours";
 
 /// The arguments of `build-ptx`.
 #[derive(clap::Args)]

@@ -14,9 +14,11 @@ mod dense_forward;
 mod lanes;
 mod sparse;
 mod table;
+pub mod tiles;
 
 pub use dense::{DenseMany, DenseManyArgs, DenseManyVariant};
 pub use sparse::{SparseMany, SparseManyArgs, SparseManyVariant};
+pub use tiles::{TileSlices, TilesMany, TilesManyArgs, TilesManyVariant};
 
 use super::Compute;
 use crate::cta::{Cache, Cta};
@@ -95,6 +97,27 @@ struct Ends<'a, T> {
 }
 
 impl<T: Real> Ends<'_, T> {
+    /// The same with sides that the compiler takes for new ones: what follows from them (where each side is) is computed
+    /// where it is used, instead of waiting in registers since before the loop.
+    #[inline(always)]
+    fn fresh<C: Cta>(self, cta: &C) -> Self {
+        let Sides {
+            all,
+            first,
+            count,
+            weights_stride,
+        } = self.sides;
+        Ends {
+            sides: Sides {
+                all: cta.fresh(all),
+                first: cta.fresh(first),
+                count: cta.fresh(count),
+                weights_stride: cta.fresh(weights_stride),
+            },
+            ..self
+        }
+    }
+
     /// What a dot product is multiplied by: V, or V ⊙ P; 0 for a row or a side that is not there.
     #[inline(always)]
     fn multiplier<C: Cta, F: Compute>(&self, cta: &C, row: u64, side: u32) -> T {

@@ -5,8 +5,9 @@
 
 use super::dense::{self, DenseMany, DenseManyArgs, DenseManyVariant};
 use super::sparse::{self, InGlobal, InShared, SparseMany, SparseManyArgs, SparseManyVariant};
+use super::tiles::{self, TilesMany, TilesManyArgs, TilesManyVariant};
 use super::{dense_contract, dense_forward};
-use crate::fused::{Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
+use crate::fused::{Forward, Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
 
 /// Rows: `team name, team type, team value, L of fused entries: (sides, rows in flight, their product)…`.
 macro_rules! dense_many {
@@ -103,3 +104,26 @@ macro_rules! sparse_many {
 
 sparse_many!(f32: 4 4 5; 8 4 5; 8 32 2;);
 sparse_many!(f64: 4 4 5; 8 4 5; 8 32 2;);
+
+/// Rows: the sides of an entry.
+macro_rules! tiles_many {
+    ($t:ident: $( $b:literal )*) => {
+        crate::kernels! {
+            family TilesMany<$t>, "fused";
+            args TilesManyArgs<'a, $t>;
+            variant TilesManyVariant;
+            check tiles::check::<$t>;
+            $(
+                concat!("tiles_many_fused_", stringify!($t), "_b", $b),
+                TilesManyVariant { product: Product::Fused, sides: $b } => tiles::walk::<_, $t, Fused, $b>;
+                concat!("tiles_many_forward_", stringify!($t), "_b", $b),
+                TilesManyVariant { product: Product::Forward, sides: $b } => tiles::walk::<_, $t, Forward, $b>;
+                concat!("tiles_many_transposed_", stringify!($t), "_b", $b),
+                TilesManyVariant { product: Product::Transposed, sides: $b } => tiles::walk::<_, $t, Transposed, $b>;
+            )*
+        }
+    };
+}
+
+tiles_many!(f32: 4 8);
+tiles_many!(f64: 4);

@@ -11,10 +11,11 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 use super::super::catalog::registers_on;
 use super::super::fused::{slice, slice_mut};
 use super::super::layout::{DensePart, Layout, SparsePart};
+use super::super::tiles::{TileEnds, Tiles};
 use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
 use crate::device::{Buffer, Prepared};
 use crate::plan::fused::Product;
-use crate::plan::many::{self, Kernel, ManyPlan, groups};
+use crate::plan::many::{self, Kernel, MOST_SIDES, ManyPlan, groups};
 
 /// What a product with several right-hand sides is computed from.
 struct Many<'a, T: Number> {
@@ -39,6 +40,9 @@ impl<T: Number> Matrix<T> {
             input,
             terms,
         };
+        if let Some(tiles) = &self.row_tiles {
+            return self.launch_tiles(&many, tiles, output);
+        }
         match &self.layout {
             Layout::Sparse(parts) => self.launch_sparse(&many, parts, output),
             Layout::Dense(part) => self.launch_dense(&many, part, output),
@@ -53,13 +57,35 @@ impl<T: Number> Matrix<T> {
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         let kernels: Vec<Kernel<SparseManyVariant>> = kernels::<T::SparseMany, T>(self);
-        for (first, count) in groups(many.sides) {
+        for (first, count) in groups(many.sides, MOST_SIDES) {
             let limits = self.launch_limits();
             let plan = many::sparse(self.problem(), (many.product, count), &kernels, limits)?;
             let kernel = self.prepare_many::<T::SparseMany>(&plan)?;
             for part in parts {
                 kernel.launch(self.sparse_many(many, part, (first, count), output))?;
             }
+        }
+        Ok(())
+    }
+
+    fn launch_tiles(
+        &self,
+        many: &Many<'_, T>,
+        tiles: &Tiles<T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let kernel = self.tile_kernel(tiles, many.product)?;
+        let (beta, addend) = addend(many);
+        let ends = TileEnds {
+            input: many.input.input(),
+            weights: weights(many.terms).map_or(In::none(), Buffer::input),
+            shift: many.terms.shift.map_or(In::none(), Buffer::input),
+            addend: (beta, addend.map_or(In::none(), Buffer::input)),
+            alpha: many.terms.alpha,
+        };
+        for (first, count) in groups(many.sides, tiles.sides()) {
+            let sides = sides(many, first, count);
+            kernel.launch(self.tile_args(tiles, &ends, (sides, &mut *output)))?;
         }
         Ok(())
     }
@@ -71,7 +97,7 @@ impl<T: Number> Matrix<T> {
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         let kernels: Vec<Kernel<DenseManyVariant>> = kernels::<T::DenseMany, T>(self);
-        for group in groups(many.sides) {
+        for group in groups(many.sides, MOST_SIDES) {
             let limits = self.launch_limits();
             match many::dense(self.problem(), (many.product, group.1), &kernels, limits)? {
                 Some(plan) => self.panels(many, part, group, &plan, output)?,

@@ -35,16 +35,16 @@ fn choices(most: u32) -> [(u32, u32, u32); 3] {
 }
 
 /// The arrays of a launch, and what has to come out.
-struct Operands<'a, L: Launcher, T: Number> {
-    launcher: &'a L,
+pub(super) struct Operands<'a, L: Launcher, T: Number> {
+    pub launcher: &'a L,
     of: KernelProduct,
-    wide: &'a Wide<T>,
+    pub wide: &'a Wide<T>,
     parts: &'a [Part],
-    sides: Sides,
-    input: L::Array<T>,
-    weights: Option<L::Array<T>>,
-    shift: Option<L::Array<T>>,
-    addend: Option<L::Array<T>>,
+    pub sides: Sides,
+    pub input: L::Array<T>,
+    pub weights: Option<L::Array<T>>,
+    pub shift: Option<L::Array<T>>,
+    pub addend: Option<L::Array<T>>,
     before: Vec<T>,
 }
 
@@ -91,7 +91,7 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
     }
 
     /// Has `launch` compute into a fresh output, and compares that with the truth.
-    fn check(
+    pub fn check(
         &self,
         kernel: &str,
         shape: Launch,
@@ -130,19 +130,19 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
         suite::check_entry(&self.launcher.name(), kernel, of, found, &truth)
     }
 
-    fn scalars(&self) -> (T, T) {
+    pub fn scalars(&self) -> (T, T) {
         let sample = &self.wide.samples[0];
         let terms = sample.terms(product(self.of), self.parts);
         (terms.alpha, sample.beta)
     }
 }
 
-fn argument<T>(array: &Option<impl Array<T>>) -> In<'_, T> {
+pub(super) fn argument<T>(array: &Option<impl Array<T>>) -> In<'_, T> {
     array.as_ref().map_or(In::none(), Array::input)
 }
 
 /// Calls `each` with the operands of every choice of sides and parts.
-fn each_choice<L: Launcher, T: Number>(
+pub(super) fn each_choice<L: Launcher, T: Number>(
     launcher: &L,
     (of, most): (KernelProduct, u32),
     case: &Case,

@@ -18,6 +18,7 @@ mod panels;
 mod probe;
 mod sparse;
 mod stream;
+mod tiles;
 mod totals;
 mod vector;
 
@@ -55,6 +56,7 @@ fn add_type<T: Number>(suite: &mut Suite) {
     add_family::<T::DenseTotals>(suite, totals::check::<_, T>);
     add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);
     add_family::<T::SparseMany>(suite, many::check_sparse::<_, T>);
+    add_family::<T::TilesMany>(suite, tiles::check::<_, T>);
     add_family::<T::Vectors>(suite, vector::check::<_, T>);
     add_family::<T::Cg>(suite, cg::check::<_, T>);
     add_family::<T::Designs>(suite, design::check::<_, T>);

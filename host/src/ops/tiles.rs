@@ -1,0 +1,144 @@
+//! Tiles of a sparse matrix on a GPU: made once, used by every product with several right-hand sides.
+
+use gpu_kernels::cta::WARP;
+use gpu_kernels::fused::{
+    Product as KernelProduct, Sides, TileSlices, TilesManyArgs, TilesManyVariant,
+};
+use gpu_kernels::{Entry, Family, In, Launch};
+
+use super::catalog::{max_block, registers_on};
+use super::{Matrix, Number, OpError};
+use crate::device::{Buffer, Device, Prepared};
+use crate::matrix::CsrMatrix;
+use crate::matrix::tiles::{SliceLayout, TileLayout, TileSize};
+use crate::plan::fused::Product;
+use crate::plan::tiles::TileShape;
+
+/// A [`TileLayout`] on a device.
+pub(super) struct Tiles<T> {
+    shape: TileShape,
+    by_row: DeviceSlices<T>,
+    by_column: DeviceSlices<T>,
+}
+
+/// A [`SliceLayout`] on a device.
+struct DeviceSlices<T> {
+    tiles: Buffer<u32>,
+    offsets: Buffer<u32>,
+    outputs: Buffer<u32>,
+    places: Buffer<u64>,
+    values: Buffer<T>,
+}
+
+impl<T: Number> DeviceSlices<T> {
+    fn upload(device: &Device, layout: &SliceLayout<T>) -> Result<Self, OpError> {
+        Ok(DeviceSlices {
+            tiles: device.upload(&layout.tiles)?,
+            offsets: device.upload(&layout.offsets)?,
+            outputs: device.upload(&layout.outputs)?,
+            places: device.upload(&layout.places)?,
+            values: device.upload(&layout.values)?,
+        })
+    }
+
+    fn args(&self) -> TileSlices<'_, T> {
+        TileSlices {
+            tiles: self.tiles.input(),
+            offsets: self.offsets.input(),
+            outputs: self.outputs.input(),
+            places: self.places.input(),
+            values: self.values.input(),
+        }
+    }
+}
+
+/// The vectors of a product with several right-hand sides, as kernels take them.
+pub(super) struct TileEnds<'a, T> {
+    pub input: In<'a, T>,
+    pub weights: In<'a, T>,
+    pub shift: In<'a, T>,
+    /// β and Z.
+    pub addend: (T, In<'a, T>),
+    pub alpha: T,
+}
+
+impl<T> Tiles<T> {
+    /// Right-hand sides of a launch, at most.
+    pub(super) fn sides(&self) -> u32 {
+        self.shape.sides
+    }
+}
+
+impl<T: Number> Matrix<T> {
+    /// The shape of tiles; `None` where there is no room for them.
+    pub(super) fn tile_shape(&self) -> Option<TileShape> {
+        TileShape::new(&self.problem, self.device().limits()?)
+    }
+
+    /// The tiles of `x`.
+    pub(super) fn tiles_of(&self, x: &CsrMatrix<T>, shape: TileShape) -> Result<Tiles<T>, OpError> {
+        let size = TileSize {
+            rows: shape.rows as usize,
+            packs: shape.packs(T::PRECISION),
+        };
+        let layout = TileLayout::new(x, size);
+        Ok(Tiles {
+            shape,
+            by_row: DeviceSlices::upload(self.device(), &layout.by_row)?,
+            by_column: DeviceSlices::upload(self.device(), &layout.by_column)?,
+        })
+    }
+
+    /// The kernel of a product over tiles, ready to be launched for every group of sides.
+    pub(super) fn tile_kernel(
+        &self,
+        tiles: &Tiles<T>,
+        product: Product,
+    ) -> Result<Prepared<T::TilesMany>, OpError> {
+        let wanted = TilesManyVariant {
+            product: match product {
+                Product::Fused => KernelProduct::Fused,
+                Product::Forward => KernelProduct::Forward,
+                Product::Transposed => KernelProduct::Transposed,
+            },
+            sides: tiles.shape.sides,
+        };
+        let mut entries = T::TilesMany::entries().iter();
+        let entry: &'static Entry<T::TilesMany> = entries
+            .find(|entry| entry.variant == wanted)
+            .expect("the table has every number of sides that shapes have");
+        let registers = registers_on(self.device(), entry.name);
+        let sms = self.device().limits().map_or(1, |limits| limits.sms);
+        let count = self.rows().div_ceil(tiles.shape.rows as usize).max(1);
+        let launch = Launch {
+            grid: (count as u64).min(u64::from(sms)) as u32,
+            block: max_block(registers) / WARP * WARP,
+            shared_bytes: tiles.shape.shared_bytes(&self.problem, wanted.product) as u32,
+        };
+        Ok(self.device().prepare(entry, launch)?)
+    }
+
+    /// The arguments for one group of sides.
+    pub(super) fn tile_args<'a>(
+        &self,
+        tiles: &'a Tiles<T>,
+        ends: &TileEnds<'a, T>,
+        (sides, output): (Sides, &'a mut Buffer<T>),
+    ) -> TilesManyArgs<'a, T> {
+        TilesManyArgs {
+            rows: self.rows() as u32,
+            cols: self.cols() as u32,
+            tile_rows: tiles.shape.rows,
+            by_row: tiles.by_row.args(),
+            by_column: tiles.by_column.args(),
+            input: ends.input,
+            weights: ends.weights,
+            shift: ends.shift,
+            addend: ends.addend.1,
+            output: output.output(),
+            alpha: ends.alpha,
+            beta: ends.addend.0,
+            sides,
+        }
+    }
+}
