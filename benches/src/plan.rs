@@ -1,11 +1,17 @@
 //! How good plans are: the launch that the planner chooses beside the quickest of those that it could have chosen,
 //! and how long choosing takes.
 
+#[cfg(test)]
+mod tests;
+
 use std::hint::black_box;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use rayon::prelude::*;
+use warpfuse::device::Device;
 use warpfuse::matrix::Features;
 use warpfuse::ops::measure::{Comparison, Measured as Launched, Selection};
 use warpfuse::ops::{Matrix, Number, Preparation, candidates};
@@ -16,12 +22,12 @@ use crate::case::{Case, SEED};
 use crate::gpu::Gpu;
 use crate::record::{Choice, Measured, Recorder, TimedLaunch};
 use crate::sampling::Times;
-use crate::shape::{DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
+use crate::shape::{DENSE_WIDTHS, DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
 
-/// Of all launches that the planner weighs, the quickest by prediction, and some of every kernel.
+/// Of all launches that the planner weighs, the quickest by prediction, and one of every kernel.
 const SELECTION: Selection = Selection {
-    quickest: 30,
-    of_each_kernel: 2,
+    quickest: 12,
+    of_each_kernel: 1,
 };
 /// Plans behind every sample of the time of choosing.
 const PLANS: usize = 50;
@@ -30,7 +36,7 @@ const SAMPLES: usize = 21;
 /// Columns up to which no further form is of use.
 const FEW_COLUMNS: usize = 4_000;
 
-/// The further forms.
+/// Forms of a sparse X besides its rows.
 const FORMS: [Preparation; 3] = [
     Preparation::Panels,
     Preparation::HotColumns { most: None },
@@ -46,9 +52,10 @@ const PRODUCTS: [(Product, &str); 3] = [
 
 /// Shapes with as many of the [`PRODUCTS`] as are compared on them: X·y where row lengths make a difference.
 fn shapes() -> impl Iterator<Item = (Shape, usize)> {
-    let all = MATRICES.into_iter().map(|shape| (shape, PRODUCTS.len()));
-    let drawn = SPARSE_WIDTHS.into_iter().chain(DRAWN);
-    all.chain(drawn.map(|shape| (shape, 1 + usize::from(shape.is_uneven()))))
+    let drawn = DRAWN.into_iter().chain(SPARSE_WIDTHS);
+    let drawn = drawn.map(|shape| (shape, 1 + usize::from(shape.is_uneven())));
+    let all = MATRICES.map(|shape| (shape, PRODUCTS.len()));
+    drawn.chain(DENSE_WIDTHS.map(|shape| (shape, 1))).chain(all)
 }
 
 /// Records all cases of the family on a GPU.
@@ -56,32 +63,84 @@ fn shapes() -> impl Iterator<Item = (Shape, usize)> {
 /// # Errors
 /// When a result cannot be written.
 pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
-    for (shape, products) in shapes() {
-        record_matrix::<f32>(gpu, recorder, (shape, products))?;
-        record_matrix::<f64>(gpu, recorder, (shape, products))?;
+    record_dtype::<f32>(gpu, recorder)?;
+    record_dtype::<f64>(gpu, recorder)
+}
+
+/// A matrix, and the cases that are wanted of it.
+type Wanted = (Shape, Vec<(Product, Case)>);
+
+/// All matrices of one element type, each made while the one before is measured.
+fn record_dtype<T: Number>(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    let wanted = shapes().map(|(shape, products)| {
+        let cases = PRODUCTS[..products].iter();
+        let cases = cases.map(|&(product, work)| (product, case::<T>(work, shape)));
+        let cases = cases.filter(|(_, case)| recorder.wants(case));
+        (shape, cases.collect())
+    });
+    let wanted: Vec<Wanted> = wanted
+        .filter(|(_, cases): &Wanted| !cases.is_empty())
+        .collect();
+    std::thread::scope(|scope| {
+        let (ready, matrices) = sync_channel(0);
+        let shapes = wanted.iter().map(|(shape, _)| *shape);
+        scope.spawn(move || {
+            // Nobody takes them any more where a result could not be written.
+            shapes
+                .map(|shape| shape.features::<T>(SEED))
+                .all(|features| ready.send(features).is_ok())
+        });
+        for (shape, cases) in &wanted {
+            let features = matrices.recv().context("making the next matrix")?;
+            record_matrix(gpu, recorder, (*shape, cases), features)?;
+        }
+        Ok(())
+    })
+}
+
+/// The products of one matrix.
+fn record_matrix<T: Number>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    (shape, cases): (Shape, &[(Product, Case)]),
+    features: Result<Features<T>>,
+) -> Result<()> {
+    let forms = features.and_then(|features| forms(&gpu.device, Arc::new(features), shape));
+    let mut forms = match forms {
+        Ok(forms) => forms,
+        Err(reason) => {
+            let cases: Vec<Case> = cases.iter().map(|(_, case)| case.clone()).collect();
+            return recorder.fail(&cases, &reason);
+        }
+    };
+    for (product, case) in cases {
+        recorder.measure(case, || compare(&mut forms, *product, shape))?;
     }
     Ok(())
 }
 
-/// The products of one matrix, which is made and uploaded once.
-fn record_matrix<T: Number>(
-    gpu: &Gpu,
-    recorder: &Recorder,
-    (shape, products): (Shape, usize),
-) -> Result<()> {
-    let wanted: Vec<(Product, Case)> = PRODUCTS[..products]
-        .iter()
-        .map(|&(product, work)| (product, case::<T>(work, shape)))
-        .filter(|(_, case)| recorder.wants(case))
+/// X as it came, and in every further form that could be of use.
+fn forms<T: Number>(
+    device: &Device,
+    features: Arc<Features<T>>,
+    shape: Shape,
+) -> Result<Vec<Matrix<T>>> {
+    let further = match shape.is_sparse() && shape.cols() > FEW_COLUMNS {
+        true => &FORMS[..],
+        false => &[],
+    };
+    let make = |form: Option<Preparation>| -> Result<Matrix<T>> {
+        let mut matrix = Matrix::new(device, features.clone())?;
+        if let Some(form) = form {
+            matrix.prepare(form)?;
+        }
+        Ok(matrix)
+    };
+    // The host makes them, some of it by one thread.
+    let forms: Vec<_> = std::iter::once(None)
+        .chain(further.iter().copied().map(Some))
         .collect();
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let features = Arc::new(shape.features::<T>(SEED)?);
-    for (product, case) in wanted {
-        recorder.measure(&case, || compare(gpu, &features, product, shape))?;
-    }
-    Ok(())
+    forms.into_par_iter().map(make).collect()
 }
 
 /// Records how long choosing takes, for an H200: no GPU is needed.
@@ -106,49 +165,35 @@ fn case<T: Number>(work: &'static str, shape: Shape) -> Case {
     }
 }
 
-/// Launches over X as it came, and for the fused product of a sparse one over its further forms.
-fn compare<T: Number>(
-    gpu: &Gpu,
-    features: &Arc<Features<T>>,
-    product: Product,
-    shape: Shape,
-) -> Result<Measured> {
-    let (rows, choice) = compare_form(gpu, features, product, None)?;
-    let mut measured = measured(&rows, shape.bytes::<T>(4))?;
-    measured.choices.push(choice);
-    if shape.is_sparse() && product == Product::Fused && shape.cols() > FEW_COLUMNS {
-        for form in FORMS {
-            let (_, choice) = compare_form(gpu, features, product, Some(form))?;
-            measured.choices.push(choice);
+/// Launches over every form, the chosen one over X as it came first.
+fn compare<T: Number>(forms: &mut [Matrix<T>], product: Product, shape: Shape) -> Result<Measured> {
+    let mut comparisons = Vec::new();
+    for matrix in forms.iter_mut() {
+        let comparison = matrix.compare_launches(product, SELECTION)?;
+        for candidate in &comparison.candidates {
+            println!("  {}", line(candidate));
         }
+        comparisons.push((*matrix.problem(), comparison));
     }
+    let (_, rows) = comparisons.first().context("X as it came")?;
+    let mut measured = measured(rows, shape.bytes::<T>(4))?;
+    let choices = comparisons
+        .iter()
+        .map(|(problem, comparison)| choice(*problem, comparison));
+    measured.choices.extend(choices);
     Ok(measured)
 }
 
-fn compare_form<T: Number>(
-    gpu: &Gpu,
-    features: &Arc<Features<T>>,
-    product: Product,
-    form: Option<Preparation>,
-) -> Result<(Comparison, Choice)> {
-    let mut matrix = Matrix::new(&gpu.device, features.clone())?;
-    if let Some(form) = form {
-        matrix.prepare(form)?;
-    }
-    let comparison = matrix.compare_launches(product, SELECTION)?;
-    for candidate in &comparison.candidates {
-        println!("  {}", line(candidate));
-    }
+fn choice(problem: Problem, comparison: &Comparison) -> Choice {
     let launches = comparison.candidates.iter().map(|launched| TimedLaunch {
         variant: variant(&launched.plan),
         predicted_us: launched.predicted_us,
         measured_us: launched.measured_us,
     });
-    let choice = Choice {
-        problem: *matrix.problem(),
+    Choice {
+        problem,
         launches: launches.collect(),
-    };
-    Ok((comparison, choice))
+    }
 }
 
 fn line(launched: &Launched) -> String {

@@ -68,7 +68,12 @@ fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
         return Ok(if stats.dense || args.dense {
             Problem::dense(rows, cols, precision).as_stored()
         } else {
-            Problem::sparse(rows, cols, stats.nnz, precision).with_longest_row(stats.max_row)
+            let problem = Problem::sparse(rows, cols, stats.nnz, precision);
+            let problem = problem.with_longest_row(stats.max_row);
+            match stats.row_steps {
+                Some(steps) => problem.with_row_steps(steps),
+                None => problem,
+            }
         });
     };
     Ok(match args.nnz {

@@ -61,7 +61,8 @@ impl Estimator {
         targets: Targets<'_, T>,
         extras: Extras<'_>,
     ) -> Result<Model, FitError> {
-        let data = Placed::new(device, features, self.matrix_options())?;
+        let (options, evaluations) = (self.matrix_options(), self.evaluations(targets));
+        let data = Placed::for_evaluations(device, features, options, evaluations)?;
         self.fit_on(&data, targets, extras)
     }
 
@@ -143,6 +144,17 @@ impl Estimator {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// Expected reads of X.
+    fn evaluations<T>(&self, targets: Targets<'_, T>) -> u64 {
+        match (self, targets) {
+            (Estimator::LogisticRegression(params), Targets::Labels(labels)) => {
+                params.evaluations(labels)
+            }
+            (Estimator::LinearSvc(params), Targets::Labels(labels)) => params.evaluations(labels),
+            _ => self.controls().evaluations(),
+        }
     }
 
     /// How its products are planned on a GPU.

@@ -46,8 +46,8 @@ pub(super) trait NumberEstimator: Clone {
     }
 }
 
-/// Defines `fit`, `fit_with` and `fit_on` of an estimator that has `check(&self)`, `controls(&self)` and
-/// `fit_placed(&self, data, targets, extras)`.
+/// Defines `fit`, `fit_with` and `fit_on` of an estimator that has `check(&self)`, `controls(&self)`,
+/// `evaluations(&self, targets)` and `fit_placed(&self, data, targets, extras)`.
 macro_rules! fit_methods {
     ($estimator:ident, $targets:ident: $type:ty, $model:ident) => {
         impl $estimator {
@@ -77,7 +77,9 @@ macro_rules! fit_methods {
                 extras: $crate::learning::Extras<'_>,
             ) -> Result<$model, $crate::learning::FitError> {
                 self.check()?;
-                let data = $crate::learning::Placed::new(device, features, self.controls.matrix)?;
+                let (options, evaluations) = (self.controls.matrix, self.evaluations($targets));
+                let data =
+                    $crate::learning::Placed::for_evaluations(device, features, options, evaluations)?;
                 self.fit_on(&data, $targets, extras)
             }
 
@@ -106,6 +108,11 @@ macro_rules! number_estimator {
         );
 
         impl $estimator {
+            /// Expected reads of X for the one linear predictor of a row.
+            pub(super) fn evaluations<T>(&self, _: &[T]) -> u64 {
+                self.controls.evaluations()
+            }
+
             fn fit_placed<T: $crate::ops::Number>(
                 &self,
                 data: &$crate::learning::Placed<T>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
+use super::evaluations::steps;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, norm,
     normalise_sum,
@@ -10,7 +11,11 @@ use super::spectral::{
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
+
+/// By how many factors e a step is expected to bring hubs and authorities closer: two, as if the second of the
+/// eigenvalues of XᵀX were half the first.
+const RATE: f64 = std::f64::consts::LN_2;
 
 /// Hyperlink-induced topic search: good hubs point to good authorities.
 ///
@@ -106,7 +111,9 @@ impl Hits {
         check_tolerance(self.tolerance)?;
         let graph = graph.into();
         check_edges(&graph)?;
-        let x = Matrix::with_options(device, graph, self.matrix)?;
+        let mut x = Matrix::with_options(device, graph, self.matrix)?;
+        let evaluations = steps(self.tolerance, RATE).min(self.max_iter as u64);
+        x.prepare(Preparation::For { evaluations })?;
         clock.transferred();
         let (a, course) = self.iterate(&x, watch)?;
         let mut hubs = device.zeros(x.rows())?;

@@ -110,6 +110,23 @@ impl Labels {
         self.len() == 0
     }
 
+    /// Different labels, counted as far as `most`.
+    pub(super) fn distinct(&self, most: usize) -> usize {
+        fn count<T: PartialEq>(labels: &[T], most: usize) -> usize {
+            let mut seen: Vec<&T> = Vec::new();
+            for label in labels {
+                if seen.len() < most && !seen.contains(&label) {
+                    seen.push(label);
+                }
+            }
+            seen.len()
+        }
+        match self {
+            Labels::Numbers(labels) => count(labels, most),
+            Labels::Text(labels) => count(labels, most),
+        }
+    }
+
     fn kind(&self) -> &'static str {
         match self {
             Labels::Numbers(_) => "numbers",

@@ -109,6 +109,14 @@ impl LogisticRegression {
         self
     }
 
+    /// Expected reads of X for the one linear predictor of a row; a softmax has kernels of its own.
+    pub(super) fn evaluations(&self, labels: &Labels) -> u64 {
+        match labels.distinct(3) {
+            3 => 0,
+            _ => self.controls.evaluations(),
+        }
+    }
+
     fn fit_placed<T: Number>(
         &self,
         data: &Placed<T>,

@@ -23,6 +23,7 @@ mod controls;
 mod design;
 mod error;
 mod estimator;
+mod evaluations;
 mod extras;
 mod fit;
 mod fit_methods;

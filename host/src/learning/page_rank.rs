@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
+use super::evaluations::steps;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, normalise_sum,
     upload,
@@ -10,7 +11,8 @@ use super::spectral::{
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
+use crate::plan::fused::Product;
 
 /// PageRank: how often a surfer visits each node who follows a random edge with probability d, and else jumps
 /// to a node drawn from the personalisation z.
@@ -156,7 +158,13 @@ impl PageRank {
         let graph = graph.into();
         self.check(&graph)?;
         let surfer = self.surfer(device, &graph)?;
-        let x = Matrix::with_options(device, graph, self.matrix)?;
+        let mut x = Matrix::with_options(device, graph, self.matrix)?;
+        // A step shrinks the distance to the limit by d at least.
+        let evaluations = steps(self.tolerance, -self.damping.ln()).min(self.max_iter as u64);
+        x.prepare(Preparation::ForProduct {
+            product: Product::Transposed,
+            evaluations,
+        })?;
         clock.transferred();
         let (scores, course) = self.iterate(&x, &surfer, watch)?;
         let mut scores = download(&scores)?;

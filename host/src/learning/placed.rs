@@ -7,7 +7,8 @@ use super::{FitError, Folds, RowMoments};
 use crate::device::Device;
 use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
-use crate::ops::{Matrix, MatrixOptions, Number};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation};
+use crate::plan::fused::Stored;
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -44,6 +45,22 @@ impl<T: Number> Placed<T> {
         features: impl Into<Arc<Features<T>>>,
         options: MatrixOptions,
     ) -> Result<Self, FitError> {
+        Self::for_evaluations(device, features, options, 0)
+    }
+
+    /// [`Placed::new`] for fits that are expected to read X so often, each time for an objective of one linear predictor
+    /// per row or its Hessian: stores a sparse X in a further form where the planner expects that to pay
+    /// ([`Preparation::ForObjectives`]). Results differ from those without by rounding; those of
+    /// [`Summation::Reproducible`](crate::plan::fused::Summation) do not.
+    ///
+    /// # Errors
+    /// As [`Placed::new`].
+    pub fn for_evaluations(
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        options: MatrixOptions,
+        evaluations: u64,
+    ) -> Result<Self, FitError> {
         let begun = Instant::now();
         let features = features.into();
         if features.rows() == 0 {
@@ -59,7 +76,8 @@ impl<T: Number> Placed<T> {
             return Err(FitError::ColumnNotFinite { column });
         }
         let mut matrix = Matrix::with_options(device, features, options)?;
-        if !matrix.is_reproducible() {
+        let stored = matrix.prepare(Preparation::ForObjectives { evaluations })?;
+        if stored == Stored::Rows && !matrix.is_reproducible() {
             matrix.tell_head(HeadSize::Planned)?;
         }
         Ok(Placed {

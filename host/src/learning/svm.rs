@@ -16,6 +16,9 @@ use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
+/// Labels that are told apart to see how many problems there are.
+const MANY_CLASSES: usize = 64;
+
 /// Linear support vector classification: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, 1 − yᵢ·tᵢ)²` for each class
 /// against all others, y = ±1, t = x·w + b.
 ///
@@ -93,6 +96,15 @@ impl LinearSvc {
     fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)
+    }
+
+    /// Expected reads of X for the one linear predictor of a row: as many again for each class beyond two.
+    pub(super) fn evaluations(&self, labels: &Labels) -> u64 {
+        let problems = match labels.distinct(MANY_CLASSES) {
+            0..=2 => 1,
+            classes => classes as u64,
+        };
+        problems.saturating_mul(self.controls.evaluations())
     }
 
     fn fit_placed<T: Number>(

@@ -10,7 +10,7 @@ use super::spectral::{Clock, SpectralReport, check_tolerance, download, norm, up
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{ColumnMoments, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Terms, vector};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
 
 /// The k leading singular triplets of X (m × n): `X ≈ U·diag(σ)·Vᵀ`. X is neither densified nor copied.
 ///
@@ -132,7 +132,9 @@ impl TruncatedSvd {
         if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
             return Err(FitError::ColumnNotFinite { column });
         }
-        let x = Matrix::with_options(device, features, self.matrix)?;
+        let mut x = Matrix::with_options(device, features, self.matrix)?;
+        let evaluations = self.evaluations(x.cols());
+        x.prepare(Preparation::For { evaluations })?;
         clock.transferred();
         let column_means = moments.means(x.rows());
         let means = match self.centring {
@@ -165,6 +167,12 @@ impl TruncatedSvd {
             });
         }
         Ok(())
+    }
+
+    /// Products that are expected: a basis, and a restart that makes half of it anew.
+    fn evaluations(&self, cols: usize) -> u64 {
+        let size = self.lanczos(cols).size;
+        (size + size / 2).min(self.max_iter) as u64
     }
 
     fn lanczos(&self, cols: usize) -> LanczosOptions {

@@ -10,6 +10,7 @@
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
 //! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
 //! | [`transpose`] | the columns of X as rows |
+//! | [`RowSteps`] | what unequal rows make of a warp's work |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
@@ -23,6 +24,7 @@ mod features;
 pub mod hot;
 mod moments;
 pub mod panels;
+mod row_steps;
 mod skew;
 mod stats;
 #[cfg(test)]
@@ -37,6 +39,7 @@ pub use csr::{CsrError, csr_from_parts};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
 pub use moments::{ColumnMoments, column_frequencies};
+pub use row_steps::RowSteps;
 pub use skew::Skew;
 pub use stats::MatrixStats;
 

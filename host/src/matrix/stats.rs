@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{CsrMatrix, Features};
+use super::{CsrMatrix, Features, RowSteps};
 
 /// Bins of the histogram: empty rows, then one per power of two up to 2³².
 const BINS: usize = 34;
@@ -29,6 +29,8 @@ pub struct MatrixStats {
     /// Row lengths by powers of two: bin 0 counts empty rows, bin k ≥ 1 rows with
     /// 2^(k−1) ≤ entries < 2^k; the last bin takes everything longer. Trailing zeros are cut off.
     pub row_length_histogram: Vec<u64>,
+    /// What the lengths of neighbouring rows make of a warp's work; `None` where they are not known.
+    pub row_steps: Option<RowSteps>,
 }
 
 impl MatrixStats {
@@ -63,7 +65,10 @@ impl MatrixStats {
                 lengths.and_row(ends[1].saturating_sub(ends[0]))
             })
             .reduce(RowLengths::none, RowLengths::merge);
-        Self::new(cols, lengths, false)
+        Self {
+            row_steps: Some(RowSteps::of_offsets(offsets)),
+            ..Self::new(cols, lengths, false)
+        }
     }
 
     /// Statistics of a dense matrix of this shape.
@@ -107,6 +112,7 @@ impl MatrixStats {
             max_row: lengths.max,
             empty_rows: lengths.bins[0] as usize,
             row_length_histogram: lengths.bins[..used].to_vec(),
+            row_steps: None,
         }
     }
 }

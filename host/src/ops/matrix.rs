@@ -15,7 +15,7 @@ use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
 use crate::device::{Buffer, Device};
-use crate::matrix::{CsrMatrix, Features, Skew};
+use crate::matrix::{CsrMatrix, Features, RowSteps, Skew};
 use crate::plan::fused::{
     Candidate, ColumnUse, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
     hot_places,
@@ -217,13 +217,14 @@ fn problem<T: Number>(features: &Features<T>, device: &Device) -> Problem {
     match features {
         Features::Dense(_) => Problem::dense(rows, cols, T::PRECISION),
         Features::Sparse(x) => {
-            let longest = x
-                .proper_indptr()
-                .windows(2)
-                .map(|pair| pair[1] - pair[0])
-                .max();
+            let offsets = x.proper_indptr();
+            let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
             let problem = Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION)
                 .with_longest_row(longest.unwrap_or(0));
+            let problem = match device.is_cpu() {
+                true => problem,
+                false => problem.with_row_steps(RowSteps::of_offsets(&offsets)),
+            };
             match device.is_cpu() || cols <= FEW_COLUMNS {
                 true => problem,
                 false => problem.with_columns(column_use(x)),

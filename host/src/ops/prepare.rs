@@ -7,7 +7,7 @@ use super::layout::{Layout, SparsePart};
 use super::{Matrix, Number, OpError};
 use crate::matrix::hot::HotSize;
 use crate::matrix::{CsrMatrix, csr_from_parts};
-use crate::plan::fused::{Stored, hot_places};
+use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,19 @@ use crate::plan::fused::{Stored, hot_places};
 pub enum Preparation {
     /// Whatever the planner expects to pay over so many evaluations of the fused product; nothing, if nothing does.
     For {
+        /// Evaluations that are to come.
+        evaluations: u64,
+    },
+    /// Whatever the planner expects to pay over so many evaluations of one product; nothing, if nothing does.
+    ForProduct {
+        /// Which one.
+        product: Product,
+        /// Evaluations that are to come.
+        evaluations: u64,
+    },
+    /// Whatever the planner expects to pay over so many evaluations of [objectives](super::objective) with their
+    /// gradients, or of their Hessians' products; nothing, if nothing does.
+    ForObjectives {
         /// Evaluations that are to come.
         evaluations: u64,
     },
@@ -132,21 +145,34 @@ impl<T: Number> Matrix<T> {
             has_hot.then_some(Form::HotColumns(size))
         };
         let frequent = || hot(hot_places(T::SIZE), self.least_hot());
-        let evaluations = match preparation {
+        let best = match preparation {
             Preparation::Panels => return Ok(Some(Form::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
-            Preparation::For { evaluations } => evaluations,
             Preparation::Tiles => return Ok(None),
+            Preparation::For { evaluations } => self.best_form(Product::Fused, evaluations)?,
+            Preparation::ForProduct {
+                product,
+                evaluations,
+            } => self.best_form(product, evaluations)?,
+            Preparation::ForObjectives { evaluations } => self.best_for_objectives(evaluations)?,
         };
-        let best = self.planning(|planner| Ok(planner.best_form(&self.problem, evaluations)?))?;
-        Ok(match best.flatten().map(|weighing| weighing.stored) {
+        if let Some(best) = &best {
+            tracing::info!(%best, "X is stored in a further form");
+        }
+        Ok(match best.map(|weighing| weighing.stored) {
             Some(Stored::RowsAndPanels) => Some(Form::Panels),
             Some(Stored::RowsAndHotColumns) => frequent(),
             Some(Stored::RowsAndTranspose) => transpose,
             _ => None,
         })
+    }
+
+    fn best_form(&self, product: Product, evaluations: u64) -> Result<Option<Weighing>, OpError> {
+        let best =
+            |planner: Planner<'_>| Ok(planner.best_form(&self.problem, product, evaluations)?);
+        Ok(self.planning(best)?.flatten())
     }
 
     /// Entries of a column that is worth a place: its sum is flushed by a block on each SM.

@@ -26,6 +26,7 @@ mod ordered;
 mod panels;
 mod passes;
 mod plans;
+mod prepared_fits;
 mod properties;
 mod reduce;
 mod softmax;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     ordered::add(&mut suite);
     many::add(&mut suite);
     panels::add(&mut suite);
+    prepared_fits::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);
     softmax::add(&mut suite);

@@ -21,7 +21,7 @@ use super::head::Head;
 use super::softmax::SoftmaxLaunches;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device, Prepared};
-use crate::plan::fused::{Plan, Product, Summation};
+use crate::plan::fused::{FURTHER_FORMS, Plan, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
 
 /// What a matrix keeps for its objectives: plans by class of losses, and vectors of m elements where X is multiplied
@@ -66,6 +66,8 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
 struct Planned<T: Number> {
     plan: Plan,
     step: Step<T>,
+    /// Two products over a further form of X, where that is expected to be quicker.
+    prepared: Option<Plan>,
 }
 
 enum Step<T: Number> {
@@ -84,7 +86,8 @@ impl<T: Number> Matrix<T> {
         if self.device().is_cpu() {
             return Ok(None);
         }
-        Ok(Some(&self.planned(loss.class())?.plan))
+        let planned = self.planned(loss.class())?;
+        Ok(Some(planned.prepared.as_ref().unwrap_or(&planned.plan)))
     }
 
     /// Shapes and devices have been checked.
@@ -111,7 +114,11 @@ impl<T: Number> Matrix<T> {
         if self.repeats(evaluation, out) || out.gradient.is_none() || self.cols() == 0 {
             return self.objective_by_products(evaluation, y, out);
         }
-        match (&self.planned(evaluation.loss.class())?.step, &self.layout) {
+        let planned = self.planned(evaluation.loss.class())?;
+        if planned.prepared.is_some() && is_plain(evaluation, out) {
+            return self.objective_by_products(evaluation, y, out);
+        }
+        match (&planned.step, &self.layout) {
             (Step::Sparse(kernel), Layout::Sparse(parts)) => {
                 for part in parts {
                     kernel.launch(self.sparse_objective_args(part, None, evaluation, y, out))?;
@@ -164,11 +171,9 @@ impl<T: Number> Matrix<T> {
         ObjectiveArgs { x, rows }
     }
 
-    /// Whether the bits of this objective are promised: products with fixed-point sums have n elements and no addend.
+    /// Whether the bits of this objective are promised.
     fn repeats(&self, evaluation: &Evaluation<'_, T>, out: &ObjectiveOut<'_, T>) -> bool {
-        let reproducible = self.options.summation == Summation::Reproducible;
-        let plain = out.addend.is_none() && !matches!(evaluation.intercept, Intercept::Last);
-        reproducible && plain
+        self.options.summation == Summation::Reproducible && is_plain(evaluation, out)
     }
 
     /// Whether an objective with this loss and its gradient reads X once on a GPU: not where X is too wide, nor where
@@ -182,7 +187,8 @@ impl<T: Number> Matrix<T> {
         Ok(!reproducible && plan.is_some_and(|plan| plan.then.is_none()))
     }
 
-    /// X·y, the losses of the rows, Xᵀg: for X that is multiplied twice, for the loss alone, and for sums that repeat.
+    /// X·y, the losses of the rows, Xᵀg: for X that is multiplied twice, for the loss alone, for sums that repeat, and
+    /// over further forms of X.
     fn objective_by_products(
         &self,
         evaluation: &Evaluation<'_, T>,
@@ -257,16 +263,66 @@ impl<T: Number> Matrix<T> {
         };
         let plan = planning::plan(limits, own, pattern, self.options.model, self.problem())?;
         tracing::debug!(%plan, "planned");
+        let prepared = self.plan_by_products(&plan)?;
         if let Some(plan) = self.plan_with_head(&plan, class) {
             let step = Step::Headed(prepare::<T::SparseObjective>(self.device(), &plan)?);
-            return Ok(Planned { plan, step });
+            return Ok(Planned {
+                plan,
+                step,
+                prepared,
+            });
         }
         let step = match &self.layout {
             _ if plan.then.is_some() => Step::TwoProducts,
             Layout::Sparse(_) => Step::Sparse(prepare::<T::SparseObjective>(self.device(), &plan)?),
             _ => Step::Dense(prepare::<T::DenseObjective>(self.device(), &plan)?),
         };
-        Ok(Planned { plan, step })
+        Ok(Planned {
+            plan,
+            step,
+            prepared,
+        })
+    }
+
+    /// The plan over the further forms in which X is stored, if that is expected to beat `plan`.
+    fn plan_by_products(&self, plan: &Plan) -> Result<Option<Plan>, OpError> {
+        let problem = self.problem();
+        let Some(limits) = self
+            .device()
+            .limits()
+            .filter(|_| problem.stored != Stored::Rows)
+        else {
+            return Ok(None);
+        };
+        let by_products =
+            self.planning(|planner| Ok(planning::by_products(&planner, limits, problem)?))?;
+        let one_pass = planning::one_pass_ns(limits, problem, plan);
+        let quicker = by_products.flatten().filter(|(_, ns)| *ns < one_pass);
+        Ok(quicker.map(|(plan, _)| plan))
+    }
+
+    /// The further form that is expected to save most over so many objectives; `None` where none pays.
+    pub(in crate::ops) fn best_for_objectives(
+        &self,
+        evaluations: u64,
+    ) -> Result<Option<Weighing>, OpError> {
+        let problem = self.problem();
+        let is_asked = evaluations > 0 && self.options.summation == Summation::Free;
+        let Some((limits, nnz)) = self.device().limits().zip(problem.nnz).filter(|_| is_asked)
+        else {
+            return Ok(None);
+        };
+        let plan = &self.planned(LossClass::Any)?.plan;
+        let before_ns = planning::one_pass_ns(limits, problem, plan);
+        let mut weighings = Vec::new();
+        for stored in FURTHER_FORMS {
+            let problem = problem.with_stored(stored);
+            let after =
+                self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;
+            let after = after.flatten().map(|(_, ns)| ns);
+            weighings.extend(after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns)));
+        }
+        Ok(Weighing::best(weighings, evaluations))
     }
 
     fn row_kernel(&self) -> Result<&Prepared<T::RowObjective>, OpError> {
@@ -297,6 +353,11 @@ pub(super) fn prepare_rows<T: Number>(
         shared_bytes: scratch_bytes(block) as u32,
     };
     Ok(device.prepare(entry, launch)?)
+}
+
+/// Whether products by themselves give the gradient: they have n elements, and no addend where they write all of it.
+fn is_plain<T: Number>(evaluation: &Evaluation<'_, T>, out: &ObjectiveOut<'_, T>) -> bool {
+    out.addend.is_none() && !matches!(evaluation.intercept, Intercept::Last)
 }
 
 const HEADED: &str = "a plan with a head is made where there is one";

@@ -1,6 +1,6 @@
 //! Predicted time of one launch.
 //!
-//! `t = max(stream, access, issue, longest row, rows in turn) + flush + launch`, in the terms of
+//! `t = max(stream, access, issue, longest row, rows in turn) + uneven rows + flush + launch`, in the terms of
 //! [`Rates`](crate::plan::rates::Rates). The maximum is a soft one, the fourth root of the sum of fourth
 //! powers: parts that are nearly equal do not overlap perfectly, and of two launches with the same
 //! greatest part the one with more to spare wins.
@@ -11,8 +11,11 @@
 //! | access | gathers of y, additions to w and the cache lines of the loads, which share one pipe |
 //! | issue | instructions over the schedulers' rate; lanes beyond the end of a row count too |
 //! | longest row | the loads of the longest row one after the other |
+//! | uneven rows | steps beyond those of registers and of the mean row, each a round trip of a warp: the warps' share of them, and those of the longest row, see [`rows`](super::rows) |
 //! | rows in turn | what blocks that share a row do one row after the other, where few of them are resident |
 //! | flush | the blocks' partial results added to w in global memory |
+
+mod prepared;
 
 use gpu_kernels::fused::DenseOrder;
 
@@ -21,13 +24,16 @@ use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
 use super::geometry::{Blocks, Launch, Surplus};
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
+use super::rows::{Uneven, queue_of};
 use super::sparse_cost::{l1_room, lines_per_entry};
-use super::{balanced, hot, panels};
 use crate::plan::limits::DeviceLimits;
 
-/// A warp adds its 32 neighbouring columns at once, which a random scatter cannot. From the dense
-/// kernel on 1,000,000 × 1,024, where 528 blocks × 1,024 additions cost at most 0.01 ms.
+/// A warp adds its 32 neighbouring columns at once, which a random scatter cannot, and blocks seldom add to the same ones
+/// at the same time: as quick as four times a scatter to so many bytes. From the dense kernel on 1,000,000 × 1,024, where
+/// 528 blocks × 1,024 additions cost at most 0.01 ms, and sparse ones with n = 1,000, of which 658 blocks take 0.205 ms and
+/// 132 take 0.226.
 const FLUSH_COALESCING: f64 = 4.0;
+const FLUSH_BYTES: f64 = 4e6;
 
 /// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
 /// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
@@ -67,11 +73,6 @@ const PRIVATE_ADD: f64 = 0.7;
 /// use whole sectors.
 const REFETCHED: f64 = 0.65;
 
-/// How long two additions to one element in global memory take one after the other, seconds. By Zipf's law with exponents
-/// of 0.8, 1.1 and 1.4 over 1,000,000 columns on an H200 5.1, 11.6 and 14.1 ms, with 1.1, 3.7 and 4 million entries in
-/// the first.
-const QUEUE: f64 = 3.3e-9;
-
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
     limits: &'a DeviceLimits,
@@ -85,6 +86,8 @@ pub(super) struct CostModel<'a> {
     gather_miss: f64,
     scatter: f64,
     order: Option<DenseOrder>,
+    /// Additions at random to as much as a flush is compared with.
+    flush_rate: f64,
 }
 
 /// What a kernel costs with vectors of one size, whatever its blocks; times in seconds.
@@ -97,6 +100,8 @@ pub(super) struct KernelCost {
     access: f64,
     issue: f64,
     longest_row: f64,
+    /// Steps beyond those of the mean row.
+    uneven: Uneven,
     /// What a block takes for a row, or a step of rows, when it waits for nothing.
     row: f64,
     launch: f64,
@@ -140,6 +145,7 @@ impl<'a> CostModel<'a> {
             gather_miss: limits.rates.gather.at(vector_bytes),
             scatter: scatter.at(vector_bytes),
             order: None,
+            flush_rate: scatter.at(vector_bytes.max(FLUSH_BYTES)),
         }
     }
 
@@ -168,6 +174,7 @@ impl<'a> CostModel<'a> {
             access: self.access_of_kernel(kernel, vs),
             issue: self.issue(kernel, vs),
             longest_row: self.longest_row(kernel, vs),
+            uneven: Uneven::of(self.problem, self.product, (vs, kernel.tl)),
             row: row_of_block(kernel),
             launch: self.launches(kernel) * rates.launch_us * 1e-6,
             row_in_flight: self.entries_in_flight(kernel, vs) * self.entry_bytes(),
@@ -193,75 +200,12 @@ impl<'a> CostModel<'a> {
             access: kernel.access + self.access_of_blocks(kernel, hits),
             issue: kernel.issue,
             longest_row: kernel.longest_row,
+            uneven_rows: kernel.uneven.seconds(self.limits, blocks),
             rows_in_turn: self.rows_in_turn(kernel, launch),
             flush: self.flush(kernel.strategy, launch),
             launch: kernel.launch,
             in_flight,
         }
-    }
-
-    // Of a kernel over a form of its own: whatever the launch, but for the bytes that it has in flight.
-    fn of_form(&self, strategy: Strategy) -> Option<KernelCost> {
-        let (limits, problem, product) = (self.limits, self.problem, self.product);
-        let (full, access, issue, longest_row, launch) = match strategy {
-            Strategy::Panels => {
-                let of = panels::cost(limits, problem, product);
-                (of.stream, of.access, of.issue, 0.0, of.launch)
-            }
-            Strategy::HotColumns => {
-                let of = hot::cost(limits, problem, product);
-                (of.stream, of.access, of.issue, of.longest_row, of.launch)
-            }
-            strategy if strategy.is_balanced() => {
-                let of = balanced::cost(limits, problem, product);
-                (of.stream, of.access, of.issue, 0.0, of.launch)
-            }
-            _ => return None,
-        };
-        Some(KernelCost {
-            strategy,
-            full,
-            access,
-            issue,
-            longest_row,
-            row: 0.0,
-            launch,
-            row_in_flight: 0.0,
-            rows_in_flight: 0.0,
-            half_sectors: 0.0,
-        })
-    }
-
-    fn parts_of_form(&self, kernel: &KernelCost, blocks: &Blocks) -> Option<Parts> {
-        let (limits, problem, entry) = (self.limits, self.problem, self.entry_bytes());
-        let (in_flight, trips, flush) = match kernel.strategy {
-            Strategy::Panels => {
-                let flush = panels::cost(limits, problem, self.product).flush;
-                let in_flight = panels::bytes_in_flight(blocks, entry);
-                (in_flight, panels::ROUND_TRIPS, flush)
-            }
-            Strategy::HotColumns => {
-                let ends = hot::cost(limits, problem, self.product).ends;
-                let in_flight = hot::bytes_in_flight(blocks, problem, entry);
-                (in_flight, hot::ROUND_TRIPS, ends)
-            }
-            strategy if strategy.is_balanced() => {
-                let in_flight = balanced::bytes_in_flight(blocks, entry);
-                (in_flight, balanced::ROUND_TRIPS, 0.0)
-            }
-            _ => return None,
-        };
-        Some(Parts {
-            full: kernel.full,
-            fill: in_flight / (limits.rates.knee_bytes_per_sm * trips),
-            access: kernel.access,
-            issue: kernel.issue,
-            longest_row: kernel.longest_row,
-            rows_in_turn: 0.0,
-            flush,
-            launch: kernel.launch,
-            in_flight,
-        })
     }
 
     // Bytes of X and the vectors. A vector whose loads take a dense row in pieces shorter than a cache line is
@@ -305,7 +249,10 @@ impl<'a> CostModel<'a> {
     fn within_l1(&self, in_flight: f64, taken: f64) -> f64 {
         match self.problem.is_dense() {
             true => in_flight,
-            false => in_flight.min(l1_room(self.limits.unified_cache_bytes, taken)),
+            false => {
+                let unified_bytes = self.limits.unified_cache_bytes;
+                in_flight.min(l1_room(unified_bytes, taken, self.product))
+            }
         }
     }
 
@@ -339,7 +286,7 @@ impl<'a> CostModel<'a> {
         }
         if self.product != Product::Forward {
             let additions = seconds(self.nnz, self.scatter_rate(kernel.strategy));
-            time += additions.max(self.queue(kernel.strategy));
+            time += additions.max(self.queue(kernel.strategy, vs));
         }
         if self.product == Product::Fused {
             // What registers did not keep is loaded again, index and value, from a cache.
@@ -374,9 +321,11 @@ impl<'a> CostModel<'a> {
     }
 
     // Additions to one element of w in global memory one after the other.
-    fn queue(&self, strategy: Strategy) -> f64 {
+    fn queue(&self, strategy: Strategy, vs: u32) -> f64 {
         match strategy {
-            Strategy::GlobalW | Strategy::FixedGlobal => QUEUE * self.problem.busiest_column(),
+            Strategy::GlobalW | Strategy::FixedGlobal => {
+                queue_of(vs) * self.problem.busiest_column()
+            }
             _ => 0.0,
         }
     }
@@ -399,10 +348,19 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
+    // Shared memory is taken from the L1 cache: what is left decides how many gathers hit. Frequent columns are there when
+    // they are wanted again, the surer the more entries they have: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51,
+    // 0.27 and 0.20 ms on an H200 with 0.37, 0.79 and 0.96 of the entries in 10,922 columns, and 0.64 ms uniformly.
     fn l1_hits(&self, taken: f64) -> f64 {
         let left = f64::from(self.limits.unified_cache_bytes) - taken;
-        (L1_SHARE_OF_Y * left.max(0.0) / self.vector_bytes.max(1.0)).min(1.0)
+        let room = L1_SHARE_OF_Y * left.max(0.0);
+        let all_alike = (room / self.vector_bytes.max(1.0)).min(1.0);
+        let Some(columns) = self.problem.columns.filter(|_| self.nnz > 0.0) else {
+            return all_alike;
+        };
+        let frequent = columns.hot_entries as f64 / self.nnz;
+        let bytes = f64::from(columns.hot_columns.max(1)) * f64::from(self.problem.dtype.bytes());
+        all_alike.max((room / bytes).min(1.0) * (frequent * frequent).min(1.0))
     }
 
     // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
@@ -416,8 +374,16 @@ impl<'a> CostModel<'a> {
 
     fn issue(&self, kernel: &Candidate, vs: u32) -> f64 {
         let halvings = f64::from(vs.max(1).ilog2().min(5));
-        let vs = f64::from(vs.max(1));
-        let chunks = (self.mean / vs).ceil();
+        let lanes = f64::from(vs.max(1));
+        // Lanes that wait for a longer row of their warp issue as well.
+        let chunks = match self.problem.is_dense() {
+            true => (self.mean / lanes).ceil(),
+            false => {
+                self.problem.steps(vs) * f64::from(self.limits.warp_size.max(1))
+                    / (self.rows * lanes).max(1.0)
+            }
+        };
+        let vs = lanes;
         let entries = if self.problem.is_dense() {
             // One load per `width` elements, and a multiply-add for each half of the product.
             chunks * (2.0 + 1.0 / f64::from(kernel.width.max(1)))
@@ -485,7 +451,7 @@ impl<'a> CostModel<'a> {
         };
         seconds(
             flushes * self.problem.cols as f64,
-            FLUSH_COALESCING * self.scatter,
+            FLUSH_COALESCING * self.flush_rate,
         )
     }
 }

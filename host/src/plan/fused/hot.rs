@@ -20,7 +20,7 @@ const PER_ENTRY: f64 = 30.0;
 /// Dependent round trips to memory: rows, whose offsets come before, and gathers of what is cold.
 pub(super) const ROUND_TRIPS: f64 = 1.5;
 /// Those of a step that registers do not hold: entries and gathers, then entries again.
-const TRIPS_PER_STEP: f64 = 3.0;
+const TRIPS_PER_STEP: f64 = 2.5;
 /// A warp adds neighbouring sums to global memory at once.
 const FLUSH_COALESCING: f64 = 4.0;
 
@@ -99,9 +99,10 @@ fn cold_pass(limits: &DeviceLimits, problem: &Problem, (entries, use_): (f64, Co
         outputs: f64::from(use_.cold_columns).min(problem.cols as f64),
         entries,
         busiest: 0.0,
+        longest: 0.0,
     };
     let cost = pass.cost(limits, problem);
-    cost.stream.max(cost.access).max(cost.issue) + cost.flush
+    cost.stream.max(cost.access + cost.queue).max(cost.issue) + cost.flush
 }
 
 /// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.

@@ -29,6 +29,7 @@ mod problem;
 mod published;
 mod published_dense;
 mod reason;
+mod rows;
 mod sparse_cost;
 mod value;
 
@@ -43,6 +44,7 @@ pub(crate) use panels::SHARED_BYTES as PANEL_SHARED_BYTES;
 pub use planner::Planner;
 pub use predicted::{Explained, Trial};
 pub use prediction::{Bound, Prediction};
+pub(crate) use preparation::FURTHER as FURTHER_FORMS;
 pub use preparation::Weighing;
 pub use problem::{ColumnUse, Precision, Problem, Product, Stored};
 pub use published::vector_size;

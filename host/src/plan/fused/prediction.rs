@@ -50,7 +50,7 @@ pub struct Prediction {
     pub access_ns: u64,
     /// Instructions.
     pub issue_ns: u64,
-    /// The longest row.
+    /// The longest row, and what all rows longer than the mean add.
     pub longest_row_ns: u64,
     /// Adding the blocks' results to w.
     pub flush_ns: u64,
@@ -75,6 +75,8 @@ pub(super) struct Parts {
     pub access: f64,
     pub issue: f64,
     pub longest_row: f64,
+    /// What rows longer than the mean add, whatever else a launch waits for.
+    pub uneven_rows: f64,
     pub rows_in_turn: f64,
     pub flush: f64,
     pub launch: f64,
@@ -86,12 +88,16 @@ impl Parts {
     /// A lower bound of the whole that is quick to reckon, nanoseconds.
     pub fn least_ns(&self) -> u64 {
         let stream = self.full / self.fill.clamp(LEAST_SHARE, 1.0);
-        nanoseconds(greatest(self.beside(stream)) + self.flush + self.launch)
+        nanoseconds(greatest(self.beside(stream)) + self.after())
     }
 
     /// The whole, nanoseconds.
     pub fn total_ns(&self) -> u64 {
-        nanoseconds(soft_max(self.beside(self.stream())) + self.flush + self.launch)
+        nanoseconds(soft_max(self.beside(self.stream())) + self.after())
+    }
+
+    fn after(&self) -> f64 {
+        self.uneven_rows + self.flush + self.launch
     }
 
     // The share of the bandwidth is proportional to the bytes in flight below the knee, and saturates above it.
@@ -118,7 +124,7 @@ impl Parts {
             stream_ns: nanoseconds(stream),
             access_ns: nanoseconds(self.access),
             issue_ns: nanoseconds(self.issue),
-            longest_row_ns: nanoseconds(self.longest_row),
+            longest_row_ns: nanoseconds(self.longest_row + self.uneven_rows),
             flush_ns: nanoseconds(self.flush),
             launch_ns: nanoseconds(self.launch),
             in_flight_bytes: self.in_flight as u64,
@@ -137,7 +143,7 @@ impl Parts {
             (memory, stream),
             (Bound::RandomAccess, self.access + self.flush),
             (Bound::Issue, self.issue),
-            (Bound::LongestRow, self.longest_row),
+            (Bound::LongestRow, self.longest_row + self.uneven_rows),
             (Bound::RowsInTurn, self.rows_in_turn),
             (Bound::Launch, self.launch),
         ];

@@ -5,6 +5,7 @@ use std::fmt;
 use gpu_kernels::fused::dense_order::leading_dimension;
 use serde::{Deserialize, Serialize};
 
+use crate::matrix::RowSteps;
 use crate::plan::error::PlanError;
 
 /// The type of the elements of X and of the vectors.
@@ -110,6 +111,9 @@ pub struct Problem {
     pub dtype: Precision,
     /// Entries of the longest row of a sparse matrix, when known.
     pub longest_row: Option<u64>,
+    /// Steps of warps over the rows of a sparse matrix, when known; else rows are taken to be alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_steps: Option<RowSteps>,
     /// Elements between the starts of two rows of a dense matrix; n unless rows are padded, with zeros.
     pub pitch: u64,
     /// In which forms a sparse matrix is stored.
@@ -129,6 +133,7 @@ impl Problem {
             nnz: Some(nnz),
             dtype,
             longest_row: None,
+            row_steps: None,
             pitch: cols,
             stored: Stored::Rows,
             columns: None,
@@ -143,6 +148,7 @@ impl Problem {
             nnz: None,
             dtype,
             longest_row: None,
+            row_steps: None,
             pitch: cols,
             stored: Stored::Rows,
             columns: None,
@@ -163,6 +169,14 @@ impl Problem {
         match self.nnz {
             None => self.with_pitch(leading_dimension(self.cols, pack)),
             Some(_) => self,
+        }
+    }
+
+    /// The same with the steps of warps over its rows.
+    pub const fn with_row_steps(self, steps: RowSteps) -> Self {
+        Self {
+            row_steps: Some(steps),
+            ..self
         }
     }
 
@@ -210,6 +224,18 @@ impl Problem {
     pub fn longest(&self) -> f64 {
         self.longest_row
             .map_or_else(|| self.mean_row().ceil(), |longest| longest as f64)
+    }
+
+    /// Steps of warps over the rows of a sparse matrix with vectors of `vs` lanes, as if all rows had the mean length
+    /// where their lengths are not known.
+    pub fn steps(&self, vs: u32) -> f64 {
+        let vs = vs.clamp(1, 32);
+        match self.row_steps {
+            Some(steps) => steps.of(vs) as f64,
+            None => {
+                self.rows as f64 * f64::from(vs) / 32.0 * (self.mean_row() / f64::from(vs)).ceil()
+            }
+        }
     }
 
     /// Bytes that one pass over X reads: values, and for CSR 32-bit column indices and 64-bit offsets.

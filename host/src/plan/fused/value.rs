@@ -101,13 +101,18 @@ impl Plan {
         geometry::vectors(self.grid, self.column_tiles, self.bs, self.vs)
     }
 
-    /// The predicted time of all launches, microseconds, when the predicted model chose.
-    pub fn predicted_us(&self) -> Option<f64> {
-        let own = self.prediction?.total_ns as f64 / 1e3;
+    /// The predicted time of all launches, nanoseconds, when the predicted model chose.
+    pub fn predicted_ns(&self) -> Option<u64> {
+        let own = self.prediction?.total_ns;
         match &self.then {
             None => Some(own),
-            Some(next) => Some(own + next.predicted_us()?),
+            Some(next) => Some(own.saturating_add(next.predicted_ns()?)),
         }
+    }
+
+    /// [`Plan::predicted_ns`] in microseconds.
+    pub fn predicted_us(&self) -> Option<f64> {
+        self.predicted_ns().map(|ns| ns as f64 / 1e3)
     }
 
     /// Whether this and `other` launch the same kernels in the same way, whoever chose them and why.

@@ -5,6 +5,7 @@ mod predicted;
 mod preparation;
 mod properties;
 mod published;
+mod uneven;
 
 use super::*;
 use crate::plan::limits::DeviceLimits;

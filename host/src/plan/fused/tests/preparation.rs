@@ -69,7 +69,7 @@ fn uniform(cols: u64) -> Problem {
 
 fn best(problem: &Problem, evaluations: u64) -> Option<Stored> {
     let (limits, kernels) = (device("h200"), kernels());
-    let best = Planner::new(&limits, &kernels).best_form(problem, evaluations);
+    let best = Planner::new(&limits, &kernels).best_form(problem, Product::Fused, evaluations);
     best.expect("a plan").map(|weighing| weighing.stored)
 }
 
@@ -183,5 +183,28 @@ fn times_of_further_forms_are_met_within_a_quarter() {
                 "{stored}: {found:.3} for {ms} ms, {problem}"
             );
         }
+    }
+}
+
+#[test]
+fn panels_of_wide_matrices_take_as_long_as_measured() {
+    let (limits, kernels) = (device("h200"), kernels());
+    for (rows, cols, nnz, ms) in [
+        (4_000_000, 1_000_000, 80_000_000, 0.472),
+        (4_000_000, 4_000_000, 80_000_000, 0.584),
+        (4_000_000, 30_000_000, 80_000_000, 1.082),
+        (8_000_000, 20_000_000, 224_000_000, 2.125),
+    ] {
+        let problem = Problem::sparse(rows, cols, nnz, Precision::F32);
+        let problem = problem
+            .with_longest_row(28)
+            .with_stored(Stored::RowsAndPanels);
+        let plan = Planner::new(&limits, &kernels).plan(&problem, Product::Fused);
+        let found = plan.expect("a plan").predicted_us().expect("a time") / 1e3;
+        let off = (found / ms - 1.0).abs();
+        assert!(
+            off <= 0.25,
+            "{problem}: predicted {found:.3} ms, measured {ms} ms"
+        );
     }
 }

@@ -1,0 +1,80 @@
+//! The costs of kernels over forms of their own as those of kernels and launches.
+
+use super::super::candidate::Strategy;
+use super::super::geometry::Blocks;
+use super::super::prediction::Parts;
+use super::super::rows::Uneven;
+use super::super::{balanced, hot, panels};
+use super::{CostModel, KernelCost};
+
+impl CostModel<'_> {
+    // Of a kernel over a form of its own: whatever the launch, but for the bytes that it has in flight.
+    pub(super) fn of_form(&self, strategy: Strategy) -> Option<KernelCost> {
+        let (limits, problem, product) = (self.limits, self.problem, self.product);
+        let (full, access, issue, longest_row, launch) = match strategy {
+            Strategy::Panels => {
+                let of = panels::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, 0.0, of.launch)
+            }
+            Strategy::HotColumns => {
+                let of = hot::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, of.longest_row, of.launch)
+            }
+            strategy if strategy.is_balanced() => {
+                let of = balanced::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, 0.0, of.launch)
+            }
+            _ => return None,
+        };
+        Some(KernelCost {
+            strategy,
+            full,
+            access,
+            issue,
+            longest_row,
+            uneven: Uneven::default(),
+            row: 0.0,
+            launch,
+            row_in_flight: 0.0,
+            rows_in_flight: 0.0,
+            half_sectors: 0.0,
+        })
+    }
+
+    pub(super) fn parts_of_form(&self, kernel: &KernelCost, blocks: &Blocks) -> Option<Parts> {
+        let (limits, problem, entry) = (self.limits, self.problem, self.entry_bytes());
+        // A row that a warp is left with comes on top.
+        let (mut access, mut uneven_rows) = (kernel.access, 0.0);
+        let (in_flight, trips, flush) = match kernel.strategy {
+            Strategy::Panels => {
+                let cost = panels::cost(limits, problem, self.product);
+                access += cost.queue * panels::queue_left(blocks.bs);
+                let in_flight = panels::bytes_in_flight(blocks, entry);
+                (in_flight, panels::ROUND_TRIPS, cost.flush)
+            }
+            Strategy::HotColumns => {
+                uneven_rows = kernel.longest_row;
+                let ends = hot::cost(limits, problem, self.product).ends;
+                let in_flight = hot::bytes_in_flight(blocks, problem, entry);
+                (in_flight, hot::ROUND_TRIPS, ends)
+            }
+            strategy if strategy.is_balanced() => {
+                let in_flight = balanced::bytes_in_flight(blocks, entry);
+                (in_flight, balanced::ROUND_TRIPS, 0.0)
+            }
+            _ => return None,
+        };
+        Some(Parts {
+            full: kernel.full,
+            fill: in_flight / (limits.rates.knee_bytes_per_sm * trips),
+            access,
+            issue: kernel.issue,
+            longest_row: 0.0,
+            uneven_rows,
+            rows_in_turn: 0.0,
+            flush,
+            launch: kernel.launch,
+            in_flight,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Fits that store X in a further form because the planner expects it to pay: on emulated GPUs whose gathers are so slow
+//! that a small matrix is worth it.
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::{Device, Emulator, EmulatorOptions};
+use warpfuse::learning::{Extras, Labels, LogisticRegression, Placed, Ridge};
+use warpfuse::matrix::{Features, csr_from_parts};
+use warpfuse::ops::objective::Loss;
+use warpfuse::ops::{Matrix, MatrixOptions, Preparation};
+use warpfuse::plan::fused::{Stored, Strategy, Summation};
+use warpfuse::plan::limits::DeviceLimits;
+use warpfuse::plan::rates::SizeTable;
+
+use super::suite::{Suite, Test};
+
+const ROWS: usize = 600;
+/// More than y and sums in shared memory have room for.
+const COLS: usize = 20_000;
+const PER_ROW: usize = 20;
+/// Of the penalty; without it every solution would do.
+const ALPHA: f64 = 10.0;
+const TOLERANCE: f64 = 1e-9;
+/// Gathers of such a device, 10⁹ per second.
+const SLOW: f64 = 1e-4;
+
+/// Adds fits with and without a further form, and what is stored then; emulators are the tests' own.
+pub fn add(suite: &mut Suite) {
+    let tests: [(&str, fn() -> Result<()>); 4] = [
+        ("ridge", ridge),
+        ("logistic", logistic),
+        ("hot_columns", hot_columns),
+        ("reproducible", reproducible),
+    ];
+    for (name, run) in tests {
+        let test = Test::new(format!("prepared_fits/{name}")).of_entries();
+        suite.add(test, move |_| run());
+    }
+}
+
+/// A GPU with two processors, which gathers slowly.
+fn device() -> Device {
+    let mut limits = DeviceLimits::known("h200").expect("a listed device");
+    limits.sms = 2;
+    limits.rates.gather_l1 = SLOW;
+    limits.rates.gather = SizeTable::new([(4e3, SLOW)]);
+    Device::Emulator(Emulator::of(limits, EmulatorOptions::default()))
+}
+
+/// The first column in every row, the others the rarer the further they are from the beginning of a stratum.
+fn skewed() -> Features<f64> {
+    let stratum = COLS / PER_ROW;
+    let hash =
+        |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1 << 24) as f64;
+    let column = |i: usize| match i % PER_ROW {
+        0 => 0,
+        k => (k * stratum + (hash(i).powi(8) * stratum as f64) as usize) as u32,
+    };
+    let entries = ROWS * PER_ROW;
+    let offsets = (0..=ROWS).map(|row| (row * PER_ROW) as u64).collect();
+    let indices = (0..entries).map(column).collect();
+    let values = (0..entries).map(|i| hash(i + entries) - 0.5).collect();
+    Features::Sparse(csr_from_parts((ROWS, COLS), offsets, indices, values).expect("a matrix"))
+}
+
+fn target(row: usize) -> f64 {
+    ((row * 37 % 101) as f64 / 50.0 - 1.0) + 0.5
+}
+
+/// X with a further form as announced: the panels, since hot columns leave the gathers of X·y to the rows.
+fn placed(device: &Device) -> Result<Placed<f64>> {
+    let placed = Placed::for_evaluations(device, skewed(), MatrixOptions::default(), 1_000)?;
+    let stored = placed.matrix().problem().stored;
+    ensure!(stored == Stored::RowsAndPanels, "stored as {stored}");
+    let plan = placed.matrix().objective_plan(Loss::Logistic)?;
+    let plan = plan.context("a GPU has plans")?;
+    ensure!(
+        plan.kernel.starts_with("panels") && plan.strategy == Strategy::SparseTwoProducts,
+        "{} by {}",
+        plan.kernel,
+        plan.strategy
+    );
+    Ok(placed)
+}
+
+/// Both fits end with a gradient of at most TOLERANCE times that at the start, and the objective is convex by `convexity`
+/// at least: they are twice their quotient apart at most. f64's rounding is far below.
+fn near(found: &[f64], expected: &[f64], (start, convexity): (f64, f64)) -> Result<()> {
+    let squares = found.iter().zip(expected).map(|(a, b)| (a - b) * (a - b));
+    let apart = squares.sum::<f64>().sqrt();
+    let most = 2.0 * TOLERANCE * start / convexity;
+    ensure!(
+        apart <= most,
+        "coefficients are {apart:e} apart, expected {most:e} at most"
+    );
+    let length = expected.iter().map(|w| w * w).sum::<f64>().sqrt();
+    ensure!(
+        length > 1e3 * most,
+        "coefficients are {length:e} long: nothing is told by {most:e}"
+    );
+    Ok(())
+}
+
+/// ‖Xᵀr‖ for r at most 1 in size: the gradient at the start, and a constant column's.
+fn most_gradient(size: f64) -> f64 {
+    let Features::Sparse(x) = skewed() else {
+        return f64::NAN;
+    };
+    let mut sums = vec![0.0; COLS];
+    for (column, value) in x.indices().iter().zip(x.data()) {
+        sums[*column as usize] += value.abs() * size;
+    }
+    let length = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>().sqrt();
+    length(&sums).hypot(ROWS as f64 * size)
+}
+
+fn ridge() -> Result<()> {
+    let targets: Vec<f64> = (0..ROWS).map(target).collect();
+    let fit = Ridge::params()
+        .alpha(ALPHA)
+        .tolerance(TOLERANCE)
+        .fit_intercept(false);
+    let fitted = fit.fit_on(&placed(&device())?, &targets, Extras::default())?;
+    let expected = fit.fit(&Device::cpu(), skewed(), &targets)?;
+    ensure!(
+        fitted.converged() && expected.converged(),
+        "no fit ends too soon"
+    );
+    near(fitted.coef(), expected.coef(), (most_gradient(1.5), ALPHA))
+}
+
+fn logistic() -> Result<()> {
+    let labels = (0..ROWS).map(|row| f64::from(target(row) > 0.5)).collect();
+    let labels = Labels::Numbers(labels);
+    let fit = LogisticRegression::params()
+        .c(1.0 / ALPHA)
+        .tolerance(TOLERANCE)
+        .fit_intercept(false);
+    let fitted = fit.fit_on(&placed(&device())?, &labels, Extras::default())?;
+    let expected = fit.fit(&Device::cpu(), skewed(), &labels)?;
+    ensure!(
+        fitted.converged() && expected.converged(),
+        "no fit ends too soon"
+    );
+    near(
+        &fitted.coef()[0],
+        &expected.coef()[0],
+        (most_gradient(1.0), ALPHA),
+    )
+}
+
+/// Where the whole pattern counts, the few columns that have nearly all entries need no gathers from global memory.
+fn hot_columns() -> Result<()> {
+    let mut x = Matrix::new(&device(), skewed())?;
+    let nothing = x.prepare(Preparation::For { evaluations: 0 })?;
+    ensure!(nothing == Stored::Rows, "stored as {nothing} for nothing");
+    let stored = x.prepare(Preparation::For { evaluations: 1_000 })?;
+    ensure!(stored == Stored::RowsAndHotColumns, "stored as {stored}");
+    Ok(())
+}
+
+/// Promised bits are those of the rows.
+fn reproducible() -> Result<()> {
+    let options = MatrixOptions {
+        summation: Summation::Reproducible,
+        ..MatrixOptions::default()
+    };
+    let placed = Placed::for_evaluations(&device(), skewed(), options, 1_000)?;
+    let stored = placed.matrix().problem().stored;
+    ensure!(stored == Stored::Rows, "stored as {stored}");
+    Ok(())
+}
