@@ -94,10 +94,10 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
 }
 
 /// How much of a queue is left with blocks of `bs` threads, of which fewer want the same sum at a time: 0.77 ms in place
-/// of 0.83 for `Xᵀ·p` with 4,000,000 × 100,000 by Zipf's law with an exponent of 1.1 and blocks of 512 threads, though what
+/// of 0.83 with 1,024 for `Xᵀ·p` with 4,000,000 × 100,000 by Zipf's law with an exponent of 1.1 and blocks of 512 threads, though what
 /// is not a queue takes half as long again.
 pub(super) fn queue_left(bs: u32) -> f64 {
-    0.65 + 0.35 * f64::from(bs) / 1_024.0
+    0.85 + 0.15 * f64::from(bs) / 1_024.0
 }
 
 /// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.
