@@ -9,7 +9,7 @@ use criterion::{Criterion, Throughput};
 use warpfuse::device::{Device, Timer};
 use warpfuse::ops::{Matrix, Number, Terms};
 use warpfuse_benches::case::{Case, SEED};
-use warpfuse_benches::fused::{Subject, TASKS};
+use warpfuse_benches::fused::{Entries, Subject, TASKS, Task};
 use warpfuse_benches::gpu::Gpu;
 use warpfuse_benches::options::Options;
 use warpfuse_benches::parser::{self, TextFile};
@@ -59,8 +59,9 @@ fn compare(criterion: &mut Criterion) {
 
 /// The matrix is made when the first of its cases passes criterion's filter.
 fn compare_matrix<T: Number>(criterion: &mut Criterion, gpu: &Gpu, shape: Shape) {
-    let subject = LazyCell::new(|| Subject::<T>::new(gpu, shape));
-    for task in TASKS.into_iter().filter(|task| task.applies_to(&shape)) {
+    let subject = LazyCell::new(|| Subject::<T>::new(gpu, shape, Entries::Drawn));
+    let applies = |task: &Task| task.entries == Entries::Drawn && task.applies_to(&shape);
+    for task in TASKS.into_iter().filter(applies) {
         let prepare = || {
             let subject = subject.as_ref().map_err(|error| anyhow!("{error:#}"))?;
             let mut output = subject.output(task)?;

@@ -51,6 +51,18 @@ pub fn sum_lanes<C: Cta, T: Real, const VS: u32>(cta: &C, mut value: T) -> T {
     value
 }
 
+/// [`sum_lanes`] over groups of `lanes` lanes, a number that is known when the kernel runs.
+#[inline(always)]
+#[track_caller]
+pub fn sum_of_lanes<C: Cta, T: Real>(cta: &C, mut value: T, lanes: u32) -> T {
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        value = value + cta.shuffle(value, Shuffle::Xor(distance), WARP, FULL);
+        distance /= 2;
+    }
+    value
+}
+
 /// Calls `each(i)` for this thread's share of `0..len`: thread, thread + threads, …
 #[inline(always)]
 pub fn each_of_block<C: Cta>(cta: &C, len: u32, mut each: impl FnMut(usize)) {

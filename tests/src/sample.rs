@@ -145,6 +145,20 @@ impl<T: Number> Sample<T> {
         }
     }
 
+    /// The same with other values in a sparse X: `value` of the row and of what was there.
+    pub fn with_entries(mut self, value: impl Fn(usize, f64) -> f64) -> Self {
+        let mut features = (*self.features).clone();
+        if let Features::Sparse(x) = &mut features {
+            for (row, mut entries) in x.outer_iterator_mut().enumerate() {
+                for (_, entry) in entries.iter_mut() {
+                    *entry = of(value(row, Element::to_f64(*entry)));
+                }
+            }
+        }
+        self.features = Arc::new(features);
+        self
+    }
+
     /// The vector that a product takes.
     pub fn input(&self, product: Product) -> &[T] {
         match product {

@@ -12,7 +12,7 @@ use crate::record::Recorder;
 use crate::shape::{DENSE_WIDTHS, DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
 
 pub use subject::Subject;
-pub use task::{TASKS, Task};
+pub use task::{Entries, TASKS, Task};
 
 /// Records all cases of the family.
 ///
@@ -21,8 +21,15 @@ pub use task::{TASKS, Task};
 pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     let dense = MATRICES.into_iter().chain(DENSE_WIDTHS);
     for shape in dense.chain(SPARSE_WIDTHS).chain(DRAWN) {
-        record_matrix::<f32>(gpu, recorder, shape)?;
-        record_matrix::<f64>(gpu, recorder, shape)?;
+        for entries in [
+            Entries::Drawn,
+            Entries::Equal,
+            Entries::OfRows,
+            Entries::Bf16,
+        ] {
+            record_matrix::<f32>(gpu, recorder, (shape, entries))?;
+            record_matrix::<f64>(gpu, recorder, (shape, entries))?;
+        }
     }
     for shape in many::MATRICES {
         many::record::<f32>(gpu, recorder, shape)?;
@@ -32,16 +39,20 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 }
 
 /// All products of one matrix, which is generated and uploaded once.
-fn record_matrix<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result<()> {
+fn record_matrix<T: Number>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    (shape, entries): (Shape, Entries),
+) -> Result<()> {
     let tasks: Vec<Task> = TASKS
         .into_iter()
-        .filter(|task| task.applies_to(&shape))
+        .filter(|task| task.entries == entries && task.applies_to(&shape))
         .collect();
     let cases: Vec<_> = tasks.iter().map(|task| task.case::<T>(shape)).collect();
     if !cases.iter().any(|case| recorder.wants(case)) {
         return Ok(());
     }
-    let subject = match Subject::<T>::new(gpu, shape) {
+    let subject = match Subject::<T>::new(gpu, shape, entries) {
         Ok(subject) => subject,
         Err(reason) => return recorder.fail(&cases, &reason),
     };

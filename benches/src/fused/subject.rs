@@ -10,7 +10,7 @@ use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::{Matrix, MatrixOptions, Number, OpError, Preparation, Terms, vector};
 use warpfuse::plan::fused::{Plan, Product, Stored, Summation};
 
-use super::task::{Task, TermSet};
+use super::task::{Entries, Task, TermSet};
 use crate::case::SEED;
 use crate::data;
 use crate::gpu::Gpu;
@@ -62,9 +62,9 @@ impl<'a, T: Number> Subject<'a, T> {
     ///
     /// # Errors
     /// When memory does not suffice or the device fails.
-    pub fn new(gpu: &'a Gpu, shape: Shape) -> Result<Subject<'a, T>> {
+    pub fn new(gpu: &'a Gpu, shape: Shape, entries: Entries) -> Result<Subject<'a, T>> {
         let ceiling_gbs = gpu.ceiling_gbs(shape.bytes::<T>(4))?;
-        let features = Arc::new(shape.features::<T>(SEED)?);
+        let features = Arc::new(with_entries(shape.features::<T>(SEED)?, entries));
         let matrix = Matrix::new(&gpu.device, features.clone())?;
         let host = HostVectors::new(&shape);
         let vectors = host.upload(gpu)?;
@@ -262,6 +262,21 @@ impl<T: Number> HostVectors<T> {
             shift: gpu.device.upload(&[<T as Element>::from_f64(SHIFT)])?,
         })
     }
+}
+
+/// With other values in a sparse matrix.
+fn with_entries<T: Number>(mut features: Features<T>, entries: Entries) -> Features<T> {
+    if let Features::Sparse(x) = &mut features
+        && entries != Entries::Drawn
+    {
+        for (row, mut values) in x.outer_iterator_mut().enumerate() {
+            for (_, value) in values.iter_mut() {
+                let drawn = Element::to_f64(*value);
+                *value = <T as Element>::from_f64(entries.value(row, drawn));
+            }
+        }
+    }
+    features
 }
 
 /// What the planner expected of all launches.

@@ -17,6 +17,36 @@ pub struct Task {
     pub stored: Stored,
     /// What is promised of the bits.
     pub sums: Summation,
+    /// What the values of X are like.
+    pub entries: Entries,
+}
+
+/// What the values of X are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entries {
+    /// As they are drawn.
+    Drawn,
+    /// All equal, as of one-hot data.
+    Equal,
+    /// Equal in each row, as of one-hot data with rows of length 1.
+    OfRows,
+    /// As they are drawn, rounded to bfloat16.
+    Bf16,
+}
+
+impl Entries {
+    /// An entry of row `row`, of which another was drawn.
+    pub fn value(self, row: usize, drawn: f64) -> f64 {
+        match self {
+            Entries::Drawn => drawn,
+            Entries::Equal => 1.0,
+            Entries::OfRows => 1.0 / (1.0 + (row % 100) as f64).sqrt(),
+            Entries::Bf16 => {
+                let upper = (drawn as f32).to_bits() & 0xffff_0000;
+                f64::from(f32::from_bits(upper))
+            }
+        }
+    }
 }
 
 /// Which terms there are.
@@ -34,6 +64,16 @@ const fn task(product: Product, terms: TermSet, stored: Stored) -> Task {
         terms,
         stored,
         sums: Summation::Free,
+        entries: Entries::Drawn,
+    }
+}
+
+/// The fused product with hot columns, of values that take fewer bits.
+const fn compressed(entries: Entries) -> Task {
+    let stored = Stored::RowsAndHotColumns;
+    Task {
+        entries,
+        ..task(Product::Fused, TermSet::Alone, stored)
     }
 }
 
@@ -48,7 +88,7 @@ const fn reproducible(product: Product) -> Task {
 const SHARED_COLUMNS: usize = 12_000;
 
 /// All tasks.
-pub const TASKS: [Task; 13] = [
+pub const TASKS: [Task; 16] = [
     task(Product::Fused, TermSet::Alone, Stored::Rows),
     task(Product::Fused, TermSet::All, Stored::Rows),
     task(Product::Forward, TermSet::Alone, Stored::Rows),
@@ -70,6 +110,9 @@ pub const TASKS: [Task; 13] = [
     ),
     reproducible(Product::Fused),
     reproducible(Product::Transposed),
+    compressed(Entries::Equal),
+    compressed(Entries::OfRows),
+    compressed(Entries::Bf16),
 ];
 
 impl Task {
@@ -97,8 +140,13 @@ impl Task {
             (Product::Fused, TermSet::All, _) => "fused_all_terms",
             (Product::Fused, _, Stored::Rows) => "fused",
             (Product::Fused, _, Stored::RowsAndPanels) => "fused_prepared",
-            (Product::Fused, _, Stored::RowsAndHotColumns) => "fused_hot_columns",
             (Product::Fused, _, Stored::RowsAndTranspose) => "fused_stored_transpose",
+            (Product::Fused, _, Stored::RowsAndHotColumns) => match self.entries {
+                Entries::Drawn => "fused_hot_columns",
+                Entries::Equal => "fused_hot_columns_equal",
+                Entries::OfRows => "fused_hot_columns_of_rows",
+                Entries::Bf16 => "fused_hot_columns_bf16",
+            },
             (Product::Forward, _, Stored::Rows) => "forward",
             (Product::Forward, ..) => "forward_prepared",
             (Product::Transposed, _, Stored::Rows) => "transposed",

@@ -39,6 +39,58 @@ impl<T: FixedPoint> SharedSums<T> {
         self.add_pair(cta, 1, column, fixed.high + carry);
     }
 
+    /// Adds each of several numbers to a column's sum, or leaves it where there is no such column. All lowest words come
+    /// first, so that their round trips overlap.
+    #[inline(always)]
+    pub(super) fn add_each<C: Cta, const N: usize>(
+        &self,
+        cta: &C,
+        columns: [u32; N],
+        values: [T; N],
+    ) {
+        let mut numbers = values.map(T::to_fixed);
+        if T::WORDS == 3 {
+            let low = numbers.map(|number| number.low);
+            let carries = self.add_words(cta, 0, &columns, &low);
+            for k in 0..N {
+                numbers[k].high += carries[k] as i64;
+            }
+        }
+        let (plane, middle) = (
+            T::WORDS as usize - 2,
+            numbers.map(|number| number.high as u32),
+        );
+        let carries = self.add_words(cta, plane, &columns, &middle);
+        for k in 0..N {
+            let upper = ((numbers[k].high >> 32) as u32).wrapping_add(carries[k]);
+            let at = (plane + 1) * self.cols + columns[k] as usize;
+            let counts = (columns[k] as usize) < self.cols && upper != 0;
+            cta.shared_fetch_add_if(self.words, at, upper, counts);
+        }
+    }
+
+    /// Adds words to those of a plane; returns what is carried.
+    #[inline(always)]
+    fn add_words<C: Cta, const N: usize>(
+        &self,
+        cta: &C,
+        plane: usize,
+        columns: &[u32; N],
+        words: &[u32; N],
+    ) -> [u32; N] {
+        let mut before = [0; N];
+        for k in 0..N {
+            let at = plane * self.cols + columns[k] as usize;
+            let is_there = (columns[k] as usize) < self.cols;
+            before[k] = cta.shared_fetch_add_if(self.words, at, words[k], is_there);
+        }
+        let mut carries = [0; N];
+        for k in 0..N {
+            carries[k] = (before[k].wrapping_add(words[k]) < words[k]) as u32;
+        }
+        carries
+    }
+
     /// Adds a 64-bit number to the words in planes `plane` and `plane + 1`. The order of other threads' additions
     /// between the two does not matter: a carry belongs to the addition that made it.
     #[inline(always)]

@@ -11,37 +11,47 @@
 //! uniform or by Zipf's law), and what is left has no column that many blocks want.
 //!
 //! Layout: a copy of X in *slices*. Rows are sorted by classes of length, the longest first, and in a class by steps:
-//! those of a class have 32, 16, 8 or 4 lanes each, so that neither one lane works while others wait nor lanes idle
-//! beyond the end of short rows. A slice is what a warp works on: the rows that share its lanes, in *steps* of 32
-//! entries, of which lane l's is entry l of the step. So every load is one of 128 neighbouring bytes; where lanes took
-//! entries of a row in CSR, each load asked for sectors of which it used 13 of 32 bytes, and L2 was the bound (89 %
-//! busy, 340 µs for 80 million entries, 17 million of them cold). An index with the bit [`HOT`] names a *place* instead
-//! of a column, [`NONE`] no entry. Values of hot columns are brought below 1 by powers of two
-//! ([`fixed_point`](super::fixed_point)).
+//! those of a class have 32, 16, 8, 4 or 2 lanes each, so that neither one lane works while others wait nor lanes idle
+//! beyond the end of short rows. A slice is what a warp works on: the rows that share its lanes, in *steps*: hot ones
+//! of 64 entries, of which lane l has the pair l, and cold ones of 32. So every load is one of 128 neighbouring bytes;
+//! where lanes took entries of a row in CSR, each load asked for sectors of which it used 13 of 32 bytes, and L2 was
+//! the bound (89 % busy, 340 µs for 80 million entries, 17 million of them cold). A hot entry has 16 bits for its
+//! *place*, and a value in as few bits as hold it ([`HotValues`]); a cold one has 32 bits for its *rank* among the cold
+//! columns and a whole value, or none where those of a row are equal. Where there is no entry the place is the number
+//! of places, and the rank is [`NONE`]. Values are brought below 1 by powers of two, column by column
+//! ([`fixed_point`](super::fixed_point)), or by one power for all where those of a row are equal.
 //!
-//! Mapping: *begin* writes β·z to w, scales the hot elements of y and finds how large y, p and v are; *walk* walks the
-//! slices, K steps in registers, the offsets of the next slice on the way; *finish* adds the hot sums to w and leaves
-//! them at zero. Shared memory of *walk*, for H places: WORDS · H words, and H elements where there is a y.
+//! Mapping: *begin* writes β·z to w, scales y (the elements of hot columns, and those of cold ones in the order of
+//! their ranks, the most frequent first: what is wanted often lies side by side) and finds how large y, p and v are;
+//! *walk* walks the slices, as many steps in registers as short rows have, the offsets of the next slice on the way;
+//! *finish* adds the hot sums to w and leaves them at zero. Shared memory of *walk*, for H places: WORDS · H words, and
+//! H + 1 elements where there is a y.
 //! Guarantees: sums of hot columns and f have the same bits on every run and grid.
 //!
-//! Infinities and NaN are added up as floats, beside the sums. Scaling so that sums seldom reach their upper words
-//! (6 bits less) gave 455 µs in place of 456 for the whole product.
+//! Infinities and NaN are added up as floats, beside the sums.
 
+use super::Compute;
+use super::Product;
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{self, range_of_vector, range_of_weights, write_ranges};
-use super::{Compute, Product, SparseArgs};
+pub use super::hot_values::HotValues;
 use crate::cta::{Cache, Cta};
 use crate::memory::{In, Out};
 use crate::verbs::{each_of_grid, load_or};
 
-/// Marks an index as the place of a hot column.
-pub const HOT: u32 = 1 << 31;
-/// No entry.
-pub const NONE: u32 = HOT - 1;
-/// Steps of a slice that stay in registers.
+/// No row, no cold entry.
+pub const NONE: u32 = u32::MAX >> 1;
+/// The most places: 16 bits tell them and their number apart.
+pub const MOST_PLACES: u32 = u16::MAX as u32;
+/// Hot steps of a slice that stay in registers.
 pub const HELD: u32 = 5;
-/// Lanes of a row, class after class; rows of a class have at most [`HELD`] steps, but for those of the first.
-pub const LANES: [u32; 4] = [32, 16, 8, 4];
+/// Cold steps of a slice that stay in registers.
+pub const HELD_COLD: u32 = 4;
+/// Lanes of a row, class after class; rows of a class have at most [`HELD`] hot and [`HELD_COLD`] cold steps, but for
+/// those of the first.
+pub const LANES: [u32; CLASSES] = [32, 16, 8, 4, 2];
+/// Classes of rows.
+pub const CLASSES: usize = 5;
 
 /// The family of kernels for hot columns.
 pub struct Hot<T>(core::marker::PhantomData<T>);
@@ -49,30 +59,70 @@ pub struct Hot<T>(core::marker::PhantomData<T>);
 /// Arguments of every kernel for hot columns.
 #[repr(C)]
 pub struct HotArgs<'a, T> {
-    /// The vectors and the size of X; the output is w. `offsets` are those of the slices, in steps, one more than there
-    /// are slices; `indices` and `values` have 32 entries for each step.
-    pub x: SparseArgs<'a, T>,
+    /// m.
+    pub rows: u32,
+    /// n.
+    pub cols: u32,
+    /// The steps before each slice, and the number of steps: hot ones in the lower half, cold ones in the upper.
+    pub steps: In<'a, u64>,
+    /// The places of hot entries: 32 words for each hot step, the first of a pair in the lower half.
+    pub places: In<'a, u32>,
+    /// [`HotValues::Whole`] values of hot entries, 64 for each hot step: the first ones of all pairs, the second ones.
+    pub values: In<'a, T>,
+    /// Shorter values of hot entries: as `values`, or two in a word as places.
+    pub packed: In<'a, u32>,
+    /// The ranks of cold entries, 32 for each cold step.
+    pub ranks: In<'a, u32>,
+    /// The values of cold entries; none where those of a row are equal.
+    pub cold_values: In<'a, T>,
+    /// What the values of each position's row are, where they are equal; without it they are all `constant`.
+    pub constants: In<'a, T>,
+    /// What all values are, if they are equal.
+    pub constant: T,
+    /// Constants are so many powers of two larger than they are stored.
+    pub constant_exponent: i32,
     /// The row of X at each *position*, a lane group of a slice, or [`NONE`]; without it row r is at position r.
     pub order: In<'a, u32>,
-    /// The first slices of rows with 16, 8 and 4 lanes, and the number of slices.
-    pub slices: [u32; 4],
+    /// The first slices of rows with 16, 8, 4 and 2 lanes, and the number of slices.
+    pub slices: [u32; CLASSES],
     /// Entries of the longest row; 1 for [`Product::Transposed`].
     pub longest: u32,
     /// The column of each place.
     pub columns: In<'a, u32>,
-    /// The largest exponent field of each column, [as many in a word](fields_per_word) as fit.
+    /// The column of each rank.
+    pub cold_columns: In<'a, u32>,
+    /// The exponent field that each column is scaled by, [as many in a word](fields_per_word) as fit.
     pub exponents: In<'a, u32>,
     /// 1 if hot columns have infinities or NaN, else 0.
     pub non_finite: u32,
+    /// y, or p for [`Product::Transposed`].
+    pub input: In<'a, T>,
+    /// v, optional.
+    pub weights: In<'a, T>,
+    /// s (one element), optional.
+    pub shift: In<'a, T>,
+    /// z, optional.
+    pub addend: In<'a, T>,
+    /// α.
+    pub alpha: T,
+    /// β.
+    pub beta: T,
+    /// w.
+    pub output: Out<'a, T>,
     /// y of the hot columns, scaled: written by *begin*.
     pub hot: Out<'a, T>,
+    /// y of the cold columns, scaled: written by *begin*.
+    pub cold: Out<'a, T>,
+    /// The same, for *walk*.
+    pub cold_input: In<'a, T>,
     /// Two largest exponent fields for each block of *begin*.
     pub ranges: Out<'a, u32>,
     /// LIMBS elements for each place, zero before *walk* and after *finish*.
     pub sums: Out<'a, u64>,
     /// An element for each place, zero before *walk* and after *finish*: the sums of products that were infinite or NaN.
     pub specials: Out<'a, T>,
-    /// f, by position: written by *walk*.
+    /// f, by position, times the row's constant where its values are equal: written by *walk* for the cold columns'
+    /// panels; absent where there are none.
     pub factors: Out<'a, T>,
 }
 
@@ -89,7 +139,7 @@ pub enum HotVariant {
     /// Prepares the vectors.
     Begin(Product),
     /// Walks the rows.
-    Walk(Product),
+    Walk(Product, HotValues),
     /// Adds the sums of hot columns to w.
     Finish,
 }
@@ -97,17 +147,28 @@ pub enum HotVariant {
 impl HotVariant {
     /// Dynamic shared memory of a block of `block` threads for `places` places and elements of `size` bytes.
     pub const fn shared_bytes(&self, places: u32, block: u32, size: u32) -> u64 {
+        let places = places as u64;
         match self {
             HotVariant::Begin(_) => fixed_range::shared_bytes(block),
-            HotVariant::Walk(product) => {
-                let y = match product {
-                    Product::Transposed => 0,
-                    _ => size,
-                };
-                places as u64 * (4 * words(size) + y) as u64
-            }
+            HotVariant::Walk(Product::Transposed, _) => places * 4 * words(size) as u64,
+            HotVariant::Walk(..) => places * bytes_of_place(size) as u64 + size as u64,
             HotVariant::Finish => 0,
         }
+    }
+}
+
+/// Shared memory of a place for elements of `size` bytes: a sum and an element of y.
+pub const fn bytes_of_place(size: u32) -> u32 {
+    4 * words(size) + size
+}
+
+/// The most places in so many bytes of shared memory.
+pub const fn places_within(bytes: u32, size: u32) -> u32 {
+    let places = bytes.saturating_sub(size) / bytes_of_place(size);
+    if places < MOST_PLACES {
+        places
+    } else {
+        MOST_PLACES
     }
 }
 
@@ -138,35 +199,39 @@ fn exponent<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, column: usize
 /// [`HotVariant::Begin`].
 #[inline(always)]
 pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &HotArgs<'_, T>) {
-    let x = &args.x;
     let scaled = |column: usize| {
-        let y: T = cta.load(x.input, column, Cache::Keep);
+        let y: T = cta.load(args.input, column, Cache::Keep);
         y.scaled(exponent(cta, args, column))
     };
+    let gather = |columns: In<'_, u32>, to: Out<'_, T>| {
+        each_of_grid(cta, columns.len(), |i| {
+            let column: u32 = cta.load(columns, i, Cache::Once);
+            cta.write(to, i, scaled(column as usize));
+        });
+    };
     let mut input = 0;
-    each_of_grid(cta, x.cols as u64, |j| {
-        cta.write(x.output, j, x.beta * load_or(cta, x.addend, j, T::ZERO));
+    each_of_grid(cta, args.cols as u64, |j| {
+        let z = load_or(cta, args.addend, j, T::ZERO);
+        cta.write(args.output, j, args.beta * z);
         if P::DOTS {
             input = range(input, scaled(j));
         }
     });
     if P::DOTS {
-        each_of_grid(cta, args.columns.len(), |place| {
-            let column: u32 = cta.load(args.columns, place, Cache::Once);
-            cta.write(args.hot, place, scaled(column as usize));
-        });
+        gather(args.columns, args.hot);
+        gather(args.cold_columns, args.cold);
     } else {
-        input = range_of_vector(cta, x.input, x.rows as u64);
+        input = range_of_vector(cta, args.input, args.rows as u64);
     }
-    let weights = range_of_weights(cta, x.weights, x.rows as u64);
+    let weights = range_of_weights(cta, args.weights, args.rows as u64);
     write_ranges(cta, args.ranges, [input, weights]);
 }
 
 /// S, from what *begin* has found.
 #[inline(always)]
 pub(super) fn scale_of<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) -> i32 {
-    let size = (args.x.rows as u64, args.longest);
-    fixed_range::scale(cta, args.ranges, args.x.shift, size)
+    let size = (args.rows as u64, args.longest);
+    fixed_range::scale(cta, args.ranges, args.shift, size)
 }
 
 /// [`HotVariant::Finish`].
@@ -194,8 +259,8 @@ pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) {
             exponent: exponent(cta, args, column) - scale,
             special,
         };
-        let so_far = cta.read(args.x.output, column);
-        let total = sum.result(args.x.alpha, T::ONE, so_far);
-        cta.write(args.x.output, column, total);
+        let so_far = cta.read(args.output, column);
+        let total = sum.result(args.alpha, T::ONE, so_far);
+        cta.write(args.output, column, total);
     });
 }

@@ -3,7 +3,7 @@
 use super::Product;
 use super::fixed_point::FixedPoint;
 use super::fixed_range::RANGE_WORDS;
-use super::hot::{HotArgs, HotVariant, NONE, fields_per_word};
+use super::hot::{HotArgs, HotValues, HotVariant, LANES, MOST_PLACES, NONE, fields_per_word};
 use crate::cta::WARP;
 use crate::table::{Launch, Violation};
 
@@ -13,58 +13,89 @@ pub(super) fn check<T: FixedPoint>(
     launch: &Launch,
     args: &HotArgs<'_, T>,
 ) -> Result<(), Violation> {
-    let x = &args.x;
     let places = args.columns.len();
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::at_most("places", x.cols as u64, places)?;
+    Violation::at_most("places", (args.cols.min(MOST_PLACES)) as u64, places)?;
     Violation::at_least(
         "shared bytes",
         variant.shared_bytes(places as u32, launch.block, T::SIZE),
         launch.shared_bytes as u64,
     )?;
-    let words = x.cols.div_ceil(fields_per_word(T::SIZE)) as u64;
+    let words = args.cols.div_ceil(fields_per_word(T::SIZE)) as u64;
     Violation::at_least("length of exponents", words, args.exponents.len())?;
     match variant {
-        HotVariant::Begin(product) => {
-            let ranges = RANGE_WORDS as u64 * launch.grid as u64;
-            Violation::equal("length of ranges", ranges, args.ranges.len())?;
-            super::check_optional(&x.addend, "length of addend", x.cols as u64)?;
-            check_vectors(product, args)
-        }
-        HotVariant::Walk(product) => {
+        HotVariant::Begin(product) => check_begin(product, launch, args),
+        HotVariant::Walk(product, values) => {
             check_vectors(product, args)?;
-            check_walk(args)
+            check_values(*values, args)?;
+            check_walk(product, args)
         }
         HotVariant::Finish => check_sums(args),
     }
 }
 
+fn check_begin<T: FixedPoint>(
+    product: &Product,
+    launch: &Launch,
+    args: &HotArgs<'_, T>,
+) -> Result<(), Violation> {
+    let ranges = RANGE_WORDS as u64 * launch.grid as u64;
+    Violation::equal("length of ranges", ranges, args.ranges.len())?;
+    super::check_optional(&args.addend, "length of addend", args.cols as u64)?;
+    if !matches!(product, Product::Transposed) {
+        Violation::at_least("length of cold", args.cold_columns.len(), args.cold.len())?;
+    }
+    check_vectors(product, args)
+}
+
 fn check_vectors<T: FixedPoint>(product: &Product, args: &HotArgs<'_, T>) -> Result<(), Violation> {
-    let (x, m, n) = (&args.x, args.x.rows as u64, args.x.cols as u64);
+    let (m, n) = (args.rows as u64, args.cols as u64);
     let (input, hot) = match product {
         Product::Transposed => (m, 0),
         _ => (n, args.columns.len()),
     };
-    Violation::at_least("length of input", input, x.input.len())?;
+    Violation::at_least("length of input", input, args.input.len())?;
     Violation::at_least("length of hot", hot, args.hot.len())?;
-    Violation::at_least("length of output", n, x.output.len())?;
-    super::check_optional(&x.weights, "length of weights", m)
+    Violation::at_least("length of output", n, args.output.len())?;
+    super::check_optional(&args.weights, "length of weights", m)
 }
 
-fn check_walk<T: FixedPoint>(args: &HotArgs<'_, T>) -> Result<(), Violation> {
-    let (x, m) = (&args.x, args.x.rows as u64);
-    let [long, medium, short, slices] = args.slices.map(u64::from);
+fn check_values<T: FixedPoint>(values: HotValues, args: &HotArgs<'_, T>) -> Result<(), Violation> {
+    let (words, cold) = (args.places.len(), args.ranks.len());
+    let (whole, packed) = match values {
+        HotValues::Whole => (2 * words, 0),
+        HotValues::Single => (0, 2 * words),
+        HotValues::Half => (0, words),
+        HotValues::Constant => (0, 0),
+    };
+    Violation::at_least("length of values", whole, args.values.len())?;
+    Violation::at_least("length of packed values", packed, args.packed.len())?;
+    if !matches!(values, HotValues::Constant) {
+        Violation::at_least("length of cold values", cold, args.cold_values.len())?;
+    }
+    Ok(())
+}
+
+fn check_walk<T: FixedPoint>(product: &Product, args: &HotArgs<'_, T>) -> Result<(), Violation> {
+    let (m, mut from, mut positions) = (args.rows as u64, 0, 0);
     Violation::at_most("rows", NONE as u64 - WARP as u64, m)?;
-    Violation::at_most("slices of 32 lanes", medium, long)?;
-    Violation::at_most("slices of 16 lanes and more", short, medium)?;
-    Violation::at_most("slices of 8 lanes and more", slices, short)?;
-    let positions = long + 2 * (medium - long) + 4 * (short - medium) + 8 * (slices - short);
+    for (end, lanes) in args.slices.into_iter().zip(LANES) {
+        Violation::at_least("slices of a class and those before", from, end as u64)?;
+        positions += (end as u64 - from) * (WARP / lanes) as u64;
+        from = end as u64;
+    }
     Violation::at_least("positions", m, positions)?;
-    Violation::at_least("length of factors", positions, args.factors.len())?;
+    if args.factors.is_some() {
+        Violation::at_least("length of factors", positions, args.factors.len())?;
+    }
     super::check_optional(&args.order, "length of order", positions)?;
-    super::check_optional(&x.shift, "length of shift", 1)?;
-    Violation::at_least("length of offsets", slices + 1, x.offsets.len())?;
-    Violation::at_least("length of values", x.indices.len(), x.values.len())?;
+    super::check_optional(&args.constants, "length of constants", positions)?;
+    super::check_optional(&args.shift, "length of shift", 1)?;
+    Violation::at_least("length of steps", from + 1, args.steps.len())?;
+    if !matches!(product, Product::Transposed) {
+        let cold = args.cold_columns.len();
+        Violation::at_least("length of cold input", cold, args.cold_input.len())?;
+    }
     check_sums(args)
 }
 

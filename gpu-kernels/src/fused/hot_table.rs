@@ -1,12 +1,16 @@
 //! The compiled entries for hot columns.
+//!
+//! Both products for whole values and for each shorter form: an element type of 4 bytes has one form less. Which
+//! entries are cold, and whether there is one constant for all rows or one for each, is decided by what is there.
 
-use super::hot::{Hot, HotArgs, HotVariant, begin, finish};
+use super::hot::{Hot, HotArgs, HotValues, HotVariant, begin, finish};
 use super::hot_contract::check;
+use super::hot_values::{Constant, Half, Single, Whole};
 use super::hot_walk::walk;
 use super::{Fused, Product, Transposed};
 
 macro_rules! hot_family {
-    ($t:ident) => {
+    ($t:ident $(, $single:ident)?) => {
         crate::kernels! {
             family Hot<$t>, "fused";
             args HotArgs<'a, $t>;
@@ -14,12 +18,20 @@ macro_rules! hot_family {
             check check::<$t>;
             concat!("hot_begin_fused_", stringify!($t)), HotVariant::Begin(Product::Fused) => begin::<_, $t, Fused>;
             concat!("hot_begin_transposed_", stringify!($t)), HotVariant::Begin(Product::Transposed) => begin::<_, $t, Transposed>;
-            concat!("hot_walk_fused_", stringify!($t)), HotVariant::Walk(Product::Fused) => walk::<_, $t, Fused>;
-            concat!("hot_walk_transposed_", stringify!($t)), HotVariant::Walk(Product::Transposed) => walk::<_, $t, Transposed>;
+            concat!("hot_walk_fused_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Whole) => walk::<_, $t, Fused, Whole>;
+            concat!("hot_walk_transposed_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Whole) => walk::<_, $t, Transposed, Whole>;
+            concat!("hot_walk_fused_bf16_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Half) => walk::<_, $t, Fused, Half>;
+            concat!("hot_walk_transposed_bf16_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Half) => walk::<_, $t, Transposed, Half>;
+            concat!("hot_walk_fused_constant_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Constant) => walk::<_, $t, Fused, Constant>;
+            concat!("hot_walk_transposed_constant_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Constant) => walk::<_, $t, Transposed, Constant>;
+            $(
+                concat!("hot_walk_fused_f32_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Single) => walk::<_, $t, Fused, $single>;
+                concat!("hot_walk_transposed_f32_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Single) => walk::<_, $t, Transposed, $single>;
+            )?
             concat!("hot_finish_", stringify!($t)), HotVariant::Finish => finish::<_, $t>;
         }
     };
 }
 
 hot_family!(f32);
-hot_family!(f64);
+hot_family!(f64, Single);

@@ -1,69 +1,19 @@
 //! The walk over the slices of a sparse X with hot columns: see [`hot`](super::hot).
 //!
-//! Rows beyond what is held are read step after step, each a round trip to memory, twice. On an H200 677,399 rows of
-//! 73 entries in the mean, some of thousands, take 0.39 ms, which is long for 49 million: several steps at a time would
-//! be the next thing to try.
+//! Slices of more steps than are held come in parts, each a round trip to memory; all but the last are read twice.
 
 use super::Compute;
-use super::SparseArgs;
 use super::fixed_point::FixedPoint;
 use super::fixed_sums::SharedSums;
-use super::hot::{HELD, HOT, HotArgs, NONE, scale_of};
+use super::hot::{CLASSES, HotArgs, scale_of};
+use super::hot_share::{ENTRIES, Share, Steps};
+use super::hot_values::Load;
 use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::verbs::{each_of_block, global_warp, global_warps, lane, load_or, sum_lanes};
-
-/// A lane's entries of one slice: of the steps `from..end`, the first K in registers.
-struct Share<T, const K: usize> {
-    from: u32,
-    end: u32,
-    indices: [u32; K],
-    values: [T; K],
-}
-
-impl<T: FixedPoint, const K: usize> Share<T, K> {
-    #[inline(always)]
-    fn load<C: Cta>(cta: &C, x: &SparseArgs<'_, T>, (from, end): (u32, u32)) -> Self {
-        let mut share = Share {
-            from,
-            end,
-            indices: [NONE; K],
-            values: [T::ZERO; K],
-        };
-        for k in 0..K {
-            let step = from + k as u32;
-            if step < end {
-                let at = entry(cta, step);
-                share.indices[k] = cta.load(x.indices, at, Cache::Once);
-                share.values[k] = cta.load(x.values, at, Cache::Once);
-            }
-        }
-        share
-    }
-
-    /// Calls `each(index, value)` for every entry, absent ones too.
-    #[inline(always)]
-    fn each<C: Cta>(&self, cta: &C, x: &SparseArgs<'_, T>, mut each: impl FnMut(u32, T)) {
-        for k in 0..K {
-            each(self.indices[k], self.values[k]);
-        }
-        let mut step = self.from + K as u32;
-        while step < self.end {
-            let at = entry(cta, step);
-            let index = cta.load(x.indices, at, Cache::Keep);
-            each(index, cta.load(x.values, at, Cache::Keep));
-            step += 1;
-        }
-    }
-}
-
-/// Where this lane's entry of a step is.
-#[inline(always)]
-fn entry<C: Cta>(cta: &C, step: u32) -> usize {
-    step as usize * WARP as usize + lane(cta) as usize
-}
+use crate::verbs::{each_of_block, global_warp, global_warps, lane, load_or, sum_of_lanes};
 
 /// What the rows of a block have in common.
 struct Block<T> {
+    /// The hot elements of y and a zero.
     input: Shared<T>,
     sums: SharedSums<T>,
     scale: i32,
@@ -75,88 +25,55 @@ impl<T: FixedPoint> Block<T> {
     #[inline(always)]
     fn open<C: Cta, P: Compute>(cta: &C, args: &HotArgs<'_, T>) -> Self {
         let places = args.columns.len() as u32;
-        let input = Shared::at(0, if P::DOTS { places } else { 0 });
+        let input = Shared::at(0, if P::DOTS { places + 1 } else { 0 });
         let sums = SharedSums::open(cta, input.end(), places);
         each_of_block(cta, input.len(), |place| {
-            cta.shared_write(input, place, cta.read(args.hot, place));
+            let y = if (place as u32) < places {
+                cta.read(args.hot, place)
+            } else {
+                T::ZERO
+            };
+            cta.shared_write(input, place, y);
         });
         cta.sync();
         Block {
             input,
             sums,
             scale: scale_of(cta, args),
-            shift: load_or(cta, args.x.shift, 0, T::ZERO),
+            shift: load_or(cta, args.shift, 0, T::ZERO),
             has_non_finite: args.non_finite != 0,
         }
     }
 
-    /// The element of y that an index names, 0 where there is none.
+    /// Adds the hot entries of a part, times f and the row's constant, to the sums.
     #[inline(always)]
-    fn input<C: Cta>(&self, cta: &C, args: &HotArgs<'_, T>, index: u32) -> T {
-        if index & HOT != 0 {
-            cta.shared_read(self.input, (index ^ HOT) as usize)
-        } else if index != NONE {
-            cta.load(args.x.input, index as usize, Cache::Keep)
-        } else {
-            T::ZERO
-        }
-    }
-
-    /// The row of VS lanes times y. What is held asks for all its elements before it uses one.
-    #[inline(always)]
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "iterators over registers put them into local memory"
-    )]
-    fn dot<C: Cta, const VS: u32, const K: usize>(
+    fn add<C: Cta, V: Load<T>>(
         &self,
         cta: &C,
         args: &HotArgs<'_, T>,
-        share: &Share<T, K>,
-    ) -> T {
-        let mut inputs = [T::ZERO; K];
-        for k in 0..K {
-            inputs[k] = self.input(cta, args, share.indices[k]);
-        }
-        let mut sum = T::ZERO;
-        for k in 0..K {
-            sum = share.values[k].fma(inputs[k], sum);
-        }
-        let mut step = share.from + K as u32;
-        while step < share.end {
-            let at = entry(cta, step);
-            let index = cta.load(args.x.indices, at, Cache::Keep);
-            let value: T = cta.load(args.x.values, at, Cache::Keep);
-            sum = value.fma(self.input(cta, args, index), sum);
-            step += 1;
-        }
-        sum_lanes::<C, T, VS>(cta, sum)
-    }
-
-    /// Adds a row's hot entries, times p, to the sums.
-    #[inline(always)]
-    fn add<C: Cta, const K: usize>(
-        &self,
-        cta: &C,
-        args: &HotArgs<'_, T>,
-        share: &Share<T, K>,
-        p: T,
+        share: &Share<T>,
+        (f, constant): (T, T),
     ) {
-        let is_finite = p.exponent_field() != T::NON_FINITE;
-        let scaled = p.scaled(self.scale);
+        let is_finite = f.exponent_field() != T::NON_FINITE;
+        let factor = if is_finite { f.scaled(self.scale) } else { f } * constant;
+        let (places, products) = (share.places(), share.products(factor));
         if is_finite && !self.has_non_finite {
-            share.each(cta, &args.x, |index, value| {
-                if index & HOT != 0 {
-                    self.sums.add(cta, index ^ HOT, value * scaled);
+            if V::IS_CONSTANT {
+                self.sums.add_each(cta, places, products);
+            } else {
+                // Pair after pair: more would not fit in the registers of 1,024 threads.
+                for k in 0..ENTRIES / 2 {
+                    let [a, b] = [2 * k, 2 * k + 1];
+                    let of_pair = ([places[a], places[b]], [products[a], products[b]]);
+                    self.sums.add_each(cta, of_pair.0, of_pair.1);
                 }
-            });
+            }
         } else {
-            let p = if is_finite { scaled } else { p };
-            share.each(cta, &args.x, |index, value| {
-                if index & HOT != 0 {
-                    self.add_any(cta, args, index ^ HOT, value * p);
+            for k in 0..ENTRIES {
+                if (places[k] as u64) < args.columns.len() {
+                    self.add_any(cta, args, places[k], products[k]);
                 }
-            });
+            }
         }
     }
 
@@ -171,97 +88,156 @@ impl<T: FixedPoint> Block<T> {
     }
 }
 
-/// [`HotVariant::Walk`].
+/// [`HotVariant::Walk`](super::HotVariant::Walk).
 #[inline(always)]
-pub(super) fn walk<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &HotArgs<'_, T>) {
+pub(super) fn walk<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(cta: &C, args: &HotArgs<'_, T>) {
+    if T::SIZE == 4 && V::IS_CONSTANT {
+        // With 69 registers there is room for 512 threads alone: 148 µs with 1,024 for 80 million entries.
+        cta.launch_bounds::<1024, 1>();
+    }
     let block = Block::open::<C, P>(cta, args);
-    let [long, medium, short, end] = args.slices;
-    let mut position = 0;
-    walk_class::<C, T, P, 32>(cta, args, &block, (0, long), &mut position);
-    walk_class::<C, T, P, 16>(cta, args, &block, (long, medium), &mut position);
-    walk_class::<C, T, P, 8>(cta, args, &block, (medium, short), &mut position);
-    walk_class::<C, T, P, 4>(cta, args, &block, (short, end), &mut position);
+    let (mut class, mut first_slice, mut position) = (0, 0, 0);
+    while class < CLASSES {
+        let (lanes, end) = (WARP >> class, end_of_class(args, class));
+        walk_class::<C, T, P, V>(cta, args, &block, (lanes, first_slice, end, position));
+        position += (end - first_slice) * (WARP / lanes);
+        (class, first_slice) = (class + 1, end);
+    }
     block.sums.flush(cta, args.sums);
 }
 
-/// The slices `from..end`, VS lanes for each row; their positions begin at `position`, which is moved behind them.
+/// The slice behind the last of a class: no index that only the running kernel knows, which would put the arguments
+/// into local memory.
 #[inline(always)]
-fn walk_class<C: Cta, T: FixedPoint, P: Compute, const VS: u32>(
+fn end_of_class<T>(args: &HotArgs<'_, T>, class: usize) -> u32 {
+    let [a, b, c, d, e] = args.slices;
+    match class {
+        0 => a,
+        1 => b,
+        2 => c,
+        3 => d,
+        _ => e,
+    }
+}
+
+/// The slices `from..end` of rows with so many lanes each; their positions begin at `first`.
+///
+/// The number of lanes is no constant: five copies of the body were 8,000 instructions.
+#[inline(always)]
+fn walk_class<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
     cta: &C,
     args: &HotArgs<'_, T>,
     block: &Block<T>,
-    (from, end): (u32, u32),
-    position: &mut u32,
+    (lanes, from, end, first): (u32, u32, u32, u32),
 ) {
-    let (rows, first) = (WARP / VS, *position);
-    *position += (end - from) * rows;
+    let rows = WARP / lanes;
     let step = global_warps(cta);
     let mut slice = from.saturating_add(global_warp(cta));
-    let mut here = bounds(cta, &args.x, slice, end);
+    let mut here = Steps::of(cta, args, (slice, end));
     while slice < end {
         let next_slice = slice.saturating_add(step);
-        let next = bounds(cta, &args.x, next_slice, end);
-        let share = Share::<T, { HELD as usize }>::load(cta, &args.x, here);
-        let dot = if P::DOTS {
-            block.dot::<C, VS, { HELD as usize }>(cta, args, &share)
-        } else {
-            T::ZERO
-        };
-        let at = first + (slice - from) * rows + lane(cta) / VS;
-        let row = row_at(cta, args, at);
-        if row < args.x.rows {
-            let p = factor::<C, T, P>(cta, &args.x, row, dot - block.shift);
-            if lane(cta).is_multiple_of(VS) {
-                cta.write(args.factors, at as usize, p);
-            }
-            block.add(cta, args, &share, p);
-        }
+        let next = Steps::of(cta, args, (next_slice, end));
+        let at = first + (slice - from) * rows + lane(cta) / lanes;
+        walk_slice::<C, T, P, V>(cta, args, block, (&here, lanes, at));
         here = next;
         slice = next_slice;
     }
 }
 
-/// The steps of a slice; none of one that is not there.
+/// One slice; this lane's row is at position `at`.
 #[inline(always)]
-fn bounds<C: Cta, T: FixedPoint>(
+fn walk_slice<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
     cta: &C,
-    x: &SparseArgs<'_, T>,
-    slice: u32,
-    end: u32,
-) -> (u32, u32) {
-    if slice >= end {
-        return (0, 0);
+    args: &HotArgs<'_, T>,
+    block: &Block<T>,
+    (steps, lanes, at): (&Steps, u32, u32),
+) {
+    let (parts, mut held) = (steps.parts(), 0);
+    let mut share = load::<C, T, P, V>(cta, args, (steps, held, Cache::Once));
+    let row = Row::<T>::load::<C, P, V>(cta, args, at);
+    let mut dot = T::ZERO;
+    if P::DOTS {
+        dot = share.dot(cta, args, (block.input, dot));
+        while held + 1 < parts {
+            held += 1;
+            share = load::<C, T, P, V>(cta, args, (steps, held, Cache::Keep));
+            dot = share.dot(cta, args, (block.input, dot));
+        }
+        dot = sum_of_lanes(cta, dot, lanes);
     }
-    let at = slice as usize;
-    (
-        cta.load(x.offsets, at, Cache::Keep),
-        cta.load(x.offsets, at + 1, Cache::Keep),
-    )
+    if row.is_there {
+        let f = row.factor::<P>(dot, block.shift);
+        if args.factors.is_some() && lane(cta).is_multiple_of(lanes) {
+            let constant = row.constant.scaled(args.constant_exponent);
+            cta.write(args.factors, at as usize, f * constant);
+        }
+        block.add::<C, V>(cta, args, &share, (f, row.constant));
+        let mut part = 0;
+        while part < parts {
+            if part != held {
+                share = load::<C, T, P, V>(cta, args, (steps, part, Cache::Keep));
+                block.add::<C, V>(cta, args, &share, (f, row.constant));
+            }
+            part += 1;
+        }
+    }
 }
 
-/// The row of X at a position, m or more where there is none.
+/// Part of a slice, as the product P wants it.
 #[inline(always)]
-fn row_at<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, position: u32) -> u32 {
-    if args.order.is_some() {
-        cta.load(args.order, position as usize, Cache::Once)
+fn load<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
+    cta: &C,
+    args: &HotArgs<'_, T>,
+    part: (&Steps, u32, Cache),
+) -> Share<T> {
+    if P::DOTS {
+        Share::load::<C, V, true>(cta, args, part)
     } else {
-        position
+        Share::load::<C, V, false>(cta, args, part)
     }
 }
 
-/// f of a row of X.
-#[inline(always)]
-fn factor<C: Cta, T: FixedPoint, P: Compute>(
-    cta: &C,
-    x: &SparseArgs<'_, T>,
-    row: u32,
-    dot: T,
-) -> T {
-    let row = row as usize;
-    let p = if P::DOTS {
-        dot
-    } else {
-        cta.load(x.input, row, Cache::Once)
-    };
-    p * load_or(cta, x.weights, row, T::ONE)
+/// What there is besides the entries of a row.
+struct Row<T> {
+    is_there: bool,
+    /// Of p, for [`Product::Transposed`](super::Product::Transposed).
+    input: T,
+    weight: T,
+    /// What its values are, if they are equal; else 1.
+    constant: T,
+}
+
+impl<T: FixedPoint> Row<T> {
+    /// That of a position: asked for before it is needed.
+    #[inline(always)]
+    fn load<C: Cta, P: Compute, V: Load<T>>(cta: &C, args: &HotArgs<'_, T>, position: u32) -> Self {
+        let row = load_or(cta, args.order, position as usize, position);
+        let mut found = Row {
+            is_there: row < args.rows,
+            input: T::ZERO,
+            weight: T::ONE,
+            constant: T::ONE,
+        };
+        if found.is_there {
+            found.weight = load_or(cta, args.weights, row as usize, T::ONE);
+            if !P::DOTS {
+                found.input = cta.load(args.input, row as usize, Cache::Once);
+            }
+            if V::IS_CONSTANT {
+                found.constant = load_or(cta, args.constants, position as usize, args.constant);
+            }
+        }
+        found
+    }
+
+    /// f.
+    #[inline(always)]
+    fn factor<P: Compute>(&self, dot: T, shift: T) -> T {
+        let p = if P::DOTS {
+            self.constant * dot - shift
+        } else {
+            self.input
+        };
+        p * self.weight
+    }
 }

@@ -23,7 +23,9 @@ mod fixed_sums;
 mod fixed_table;
 pub mod hot;
 mod hot_contract;
+mod hot_share;
 mod hot_table;
+mod hot_values;
 mod hot_walk;
 pub mod many;
 pub mod panels;
@@ -37,7 +39,7 @@ pub use dense::{Dense, DenseArgs, DenseVariant, RowStore};
 pub use dense_order::{DenseOrder, Held, SLOTS};
 pub use dense_totals::{DenseTotals, TotalArgs, TotalVariant};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
-pub use hot::{Hot, HotArgs, HotVariant};
+pub use hot::{Hot, HotArgs, HotValues, HotVariant};
 pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
     SparseManyVariant, TileSlices, TilesMany, TilesManyArgs, TilesManyVariant,

@@ -8,7 +8,7 @@
 //! neighbouring elements, whatever the number of columns), and all that is random stays inside an SM. An entry is a
 //! value and a key of 32 bits: the place of its sum in the panel above, below the distance of its input from the base of
 //! its *chunk* of [`CHUNK`] entries. Chunks end with a panel and where 16 bits do not reach the next input; places that
-//! are left over add zeros to sums that nobody reads. Within a chunk, entry e lies at [`place`]`(e)`, so that a lane's
+//! are left over add to sums that nobody reads. Within a chunk, entry e lies at [`place`]`(e)`, so that a lane's
 //! 16-byte loads give it entries e, e + 32, e + 64 and e + 96 while a warp's gathers touch 32 neighbours.
 //!
 //! Mapping: a block takes a *range* of *pieces* (a run of chunks of one panel), a warp a chunk at a time, the next one
@@ -64,7 +64,7 @@ pub struct PanelArgs<'a, T> {
     pub widest: u32,
     /// The key of each entry.
     pub keys: In<'a, u32>,
-    /// The value of each entry.
+    /// The value of each entry; absent where all are 1.
     pub values: In<'a, T>,
     /// The base of each chunk.
     pub bases: In<'a, u32>,
@@ -149,12 +149,14 @@ impl<T: Real> Batch<T> {
     )]
     fn load<C: Cta>(cta: &C, args: &PanelArgs<'_, T>, chunk: u32) -> Self {
         let first = chunk as usize * CHUNK as usize + (lane(cta) * PER_LANE) as usize;
-        let mut values = [T::ZERO; PER_LANE as usize];
-        for part in 0..PER_LANE as usize / T::Pack::LANES {
-            let at = part * T::Pack::LANES;
-            let pack: T::Pack = cta.load_pack(args.values, first + at, Cache::Once);
-            for i in 0..T::Pack::LANES {
-                values[at + i] = pack.as_ref()[i];
+        let mut values = [T::ONE; PER_LANE as usize];
+        if args.values.is_some() {
+            for part in 0..PER_LANE as usize / T::Pack::LANES {
+                let at = part * T::Pack::LANES;
+                let pack: T::Pack = cta.load_pack(args.values, first + at, Cache::Once);
+                for i in 0..T::Pack::LANES {
+                    values[at + i] = pack.as_ref()[i];
+                }
             }
         }
         Batch {
@@ -262,7 +264,9 @@ fn check<T: Real>(
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     Violation::at_most("widest panel", 1 << 16, args.widest as u64 + SPARE as u64)?;
-    Violation::equal("length of values", entries, args.values.len())?;
+    if args.values.is_some() {
+        Violation::equal("length of values", entries, args.values.len())?;
+    }
     Violation::equal(
         "entries of all chunks",
         args.bases.len() * CHUNK as u64,

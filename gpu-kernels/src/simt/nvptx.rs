@@ -8,10 +8,12 @@ use core::arch::{asm, global_asm};
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
+use shared::{fetch_add, fetch_add_if};
 use shuffle::shuffle_bits;
 
 mod approximate;
 mod round;
+mod shared;
 mod shuffle;
 mod tensor;
 
@@ -399,6 +401,12 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn shared_fetch_add_if(&self, array: Shared<u32>, i: usize, value: u32, holds: bool) -> u32 {
+        // SAFETY: see the head of this impl.
+        unsafe { fetch_add_if(shared_address(array, i), value, holds) }
+    }
+
+    #[inline(always)]
     fn shared_read_pack<T: Real>(&self, array: Shared<T>, i: usize) -> T::Pack {
         let at = shared_address(array, i);
         // SAFETY: see the head of this impl; the array starts at a multiple of 16 bytes and `i` is one of the lanes.
@@ -507,13 +515,7 @@ impl Cta for Gpu {
     }
 
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {
-        let at = shared_address(array, i);
-        let before: u32;
         // SAFETY: see the head of this impl.
-        unsafe {
-            asm!("atom.shared.add.u32 {}, [{}], {};",
-                out(reg32) before, in(reg32) at, in(reg32) value, options(nostack));
-        }
-        before
+        unsafe { fetch_add(shared_address(array, i), value) }
     }
 }

@@ -16,7 +16,7 @@ use crate::io::synth::{ColumnDistribution, DenseSpec, RowLengths, SparseSpec, Sp
 use crate::matrix::{Element, Features};
 use crate::ops::measure::{Comparison, Measured, Selection};
 use crate::ops::{Matrix, MatrixOptions, Number, Preparation};
-use crate::plan::fused::{Problem, Product, Stored};
+use crate::plan::fused::{Problem, Product, Stored, StoredValues};
 use crate::plan::rates::RateSource;
 
 /// The seed of data that are made up.
@@ -46,6 +46,7 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
     };
     let options = MatrixOptions {
         summation: summation(args.reproducible),
+        values: args.values.into(),
         ..MatrixOptions::default()
     };
     let mut matrix = Matrix::with_options(device, features.clone(), options)?;
@@ -63,7 +64,13 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
         let comparison = matrix
             .compare_launches(product, selection)
             .with_context(|| format!("no launches can be timed with X stored as {stored}"))?;
-        Ok(Prepared { stored, comparison })
+        let values = matrix.problem().values;
+        let values = (stored == Stored::RowsAndHotColumns).then_some(values);
+        Ok(Prepared {
+            stored,
+            values,
+            comparison,
+        })
     };
     let prepared: Result<Vec<Prepared>> = further.into_iter().map(prepare).collect();
     let report = Report {
@@ -123,8 +130,21 @@ fn spec(rows: usize, cols: usize, nnz: Option<u64>) -> Result<Spec> {
 #[derive(Serialize)]
 struct Prepared {
     stored: Stored,
+    /// How values are stored, where that may differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<StoredValues>,
     #[serde(flatten)]
     comparison: Comparison,
+}
+
+impl Prepared {
+    /// Such as `rows and hot columns, values as bf16`.
+    fn form(&self) -> String {
+        match self.values {
+            Some(values) => format!("{}, {values}", self.stored),
+            None => self.stored.to_string(),
+        }
+    }
 }
 
 /// What is printed.
@@ -152,9 +172,10 @@ impl Report<'_> {
         head.line("product", self.product)
             .line("chosen", chosen(self.comparison));
         let mut text = format!("{head}{}", quickest(self.comparison, count));
-        for Prepared { stored, comparison } in self.prepared {
+        for prepared in self.prepared {
+            let comparison = &prepared.comparison;
             let mut head = Listing::new();
-            head.line("stored as", stored)
+            head.line("stored as", prepared.form())
                 .line("chosen", chosen(comparison));
             text += &format!("{head}{}", quickest(comparison, count));
         }

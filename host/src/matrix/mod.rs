@@ -6,7 +6,7 @@
 //! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
-//! | [`hot`] | entries with the most frequent columns told apart |
+//! | [`hot`] | entries with the most frequent columns told apart, [`Values`] in few bits |
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
 //! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
 //! | [`transpose`] | the columns of X as rows |
@@ -38,6 +38,7 @@ pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
+pub use hot::Values;
 pub use moments::{ColumnMoments, column_frequencies};
 pub use row_steps::RowSteps;
 pub use skew::Skew;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpu_kernels::fused::balanced::PER_THREAD;
 use gpu_kernels::fused::hot::HELD;
 use gpu_kernels::fused::{
-    BalancedVariant, DenseVariant, FixedVariant, HotVariant, Place, Product as KernelProduct,
-    RowStore, SparseVariant, SumPlace, TeamSize,
+    BalancedVariant, DenseVariant, FixedVariant, HotValues, HotVariant, Place,
+    Product as KernelProduct, RowStore, SparseVariant, SumPlace, TeamSize,
 };
 use gpu_kernels::objective::{Columns, LossClass};
 use gpu_kernels::{Entry, Family};
@@ -14,7 +14,9 @@ use gpu_kernels::{Entry, Family};
 use super::Number;
 use crate::device::{CudaDevice, Device, embedded};
 use crate::plan;
-use crate::plan::fused::{Candidate, Precision, Product, SharedUse, Storage, Strategy, Team};
+use crate::plan::fused::{
+    Candidate, Precision, Product, SharedUse, Storage, StoredValues, Strategy, Team,
+};
 use crate::plan::limits::ComputeCapability;
 
 /// Registers per thread that are assumed where ptxas was not there to count them.
@@ -101,7 +103,7 @@ fn all<T: Number>(registers: impl Fn(&'static str) -> Option<u32>) -> Vec<Candid
         .iter()
         .map(|entry| dense::<T>(entry.name, entry.variant));
     let panels = T::Panels::entries().iter().flat_map(panels::<T>);
-    let hot = T::Hot::entries().iter().filter_map(hot::<T>);
+    let hot = T::Hot::entries().iter().flat_map(hot::<T>);
     let balanced = T::Balanced::entries().iter().flat_map(balanced::<T>);
     let prepared = panels.chain(hot).chain(balanced);
     counted(sparse.chain(fixed).chain(prepared).chain(dense), registers)
@@ -229,9 +231,26 @@ fn fixed<T: Number>(entry: &Entry<T::Fixed>) -> Option<(&'static str, Candidate)
     ))
 }
 
-/// The entries that walk the rows; the others belong to each of them.
-fn hot<T: Number>(entry: &Entry<T::Hot>) -> Option<(&'static str, Candidate)> {
-    let HotVariant::Walk(product) = entry.variant else {
+/// The entries that walk the rows; the others belong to each of them. One for equal values serves two forms.
+fn hot<T: Number>(
+    entry: &'static Entry<T::Hot>,
+) -> impl Iterator<Item = (&'static str, Candidate)> {
+    let forms: &[StoredValues] = match entry.variant {
+        HotVariant::Walk(_, HotValues::Whole) => &[StoredValues::Whole],
+        HotVariant::Walk(_, HotValues::Single) => &[StoredValues::F32],
+        HotVariant::Walk(_, HotValues::Half) => &[StoredValues::Bf16],
+        HotVariant::Walk(_, HotValues::Constant) => &[StoredValues::OfRows, StoredValues::Equal],
+        _ => &[],
+    };
+    let of_form = |values: &StoredValues| hot_of_form::<T>(entry, *values);
+    forms.iter().filter_map(of_form)
+}
+
+fn hot_of_form<T: Number>(
+    entry: &Entry<T::Hot>,
+    values: StoredValues,
+) -> Option<(&'static str, Candidate)> {
+    let HotVariant::Walk(product, _) = entry.variant else {
         return None;
     };
     let shared = SharedUse {
@@ -239,8 +258,9 @@ fn hot<T: Number>(entry: &Entry<T::Hot>) -> Option<(&'static str, Candidate)> {
         ..SharedUse::default()
     };
     // As many lanes as share short rows.
-    let (strategy, team) = (Strategy::HotColumns, Team::Lanes(4));
-    let kernel = candidate::<T>(entry.name, product, Storage::HotColumns, strategy, team);
+    let (strategy, team) = (Strategy::HotColumns, Team::Lanes(2));
+    let storage = Storage::HotColumns(values);
+    let kernel = candidate::<T>(entry.name, product, storage, strategy, team);
     let kernel = Candidate { shared, ..kernel };
     Some((entry.name, kernel.with_load(HELD, 1, 1)))
 }

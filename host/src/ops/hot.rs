@@ -2,11 +2,12 @@
 
 use std::sync::Mutex;
 
+use gpu_kernels::fused::hot::{CLASSES, places_within};
 use gpu_kernels::fused::panels::widest_panel;
 use gpu_kernels::fused::{
-    HotArgs, HotVariant, PanelArgs, PanelVariant, Product as KernelProduct, SparseArgs,
+    HotArgs, HotValues, HotVariant, PanelArgs, PanelVariant, Product as KernelProduct,
 };
-use gpu_kernels::{Entry, Family, In, Launch};
+use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::catalog::{max_block, registers_on};
 use super::fused::Terms;
@@ -14,9 +15,9 @@ use super::panels::DevicePanels;
 use super::{Matrix, Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::CsrMatrix;
-use crate::matrix::hot::{HotLayout, HotSize};
+use crate::matrix::hot::{HotData, HotLayout, HotSize, ValueForm};
 use crate::matrix::panels::{PanelLayout, PanelSize};
-use crate::plan::fused::{ColumnUse, Plan, Product};
+use crate::plan::fused::{ColumnUse, Plan, Product, StoredValues};
 
 /// Threads of a block of the small kernels.
 const THREADS: u32 = 512;
@@ -29,33 +30,50 @@ const ENTRIES_PER_RANGE: usize = 1 << 12;
 
 /// A [`HotLayout`] on a device.
 pub(super) struct HotColumns<T> {
-    offsets: Buffer<u32>,
-    indices: Buffer<u32>,
-    values: Buffer<T>,
+    steps: Buffer<u64>,
+    places: Buffer<u32>,
+    values: DeviceValues<T>,
+    ranks: Buffer<u32>,
+    cold_values: Buffer<T>,
     order: Option<Buffer<u32>>,
-    slices: [u32; 4],
+    slices: [u32; CLASSES],
     columns: Buffer<u32>,
+    cold_columns: Buffer<u32>,
     exponents: Buffer<u32>,
     non_finite: u32,
-    cold: Option<ColdColumns<T>>,
+    cold: Option<ColdPanels<T>>,
     /// Locked from the first launch of a product to the last.
-    work: Mutex<Work<T>>,
+    work: Mutex<(Work<T>, ColdInput<T>)>,
+}
+
+/// The values of hot entries on a device.
+struct DeviceValues<T> {
+    form: HotValues,
+    whole: Option<Buffer<T>>,
+    packed: Option<Buffer<u32>>,
+    constants: Option<Buffer<T>>,
+    constant: T,
+    constant_exponent: i32,
 }
 
 /// The other columns in panels, with the blocks that run over them.
-struct ColdColumns<T> {
+struct ColdPanels<T> {
     panels: DevicePanels<T>,
     ranges: u32,
     shared_bytes: u32,
 }
 
-/// What kernels write on the way.
+/// y of the cold columns, in the order of their ranks.
+struct ColdInput<T>(Buffer<T>);
+
+/// What kernels write on the way besides.
 struct Work<T> {
     hot: Buffer<T>,
     ranges: Buffer<u32>,
     sums: Buffer<u64>,
     specials: Buffer<T>,
-    factors: Buffer<T>,
+    /// Where there are cold columns.
+    factors: Option<Buffer<T>>,
 }
 
 /// What is launched for a product with hot columns.
@@ -70,28 +88,67 @@ impl<T: Number> HotColumns<T> {
     fn upload(device: &Device, layout: &HotLayout<T>) -> Result<Self, OpError> {
         let places = layout.columns.len();
         let order = layout.order.as_ref().map(|order| device.upload(order));
+        let cold = ColdPanels::upload(device, layout)?;
+        let factors = cold.as_ref().map(|_| device.zeros(layout.cold.rows()));
         Ok(HotColumns {
-            offsets: device.upload(&layout.offsets)?,
-            indices: device.upload(&layout.indices)?,
-            values: device.upload(&layout.values)?,
+            steps: device.upload(&layout.steps)?,
+            places: device.upload(&layout.places)?,
+            values: DeviceValues::upload(device, &layout.values)?,
+            ranks: device.upload(&layout.ranks)?,
+            cold_values: device.upload(&layout.cold_values)?,
             order: order.transpose()?,
             slices: layout.slices,
             non_finite: u32::from(layout.has_non_finite),
             columns: device.upload(&layout.columns)?,
+            cold_columns: device.upload(&layout.cold_columns)?,
             exponents: device.upload(&layout.exponents)?,
-            cold: ColdColumns::upload(device, layout)?,
-            work: Mutex::new(Work {
-                hot: device.zeros(places)?,
-                ranges: device.zeros(2)?,
-                sums: device.zeros(places * T::LIMBS)?,
-                specials: device.zeros(places)?,
-                factors: device.zeros(layout.cold.rows())?,
-            }),
+            cold,
+            work: Mutex::new((
+                Work {
+                    hot: device.zeros(places)?,
+                    ranges: device.zeros(2)?,
+                    sums: device.zeros(places * T::LIMBS)?,
+                    specials: device.zeros(places)?,
+                    factors: factors.transpose()?,
+                },
+                ColdInput(device.zeros(layout.cold_columns.len())?),
+            )),
         })
     }
 }
 
-impl<T: Number> ColdColumns<T> {
+impl<T: Number> DeviceValues<T> {
+    fn upload(device: &Device, values: &HotData<T>) -> Result<Self, OpError> {
+        let mut uploaded = DeviceValues {
+            form: values.form().of_kernels(),
+            whole: None,
+            packed: None,
+            constants: None,
+            constant: T::ZERO,
+            constant_exponent: 0,
+        };
+        match values {
+            HotData::Whole(values) => uploaded.whole = Some(device.upload(values)?),
+            HotData::Single(bits) | HotData::Half(bits) => {
+                uploaded.packed = Some(device.upload(bits)?);
+            }
+            HotData::OfRows {
+                constants,
+                exponent,
+            } => {
+                uploaded.constants = Some(device.upload(constants)?);
+                uploaded.constant_exponent = *exponent;
+            }
+            HotData::Equal { constant, exponent } => {
+                uploaded.constant = *constant;
+                uploaded.constant_exponent = *exponent;
+            }
+        }
+        Ok(uploaded)
+    }
+}
+
+impl<T: Number> ColdPanels<T> {
     fn upload(device: &Device, layout: &HotLayout<T>) -> Result<Option<Self>, OpError> {
         if layout.cold.nnz() == 0 {
             return Ok(None);
@@ -106,7 +163,11 @@ impl<T: Number> ColdColumns<T> {
         for column in panels.order.iter_mut().flatten() {
             *column = layout.cold_columns[*column as usize];
         }
-        Ok(Some(ColdColumns {
+        if layout.values.form().is_constant() {
+            // The rows' factors have them.
+            panels.values.clear();
+        }
+        Ok(Some(ColdPanels {
             shared_bytes: PanelVariant.shared_bytes(panels.width, T::SIZE) as u32,
             panels: DevicePanels::upload(device, &panels)?,
             ranges: ranges as u32,
@@ -133,7 +194,7 @@ impl<T: Number> HotKernels<T> {
             Product::Transposed => KernelProduct::Transposed,
             _ => KernelProduct::Fused,
         };
-        let walk = HotVariant::Walk(product);
+        let walk = HotVariant::Walk(product, hot.values.form);
         let launch = Launch {
             grid: plan.grid,
             block: plan.bs,
@@ -174,28 +235,28 @@ fn entry<T: Number>(variant: HotVariant) -> &'static Entry<T::Hot> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// The form of `x`, and what it says of the columns.
+    /// The form of `x`, and what it says of the columns and of the values.
     pub(super) fn hot_columns_of(
         &self,
         x: &CsrMatrix<T>,
         size: HotSize,
-    ) -> Result<(HotColumns<T>, ColumnUse), OpError> {
+    ) -> Result<(HotColumns<T>, ColumnUse, StoredValues), OpError> {
         let limits = self.device().limits();
         let room = limits.map_or(0, |limits| limits.shared_per_block);
-        let walk = HotVariant::Walk(KernelProduct::Fused);
-        let fit = room / walk.shared_bytes(1, 32, T::SIZE) as u32;
         let size = HotSize {
-            most: size.most.min(fit as usize),
+            most: size.most.min(places_within(room, T::SIZE) as usize),
             ..size
         };
-        let layout = HotLayout::new(x, size).expect("no more entries than are counted");
+        let layout = HotLayout::new(x, size, self.options.values);
+        let layout = layout.expect("no more entries than are counted");
         let columns = ColumnUse {
             busiest: layout.busiest,
             hot_columns: layout.columns.len() as u32,
             hot_entries: (x.nnz() - layout.cold.nnz()) as u64,
             cold_columns: layout.cold_columns.len() as u32,
         };
-        Ok((HotColumns::upload(self.device(), &layout)?, columns))
+        let values = stored_values(layout.values.form());
+        Ok((HotColumns::upload(self.device(), &layout)?, columns, values))
     }
 
     /// One product; it writes all of `output`.
@@ -208,10 +269,11 @@ impl<T: Number> Matrix<T> {
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         let hot = self.hot.as_ref().expect("planned after it was made");
-        let mut work = hot
+        let mut guard = hot
             .work
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (work, ColdInput(cold_input)) = &mut *guard;
         let ranges = 2 * kernels.begin.shape().grid as usize;
         if work.ranges.len() != ranges {
             work.ranges = self.device().zeros(ranges)?;
@@ -223,15 +285,25 @@ impl<T: Number> Matrix<T> {
             Product::Transposed => 1,
             _ => self.problem().longest_row.unwrap_or(self.problem().cols) as u32,
         };
-        for kernel in [&kernels.begin, &kernels.walk, &kernels.finish] {
-            let args = self.hot_args((hot, longest), input, &terms, (&mut work, &mut *output));
-            kernel.launch(args)?;
+        let vectors = (input, &terms);
+        let args = self.hot_args((hot, longest), vectors, (work, output));
+        kernels.begin.launch(HotArgs {
+            cold: cold_input.output(),
+            ..args
+        })?;
+        for kernel in [&kernels.walk, &kernels.finish] {
+            let args = self.hot_args((hot, longest), vectors, (work, output));
+            kernel.launch(HotArgs {
+                cold_input: cold_input.input(),
+                ..args
+            })?;
         }
         let cold = hot.cold.as_ref().zip(kernels.cold.as_ref());
-        cold.map_or(Ok(()), |(cold, kernel)| {
+        let cold = cold.zip(work.factors.as_ref());
+        cold.map_or(Ok(()), |((cold, kernel), factors)| {
             Ok(kernel.launch(PanelArgs {
                 alpha: terms.alpha,
-                ..cold.panels.args(&work.factors, output.output())
+                ..cold.panels.args(factors, output.output())
             })?)
         })
     }
@@ -239,40 +311,62 @@ impl<T: Number> Matrix<T> {
     fn hot_args<'a>(
         &self,
         (hot, longest): (&'a HotColumns<T>, u32),
-        input: &'a Buffer<T>,
-        terms: &Terms<'a, T>,
+        (input, terms): (&'a Buffer<T>, &Terms<'a, T>),
         (work, output): (&'a mut Work<T>, &'a mut Buffer<T>),
     ) -> HotArgs<'a, T> {
+        let values = &hot.values;
         let (beta, addend) = match terms.addend {
             Some((beta, z)) => (beta, z.input()),
             None => (T::ZERO, In::none()),
         };
         HotArgs {
-            x: SparseArgs {
-                rows: self.rows() as u32,
-                cols: self.cols() as u32,
-                offsets: hot.offsets.input(),
-                indices: hot.indices.input(),
-                values: hot.values.input(),
-                input: input.input(),
-                weights: terms.weights.map_or(In::none(), Buffer::input),
-                shift: terms.shift.map_or(In::none(), Buffer::input),
-                addend,
-                output: output.output(),
-                alpha: terms.alpha,
-                beta,
-            },
-            order: hot.order.as_ref().map_or(In::none(), Buffer::input),
+            rows: self.rows() as u32,
+            cols: self.cols() as u32,
+            steps: hot.steps.input(),
+            places: hot.places.input(),
+            values: optional(&values.whole),
+            packed: optional(&values.packed),
+            ranks: hot.ranks.input(),
+            cold_values: hot.cold_values.input(),
+            constants: optional(&values.constants),
+            constant: values.constant,
+            constant_exponent: values.constant_exponent,
+            order: optional(&hot.order),
             slices: hot.slices,
             longest,
             columns: hot.columns.input(),
+            cold_columns: hot.cold_columns.input(),
             exponents: hot.exponents.input(),
             non_finite: hot.non_finite,
+            input: input.input(),
+            weights: terms.weights.map_or(In::none(), Buffer::input),
+            shift: terms.shift.map_or(In::none(), Buffer::input),
+            addend,
+            alpha: terms.alpha,
+            beta,
+            output: output.output(),
             hot: work.hot.output(),
+            cold: Out::none(),
+            cold_input: In::none(),
             ranges: work.ranges.output(),
             sums: work.sums.output(),
             specials: work.specials.output(),
-            factors: work.factors.output(),
+            factors: work.factors.as_mut().map_or(Out::none(), Buffer::output),
         }
+    }
+}
+
+fn optional<T: bytemuck::Pod>(buffer: &Option<Buffer<T>>) -> In<'_, T> {
+    buffer.as_ref().map_or(In::none(), Buffer::input)
+}
+
+/// The form of values as planners have it.
+pub(super) fn stored_values(form: ValueForm) -> StoredValues {
+    match form {
+        ValueForm::Whole => StoredValues::Whole,
+        ValueForm::Single => StoredValues::F32,
+        ValueForm::Half => StoredValues::Bf16,
+        ValueForm::OfRows => StoredValues::OfRows,
+        ValueForm::Equal => StoredValues::Equal,
     }
 }

@@ -6,7 +6,7 @@ use super::balanced::{TilesOfParts, Transpose};
 use super::catalog::{candidates_for, candidates_on};
 use super::fixed::Equilibrated;
 use super::fused::Launches;
-use super::hot::HotColumns;
+use super::hot::{HotColumns, stored_values};
 use super::layout::Layout;
 use super::objective::ObjectiveLaunches;
 use super::panels::Panels;
@@ -15,7 +15,7 @@ use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
 use crate::device::{Buffer, Device};
-use crate::matrix::{CsrMatrix, Features, RowSteps, Skew};
+use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Values};
 use crate::plan::fused::{
     Candidate, ColumnUse, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
     hot_places,
@@ -65,6 +65,9 @@ pub struct MatrixOptions {
     /// run, grid and device; those with a sparse matrix by fixed-point sums, those with a dense one by an order of sums
     /// ([`gpu_kernels::fused::dense_order`]). A NaN is one, of whatever bits.
     pub summation: Summation,
+    /// How [`prepare`](Matrix::prepare) may store the values of a sparse matrix: without loss, or rounded once to few bits.
+    /// Products add up in the precision of the matrix, whatever its values are stored in.
+    pub values: Values,
 }
 
 impl<T: Number> Matrix<T> {
@@ -88,7 +91,7 @@ impl<T: Number> Matrix<T> {
         options: MatrixOptions,
     ) -> Result<Self, OpError> {
         let features = features.into();
-        let problem = problem(&features, device);
+        let problem = problem(&features, device, options.values);
         let (rows, cols) = (features.rows(), features.cols());
         let layout = Layout::new(device, features)?;
         let problem = match layout.ld() {
@@ -212,7 +215,7 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
 /// Columns up to which all sums fit in shared memory: it does not matter how entries are spread over them.
 const FEW_COLUMNS: u64 = 4_096;
 
-fn problem<T: Number>(features: &Features<T>, device: &Device) -> Problem {
+fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
     let (rows, cols) = (features.rows() as u64, features.cols() as u64);
     match features {
         Features::Dense(_) => Problem::dense(rows, cols, T::PRECISION),
@@ -227,7 +230,9 @@ fn problem<T: Number>(features: &Features<T>, device: &Device) -> Problem {
             };
             match device.is_cpu() || cols <= FEW_COLUMNS {
                 true => problem,
-                false => problem.with_columns(column_use(x)),
+                false => problem
+                    .with_columns(column_use(x))
+                    .with_values(stored_values(values.expected(x))),
             }
         }
     }
@@ -236,7 +241,7 @@ fn problem<T: Number>(features: &Features<T>, device: &Device) -> Problem {
 /// How entries are spread over columns, from a sample.
 fn column_use<T: Number>(x: &CsrMatrix<T>) -> ColumnUse {
     let (nnz, cols) = (x.nnz() as u64, x.cols() as u64);
-    let places = u64::from(hot_places(T::SIZE)).min(cols);
+    let places = u64::from(hot_places(T::SIZE, cols)).min(cols);
     let skew = Skew::of(x, places as usize);
     let entries = |share: f64| (share * nnz as f64) as u64;
     let hot_entries = entries(skew.frequent);

@@ -34,7 +34,9 @@ pub enum Preparation {
     /// Panels of rows and of columns, whether or not they pay: two more copies of X, of 8 bytes (f64: 12) an entry.
     Panels,
     /// Rows with their most frequent columns told apart, and panels of the others, whether or not that pays: another
-    /// copy of X, and one of the others' entries.
+    /// copy of X, and one of the others' entries. An entry of a frequent column takes 2 bytes and its value, which takes
+    /// none where all values of a row are equal, 2 or 4 where bfloat16 or f32 hold every value or
+    /// [`MatrixOptions::values`](super::MatrixOptions::values) says so.
     HotColumns {
         /// Columns that are told apart at most, as far as shared memory goes; without it those that are frequent
         /// enough, as many as leave room for the L1 cache.
@@ -66,7 +68,8 @@ impl<T: Number> Matrix<T> {
     /// is nothing to prepare, on the CPU and for a dense matrix, and for hot columns and the transpose of a matrix whose
     /// entries 32 bits do not count.
     ///
-    /// Results differ from those before by rounding. With [`Summation::Reproducible`](crate::plan::fused::Summation)
+    /// Results differ from those before by rounding; where values are rounded, products that use the form are those of
+    /// the rounded matrix, and [`Problem::values`](crate::plan::fused::Problem::values) says how values are stored. With [`Summation::Reproducible`](crate::plan::fused::Summation)
     /// further forms are not used.
     ///
     /// ```
@@ -79,6 +82,21 @@ impl<T: Number> Matrix<T> {
     /// let stored = x.prepare(Preparation::For { evaluations: 1_000 })?;
     /// assert_eq!(stored.to_string(), "rows");
     /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    ///
+    /// One-hot rows, whose values need no room:
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::{Features, Values, csr_from_parts};
+    /// use warpfuse::ops::{Matrix, MatrixOptions, Preparation};
+    ///
+    /// let x = csr_from_parts((2, 4), vec![0, 2, 4], vec![0, 2, 1, 2], vec![1.0; 4])?;
+    /// let options = MatrixOptions { values: Values::Exact, ..MatrixOptions::default() };
+    /// let mut x = Matrix::with_options(&Device::auto(), Features::Sparse(x), options)?;
+    /// let stored = x.prepare(Preparation::HotColumns { most: None })?;
+    /// println!("{stored}, {}", x.problem().values);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -111,9 +129,9 @@ impl<T: Number> Matrix<T> {
             }
             Some(Form::HotColumns(size)) => {
                 let x = download(parts, (self.rows(), self.cols()))?;
-                let (hot, columns) = self.hot_columns_of(&x, size)?;
+                let (hot, columns, values) = self.hot_columns_of(&x, size)?;
                 self.hot = Some(hot);
-                let problem = self.problem.with_columns(columns);
+                let problem = self.problem.with_columns(columns).with_values(values);
                 self.problem = problem.with_stored(Stored::RowsAndHotColumns);
             }
             Some(Form::Transpose) => {
@@ -144,7 +162,7 @@ impl<T: Number> Matrix<T> {
             };
             has_hot.then_some(Form::HotColumns(size))
         };
-        let frequent = || hot(hot_places(T::SIZE), self.least_hot());
+        let frequent = || hot(hot_places(T::SIZE, self.problem.cols), self.least_hot());
         let best = match preparation {
             Preparation::Panels => return Ok(Some(Form::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use crate::io::{Format, Header, IndexBase};
+use crate::matrix::Values;
 use crate::plan::fused::{Model, Precision, Summation};
 
 /// `--device`.
@@ -65,6 +66,27 @@ impl From<DtypeName> for Precision {
         match name {
             DtypeName::F32 => Precision::F32,
             DtypeName::F64 => Precision::F64,
+        }
+    }
+}
+
+/// `--values`: how further forms of a sparse matrix may store values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum StoredName {
+    /// Without loss, in as few bits as that takes
+    Exact,
+    /// Rounded to f32
+    F32,
+    /// Rounded to bfloat16: 8 significant bits
+    Bf16,
+}
+
+impl From<StoredName> for Values {
+    fn from(name: StoredName) -> Self {
+        match name {
+            StoredName::Exact => Values::Exact,
+            StoredName::F32 => Values::F32,
+            StoredName::Bf16 => Values::Bf16,
         }
     }
 }

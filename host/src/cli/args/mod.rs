@@ -18,7 +18,7 @@ pub(super) use apply::{
     ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
 pub(super) use calibrate::CalibrateArgs;
-pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs, summation};
+pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs, StoredName, summation};
 pub(super) use cv::{CvArgs, CvTrainer, FoldArgs};
 pub(super) use emulate::EmulateArgs;
 pub(super) use estimators::{

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 
-use super::{DtypeName, ModelName, ReadArgs};
+use super::{DtypeName, ModelName, ReadArgs, StoredName};
 use crate::plan::fused::{Forced, Product};
 
 /// Arguments of `plan`.
@@ -68,6 +68,16 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(conflicts_with_all = ["registers", "force", "model"])]
     pub(in crate::cli) measure: Option<usize>,
 
+    /// With --measure: how further forms of a sparse matrix may store its values
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        default_value = "exact",
+        requires = "measure"
+    )]
+    pub(in crate::cli) values: StoredName,
+
     /// Fix a part of the plan; may be repeated. Keys: strategy, vs, bs, tl, rows_in_flight, width,
     /// blocks_per_sm
     #[arg(long, value_name = "KEY=VALUE")]
@@ -85,7 +95,7 @@ const EXAMPLES: &str = "\
 Examples:
   warpfuse plan data.svm
   warpfuse plan --rows 4000000 --cols 10000 --nnz 80000000 --gpu h200 --dtype f32 --candidates=5
-  warpfuse plan data.svm --dtype f32 --measure=10
+  warpfuse plan data.svm --dtype f32 --measure=10 --values bf16
   warpfuse plan --rows 11000000 --cols 28 --dense --gpu a100 --force tl=4 --force bs=256
   warpfuse plan --rows 500000 --cols 1024 --nnz 5000000 --gpu titan --model published --json";
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::problem::{Precision, Problem, Product, Stored};
+use super::problem::{Precision, Problem, Product, Stored, StoredValues};
 
 /// How a kernel computes its product, above all where the result lives while rows are added to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ pub enum Storage {
     /// Panels of rows and of columns, besides compressed sparse rows.
     Panels,
     /// Rows with their most frequent columns told apart, besides compressed sparse rows.
-    HotColumns,
+    HotColumns(StoredValues),
     /// Compressed sparse rows of the transpose, besides those of X.
     Transpose,
 }
@@ -267,7 +267,9 @@ impl Candidate {
             Storage::Dense => problem.is_dense(),
             Storage::Sparse => !problem.is_dense(),
             Storage::Panels => problem.stored == Stored::RowsAndPanels,
-            Storage::HotColumns => problem.stored == Stored::RowsAndHotColumns,
+            Storage::HotColumns(values) => {
+                problem.stored == Stored::RowsAndHotColumns && problem.values == values
+            }
             Storage::Transpose => problem.stored == Stored::RowsAndTranspose,
         };
         self.product == product

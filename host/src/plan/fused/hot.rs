@@ -1,11 +1,10 @@
 //! Predicted time of products with hot columns: see [`gpu_kernels::fused::hot`].
 //!
 //! One pass over the rows, bound like one with all sums in shared memory, with a gather from global memory for every
-//! entry of a cold column; then a pass over panels of the cold columns.
+//! entry of a cold column; then a pass over panels of the cold columns. A hot entry has 16 bits for its place and a value
+//! in as few as hold it.
 
-use gpu_kernels::fused::HotVariant;
-use gpu_kernels::fused::Product as KernelProduct;
-use gpu_kernels::fused::hot::{HELD, LANES};
+use gpu_kernels::fused::hot::{HELD, LANES, places_within};
 
 use super::geometry::Blocks;
 use super::panels::Pass;
@@ -15,6 +14,11 @@ use crate::plan::limits::DeviceLimits;
 /// Shared memory of a block: what is left of 228 KiB is the L1 cache, which rows on their way need. With 10,000 columns
 /// and 20 a row on an H200 0.23 ms, with 18,000 0.34 ms.
 pub(crate) const SHARED_BYTES: u32 = 128 * 1024;
+/// The same where that is enough for all columns: then no row needs the cache.
+const SHARED_BYTES_OF_ALL: u32 = 163 * 1024;
+/// Bytes of a place, and of the rank of a cold entry.
+const PLACE_BYTES: f64 = 2.0;
+const RANK_BYTES: f64 = 4.0;
 /// Instructions of a lane for an entry, read off the compiled kernel.
 const PER_ENTRY: f64 = 30.0;
 /// Dependent round trips to memory: rows, whose offsets come before, and gathers of what is cold.
@@ -24,10 +28,13 @@ const TRIPS_PER_STEP: f64 = 2.5;
 /// A warp adds neighbouring sums to global memory at once.
 const FLUSH_COALESCING: f64 = 4.0;
 
-/// The most places that the planner gives to hot columns of elements of `size` bytes.
-pub(crate) const fn places(size: u32) -> u32 {
-    let bytes = HotVariant::Walk(KernelProduct::Fused).shared_bytes(1, 32, size);
-    SHARED_BYTES / bytes as u32
+/// The most places that the planner gives to hot columns of elements of `size` bytes, of `cols` columns.
+pub(crate) const fn places(size: u32, cols: u64) -> u32 {
+    let all = places_within(SHARED_BYTES_OF_ALL, size);
+    if cols <= all as u64 {
+        return all;
+    }
+    places_within(SHARED_BYTES, size)
 }
 
 /// What a product costs, seconds.
@@ -57,7 +64,10 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
         Product::Transposed => 0.0,
         _ => hot / rates.shared_gather + cold / rates.gather.at(element * cols),
     };
-    let bytes = nnz * (element + 4.0) + rows * (element + 4.0);
+    let value = f64::from(problem.values.bytes(problem.dtype));
+    let of_cold = if value > 0.0 { element } else { 0.0 };
+    let bytes =
+        hot * (PLACE_BYTES + value) + cold * (RANK_BYTES + of_cold) + rows * (element + 4.0);
     let places = f64::from(use_.hot_columns);
     let flushed =
         places * f64::from(limits.sms) / (FLUSH_COALESCING * scatter.at(element * places));

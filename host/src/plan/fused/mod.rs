@@ -46,7 +46,7 @@ pub use predicted::{Explained, Trial};
 pub use prediction::{Bound, Prediction};
 pub(crate) use preparation::FURTHER as FURTHER_FORMS;
 pub use preparation::Weighing;
-pub use problem::{ColumnUse, Precision, Problem, Product, Stored};
+pub use problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues};
 pub use published::vector_size;
 pub use published_dense::{dense_vector_size, wasted_warps};
 pub use reason::Reason;

@@ -85,6 +85,47 @@ impl fmt::Display for Stored {
     }
 }
 
+/// How the values of hot columns' entries are stored, or would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredValues {
+    /// As they are.
+    #[default]
+    Whole,
+    /// As f32, those of an f64 matrix.
+    F32,
+    /// As bfloat16.
+    Bf16,
+    /// One for each row: those of a row are equal.
+    OfRows,
+    /// One for all: they are equal.
+    Equal,
+}
+
+impl StoredValues {
+    /// Bytes of the value of an entry.
+    pub const fn bytes(self, dtype: Precision) -> u32 {
+        match self {
+            Self::Whole => dtype.bytes(),
+            Self::F32 => 4,
+            Self::Bf16 => 2,
+            Self::OfRows | Self::Equal => 0,
+        }
+    }
+}
+
+impl fmt::Display for StoredValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole => "whole values",
+            Self::F32 => "values as f32",
+            Self::Bf16 => "values as bf16",
+            Self::OfRows => "a value for each row",
+            Self::Equal => "one value",
+        })
+    }
+}
+
 /// How the entries of a sparse matrix are spread over its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ColumnUse {
@@ -122,6 +163,9 @@ pub struct Problem {
     /// How entries are spread over the columns of a sparse matrix, when known; else all columns are taken to be alike.
     #[serde(default)]
     pub columns: Option<ColumnUse>,
+    /// How a form with hot columns stores its values.
+    #[serde(default)]
+    pub values: StoredValues,
 }
 
 impl Problem {
@@ -137,6 +181,7 @@ impl Problem {
             pitch: cols,
             stored: Stored::Rows,
             columns: None,
+            values: StoredValues::Whole,
         }
     }
 
@@ -152,6 +197,7 @@ impl Problem {
             pitch: cols,
             stored: Stored::Rows,
             columns: None,
+            values: StoredValues::Whole,
         }
     }
 
@@ -196,6 +242,11 @@ impl Problem {
             columns: Some(columns),
             ..self
         }
+    }
+
+    /// The same with what is known of its values.
+    pub const fn with_values(self, values: StoredValues) -> Self {
+        Self { values, ..self }
     }
 
     /// Entries of the most frequent column: those of every other column, where nothing is known.

@@ -1,16 +1,16 @@
 //! Entries for hot columns, every column hot: each runs in the chain of launches that it is made for.
 
 use anyhow::{Context, Result};
-use gpu_kernels::fused::{HotArgs, HotVariant, Product as KernelProduct, SparseArgs};
-use gpu_kernels::{Entry, Family, In, Launch};
-use warpfuse::matrix::Features;
-use warpfuse::matrix::hot::{HotLayout, HotSize};
+use gpu_kernels::fused::{HotArgs, HotValues, HotVariant, Product as KernelProduct};
+use gpu_kernels::{Entry, Family, In, Launch, Out};
+use warpfuse::matrix::hot::{HotData, HotLayout, HotSize};
+use warpfuse::matrix::{Features, Values};
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
-use warpfuse_tests::sample::{FULL, PLAIN};
+use warpfuse_tests::sample::{FULL, PLAIN, Sample};
 
 use super::fused::{Operands, product};
 use super::{Shape, blocks, cases, grids, number};
@@ -24,20 +24,38 @@ const LARGE: [Shape; 3] = [
     ((3_000, 9), Pattern::OneColumn),
 ];
 
-/// Runs one walk with all blocks and grids; the other entries run in every chain.
+/// Runs one walk with all blocks and grids, over values of its form; the other entries run in every chain.
 pub fn check<L: Launcher, T: Number>(
     launcher: &L,
     entry: &'static Entry<T::Hot>,
     subset: Subset,
 ) -> Result<()> {
-    let of = match entry.variant {
-        HotVariant::Begin(of) | HotVariant::Walk(of) => of,
-        HotVariant::Finish => KernelProduct::Fused,
+    let (of, form) = match entry.variant {
+        HotVariant::Walk(of, form) => (of, form),
+        HotVariant::Begin(of) => (of, HotValues::Whole),
+        HotVariant::Finish => (KernelProduct::Fused, HotValues::Whole),
     };
+    let mut checked = 0;
     for case in cases(subset, &[], &LARGE) {
-        check_case::<L, T>(launcher, of, &case, subset).with_context(|| case.to_string())?;
+        let of_form = check_case::<L, T>(launcher, (of, form), &case, subset);
+        checked += u32::from(of_form.with_context(|| case.to_string())?);
     }
+    anyhow::ensure!(checked > 0, "no matrix has {form:?} values");
     Ok(())
+}
+
+/// With values of a form, where the shape allows it.
+fn in_form<T: Number>(sample: Sample<T>, form: HotValues) -> Sample<T> {
+    let single = |value: f64| value as f32;
+    match form {
+        HotValues::Whole => sample,
+        HotValues::Single => sample.with_entries(|_, value| f64::from(single(value))),
+        HotValues::Half => sample.with_entries(|_, value| {
+            let upper = single(value).to_bits() & 0xffff_0000;
+            f64::from(f32::from_bits(upper))
+        }),
+        HotValues::Constant => sample.with_entries(|row, _| [1.0, -1.0, 2.0][row % 3]),
+    }
 }
 
 fn step<T: Number>(variant: HotVariant) -> Result<&'static Entry<T::Hot>> {
@@ -48,20 +66,23 @@ fn step<T: Number>(variant: HotVariant) -> Result<&'static Entry<T::Hot>> {
 
 fn check_case<L: Launcher, T: Number>(
     launcher: &L,
-    of: KernelProduct,
+    (of, form): (KernelProduct, HotValues),
     case: &Case,
     subset: Subset,
-) -> Result<()> {
-    let sample = case.sample::<T>();
+) -> Result<bool> {
+    let sample = in_form(case.sample::<T>(), form);
     let Features::Sparse(matrix) = &*sample.features else {
-        return Ok(());
+        return Ok(false);
     };
     let all = HotSize {
         most: usize::MAX,
         least: 1,
     };
-    let layout = HotLayout::new(matrix, all).context("a small matrix")?;
-    let walk = step::<T>(HotVariant::Walk(of))?;
+    let layout = HotLayout::new(matrix, all, Values::Exact).context("a small matrix")?;
+    if layout.values.form().of_kernels() != form {
+        return Ok(false);
+    }
+    let walk = step::<T>(HotVariant::Walk(of, form))?;
     for parts in [PLAIN, FULL] {
         let operands = Operands::of_overwriting(launcher, &sample, product(of), parts)?;
         for block in blocks(launcher, walk, subset)? {
@@ -73,12 +94,12 @@ fn check_case<L: Launcher, T: Number>(
                     shared_bytes: 0,
                 };
                 operands.check(walk.name, shape, |output| {
-                    chain.run(of, &operands, (grid, block), output)
+                    chain.run((of, form), &operands, (grid, block), output)
                 })?;
             }
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The arrays that the chain works on, guarded where no kernel takes the length from them.
@@ -87,11 +108,14 @@ struct Chain<'a, L: Launcher, T: Number> {
     layout: &'a HotLayout<T>,
     /// m and n.
     shape: (usize, usize),
-    offsets: L::Array<u32>,
-    indices: L::Array<u32>,
-    values: L::Array<T>,
+    steps: L::Array<u64>,
+    places: L::Array<u32>,
+    values: Option<L::Array<T>>,
+    packed: Option<L::Array<u32>>,
+    constants: Option<L::Array<T>>,
     order: Option<L::Array<u32>>,
     columns: L::Array<u32>,
+    cold_columns: L::Array<u32>,
     exponents: L::Array<u32>,
     hot: L::Array<T>,
     ranges: L::Array<u32>,
@@ -109,16 +133,27 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
         let words = |words: &[u32]| guarded(launcher, words, GUARD_WORD);
         let (places, rows) = (layout.columns.len(), layout.cold.rows());
         let (zero, nan): (T, T) = (number(0.0), number(f64::NAN));
+        let numbers = |numbers: &[T]| guarded(launcher, numbers, nan);
+        let (mut values, mut packed, mut constants) = (None, None, None);
+        match &layout.values {
+            HotData::Whole(own) => values = Some(numbers(own)?),
+            HotData::Single(bits) | HotData::Half(bits) => packed = Some(words(bits)?),
+            HotData::OfRows { constants: own, .. } => constants = Some(numbers(own)?),
+            HotData::Equal { .. } => {}
+        }
         Ok(Chain {
             launcher,
             layout,
             shape,
-            offsets: words(&layout.offsets)?,
-            // As long as one another: the contract says so.
-            indices: launcher.upload(&layout.indices)?,
-            values: launcher.upload(&layout.values)?,
+            steps: guarded(launcher, &layout.steps, u64::MAX)?,
+            // What belongs to it is as long: the contract says so.
+            places: launcher.upload(&layout.places)?,
+            values,
+            packed,
+            constants,
             order: layout.order.as_deref().map(words).transpose()?,
             columns: launcher.upload(&layout.columns)?,
+            cold_columns: launcher.upload(&layout.cold_columns)?,
             exponents: words(&layout.exponents)?,
             hot: guarded(launcher, &vec![nan; places], nan)?,
             ranges: launcher.upload(&vec![0; 2 * grid as usize])?,
@@ -130,14 +165,14 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
 
     fn run(
         &mut self,
-        of: KernelProduct,
+        (of, form): (KernelProduct, HotValues),
         operands: &Operands<'_, L, T>,
         shape: (u32, u32),
         output: &mut L::Array<T>,
     ) -> Result<()> {
         let steps = [
             HotVariant::Begin(of),
-            HotVariant::Walk(of),
+            HotVariant::Walk(of, form),
             HotVariant::Finish,
         ];
         for variant in steps {
@@ -167,28 +202,41 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
         };
         let (alpha, beta) = operands.scalars;
         let (rows, cols) = self.shape;
+        let (constant, constant_exponent) = match self.layout.values {
+            HotData::Equal { constant, exponent } => (constant, exponent),
+            HotData::OfRows { exponent, .. } => (number(f64::NAN), exponent),
+            _ => (number(f64::NAN), i32::MAX),
+        };
         let args = HotArgs {
-            x: SparseArgs {
-                rows: rows as u32,
-                cols: cols as u32,
-                offsets: self.offsets.input(),
-                indices: self.indices.input(),
-                values: self.values.input(),
-                input: operands.input(),
-                weights: operands.weights(),
-                shift: operands.shift(),
-                addend: operands.addend(),
-                output: output.output(),
-                alpha,
-                beta,
-            },
+            rows: rows as u32,
+            cols: cols as u32,
+            steps: self.steps.input(),
+            places: self.places.input(),
+            values: self.values.as_ref().map_or(In::none(), Array::input),
+            packed: self.packed.as_ref().map_or(In::none(), Array::input),
+            // Nothing is cold.
+            ranks: In::none(),
+            cold_values: In::none(),
+            constants: self.constants.as_ref().map_or(In::none(), Array::input),
+            constant,
+            constant_exponent,
             order: self.order.as_ref().map_or(In::none(), Array::input),
             slices: self.layout.slices,
             longest: cols as u32,
             columns: self.columns.input(),
+            cold_columns: self.cold_columns.input(),
             exponents: self.exponents.input(),
             non_finite: u32::from(self.layout.has_non_finite),
+            input: operands.input(),
+            weights: operands.weights(),
+            shift: operands.shift(),
+            addend: operands.addend(),
+            alpha,
+            beta,
+            output: output.output(),
             hot: self.hot.output(),
+            cold: Out::none(),
+            cold_input: In::none(),
             ranges: self.ranges.output(),
             sums: self.sums.output(),
             specials: self.specials.output(),

@@ -12,7 +12,7 @@ fn kernels() -> Vec<Candidate> {
         (Strategy::Panels, Storage::Panels, PANEL_SHARED_BYTES, 32),
         (
             Strategy::HotColumns,
-            Storage::HotColumns,
+            Storage::HotColumns(StoredValues::Whole),
             HOT_SHARED_BYTES,
             4,
         ),
@@ -47,7 +47,7 @@ fn zipf(cols: u64) -> Problem {
         cols,
         ColumnUse {
             busiest: 3_700_000,
-            hot_columns: hot_places(4),
+            hot_columns: hot_places(4, cols),
             hot_entries,
             cold_columns: cols.min(NNZ - hot_entries) as u32,
         },
@@ -55,7 +55,7 @@ fn zipf(cols: u64) -> Problem {
 }
 
 fn uniform(cols: u64) -> Problem {
-    let places = u64::from(hot_places(4)).min(cols);
+    let places = u64::from(hot_places(4, cols)).min(cols);
     problem(
         cols,
         ColumnUse {
@@ -133,7 +133,7 @@ const MEASURED: [Measured; 8] = [
 fn measured_problem(measured: Measured) -> Problem {
     let (rows, cols, nnz, longest, busiest, share, _) = measured;
     let hot_entries = (share * nnz as f64) as u64;
-    let places = u64::from(hot_places(4));
+    let places = u64::from(hot_places(4, cols));
     Problem::sparse(rows, cols, nnz, Precision::F32)
         .with_longest_row(longest)
         .with_columns(ColumnUse {

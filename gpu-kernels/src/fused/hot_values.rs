@@ -1,0 +1,106 @@
+//! How the values of hot entries are stored, as types: a body is compiled for one of them.
+//!
+//! Entries come in pairs, as their places do: two to a word of 32 bits. What is stored was brought below 1 by a power
+//! of two, so that f32 and bfloat16 have room for the exponents of any f64.
+
+use super::hot::HotArgs;
+use crate::cta::{Cache, Cta, WARP};
+use crate::scalar::Real;
+use crate::verbs::lane;
+
+/// How the values of hot entries are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HotValues {
+    /// As elements of X.
+    Whole,
+    /// As f32, where elements are f64.
+    Single,
+    /// As bfloat16, the upper half of an f32.
+    Half,
+    /// Not at all: those of a row are equal, and there is one for each row or one for all.
+    Constant,
+}
+
+impl HotValues {
+    /// Bytes of a value, of elements of `size` bytes.
+    pub const fn bytes(self, size: u32) -> u32 {
+        match self {
+            HotValues::Whole => size,
+            HotValues::Single => 4,
+            HotValues::Half => 2,
+            HotValues::Constant => 0,
+        }
+    }
+}
+
+/// [`HotValues`] as a type.
+pub(super) trait Load<T: Real>: 'static {
+    /// Whether all values of a row are equal: then what is loaded is 1.
+    const IS_CONSTANT: bool;
+
+    /// This lane's pair of a step.
+    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2];
+}
+
+/// Where this lane's element of a step is, when steps have `rows` times 32 of them.
+#[inline(always)]
+pub(super) fn element<C: Cta>(cta: &C, step: u32, rows: usize, row: usize) -> usize {
+    (step as usize * rows + row) * WARP as usize + lane(cta) as usize
+}
+
+/// [`HotValues::Whole`].
+pub(super) struct Whole;
+/// [`HotValues::Single`].
+pub(super) struct Single;
+/// [`HotValues::Half`].
+pub(super) struct Half;
+/// [`HotValues::Constant`].
+pub(super) struct Constant;
+
+impl<T: Real> Load<T> for Whole {
+    const IS_CONSTANT: bool = false;
+
+    #[inline(always)]
+    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
+        [
+            cta.load(args.values, element(cta, step, 2, 0), cache),
+            cta.load(args.values, element(cta, step, 2, 1), cache),
+        ]
+    }
+}
+
+impl<T: Real> Load<T> for Single {
+    const IS_CONSTANT: bool = false;
+
+    #[inline(always)]
+    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
+        let first: u32 = cta.load(args.packed, element(cta, step, 2, 0), cache);
+        let second: u32 = cta.load(args.packed, element(cta, step, 2, 1), cache);
+        [widen(first), widen(second)]
+    }
+}
+
+impl<T: Real> Load<T> for Half {
+    const IS_CONSTANT: bool = false;
+
+    #[inline(always)]
+    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
+        let word: u32 = cta.load(args.packed, element(cta, step, 1, 0), cache);
+        [widen(word << 16), widen(word & 0xffff_0000)]
+    }
+}
+
+impl<T: Real> Load<T> for Constant {
+    const IS_CONSTANT: bool = true;
+
+    #[inline(always)]
+    fn load<C: Cta>(_: &C, _: &HotArgs<'_, T>, _: u32, _: Cache) -> [T; 2] {
+        [T::ONE; 2]
+    }
+}
+
+/// The element with the bits of an f32.
+#[inline(always)]
+fn widen<T: Real>(bits: u32) -> T {
+    T::of_f64(f32::from_bits(bits) as f64)
+}

@@ -1,0 +1,128 @@
+//! X with its most frequent columns told apart: the layout of [`gpu_kernels::fused::hot`], made on the host.
+//!
+//! | file | what |
+//! |---|---|
+//! | `labels` | which columns are hot, and the ranks of the others |
+//! | `values` | in how few bits values can be stored |
+//! | `slices` | which rows share a slice |
+//! | `copy` | entries put where lanes find them |
+
+mod copy;
+mod labels;
+mod slices;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use gpu_kernels::Word;
+use gpu_kernels::fused::fixed_point::FixedPoint;
+use gpu_kernels::fused::hot::{CLASSES, MOST_PLACES, NONE, fields_per_word};
+
+use super::{CsrMatrix, Element};
+use copy::{Copied, Copier};
+use labels::{Labels, frequencies};
+use slices::Slices;
+pub use values::{HotData, ValueForm, Values};
+use values::{Kept, fields};
+
+/// Which columns are hot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HotSize {
+    /// So many columns at most; never more than 16 bits count.
+    pub most: usize,
+    /// Entries of a hot column, at least.
+    pub least: u64,
+}
+
+/// The arrays of [`HotArgs`](gpu_kernels::fused::HotArgs), and what is left to the cold columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HotLayout<T> {
+    /// The steps before each slice, and the number of steps: hot ones in the lower half, cold ones in the upper.
+    pub steps: Vec<u64>,
+    /// For each hot step 32 pairs of places; the number of places where there is no entry.
+    pub places: Vec<u32>,
+    /// The values of hot entries.
+    pub values: HotData<T>,
+    /// For each cold step 32 ranks.
+    pub ranks: Vec<u32>,
+    /// The values of cold entries, brought below 1 as those of hot ones; none where those of a row are equal.
+    pub cold_values: Vec<T>,
+    /// The row of X at each position; none where they are the same.
+    pub order: Option<Vec<u32>>,
+    /// The first slices of each class of rows but the first, and the number of slices.
+    pub slices: [u32; CLASSES],
+    /// Entries of the most frequent column.
+    pub busiest: u64,
+    /// The column of each place, the most frequent first.
+    pub columns: Vec<u32>,
+    /// The exponent field that each column is scaled by, several in a word.
+    pub exponents: Vec<u32>,
+    /// Whether hot columns have infinities or NaN.
+    pub has_non_finite: bool,
+    /// The entries of cold columns by rank, a row for each position; their values are 1 where those of a row are equal.
+    pub cold: CsrMatrix<T>,
+    /// The column of each rank, the most frequent first by the number of binary digits; columns without entries are left
+    /// out.
+    pub cold_columns: Vec<u32>,
+}
+
+impl<T: Element + FixedPoint> HotLayout<T> {
+    /// The layout of `x`, its values stored in as few bits as `values` allows; `None` when it has more rows, columns or
+    /// entries than 31 (entries: 32) bits count.
+    pub fn new(x: &CsrMatrix<T>, size: HotSize, values: Values) -> Option<Self> {
+        // Rows are padded to slices.
+        let limit = NONE as usize - 64;
+        let most_entries = gpu_kernels::fused::sparse::MAX_NONZEROS as usize;
+        if x.rows() >= limit || x.cols() >= limit || x.nnz() > most_entries {
+            return None;
+        }
+        let most = size.most.min(MOST_PLACES as usize);
+        let frequencies = frequencies(x);
+        let labels = Labels::new(&frequencies, HotSize { most, ..size });
+        let (own_fields, has_non_finite) = fields(x, &labels);
+        let kept = Kept::choose(x, &labels, own_fields, values);
+        let slices = Slices::of(x, &labels);
+        let copier = Copier {
+            x,
+            labels: &labels,
+            kept: &kept,
+            slices: &slices,
+        };
+        let Copied {
+            steps,
+            places,
+            values,
+            ranks,
+            cold_values,
+            cold,
+        } = copier.all();
+        Some(HotLayout {
+            steps,
+            places,
+            values,
+            ranks,
+            cold_values,
+            order: slices.order,
+            slices: slices.ends,
+            busiest: frequencies.into_iter().max().unwrap_or(0),
+            columns: labels.hot,
+            exponents: pack_fields::<T>(&kept.fields),
+            has_non_finite,
+            cold,
+            cold_columns: labels.cold,
+        })
+    }
+}
+
+fn pack_fields<T: Word>(fields: &[u32]) -> Vec<u32> {
+    let of_word = fields_per_word(T::SIZE);
+    let words = fields.chunks(of_word as usize);
+    let pack = |word: &[u32]| {
+        let placed = word
+            .iter()
+            .zip(0..)
+            .map(|(field, i)| field << (i * (32 / of_word)));
+        placed.sum()
+    };
+    words.map(pack).collect()
+}

@@ -1,0 +1,310 @@
+//! In how few bits the values of hot entries can be stored.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use gpu_kernels::fused::HotValues;
+use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::labels::{CHUNK, Labels};
+use crate::matrix::{CsrMatrix, Element};
+
+/// How the values of a sparse matrix may be stored in a further form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Values {
+    /// Without loss, in as few bits as that takes: none where all values of a row are equal, bfloat16 or f32 where
+    /// every value is one (times its column's power of two).
+    #[default]
+    Exact,
+    /// At most as f32: each value is rounded once, by no more than 2⁻²⁴ of itself (2⁻¹⁵⁰ of its column's largest,
+    /// where that is more).
+    F32,
+    /// At most as bfloat16: each value is rounded once, by no more than 2⁻⁸ of itself (2⁻¹³⁴ of its column's largest,
+    /// where that is more).
+    Bf16,
+}
+
+/// The values of hot entries, brought below 1 by powers of two.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HotData<T> {
+    /// One for each entry.
+    Whole(Vec<T>),
+    /// The bits of an f32 for each entry.
+    Single(Vec<u32>),
+    /// Two bfloat16 in a word.
+    Half(Vec<u32>),
+    /// Those of a row are equal.
+    OfRows {
+        /// For each position.
+        constants: Vec<T>,
+        /// They are so many powers of two larger.
+        exponent: i32,
+    },
+    /// All are equal.
+    Equal {
+        /// To this.
+        constant: T,
+        /// It is so many powers of two larger.
+        exponent: i32,
+    },
+}
+
+impl<T> HotData<T> {
+    /// How they are stored.
+    pub fn form(&self) -> ValueForm {
+        match self {
+            HotData::Whole(_) => ValueForm::Whole,
+            HotData::Single(_) => ValueForm::Single,
+            HotData::Half(_) => ValueForm::Half,
+            HotData::OfRows { .. } => ValueForm::OfRows,
+            HotData::Equal { .. } => ValueForm::Equal,
+        }
+    }
+}
+
+/// Bits by which columns may differ whose values are scaled alike: sums have as many to spare.
+const ALIKE: u32 = 8;
+
+/// How values are stored, and what columns are scaled by.
+pub(super) struct Kept {
+    pub(super) form: ValueForm,
+    /// The exponent field of each column.
+    pub(super) fields: Vec<u32>,
+    rounding: Values,
+}
+
+/// How values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ValueForm {
+    /// As they are.
+    Whole,
+    /// As f32, those of an f64 matrix.
+    Single,
+    /// As bfloat16.
+    Half,
+    /// One for each row.
+    OfRows,
+    /// One for all.
+    Equal,
+}
+
+impl ValueForm {
+    /// Whether the values of a row are equal.
+    pub fn is_constant(self) -> bool {
+        matches!(self, ValueForm::OfRows | ValueForm::Equal)
+    }
+
+    /// The form that kernels are compiled for.
+    pub fn of_kernels(self) -> HotValues {
+        match self {
+            ValueForm::Whole => HotValues::Whole,
+            ValueForm::Single => HotValues::Single,
+            ValueForm::Half => HotValues::Half,
+            ValueForm::OfRows | ValueForm::Equal => HotValues::Constant,
+        }
+    }
+}
+
+impl Values {
+    /// How the values of `x` are likely to be stored, from a sample of its rows.
+    pub fn expected<T: Element + FixedPoint>(self, x: &CsrMatrix<T>) -> ValueForm {
+        let rows = x.outer_iterator().step_by((x.rows() / SAMPLE).max(1));
+        let sample: Vec<&[T]> = rows.map(|row| row.into_raw_storage().1).collect();
+        let fits = |narrow: fn(f64) -> f64| {
+            let mut values = sample.iter().copied().flatten();
+            values.all(|value| {
+                let exponent = column_exponent::<T>(value.exponent_field());
+                let value = Element::to_f64(value.scaled(-exponent));
+                same(narrow(value), value)
+            })
+        };
+        if let Some(form) = constants(&sample) {
+            form
+        } else if self == Values::Bf16 || fits(|value| of_bf16(to_bf16(value))) {
+            ValueForm::Half
+        } else if T::SIZE == 8 && (self == Values::F32 || fits(|value| f64::from(value as f32))) {
+            ValueForm::Single
+        } else {
+            ValueForm::Whole
+        }
+    }
+}
+
+/// Rows of a sample, about.
+const SAMPLE: usize = 1 << 12;
+
+impl Kept {
+    /// The shortest form that holds every value of `x` as `values` wants it; columns have these largest exponent
+    /// fields.
+    pub(super) fn choose<T: Element + FixedPoint>(
+        x: &CsrMatrix<T>,
+        labels: &Labels,
+        fields: Vec<u32>,
+        values: Values,
+    ) -> Self {
+        let widest = fields.iter().copied().max().unwrap_or(0);
+        let are_alike = labels
+            .hot
+            .iter()
+            .all(|column| fields[*column as usize] + ALIKE >= widest);
+        let constant = match are_alike {
+            true => constants(&rows_of(x)),
+            false => None,
+        };
+        let alike = vec![widest; if constant.is_some() { x.cols() } else { 0 }];
+        let mut kept = Kept {
+            form: constant.unwrap_or(ValueForm::Whole),
+            fields: if constant.is_some() { alike } else { fields },
+            rounding: values,
+        };
+        if kept.form == ValueForm::Whole {
+            kept.form = kept.narrowest(x, labels);
+        }
+        kept
+    }
+
+    fn narrowest<T: Element + FixedPoint>(&self, x: &CsrMatrix<T>, labels: &Labels) -> ValueForm {
+        let fits = |narrow: fn(f64) -> f64| {
+            let chunks = x
+                .indices()
+                .par_chunks(CHUNK)
+                .zip(x.data().par_chunks(CHUNK));
+            chunks.all(|(columns, values)| {
+                let mut entries = columns.iter().zip(values);
+                entries.all(|(column, value)| {
+                    !labels.is_hot(*column) || {
+                        let stored = Element::to_f64(self.stored(*column, *value));
+                        same(narrow(stored), stored)
+                    }
+                })
+            })
+        };
+        if self.rounding == Values::Bf16 || fits(|value| of_bf16(to_bf16(value))) {
+            ValueForm::Half
+        } else if T::SIZE == 8
+            && (self.rounding == Values::F32 || fits(|value| f64::from(value as f32)))
+        {
+            ValueForm::Single
+        } else {
+            ValueForm::Whole
+        }
+    }
+
+    /// The power of two that a column's values are larger than they are stored by.
+    pub(super) fn exponent<T: FixedPoint>(&self, column: u32) -> i32 {
+        column_exponent::<T>(self.fields[column as usize])
+    }
+
+    /// A value as it is stored: brought below 1, and rounded where that was wanted.
+    pub(super) fn stored<T: Element + FixedPoint>(&self, column: u32, value: T) -> T {
+        let scaled = value.scaled(-self.exponent::<T>(column));
+        match self.rounding {
+            Values::Exact => scaled,
+            _ if self.form.is_constant() => scaled,
+            Values::F32 => T::from_f64(f64::from(Element::to_f64(scaled) as f32)),
+            Values::Bf16 => T::from_f64(of_bf16(to_bf16(Element::to_f64(scaled)))),
+        }
+    }
+}
+
+/// The values of each row.
+fn rows_of<T: Element>(x: &CsrMatrix<T>) -> Vec<&[T]> {
+    let offsets = x.proper_indptr();
+    let rows = offsets.windows(2);
+    rows.map(|row| &x.data()[row[0] as usize..row[1] as usize])
+        .collect()
+}
+
+/// Whether all values are equal and finite, or at least those of every row.
+fn constants<T: Element + FixedPoint>(rows: &[&[T]]) -> Option<ValueForm> {
+    let first = |row: &&[T]| row.first().copied();
+    let equals = |first: T| move |value: &T| value.to_bits() == first.to_bits();
+    let is_constant = |row: &&[T]| {
+        first(row).is_none_or(|first| first.is_finite() && row.iter().all(equals(first)))
+    };
+    let common = rows.iter().find_map(first)?;
+    if !rows.par_iter().all(is_constant) {
+        return None;
+    }
+    let mut firsts = rows.iter().filter_map(first);
+    match firsts.all(|first| equals(common)(&first)) {
+        true => Some(ValueForm::Equal),
+        false => Some(ValueForm::OfRows),
+    }
+}
+
+/// The largest exponent field of each column's finite values, and whether a hot column has others.
+pub(super) fn fields<T: Element + FixedPoint>(
+    x: &CsrMatrix<T>,
+    labels: &Labels,
+) -> (Vec<u32>, bool) {
+    let fields: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
+    let has_non_finite = AtomicBool::new(false);
+    let entries = x
+        .indices()
+        .par_chunks(CHUNK)
+        .zip(x.data().par_chunks(CHUNK));
+    entries.for_each(|(indices, values)| {
+        for (column, value) in indices.iter().zip(values) {
+            let field = value.exponent_field();
+            if field != T::NON_FINITE {
+                fields[*column as usize].fetch_max(field, Ordering::Relaxed);
+            } else if labels.is_hot(*column) {
+                has_non_finite.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    let fields = fields.into_iter().map(AtomicU32::into_inner).collect();
+    (fields, has_non_finite.into_inner())
+}
+
+/// The nearest bfloat16, of two the even one: the upper half of an f32.
+pub(super) fn to_bf16(value: f64) -> u16 {
+    let near = value as f32;
+    if near.is_nan() {
+        return 0x7fc0;
+    }
+    let mut bits = near.to_bits();
+    // Half way between two only because it was rounded to an f32: a bit to the side that it came from.
+    if bits & 0xffff == 0x8000 {
+        let (near, value) = (f64::from(near).abs(), value.abs());
+        bits = bits + u32::from(near < value) - u32::from(near > value);
+    }
+    let half = 0x7fff + (bits >> 16 & 1);
+    (bits.wrapping_add(half) >> 16) as u16
+}
+
+/// The value of a bfloat16.
+pub(super) fn of_bf16(bits: u16) -> f64 {
+    f64::from(f32::from_bits(u32::from(bits) << 16))
+}
+
+/// The same number, of the same sign, or both NaN.
+fn same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bfloat16_is_rounded_once_and_to_even() {
+        for (value, expected) in [
+            (1.0, 1.0),
+            (-0.75, -0.75),
+            (1.0 + 1.0 / 256.0, 1.0),
+            (1.0 + 3.0 / 256.0, 1.0 + 1.0 / 64.0),
+            (1.0 + 1.0 / 256.0 + 1e-12, 1.0 + 1.0 / 128.0),
+            (1.0 + 3.0 / 256.0 - 1e-12, 1.0 + 1.0 / 128.0),
+            (f64::INFINITY, f64::INFINITY),
+            (1e39, f64::INFINITY),
+            (-0.0, -0.0),
+        ] {
+            assert!(same(of_bf16(to_bf16(value)), expected), "{value}");
+        }
+        assert!(of_bf16(to_bf16(f64::NAN)).is_nan());
+    }
+}
