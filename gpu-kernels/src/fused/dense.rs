@@ -422,10 +422,11 @@ pub(crate) fn accumulate_rows<C, T, P, G, S, const K: usize, const R: usize>(
     step.open(cta);
     let (mut unit, mut turn) = (cta.block(), 0);
     loop {
-        // Reckoned again each time: registers are for rows. Those that are multiplied by y are held whole.
-        let panels = match S::DOTS {
-            true => 1,
-            false => cta.fresh(args.cols).div_ceil(width).max(1),
+        // Reckoned again each time: registers are for rows. A constant, where a row is held whole, takes 96 registers down
+        // to 80 for blocks on a row and 85 up to 106 for lanes (n = 128: 1.01 ms in place of 0.93 with chunks).
+        let panels = match (S::DOTS, G::SIZE) {
+            (true, TeamSize::Block) => 1,
+            _ => cta.fresh(args.cols).div_ceil(width).max(1),
         };
         let slices = args.slices(cta.blocks() / panels);
         let (panel, slice) = (unit % panels, unit / panels);
