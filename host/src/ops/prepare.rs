@@ -114,7 +114,7 @@ impl<T: Number> Matrix<T> {
                 && let Some(shape) = self.tile_shape()
             {
                 let x = download(parts, (self.rows(), self.cols()))?;
-                self.row_tiles = Some(self.row_tiles_of(&x, shape)?);
+                self.row_tiles = Some(self.tiles_of(&x, shape)?);
             }
             return Ok(self.problem.stored);
         }
