@@ -21,6 +21,11 @@
 //! Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan 2010) for tiles in both orders; that the host orders entries by
 //! banks is ours.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "iterators over registers put them into local memory"
+)]
+
 use super::{Ends, Sides, check_ends};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::fused::{Compute, Product};
@@ -172,10 +177,6 @@ impl<T: Real> Group<T> {
 
     /// Adds the rows of `source` that the entries name, times their values; pack q of the sums is pack q ^ turn of a row.
     #[inline(always)]
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "iterators over registers put them into local memory"
-    )]
     fn add<C: Cta, const B: usize>(
         &self,
         cta: &C,
