@@ -5,6 +5,7 @@ mod predicted;
 mod preparation;
 mod properties;
 mod published;
+mod strategies;
 mod uneven;
 
 use super::*;
