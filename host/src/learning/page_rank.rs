@@ -11,8 +11,7 @@ use super::spectral::{
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
-use crate::plan::fused::Product;
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Product, Terms, vector};
 
 /// PageRank: how often a surfer visits each node who follows a random edge with probability d, and else jumps
 /// to a node drawn from the personalisation z.

@@ -7,8 +7,7 @@ use super::{FitError, Folds, RowMoments};
 use crate::device::Device;
 use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation};
-use crate::plan::fused::Stored;
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Stored};
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///

@@ -53,3 +53,6 @@ pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, MatrixOptions};
 pub use number::Number;
 pub use prepare::Preparation;
+
+// What `Matrix::prepare` takes and returns.
+pub use crate::plan::fused::{Product, Stored};

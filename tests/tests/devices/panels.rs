@@ -263,7 +263,7 @@ fn forms(device: &Device) -> Result<()> {
     let halved = |value: f64| {
         let bits = (value as f32).to_bits();
         f64::from(f32::from_bits(
-            bits + 0x7fff + (bits >> 16 & 1) & 0xffff_0000,
+            (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff_0000,
         ))
     };
     let as_f32 = sample.clone().with_entries(|_, value| rounded(value));

@@ -25,8 +25,8 @@ const SLOW: f64 = 1e-4;
 
 /// Adds fits with and without a further form, and what is stored then; emulators are the tests' own.
 pub fn add(suite: &mut Suite) {
-    let tests: [(&str, fn() -> Result<()>); 4] = [
-        ("ridge", ridge),
+    let tests = [
+        ("ridge", ridge as fn() -> Result<()>),
         ("logistic", logistic),
         ("hot_columns", hot_columns),
         ("reproducible", reproducible),

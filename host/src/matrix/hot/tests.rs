@@ -104,8 +104,11 @@ fn expected(x: &CsrMatrix<f64>) -> Vec<(usize, u32, u64)> {
         .collect()
 }
 
+/// The value of an entry of a row.
+type ValueAt = fn(usize, usize) -> f64;
+
 /// What values are like, and how they are stored.
-const KINDS: [(fn(usize, usize) -> f64, ValueForm); 7] = [
+const KINDS: [(ValueAt, ValueForm); 7] = [
     (|_, i| i as f64 + 1e-9, ValueForm::Whole),
     (|_, i| 1.0 + (i % 9) as f64 / 1024.0, ValueForm::Single),
     (|_, i| (i % 255) as f64 - 127.0, ValueForm::Half),
