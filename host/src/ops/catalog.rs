@@ -405,7 +405,7 @@ mod tests {
         let entries = <f32 as gpu_kernels::Kernels>::Sparse::entries().len()
             + fixed.iter().filter(walks).count()
             + 3 * <f32 as gpu_kernels::Kernels>::Panels::entries().len()
-            + 2 * <f32 as gpu_kernels::Kernels>::Hot::entries().len() / 5
+            + <f32 as gpu_kernels::Kernels>::Hot::entries().iter().flat_map(hot::<f32>).count()
             // The entry that walks the tiles serves three products.
             + 3 * <f32 as gpu_kernels::Kernels>::Balanced::entries().len() / 3
             + <f32 as gpu_kernels::Kernels>::Dense::entries().len();

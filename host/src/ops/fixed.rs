@@ -296,6 +296,8 @@ mod tests {
         let mut limits = DeviceLimits::known("h200").expect("it is known");
         limits.rates.shared_add_f32 = 1e-6;
         limits.rates.scatter_f32 = SizeTable::new([(1.0, 1e-6)]);
+        // What private copies are read and written at.
+        limits.rates.shared_gather = 1e-6;
         Device::Emulator(Emulator::of(limits, EmulatorOptions::default()))
     }
 

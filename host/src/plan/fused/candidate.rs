@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::problem::{Precision, Problem, Product, Stored, StoredValues};
 
 /// How a kernel computes its product, above all where the result lives while rows are added to it.
+///
+/// Not among them: w spread over the shared memory of a cluster's blocks (compute capability 9.0). Integer additions at
+/// random places of it reach 163 · 10⁹ a second on an H200 with clusters of 2 blocks, 84 with 4, 80 with 8 and 71 with 16,
+/// loads the same and float additions half as many; in a block's own shared memory 1,240, in L2 105. So clusters of two
+/// alone are quicker than [`Strategy::GlobalW`], at n up to 56,000, where [`Strategy::Panels`] take half as long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
