@@ -14,14 +14,14 @@ use super::*;
 /// How much longer than the quickest a chosen launch takes in nearly all cases, and in every one.
 const USUALLY: f64 = 1.05;
 const ALWAYS: f64 = 1.20;
-/// Of all cases, those that have to be within [`USUALLY`]: 0.95 is wanted, 61 of the 70 of an H200's first record were.
-/// The others, by how many times as long they take:
+/// Choices that are beyond [`USUALLY`], of 70 in an H200's first record, where 3 would be one in twenty; not one more may be.
+/// By how many times as long they take:
 /// - 1.06 to 1.08, five shapes with skewed columns over panels: one block size for both passes, where X·y is quickest with
 ///   1,024 threads or over rows and Xᵀ·p with 512;
 /// - 1.14, columns by Zipf's law with an exponent of 0.8 over rows: many columns queue, of which the model knows one;
 /// - 1.13, dense with n = 2: tiles, which are charged too little;
 /// - 1.09 and 1.05, 3,728 entries a row with hot columns, and 116 over rows: gathers that are charged too much.
-const SHARE: f64 = 0.85;
+const MISSES: usize = 9;
 /// Cases that are known to be beyond [`ALWAYS`], with what was measured and why.
 const EXCEPTIONS: [(&str, f64, &str); 0] = [];
 /// Microseconds that choosing takes at most.
@@ -172,10 +172,10 @@ fn choices_are_nearly_as_quick_as_the_quickest() {
         .filter(|judged| !known(judged))
         .collect();
     assert!(unknown.is_empty(), "beyond {ALWAYS}:{}", list(&unknown));
-    let share = 1.0 - usually.len() as f64 / timed.len() as f64;
     assert!(
-        share >= SHARE,
-        "{share:.3} of the choices are within {USUALLY}, not {SHARE}:{}",
+        usually.len() <= MISSES,
+        "{} choices are beyond {USUALLY}, not {MISSES}:{}",
+        usually.len(),
         list(&usually)
     );
 }
