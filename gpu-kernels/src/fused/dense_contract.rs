@@ -17,10 +17,10 @@ pub(crate) fn check<T: Real>(
 ) -> Result<(), Violation> {
     let (m, n) = (args.rows as u64, args.cols as u64);
     let slices = args.chunks.max(1) as u64;
-    let (input, output) = match variant.product {
-        Product::Fused => (n, slices * n),
-        Product::Forward => (n, m),
-        Product::Transposed => (m, slices * n),
+    let (input, of_slice) = variant.product.lengths(m, n);
+    let output = match variant.product {
+        Product::Forward => of_slice,
+        _ => slices * of_slice,
     };
     let panels = variant.panels(launch.block, args.cols);
     Violation::at_most("chunks × panels", MAX_UNITS, slices * panels)?;

@@ -59,6 +59,17 @@ pub enum Product {
     Transposed,
 }
 
+impl Product {
+    /// Of X with m rows and n columns, the lengths of the vector that is multiplied and of the one that comes out.
+    pub const fn lengths<N: Copy>(self, m: N, n: N) -> (N, N) {
+        match self {
+            Product::Fused => (n, n),
+            Product::Forward => (n, m),
+            Product::Transposed => (m, n),
+        }
+    }
+}
+
 /// [`Product`] as a type, so that a body is compiled for one product only.
 pub trait Compute: 'static {
     /// Whether rows are multiplied by y.

@@ -451,11 +451,7 @@ pub(crate) fn check<T: Real>(
     args: &SparseArgs<'_, T>,
 ) -> Result<(), Violation> {
     let (m, n) = (args.rows as u64, args.cols as u64);
-    let (input, output) = match variant.product {
-        Product::Fused => (n, n),
-        Product::Forward => (n, m),
-        Product::Transposed => (m, n),
-    };
+    let (input, output) = variant.product.lengths(m, n);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_least(
         "shared bytes",

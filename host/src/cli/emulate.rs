@@ -101,11 +101,7 @@ fn emulator(args: &EmulateArgs) -> Emulator {
 
 fn multiply<T: Number>(device: &Device, matrix: &Matrix<T>, product: Product) -> Result<()> {
     let (rows, cols) = (matrix.rows(), matrix.cols());
-    let (input, output) = match product {
-        Product::Fused => (cols, cols),
-        Product::Forward => (cols, rows),
-        Product::Transposed => (rows, cols),
-    };
+    let (input, output) = product.lengths(rows, cols);
     let ones = device.upload(&vec![<T as gpu_kernels::Real>::ONE; input])?;
     let mut result = device.zeros(output)?;
     match product {

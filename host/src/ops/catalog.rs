@@ -14,9 +14,7 @@ use gpu_kernels::{Entry, Family};
 use super::Number;
 use crate::device::{CudaDevice, Device, embedded};
 use crate::plan;
-use crate::plan::fused::{
-    Candidate, Precision, Product, SharedUse, Storage, StoredValues, Strategy, Team,
-};
+use crate::plan::fused::{Candidate, Precision, SharedUse, Storage, StoredValues, Strategy, Team};
 use crate::plan::limits::ComputeCapability;
 
 /// Registers per thread that are assumed where ptxas was not there to count them.
@@ -380,12 +378,7 @@ fn candidate<T: Number>(
     strategy: Strategy,
     team: Team,
 ) -> Candidate {
-    let product = match product {
-        KernelProduct::Fused => Product::Fused,
-        KernelProduct::Forward => Product::Forward,
-        KernelProduct::Transposed => Product::Transposed,
-    };
-    Candidate::new(name, product, storage, strategy, T::PRECISION, team)
+    Candidate::new(name, product.into(), storage, strategy, T::PRECISION, team)
 }
 
 /// The most threads of a block, in whole groups of four warps, whose registers an SM has.

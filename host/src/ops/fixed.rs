@@ -29,10 +29,7 @@ impl<T: Number> FixedKernels<T> {
     /// The kernel that a plan names, and the two that belong to it.
     pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
         let device = matrix.device();
-        let product = match plan.product {
-            Product::Transposed => KernelProduct::Transposed,
-            _ => KernelProduct::Fused,
-        };
+        let product = KernelProduct::from(plan.product);
         let longer = matrix.rows().max(matrix.cols());
         Ok(FixedKernels {
             begin: small::<T>(device, FixedVariant::Begin(product), longer)?,

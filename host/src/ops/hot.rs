@@ -190,10 +190,7 @@ impl<T: Number> HotKernels<T> {
     pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
         let hot = matrix.hot.as_ref().expect("planned after it was made");
         let (device, places) = (matrix.device(), hot.columns.len());
-        let product = match plan.product {
-            Product::Transposed => KernelProduct::Transposed,
-            _ => KernelProduct::Fused,
-        };
+        let product = KernelProduct::from(plan.product);
         let walk = HotVariant::Walk(product, hot.values.form);
         let launch = Launch {
             grid: plan.grid,

@@ -169,11 +169,7 @@ struct Bench<T: Number> {
 impl<T: Number> Bench<T> {
     fn new(matrix: &Matrix<T>, product: Product) -> Result<Self, OpError> {
         let (m, n) = (matrix.rows(), matrix.cols());
-        let (from, to) = match product {
-            Product::Fused => (n, n),
-            Product::Forward => (n, m),
-            Product::Transposed => (m, n),
-        };
+        let (from, to) = product.lengths(m, n);
         let device = matrix.device();
         Ok(Bench {
             product,

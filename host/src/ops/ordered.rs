@@ -27,10 +27,7 @@ impl<T: Number> OrderedKernels<T> {
     pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
         let device = matrix.device();
         let (rows, cols) = (matrix.rows() as u64, matrix.cols() as u64);
-        let product = match plan.product {
-            Product::Transposed => KernelProduct::Transposed,
-            _ => KernelProduct::Fused,
-        };
+        let product = KernelProduct::from(plan.product);
         let order = DenseOrder::of(product, rows, cols, T::SIZE);
         let chunks = order.expect("it was planned with an order").chunks;
         let launch = Launch {

@@ -8,6 +8,7 @@ use super::{Matrix, Number, OpError};
 use crate::matrix::hot::HotSize;
 use crate::matrix::{CsrMatrix, csr_from_parts};
 use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
+use crate::plan::tiles::TileShape;
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,7 @@ enum Form {
     Panels,
     HotColumns(HotSize),
     Transpose,
+    Tiles(TileShape),
 }
 
 impl<T: Number> Matrix<T> {
@@ -105,44 +107,39 @@ impl<T: Number> Matrix<T> {
         let Layout::Sparse(parts) = &self.layout else {
             return Ok(Stored::Rows);
         };
-        if self.rows() == 0 || self.cols() == 0 {
-            return Ok(self.problem.stored);
+        let is_empty = self.rows() == 0 || self.cols() == 0;
+        if !is_empty && let Some(form) = self.form(preparation)? {
+            let x = download(parts, (self.rows(), self.cols()))?;
+            self.store(form, &x)?;
         }
-        if preparation == Preparation::Tiles {
-            if self.row_tiles.is_none()
-                && self.problem.nnz != Some(0)
-                && let Some(shape) = self.tile_shape()
-            {
-                let x = download(parts, (self.rows(), self.cols()))?;
-                self.row_tiles = Some(self.tiles_of(&x, shape)?);
+        Ok(self.problem.stored)
+    }
+
+    /// Makes a form of `x`, which is this matrix.
+    fn store(&mut self, form: Form, x: &CsrMatrix<T>) -> Result<(), OpError> {
+        self.problem = match form {
+            Form::Panels => {
+                self.panels = Some(self.panels_of(x)?);
+                self.problem.with_stored(Stored::RowsAndPanels)
             }
-            return Ok(self.problem.stored);
-        }
-        if self.problem.stored != Stored::Rows {
-            return Ok(self.problem.stored);
-        }
-        match self.form(preparation)? {
-            Some(Form::Panels) => {
-                let x = download(parts, (self.rows(), self.cols()))?;
-                self.panels = Some(self.panels_of(&x)?);
-                self.problem = self.problem.with_stored(Stored::RowsAndPanels);
-            }
-            Some(Form::HotColumns(size)) => {
-                let x = download(parts, (self.rows(), self.cols()))?;
-                let (hot, columns, values) = self.hot_columns_of(&x, size)?;
+            Form::HotColumns(size) => {
+                let (hot, columns, values) = self.hot_columns_of(x, size)?;
                 self.hot = Some(hot);
                 let problem = self.problem.with_columns(columns).with_values(values);
-                self.problem = problem.with_stored(Stored::RowsAndHotColumns);
+                problem.with_stored(Stored::RowsAndHotColumns)
             }
-            Some(Form::Transpose) => {
-                let x = download(parts, (self.rows(), self.cols()))?;
-                self.transpose = Some(Transpose::of(self.device(), &x)?);
-                self.problem = self.problem.with_stored(Stored::RowsAndTranspose);
+            Form::Transpose => {
+                self.transpose = Some(Transpose::of(self.device(), x)?);
+                self.problem.with_stored(Stored::RowsAndTranspose)
             }
-            None => return Ok(Stored::Rows),
-        }
+            // Not for the products that are planned.
+            Form::Tiles(shape) => {
+                self.row_tiles = Some(self.tiles_of(x, shape)?);
+                return Ok(());
+            }
+        };
         self.replan(self.options);
-        Ok(self.problem.stored)
+        Ok(())
     }
 
     /// Whether [`Preparation::Tiles`] has been made.
@@ -150,7 +147,15 @@ impl<T: Number> Matrix<T> {
         self.row_tiles.is_some()
     }
 
+    /// What a preparation asks for and is not there yet.
     fn form(&self, preparation: Preparation) -> Result<Option<Form>, OpError> {
+        if preparation == Preparation::Tiles {
+            let shape = self.tile_shape().filter(|_| !self.has_tiles());
+            return Ok(shape.map(Form::Tiles));
+        }
+        if self.problem.stored != Stored::Rows {
+            return Ok(None);
+        }
         let entries = self.problem.nnz.unwrap_or(0);
         let is_one_part = entries <= u64::from(MAX_NONZEROS);
         let has_hot = is_one_part && self.cols() < 1 << 31;
@@ -164,11 +169,11 @@ impl<T: Number> Matrix<T> {
         };
         let frequent = || hot(hot_places(T::SIZE, self.problem.cols), self.least_hot());
         let best = match preparation {
+            Preparation::Tiles => unreachable!("they are beside the other forms"),
             Preparation::Panels => return Ok(Some(Form::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
-            Preparation::Tiles => return Ok(None),
             Preparation::For { evaluations } => self.best_form(Product::Fused, evaluations)?,
             Preparation::ForProduct {
                 product,

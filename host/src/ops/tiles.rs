@@ -1,9 +1,7 @@
 //! Tiles of a sparse matrix on a GPU: made once, used by every product with several right-hand sides.
 
 use gpu_kernels::cta::WARP;
-use gpu_kernels::fused::{
-    Product as KernelProduct, Sides, TileSlices, TilesManyArgs, TilesManyVariant,
-};
+use gpu_kernels::fused::{Sides, TileSlices, TilesManyArgs, TilesManyVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
 
 use super::catalog::{max_block, registers_on};
@@ -70,8 +68,9 @@ impl<T> Tiles<T> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// The shape of tiles; `None` where there is no room for them.
+    /// The shape of tiles; `None` where there is no room for them, or nothing to store.
     pub(super) fn tile_shape(&self) -> Option<TileShape> {
+        self.problem.nnz.filter(|nnz| *nnz > 0)?;
         TileShape::new(&self.problem, self.device().limits()?)
     }
 
@@ -96,11 +95,7 @@ impl<T: Number> Matrix<T> {
         product: Product,
     ) -> Result<Prepared<T::TilesMany>, OpError> {
         let wanted = TilesManyVariant {
-            product: match product {
-                Product::Fused => KernelProduct::Fused,
-                Product::Forward => KernelProduct::Forward,
-                Product::Transposed => KernelProduct::Transposed,
-            },
+            product: product.into(),
             sides: tiles.shape.sides,
         };
         let mut entries = T::TilesMany::entries().iter();

@@ -5,9 +5,7 @@
 //! in global memory, whichever the device's rates say is quicker: both take an atomic addition per
 //! side and nonzero.
 
-use gpu_kernels::fused::{
-    DenseManyVariant, Place, Product as KernelProduct, SparseManyVariant, TeamSize,
-};
+use gpu_kernels::fused::{DenseManyVariant, Place, SparseManyVariant, TeamSize};
 
 use super::PlanError;
 use super::fused::{MAX_GRID, Precision, Problem, Product};
@@ -84,7 +82,7 @@ pub fn dense(
 ) -> Result<Option<ManyPlan>, PlanError> {
     let wanted = |kernel: &&Kernel<DenseManyVariant>| {
         let variant = &kernel.variant;
-        variant.product == kernel_product(product) && variant.sides == entry_sides(count)
+        variant.product == product.into() && variant.sides == entry_sides(count)
     };
     let fits = kernels.iter().filter(wanted);
     let held = |(kernel, bs): &(&Kernel<DenseManyVariant>, u32)| kernel.variant.columns(*bs);
@@ -162,7 +160,7 @@ pub fn sparse(
     };
     let place = place(problem, product, sides, limits);
     let wanted = SparseManyVariant {
-        product: kernel_product(product),
+        product: product.into(),
         place,
         vs,
         held: 0,
@@ -232,14 +230,6 @@ fn grid(
     let needed = problem.rows.div_ceil(per_block.max(1)).max(1);
     let grid = most.min(needed).min(u64::from(MAX_GRID));
     (held > 0).then_some(grid as u32)
-}
-
-fn kernel_product(product: Product) -> KernelProduct {
-    match product {
-        Product::Fused => KernelProduct::Fused,
-        Product::Forward => KernelProduct::Forward,
-        Product::Transposed => KernelProduct::Transposed,
-    }
 }
 
 fn no_kernel(problem: &Problem, product: Product, considered: usize) -> PlanError {

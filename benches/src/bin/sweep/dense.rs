@@ -94,7 +94,7 @@ impl<T: Number> Arrays<T> for DenseArrays<T> {
             blocks_per_sm: &BLOCKS_PER_SM,
             sms,
         };
-        let product = kernel_product(product);
+        let product = KernelProduct::from(product);
         let shared_bytes =
             |entry: &Entry<T::Dense>, block| self.shared_bytes(entry, product, block);
         trials::<T::Dense>(&gpu.device, &grid, shared_bytes, self.args(input, output))
@@ -111,14 +111,5 @@ impl<T: Number> Arrays<T> for DenseArrays<T> {
             .iter()
             .find(|entry| entry.name == plan.kernel)?;
         trial(&gpu.device, entry, launch(plan), self.args(input, output))
-    }
-}
-
-/// The product as the kernels' table has it.
-pub fn kernel_product(product: Product) -> KernelProduct {
-    match product {
-        Product::Fused => KernelProduct::Fused,
-        Product::Forward => KernelProduct::Forward,
-        Product::Transposed => KernelProduct::Transposed,
     }
 }

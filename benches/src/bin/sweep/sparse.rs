@@ -11,7 +11,6 @@ use warpfuse::plan::fused::{Plan, Product};
 use warpfuse_benches::gpu::Gpu;
 
 use crate::bench::{Arrays, launch};
-use crate::dense::kernel_product;
 use crate::trial::{Grid, Trial, trial, trials};
 
 const BLOCK_SIZES: [u32; 5] = [128, 256, 512, 768, 1024];
@@ -94,7 +93,7 @@ impl<T: Number> Arrays<T> for SparseArrays<T> {
             blocks_per_sm: &BLOCKS_PER_SM,
             sms,
         };
-        let product = kernel_product(product);
+        let product = KernelProduct::from(product);
         let shared_bytes =
             |entry: &Entry<T::Sparse>, block| self.shared_bytes(entry, (product, block));
         trials::<T::Sparse>(&gpu.device, &grid, shared_bytes, self.args(input, output))

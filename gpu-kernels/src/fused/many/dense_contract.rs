@@ -36,11 +36,7 @@ pub(super) fn check<T: Real>(
     )?;
     Violation::at_least("leading dimension", n, x.ld)?;
     Violation::at_least("length of x", m.saturating_mul(x.ld), x.x.len())?;
-    let (from, to) = match variant.product {
-        Product::Fused => (n, n),
-        Product::Forward => (n, m),
-        Product::Transposed => (m, n),
-    };
+    let (from, to) = variant.product.lengths(m, n);
     args.sides.check(variant.sides)?;
     check_ends(&args.ends_of(), from, to)?;
     let addend = match variant.product {

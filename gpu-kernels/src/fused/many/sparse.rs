@@ -15,11 +15,11 @@
 use super::lanes::{Spread, first_held, gather, held, spread_lanes};
 use super::{Ends, Sides, check_ends};
 use crate::cta::{Cta, Shared, WARP};
-use crate::fused::sparse::{Share, check_csr};
+use crate::fused::sparse::{Share, check_csr, each_share};
 use crate::fused::{Compute, Forward, Lanes, Place, Product, SparseArgs};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
-use crate::verbs::{each_of_block, global_warp, global_warps, lane, zero_shared};
+use crate::verbs::{each_of_block, zero_shared};
 
 /// The family of sparse kernels with several right-hand sides.
 pub struct SparseMany<T>(core::marker::PhantomData<T>);
@@ -205,6 +205,7 @@ pub(super) fn accumulate<C, T, F, W, const VS: u32, const K: usize, const B: usi
         *shift = ends.shift::<C, F>(cta, base + s as u32);
     }
     each_share::<C, T, VS, K>(cta, &args.x, |row, share| {
+        let row = row as u64;
         let mut own = [T::ZERO; B];
         if F::DOTS {
             own = dots::<C, T, VS, K, B>(cta, args, &ends, share);
@@ -254,6 +255,7 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize, const B: u
     let ends = args.ends_of();
     let (each, base) = (held(VS, B), first_held(cta, VS, B));
     each_share::<C, T, VS, K>(cta, &args.x, |row, share| {
+        let row = row as u64;
         let sums = dots::<C, T, VS, K, B>(cta, args, &ends, share);
         for (s, dot) in sums.iter().enumerate().take(each) {
             let side = base + s as u32;
@@ -265,29 +267,6 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize, const B: u
             }
         }
     });
-}
-
-/// Calls `each(row, share)` for this vector's rows; all lanes of a warp make the same number of calls, the last may
-/// be for a row that is not there, which is empty. Offsets come a row ahead.
-#[inline(always)]
-fn each_share<C: Cta, T: Real, const VS: u32, const K: usize>(
-    cta: &C,
-    x: &SparseArgs<'_, T>,
-    mut each: impl FnMut(u64, &Share<T, VS, K>),
-) {
-    let vectors = WARP / VS;
-    let (step, mine) = (global_warps(cta) * vectors, lane(cta) / VS);
-    // Saturates where no row is: there are fewer rows than 32 bits count.
-    let bounds = |first: u32| Share::<T, VS, K>::bounds(cta, x, first.saturating_add(mine));
-    let mut first = global_warp(cta).saturating_mul(vectors);
-    let mut here = bounds(first);
-    while first < x.rows {
-        let next_first = first.saturating_add(step);
-        let next = bounds(next_first);
-        each((first + mine) as u64, &Share::load_at(cta, x, here));
-        here = next;
-        first = next_first;
-    }
 }
 
 /// The contract of every sparse entry with several right-hand sides.
@@ -304,11 +283,7 @@ pub(super) fn check<T: Real>(
     Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;
     check_csr(x)?;
     args.sides.check(variant.sides)?;
-    let (from, to) = match variant.product {
-        Product::Fused => (n, n),
-        Product::Forward => (n, m),
-        Product::Transposed => (m, n),
-    };
+    let (from, to) = variant.product.lengths(m, n);
     check_ends(&args.ends_of(), from, to)?;
     let addend = match variant.product {
         Product::Forward => m.saturating_mul(args.sides.all as u64),

@@ -433,11 +433,7 @@ pub(super) fn check<T: Real>(
     check_slices(&args.by_row, tiles)?;
     check_slices(&args.by_column, tiles)?;
     args.sides.check(variant.sides)?;
-    let (from, to) = match variant.product {
-        Product::Fused => (n, n),
-        Product::Forward => (n, m),
-        Product::Transposed => (m, n),
-    };
+    let (from, to) = variant.product.lengths(m, n);
     check_ends(&args.ends_of(), from, to)?;
     let addend = match variant.product {
         Product::Forward => m.saturating_mul(k),

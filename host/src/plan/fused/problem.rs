@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gpu_kernels::fused::Product as KernelProduct;
 use gpu_kernels::fused::dense_order::leading_dimension;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,33 @@ pub enum Product {
     Forward,
     /// `w = α·Xᵀ·p + β·z`.
     Transposed,
+}
+
+impl Product {
+    /// Of X with m rows and n columns, the lengths of the vector that is multiplied and of the one that comes out.
+    pub fn lengths<N: Copy>(self, m: N, n: N) -> (N, N) {
+        KernelProduct::from(self).lengths(m, n)
+    }
+}
+
+impl From<Product> for KernelProduct {
+    fn from(product: Product) -> Self {
+        match product {
+            Product::Fused => KernelProduct::Fused,
+            Product::Forward => KernelProduct::Forward,
+            Product::Transposed => KernelProduct::Transposed,
+        }
+    }
+}
+
+impl From<KernelProduct> for Product {
+    fn from(product: KernelProduct) -> Self {
+        match product {
+            KernelProduct::Fused => Product::Fused,
+            KernelProduct::Forward => Product::Forward,
+            KernelProduct::Transposed => Product::Transposed,
+        }
+    }
 }
 
 impl fmt::Display for Product {

@@ -6,13 +6,14 @@ use gpu_kernels::{Entry, Launch};
 use ndarray::Array2;
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
-use super::fused::{Operands, product};
+use super::fused::Operands;
 use super::{blocks, grids, number, totals, with_values};
 
 /// Row-major X on a device.
@@ -94,7 +95,12 @@ fn check_case<L: Launcher, T: Number>(
         .variant
         .shared_bytes(block, x.ld, size_of::<T>() as u32) as u32;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(launcher, &sample, product(entry.variant.product), parts)?;
+        let operands = Operands::new(
+            launcher,
+            &sample,
+            Product::from(entry.variant.product),
+            parts,
+        )?;
         for grid in grids_for(&entry.variant, block, x.cols, subset) {
             let shape = Launch {
                 grid,

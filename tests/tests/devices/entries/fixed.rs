@@ -5,13 +5,14 @@ use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, Spar
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
-use super::fused::{Operands, product};
+use super::fused::Operands;
 use super::sparse::{Csr, upload};
 use super::{Shape, blocks, cases, grids, number};
 
@@ -71,7 +72,7 @@ fn check_case<L: Launcher, T: Number>(
     let x = upload::<L, T>(launcher, matrix)?;
     let nan: T = number(f64::NAN);
     for parts in [PLAIN, FULL] {
-        let operands = Operands::of_overwriting(launcher, &sample, product(of), parts)?;
+        let operands = Operands::of_overwriting(launcher, &sample, Product::from(of), parts)?;
         for block in blocks(launcher, walk, subset)? {
             for &grid in grids(subset) {
                 let mut chain = Chain {

@@ -1,7 +1,7 @@
 //! What sparse and dense entries of the pattern have in common: vectors on the device, and the truth.
 
 use anyhow::{Context, Result};
-use gpu_kernels::{In, Launch, fused as kernels};
+use gpu_kernels::{In, Launch};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse::reference::fused::Terms;
@@ -14,15 +14,6 @@ use super::number;
 
 /// What is behind the end of an output.
 const CANARY: f64 = -12_345.0;
-
-/// The kernels' name of a product as the planner's.
-pub fn product(of: kernels::Product) -> Product {
-    match of {
-        kernels::Product::Fused => Product::Fused,
-        kernels::Product::Forward => Product::Forward,
-        kernels::Product::Transposed => Product::Transposed,
-    }
-}
 
 /// The vectors of one product with some optional parts, and what has to come out.
 pub struct Operands<'a, L: Launcher, T: Number> {

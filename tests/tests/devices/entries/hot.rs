@@ -6,13 +6,14 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 use warpfuse::matrix::hot::{HotData, HotLayout, HotSize};
 use warpfuse::matrix::{Features, Values};
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
 use warpfuse_tests::sample::{FULL, PLAIN, Sample};
 
-use super::fused::{Operands, product};
+use super::fused::Operands;
 use super::{Shape, blocks, cases, grids, number};
 
 /// What is behind the end of a working array.
@@ -84,7 +85,7 @@ fn check_case<L: Launcher, T: Number>(
     }
     let walk = step::<T>(HotVariant::Walk(of, form))?;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::of_overwriting(launcher, &sample, product(of), parts)?;
+        let operands = Operands::of_overwriting(launcher, &sample, Product::from(of), parts)?;
         for block in blocks(launcher, walk, subset)? {
             for &grid in grids(subset) {
                 let mut chain = Chain::<L, T>::new(launcher, (&layout, matrix.shape()), grid)?;

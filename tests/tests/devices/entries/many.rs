@@ -9,6 +9,7 @@ use gpu_kernels::{Entry, In, Launch};
 use ndarray::Array2;
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse::reference::many::column;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
@@ -18,7 +19,6 @@ use warpfuse_tests::sample::{FULL, PLAIN, Part, Values};
 
 use super::super::many::Wide;
 use super::super::suite;
-use super::fused::product;
 use super::sparse::{Csr, upload as upload_csr};
 use super::{blocks, grids, number};
 
@@ -61,7 +61,7 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
             let has = parts.contains(&part);
             has.then(|| upload(values)).transpose()
         };
-        let z = wide.array(|sample| sample.addend(product(of)));
+        let z = wide.array(|sample| sample.addend(Product::from(of)));
         let weights = match sides.weights_stride {
             1 => wide.samples[0].weights.clone(),
             _ => wide.array(|sample| &sample.weights),
@@ -74,7 +74,7 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
             wide,
             parts,
             sides,
-            input: upload(&wide.array(|sample| sample.input(product(of))))?,
+            input: upload(&wide.array(|sample| sample.input(Product::from(of))))?,
             weights: optional(Part::Weights, &weights)?,
             shift: optional(Part::Shift, &shift)?,
             addend: if is_forward {
@@ -120,7 +120,7 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
     }
 
     fn compare(&self, kernel: &str, side: usize, found: &[T]) -> Result<()> {
-        let (of, sample) = (product(self.of), &self.wide.samples[side]);
+        let (of, sample) = (Product::from(self.of), &self.wide.samples[side]);
         let of_entries = self.sides.weights_stride != 1;
         let mut terms = self.wide.terms(side, of, self.parts, of_entries);
         if self.of != KernelProduct::Forward {
@@ -132,7 +132,7 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
 
     pub fn scalars(&self) -> (T, T) {
         let sample = &self.wide.samples[0];
-        let terms = sample.terms(product(self.of), self.parts);
+        let terms = sample.terms(Product::from(self.of), self.parts);
         (terms.alpha, sample.beta)
     }
 }

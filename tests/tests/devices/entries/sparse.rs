@@ -5,13 +5,14 @@ use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::{Entry, Launch};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::launcher::{Array, Launcher, guarded};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
-use super::fused::{Operands, product};
+use super::fused::Operands;
 use super::{Shape, blocks, cases, grids, number};
 
 /// CSR on a device.
@@ -63,7 +64,12 @@ fn check_case<L: Launcher, T: Number>(
     };
     let x = upload::<L, T>(launcher, x)?;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(launcher, &sample, product(entry.variant.product), parts)?;
+        let operands = Operands::new(
+            launcher,
+            &sample,
+            Product::from(entry.variant.product),
+            parts,
+        )?;
         for block in blocks(launcher, entry, subset)? {
             let bytes = size_of::<T>() as u32;
             let shared_bytes = entry.variant.shared_bytes(x.cols, block, bytes);

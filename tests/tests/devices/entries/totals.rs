@@ -5,13 +5,14 @@ use gpu_kernels::fused::{DenseArgs, Product as KernelProduct, TotalArgs, TotalVa
 use gpu_kernels::{Entry, Family, In, Launch};
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
+use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
 use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
 use warpfuse_tests::sample::{FULL, Sample};
 
 use super::dense::{Rows, args};
-use super::fused::{Operands, product};
+use super::fused::Operands;
 use super::{grids, number};
 
 /// What is behind the end of an output.
@@ -99,7 +100,7 @@ pub fn check_chunks<L: Launcher, T: Number>(
     }
     let (total, cols) = (&T::DenseTotals::entries()[0], x.cols as usize);
     let operands =
-        Operands::of_overwriting(launcher, sample, product(entry.variant.product), FULL)?;
+        Operands::of_overwriting(launcher, sample, Product::from(entry.variant.product), FULL)?;
     let mut first: Option<Vec<u64>> = None;
     for grid in grids(subset) {
         let walk = Launch {
