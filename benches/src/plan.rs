@@ -34,7 +34,7 @@ const PLANS: usize = 50;
 const SAMPLES: usize = 21;
 
 /// Columns up to which no further form is of use.
-const FEW_COLUMNS: usize = 4_000;
+const FEW_COLUMNS: usize = 250;
 
 /// Forms of a sparse X besides its rows.
 const FORMS: [Preparation; 3] = [

@@ -86,6 +86,8 @@ const fn reproducible(product: Product) -> Task {
 
 /// Columns of a sparse w that shared memory holds, and for which reproducible sums are measured.
 const SHARED_COLUMNS: usize = 12_000;
+/// Columns up to which no further form is of use: each warp has its own w.
+const FEW_COLUMNS: usize = 250;
 
 /// All tasks.
 pub const TASKS: [Task; 16] = [
@@ -117,14 +119,14 @@ pub const TASKS: [Task; 16] = [
 
 impl Task {
     /// Whether this is measured for a shape: that further terms cost nothing is shown on two, and further forms are for
-    /// columns that shared memory does not hold.
+    /// more than a few columns.
     pub fn applies_to(&self, shape: &Shape) -> bool {
         match (self.terms, self.stored) {
             _ if self.sums == Summation::Reproducible => {
                 !shape.is_sparse() || shape.cols() <= SHARED_COLUMNS
             }
             (TermSet::Alone, Stored::Rows) => true,
-            (TermSet::Alone, _) => shape.is_sparse() && shape.cols() > 4_000,
+            (TermSet::Alone, _) => shape.is_sparse() && shape.cols() > FEW_COLUMNS,
             (TermSet::All, _) => matches!(
                 (shape.is_sparse(), shape.cols()),
                 (false, 128) | (true, 1_000)
