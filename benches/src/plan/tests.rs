@@ -7,23 +7,26 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 use warpfuse::device::embedded::resources;
-use warpfuse::plan::fused::Candidate;
+use warpfuse::plan::fused::{Candidate, Stored};
 
 use super::*;
 
 /// How much longer than the quickest a chosen launch takes in nearly all cases, and in every one.
 const USUALLY: f64 = 1.05;
 const ALWAYS: f64 = 1.20;
-/// Choices that are beyond [`USUALLY`], of 70 in an H200's first record, where 3 would be one in twenty; not one more may be.
-/// By how many times as long they take:
-/// - 1.06 to 1.08, five shapes with skewed columns over panels: one block size for both passes, where X·y is quickest with
-///   1,024 threads or over rows and Xᵀ·p with 512;
-/// - 1.14, columns by Zipf's law with an exponent of 0.8 over rows: many columns queue, of which the model knows one;
-/// - 1.13, dense with n = 2: tiles, which are charged too little;
-/// - 1.09 and 1.05, 3,728 entries a row with hot columns, and 116 over rows: gathers that are charged too much.
-const MISSES: usize = 9;
-/// Cases that are known to be beyond [`ALWAYS`], with what was measured and why.
-const EXCEPTIONS: [(&str, f64, &str); 0] = [];
+/// The share of choices that may be beyond [`USUALLY`]. Of 194 in an H200's record nine are, by how many times as long they
+/// take:
+/// - 1.16 and 1.09, columns by Zipf's law with an exponent of 0.8 over rows: many columns queue, of which the model knows
+///   one;
+/// - 1.06 to 1.16, the shape of kddb over panels and over rows: how many of its columns are ever used is not known, and its
+///   gathers are charged too much;
+/// - 1.13, long rows among short ones in f64: blocks of 512 threads in place of 128, predicted alike;
+/// - 1.06, n = 250: copies of w for each vector, of 8 lanes or of 4.
+const MISSES: f64 = 0.05;
+/// Evaluations that any preparation pays for.
+const MANY: u64 = 1 << 30;
+/// Grids that differ by less than one part in this many are those of one launch.
+const NEAR: u32 = 10;
 /// Microseconds that choosing takes at most.
 const CHOOSING_US: f64 = 50.0;
 
@@ -92,8 +95,11 @@ fn kernels() -> Option<[Vec<Candidate>; 2]> {
     kernels.iter().all(known).then_some(kernels)
 }
 
-/// All choices of today's planner, the worst first; none where this build has no kernels to choose from.
-fn judged() -> Vec<Judged> {
+/// A line of the record, its name and its product, judged by a planner.
+type Judge = fn(&Planner<'_>, &str, &Line, Product) -> Vec<Judged>;
+
+/// What today's planner does with every line, the worst first; nothing where this build has no kernels to choose from.
+fn judged(judge: Judge) -> Vec<Judged> {
     let limits = DeviceLimits::known("h200").expect("a listed device");
     let Some([of_f32, of_f64]) = kernels() else {
         return Vec::new();
@@ -108,14 +114,61 @@ fn judged() -> Vec<Judged> {
         } else {
             &of_f64
         };
-        let planner = Planner::new(&limits, kernels);
-        for choice in &line.choices {
-            let plan = planner.plan(&choice.problem, product).expect("a plan");
-            all.push(judge(&name, choice, variant(&plan)));
-        }
+        all.extend(judge(
+            &Planner::new(&limits, kernels),
+            &name,
+            &line,
+            product,
+        ));
     }
     all.sort_by(|a, b| b.ratio.partial_cmp(&a.ratio).expect("times are numbers"));
     all
+}
+
+/// The launch that is chosen in each form, beside the quickest of the form.
+fn of_launches(planner: &Planner<'_>, name: &str, line: &Line, product: Product) -> Vec<Judged> {
+    let choices = line.choices.iter().map(|choice| {
+        let plan = planner.plan(&choice.problem, product).expect("a plan");
+        judge(name, choice, variant(&plan))
+    });
+    choices.collect()
+}
+
+/// The launch in the form that many evaluations pay for, beside the quickest in all forms.
+fn of_forms(planner: &Planner<'_>, name: &str, line: &Line, product: Product) -> Vec<Judged> {
+    let [rows, _, ..] = &line.choices[..] else {
+        return Vec::new();
+    };
+    let best = planner.best_form(&rows.problem, product, MANY);
+    let best = best
+        .expect("plans")
+        .map_or(Stored::Rows, |best| best.stored);
+    let is_best = |choice: &&Choice| choice.problem.stored == best;
+    let chosen = line.choices.iter().find(is_best);
+    let chosen = chosen.expect("every form was timed");
+    let plan = planner.plan(&chosen.problem, product).expect("a plan");
+    let all = Choice {
+        problem: chosen.problem,
+        launches: line
+            .choices
+            .iter()
+            .flat_map(|choice| choice.launches.clone())
+            .collect(),
+    };
+    let in_form = judge(name, chosen, variant(&plan));
+    let of_all = judge(name, &all, variant(&plan));
+    // A launch may have been timed in several forms, a little apart.
+    let ratio = in_form
+        .ratio
+        .map(|ratio| ratio * quickest(chosen) / quickest(&all));
+    vec![Judged { ratio, ..of_all }]
+}
+
+fn quickest(choice: &Choice) -> f64 {
+    let times = choice.launches.iter().map(|launch| launch.measured_us);
+    times
+        .min_by(f64::total_cmp)
+        .expect("the chosen launch was timed")
 }
 
 fn judge(name: &str, choice: &Choice, chosen: String) -> Judged {
@@ -124,7 +177,9 @@ fn judge(name: &str, choice: &Choice, chosen: String) -> Judged {
         .clone()
         .min_by(|a, b| a.measured_us.total_cmp(&b.measured_us));
     let best = best.expect("the chosen launch was timed");
-    let own = times.clone().find(|launch| launch.variant == chosen);
+    let own = times
+        .clone()
+        .find(|launch| is_same(&launch.variant, &chosen));
     Judged {
         case: format!("{name}, {}", choice.problem.stored),
         ratio: own.map(|own| own.measured_us / best.measured_us),
@@ -132,18 +187,41 @@ fn judge(name: &str, choice: &Choice, chosen: String) -> Judged {
     }
 }
 
+/// Whether two launches are of the same kernels in the same blocks, and nearly as many of them: a block of 132 more or less
+/// makes no difference.
+fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (parts(a), parts(b));
+    let is_near = |a: u32, b: u32| a.abs_diff(b) <= a.max(b) / NEAR;
+    let same = |((of_a, grid_a), (of_b, grid_b)): (&(String, u32), &(String, u32))| {
+        of_a == of_b && is_near(*grid_a, *grid_b)
+    };
+    a.len() == b.len() && a.iter().zip(&b).all(same)
+}
+
+/// The kernels and blocks of a launch, with their grids.
+fn parts(variant: &str) -> Vec<(String, u32)> {
+    let split = |part: &str| -> Option<(String, u32)> {
+        let (kernel, grid) = part.split_once(" grid")?;
+        Some((kernel.to_owned(), grid.parse().ok()?))
+    };
+    variant.split(" + ").filter_map(split).collect()
+}
+
 #[test]
 fn choices_are_nearly_as_quick_as_the_quickest() {
-    let all = judged();
+    check(&judged(of_launches));
+}
+
+#[test]
+fn forms_are_nearly_as_quick_as_the_quickest() {
+    check(&judged(of_forms));
+}
+
+fn check(all: &[Judged]) {
     if all.is_empty() {
         eprintln!("nothing is judged: this build has not all kernels for sm_90");
         return;
     }
-    let known = |judged: &&Judged| {
-        EXCEPTIONS
-            .iter()
-            .any(|(case, ..)| judged.case.starts_with(case))
-    };
     let (timed, others): (Vec<_>, Vec<_>) = all.iter().partition(|judged| judged.ratio.is_some());
     // A kernel that is new since the last record, or a launch that a new rate made the first of nearly equal ones.
     others
@@ -161,22 +239,21 @@ fn choices_are_nearly_as_quick_as_the_quickest() {
     let list = |judged: &[&Judged]| -> String {
         judged.iter().map(|judged| format!("\n{judged}")).collect()
     };
-    eprintln!(
+    let found = format!(
         "{} of {} beyond {USUALLY}:{}",
         usually.len(),
         timed.len(),
         list(&usually)
     );
-    let unknown: Vec<&Judged> = beyond(ALWAYS)
-        .into_iter()
-        .filter(|judged| !known(judged))
-        .collect();
-    assert!(unknown.is_empty(), "beyond {ALWAYS}:{}", list(&unknown));
+    eprintln!("{found}");
     assert!(
-        usually.len() <= MISSES,
-        "{} choices are beyond {USUALLY}, not {MISSES}:{}",
-        usually.len(),
-        list(&usually)
+        beyond(ALWAYS).is_empty(),
+        "beyond {ALWAYS}:{}",
+        list(&beyond(ALWAYS))
+    );
+    assert!(
+        usually.len() as f64 <= MISSES * timed.len() as f64,
+        "{found}"
     );
 }
 

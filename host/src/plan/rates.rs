@@ -56,8 +56,8 @@ impl Rates {
     ///   2.06 of 4.6 TB/s, and 32 to 48 KiB are needed for all of it;
     /// - scatters to 4 and 16 KB: from the fused kernel with w in global memory, 80 M nonzeros in
     ///   5.2 and 2.3 ms, less the time of its gathers; f64 is taken to be as quick per element;
-    /// - fixed-point sums, and gathers from shared memory: what explains 0.230, 0.233 and 0.235 ms for n = 1,000,
-    ///   4,000 and 10,000 in f32 and 0.295 and 0.300 ms for the first two in f64 (VS = 4, one block of 1,024
+    /// - fixed-point sums, and gathers from shared memory: what explains 0.223, 0.227 and 0.230 ms for n = 1,000,
+    ///   4,000 and 10,000 in f32 and 0.261 and 0.289 ms for the first and the last in f64 (VS = 4, one block of 1,024
     ///   threads per SM); two atomics by themselves would allow 900, gathers 1,700;
     /// - issue: SMs × 4 schedulers × 1.755 GHz; lines: SMs × 4 × 1.755 GHz, which gives the loads of
     ///   the sparse kernel with VS = 8 the 0.02 ms that its gathers and additions do not explain.
@@ -69,8 +69,8 @@ impl Rates {
             latency_us: 0.65,
             shared_add_f32: 470.0,
             shared_add_f64: 295.0,
-            shared_fixed_f32: 760.0,
-            shared_fixed_f64: 480.0,
+            shared_fixed_f32: 820.0,
+            shared_fixed_f64: 640.0,
             shared_gather: 1_400.0,
             gather_l1: 765.0,
             gather: SizeTable::new([

@@ -6,7 +6,9 @@
 use gpu_kernels::fused::balanced::{PER_THREAD, tiles};
 
 use super::geometry::Blocks;
-use super::problem::{Problem, Product};
+use super::prediction::soft_max;
+use super::problem::{Precision, Problem, Product};
+use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits};
 use crate::plan::limits::DeviceLimits;
 
 /// Instructions of a lane for an entry and for a row, read off the compiled kernel.
@@ -16,12 +18,23 @@ const PER_ROW: f64 = 60.0;
 pub(super) const ROUND_TRIPS: f64 = 1.5;
 /// The share of the L1 cache that keeps the input while entries stream past it.
 const L1_SHARE_OF_INPUT: f64 = 0.3;
+/// How much less of it stays than beside rows: X·y with 1,000,000 columns by Zipf's law and log-normal rows takes 0.47 ms in
+/// place of 0.36.
+const KEPT: f64 = 0.7;
 /// What products take to be written to shared memory and read, in gathers from there of as many words: fitted. 4,000,000
 /// rows on an H200: 268 µs (f64: 455) with 20 a row and n = 10,000, 627 with n = 1,000,000, 642 with n = 100,000 and
 /// giants, where a vector per row takes 182 (272), 625 and 797.
-const EXCHANGE: f64 = 2.7;
+const EXCHANGE: f64 = 4.2;
+/// How much longer it takes in f64: 4,000,000 rows with n = 1,000,000 and 100,000 take 1.45 and 1.48 ms in both passes.
+const EXCHANGE_OF_F64: f64 = 1.4;
+/// The share of gathers from p that a column in every row saves: by Zipf's law with exponents of 0.8, 1.1 and 1.4 over
+/// 10,000 columns Xᵀ·p takes 0.52, 0.43 and 0.36 ms, and 0.61 with uniform ones.
+const SHARED_SECTORS: f64 = 0.5;
 /// Kernels of a pass.
 const KERNELS: f64 = 2.0;
+
+/// Nanoseconds for the gathers of a pass.
+type Gathers = fn(&DeviceLimits, &Problem) -> f64;
 
 /// What a product costs, seconds.
 #[derive(Default)]
@@ -35,14 +48,16 @@ pub(super) struct BalancedCost {
 /// The cost of a product, whatever its launch.
 pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> BalancedCost {
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
+    let both: [(f64, f64, Gathers); 2] =
+        [(rows, cols, gathers_from_y), (cols, rows, gathers_from_p)];
     let passes = match product {
-        Product::Fused => &[(rows, cols), (cols, rows)][..],
-        Product::Forward => &[(rows, cols)],
-        Product::Transposed => &[(cols, rows)],
+        Product::Fused => &both[..],
+        Product::Forward => &both[..1],
+        Product::Transposed => &both[1..],
     };
     let mut sum = BalancedCost::default();
-    for &(outputs, inputs) in passes {
-        let one = pass(limits, problem, (outputs, inputs));
+    for &(outputs, inputs, gathers) in passes {
+        let one = pass(limits, problem, (outputs, inputs), gathers(limits, problem));
         sum.stream += one.stream;
         sum.access += one.access;
         sum.issue += one.issue;
@@ -51,22 +66,69 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
     sum
 }
 
-fn pass(limits: &DeviceLimits, problem: &Problem, (outputs, inputs): (f64, f64)) -> BalancedCost {
+/// A pass with so many outputs and inputs, whose gathers take so many nanoseconds.
+fn pass(
+    limits: &DeviceLimits,
+    problem: &Problem,
+    (outputs, inputs): (f64, f64),
+    gathers: f64,
+) -> BalancedCost {
     let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
     let nnz = problem.nnz.unwrap_or(0) as f64;
-    let input_bytes = inputs * element;
-    let l1 = L1_SHARE_OF_INPUT * f64::from(limits.unified_cache_bytes);
-    let hits = (l1 / input_bytes.max(1.0)).min(1.0);
-    let gathers = nnz * (hits / rates.gather_l1 + (1.0 - hits) / rates.gather.at(input_bytes));
-    let exchanged = EXCHANGE * nnz * (element / 4.0) / rates.shared_gather;
-    let bytes = nnz * (element + 4.0) + outputs * (element + 4.0) + input_bytes;
+    let words = match problem.dtype {
+        Precision::F32 => 1.0,
+        Precision::F64 => EXCHANGE_OF_F64,
+    };
+    let exchanged = EXCHANGE * nnz * words / rates.shared_gather;
+    let bytes = nnz * (element + 4.0) + outputs * (element + 4.0) + inputs * element;
     let instructions = nnz * PER_ENTRY + outputs * PER_ROW;
     BalancedCost {
         stream: bytes / (rates.stream_gbs * 1e9),
-        access: (gathers + exchanged) / 1e9,
+        access: soft_max([gathers, exchanged, 0.0, 0.0, 0.0]) / 1e9,
         issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
         launch: KERNELS * rates.launch_us * 1e-6,
     }
+}
+
+/// Nanoseconds for the gathers from y of a pass over rows.
+fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> f64 {
+    let element = f64::from(problem.dtype.bytes());
+    let room = l1_of_input(limits);
+    let hits = KEPT * hits(problem, (room, room));
+    timed(limits, problem, (problem.cols as f64 * element, hits, 1.0))
+}
+
+/// The same from p of a pass over the rows of the transpose: entries of a column come in the order of its rows, and those
+/// of a frequent one share sectors.
+fn gathers_from_p(limits: &DeviceLimits, problem: &Problem) -> f64 {
+    let rows = (problem.rows as f64).max(1.0);
+    let bytes = rows * f64::from(problem.dtype.bytes());
+    let hits = (l1_of_input(limits) / bytes).min(1.0);
+    let each = problem.nnz.unwrap_or(0) as f64 / (problem.cols as f64).max(1.0);
+    let alike = gathers_in_order(bytes, each.max(1.0)) / each.max(1.0);
+    let in_nearly_every_row = match problem.frequent_columns() {
+        Some((_, entries)) => {
+            problem.busiest_column() / rows * entries / problem.nnz.unwrap_or(0).max(1) as f64
+        }
+        None => 0.0,
+    };
+    let left = alike * (1.0 - SHARED_SECTORS * in_nearly_every_row.min(1.0));
+    timed(limits, problem, (bytes, hits, left))
+}
+
+/// L1 that keeps the input.
+fn l1_of_input(limits: &DeviceLimits) -> f64 {
+    L1_SHARE_OF_INPUT * f64::from(limits.unified_cache_bytes)
+}
+
+/// Nanoseconds for a gather of each entry from so many bytes, of which a share hits L1, and so many go to L2 of the rest.
+fn timed(limits: &DeviceLimits, problem: &Problem, (bytes, hits, left): (f64, f64, f64)) -> f64 {
+    let rates = &limits.rates;
+    let nnz = problem.nnz.unwrap_or(0) as f64;
+    // The sectors of X take the same way from L2.
+    let sectors = problem.matrix_bytes() / L2_SECTOR;
+    let missed = (left * nnz + sectors) * (1.0 - hits) / rates.gather.at(bytes);
+    nnz * hits / rates.gather_l1 + missed
 }
 
 /// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.

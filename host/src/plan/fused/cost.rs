@@ -25,7 +25,10 @@ use super::geometry::{Blocks, Launch, Surplus};
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
 use super::rows::{Uneven, queue_of};
-use super::sparse_cost::{l1_room, lines_per_entry};
+use super::sparse_cost::{
+    L1_PER_BYTE_ALONE, L1_PER_BYTE_IN_FLIGHT, L1_PER_BYTE_WITH_Y, L2_SECTOR, hits, l1_left,
+    lines_per_entry,
+};
 use crate::plan::limits::DeviceLimits;
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot, and blocks seldom add to the same ones
@@ -46,6 +49,10 @@ const CSR_ROUND_TRIPS: f64 = 2.0;
 /// The same where offsets come a row ahead.
 const FIXED_ROUND_TRIPS: f64 = 1.5;
 
+/// What additions of floats to shared memory, each a loop of compare-and-swap, add to them: Xᵀ·p with n = 10,000 takes
+/// 0.25 ms on an H200 with two blocks of 1,024 threads, 0.34 with one. In the whole pattern gathers hide half of it.
+const ADD_ROUND_TRIPS: f64 = 1.5;
+
 /// Strategies that keep y in shared memory.
 const SHARED_Y: [Strategy; 2] = [Strategy::FixedWithY, Strategy::PrivateW];
 
@@ -55,6 +62,10 @@ const PER_TILE_ROW: f64 = 40.0;
 
 /// Instructions that an entry takes more when it is added to a fixed-point sum.
 const PER_FIXED_ADD: f64 = 14.0;
+
+/// What each block of an SM with fixed-point sums takes to begin, microseconds: in f64 with n = 1,000 nine blocks of 128
+/// threads take 0.283 ms on an H200, one of 1,024 takes 0.261.
+const FIXED_BLOCK_US: f64 = 0.5;
 
 /// Instructions of a lane per sparse entry, per row, and per halving of a shuffle reduction; read off
 /// the compiled kernels, to the nearest few.
@@ -124,6 +135,7 @@ impl<'a> CostModel<'a> {
     pub fn new(limits: &'a DeviceLimits, problem: &'a Problem, product: Product) -> Self {
         let element = f64::from(problem.dtype.bytes());
         let vector_bytes = problem.cols as f64 * element;
+        let random_bytes = vector_bytes + beyond_l2(limits, vector_bytes, product);
         let scatter = match problem.dtype {
             Precision::F32 => &limits.rates.scatter_f32,
             Precision::F64 => &limits.rates.scatter_f64,
@@ -142,8 +154,8 @@ impl<'a> CostModel<'a> {
             nnz: problem.nnz.unwrap_or(0) as f64,
             bytes: problem.matrix_bytes() + row_vector + 2.0 * vector_bytes,
             vector_bytes,
-            gather_miss: limits.rates.gather.at(vector_bytes),
-            scatter: scatter.at(vector_bytes),
+            gather_miss: limits.rates.gather.at(random_bytes),
+            scatter: scatter.at(random_bytes),
             order: None,
             flush_rate: scatter.at(vector_bytes.max(FLUSH_BYTES)),
         }
@@ -190,8 +202,14 @@ impl<'a> CostModel<'a> {
         }
         let blocks = &launch.blocks;
         let taken = self.shared_taken(blocks);
-        let in_flight = self.within_l1(self.bytes_in_flight(kernel, blocks), taken);
-        let hits = self.l1_hits(taken);
+        let in_flight = self.within_l1(kernel, blocks, taken);
+        let hits = self.l1_hits(kernel.strategy, taken);
+        let uneven = kernel.uneven.seconds(self.limits, blocks);
+        // Warps of X·y wait for nothing but their rows.
+        let (beside, uneven_rows) = match self.product {
+            Product::Forward => (uneven, 0.0),
+            _ => (0.0, uneven),
+        };
         Parts {
             full: kernel.full
                 * crowding(kernel.strategy, blocks.occupancy.blocks_per_sm, in_flight)
@@ -199,8 +217,9 @@ impl<'a> CostModel<'a> {
             fill: self.fill(kernel.strategy, in_flight, hits),
             access: kernel.access + self.access_of_blocks(kernel, hits),
             issue: kernel.issue,
-            longest_row: kernel.longest_row,
-            uneven_rows: kernel.uneven.seconds(self.limits, blocks),
+            longest_row: kernel.longest_row.max(beside),
+            uneven_rows,
+            apart: 0.0,
             rows_in_turn: self.rows_in_turn(kernel, launch),
             flush: self.flush(kernel.strategy, launch),
             launch: kernel.launch,
@@ -220,6 +239,8 @@ impl<'a> CostModel<'a> {
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
         let waste = match kernel.strategy {
             Strategy::DenseTiles => 1.0,
+            // The other pieces of a line are asked for next, while it is in the cache.
+            _ if self.vector_bytes <= LINE / 4.0 => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
         };
         let again = f64::from(column_tiles.saturating_sub(1)) * self.rows * element;
@@ -246,14 +267,15 @@ impl<'a> CostModel<'a> {
     }
 
     // As much of what is asked for as L1 has room for.
-    fn within_l1(&self, in_flight: f64, taken: f64) -> f64 {
-        match self.problem.is_dense() {
-            true => in_flight,
-            false => {
-                let unified_bytes = self.limits.unified_cache_bytes;
-                in_flight.min(l1_room(unified_bytes, taken, self.product))
-            }
-        }
+    fn within_l1(&self, kernel: &KernelCost, blocks: &Blocks, taken: f64) -> f64 {
+        let in_flight = self.bytes_in_flight(kernel, blocks);
+        let each = match self.product {
+            _ if self.problem.is_dense() => return in_flight,
+            _ if SHARED_Y.contains(&kernel.strategy) => L1_PER_BYTE_WITH_Y,
+            Product::Transposed => L1_PER_BYTE_ALONE,
+            _ => L1_PER_BYTE_IN_FLIGHT,
+        };
+        in_flight.min(l1_left(self.limits.unified_cache_bytes, taken) / each)
     }
 
     // Shared memory of all blocks of an SM.
@@ -272,7 +294,12 @@ impl<'a> CostModel<'a> {
             (false, Product::Transposed) => CSR_ROUND_TRIPS,
             (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
         };
-        in_flight / (self.limits.rates.knee_bytes_per_sm * trips)
+        let adds = match (strategy, self.product) {
+            (Strategy::SharedW, Product::Transposed) => ADD_ROUND_TRIPS,
+            (Strategy::SharedW, _) => ADD_ROUND_TRIPS / 2.0,
+            _ => 0.0,
+        };
+        in_flight / (self.limits.rates.knee_bytes_per_sm * (trips + adds))
     }
 
     fn access_of_kernel(&self, kernel: &Candidate, vs: u32) -> f64 {
@@ -285,8 +312,14 @@ impl<'a> CostModel<'a> {
             time += seconds(self.nnz, rates.shared_gather);
         }
         if self.product != Product::Forward {
-            let additions = seconds(self.nnz, self.scatter_rate(kernel.strategy));
+            let additions = seconds(
+                self.added(kernel.strategy, vs),
+                self.scatter_rate(kernel.strategy),
+            );
             time += additions.max(self.queue(kernel.strategy, vs));
+        }
+        if self.product == Product::Transposed && is_global(kernel.strategy) {
+            time += seconds(self.bytes / L2_SECTOR, self.gather_miss);
         }
         if self.product == Product::Fused {
             // What registers did not keep is loaded again, index and value, from a cache.
@@ -295,6 +328,16 @@ impl<'a> CostModel<'a> {
             time += seconds(2.0 * again, rates.gather_l1);
         }
         time
+    }
+
+    // Entries that are added, those that idle lanes would have added included: fixed-point sums in f64 with n = 1,000 take
+    // 0.26 ms with VS = 4 on an H200, 0.35 with VS = 8 and 0.70 with VS = 32.
+    fn added(&self, strategy: Strategy, vs: u32) -> f64 {
+        let lanes = f64::from(vs.max(1));
+        match strategy.is_fixed() && !is_global(strategy) {
+            true => self.rows * lanes * (self.mean / lanes).ceil(),
+            false => self.nnz,
+        }
     }
 
     // Gathers, and what L1 did not keep for lack of room.
@@ -309,7 +352,10 @@ impl<'a> CostModel<'a> {
             return time;
         }
         let gathers = seconds(self.nnz * hits, self.limits.rates.gather_l1);
-        time + gathers + seconds(self.nnz * misses, self.gather_miss)
+        // The sectors of X take the same way from L2: 4,000,000 rows of 20 with n = 1,000,000 take X·y 0.64 ms on an H200,
+        // where gathers by themselves would take 0.50.
+        let missed = (self.nnz + self.bytes / L2_SECTOR) * misses;
+        time + gathers + seconds(missed, self.gather_miss)
     }
 
     // Sectors of indices and values per entry that a vector touches more than once.
@@ -322,11 +368,10 @@ impl<'a> CostModel<'a> {
 
     // Additions to one element of w in global memory one after the other.
     fn queue(&self, strategy: Strategy, vs: u32) -> f64 {
-        match strategy {
-            Strategy::GlobalW | Strategy::FixedGlobal => {
-                queue_of(vs) * self.problem.busiest_column()
-            }
-            _ => 0.0,
+        if is_global(strategy) {
+            queue_of(vs) * self.problem.busiest_column()
+        } else {
+            0.0
         }
     }
 
@@ -348,19 +393,16 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    // Shared memory is taken from the L1 cache: what is left decides how many gathers hit. Frequent columns are there when
-    // they are wanted again, the surer the more entries they have: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51,
-    // 0.27 and 0.20 ms on an H200 with 0.37, 0.79 and 0.96 of the entries in 10,922 columns, and 0.64 ms uniformly.
-    fn l1_hits(&self, taken: f64) -> f64 {
-        let left = f64::from(self.limits.unified_cache_bytes) - taken;
-        let room = L1_SHARE_OF_Y * left.max(0.0);
-        let all_alike = (room / self.vector_bytes.max(1.0)).min(1.0);
-        let Some(columns) = self.problem.columns.filter(|_| self.nnz > 0.0) else {
-            return all_alike;
+    // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
+    // Kernels with fixed-point sums have a row more on its way, for which y makes room.
+    fn l1_hits(&self, strategy: Strategy, taken: f64) -> f64 {
+        let unified_bytes = self.limits.unified_cache_bytes;
+        let room = L1_SHARE_OF_Y * (f64::from(unified_bytes) - taken).max(0.0);
+        let left = match strategy.is_fixed() {
+            true => room,
+            false => l1_left(unified_bytes, taken),
         };
-        let frequent = columns.hot_entries as f64 / self.nnz;
-        let bytes = f64::from(columns.hot_columns.max(1)) * f64::from(self.problem.dtype.bytes());
-        all_alike.max((room / bytes).min(1.0) * (frequent * frequent).min(1.0))
+        hits(self.problem, (left, room))
     }
 
     // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
@@ -449,10 +491,31 @@ impl<'a> CostModel<'a> {
             Strategy::DenseColumns => f64::from(launch.grid / launch.column_tiles.max(1)),
             _ => return 0.0,
         };
-        seconds(
+        let begun = match strategy {
+            Strategy::FixedShared | Strategy::FixedWithY => {
+                FIXED_BLOCK_US * f64::from(launch.blocks.occupancy.blocks_per_sm)
+            }
+            _ => 0.0,
+        };
+        let flushed = seconds(
             flushes * self.problem.cols as f64,
             FLUSH_COALESCING * self.flush_rate,
-        )
+        );
+        flushed + begun * 1e-6
+    }
+}
+
+// Whether every entry is added to w in global memory.
+const fn is_global(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::GlobalW | Strategy::FixedGlobal)
+}
+
+// What y and w of one pass do not have of the L2 cache, half of it each. On an H200, 8,000,000 × 20,000,000 with 224
+// million entries: in one pass 14.4 ms in f32 and 17.6 ms in f64, in two 4.1 + 9.3 and 5.5 + 11.5 ms.
+fn beyond_l2(limits: &DeviceLimits, vector_bytes: f64, product: Product) -> f64 {
+    match product {
+        Product::Fused => (2.0 * vector_bytes - limits.l2_bytes as f64).max(0.0) / 2.0,
+        _ => 0.0,
     }
 }
 

@@ -4,6 +4,7 @@ use gpu_kernels::fused::balanced;
 
 use super::balanced::most_tiles;
 use super::candidate::{Candidate, Strategy};
+use super::hot;
 use super::problem::Problem;
 use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
@@ -136,6 +137,18 @@ pub(super) fn column_tiles(
     })
 }
 
+/// The most blocks that a form of storage has work for, whatever its number of rows; `None` where rows are shared out.
+fn shares_of_form(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<u32> {
+    match kernel.strategy {
+        // A block for each tile; several may have parts of one row.
+        strategy if strategy.is_balanced() => Some(most_tiles(problem)),
+        // Chunks are shared out evenly, to as many blocks as are resident.
+        Strategy::Panels => Some(u32::MAX),
+        Strategy::HotColumns => Some(hot::most_blocks(problem, bs)),
+        _ => None,
+    }
+}
+
 /// Whether blocks without rows stay in the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Surplus {
@@ -177,19 +190,16 @@ pub(super) fn spread(
     let most = (resident / column_tiles).max(1);
     let per_block = u64::from((blocks.bs / blocks.vs.max(1)).max(1));
     let even = problem.rows.div_ceil(u64::from(most) * per_block).max(1);
+    let shared_out = |blocks: u32| {
+        let c = problem.rows.div_ceil(u64::from(blocks) * per_block);
+        (blocks, c.max(1))
+    };
     let (row_blocks, c) = match surplus {
-        // A block for each tile; several may have parts of one row.
-        _ if kernel.strategy.is_balanced() => {
-            let blocks = most.min(most_tiles(problem)).max(1);
-            let c = problem.rows.div_ceil(u64::from(blocks) * per_block);
-            (blocks, c.max(1))
+        _ if let Some(shares) = shares_of_form(kernel, problem, blocks.bs) => {
+            shared_out(most.min(shares).max(1))
         }
         Surplus::Keep => (most, even),
-        Surplus::Chunks(chunks) => {
-            let blocks = most.min(chunks);
-            let c = problem.rows.div_ceil(u64::from(blocks) * per_block);
-            (blocks, c.max(1))
-        }
+        Surplus::Chunks(chunks) => shared_out(most.min(chunks)),
         Surplus::Drop => {
             // Rows are taken `rows_in_flight` at a time: a share that is no multiple leaves loads idle.
             let step = u64::from(kernel.rows_in_flight.max(1)).min(problem.rows.max(1));

@@ -4,11 +4,13 @@
 //! entry of a cold column; then a pass over panels of the cold columns. A hot entry has 16 bits for its place and a value
 //! in as few as hold it.
 
-use gpu_kernels::fused::hot::{HELD, LANES, places_within};
+use gpu_kernels::fused::hot::{HELD, HELD_COLD, places_within};
 
 use super::geometry::Blocks;
 use super::panels::Pass;
+use super::prediction::soft_max;
 use super::problem::{ColumnUse, Precision, Problem, Product};
+use super::sparse_cost::{L2_SECTOR, l1_left};
 use crate::plan::limits::DeviceLimits;
 
 /// Shared memory of a block: what is left of 228 KiB is the L1 cache, which rows on their way need. With 10,000 columns
@@ -23,10 +25,26 @@ const RANK_BYTES: f64 = 4.0;
 const PER_ENTRY: f64 = 30.0;
 /// Dependent round trips to memory: rows, whose offsets come before, and gathers of what is cold.
 pub(super) const ROUND_TRIPS: f64 = 1.5;
-/// Those of a step that registers do not hold: entries and gathers, then entries again.
-const TRIPS_PER_STEP: f64 = 2.5;
 /// A warp adds neighbouring sums to global memory at once.
 const FLUSH_COALESCING: f64 = 4.0;
+/// What fixed-point sums take of the time that they take in rows as they came: places are 16 bits, two to a word, and
+/// values are scaled already. They overlap with gathers from shared memory: 80 million entries of 1,000 to 10,000 columns
+/// take 0.164 to 0.170 ms on an H200, 0.137 without gathers.
+const SHARE_OF_FIXED: f64 = 0.9;
+/// What a warp takes for a slice, or for as many steps of a long one as registers hold, microseconds, and how much more
+/// for a byte of an element: loads, gathers, a sum over lanes and additions, one after the other. 80 million entries in
+/// blocks of 512 threads on an H200: 0.23 ms for 250,000 slices, all columns hot, 1.28 for 1,000,000, all cold (f64: 0.34
+/// and 1.64).
+const SLICE_US: f64 = 0.9;
+const SLICE_BYTE_US: f64 = 0.25;
+/// The same for a slice that one warp is left with: rows of 20,000 entries among those of 20 add 0.2 ms in f32.
+const ALONE_US: f64 = 1.6;
+/// How many lanes a row takes beyond those that its entries fill: lanes are powers of two, and how many entries of a row
+/// are cold varies.
+const UNEVEN_LANES: f64 = 1.35;
+const COLD_LANES: f64 = 1.8;
+/// The share of the memory's rate that a pass over panels reaches in blocks of 1,024 threads.
+const COLD_STREAM_SHARE: f64 = 0.77;
 
 /// The most places that the planner gives to hot columns of elements of `size` bytes, of `cols` columns.
 pub(crate) const fn places(size: u32, cols: u64) -> u32 {
@@ -42,77 +60,155 @@ pub(super) struct HotCost {
     pub stream: f64,
     pub access: f64,
     pub issue: f64,
+    /// Slices of the longest row beyond the first.
     pub longest_row: f64,
     /// Before and after the pass over the rows.
     pub ends: f64,
     pub launch: f64,
 }
 
+/// Entries, and how they are spread.
+struct Spread {
+    use_: ColumnUse,
+    hot: f64,
+    cold: f64,
+}
+
+/// Where nothing is known of columns, they are all hot if there are places for them, else all cold.
+fn spread(problem: &Problem) -> Spread {
+    let nnz = problem.nnz.unwrap_or(0);
+    let all = places(problem.dtype.bytes(), problem.cols);
+    let hot_columns = match u32::try_from(problem.cols) {
+        Ok(cols) if cols <= all => cols,
+        _ => 0,
+    };
+    let unknown = ColumnUse {
+        busiest: 0,
+        hot_columns,
+        hot_entries: if hot_columns > 0 { nnz } else { 0 },
+        cold_columns: if hot_columns > 0 { 0 } else { u32::MAX },
+    };
+    let use_ = problem.columns.unwrap_or(unknown);
+    let hot = use_.hot_entries.min(nnz) as f64;
+    Spread {
+        use_,
+        hot,
+        cold: nnz as f64 - hot,
+    }
+}
+
 /// The cost of a product, whatever its launch.
 pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> HotCost {
     let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
-    let nnz = problem.nnz.unwrap_or(0) as f64;
-    let use_ = problem.columns.unwrap_or(ALL_COLD);
-    let hot = (use_.hot_entries as f64).min(nnz);
-    let cold = nnz - hot;
+    let spread = spread(problem);
+    let Spread { use_, hot, cold } = &spread;
+    let (hot, cold) = (*hot, *cold);
     let (add, scatter) = match problem.dtype {
         Precision::F32 => (rates.shared_fixed_f32, &rates.scatter_f32),
         Precision::F64 => (rates.shared_fixed_f64, &rates.scatter_f64),
-    };
-    let gathers = match product {
-        Product::Transposed => 0.0,
-        _ => hot / rates.shared_gather + cold / rates.gather.at(element * cols),
     };
     let value = f64::from(problem.values.bytes(problem.dtype));
     let of_cold = if value > 0.0 { element } else { 0.0 };
     let bytes =
         hot * (PLACE_BYTES + value) + cold * (RANK_BYTES + of_cold) + rows * (element + 4.0);
+    let (from_shared, gathers) = match product {
+        Product::Transposed => (0.0, 0.0),
+        _ => {
+            let sectors = bytes / L2_SECTOR * cold / (hot + cold).max(1.0);
+            (
+                hot / rates.shared_gather,
+                cold_gathers(limits, problem, &spread, sectors),
+            )
+        }
+    };
     let places = f64::from(use_.hot_columns);
     let flushed =
         places * f64::from(limits.sms) / (FLUSH_COALESCING * scatter.at(element * places));
     // y and its exponents are read, w is written.
     let begun = cols * (2.0 * element + 4.0) / rates.stream_gbs;
+    let instructions = (hot + cold) * PER_ENTRY;
     HotCost {
         stream: bytes / (rates.stream_gbs * 1e9),
-        access: (gathers + hot / add) / 1e9,
-        issue: nnz * PER_ENTRY / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
-        longest_row: beyond_held(problem) * TRIPS_PER_STEP * rates.latency_us * 1e-6,
-        ends: (flushed + begun) / 1e9 + cold_pass(limits, problem, (cold, use_)),
+        access: (gathers + from_shared.hypot(SHARE_OF_FIXED * hot / add)) / 1e9,
+        issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
+        longest_row: beyond_first(problem, &spread) * ALONE_US * 1e-6,
+        ends: (flushed + begun) / 1e9 + cold_pass(limits, problem, &spread),
         launch: 4.0 * rates.launch_us * 1e-6,
     }
 }
 
-/// Steps of the longest row that registers do not hold.
-fn beyond_held(problem: &Problem) -> f64 {
-    let lanes = f64::from(LANES[0]);
-    (problem.longest() / lanes - f64::from(HELD))
-        .max(0.0)
-        .ceil()
+/// Nanoseconds for gathers of cold columns' elements, beside so many sectors of X that take the same way. L1 keeps them
+/// as long as they are few: 28,000 columns take 0.45 ms on an H200, 100,000 take 0.81.
+fn cold_gathers(limits: &DeviceLimits, problem: &Problem, spread: &Spread, sectors: f64) -> f64 {
+    let (rates, element) = (&limits.rates, problem.dtype.bytes());
+    let taken = f64::from(SHARED_BYTES + limits.shared_reserved_per_block);
+    let bytes = cold_columns(problem, spread) * f64::from(element);
+    let kept = (l1_left(limits.unified_cache_bytes, taken) / bytes.max(1.0)).min(1.0);
+    let hits = kept * kept;
+    let missed = (spread.cold + sectors) * (1.0 - hits) / rates.gather.at(bytes);
+    missed + spread.cold * hits / rates.gather_l1
 }
 
-/// Nothing is known to be hot.
-const ALL_COLD: ColumnUse = ColumnUse {
-    busiest: 0,
-    hot_columns: 0,
-    hot_entries: 0,
-    cold_columns: u32::MAX,
-};
+/// Cold columns that have entries, of so many that may have: fewer than chance would have it, as they are no more alike
+/// than hot ones. 5.9 million of 20 million have one by Zipf's law with an exponent of 1.1, and 22 million entries.
+fn cold_columns(problem: &Problem, spread: &Spread) -> f64 {
+    const EVENNESS: f64 = 0.5;
+    let most = u64::from(spread.use_.cold_columns).min(problem.cols).max(1) as f64;
+    most * (1.0 - (-EVENNESS * spread.cold / most).exp())
+}
+
+/// Slices of a warp, those of long rows counted as often as their steps exceed the registers.
+fn slices(problem: &Problem, spread: &Spread) -> f64 {
+    let rows = (problem.rows as f64).max(1.0);
+    let hot = spread.hot / rows / f64::from(2 * HELD);
+    let cold = spread.cold / rows / f64::from(HELD_COLD);
+    let is_uneven = problem.longest() > 2.0 * problem.mean_row();
+    let lanes = match is_uneven {
+        true => 1.0 + UNEVEN_LANES * hot.max(cold),
+        // What an equal row has of hot entries fills lanes of a power of two.
+        false => hot.log2().ceil().exp2().max(COLD_LANES * cold),
+    };
+    rows * lanes.max(2.0) / 32.0
+}
+
+/// The most blocks of `bs` threads that slices keep busy.
+pub(super) fn most_blocks(problem: &Problem, bs: u32) -> u32 {
+    let warps = f64::from((bs / 32).max(1));
+    (slices(problem, &spread(problem)) / warps).ceil().max(1.0) as u32
+}
+
+/// Seconds for the slices of a warp one after the other.
+pub(super) fn in_turn(limits: &DeviceLimits, problem: &Problem, blocks: &Blocks) -> f64 {
+    let warps = f64::from(limits.sms.max(1)) * f64::from(blocks.occupancy.warps_per_sm.max(1));
+    let slice = SLICE_US + SLICE_BYTE_US * f64::from(problem.dtype.bytes());
+    slices(problem, &spread(problem)) / warps * slice * 1e-6
+}
+
+/// How often the longest row's steps exceed the registers.
+fn beyond_first(problem: &Problem, spread: &Spread) -> f64 {
+    let share = problem.longest() / (spread.hot + spread.cold).max(1.0) / 32.0;
+    let hot = spread.hot * share / f64::from(2 * HELD);
+    let cold = spread.cold * share / f64::from(HELD_COLD);
+    (hot + cold - 1.0).max(0.0)
+}
 
 /// The pass over the panels of the cold columns.
-fn cold_pass(limits: &DeviceLimits, problem: &Problem, (entries, use_): (f64, ColumnUse)) -> f64 {
-    if entries <= 0.0 {
+fn cold_pass(limits: &DeviceLimits, problem: &Problem, spread: &Spread) -> f64 {
+    if spread.cold <= 0.0 {
         return 0.0;
     }
     let pass = Pass {
         inputs: problem.rows as f64,
-        outputs: f64::from(use_.cold_columns).min(problem.cols as f64),
-        entries,
+        outputs: cold_columns(problem, spread),
+        entries: spread.cold,
+        frequent: None,
         busiest: 0.0,
         longest: 0.0,
     };
     let cost = pass.cost(limits, problem);
-    cost.stream.max(cost.access + cost.queue).max(cost.issue) + cost.flush
+    let stream = cost.stream / COLD_STREAM_SHARE;
+    soft_max([stream, cost.access, cost.issue, 0.0, 0.0]) + cost.flush
 }
 
 /// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.

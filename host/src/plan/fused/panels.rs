@@ -7,11 +7,11 @@
 use gpu_kernels::fused::panels::{PANEL_BYTES, widest_panel};
 
 use super::geometry::Blocks;
+use super::prediction::soft_max;
 use super::problem::{Precision, Problem, Product};
+use super::sparse_cost::gathers_in_order;
 use crate::plan::limits::DeviceLimits;
 
-/// Bytes that L2 gives out at a time.
-const SECTOR: f64 = 32.0;
 /// Sectors of neighbouring lanes come at the rate of random gathers from a vector of this size, as blocks walk the same
 /// part of it.
 const WINDOW_BYTES: f64 = 4e6;
@@ -27,17 +27,22 @@ pub(super) const ROUND_TRIPS: f64 = 3.5;
 /// A warp adds neighbouring sums to global memory at once.
 const FLUSH_COALESCING: f64 = 4.0;
 
-/// How long two additions of one block to one sum take one after the other, seconds: by Zipf's law with exponents of
-/// 0.8, 1.1 and 1.4 over 1,000,000 columns 0.19, 0.60 and 0.53 ms more than uniform columns on an H200, with 1.1, 3.7
-/// and 4 million entries in the first.
-const QUEUE: f64 = 20e-9;
+/// How long two additions of one block to one sum take one after the other, seconds, in f32 and in f64: by Zipf's law
+/// with exponents of 0.8, 1.1 and 1.4 over 1,000,000 columns 0.22, 0.65 and 0.56 ms more than uniform columns on an H200,
+/// with 0.9, 3.8 and 4 million entries in the first; with 0.8 and 1.1 in f64 0.34 and 0.92 ms more.
+const QUEUE: [f64; 2] = [18.5e-9, 27e-9];
+/// The same where they are those of one row, whose entries follow one another: rows of 20,000 among those of 20 take
+/// `X·y` from 0.23 to 0.74 ms, and the pattern in f64 from 0.69 to 2.2.
+const ROW_QUEUE: [f64; 2] = [37e-9, 95e-9];
 
 /// One pass: from as many inputs to as many outputs.
 pub(super) struct Pass {
     pub inputs: f64,
     pub outputs: f64,
     pub entries: f64,
-    /// Entries of the output that has most, where its panel's blocks share them evenly.
+    /// The inputs that most entries want, and how many do, where that is known.
+    pub frequent: Option<(f64, f64)>,
+    /// Entries of the output that has most, as if all blocks had as many of them as those of its panel.
     pub busiest: f64,
     /// The same where one block adds them: of a row, which is in one panel of many.
     pub longest: f64,
@@ -57,12 +62,45 @@ pub(super) struct PanelCost {
 
 /// The cost of a product, whatever its launch.
 pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> PanelCost {
+    passes(problem, product).fold(PanelCost::default(), |sum, pass| {
+        let one = pass.cost(limits, problem);
+        PanelCost {
+            stream: sum.stream + one.stream,
+            access: sum.access + one.access,
+            queue: sum.queue + one.queue,
+            issue: sum.issue + one.issue,
+            flush: sum.flush + one.flush,
+            launch: sum.launch + one.launch,
+        }
+    })
+}
+
+/// What two passes take beyond one with the sums of their parts, with blocks that reach such a share of the memory's rate
+/// and leave so much of a queue: one may be bound by its stream, the other by additions.
+pub(super) fn apart(
+    limits: &DeviceLimits,
+    problem: &Problem,
+    product: Product,
+    (share, queue_left): (f64, f64),
+) -> f64 {
+    let time = |cost: PanelCost| {
+        let access = cost.access + queue_left * cost.queue;
+        soft_max([cost.stream / share, access, cost.issue, 0.0, 0.0])
+    };
+    let each = passes(problem, product).map(|pass| time(pass.cost(limits, problem)));
+    let each: f64 = each.sum();
+    (each - time(cost(limits, problem, product))).max(0.0)
+}
+
+/// One after the other.
+fn passes(problem: &Problem, product: Product) -> impl Iterator<Item = Pass> {
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
     let entries = problem.nnz.unwrap_or(0) as f64;
     let of_rows = Pass {
         inputs: cols,
         outputs: rows,
         entries,
+        frequent: problem.frequent_columns(),
         // Neighbouring entries are of different rows.
         busiest: 0.0,
         longest: problem.longest(),
@@ -71,33 +109,36 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
         inputs: rows,
         outputs: cols,
         entries,
-        busiest: problem.busiest_column(),
+        frequent: None,
+        busiest: problem.busiest_column() / share_of_first_panel(problem),
         longest: 0.0,
     };
-    let both = [of_rows, of_columns];
-    let passes = match product {
-        Product::Fused => &both[..],
-        Product::Forward => &both[..1],
-        Product::Transposed => &both[1..],
+    let of_rows = (product != Product::Transposed).then_some(of_rows);
+    let of_columns = (product != Product::Forward).then_some(of_columns);
+    of_rows.into_iter().chain(of_columns)
+}
+
+/// The share of entries in the panel of the most frequent columns, of which the most frequent third or so is known: blocks
+/// have as many entries each, and those of this panel share its queue.
+fn share_of_first_panel(problem: &Problem) -> f64 {
+    const WIDER: f64 = 0.65;
+    let nnz = problem.nnz.unwrap_or(0).max(1) as f64;
+    let Some((_, entries)) = problem.frequent_columns() else {
+        return 1.0;
     };
-    let mut sum = PanelCost::default();
-    for pass in passes {
-        let one = pass.cost(limits, problem);
-        sum.stream += one.stream;
-        sum.access += one.access;
-        sum.queue += one.queue;
-        sum.issue += one.issue;
-        sum.flush += one.flush;
-        sum.launch += one.launch;
-    }
-    sum
+    let panels = problem.cols as f64 / f64::from(widest_panel(problem.dtype.bytes()));
+    (entries / nnz).powf(WIDER).max(1.0 / panels.max(1.0))
 }
 
 /// How much of a queue is left with blocks of `bs` threads, of which fewer want the same sum at a time: 0.77 ms in place
 /// of 0.83 with 1,024 for `Xᵀ·p` with 4,000,000 × 100,000 by Zipf's law with an exponent of 1.1 and blocks of 512 threads, though what
-/// is not a queue takes half as long again.
-pub(super) fn queue_left(bs: u32) -> f64 {
-    0.85 + 0.15 * f64::from(bs) / 1_024.0
+/// is not a queue takes half as long again; the pattern with 1,000,000 columns in f64 1.49 in place of 1.71.
+pub(super) fn queue_left(problem: &Problem, bs: u32) -> f64 {
+    let gained = match problem.dtype {
+        Precision::F32 => 0.15,
+        Precision::F64 => 0.45,
+    };
+    1.0 - gained * (1.0 - f64::from(bs.max(512)) / 1_024.0)
 }
 
 /// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.
@@ -113,12 +154,19 @@ impl Pass {
         let rates = &limits.rates;
         let width = f64::from(widest_panel(problem.dtype.bytes()));
         let panels = (self.outputs / width).ceil().max(1.0);
-        let sectors = (self.inputs * element / SECTOR).max(1.0);
-        // Of so many sectors, those that so many entries at random hit.
-        let touched = sectors * (1.0 - (-nnz / (panels * sectors)).exp());
-        let (add, scatter) = match problem.dtype {
-            Precision::F32 => (rates.shared_add_f32, &rates.scatter_f32),
-            Precision::F64 => (rates.shared_add_f64, &rates.scatter_f64),
+        let (add, scatter, queue, row_queue) = match problem.dtype {
+            Precision::F32 => (
+                rates.shared_add_f32,
+                &rates.scatter_f32,
+                QUEUE[0],
+                ROW_QUEUE[0],
+            ),
+            Precision::F64 => (
+                rates.shared_add_f64,
+                &rates.scatter_f64,
+                QUEUE[1],
+                ROW_QUEUE[1],
+            ),
         };
         let bytes = nnz * (element + 4.0) + 3.0 * element * self.outputs;
         // A panel that several blocks share is added by each of them.
@@ -127,16 +175,29 @@ impl Pass {
         // A block has as many entries of the longest row as its share of the panel has.
         let longest = self.longest * (panels / f64::from(limits.sms.max(1))).min(1.0);
         // They overlap in part: 8,000,000 x 20,000,000 with 224 million entries take 1.0 ms a pass on an H200, where gathers
-        // alone are reckoned to take 1.0 and additions 0.5 ms.
-        let gathers = panels * touched / (rates.gather.at(WINDOW_BYTES) * 1e9);
+        // alone are reckoned to take 0.95 and additions 0.5 ms.
+        let gathers = self.touched(panels, element) / (rates.gather.at(WINDOW_BYTES) * 1e9);
         PanelCost {
             stream: bytes / (rates.stream_gbs * 1e9),
-            access: gathers.hypot(nnz / (add * 1e9)).max(QUEUE * longest),
-            queue: QUEUE * self.busiest / f64::from(limits.sms.max(1)),
+            access: gathers.hypot(nnz / (add * 1e9)).max(row_queue * longest),
+            queue: queue * self.busiest / f64::from(limits.sms.max(1)),
             issue: nnz * PER_ENTRY / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
             flush: flushed / (flush_rate * 1e9),
             // A pass begins with setting its outputs.
             launch: 2.0 * rates.launch_us * 1e-6,
+        }
+    }
+
+    /// Gathers at random that what so many panels touch of the inputs is worth.
+    fn touched(&self, panels: f64, element: f64) -> f64 {
+        let of = |inputs: f64, entries: f64| {
+            panels * gathers_in_order(inputs * element, entries / panels)
+        };
+        match self.frequent {
+            None => of(self.inputs, self.entries),
+            Some((inputs, entries)) => {
+                of(inputs, entries) + of(self.inputs - inputs, self.entries - entries)
+            }
         }
     }
 }

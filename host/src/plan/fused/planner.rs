@@ -7,7 +7,7 @@ use super::candidate::{Candidate, Strategy, Team};
 use super::forced::Forced;
 use super::geometry::{Blocks, Launch};
 use super::predicted::{self, Explained, Trial};
-use super::problem::{Problem, Product, Stored};
+use super::problem::{Problem, Product};
 use super::published;
 use super::published_dense::{self, wasted_warps};
 use super::reason::Reason;
@@ -15,6 +15,9 @@ use super::value::{Model, Plan, Summation, check_block_size};
 use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
+
+/// How often the stream of X's rows is read at least in two products: one of them may be over a shorter form.
+const LEAST_READS: f64 = 1.8;
 
 /// Makes plans for one device and one set of compiled kernels.
 ///
@@ -88,6 +91,9 @@ impl<'a> Planner<'a> {
             Err(_) if self.may_split(problem, product) => return self.two_products(problem),
             other => other?,
         };
+        if let Some(apart) = self.apart(problem, &plan) {
+            return Ok(apart);
+        }
         plan.reasons.extend(self.forced.reasons());
         plan.validate(problem, self.limits)?;
         Ok(plan)
@@ -181,8 +187,7 @@ impl<'a> Planner<'a> {
         product == Product::Fused && problem.is_dense() && is_free
     }
 
-    // A dense matrix too wide for the registers of every kernel, a sparse one whose vectors are larger
-    // than the L2 cache, or two products forced.
+    // A dense matrix too wide for the registers of every kernel, or two products forced.
     fn takes_two_products(&self, problem: &Problem, product: Product) -> bool {
         if product != Product::Fused {
             return false;
@@ -191,10 +196,7 @@ impl<'a> Planner<'a> {
             return problem.is_dense() && self.order(problem, product).is_none();
         }
         if !problem.is_dense() {
-            return match self.forced.strategy {
-                Some(strategy) => strategy == Strategy::SparseTwoProducts,
-                None => self.model == Model::Predicted && self.is_beyond_l2(problem),
-            };
+            return self.forced.strategy == Some(Strategy::SparseTwoProducts);
         }
         let held = self.columns_held(problem);
         match self.forced.strategy {
@@ -203,11 +205,22 @@ impl<'a> Planner<'a> {
         }
     }
 
-    // Gathers of y and additions to w then evict one another. On an H200, 8,000,000 × 20,000,000 with 224
-    // million entries: fused 14.4 ms in f32 and 17.6 ms in f64, alone 4.3 + 8.7 and 5.5 + 11.5 ms.
-    fn is_beyond_l2(&self, problem: &Problem) -> bool {
-        let is_free = self.forced.is_empty() && problem.stored == Stored::Rows;
-        vector_bytes(problem) > self.limits.l2_bytes && is_free
+    // Two products of a sparse X, where they are quicker than `plan`, which is of one kernel: there is a quicker kernel for
+    // one of them than for both, or y and w in one pass do not fit in the L2 cache together.
+    fn apart(&self, problem: &Problem, plan: &Plan) -> Option<Plan> {
+        let is_free = self.forced.is_empty() && self.summation == Summation::Free;
+        let is_sparse = plan.product == Product::Fused && !problem.is_dense();
+        let fused_ns = plan.predicted_ns().filter(|_| is_free && is_sparse)?;
+        let twice = LEAST_READS * problem.matrix_bytes() / self.limits.rates.stream_gbs;
+        if (fused_ns as f64) < twice {
+            return None;
+        }
+        // No kernel need be compiled for one of them.
+        let mut apart = self.two_products(problem).ok()?;
+        let ns = apart.predicted_ns().filter(|ns| *ns < fused_ns)?;
+        let why = Reason::QuickerApart { ns, fused_ns };
+        apart.reasons.insert(0, why);
+        Some(apart)
     }
 
     // Columns that the widest dense kernel in registers holds.
@@ -233,20 +246,16 @@ impl<'a> Planner<'a> {
         let mut plan = parts.plan(problem, Product::Forward)?;
         let next = parts.plan(problem, Product::Transposed)?;
         let why = match self.forced.strategy {
-            Some(strategy) => Reason::Forced {
+            Some(strategy) => Some(Reason::Forced {
                 field: "strategy".to_owned(),
                 value: strategy.to_string(),
-            },
-            None if problem.is_dense() => Reason::BeyondRegisters {
+            }),
+            None => problem.is_dense().then(|| Reason::BeyondRegisters {
                 cols: problem.cols,
                 held: self.columns_held(problem),
-            },
-            None => Reason::BeyondL2 {
-                bytes: vector_bytes(problem),
-                l2: self.limits.l2_bytes,
-            },
+            }),
         };
-        plan.reasons.insert(0, why);
+        plan.reasons.splice(..0, why);
         plan.strategy = if problem.is_dense() {
             Strategy::DenseTwoProducts
         } else {
@@ -375,11 +384,4 @@ fn adds_in(kernel: &Candidate, order: &DenseOrder) -> bool {
     let same_rows = kernel.rows_in_flight == order.rows || held == Held::Ring;
     let own = (held, kernel.team, kernel.tl, kernel.width);
     same_rows && own == (order.held, team, order.tl, order.width)
-}
-
-// Bytes of y, and of w.
-fn vector_bytes(problem: &Problem) -> u64 {
-    problem
-        .cols
-        .saturating_mul(u64::from(problem.dtype.bytes()))
 }

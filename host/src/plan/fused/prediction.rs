@@ -78,10 +78,18 @@ pub(super) struct Parts {
     /// What rows longer than the mean add, whatever else a launch waits for.
     pub uneven_rows: f64,
     pub rows_in_turn: f64,
+    /// What passes one after the other take beyond one pass with the sums of their parts.
+    pub apart: f64,
     pub flush: f64,
     pub launch: f64,
     /// Bytes that an SM has in flight.
     pub in_flight: f64,
+}
+
+/// The share of the bandwidth that so much of the bytes for half a round trip reaches: proportional below the knee,
+/// saturated above it.
+pub(super) fn share(fill: f64) -> f64 {
+    (fill / (1.0 + fill * fill * fill).cbrt()).clamp(LEAST_SHARE, 1.0)
 }
 
 impl Parts {
@@ -97,13 +105,11 @@ impl Parts {
     }
 
     fn after(&self) -> f64 {
-        self.uneven_rows + self.flush + self.launch
+        self.uneven_rows + self.apart + self.flush + self.launch
     }
 
-    // The share of the bandwidth is proportional to the bytes in flight below the knee, and saturates above it.
     fn stream(&self) -> f64 {
-        let x = self.fill;
-        self.full / (x / (1.0 + x * x * x).cbrt()).clamp(LEAST_SHARE, 1.0)
+        self.full / share(self.fill)
     }
 
     fn beside(&self, stream: f64) -> [f64; 5] {
@@ -156,8 +162,8 @@ fn greatest(parts: [f64; 5]) -> f64 {
     parts.into_iter().fold(0.0, f64::max)
 }
 
-// The fourth root of the sum of fourth powers.
-fn soft_max(parts: [f64; 5]) -> f64 {
+/// The fourth root of the sum of fourth powers.
+pub(super) fn soft_max(parts: [f64; 5]) -> f64 {
     let greatest = greatest(parts);
     if greatest <= 0.0 {
         return 0.0;

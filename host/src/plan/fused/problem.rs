@@ -285,6 +285,15 @@ impl Problem {
         }
     }
 
+    /// The most frequent columns and their entries, where they are known.
+    pub(super) fn frequent_columns(&self) -> Option<(f64, f64)> {
+        let columns = self
+            .columns
+            .filter(|_| self.nnz.is_some_and(|nnz| nnz > 0))?;
+        let entries = columns.hot_entries.min(self.nnz.unwrap_or(0));
+        Some((f64::from(columns.hot_columns), entries as f64))
+    }
+
     /// Whether X is stored dense.
     pub const fn is_dense(&self) -> bool {
         self.nnz.is_none()

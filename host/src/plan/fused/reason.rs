@@ -106,12 +106,12 @@ pub enum Reason {
         /// Columns that the widest kernel holds.
         held: u64,
     },
-    /// y and w are larger than the L2 cache each.
-    BeyondL2 {
-        /// Bytes of y.
-        bytes: u64,
-        /// Bytes of the cache.
-        l2: u64,
+    /// `X·y`, then `Xᵀ·p` by kernels of their own are quicker than any kernel for both.
+    QuickerApart {
+        /// Predicted time of the two, nanoseconds.
+        ns: u64,
+        /// The same of the quickest kernel for both.
+        fused_ns: u64,
     },
     /// The least predicted time.
     LeastTime {
@@ -272,9 +272,11 @@ impl Reason {
 
     fn fmt_predicted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BeyondL2 { bytes, l2 } => write!(
+            Self::QuickerApart { ns, fused_ns } => write!(
                 f,
-                "y and w have {bytes} B each, the L2 cache {l2} B: X·y and Xᵀ·p are computed one after the other, so that they do not evict each other's vector"
+                "X·y, then Xᵀ·p are predicted to take {:.1} µs, the quickest kernel for both {:.1} µs",
+                *ns as f64 / 1e3,
+                *fused_ns as f64 / 1e3
             ),
             Self::LeastTime {
                 ns,

@@ -2,7 +2,7 @@
 
 use super::super::candidate::Strategy;
 use super::super::geometry::Blocks;
-use super::super::prediction::Parts;
+use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
 use super::super::{balanced, hot, panels};
 use super::{CostModel, KernelCost};
@@ -44,15 +44,20 @@ impl CostModel<'_> {
     pub(super) fn parts_of_form(&self, kernel: &KernelCost, blocks: &Blocks) -> Option<Parts> {
         let (limits, problem, entry) = (self.limits, self.problem, self.entry_bytes());
         // A row that a warp is left with comes on top.
-        let (mut access, mut uneven_rows) = (kernel.access, 0.0);
+        let (mut access, mut uneven_rows, mut rows_in_turn) = (kernel.access, 0.0, 0.0);
+        let mut apart = 0.0;
         let (in_flight, trips, flush) = match kernel.strategy {
             Strategy::Panels => {
-                let cost = panels::cost(limits, problem, self.product);
-                access += cost.queue * panels::queue_left(blocks.bs);
                 let in_flight = panels::bytes_in_flight(blocks, entry);
+                let fill = in_flight / (limits.rates.knee_bytes_per_sm * panels::ROUND_TRIPS);
+                let launch = (share(fill), panels::queue_left(problem, blocks.bs));
+                let cost = panels::cost(limits, problem, self.product);
+                access += cost.queue * launch.1;
+                apart = panels::apart(limits, problem, self.product, launch);
                 (in_flight, panels::ROUND_TRIPS, cost.flush)
             }
             Strategy::HotColumns => {
+                rows_in_turn = hot::in_turn(limits, problem, blocks);
                 uneven_rows = kernel.longest_row;
                 let ends = hot::cost(limits, problem, self.product).ends;
                 let in_flight = hot::bytes_in_flight(blocks, problem, entry);
@@ -71,7 +76,8 @@ impl CostModel<'_> {
             issue: kernel.issue,
             longest_row: 0.0,
             uneven_rows,
-            rows_in_turn: 0.0,
+            rows_in_turn,
+            apart,
             flush,
             launch: kernel.launch,
             in_flight,

@@ -108,15 +108,15 @@ fn a_queue_before_one_column_is_in_the_time() {
 }
 
 /// Rows, columns, entries, the longest row, entries of the busiest column, share of the hot ones; milliseconds measured
-/// on an H200 over panels and with hot columns (`benches/results/h200/fused.jsonl`).
+/// on an H200 over panels and with hot columns (`benches/results/h200/plan.jsonl`).
 type Measured = (u64, u64, u64, u64, f64, f64, [f64; 2]);
 
 const MEASURED: [Measured; 8] = [
-    (ROWS, 100_000, NNZ, 20, 3.84e6, 0.869, [1.042, 0.304]),
-    (ROWS, 1_000_000, NNZ, 20, 0.96e6, 0.364, [0.699, 0.615]),
-    (ROWS, 1_000_000, NNZ, 20, 3.68e6, 0.786, [1.119, 0.351]),
-    (ROWS, 1_000_000, NNZ, 20, 4.0e6, 0.962, [1.040, 0.277]),
-    (ROWS, 20_000_000, NNZ, 20, 3.6e6, 0.724, [1.482, 0.594]),
+    (ROWS, 100_000, NNZ, 20, 3.84e6, 0.869, [1.041, 0.271]),
+    (ROWS, 1_000_000, NNZ, 20, 0.96e6, 0.364, [0.699, 0.640]),
+    (ROWS, 1_000_000, NNZ, 20, 3.68e6, 0.786, [1.121, 0.339]),
+    (ROWS, 1_000_000, NNZ, 20, 4.0e6, 0.962, [1.037, 0.258]),
+    (ROWS, 20_000_000, NNZ, 20, 3.6e6, 0.724, [1.487, 0.582]),
     (
         677_399,
         47_236,
@@ -124,10 +124,10 @@ const MEASURED: [Measured; 8] = [
         5_500,
         6.8e5,
         0.837,
-        [0.325, 0.393],
+        [0.328, 0.215],
     ),
-    (ROWS, 40_000, NNZ, 20, 2e3, 0.273, [0.441, 0.585]),
-    (ROWS, 1_000_000, NNZ, 20, 80.0, 0.0109, [0.472, 0.816]),
+    (ROWS, 40_000, NNZ, 20, 2e3, 0.273, [0.448, 0.519]),
+    (ROWS, 1_000_000, NNZ, 20, 80.0, 0.0109, [0.476, 0.864]),
 ];
 
 fn measured_problem(measured: Measured) -> Problem {
