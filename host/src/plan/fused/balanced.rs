@@ -8,7 +8,7 @@ use gpu_kernels::fused::balanced::{PER_THREAD, tiles};
 use super::geometry::Blocks;
 use super::prediction::soft_max;
 use super::problem::{Precision, Problem, Product};
-use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits};
+use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 
 /// Instructions of a lane for an entry and for a row, read off the compiled kernel.
@@ -92,10 +92,9 @@ fn pass(
 
 /// Nanoseconds for the gathers from y of a pass over rows.
 fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> f64 {
-    let element = f64::from(problem.dtype.bytes());
     let room = l1_of_input(limits);
     let hits = KEPT * hits(problem, (room, room));
-    timed(limits, problem, (problem.cols as f64 * element, hits, 1.0))
+    timed(limits, problem, (wanted_bytes(problem), hits, 1.0))
 }
 
 /// The same from p of a pass over the rows of the transpose: entries of a column come in the order of its rows, and those

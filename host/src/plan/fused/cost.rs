@@ -27,7 +27,7 @@ use super::problem::{Precision, Problem, Product};
 use super::rows::{Uneven, queue_of};
 use super::sparse_cost::{
     L1_PER_BYTE_ALONE, L1_PER_BYTE_IN_FLIGHT, L1_PER_BYTE_WITH_Y, L2_SECTOR, hits, l1_left,
-    lines_per_entry,
+    lines_per_entry, wanted_bytes,
 };
 use crate::plan::limits::DeviceLimits;
 
@@ -135,7 +135,8 @@ impl<'a> CostModel<'a> {
     pub fn new(limits: &'a DeviceLimits, problem: &'a Problem, product: Product) -> Self {
         let element = f64::from(problem.dtype.bytes());
         let vector_bytes = problem.cols as f64 * element;
-        let random_bytes = vector_bytes + beyond_l2(limits, vector_bytes, product);
+        let wanted = wanted_bytes(problem);
+        let random_bytes = wanted + beyond_l2(limits, wanted, product);
         let scatter = match problem.dtype {
             Precision::F32 => &limits.rates.scatter_f32,
             Precision::F64 => &limits.rates.scatter_f64,

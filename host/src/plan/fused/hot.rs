@@ -132,7 +132,7 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
         stream: bytes / (rates.stream_gbs * 1e9),
         access: (gathers + from_shared.hypot(SHARE_OF_FIXED * hot / add)) / 1e9,
         issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
-        longest_row: beyond_first(problem, &spread) * ALONE_US * 1e-6,
+        longest_row: beyond_first(problem, product, &spread) * ALONE_US * 1e-6,
         ends: (flushed + begun) / 1e9 + cold_pass(limits, problem, &spread),
         launch: 4.0 * rates.launch_us * 1e-6,
     }
@@ -185,11 +185,14 @@ pub(super) fn in_turn(limits: &DeviceLimits, problem: &Problem, blocks: &Blocks)
     slices(problem, &spread(problem)) / warps * slice * 1e-6
 }
 
-/// How often the longest row's steps exceed the registers.
-fn beyond_first(problem: &Problem, spread: &Spread) -> f64 {
+/// How often the longest row's steps exceed the registers; cold ones are for gathers alone.
+fn beyond_first(problem: &Problem, product: Product, spread: &Spread) -> f64 {
     let share = problem.longest() / (spread.hot + spread.cold).max(1.0) / 32.0;
     let hot = spread.hot * share / f64::from(2 * HELD);
-    let cold = spread.cold * share / f64::from(HELD_COLD);
+    let cold = match product {
+        Product::Transposed => 0.0,
+        _ => spread.cold * share / f64::from(HELD_COLD),
+    };
     (hot + cold - 1.0).max(0.0)
 }
 
