@@ -21,8 +21,9 @@
 //! of places, and the rank is [`NONE`]. Values are brought below 1 by powers of two, column by column
 //! ([`fixed_point`](super::fixed_point)), or by one power for all where those of a row are equal.
 //!
-//! Mapping: *begin* writes β·z to w, scales y (the elements of hot columns, and those of cold ones in the order of
-//! their ranks, the most frequent first: what is wanted often lies side by side) and finds how large y, p and v are;
+//! Mapping: *begin* writes β·z to w, scales y where columns have entries (the elements of hot columns, and those of cold
+//! ones in the order of their ranks, the most frequent first: what is wanted often lies side by side) and finds how
+//! large they, p and v are;
 //! *walk* walks the slices, as many steps in registers as short rows have, the offsets of the next slice on the way;
 //! *finish* adds the hot sums to w and leaves them at zero. Shared memory of *walk*, for H places: WORDS · H words, and
 //! H + 1 elements where there is a y.
@@ -35,9 +36,10 @@ use super::Product;
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{self, range_of_vector, range_of_weights, write_ranges};
 pub use super::hot_values::HotValues;
-use crate::cta::{Cache, Cta};
+use crate::cta::{Cache, Cta, WARP};
 use crate::memory::{In, Out};
-use crate::verbs::{each_of_grid, load_or};
+use crate::scalar::{Pack, Words};
+use crate::verbs::{each_of_grid, global_thread, global_warp, global_warps, lane, load_or};
 
 /// No row, no cold entry.
 pub const NONE: u32 = u32::MAX >> 1;
@@ -189,9 +191,21 @@ pub const fn fields_per_word(size: u32) -> u32 {
 /// The exponent that a column is scaled by.
 #[inline(always)]
 fn exponent<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, column: usize) -> i32 {
+    exponent_in::<T>(exponent_word(cta, args, column), column)
+}
+
+/// The word that has a column's exponent field.
+#[inline(always)]
+fn exponent_word<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, column: usize) -> u32 {
+    let at = column / fields_per_word(T::SIZE) as usize;
+    cta.load(args.exponents, at, Cache::Keep)
+}
+
+/// The exponent that a column is scaled by, in its [`exponent_word`].
+#[inline(always)]
+fn exponent_in<T: FixedPoint>(word: u32, column: usize) -> i32 {
     let fields = fields_per_word(T::SIZE) as usize;
     let bits = 32 / fields;
-    let word: u32 = cta.load(args.exponents, column / fields, Cache::Keep);
     let field = word >> (column % fields * bits) & ((1 << bits) - 1);
     column_exponent::<T>(field)
 }
@@ -199,32 +213,81 @@ fn exponent<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, column: usize
 /// [`HotVariant::Begin`].
 #[inline(always)]
 pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &HotArgs<'_, T>) {
-    let scaled = |column: usize| {
-        let y: T = cta.load(args.input, column, Cache::Keep);
-        y.scaled(exponent(cta, args, column))
-    };
-    let gather = |columns: In<'_, u32>, to: Out<'_, T>| {
-        each_of_grid(cta, columns.len(), |i| {
-            let column: u32 = cta.load(columns, i, Cache::Once);
-            cta.write(to, i, scaled(column as usize));
-        });
-    };
-    let mut input = 0;
-    each_of_grid(cta, args.cols as u64, |j| {
-        let z = load_or(cta, args.addend, j, T::ZERO);
-        cta.write(args.output, j, args.beta * z);
-        if P::DOTS {
-            input = range(input, scaled(j));
-        }
-    });
-    if P::DOTS {
-        gather(args.columns, args.hot);
-        gather(args.cold_columns, args.cold);
+    write_addend(cta, args);
+    let input = if P::DOTS {
+        let hot = gather(cta, args, (args.columns, args.hot));
+        let cold = gather(cta, args, (args.cold_columns, args.cold));
+        hot.max(cold)
     } else {
-        input = range_of_vector(cta, args.input, args.rows as u64);
-    }
+        range_of_vector(cta, args.input, args.rows as u64)
+    };
     let weights = range_of_weights(cta, args.weights, args.rows as u64);
     write_ranges(cta, args.ranges, [input, weights]);
+}
+
+/// w = β·z, in packs.
+#[inline(always)]
+fn write_addend<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) {
+    let (cols, lanes) = (args.cols as usize, T::Pack::LANES);
+    each_of_grid(cta, (cols / lanes) as u64, |i| {
+        let mut pack = T::Pack::ZERO;
+        if args.addend.is_some() {
+            pack = cta.load_pack(args.addend, i * lanes, Cache::Once);
+        }
+        for z in pack.as_mut() {
+            *z = args.beta * *z;
+        }
+        cta.write_pack(args.output, i * lanes, pack);
+    });
+    let rest = cols / lanes * lanes + global_thread(cta) as usize;
+    if rest < cols {
+        let z = load_or(cta, args.addend, rest, T::ZERO);
+        cta.write(args.output, rest, args.beta * z);
+    }
+}
+
+/// Elements of y that a lane asks for together: one after the other, 30 million columns took 225 µs on an H200 for
+/// 480 MB.
+const TOGETHER: usize = 4;
+
+/// y of some columns, scaled; returns the largest exponent field. Columns without entries are in neither list, and how
+/// large y is there does not matter.
+#[inline(always)]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "iterators over registers put them into local memory"
+)]
+fn gather<C: Cta, T: FixedPoint>(
+    cta: &C,
+    args: &HotArgs<'_, T>,
+    (columns, to): (In<'_, u32>, Out<'_, T>),
+) -> u32 {
+    let (mut most, len) = (0, columns.len() as usize);
+    let of_warp = TOGETHER * WARP as usize;
+    let mut first = global_warp(cta) as usize * of_warp + lane(cta) as usize;
+    while first < len {
+        let at = |k: usize| first + k * WARP as usize;
+        let mut wanted = [0_u32; TOGETHER];
+        let (mut y, mut exponents) = ([T::ZERO; TOGETHER], [0; TOGETHER]);
+        for k in 0..TOGETHER {
+            if at(k) < len {
+                wanted[k] = cta.load(columns, at(k), Cache::Once);
+            }
+        }
+        for k in 0..TOGETHER {
+            y[k] = cta.load(args.input, wanted[k] as usize, Cache::Keep);
+            exponents[k] = exponent_word(cta, args, wanted[k] as usize);
+        }
+        for k in 0..TOGETHER {
+            if at(k) < len {
+                let scaled = y[k].scaled(exponent_in::<T>(exponents[k], wanted[k] as usize));
+                most = range(most, scaled);
+                cta.write(to, at(k), scaled);
+            }
+        }
+        first += global_warps(cta) as usize * of_warp;
+    }
+    most
 }
 
 /// S, from what *begin* has found.

@@ -55,6 +55,12 @@ impl Steps {
     }
 }
 
+/// A pair of places where there is no entry.
+#[inline(always)]
+fn absent<T>(args: &HotArgs<'_, T>) -> u32 {
+    args.columns.len() as u32 * 0x1_0001
+}
+
 /// A lane's entries of one part of a slice. Absent ones have a value, too: what is behind their places is 0.
 pub(super) struct Share<T> {
     places: [u32; HOT],
@@ -72,9 +78,8 @@ impl<T: FixedPoint> Share<T> {
         (steps, part, cache): (&Steps, u32, Cache),
     ) -> Self {
         let part = steps.part(part);
-        let absent = args.columns.len() as u32 * 0x1_0001;
         let mut share = Share {
-            places: [absent; HOT],
+            places: [absent(args); HOT],
             values: [[T::ZERO; 2]; HOT],
             ranks: [NONE; COLD],
             cold_values: [T::ONE; COLD],
@@ -137,9 +142,15 @@ impl<T: FixedPoint> Share<T> {
         sum
     }
 
+    /// Whether there is a pair `k`: most slices have fewer steps than are held.
+    #[inline(always)]
+    pub(super) fn has(&self, args: &HotArgs<'_, T>, k: usize) -> bool {
+        self.places[k] != absent(args)
+    }
+
     /// The places of a pair.
     #[inline(always)]
-    fn pair(&self, k: usize) -> [u32; 2] {
+    pub(super) fn pair(&self, k: usize) -> [u32; 2] {
         [self.places[k] & 0xffff, self.places[k] >> 16]
     }
 
@@ -153,13 +164,18 @@ impl<T: FixedPoint> Share<T> {
         all
     }
 
+    /// The values of a pair, times a factor.
+    #[inline(always)]
+    pub(super) fn products_of_pair(&self, k: usize, factor: T) -> [T; 2] {
+        [self.values[k][0] * factor, self.values[k][1] * factor]
+    }
+
     /// The values at [`places`](Self::places), times a factor.
     #[inline(always)]
     pub(super) fn products(&self, factor: T) -> [T; ENTRIES] {
         let mut all = [T::ZERO; ENTRIES];
         for k in 0..HOT {
-            all[2 * k] = self.values[k][0] * factor;
-            all[2 * k + 1] = self.values[k][1] * factor;
+            [all[2 * k], all[2 * k + 1]] = self.products_of_pair(k, factor);
         }
         all
     }

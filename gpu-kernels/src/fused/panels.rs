@@ -26,7 +26,7 @@ use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Words};
 use crate::table::{Launch, Violation};
-use crate::verbs::{each_of_block, lane, load_or, zero_shared};
+use crate::verbs::{lane, load_or, zero_shared};
 
 /// Entries of a chunk: four for each lane of a warp.
 pub const CHUNK: u32 = PER_LANE * WARP;
@@ -143,6 +143,15 @@ struct Batch<T> {
 
 impl<T: Real> Batch<T> {
     #[inline(always)]
+    fn none() -> Self {
+        Batch {
+            base: 0,
+            keys: [0; PER_LANE as usize],
+            values: [T::ZERO; PER_LANE as usize],
+        }
+    }
+
+    #[inline(always)]
     #[expect(
         clippy::manual_memcpy,
         reason = "a copy of slices goes through local memory"
@@ -210,12 +219,17 @@ fn accumulate<C: Cta, T: Real>(cta: &C, args: &PanelArgs<'_, T>) {
 #[inline(always)]
 fn one_piece<C: Cta, T: Real>(cta: &C, args: &PanelArgs<'_, T>, piece: &Piece, shift: T) {
     let sums = Shared::at(0, args.widest + SPARE);
-    zero_shared(cta, sums);
-    cta.sync();
     let step = cta.threads() / WARP;
     let mut chunk = piece.first_chunk + cta.thread() / WARP;
-    if chunk < piece.end {
-        let mut here = Batch::load(cta, args, chunk);
+    let has_chunk = chunk < piece.end;
+    // On the way while sums are set to zero.
+    let mut here = Batch::<T>::none();
+    if has_chunk {
+        here = Batch::load(cta, args, chunk);
+    }
+    zero_shared(cta, sums);
+    cta.sync();
+    if has_chunk {
         while chunk + step < piece.end {
             chunk += step;
             let next = Batch::load(cta, args, chunk);
@@ -235,8 +249,15 @@ fn one_piece<C: Cta, T: Real>(cta: &C, args: &PanelArgs<'_, T>, piece: &Piece, s
     cta.sync();
 }
 
+/// Sums that a thread adds to the outputs together: which outputs they are for is asked for at once.
+const TOGETHER: u32 = 4;
+
 /// Adds the sums of a piece to the outputs.
 #[inline(always)]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "iterators over registers put them into local memory"
+)]
 fn flush<C: Cta, T: Real>(
     cta: &C,
     args: &PanelArgs<'_, T>,
@@ -244,13 +265,25 @@ fn flush<C: Cta, T: Real>(
     sums: Shared<T>,
     shift: T,
 ) {
-    each_of_block(cta, piece.outputs, |i| {
-        let at = piece.first_output as usize + i;
-        let output = load_or(cta, args.order, at, at as u32) as usize;
-        let weight = load_or(cta, args.weights, output, T::ONE);
-        let sum = cta.shared_read(sums, i) - shift;
-        cta.add(args.output, output, args.alpha * (weight * sum));
-    });
+    let mut first = cta.thread();
+    while first < piece.outputs {
+        let at = |k: usize| first + k as u32 * cta.threads();
+        let mut outputs = [0; TOGETHER as usize];
+        for k in 0..TOGETHER as usize {
+            if at(k) < piece.outputs {
+                let sum = piece.first_output + at(k);
+                outputs[k] = load_or(cta, args.order, sum as usize, sum) as usize;
+            }
+        }
+        for k in 0..TOGETHER as usize {
+            if at(k) < piece.outputs {
+                let weight = load_or(cta, args.weights, outputs[k], T::ONE);
+                let sum = cta.shared_read(sums, at(k) as usize) - shift;
+                cta.add(args.output, outputs[k], args.alpha * (weight * sum));
+            }
+        }
+        first += TOGETHER * cta.threads();
+    }
 }
 
 /// The contract.

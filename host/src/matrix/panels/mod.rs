@@ -3,24 +3,26 @@
 //! Rows as outputs give `X·y`, columns `Xᵀ·p`. Columns are ranked by how many entries they have, so that the panels of
 //! the most frequent ones see an entry in nearly every row, and their inputs come as a stream.
 
-use gpu_kernels::fused::panels::{CHUNK, PIECE_WORDS, SPARE, place};
+mod ranges;
+
+use gpu_kernels::fused::panels::{CHUNK, SPARE, place};
 use rayon::prelude::*;
 
 use super::{CsrMatrix, Element};
+use ranges::{Work, cut};
 
+/// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
+const SECTOR: usize = 32;
 /// Entries that one task of the preparation takes at least.
 const PER_TASK: usize = 1 << 20;
 /// The distance of an input from the base of its chunk has 16 bits.
 const REACH: u32 = 0xffff;
-/// A range ends with a panel that is so near to its end: one part in this many.
-const NEAR: u32 = 16;
-
 /// What panels are cut to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PanelSize {
     /// The most outputs of a panel, at most 65,536 less the spare ones.
     pub widest: usize,
-    /// Ranges of pieces with the same number of chunks: as many as blocks run at once.
+    /// Ranges of pieces that take equally long: as many as blocks run at once.
     pub ranges: usize,
 }
 
@@ -92,9 +94,9 @@ impl<T: Element> PanelLayout<T> {
         (width, ranges): (usize, usize),
         panels: Vec<Packed<T>>,
     ) -> Self {
-        let chunks: Vec<u32> = panels.iter().map(|p| p.bases.len() as u32).collect();
-        let (pieces, ranges) = cut(&chunks, (outputs as u32, width as u32), ranges as u32);
-        let mut all = Packed::with_capacity(chunks.iter().map(|count| *count as usize).sum());
+        let work: Vec<Work> = panels.iter().map(Packed::work).collect();
+        let (pieces, ranges) = cut(&work, (outputs as u32, width as u32), ranges as u32);
+        let mut all = Packed::with_capacity(work.iter().map(|panel| panel.chunks as usize).sum());
         for panel in panels {
             all.keys.extend(panel.keys);
             all.values.extend(panel.values);
@@ -196,6 +198,8 @@ struct Packed<T> {
     keys: Vec<u32>,
     values: Vec<T>,
     bases: Vec<u32>,
+    /// Sectors of the inputs that are asked for.
+    sectors: u64,
 }
 
 impl<T: Element> Packed<T> {
@@ -204,6 +208,14 @@ impl<T: Element> Packed<T> {
             keys: Vec::with_capacity(chunks * CHUNK as usize),
             values: Vec::with_capacity(chunks * CHUNK as usize),
             bases: Vec::with_capacity(chunks),
+            sectors: 0,
+        }
+    }
+
+    fn work(&self) -> Work {
+        Work {
+            chunks: self.bases.len() as u32,
+            sectors: self.sectors,
         }
     }
 
@@ -220,8 +232,10 @@ impl<T: Element> Packed<T> {
 fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Packed<T> {
     let mut packed = Packed::with_capacity(entries.size_hint().0.div_ceil(CHUNK as usize));
     let mut used = CHUNK;
-    let mut base = 0;
+    let (mut base, mut last_sector) = (0, None);
     for (input, sum, value) in entries {
+        let sector = input / (SECTOR / size_of::<T>()) as u32;
+        packed.sectors += u64::from(last_sector.replace(sector) != Some(sector));
         if used == CHUNK || input - base > REACH {
             packed.open_chunk(input, width as u32);
             (base, used) = (input, 0);
@@ -234,53 +248,10 @@ fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Pa
     packed
 }
 
-/// Outputs that are zeroed and added in the time of one chunk: a panel of many columns with few entries each costs more
-/// for its sums than for its entries. Without it the last block had nearly all panels of 20,000,000 columns by Zipf's law
-/// to itself (7.4 ms on an H200).
-const OUTPUTS_PER_CHUNK: u32 = 128;
-
-/// Pieces and the first one of each range: runs of chunks, so that ranges have the same work, but for those that end
-/// with a panel near by. A panel without chunks is a piece, too.
-fn cut(chunks: &[u32], (outputs, width): (u32, u32), ranges: u32) -> (Vec<u32>, Vec<u32>) {
-    let of_piece = u64::from(width / OUTPUTS_PER_CHUNK);
-    let pieces = chunks.len() as u64 + u64::from(ranges);
-    let total = chunks.iter().map(|count| u64::from(*count)).sum::<u64>() + pieces * of_piece;
-    let quota = total.div_ceil(u64::from(ranges.max(1))).max(1);
-    let near = quota / u64::from(NEAR);
-    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
-    let (mut from, mut left) = (0, quota);
-    for (panel, count) in (0..).zip(chunks) {
-        let first_output = panel * width;
-        let (sums, end) = (width.min(outputs - first_output), from + count);
-        loop {
-            let is_last = firsts.len() as u32 == ranges;
-            let work = u64::from(end - from) + of_piece;
-            let ends_here = is_last || work <= left + near;
-            let to = if ends_here {
-                end
-            } else {
-                from + left.saturating_sub(of_piece).min(u64::from(end - from)) as u32
-            };
-            if ends_here || to > from {
-                pieces.extend([first_output, sums, from, to]);
-            }
-            left = left.saturating_sub(u64::from(to - from) + of_piece);
-            from = to;
-            if !is_last && left <= near.max(of_piece) {
-                firsts.push(pieces.len() as u32 / PIECE_WORDS);
-                left = quota;
-            }
-            if ends_here {
-                break;
-            }
-        }
-    }
-    firsts.resize(ranges as usize + 1, pieces.len() as u32 / PIECE_WORDS);
-    (pieces, firsts)
-}
-
 #[cfg(test)]
 mod tests {
+    use gpu_kernels::fused::panels::PIECE_WORDS;
+
     use super::*;
     use crate::matrix::csr_from_parts;
 
@@ -339,27 +310,6 @@ mod tests {
             let mut expected: Vec<_> = by_row().map(|(i, j, v)| (j, i, v)).collect();
             expected.sort_unstable();
             assert_eq!(entries(&PanelLayout::of_columns(&x, SIZE)), expected);
-        }
-    }
-
-    #[test]
-    fn ranges_share_the_chunks_and_leave_no_panel_out() {
-        let chunks = [10, 0, 37, 1, 1, 200, 0];
-        let (pieces, firsts) = cut(&chunks, (33, 5), 4);
-        assert_eq!((firsts.len(), firsts[0]), (5, 0));
-        assert!(firsts.is_sorted());
-        assert_eq!(*firsts.last().unwrap() as usize, pieces.len() / 4);
-        let mut next = (0, 0);
-        for piece in pieces.chunks(4) {
-            assert!(piece[0] == next.0 || piece[0] == next.0 + 5);
-            assert_eq!(piece[2], next.1);
-            next = (piece[0], piece[3]);
-        }
-        assert_eq!(next, (30, 249));
-        for range in firsts.windows(2) {
-            let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
-            let taken: u32 = of_range.chunks(4).map(|piece| piece[3] - piece[2]).sum();
-            assert!(taken <= 249_u32.div_ceil(4) + 63 / NEAR, "{taken}");
         }
     }
 

@@ -1,0 +1,141 @@
+//! Panels shared out to blocks, before anything runs: by what they are expected to take.
+
+use gpu_kernels::fused::panels::{CHUNK, PIECE_WORDS};
+
+/// A range ends with a panel that is so near to its end: one part in this many.
+const NEAR: u64 = 16;
+/// Picoseconds that a whole H200 takes for an entry: 8 bytes and an addition in shared memory, some of it at once.
+const ENTRY_PS: u64 = 2;
+/// The same for a sector of the inputs, from L2. A panel of rare columns wants one for each entry, one of frequent columns
+/// one for eight: when both were charged alike, SMs were busy for 64 % of the time over the cold columns of kddb's
+/// shape.
+const SECTOR_PS: u64 = 6;
+/// The same for an output, whose sum is set to zero and added to global memory: a panel of many columns with few entries
+/// each costs as much for its sums as for its entries. Without it the last block had nearly all panels of 20,000,000
+/// columns by Zipf's law to itself (7.4 ms).
+const OUTPUT_PS: u64 = 4;
+
+/// What there is to do in a panel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    pub(super) chunks: u32,
+    /// Sectors of the inputs, in all chunks.
+    pub(super) sectors: u64,
+}
+
+impl Work {
+    fn chunk_ps(&self) -> u64 {
+        let sectors = self.sectors.div_ceil(u64::from(self.chunks.max(1)));
+        u64::from(CHUNK) * ENTRY_PS + sectors * SECTOR_PS
+    }
+
+    fn entries_ps(&self) -> u64 {
+        u64::from(self.chunks) * self.chunk_ps()
+    }
+}
+
+/// Pieces and the first one of each range: runs of chunks, so that ranges have the same work, but for those that end
+/// with a panel near by. A panel without chunks is a piece, too.
+pub(super) fn cut(
+    panels: &[Work],
+    (outputs, width): (u32, u32),
+    ranges: u32,
+) -> (Vec<u32>, Vec<u32>) {
+    let of_piece = u64::from(width) * OUTPUT_PS;
+    let pieces = panels.len() as u64 + u64::from(ranges);
+    let total = panels.iter().map(Work::entries_ps).sum::<u64>() + pieces * of_piece;
+    let quota = total.div_ceil(u64::from(ranges.max(1))).max(1);
+    let near = quota / NEAR;
+    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
+    let (mut from, mut left) = (0, quota);
+    for (panel, work) in (0..).zip(panels) {
+        let first_output = panel * width;
+        let (sums, end) = (width.min(outputs - first_output), from + work.chunks);
+        let of_chunk = work.chunk_ps();
+        loop {
+            let is_last = firsts.len() as u32 == ranges;
+            let of_rest = u64::from(end - from) * of_chunk + of_piece;
+            let ends_here = is_last || of_rest <= left + near;
+            let room = left.saturating_sub(of_piece) / of_chunk;
+            let to = match ends_here {
+                true => end,
+                false => from + room.min(u64::from(end - from)) as u32,
+            };
+            if ends_here || to > from {
+                pieces.extend([first_output, sums, from, to]);
+            }
+            left = left.saturating_sub(u64::from(to - from) * of_chunk + of_piece);
+            from = to;
+            if !is_last && left <= near.max(of_piece) {
+                firsts.push(pieces.len() as u32 / PIECE_WORDS);
+                left = quota;
+            }
+            if ends_here {
+                break;
+            }
+        }
+    }
+    firsts.resize(ranges as usize + 1, pieces.len() as u32 / PIECE_WORDS);
+    (pieces, firsts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each range takes, when panels have the same sums.
+    fn of_ranges(panels: &[Work], width: u32, (pieces, firsts): (&[u32], &[u32])) -> Vec<u64> {
+        let of_piece = |piece: &[u32]| {
+            let work = &panels[(piece[0] / width) as usize];
+            u64::from(piece[3] - piece[2]) * work.chunk_ps() + u64::from(width) * OUTPUT_PS
+        };
+        let of_range = |range: &[u32]| {
+            let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
+            of_range.chunks(4).map(of_piece).sum()
+        };
+        firsts.windows(2).map(of_range).collect()
+    }
+
+    #[test]
+    fn ranges_share_the_chunks_and_leave_no_panel_out() {
+        let chunks = [10, 0, 37, 1, 1, 200, 0];
+        let panels = chunks.map(|chunks| Work { chunks, sectors: 0 });
+        let (pieces, firsts) = cut(&panels, (33, 5), 4);
+        assert_eq!((firsts.len(), firsts[0]), (5, 0));
+        assert!(firsts.is_sorted());
+        assert_eq!(*firsts.last().unwrap() as usize, pieces.len() / 4);
+        let mut next = (0, 0);
+        for piece in pieces.chunks(4) {
+            assert!(piece[0] == next.0 || piece[0] == next.0 + 5);
+            assert_eq!(piece[2], next.1);
+            next = (piece[0], piece[3]);
+        }
+        assert_eq!(next, (30, 249));
+        for range in firsts.windows(2) {
+            let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
+            let taken: u32 = of_range.chunks(4).map(|piece| piece[3] - piece[2]).sum();
+            assert!(taken <= 249_u32.div_ceil(4) + 63 / NEAR as u32, "{taken}");
+        }
+    }
+
+    #[test]
+    fn ranges_take_equally_long_however_dear_their_chunks_are() {
+        let dense = |chunks: u32| u64::from(chunks) * 16;
+        let panel = |i: u32| match i < 8 {
+            true => Work {
+                chunks: 4_000,
+                sectors: dense(4_000),
+            },
+            false => Work {
+                chunks: 400,
+                sectors: 400 * u64::from(CHUNK),
+            },
+        };
+        let panels: Vec<Work> = (0..200).map(panel).collect();
+        let width = 32_736;
+        let (pieces, firsts) = cut(&panels, (200 * width, width), 132);
+        let all = of_ranges(&panels, width, (&pieces, &firsts));
+        let (most, sum) = (all.iter().max().unwrap(), all.iter().sum::<u64>());
+        assert!(most * 132 < sum * 5 / 4, "{all:?}");
+    }
+}
