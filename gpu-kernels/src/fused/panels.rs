@@ -32,8 +32,11 @@ use crate::verbs::{lane, load_or, zero_shared};
 pub const CHUNK: u32 = PER_LANE * WARP;
 /// Entries of a lane.
 const PER_LANE: u32 = 4;
-/// Words that describe a piece: its first output, its outputs, its first chunk and the chunk after its last.
+/// Words that describe a piece: its first output, its outputs (with [`LEADS`], where it is its panel's first), its first
+/// chunk and the chunk after its last.
 pub const PIECE_WORDS: u32 = 4;
+/// Marks the first piece of a panel: what is added once is added there.
+pub const LEADS: u32 = 1 << 31;
 /// Sums that nobody reads, behind those of the widest panel, one for each lane: what fills a chunk goes there.
 pub const SPARE: u32 = WARP;
 /// Bytes of shared memory that panels are made for: with what the system takes, one of the sizes that shared memory
@@ -68,7 +71,7 @@ pub struct PanelArgs<'a, T> {
     pub values: In<'a, T>,
     /// The base of each chunk.
     pub bases: In<'a, u32>,
-    /// [`PIECE_WORDS`] for each piece; the pieces of a panel follow one another.
+    /// [`PIECE_WORDS`] for each piece.
     pub pieces: In<'a, u32>,
     /// The first piece of each range, and the number of pieces.
     pub ranges: In<'a, u32>,
@@ -119,17 +122,17 @@ struct Piece {
 impl Piece {
     #[inline(always)]
     fn load<C: Cta, T: Real>(cta: &C, args: &PanelArgs<'_, T>, piece: u32) -> Self {
-        let word = |piece: u32, i: u32| {
+        let word = |i: u32| {
             let at = (piece * PIECE_WORDS + i) as usize;
             cta.load(args.pieces, at, Cache::Keep)
         };
-        let first_output = word(piece, 0);
+        let outputs = word(1);
         Piece {
-            first_output,
-            outputs: word(piece, 1),
-            first_chunk: word(piece, 2),
-            end: word(piece, 3),
-            leads: piece == 0 || word(piece - 1, 0) != first_output,
+            first_output: word(0),
+            outputs: outputs & !LEADS,
+            first_chunk: word(2),
+            end: word(3),
+            leads: outputs & LEADS != 0,
         }
     }
 }

@@ -9,7 +9,7 @@ use gpu_kernels::fused::panels::{CHUNK, SPARE, place};
 use rayon::prelude::*;
 
 use super::{CsrMatrix, Element};
-use ranges::{Work, cut};
+use ranges::{Work, share};
 
 /// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
 const SECTOR: usize = 32;
@@ -95,7 +95,7 @@ impl<T: Element> PanelLayout<T> {
         panels: Vec<Packed<T>>,
     ) -> Self {
         let work: Vec<Work> = panels.iter().map(Packed::work).collect();
-        let (pieces, ranges) = cut(&work, (outputs as u32, width as u32), ranges as u32);
+        let (pieces, ranges) = share(&work, (outputs as u32, width as u32), ranges as u32);
         let mut all = Packed::with_capacity(work.iter().map(|panel| panel.chunks as usize).sum());
         for panel in panels {
             all.keys.extend(panel.keys);
@@ -250,7 +250,7 @@ fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Pa
 
 #[cfg(test)]
 mod tests {
-    use gpu_kernels::fused::panels::PIECE_WORDS;
+    use gpu_kernels::fused::panels::{LEADS, PIECE_WORDS};
 
     use super::*;
     use crate::matrix::csr_from_parts;
@@ -284,7 +284,7 @@ mod tests {
                         assert_eq!(value, 0.0);
                         continue;
                     }
-                    assert!(key >> 16 < piece[1]);
+                    assert!(key >> 16 < piece[1] & !LEADS);
                     let sum = piece[0] + (key >> 16);
                     let output = layout
                         .order

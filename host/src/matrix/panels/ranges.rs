@@ -1,6 +1,6 @@
 //! Panels shared out to blocks, before anything runs: by what they are expected to take.
 
-use gpu_kernels::fused::panels::{CHUNK, PIECE_WORDS};
+use gpu_kernels::fused::panels::{CHUNK, LEADS, PIECE_WORDS};
 
 /// A range ends with a panel that is so near to its end: one part in this many.
 const NEAR: u64 = 16;
@@ -32,28 +32,82 @@ impl Work {
     fn entries_ps(&self) -> u64 {
         u64::from(self.chunks) * self.chunk_ps()
     }
+
+    /// Whether several entries find their inputs in one sector.
+    fn is_stream(&self) -> bool {
+        2 * self.sectors < u64::from(self.chunks) * u64::from(CHUNK)
+    }
 }
 
-/// Pieces and the first one of each range: runs of chunks, so that ranges have the same work, but for those that end
-/// with a panel near by. A panel without chunks is a piece, too.
-pub(super) fn cut(
-    panels: &[Work],
+/// A panel where it lies.
+#[derive(Debug, Clone, Copy)]
+struct Panel {
+    first_output: u32,
+    outputs: u32,
+    first_chunk: u32,
+    work: Work,
+}
+
+/// A run of chunks of one panel, as the kernel has it.
+type Piece = [u32; PIECE_WORDS as usize];
+
+/// Pieces and the first one of each range, of panels of `width` outputs.
+///
+/// Panels whose inputs come as a stream and those that gather them wait for different things, and how much longer the
+/// one takes than the other is not known well: all ranges have the same share of both, every other one in reverse order.
+pub(super) fn share(
+    all: &[Work],
     (outputs, width): (u32, u32),
     ranges: u32,
 ) -> (Vec<u32>, Vec<u32>) {
+    let mut first_chunk = 0;
+    let panels = (0..).zip(all).map(|(i, work)| {
+        let panel = Panel {
+            first_output: i * width,
+            outputs: width.min(outputs - i * width),
+            first_chunk,
+            work: *work,
+        };
+        first_chunk += work.chunks;
+        panel
+    });
+    let is_stream = |panel: &Panel| panel.work.is_stream();
+    let (mut streams, mut gathers): (Vec<Panel>, Vec<Panel>) = panels.partition(is_stream);
+    let flushes_ps = u64::from(ranges) * u64::from(width) * OUTPUT_PS;
+    let of_class = |class: &[Panel]| class.iter().map(|panel| panel.work.entries_ps()).sum();
+    let shares: [u64; 2] = [of_class(&streams), of_class(&gathers)];
+    if shares.iter().any(|share| *share < 2 * flushes_ps) {
+        // Too little for a piece of its own in every range.
+        streams.append(&mut gathers);
+        streams.sort_by_key(|panel| panel.first_output);
+    }
+    let classes = [streams, gathers].map(|class| cut(&class, width, ranges));
+    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
+    for i in 0..ranges as usize {
+        let (first, then) = (&classes[i % 2][i], &classes[1 - i % 2][i]);
+        pieces.extend(first.iter().chain(then).flatten());
+        firsts.push(pieces.len() as u32 / PIECE_WORDS);
+    }
+    (pieces, firsts)
+}
+
+/// The pieces of each range: runs of chunks, so that ranges have the same work, but for those that end with a panel near
+/// by. A panel without chunks is a piece, too.
+fn cut(panels: &[Panel], width: u32, ranges: u32) -> Vec<Vec<Piece>> {
     let of_piece = u64::from(width) * OUTPUT_PS;
     let pieces = panels.len() as u64 + u64::from(ranges);
-    let total = panels.iter().map(Work::entries_ps).sum::<u64>() + pieces * of_piece;
+    let entries = panels.iter().map(|panel| panel.work.entries_ps());
+    let total = entries.sum::<u64>() + pieces * of_piece;
     let quota = total.div_ceil(u64::from(ranges.max(1))).max(1);
     let near = quota / NEAR;
-    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
-    let (mut from, mut left) = (0, quota);
-    for (panel, work) in (0..).zip(panels) {
-        let first_output = panel * width;
-        let (sums, end) = (width.min(outputs - first_output), from + work.chunks);
-        let of_chunk = work.chunk_ps();
+    let mut all = vec![Vec::new(); ranges as usize];
+    let (mut range, mut left) = (0, quota);
+    for panel in panels {
+        let of_chunk = panel.work.chunk_ps();
+        let (mut from, end) = (panel.first_chunk, panel.first_chunk + panel.work.chunks);
+        let mut leads = LEADS;
         loop {
-            let is_last = firsts.len() as u32 == ranges;
+            let is_last = range + 1 == all.len();
             let of_rest = u64::from(end - from) * of_chunk + of_piece;
             let ends_here = is_last || of_rest <= left + near;
             let room = left.saturating_sub(of_piece) / of_chunk;
@@ -62,21 +116,20 @@ pub(super) fn cut(
                 false => from + room.min(u64::from(end - from)) as u32,
             };
             if ends_here || to > from {
-                pieces.extend([first_output, sums, from, to]);
+                all[range].push([panel.first_output, panel.outputs | leads, from, to]);
+                leads = 0;
             }
             left = left.saturating_sub(u64::from(to - from) * of_chunk + of_piece);
             from = to;
             if !is_last && left <= near.max(of_piece) {
-                firsts.push(pieces.len() as u32 / PIECE_WORDS);
-                left = quota;
+                (range, left) = (range + 1, quota);
             }
             if ends_here {
                 break;
             }
         }
     }
-    firsts.resize(ranges as usize + 1, pieces.len() as u32 / PIECE_WORDS);
-    (pieces, firsts)
+    all
 }
 
 #[cfg(test)]
@@ -100,13 +153,15 @@ mod tests {
     fn ranges_share_the_chunks_and_leave_no_panel_out() {
         let chunks = [10, 0, 37, 1, 1, 200, 0];
         let panels = chunks.map(|chunks| Work { chunks, sectors: 0 });
-        let (pieces, firsts) = cut(&panels, (33, 5), 4);
+        let (pieces, firsts) = share(&panels, (33, 5), 4);
         assert_eq!((firsts.len(), firsts[0]), (5, 0));
         assert!(firsts.is_sorted());
         assert_eq!(*firsts.last().unwrap() as usize, pieces.len() / 4);
         let mut next = (0, 0);
         for piece in pieces.chunks(4) {
-            assert!(piece[0] == next.0 || piece[0] == next.0 + 5);
+            let is_next = piece[0] == next.0 + 5 || next == (0, 0);
+            assert!(is_next || piece[0] == next.0);
+            assert_eq!(piece[1] & LEADS != 0, is_next);
             assert_eq!(piece[2], next.1);
             next = (piece[0], piece[3]);
         }
@@ -118,24 +173,47 @@ mod tests {
         }
     }
 
-    #[test]
-    fn ranges_take_equally_long_however_dear_their_chunks_are() {
-        let dense = |chunks: u32| u64::from(chunks) * 16;
+    /// Eight panels of frequent columns, the others of rare ones.
+    fn skewed() -> Vec<Work> {
         let panel = |i: u32| match i < 8 {
             true => Work {
-                chunks: 4_000,
-                sectors: dense(4_000),
+                chunks: 20_000,
+                sectors: 20_000 * 16,
             },
             false => Work {
                 chunks: 400,
                 sectors: 400 * u64::from(CHUNK),
             },
         };
-        let panels: Vec<Work> = (0..200).map(panel).collect();
-        let width = 32_736;
-        let (pieces, firsts) = cut(&panels, (200 * width, width), 132);
+        (0..200).map(panel).collect()
+    }
+
+    #[test]
+    fn ranges_take_equally_long_however_dear_their_chunks_are() {
+        let (panels, width) = (skewed(), 32_736);
+        let (pieces, firsts) = share(&panels, (200 * width, width), 132);
         let all = of_ranges(&panels, width, (&pieces, &firsts));
         let (most, sum) = (all.iter().max().unwrap(), all.iter().sum::<u64>());
         assert!(most * 132 < sum * 5 / 4, "{all:?}");
+    }
+
+    #[test]
+    fn ranges_have_their_share_of_streams_and_of_gathers() {
+        let (panels, width) = (skewed(), 32_736);
+        let (pieces, firsts) = share(&panels, (200 * width, width), 132);
+        for range in firsts.windows(2) {
+            let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
+            let (mut streams, mut gathers) = (0, 0);
+            for piece in of_range.chunks(4) {
+                match piece[0] / width < 8 {
+                    true => streams += piece[3] - piece[2],
+                    false => gathers += piece[3] - piece[2],
+                }
+            }
+            assert!((800..1_700).contains(&streams), "{streams}");
+            assert!((300..1_000).contains(&gathers), "{gathers}");
+        }
+        let leading = pieces.chunks(4).filter(|piece| piece[1] & LEADS != 0);
+        assert_eq!(leading.count(), 200);
     }
 }
