@@ -27,10 +27,22 @@ const SIDES_OF_TILES: [(usize, &str); 3] = [
 ];
 
 /// As many elements as matter: X dense up to what a block holds, sparse from shared memory to beyond the caches.
-pub const MATRICES: [Shape; 14] = [
+pub const MATRICES: [Shape; 20] = [
+    Shape::Dense {
+        rows: 125_000_000,
+        cols: 2,
+    },
+    Shape::Dense {
+        rows: 31_250_000,
+        cols: 8,
+    },
     Shape::Dense {
         rows: 20_833_333,
         cols: 12,
+    },
+    Shape::Dense {
+        rows: 7_812_500,
+        cols: 32,
     },
     Shape::Dense {
         rows: 6_250_000,
@@ -47,6 +59,18 @@ pub const MATRICES: [Shape; 14] = [
     Shape::Dense {
         rows: 1_250_000,
         cols: 200,
+    },
+    Shape::Dense {
+        rows: 1_000_000,
+        cols: 250,
+    },
+    Shape::Dense {
+        rows: 488_281,
+        cols: 512,
+    },
+    Shape::Dense {
+        rows: 250_000,
+        cols: 1_000,
     },
     Shape::Dense {
         rows: 11_000_000,

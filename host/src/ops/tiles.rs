@@ -61,7 +61,7 @@ pub(super) struct TileEnds<'a, T> {
 }
 
 impl<T> Tiles<T> {
-    /// Right-hand sides of a launch, at most.
+    /// Right-hand sides of a block, at most.
     pub(super) fn sides(&self) -> u32 {
         self.shape.sides
     }
@@ -88,11 +88,11 @@ impl<T: Number> Matrix<T> {
         })
     }
 
-    /// The kernel of a product over tiles, ready to be launched for every group of sides.
+    /// The kernel of a product over tiles, ready to be launched for so many groups of sides.
     pub(super) fn tile_kernel(
         &self,
         tiles: &Tiles<T>,
-        product: Product,
+        (product, groups): (Product, u32),
     ) -> Result<Prepared<T::TilesMany>, OpError> {
         let wanted = TilesManyVariant {
             product: product.into(),
@@ -103,17 +103,17 @@ impl<T: Number> Matrix<T> {
             .find(|entry| entry.variant == wanted)
             .expect("the table has every number of sides that shapes have");
         let registers = registers_on(self.device(), entry.name);
-        let sms = self.device().limits().map_or(1, |limits| limits.sms);
-        let count = self.rows().div_ceil(tiles.shape.rows as usize).max(1);
+        let limits = self.device().limits();
+        let limits = limits.expect("tiles are made for devices that launch, which have limits");
         let launch = Launch {
-            grid: (count as u64).min(u64::from(sms)) as u32,
+            grid: tiles.shape.grid(self.rows() as u64, groups, limits),
             block: max_block(registers) / WARP * WARP,
             shared_bytes: tiles.shape.shared_bytes(&self.problem, wanted.product) as u32,
         };
         Ok(self.device().prepare(entry, launch)?)
     }
 
-    /// The arguments for one group of sides.
+    /// The arguments for some groups of sides.
     pub(super) fn tile_args<'a>(
         &self,
         tiles: &'a Tiles<T>,

@@ -135,8 +135,9 @@ fn dense_block(kernel: &Kernel<DenseManyVariant>, problem: &Problem, limits: &De
     match kernel.variant.team {
         TeamSize::Lanes(_) => THREADS.min(most),
         TeamSize::Block => {
-            let threads = problem.cols.div_ceil(u64::from(kernel.variant.width));
-            let threads = threads.max(1).next_multiple_of(u64::from(warp));
+            let lanes = problem.cols.div_ceil(u64::from(kernel.variant.width));
+            let threads = lanes.max(1).saturating_mul(u64::from(kernel.variant.split));
+            let threads = threads.next_multiple_of(u64::from(warp));
             u32::try_from(threads).unwrap_or(u32::MAX).min(most)
         }
     }
@@ -280,11 +281,14 @@ mod tests {
             let plan = dense(&problem, (Product::Fused, 8), &dense_kernels(), &h200());
             plan.expect("a plan").map(|plan| (plan.kernel, plan.bs))
         };
-        assert_eq!(plan(28), Some(("dense_many_fused_f32_vs4_l8_b8_r2", 128)));
-        assert_eq!(plan(100), Some(("dense_many_fused_f32_vs16_l8_b8_r2", 128)));
+        assert_eq!(plan(28), Some(("dense_many_fused_f32_t8_s2_l8_b4_r4", 128)));
+        assert_eq!(
+            plan(100),
+            Some(("dense_many_fused_f32_t16_s4_l32_b2_r2", 128))
+        );
         assert_eq!(
             plan(1_000),
-            Some(("dense_many_fused_f32_block_l4_b8_r4", 256))
+            Some(("dense_many_fused_f32_block_s2_l16_b4_r4", 128))
         );
         assert_eq!(plan(10_000), None, "in two products");
     }

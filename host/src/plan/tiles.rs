@@ -17,13 +17,15 @@ const LEAST_ROWS: u64 = 2_048;
 const FEW_ROWS: u64 = 256;
 /// Rows that lanes of a warp share a slice for.
 const ROWS_OF_SLICE: u64 = 32;
+/// Groups of sides that a launch takes, at most.
+pub const MOST_GROUPS: u32 = 8;
 /// Bytes that a lane reads at once.
 const PACK_BYTES: u32 = 16;
 
 /// How X is cut, and for how many sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileShape {
-    /// Right-hand sides of a launch, at most.
+    /// Right-hand sides of a block, at most.
     pub sides: u32,
     /// Rows of a tile.
     pub rows: u32,
@@ -67,6 +69,13 @@ impl TileShape {
             sides,
             rows: rows.min(whole) as u32,
         })
+    }
+
+    /// Blocks of a launch for so many groups of sides: one for each group at every tile that is worked on.
+    pub fn grid(&self, rows: u64, groups: u32, limits: &DeviceLimits) -> u32 {
+        let tiles = rows.div_ceil(u64::from(self.rows)).max(1);
+        let at_once = u64::from((limits.sms / groups.max(1)).max(1));
+        at_once.min(tiles) as u32 * groups
     }
 
     /// Packs of 16 bytes that the sides of a row fill.

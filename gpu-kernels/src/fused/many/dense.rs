@@ -1,31 +1,28 @@
-//! Dense X (row-major), several right-hand sides: one pass over the rows, everything in registers.
+//! Dense X (row-major), several right-hand sides: Xᵀ·P in one pass over the rows, everything in registers.
 //!
-//! Formula: `W += α · Xᵀ( V ⊙ (X·Y − s) )` for a panel of columns of X and up to B sides; W holds β·Z (or zero)
-//! before. X·Y alone goes on from the sums of the panels before it, and the last panel ends it.
+//! Formula: `W += α · Xᵀ( V ⊙ P )` for a panel of columns of X and up to B sides; W holds β·Z (or zero) before. The fused
+//! product is [`super::dense_split`]'s, X·Y alone [`super::dense_forward`]'s.
 //!
-//! Mapping: a [`Team`] owns R rows at a time. Each thread holds L columns, a pack or two: L · B elements of Y and of the
-//! partial W for the whole kernel, and its packs of every row. The R · B dot products are shared out among the lanes
-//! ([`Spread`]), which weigh those that they hold, and gathered again: as many shuffles whatever L is, and four times as
-//! slow as multiply-adds, so that eight sides take two packs. L · B numbers are worked on for each number of X that is
-//! loaded, so that rows that start anywhere are loaded one element at a time without harm.
+//! Mapping: a [`Team`] owns R rows at a time. Each thread holds L columns, a pack: L · B elements of the partial W for the
+//! whole kernel, and its packs of every row. The lanes share the elements of V ⊙ P out and gather them again.
+//! Rows that start anywhere are loaded one element at a time, without harm where so much is done with each.
 //!
-//! Y and W leave no registers for rows that are on their way: where rows are added to W, [`PACKS_AHEAD`] packs of a
-//! thread are copied by `cp.async` to slots of shared memory that no other thread reads.
+//! W leaves no registers for rows that are on their way: [`PACKS_AHEAD`] packs of a thread are copied by `cp.async` to
+//! slots of shared memory that no other thread reads.
 //!
-//! Shared memory: those slots and the sums' scratch for whole blocks; at the end one panel of W (aggregation over the
-//! block's warps). Result: when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in
-//! any order.
+//! Shared memory: those slots; at the end one panel of W (aggregation over the block's warps). Result: when the kernel has
+//! ended. Guarantees: atomics add to W in any order.
 //!
-//! Source: the single right-hand side's kernel ([`crate::fused::dense`]); the shared-out sums are the transposing
-//! reduction known from fast Fourier transforms.
+//! Source: the single right-hand side's kernel ([`crate::fused::dense`]).
 
-use super::lanes::{Spread, first_held, gather, held};
+use super::dense_split::{BLOCK_THREADS, LANES_THREADS, slots_of_warp};
+use super::lanes::{Among, Spread, gather};
 use super::{Ends, Sides};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::fused::dense::{Columns, row_of};
 use crate::fused::dense_ring::{Slots, wait};
 use crate::fused::team::sum_teams;
-use crate::fused::{Compute, DenseArgs, Product, Team, TeamSize};
+use crate::fused::{DenseArgs, Product, Team, TeamSize, Transposed};
 use crate::scalar::{Real, Words};
 use crate::verbs::{each_of_block, zero_shared};
 
@@ -57,14 +54,7 @@ impl<T: Copy> Clone for DenseManyArgs<'_, T> {
 }
 impl<T: Copy> Copy for DenseManyArgs<'_, T> {}
 
-/// Threads of a block at most, of which an SM is to hold three: a thread has 168 registers.
-const LANES_THREADS: u32 = 128;
-/// Words of a thread's Y and W from which an SM is to hold two: such a thread has 240 registers. On an H200 1,953,125 × 128
-/// and 8 sides take 0.42 ms; with three blocks and one row at a time 0.56, with one pack of columns and four blocks 0.55.
-const MANY_WORDS: usize = 128;
-/// The same where all of them share a row, and an SM holds one.
-const BLOCK_THREADS: u32 = 512;
-/// Packs of X that a thread has on their way. Three steps of four packs, or six of two.
+/// Packs of X that a thread has on their way.
 const PACKS_AHEAD: u32 = 12;
 /// Bytes of a pack.
 const PACK_BYTES: u32 = 16;
@@ -78,8 +68,10 @@ pub struct DenseManyVariant {
     pub team: TeamSize,
     /// L: columns of a thread, in packs of 16 bytes.
     pub width: u32,
-    /// B: right-hand sides at most.
+    /// Right-hand sides at most.
     pub sides: u32,
+    /// S: neighbouring lanes that share columns, each with as many of the sides as the others.
+    pub split: u32,
     /// R: rows in flight per team.
     pub rows: u32,
 }
@@ -87,34 +79,41 @@ pub struct DenseManyVariant {
 impl DenseManyVariant {
     /// Columns of a panel in blocks of `block` threads.
     pub const fn columns(&self, block: u32) -> u64 {
-        self.team.threads(block) as u64 * self.width as u64
+        (self.team.threads(block) / self.split) as u64 * self.width as u64
     }
 
     /// Threads of a block at most.
     pub const fn most_threads(&self) -> u32 {
+        // Elements of W in a thread's registers from which there is no room for the larger block.
+        let is_large = self.width * self.sides / self.split >= 32;
         match (self.product, self.team) {
             (Product::Forward, _) => 1024,
             (_, TeamSize::Lanes(_)) => LANES_THREADS,
-            (_, TeamSize::Block) => BLOCK_THREADS,
+            (Product::Fused, TeamSize::Block) if is_large => BLOCK_THREADS[1],
+            (_, TeamSize::Block) => BLOCK_THREADS[0],
         }
     }
 
     /// Dynamic shared memory that a block of `block` threads needs for elements of `size` bytes.
     pub const fn shared_bytes(&self, block: u32, size: u32) -> u64 {
+        let warps = block / WARP;
         let ahead = match self.product {
             Product::Forward => 0,
-            _ => (PACKS_AHEAD * block * PACK_BYTES) as u64,
+            Product::Transposed => PACKS_AHEAD * block,
+            Product::Fused => {
+                let (lanes, packs) = (self.team.threads(WARP), self.width * size / PACK_BYTES);
+                warps * slots_of_warp(lanes, self.split, packs, self.rows)
+            }
         };
+        let ahead = (ahead * PACK_BYTES) as u64;
         match (self.team, self.product) {
             (TeamSize::Lanes(_), Product::Forward) => 0,
-            (TeamSize::Lanes(vs), _) => {
-                let panel = (vs * self.width * self.sides * size) as u64;
+            (TeamSize::Lanes(_), _) => {
+                let panel = self.columns(block) * (self.sides * size) as u64;
                 if panel > ahead { panel } else { ahead }
             }
-            (TeamSize::Block, _) => {
-                let scratch = 2 * self.rows * self.sides * (block / WARP) * size;
-                ahead + scratch as u64
-            }
+            (TeamSize::Block, Product::Transposed) => ahead,
+            (TeamSize::Block, _) => ahead + (2 * self.rows * self.sides * warps * size) as u64,
         }
     }
 }
@@ -246,8 +245,8 @@ impl Place {
 /// The rows that a group walks.
 #[derive(Clone, Copy)]
 pub(super) struct Walk {
-    first: u64,
-    stride: u64,
+    pub first: u64,
+    pub stride: u64,
     rows: u64,
 }
 
@@ -329,42 +328,31 @@ pub(super) fn dots<T: Real, const L: usize, const B: usize, const R: usize, cons
     values
 }
 
-/// Says how many registers a thread may have, whose Y and W are so many words.
+/// What the rows of X are multiplied by, as far as this lane holds it.
 #[inline(always)]
-fn bound_registers<C: Cta, G: Team>(cta: &C, words: usize) {
-    match G::SIZE {
-        TeamSize::Lanes(_) if words >= MANY_WORDS => cta.launch_bounds::<LANES_THREADS, 2>(),
-        TeamSize::Lanes(_) => cta.launch_bounds::<LANES_THREADS, 3>(),
-        TeamSize::Block => cta.launch_bounds::<BLOCK_THREADS, 1>(),
-    }
-}
-
-/// What the products of R rows and B sides are multiplied by, as far as this lane holds them.
-#[inline(always)]
-fn multipliers<C, T, G, F, const B: usize, const V: usize>(
+fn multipliers<C, T, G, const B: usize, const V: usize>(
     cta: &C,
     ends: &Ends<'_, T>,
-    first: u64,
+    (among, first): (Among, u64),
 ) -> [T; V]
 where
     C: Cta,
     T: Real,
     G: Spread,
-    F: Compute,
 {
-    let base = first_held(cta, G::LANES, V);
+    let base = among.first_held(cta, V);
     let mut own = [T::ZERO; V];
-    for (s, factor) in own.iter_mut().enumerate().take(held(G::LANES, V)) {
+    for (s, factor) in own.iter_mut().enumerate().take(among.held(V)) {
         let value = base + s as u32;
         let row = row_of::<C, G>(cta, first, value as usize / B);
-        *factor = ends.multiplier::<C, F>(cta, row, value % B as u32);
+        *factor = ends.multiplier::<C, Transposed>(cta, row, value % B as u32);
     }
     own
 }
 
 /// `W += Xᵀ·P` of R rows.
 #[inline(always)]
-fn add_rows<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>(
+pub(super) fn add_rows<T: Real, const L: usize, const B: usize, const R: usize, const V: usize>(
     rows: &[[T; L]; R],
     p: &[T; V],
     w: &mut [[T; B]; L],
@@ -378,27 +366,20 @@ fn add_rows<T: Real, const L: usize, const B: usize, const R: usize, const V: us
     }
 }
 
-/// [`Product::Fused`] of one panel and [`Product::Transposed`]. V is R · B.
+/// [`Product::Transposed`] of one panel. V is R · B.
 #[inline(always)]
-pub(super) fn accumulate<
-    C,
-    T,
-    G,
-    F,
-    const L: usize,
-    const B: usize,
-    const R: usize,
-    const V: usize,
->(
+pub(super) fn accumulate<C, T, G, const L: usize, const B: usize, const R: usize, const V: usize>(
     cta: &C,
     args: &DenseManyArgs<'_, T>,
 ) where
     C: Cta,
     T: Real,
     G: Spread,
-    F: Compute,
 {
-    bound_registers::<C, G>(cta, 2 * L * B * T::SIZE as usize / 4);
+    match G::SIZE {
+        TeamSize::Lanes(_) => cta.launch_bounds::<LANES_THREADS, 3>(),
+        TeamSize::Block => cta.launch_bounds::<{ BLOCK_THREADS[0] }, 1>(),
+    }
     let ends = args.ends_of();
     let place = Place::of::<C, T, G>(cta, args);
     let ahead = Ahead::<T, L, R> {
@@ -411,37 +392,17 @@ pub(super) fn accumulate<
     for turn in 0..steps {
         ahead.ask::<C, G>(cta, walk.first + turn as u64 * walk.stride, turn);
     }
-    let scratch = Shared::at(
-        ahead.slots.packs.end(),
-        G::spread_scratch(cta.threads(), V as u32),
-    );
-    let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
-    let side = |s: usize| (base + s as u32) % B as u32;
-    let mut shifts = [T::ZERO; V];
-    let mut y = [[T::ZERO; B]; L];
-    if F::DOTS {
-        y = place.load_input(cta, &ends);
-        for (s, shift) in shifts.iter_mut().enumerate().take(each) {
-            *shift = ends.shift::<C, F>(cta, side(s));
-        }
-    }
+    let among = Among::all(G::LANES);
     let mut w = [[T::ZERO; B]; L];
     let mut turn = 0;
-    let mut own = multipliers::<C, T, G, F, B, V>(cta, &ends, walk.first);
+    let mut own = multipliers::<C, T, G, B, V>(cta, &ends, (among, walk.first));
     walk.each(|first| {
         let rows = ahead.take(cta, turn % steps);
         ahead.ask::<C, G>(cta, first + steps as u64 * walk.stride, turn % steps);
         // Early: the latency of the next step's multipliers does not stand alone.
-        let next = multipliers::<C, T, G, F, B, V>(cta, &ends, first + walk.stride);
-        if F::DOTS {
-            let values = dots::<T, L, B, R, V>(&rows, &y);
-            let sums = G::spread(cta, values, scratch, turn as u32);
-            for (s, factor) in own.iter_mut().enumerate().take(each) {
-                *factor = *factor * (sums[s] - shifts[s]);
-            }
-        }
+        let next = multipliers::<C, T, G, B, V>(cta, &ends, (among, first + walk.stride));
         turn += 1;
-        let p = gather(cta, G::LANES, &own);
+        let p = gather(cta, among, &own);
         own = next;
         add_rows::<T, L, B, R, V>(&rows, &p, &mut w);
     });

@@ -4,7 +4,7 @@
 
 use super::Ends;
 use super::dense::{DenseManyArgs, Place, Walk, dots};
-use super::lanes::{Spread, first_held, held};
+use super::lanes::{Among, Spread};
 use crate::cta::{Cta, Shared};
 use crate::fused::Forward;
 use crate::fused::dense::row_of;
@@ -23,18 +23,19 @@ pub(super) fn forward<C, T, G, const L: usize, const B: usize, const R: usize, c
     let ends = args.ends_of();
     let place = Place::of::<C, T, G>(cta, args);
     let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
-    let (each, base) = (held(G::LANES, V), first_held(cta, G::LANES, V));
+    let among = Among::all(G::LANES);
+    let (each, base) = (among.held(V), among.first_held(cta, V));
     let y: [[T; B]; L] = place.load_input(cta, &ends);
     let mut turn = 0;
     Walk::of::<C, G, R>(cta, args.x.rows).each(|first| {
         let rows: [[T; L]; R] =
             core::array::from_fn(|i| place.load(cta, &args.x, row_of::<C, G>(cta, first, i)));
-        let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), scratch, turn);
+        let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), among, scratch, turn);
         turn += 1;
         for (s, dot) in sums.iter().enumerate().take(each) {
             let (i, side) = ((base as usize + s) / B, (base + s as u32) % B as u32);
             let row = row_of::<C, G>(cta, first, i);
-            if G::writes::<C, V>(cta) && row < ends.rows && side < ends.sides.count {
+            if G::writes::<C, V>(cta, among) && row < ends.rows && side < ends.sides.count {
                 write::<C, T>(cta, args, &ends, (row, side), *dot);
             }
         }

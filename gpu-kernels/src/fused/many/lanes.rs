@@ -8,47 +8,90 @@ use crate::fused::{Lanes, Team, WholeBlock};
 use crate::scalar::Real;
 use crate::verbs::{FULL, lane};
 
+/// Which lanes of a team share sums out: so many, `stride` apart. Those in between do the same with sums of their own.
+#[derive(Clone, Copy)]
+pub(super) struct Among {
+    pub lanes: u32,
+    pub stride: u32,
+}
+
+impl Among {
+    /// All lanes of a team of so many.
+    pub(super) const fn all(lanes: u32) -> Among {
+        Among { lanes, stride: 1 }
+    }
+
+    /// Values that a lane holds when V have been shared out.
+    #[inline(always)]
+    pub(super) const fn held(self, values: usize) -> usize {
+        let each = values / self.lanes as usize;
+        if each == 0 { 1 } else { each }
+    }
+
+    /// This lane's number among them.
+    #[inline(always)]
+    fn rank<C: Cta>(self, cta: &C) -> u32 {
+        lane(cta) / self.stride % self.lanes
+    }
+
+    /// The first value that this lane holds. Where there are fewer values than lanes, neighbours hold the same.
+    #[inline(always)]
+    pub(super) fn first_held<C: Cta>(self, cta: &C, values: usize) -> u32 {
+        self.rank(cta) * values as u32 / self.lanes
+    }
+
+    /// Lanes that hold the same value.
+    #[inline(always)]
+    fn copies(self, values: usize) -> u32 {
+        (self.lanes / values as u32).max(1)
+    }
+
+    /// Whether this lane is the first of those that hold the same value.
+    #[inline(always)]
+    fn is_first_copy<C: Cta>(self, cta: &C, values: usize) -> bool {
+        self.rank(cta).is_multiple_of(self.copies(values))
+    }
+}
+
 /// A [`Team`] that can share sums out. V and the lanes are powers of two.
 pub(super) trait Spread: Team {
-    /// Lanes that share the sums out.
+    /// Lanes of a warp that belong to the team.
     const LANES: u32;
 
-    /// Sums V values over the team. The first [`held`] of the result belong to the values from
-    /// [`first_held`] on.
+    /// Sums V values over the team. The first [`Among::held`] of the result belong to the values from
+    /// [`Among::first_held`] on.
     fn spread<C: Cta, T: Real, const V: usize>(
         cta: &C,
         values: [T; V],
+        among: Among,
         scratch: Shared<T>,
         turn: u32,
     ) -> [T; V];
 
-    /// Elements that `spread` needs in shared memory in blocks of `block` threads.
+    /// Elements that `spread` needs in shared memory in blocks of `block` threads, where all lanes together have so many
+    /// values.
     fn spread_scratch(block: u32, values: u32) -> u32;
 
     /// Whether this lane writes what it holds: of several with the same values one does.
-    fn writes<C: Cta, const V: usize>(cta: &C) -> bool;
-}
-
-/// Values that a lane holds when V have been shared out among `lanes`.
-pub(super) const fn held(lanes: u32, values: usize) -> usize {
-    let each = values / lanes as usize;
-    if each == 0 { 1 } else { each }
-}
-
-/// The first value that this lane holds. Where there are fewer values than lanes, neighbours hold the same.
-#[inline(always)]
-pub(super) fn first_held<C: Cta>(cta: &C, lanes: u32, values: usize) -> u32 {
-    (lane(cta) % lanes) * values as u32 / lanes
+    fn writes<C: Cta, const V: usize>(cta: &C, among: Among) -> bool;
 }
 
 /// All V values in every lane, from those that the lanes hold.
 #[inline(always)]
-pub(super) fn gather<C: Cta, T: Real, const V: usize>(cta: &C, lanes: u32, own: &[T; V]) -> [T; V] {
-    let each = held(lanes, V);
-    let copies = (lanes as usize / V).max(1);
+pub(super) fn gather<C: Cta, T: Real, const V: usize>(
+    cta: &C,
+    among: Among,
+    own: &[T; V],
+) -> [T; V] {
+    if among.lanes == 1 {
+        return *own;
+    }
+    let (each, copies) = (among.held(V), among.copies(V));
+    let offset = lane(cta) % among.stride;
     core::array::from_fn(|v| {
-        let from = (v / each * copies) as u32;
-        cta.shuffle(own[v % each], Shuffle::Index(from), lanes, FULL)
+        let from = (v / each) as u32 * copies * among.stride + offset;
+        let width = among.lanes * among.stride;
+        cta.shuffle(own[v % each], Shuffle::Index(from), width, FULL)
     })
 }
 
@@ -79,37 +122,31 @@ fn halve<C: Cta, T: Real, const V: usize>(
     half
 }
 
-/// [`Spread::spread`] over VS lanes.
+/// [`Spread::spread`] over lanes of a warp.
 #[inline(always)]
-pub(super) fn spread_lanes<C: Cta, T: Real, const VS: u32, const V: usize>(
+pub(super) fn spread_lanes<C: Cta, T: Real, const V: usize>(
     cta: &C,
     mut values: [T; V],
+    Among { lanes, stride }: Among,
 ) -> [T; V] {
     // Written out: every length is a constant, and so is every index.
     let mut len = V;
-    if VS > 16 {
-        len = halve(cta, &mut values, len, 16);
+    if lanes > 16 {
+        len = halve(cta, &mut values, len, 16 * stride);
     }
-    if VS > 8 {
-        len = halve(cta, &mut values, len, 8);
+    if lanes > 8 {
+        len = halve(cta, &mut values, len, 8 * stride);
     }
-    if VS > 4 {
-        len = halve(cta, &mut values, len, 4);
+    if lanes > 4 {
+        len = halve(cta, &mut values, len, 4 * stride);
     }
-    if VS > 2 {
-        len = halve(cta, &mut values, len, 2);
+    if lanes > 2 {
+        len = halve(cta, &mut values, len, 2 * stride);
     }
-    if VS > 1 {
-        halve(cta, &mut values, len, 1);
+    if lanes > 1 {
+        halve(cta, &mut values, len, stride);
     }
     values
-}
-
-/// Whether this lane is the first of those that hold the same value.
-#[inline(always)]
-fn is_first_copy<C: Cta>(cta: &C, lanes: u32, values: usize) -> bool {
-    let copies = (lanes / values as u32).max(1);
-    (lane(cta) % lanes).is_multiple_of(copies)
 }
 
 impl<const VS: u32> Spread for Lanes<VS> {
@@ -119,10 +156,11 @@ impl<const VS: u32> Spread for Lanes<VS> {
     fn spread<C: Cta, T: Real, const V: usize>(
         cta: &C,
         values: [T; V],
+        among: Among,
         _: Shared<T>,
         _: u32,
     ) -> [T; V] {
-        spread_lanes::<C, T, VS, V>(cta, values)
+        spread_lanes(cta, values, among)
     }
 
     #[inline(always)]
@@ -131,8 +169,8 @@ impl<const VS: u32> Spread for Lanes<VS> {
     }
 
     #[inline(always)]
-    fn writes<C: Cta, const V: usize>(cta: &C) -> bool {
-        is_first_copy(cta, VS, V)
+    fn writes<C: Cta, const V: usize>(cta: &C, among: Among) -> bool {
+        among.is_first_copy(cta, V)
     }
 }
 
@@ -144,23 +182,27 @@ impl Spread for WholeBlock {
     fn spread<C: Cta, T: Real, const V: usize>(
         cta: &C,
         values: [T; V],
+        among: Among,
         scratch: Shared<T>,
         turn: u32,
     ) -> [T; V] {
-        let of_warp = spread_lanes::<C, T, WARP, V>(cta, values);
-        let warps = cta.threads() / WARP;
-        let half = turn % 2 * warps * V as u32;
-        let first = first_held(cta, WARP, V);
-        let at = |warp: u32, i: usize| (half + warp * V as u32 + first) as usize + i;
-        if is_first_copy(cta, WARP, V) {
-            for (i, value) in of_warp.iter().enumerate().take(held(WARP, V)) {
+        let of_warp = spread_lanes(cta, values, among);
+        let (warps, all) = (cta.threads() / WARP, V as u32 * among.stride);
+        let half = turn % 2 * warps * all;
+        let first = among.first_held(cta, V);
+        let offset = lane(cta) % among.stride;
+        let at = |warp: u32, i: usize| {
+            (half + warp * all + (first + i as u32) * among.stride + offset) as usize
+        };
+        if among.is_first_copy(cta, V) {
+            for (i, value) in of_warp.iter().enumerate().take(among.held(V)) {
                 cta.shared_write(scratch, at(cta.thread() / WARP, i), *value);
             }
         }
         cta.sync();
         let mut sums = [T::ZERO; V];
         for warp in 0..warps {
-            for (i, sum) in sums.iter_mut().enumerate().take(held(WARP, V)) {
+            for (i, sum) in sums.iter_mut().enumerate().take(among.held(V)) {
                 *sum = *sum + cta.shared_read(scratch, at(warp, i));
             }
         }
@@ -173,7 +215,7 @@ impl Spread for WholeBlock {
     }
 
     #[inline(always)]
-    fn writes<C: Cta, const V: usize>(cta: &C) -> bool {
-        cta.thread() < WARP && is_first_copy(cta, WARP, V)
+    fn writes<C: Cta, const V: usize>(cta: &C, among: Among) -> bool {
+        cta.thread() < WARP && among.is_first_copy(cta, V)
     }
 }

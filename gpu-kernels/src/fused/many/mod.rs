@@ -11,6 +11,7 @@
 mod dense;
 mod dense_contract;
 mod dense_forward;
+mod dense_split;
 mod lanes;
 mod sparse;
 mod table;
@@ -35,7 +36,7 @@ pub struct Sides {
     pub all: u32,
     /// The first side of this launch.
     pub first: u32,
-    /// How many; at most as many as the entry has registers for.
+    /// How many; at most as many as the entry has registers for, but for tiles, which share any number out among blocks.
     pub count: u32,
     /// Elements from one row of V to the next: k, or 1 where one weight holds for all sides.
     pub weights_stride: u32,
@@ -55,6 +56,17 @@ impl Sides {
             row as usize
         } else {
             (row * self.weights_stride as u64 + (self.first + side) as u64) as usize
+        }
+    }
+
+    /// Group `number` of them, `most` at a time; none where there are fewer.
+    #[inline(always)]
+    fn group(&self, number: u32, most: u32) -> Sides {
+        let before = number * most;
+        Sides {
+            first: self.first + before,
+            count: self.count.saturating_sub(before).min(most),
+            ..*self
         }
     }
 

@@ -12,7 +12,7 @@
 //! the sides of a column lie together. Result: when the kernel has ended. Guarantees: X·Y has the same bits every time; atomics add to W in any
 //! order.
 
-use super::lanes::{Spread, first_held, gather, held, spread_lanes};
+use super::lanes::{Among, Spread, gather, spread_lanes};
 use super::{Ends, Sides, check_ends};
 use crate::cta::{Cta, Shared, WARP};
 use crate::fused::sparse::{Share, check_csr, each_share};
@@ -198,7 +198,8 @@ pub(super) fn accumulate<C, T, F, W, const VS: u32, const K: usize, const B: usi
 {
     let ends = args.ends_of();
     let target = W::open(cta, args.x.cols, B as u32);
-    let (each, base) = (held(VS, B), first_held(cta, VS, B));
+    let among = Among::all(VS);
+    let (each, base) = (among.held(B), among.first_held(cta, B));
     let alpha = W::alpha(ends.alpha);
     let mut shifts = [T::ZERO; B];
     for (s, shift) in shifts.iter_mut().enumerate().take(each) {
@@ -218,7 +219,7 @@ pub(super) fn accumulate<C, T, F, W, const VS: u32, const K: usize, const B: usi
                 alpha * multiplier
             };
         }
-        let p = gather(cta, VS, &own);
+        let p = gather(cta, among, &own);
         share.each(cta, &args.x, |column, value| {
             target.add(cta, &ends, column, value, &p);
         });
@@ -241,7 +242,7 @@ fn dots<C: Cta, T: Real, const VS: u32, const K: usize, const B: usize>(
             *sum = value.fma(*y, *sum);
         }
     });
-    spread_lanes::<C, T, VS, B>(cta, sums)
+    spread_lanes(cta, sums, Among::all(VS))
 }
 
 /// [`Product::Forward`].
@@ -253,13 +254,14 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize, const B: u
     Lanes<VS>: Spread,
 {
     let ends = args.ends_of();
-    let (each, base) = (held(VS, B), first_held(cta, VS, B));
+    let among = Among::all(VS);
+    let (each, base) = (among.held(B), among.first_held(cta, B));
     each_share::<C, T, VS, K>(cta, &args.x, |row, share| {
         let row = row as u64;
         let sums = dots::<C, T, VS, K, B>(cta, args, &ends, share);
         for (s, dot) in sums.iter().enumerate().take(each) {
             let side = base + s as u32;
-            let writes = <Lanes<VS> as Spread>::writes::<C, B>(cta);
+            let writes = <Lanes<VS> as Spread>::writes::<C, B>(cta, among);
             if writes && row < ends.rows && side < ends.sides.count {
                 let shift = ends.shift::<C, Forward>(cta, side);
                 let p = ends.multiplier::<C, Forward>(cta, row, side) * (*dot - shift);

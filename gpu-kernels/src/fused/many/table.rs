@@ -1,19 +1,20 @@
 //! The compiled entries with several right-hand sides.
 //!
-//! Y and W take 2 · L · B registers of a thread (f64: twice as many), R · B more are the dot products: 4 rows of 8
-//! sides are what 128 registers hold where L is one pack.
+//! Of the fused product Y and W take 2 · L · B registers of a thread (f64: twice as many), L being its columns and B its
+//! sides; R rows take R · L more. Widths are those at which few lanes are idle: a plan takes the narrowest that fits.
 
 use super::dense::{self, DenseMany, DenseManyArgs, DenseManyVariant};
 use super::sparse::{self, InGlobal, InShared, SparseMany, SparseManyArgs, SparseManyVariant};
 use super::tiles::{self, TilesMany, TilesManyArgs, TilesManyVariant};
-use super::{dense_contract, dense_forward};
+use super::{dense_contract, dense_forward, dense_split};
 use crate::fused::{Forward, Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
 
-/// Rows: `team name, team type, team value, L of fused entries: (sides, rows in flight, their product)…`.
+/// Rows of fused entries: `name, team, its value: (S, L, B, R, V = R · B)…`. Rows of the others, with L once for all: `name,
+/// team, its value; (sides, R, V)…`.
 macro_rules! dense_many {
     (
         $t:ident $l:literal;
-        fused { $( $fname:literal $fteam:ty, $fsize:expr, $fl:literal; $( ($fb:literal, $fr:literal, $fv:literal) )* );* $(;)? }
+        fused { $( $fname:literal $fteam:ty, $fsize:expr; $( ($fs:literal, $fl:literal, $fb:literal, $fr:literal, $fv:literal) )* );* $(;)? }
         $( $name:literal $team:ty, $size:expr; $( ($b:literal, $r:literal, $v:literal) )* );* $(;)?
     ) => {
         crate::kernels! {
@@ -22,16 +23,16 @@ macro_rules! dense_many {
             variant DenseManyVariant;
             check dense_contract::check::<$t>;
             $( $(
-                concat!("dense_many_fused_", stringify!($t), "_", $fname, "_l", $fl, "_b", $fb, "_r", $fr),
-                DenseManyVariant { product: Product::Fused, team: $fsize, width: $fl, sides: $fb, rows: $fr }
-                    => dense::accumulate::<_, $t, $fteam, Fused, $fl, $fb, $fr, $fv>;
+                concat!("dense_many_fused_", stringify!($t), "_", $fname, "_s", $fs, "_l", $fl, "_b", $fb, "_r", $fr),
+                DenseManyVariant { product: Product::Fused, team: $fsize, width: $fl, sides: $fs * $fb, split: $fs, rows: $fr }
+                    => dense_split::accumulate::<_, $t, $fteam, $fs, $fl, $fb, $fr, $fv>;
             )* )*
             $( $(
                 concat!("dense_many_transposed_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
-                DenseManyVariant { product: Product::Transposed, team: $size, width: $l, sides: $b, rows: $r }
-                    => dense::accumulate::<_, $t, $team, Transposed, $l, $b, $r, $v>;
+                DenseManyVariant { product: Product::Transposed, team: $size, width: $l, sides: $b, split: 1, rows: $r }
+                    => dense::accumulate::<_, $t, $team, $l, $b, $r, $v>;
                 concat!("dense_many_forward_", stringify!($t), "_", $name, "_b", $b, "_r", $r),
-                DenseManyVariant { product: Product::Forward, team: $size, width: $l, sides: $b, rows: $r }
+                DenseManyVariant { product: Product::Forward, team: $size, width: $l, sides: $b, split: 1, rows: $r }
                     => dense_forward::forward::<_, $t, $team, $l, $b, $r, $v>;
             )* )*
         }
@@ -41,15 +42,12 @@ macro_rules! dense_many {
 dense_many! {
     f32 4;
     fused {
-        "vs2" Lanes<2>, TeamSize::Lanes(2), 4; (4, 4, 16) (8, 2, 16);
-        "vs8" Lanes<8>, TeamSize::Lanes(8), 4; (4, 4, 16);
-        "vs16" Lanes<16>, TeamSize::Lanes(16), 4; (4, 4, 16);
-        "vs32" Lanes<32>, TeamSize::Lanes(32), 4; (4, 4, 16);
-        "vs2" Lanes<2>, TeamSize::Lanes(2), 8; (8, 2, 16);
-        "vs4" Lanes<4>, TeamSize::Lanes(4), 8; (8, 2, 16);
-        "vs8" Lanes<8>, TeamSize::Lanes(8), 8; (8, 2, 16);
-        "vs16" Lanes<16>, TeamSize::Lanes(16), 8; (8, 2, 16);
-        "block" WholeBlock, TeamSize::Block, 4; (4, 4, 16) (8, 4, 32);
+        "t2" Lanes<2>, TeamSize::Lanes(2); (1, 4, 4, 4, 16);
+        "t4" Lanes<4>, TeamSize::Lanes(4); (4, 8, 2, 4, 8) (4, 12, 2, 4, 8) (4, 16, 2, 2, 4);
+        "t8" Lanes<8>, TeamSize::Lanes(8); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16) (4, 20, 2, 2, 4);
+        "t16" Lanes<16>, TeamSize::Lanes(16); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16) (4, 32, 2, 2, 4);
+        "t32" Lanes<32>, TeamSize::Lanes(32); (1, 4, 4, 4, 16) (2, 16, 4, 4, 16);
+        "block" WholeBlock, TeamSize::Block; (1, 4, 4, 4, 16) (2, 16, 4, 4, 16);
     }
     "vs2" Lanes<2>, TeamSize::Lanes(2); (4, 4, 16) (8, 2, 16);
     "vs8" Lanes<8>, TeamSize::Lanes(8); (4, 4, 16) (8, 4, 32);
@@ -60,13 +58,12 @@ dense_many! {
 dense_many! {
     f64 2;
     fused {
-        "vs4" Lanes<4>, TeamSize::Lanes(4), 2; (4, 4, 16) (8, 1, 8);
-        "vs16" Lanes<16>, TeamSize::Lanes(16), 2; (4, 4, 16);
-        "vs4" Lanes<4>, TeamSize::Lanes(4), 4; (8, 2, 16);
-        "vs8" Lanes<8>, TeamSize::Lanes(8), 4; (8, 2, 16);
-        "vs16" Lanes<16>, TeamSize::Lanes(16), 4; (8, 2, 16);
-        "vs32" Lanes<32>, TeamSize::Lanes(32), 4; (8, 2, 16);
-        "block" WholeBlock, TeamSize::Block, 2; (4, 4, 16) (8, 2, 16);
+        "t2" Lanes<2>, TeamSize::Lanes(2); (2, 8, 4, 2, 8);
+        "t4" Lanes<4>, TeamSize::Lanes(4); (1, 2, 4, 4, 16) (4, 12, 2, 2, 4);
+        "t8" Lanes<8>, TeamSize::Lanes(8); (2, 8, 4, 2, 8);
+        "t16" Lanes<16>, TeamSize::Lanes(16); (1, 2, 4, 4, 16) (2, 8, 4, 2, 8) (4, 10, 2, 2, 4);
+        "t32" Lanes<32>, TeamSize::Lanes(32); (2, 8, 4, 2, 8);
+        "block" WholeBlock, TeamSize::Block; (1, 2, 4, 4, 16) (2, 8, 4, 2, 8);
     }
     "vs4" Lanes<4>, TeamSize::Lanes(4); (4, 4, 16) (8, 2, 16);
     "vs16" Lanes<16>, TeamSize::Lanes(16); (4, 4, 16) (8, 2, 16);

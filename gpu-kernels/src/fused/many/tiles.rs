@@ -1,6 +1,6 @@
 //! Sparse X in tiles of rows, several right-hand sides: no sum is shared, so nothing is added atomically but the result.
 //!
-//! Formula: `W += α · Xᵀ( V ⊙ (X·Y − s) )` for up to B sides, and the halves; W holds β·Z (or zero) before.
+//! Formula: `W += α · Xᵀ( V ⊙ (X·Y − s) )`, and the halves; W holds β·Z (or zero) before.
 //!
 //! Why: an addition to a shared sum for every nonzero and side is what several sides are bound by (80 million nonzeros
 //! and 8 sides on an H200: 1.36 ms as floats, 0.59 ms as two integer words, of 1,000 columns). In a tile both products
@@ -13,8 +13,9 @@
 //! [`SPARE`] rows of zeros behind the others. Lanes take the packs of a row in turns, and who makes the layout orders
 //! the entries of a lane so that the lanes that read together meet in few banks: 0.24 ms of gathers became 0.18.
 //!
-//! Mapping: a block holds Y for the whole launch, and takes tile after tile: its rows' P into shared memory, a barrier,
-//! its columns' sums to W. Shared memory: B · (n + R + 2 · SPARE) elements (Y where there is one, P where it is wanted).
+//! Mapping: a block holds Y of B sides for the whole launch, and takes tile after tile: its rows' P into shared memory, a
+//! barrier, its columns' sums to W. More sides than B are shared out among neighbouring blocks, which take the same tiles:
+//! what one reads of X the others find in the L2 cache. Shared memory: B · (n + R + 2 · SPARE) elements (Y where there is one, P where it is wanted).
 //! Result: when the kernel has ended. Guarantees: X·Y has the same bits on every run and grid; tiles add to W in any
 //! order.
 //!
@@ -197,35 +198,85 @@ impl<T: Real> Group<T> {
     }
 }
 
-/// The sums of a lane over one slice.
-#[inline(always)]
-fn sums_of<C: Cta, T: Real, const B: usize>(
-    cta: &C,
-    from: &TileSlices<'_, T>,
-    slice: u32,
-    source: Shared<T>,
-) -> [T; B] {
-    const { assert!(B / T::Pack::LANES <= 2, "packs are taken in turns of two") };
-    let turn = (lane(cta) as usize) & (B / T::Pack::LANES - 1);
-    let mut sums = [T::ZERO; B];
-    let mut group: u32 = cta.load(from.offsets, slice as usize, Cache::Keep);
-    let end: u32 = cta.load(from.offsets, slice as usize + 1, Cache::Keep);
-    if group < end {
-        let mut here = Group::load(cta, from, group);
-        while group + 1 < end {
+/// Groups of a slice, from the first to the one that is no longer part of it.
+#[derive(Clone, Copy)]
+struct Span {
+    first: u32,
+    end: u32,
+}
+
+/// A warp's walk over slices. The next slice's first group is asked for while the last of this one is worked on, so that
+/// short slices do not wait for memory one after the other.
+struct Walk<'a, 'b, T> {
+    from: &'b TileSlices<'a, T>,
+    /// The slice after the last.
+    end: u32,
+    /// From one slice to the next.
+    step: u32,
+    /// The groups of the slice whose turn it is.
+    span: Span,
+    /// The first of them.
+    here: Group<T>,
+}
+
+impl<'a, 'b, T: Real> Walk<'a, 'b, T> {
+    #[inline(always)]
+    fn new<C: Cta>(cta: &C, from: &'b TileSlices<'a, T>, (slice, end): (u32, u32)) -> Self {
+        let span = Self::span(cta, from, (slice, end));
+        Walk {
+            from,
+            end,
+            step: cta.threads() / WARP,
+            span,
+            here: Group::load(cta, from, span.first),
+        }
+    }
+
+    /// The groups of a slice. One that is empty or not there has none, and the first of all is named, which can be read.
+    #[inline(always)]
+    fn span<C: Cta>(cta: &C, from: &TileSlices<'_, T>, (slice, end): (u32, u32)) -> Span {
+        let none = Span { first: 0, end: 0 };
+        if slice >= end {
+            return none;
+        }
+        let bound = |i: u32| -> u32 { cta.load(from.offsets, (slice + i) as usize, Cache::Keep) };
+        let (first, end) = (bound(0), bound(1));
+        if first < end {
+            Span { first, end }
+        } else {
+            none
+        }
+    }
+
+    /// The sums of a lane over `slice`, whose turn it is.
+    #[inline(always)]
+    fn sums<C: Cta, const B: usize>(&mut self, cta: &C, slice: u32, source: Shared<T>) -> [T; B] {
+        const { assert!(B / T::Pack::LANES <= 2, "packs are taken in turns of two") };
+        let turn = (lane(cta) as usize) & (B / T::Pack::LANES - 1);
+        let next = Self::span(cta, self.from, (slice + self.step, self.end));
+        let mut sums = [T::ZERO; B];
+        let Span {
+            first: mut group,
+            end,
+        } = self.span;
+        if group == end {
+            self.here = Group::load(cta, self.from, next.first);
+        }
+        while group < end {
             group += 1;
-            let next = Group::load(cta, from, group);
-            here.add(cta, source, turn, &mut sums);
-            here = next;
+            let after = if group < end { group } else { next.first };
+            let after = Group::load(cta, self.from, after);
+            self.here.add(cta, source, turn, &mut sums);
+            self.here = after;
         }
-        here.add(cta, source, turn, &mut sums);
-    }
-    if turn == 1 {
-        for i in 0..B / 2 {
-            (sums[i], sums[i + B / 2]) = (sums[i + B / 2], sums[i]);
+        self.span = next;
+        if turn == 1 {
+            for i in 0..B / 2 {
+                (sums[i], sums[i + B / 2]) = (sums[i + B / 2], sums[i]);
+            }
         }
+        sums
     }
-    sums
 }
 
 /// Calls `each(output, sums)` for every output of a tile, in one lane.
@@ -238,21 +289,24 @@ fn each_output<C: Cta, T: Real, const B: usize>(
 ) {
     let bound = |i: u32| -> u32 { cta.load(from.tiles, (2 * tile + i) as usize, Cache::Keep) };
     let (long, short, end) = (bound(0), bound(1), bound(2));
-    let step = cta.threads() / WARP;
     let mut slice = long + cta.thread() / WARP;
+    if slice >= end {
+        return;
+    }
+    let mut walk = Walk::new(cta, from, (slice, end));
     while slice < end {
-        let mut sums = sums_of::<C, T, B>(cta, from, slice, source);
+        let at = slice as usize * WARP as usize + lane(cta) as usize;
+        let output: u32 = cta.load(from.outputs, at, Cache::Once);
+        let mut sums = walk.sums::<C, B>(cta, slice, source);
         if slice < short {
             for i in 0..B {
                 sums[i] = sum_lanes::<C, T, WARP>(cta, sums[i]);
             }
         }
-        let at = slice as usize * WARP as usize + lane(cta) as usize;
-        let output: u32 = cta.load(from.outputs, at, Cache::Once);
         if output != NONE {
             each(output, sums);
         }
-        slice += step;
+        slice += walk.step;
     }
 }
 
@@ -263,6 +317,12 @@ pub(super) fn walk<C: Cta, T: Real, F: Compute, const B: usize>(
     args: &TilesManyArgs<'_, T>,
 ) {
     cta.launch_bounds::<MOST_THREADS, 1>();
+    let groups = args.sides.count.div_ceil(B as u32);
+    let (group, teams) = (cta.block() % groups, cta.blocks() / groups);
+    let args = &TilesManyArgs {
+        sides: args.sides.group(group, B as u32),
+        ..*args
+    };
     let ends = args.ends_of();
     let array = |byte, rows| Shared::<T>::at(byte, (rows + SPARE) * B as u32);
     let y = array(0, if F::DOTS { args.cols } else { 0 });
@@ -277,8 +337,9 @@ pub(super) fn walk<C: Cta, T: Real, F: Compute, const B: usize>(
         cta.sync();
     }
     let tiles = args.rows.div_ceil(args.tile_rows);
-    let mut tile = cta.block();
-    while tile < tiles {
+    let mut tile = cta.block() / groups;
+    // Blocks that are no whole team have nothing to do.
+    while tile < tiles && cta.block() < teams * groups {
         if F::ACCUMULATES {
             p_of_tile::<C, T, F, B>(cta, args, (y, p), tile);
             cta.sync();
@@ -291,7 +352,7 @@ pub(super) fn walk<C: Cta, T: Real, F: Compute, const B: usize>(
                 write_sides(cta, &ends, row_of(cta, args, tile, row), &dots);
             });
         }
-        tile += cta.blocks();
+        tile += teams;
     }
 }
 
@@ -432,7 +493,10 @@ pub(super) fn check<T: Real>(
     let tiles = m.div_ceil(args.tile_rows as u64);
     check_slices(&args.by_row, tiles)?;
     check_slices(&args.by_column, tiles)?;
-    args.sides.check(variant.sides)?;
+    args.sides.check(u32::MAX)?;
+    let groups = args.sides.count.div_ceil(variant.sides);
+    Violation::at_least("groups of sides", 1, groups as u64)?;
+    Violation::at_least("blocks", groups as u64, launch.grid as u64)?;
     let (from, to) = variant.product.lengths(m, n);
     check_ends(&args.ends_of(), from, to)?;
     let addend = match variant.product {
@@ -448,6 +512,7 @@ fn check_slices<T>(slices: &TileSlices<'_, T>, tiles: u64) -> Result<(), Violati
     let entries = slices.places.len() * GROUP as u64;
     Violation::equal("length of tiles", 2 * tiles + 1, slices.tiles.len())?;
     Violation::equal("length of outputs", of_slices, slices.outputs.len())?;
+    Violation::at_least("length of places", lanes, slices.places.len())?;
     Violation::multiple_of("length of places", lanes, slices.places.len())?;
     Violation::equal("length of values", entries, slices.values.len())
 }

@@ -16,6 +16,7 @@ use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
 use crate::device::{Buffer, Prepared};
 use crate::plan::fused::Product;
 use crate::plan::many::{self, Kernel, MOST_SIDES, ManyPlan, groups};
+use crate::plan::tiles::MOST_GROUPS;
 
 /// What a product with several right-hand sides is computed from.
 struct Many<'a, T: Number> {
@@ -74,7 +75,6 @@ impl<T: Number> Matrix<T> {
         tiles: &Tiles<T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let kernel = self.tile_kernel(tiles, many.product)?;
         let (beta, addend) = addend(many);
         let ends = TileEnds {
             input: many.input.input(),
@@ -83,8 +83,10 @@ impl<T: Number> Matrix<T> {
             addend: (beta, addend.map_or(In::none(), Buffer::input)),
             alpha: many.terms.alpha,
         };
-        for (first, count) in groups(many.sides, tiles.sides()) {
+        for (first, count) in groups(many.sides, MOST_GROUPS * tiles.sides()) {
             let sides = sides(many, first, count);
+            let groups = count.div_ceil(tiles.sides());
+            let kernel = self.tile_kernel(tiles, (many.product, groups))?;
             kernel.launch(self.tile_args(tiles, &ends, (sides, &mut *output)))?;
         }
         Ok(())
