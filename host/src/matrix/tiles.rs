@@ -6,7 +6,7 @@ use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::many::tiles::{GROUP, NONE};
 use rayon::prelude::*;
 
-use super::banks::{Entry, Rows, arrange};
+use super::banks::{Entry, Rows, arrange, even_out};
 use super::{CsrMatrix, Element};
 
 /// Entries of an output that a warp shares: longer ones would keep 31 lanes waiting. With 96 all of 1,000 columns were long,
@@ -134,6 +134,12 @@ fn slices<T: Element>(outputs: Outputs<T>, rows: Rows) -> Slices<T> {
     let Outputs { mut all, entries } = outputs;
     all.sort_by_key(|(_, start, end)| Reverse(end - start));
     let long = all.partition_point(|(_, start, end)| end - start > LONG);
+    even_out(
+        &mut all[long..],
+        rows,
+        |(_, start, end)| &entries[*start..*end],
+        |(_, start, end)| (end - start).div_ceil(GROUP as usize),
+    );
     let mut tile = Slices {
         long: long as u32,
         layout: SliceLayout::empty(),

@@ -1,7 +1,7 @@
 //! Dense X (row-major), several right-hand sides: Xᵀ·P in one pass over the rows, everything in registers.
 //!
 //! Formula: `W += α · Xᵀ( V ⊙ P )` for a panel of columns of X and up to B sides; W holds β·Z (or zero) before. The fused
-//! product is [`super::dense_split`]'s, X·Y alone [`super::dense_forward`]'s.
+//! product is [`super::dense_split`]'s and, of very few columns, [`super::dense_narrow`]'s, X·Y alone [`super::dense_forward`]'s.
 //!
 //! Mapping: a [`Team`] owns R rows at a time. Each thread holds L columns, a pack: L · B elements of the partial W for the
 //! whole kernel, and its packs of every row. The lanes share the elements of V ⊙ P out and gather them again.
@@ -100,6 +100,8 @@ impl DenseManyVariant {
         let ahead = match self.product {
             Product::Forward => 0,
             Product::Transposed => PACKS_AHEAD * block,
+            // A thread for each row has them in registers.
+            Product::Fused if matches!(self.team, TeamSize::Lanes(1)) => 0,
             Product::Fused => {
                 let (lanes, packs) = (self.team.threads(WARP), self.width * size / PACK_BYTES);
                 warps * slots_of_warp(lanes, self.split, packs, self.rows)
@@ -392,7 +394,7 @@ pub(super) fn accumulate<C, T, G, const L: usize, const B: usize, const R: usize
     for turn in 0..steps {
         ahead.ask::<C, G>(cta, walk.first + turn as u64 * walk.stride, turn);
     }
-    let among = Among::all(G::LANES);
+    let among = Among::apart(G::LANES, 1);
     let mut w = [[T::ZERO; B]; L];
     let mut turn = 0;
     let mut own = multipliers::<C, T, G, B, V>(cta, &ends, (among, walk.first));

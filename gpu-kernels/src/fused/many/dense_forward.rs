@@ -23,14 +23,14 @@ pub(super) fn forward<C, T, G, const L: usize, const B: usize, const R: usize, c
     let ends = args.ends_of();
     let place = Place::of::<C, T, G>(cta, args);
     let scratch = Shared::at(0, G::spread_scratch(cta.threads(), V as u32));
-    let among = Among::all(G::LANES);
+    let among = Among::apart(G::LANES, 1);
     let (each, base) = (among.held(V), among.first_held(cta, V));
     let y: [[T; B]; L] = place.load_input(cta, &ends);
     let mut turn = 0;
     Walk::of::<C, G, R>(cta, args.x.rows).each(|first| {
         let rows: [[T; L]; R] =
             core::array::from_fn(|i| place.load(cta, &args.x, row_of::<C, G>(cta, first, i)));
-        let sums = G::spread(cta, dots::<T, L, B, R, V>(&rows, &y), among, scratch, turn);
+        let sums = G::spread::<C, T, 1, V>(cta, dots::<T, L, B, R, V>(&rows, &y), scratch, turn);
         turn += 1;
         for (s, dot) in sums.iter().enumerate().take(each) {
             let (i, side) = ((base as usize + s) / B, (base + s as u32) % B as u32);

@@ -207,7 +207,7 @@ impl<'a, 'b, T: Real, G: Spread, const S: u32, const L: usize, const R: usize>
 
 /// Says how many registers a thread may have, whose Y, W, rows and sums are so many words.
 #[inline(always)]
-fn bound_registers<C: Cta, G: Spread>(cta: &C, words: usize) {
+pub(super) fn bound_registers<C: Cta, G: Spread>(cta: &C, words: usize) {
     match (G::SIZE, words) {
         (TeamSize::Lanes(_), ..=90) => cta.launch_bounds::<LANES_THREADS, 4>(),
         (TeamSize::Lanes(_), ..=128) => cta.launch_bounds::<LANES_THREADS, 3>(),
@@ -291,10 +291,7 @@ pub(super) fn accumulate<
     );
     let y: [[T; B]; L] = ring.input(cta, &ends);
     let mut w = [[T::ZERO; B]; L];
-    let among = Among {
-        lanes: G::LANES / S,
-        stride: S,
-    };
+    let among = Among::apart(G::LANES, S);
     let held = Held::<T, B, V>::new(cta, ends, among);
     let mut own = held.multipliers::<C, G>(cta, walk.first);
     let (mut turn, mut slot) = (0, 0);
@@ -307,7 +304,7 @@ pub(super) fn accumulate<
         // Early: the latency of the next step's multipliers does not stand alone.
         let next = held.multipliers::<C, G>(cta, first + walk.stride);
         let values = dots::<T, L, B, R, V>(&rows, &y);
-        let sums = G::spread(cta, values, among, scratch, turn);
+        let sums = G::spread::<C, T, S, V>(cta, values, scratch, turn);
         turn += 1;
         for (s, factor) in own.iter_mut().enumerate().take(among.held(V)) {
             *factor = *factor * (sums[s] - held.shifts[s]);
@@ -319,25 +316,17 @@ pub(super) fn accumulate<
     // W takes the place of the rows.
     wait(cta, 0);
     cta.sync();
-    flush::<C, T, G, S, L, B, R>(cta, &ring, &w);
+    flush::<C, T, G, S, L, B>(cta, args, |element| ring.column(element), &w);
 }
 
-/// Adds the partial results of all threads, times α, to W.
+/// Adds the partial results of all threads, times α, to W; `column_of` an element is its column in the panel.
 #[inline(always)]
-fn flush<
-    C: Cta,
-    T: Real,
-    G: Spread,
-    const S: u32,
-    const L: usize,
-    const B: usize,
-    const R: usize,
->(
+pub(super) fn flush<C: Cta, T: Real, G: Spread, const S: u32, const L: usize, const B: usize>(
     cta: &C,
-    ring: &Ring<'_, '_, T, G, S, L, R>,
+    args: &DenseManyArgs<'_, T>,
+    column_of: impl Fn(usize) -> u32,
     w: &[[T; B]; L],
 ) {
-    let args = ring.args;
     let add = |sides: &Sides, (column, side): (u32, u32), value: T| {
         if column < args.columns && side < sides.count {
             let at = sides.at((args.first_column + column) as u64, side);
@@ -345,14 +334,15 @@ fn flush<
         }
     };
     let sides = S * B as u32;
-    let own = args.sides.group(ring.own.side, B as u32);
+    let number = lane(cta) % S;
+    let own = args.sides.group(number, B as u32);
     let panel = Shared::at(0, G::LANES / S * L as u32 * sides);
     if G::SIZE != TeamSize::Block {
         zero_shared(cta, panel);
         cta.sync();
     }
     for (element, of_column) in w.iter().enumerate() {
-        let column = ring.column(element);
+        let column = column_of(element);
         for (side, value) in of_column.iter().enumerate() {
             if G::SIZE == TeamSize::Block {
                 add(&own, (column, side as u32), *value);
@@ -360,7 +350,7 @@ fn flush<
             }
             let sum = sum_teams::<C, T, G>(cta, *value);
             if G::team(cta) == 0 {
-                let at = column * sides + ring.own.side * B as u32 + side as u32;
+                let at = column * sides + number * B as u32 + side as u32;
                 cta.shared_add(panel, at as usize, sum);
             }
         }

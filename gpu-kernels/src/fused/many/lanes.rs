@@ -16,9 +16,13 @@ pub(super) struct Among {
 }
 
 impl Among {
-    /// All lanes of a team of so many.
-    pub(super) const fn all(lanes: u32) -> Among {
-        Among { lanes, stride: 1 }
+    /// Those of a team's lanes that are `stride` apart.
+    #[inline(always)]
+    pub(super) const fn apart(lanes: u32, stride: u32) -> Among {
+        Among {
+            lanes: lanes / stride,
+            stride,
+        }
     }
 
     /// Values that a lane holds when V have been shared out.
@@ -58,12 +62,11 @@ pub(super) trait Spread: Team {
     /// Lanes of a warp that belong to the team.
     const LANES: u32;
 
-    /// Sums V values over the team. The first [`Among::held`] of the result belong to the values from
+    /// Sums V values over those lanes of the team that are S apart. The first [`Among::held`] of the result belong to the values from
     /// [`Among::first_held`] on.
-    fn spread<C: Cta, T: Real, const V: usize>(
+    fn spread<C: Cta, T: Real, const S: u32, const V: usize>(
         cta: &C,
         values: [T; V],
-        among: Among,
         scratch: Shared<T>,
         turn: u32,
     ) -> [T; V];
@@ -122,29 +125,28 @@ fn halve<C: Cta, T: Real, const V: usize>(
     half
 }
 
-/// [`Spread::spread`] over lanes of a warp.
+/// [`Spread::spread`] over those of N lanes of a warp that are S apart.
 #[inline(always)]
-pub(super) fn spread_lanes<C: Cta, T: Real, const V: usize>(
+pub(super) fn spread_lanes<C: Cta, T: Real, const N: u32, const S: u32, const V: usize>(
     cta: &C,
     mut values: [T; V],
-    Among { lanes, stride }: Among,
 ) -> [T; V] {
     // Written out: every length is a constant, and so is every index.
     let mut len = V;
-    if lanes > 16 {
-        len = halve(cta, &mut values, len, 16 * stride);
+    if N > 16 * S {
+        len = halve(cta, &mut values, len, 16 * S);
     }
-    if lanes > 8 {
-        len = halve(cta, &mut values, len, 8 * stride);
+    if N > 8 * S {
+        len = halve(cta, &mut values, len, 8 * S);
     }
-    if lanes > 4 {
-        len = halve(cta, &mut values, len, 4 * stride);
+    if N > 4 * S {
+        len = halve(cta, &mut values, len, 4 * S);
     }
-    if lanes > 2 {
-        len = halve(cta, &mut values, len, 2 * stride);
+    if N > 2 * S {
+        len = halve(cta, &mut values, len, 2 * S);
     }
-    if lanes > 1 {
-        halve(cta, &mut values, len, stride);
+    if N > S {
+        halve(cta, &mut values, len, S);
     }
     values
 }
@@ -153,14 +155,13 @@ impl<const VS: u32> Spread for Lanes<VS> {
     const LANES: u32 = VS;
 
     #[inline(always)]
-    fn spread<C: Cta, T: Real, const V: usize>(
+    fn spread<C: Cta, T: Real, const S: u32, const V: usize>(
         cta: &C,
         values: [T; V],
-        among: Among,
         _: Shared<T>,
         _: u32,
     ) -> [T; V] {
-        spread_lanes(cta, values, among)
+        spread_lanes::<C, T, VS, S, V>(cta, values)
     }
 
     #[inline(always)]
@@ -179,14 +180,14 @@ impl Spread for WholeBlock {
 
     /// Every warp adds all warps' sums, so that one barrier is enough; `turn` alternates between calls.
     #[inline(always)]
-    fn spread<C: Cta, T: Real, const V: usize>(
+    fn spread<C: Cta, T: Real, const S: u32, const V: usize>(
         cta: &C,
         values: [T; V],
-        among: Among,
         scratch: Shared<T>,
         turn: u32,
     ) -> [T; V] {
-        let of_warp = spread_lanes(cta, values, among);
+        let among = Among::apart(WARP, S);
+        let of_warp = spread_lanes::<C, T, WARP, S, V>(cta, values);
         let (warps, all) = (cta.threads() / WARP, V as u32 * among.stride);
         let half = turn % 2 * warps * all;
         let first = among.first_held(cta, V);

@@ -11,11 +11,13 @@
 mod dense;
 mod dense_contract;
 mod dense_forward;
+mod dense_narrow;
 mod dense_split;
 mod lanes;
 mod sparse;
 mod table;
 pub mod tiles;
+mod tiles_contract;
 
 pub use dense::{DenseMany, DenseManyArgs, DenseManyVariant};
 pub use sparse::{SparseMany, SparseManyArgs, SparseManyVariant};

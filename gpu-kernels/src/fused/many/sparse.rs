@@ -198,7 +198,7 @@ pub(super) fn accumulate<C, T, F, W, const VS: u32, const K: usize, const B: usi
 {
     let ends = args.ends_of();
     let target = W::open(cta, args.x.cols, B as u32);
-    let among = Among::all(VS);
+    let among = Among::apart(VS, 1);
     let (each, base) = (among.held(B), among.first_held(cta, B));
     let alpha = W::alpha(ends.alpha);
     let mut shifts = [T::ZERO; B];
@@ -242,7 +242,7 @@ fn dots<C: Cta, T: Real, const VS: u32, const K: usize, const B: usize>(
             *sum = value.fma(*y, *sum);
         }
     });
-    spread_lanes(cta, sums, Among::all(VS))
+    spread_lanes::<C, T, VS, 1, B>(cta, sums)
 }
 
 /// [`Product::Forward`].
@@ -254,7 +254,7 @@ pub(super) fn forward<C: Cta, T: Real, const VS: u32, const K: usize, const B: u
     Lanes<VS>: Spread,
 {
     let ends = args.ends_of();
-    let among = Among::all(VS);
+    let among = Among::apart(VS, 1);
     let (each, base) = (among.held(B), among.first_held(cta, B));
     each_share::<C, T, VS, K>(cta, &args.x, |row, share| {
         let row = row as u64;

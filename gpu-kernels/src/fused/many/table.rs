@@ -6,14 +6,15 @@
 use super::dense::{self, DenseMany, DenseManyArgs, DenseManyVariant};
 use super::sparse::{self, InGlobal, InShared, SparseMany, SparseManyArgs, SparseManyVariant};
 use super::tiles::{self, TilesMany, TilesManyArgs, TilesManyVariant};
-use super::{dense_contract, dense_forward, dense_split};
+use super::{dense_contract, dense_forward, dense_narrow, dense_split, tiles_contract};
 use crate::fused::{Forward, Fused, Lanes, Place, Product, TeamSize, Transposed, WholeBlock};
 
-/// Rows of fused entries: `name, team, its value: (S, L, B, R, V = R · B)…`. Rows of the others, with L once for all: `name,
+/// Rows of narrow entries: `(L, B, chunk, chunks, R)`. Of other fused entries: `name, team, its value: (S, L, B, R, V = R · B)…`. Rows of the others, with L once for all: `name,
 /// team, its value; (sides, R, V)…`.
 macro_rules! dense_many {
     (
         $t:ident $l:literal;
+        narrow { $( ($nl:literal, $nb:literal, $nc:literal, $nm:literal, $nr:literal) )* }
         fused { $( $fname:literal $fteam:ty, $fsize:expr; $( ($fs:literal, $fl:literal, $fb:literal, $fr:literal, $fv:literal) )* );* $(;)? }
         $( $name:literal $team:ty, $size:expr; $( ($b:literal, $r:literal, $v:literal) )* );* $(;)?
     ) => {
@@ -22,6 +23,11 @@ macro_rules! dense_many {
             args DenseManyArgs<'a, $t>;
             variant DenseManyVariant;
             check dense_contract::check::<$t>;
+            $(
+                concat!("dense_many_fused_", stringify!($t), "_t1_l", $nl, "_b", $nb, "_r", $nr),
+                DenseManyVariant { product: Product::Fused, team: TeamSize::Lanes(1), width: $nl, sides: $nb, split: 1, rows: $nr }
+                    => dense_narrow::accumulate::<_, $t, $nl, $nb, $nc, $nm, $nr>;
+            )*
             $( $(
                 concat!("dense_many_fused_", stringify!($t), "_", $fname, "_s", $fs, "_l", $fl, "_b", $fb, "_r", $fr),
                 DenseManyVariant { product: Product::Fused, team: $fsize, width: $fl, sides: $fs * $fb, split: $fs, rows: $fr }
@@ -41,9 +47,10 @@ macro_rules! dense_many {
 
 dense_many! {
     f32 4;
+    narrow { (2, 8, 2, 2, 4) (4, 8, 1, 2, 2) }
     fused {
-        "t2" Lanes<2>, TeamSize::Lanes(2); (1, 4, 4, 4, 16);
-        "t4" Lanes<4>, TeamSize::Lanes(4); (4, 8, 2, 4, 8) (4, 12, 2, 4, 8) (4, 16, 2, 2, 4);
+        "t2" Lanes<2>, TeamSize::Lanes(2); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16);
+        "t4" Lanes<4>, TeamSize::Lanes(4); (4, 12, 2, 4, 8) (4, 16, 2, 2, 4);
         "t8" Lanes<8>, TeamSize::Lanes(8); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16) (4, 20, 2, 2, 4);
         "t16" Lanes<16>, TeamSize::Lanes(16); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16) (4, 32, 2, 2, 4);
         "t32" Lanes<32>, TeamSize::Lanes(32); (1, 4, 4, 4, 16) (2, 16, 4, 4, 16);
@@ -57,6 +64,7 @@ dense_many! {
 
 dense_many! {
     f64 2;
+    narrow { (2, 8, 1, 2, 2) (4, 8, 1, 1, 1) }
     fused {
         "t2" Lanes<2>, TeamSize::Lanes(2); (2, 8, 4, 2, 8);
         "t4" Lanes<4>, TeamSize::Lanes(4); (1, 2, 4, 4, 16) (4, 12, 2, 2, 4);
@@ -109,7 +117,7 @@ macro_rules! tiles_many {
             family TilesMany<$t>, "fused";
             args TilesManyArgs<'a, $t>;
             variant TilesManyVariant;
-            check tiles::check::<$t>;
+            check tiles_contract::check::<$t>;
             $(
                 concat!("tiles_many_fused_", stringify!($t), "_b", $b),
                 TilesManyVariant { product: Product::Fused, sides: $b } => tiles::walk::<_, $t, Fused, $b>;

@@ -27,12 +27,11 @@
     reason = "iterators over registers put them into local memory"
 )]
 
-use super::{Ends, Sides, check_ends};
+use super::{Ends, Sides};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::fused::{Compute, Product};
 use crate::memory::{In, Out};
 use crate::scalar::{Pack, Real, Words};
-use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_block, lane, sum_lanes};
 
 /// Entries of a lane in a group.
@@ -42,7 +41,7 @@ pub const SPARE: u32 = 8;
 /// A lane without an output.
 pub const NONE: u32 = u32::MAX;
 /// Threads of a block at most.
-const MOST_THREADS: u32 = 1_024;
+pub(super) const MOST_THREADS: u32 = 1_024;
 
 /// The family of kernels over tiles.
 pub struct TilesMany<T>(core::marker::PhantomData<T>);
@@ -132,7 +131,7 @@ impl TilesManyVariant {
 
 impl<'a, T: Real> TilesManyArgs<'a, T> {
     #[inline(always)]
-    fn ends_of(&self) -> Ends<'a, T> {
+    pub(super) fn ends_of(&self) -> Ends<'a, T> {
         Ends {
             rows: self.rows as u64,
             input: self.input,
@@ -473,46 +472,4 @@ fn write_sides<C: Cta, T: Real, const B: usize>(
             ends.write_forward(cta, (row, side_number), factor * (dots[side] - shift));
         }
     }
-}
-
-/// The contract.
-pub(super) fn check<T: Real>(
-    variant: &TilesManyVariant,
-    launch: &Launch,
-    args: &TilesManyArgs<'_, T>,
-) -> Result<(), Violation> {
-    let (m, n, k) = (args.rows as u64, args.cols as u64, args.sides.all as u64);
-    let shared = variant.shared_bytes(args.cols, args.tile_rows, T::SIZE);
-    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::at_most("block", MOST_THREADS as u64, launch.block as u64)?;
-    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    Violation::at_least("rows of a tile", 1, args.tile_rows as u64)?;
-    let places = (1 << 16) - SPARE as u64;
-    Violation::at_most("rows of a tile", places, args.tile_rows as u64)?;
-    Violation::at_most("columns", places, n)?;
-    let tiles = m.div_ceil(args.tile_rows as u64);
-    check_slices(&args.by_row, tiles)?;
-    check_slices(&args.by_column, tiles)?;
-    args.sides.check(u32::MAX)?;
-    let groups = args.sides.count.div_ceil(variant.sides);
-    Violation::at_least("groups of sides", 1, groups as u64)?;
-    Violation::at_least("blocks", groups as u64, launch.grid as u64)?;
-    let (from, to) = variant.product.lengths(m, n);
-    check_ends(&args.ends_of(), from, to)?;
-    let addend = match variant.product {
-        Product::Forward => m.saturating_mul(k),
-        _ => 0,
-    };
-    crate::fused::check_optional(&args.addend, "length of addend", addend)
-}
-
-fn check_slices<T>(slices: &TileSlices<'_, T>, tiles: u64) -> Result<(), Violation> {
-    let lanes = WARP as u64;
-    let of_slices = slices.offsets.len().saturating_sub(1) * lanes;
-    let entries = slices.places.len() * GROUP as u64;
-    Violation::equal("length of tiles", 2 * tiles + 1, slices.tiles.len())?;
-    Violation::equal("length of outputs", of_slices, slices.outputs.len())?;
-    Violation::at_least("length of places", lanes, slices.places.len())?;
-    Violation::multiple_of("length of places", lanes, slices.places.len())?;
-    Violation::equal("length of values", entries, slices.values.len())
 }

@@ -3,9 +3,18 @@
 //! Arrays are row-major: Y, W and Z of n × k elements, P of m × k, so that the k numbers of one feature or sample lie
 //! together, as scikit-learn has decision functions; a multinomial model's `coef`, one row per class, is Yᵀ.
 //!
-//! X is read once for up to eight right-hand sides, and once more for every further eight; by the fused product of a
-//! dense X that is wider than a block's registers (2,048 columns of f32 on an H200) twice as often. Launches are planned
-//! by [`crate::plan::many`].
+//! Which way the products go:
+//! - A dense X of up to 2,048 columns (f64: 1,024) is read once for up to eight right-hand sides, and once more for every
+//!   further eight; the fused product of a wider one takes two passes. Eight sides of up to 1,000 columns take 1.4 to 2
+//!   times as long as one on an H200.
+//! - A sparse X is read once for eight, with an atomic addition for every entry and side: 13 to 37 times as long as one
+//!   side. Where Y fits into shared memory (up to 12,400 columns of f32), **prepare [`Preparation::Tiles`] first**: the
+//!   same products then take 1.5 to 2.5 times as long as one.
+//! - One right-hand side goes the way of [`Matrix::fused`].
+//!
+//! Launches are planned by [`crate::plan::many`] and [`crate::plan::tiles`].
+//!
+//! [`Preparation::Tiles`]: super::Preparation::Tiles
 
 mod host;
 mod launch;
@@ -68,6 +77,10 @@ impl<'a, T: Number> ManyTerms<'a, T> {
 
 impl<T: Number> Matrix<T> {
     /// `W = α · Xᵀ( V ⊙ (X·Y − s) ) + β · Z` for k right-hand sides: Y and W have n × k elements, row by row.
+    ///
+    /// Of a sparse X that several such products are to come of, prepare
+    /// [`Preparation::Tiles`](super::Preparation::Tiles) first: without, every entry costs an atomic addition for each
+    /// right-hand side, and eight of them more time than eight products with one.
     ///
     /// With [`Summation::Reproducible`] the right-hand sides are multiplied one after the other, through the host: as
     /// slow as that sounds, and the same bits everywhere.

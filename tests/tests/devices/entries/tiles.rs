@@ -35,18 +35,20 @@ pub fn check<L: Launcher, T: Number>(
         Subset::Full => ([&SMALL[..], &LARGE].concat(), &[32, 96, 2_048]),
         Subset::Small => (SMALL.to_vec(), &[64]),
     };
-    let of = (entry.variant.product, entry.variant.sides);
     for (shape, pattern) in shapes {
         let case = Case::new(shape, pattern, Values::Uniform);
-        each_choice::<L, T>(launcher, of, &case, |operands| {
-            let Features::Sparse(x) = &*operands.wide.samples[0].features else {
-                return Ok(());
-            };
-            tiles.iter().try_for_each(|rows| {
-                check_tiles(entry, (x, *rows), operands, subset)
-                    .with_context(|| format!("{rows} rows in a tile"))
-            })
-        })?;
+        // One group of sides, and two.
+        for most in [entry.variant.sides, 2 * entry.variant.sides] {
+            each_choice::<L, T>(launcher, (entry.variant.product, most), &case, |operands| {
+                let Features::Sparse(x) = &*operands.wide.samples[0].features else {
+                    return Ok(());
+                };
+                tiles.iter().try_for_each(|rows| {
+                    check_tiles(entry, (x, *rows), operands, subset)
+                        .with_context(|| format!("{rows} rows in a tile"))
+                })
+            })?;
+        }
     }
     Ok(())
 }
@@ -66,8 +68,10 @@ fn check_tiles<L: Launcher, T: Number>(
     let cols = x.cols() as u32;
     for block in blocks(operands.launcher, entry, subset)? {
         for &grid in grids(subset) {
+            // A block for each group at least.
+            let groups = operands.sides.count.div_ceil(variant.sides);
             let shape = Launch {
-                grid,
+                grid: grid.max(groups),
                 block,
                 shared_bytes: variant.shared_bytes(cols, layout.rows, size) as u32,
             };
