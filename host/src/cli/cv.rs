@@ -14,7 +14,7 @@ use super::targets::Known;
 use super::{data, device, output};
 use crate::io::Columns;
 use crate::learning::{Classes, Estimator, Evaluation, Folds, PathPoint, Placed, cross_validate};
-use crate::ops::{MatrixOptions, Number};
+use crate::ops::Number;
 
 /// A trainer's arguments and those of the folds.
 struct Job<'a> {
@@ -75,10 +75,7 @@ fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         .iter()
         .map(|strength| job.meant.with_strength(&known, Some(*strength)))
         .collect::<Result<Vec<Estimator>>>()?;
-    let matrix = MatrixOptions {
-        model: job.outcome.model.into(),
-        ..MatrixOptions::default()
-    };
+    let matrix = job.outcome.matrix_options();
     let placed = if path.iter().any(Estimator::standardizes) {
         Placed::with_folds(&device, data.features, matrix, &folds)?
     } else {

@@ -3,15 +3,15 @@
 use anyhow::{Result, bail};
 
 use super::args::{
-    ClassWeights, ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, OutcomeArgs, PenaltyName,
-    RidgeArgs, SvcArgs, SvrArgs, summation,
+    ClassWeights, ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, PenaltyName, RidgeArgs, SvcArgs,
+    SvrArgs,
 };
 use super::targets::{Known, Task};
 use crate::learning::{
     ClassWeight, Classes, ElasticNet, Estimator, Glm, Lasso, LinearSvc, LinearSvr,
     LogisticRegression, Penalty, Ridge,
 };
-use crate::ops::{MatrixOptions, Number};
+use crate::ops::Number;
 
 /// A trainer.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ macro_rules! controlled {
             .max_iter($solve.max_iter.get())
             .fit_intercept(!$solve.no_intercept)
             .standardize($solve.standardize)
-            .matrix_options(matrix_options($outcome))
+            .matrix_options($outcome.matrix_options())
     };
 }
 
@@ -98,20 +98,20 @@ impl Meant<'_> {
     ) -> Result<Estimator> {
         Ok(match self {
             Meant::Ridge(args) => {
-                let params = controlled!(Ridge::params(), args.solve, &args.outcome);
+                let params = controlled!(Ridge::params(), args.solve, args.outcome);
                 Estimator::Ridge(params.alpha(strength.unwrap_or(args.alpha)))
             }
             Meant::Lasso(args) => {
-                let params = controlled!(Lasso::params(), args.solve, &args.outcome);
+                let params = controlled!(Lasso::params(), args.solve, args.outcome);
                 Estimator::Lasso(params.alpha(strength.unwrap_or(args.alpha)))
             }
             Meant::ElasticNet(args) => {
-                let params = controlled!(ElasticNet::params(), args.solve, &args.outcome);
+                let params = controlled!(ElasticNet::params(), args.solve, args.outcome);
                 let params = params.alpha(strength.unwrap_or(args.alpha));
                 Estimator::ElasticNet(params.l1_ratio(args.l1_ratio))
             }
             Meant::Logreg(args) => {
-                let params = controlled!(LogisticRegression::params(), args.solve, &args.outcome)
+                let params = controlled!(LogisticRegression::params(), args.solve, args.outcome)
                     .c(strength.unwrap_or(args.c))
                     .penalty(penalty(args.penalty, args.l1_ratio))
                     .class_weight(class_weight(args.class_weight.as_ref(), known.classes())?)
@@ -119,7 +119,7 @@ impl Meant<'_> {
                 Estimator::LogisticRegression(params)
             }
             Meant::Glm(args) => {
-                let params = controlled!(Glm::params(), args.solve, &args.outcome)
+                let params = controlled!(Glm::params(), args.solve, args.outcome)
                     .family(args.family.with_power(args.power.unwrap_or(0.0)))
                     .alpha(strength.unwrap_or(args.alpha))
                     .l1_ratio(args.l1_ratio)
@@ -130,14 +130,14 @@ impl Meant<'_> {
                 })
             }
             Meant::Svc(args) => {
-                let params = controlled!(LinearSvc::params(), args.solve, &args.outcome)
+                let params = controlled!(LinearSvc::params(), args.solve, args.outcome)
                     .c(strength.unwrap_or(args.c))
                     .intercept_scaling(args.intercept_scaling)
                     .class_weight(class_weight(args.class_weight.as_ref(), known.classes())?);
                 Estimator::LinearSvc(params)
             }
             Meant::Svr(args) => {
-                let params = controlled!(LinearSvr::params(), args.solve, &args.outcome)
+                let params = controlled!(LinearSvr::params(), args.solve, args.outcome)
                     .c(strength.unwrap_or(args.c))
                     .epsilon(args.epsilon)
                     .intercept_scaling(args.intercept_scaling);
@@ -165,14 +165,6 @@ impl Meant<'_> {
             Meant::Logreg(_) | Meant::Svc(_) | Meant::Svr(_) => "c",
             _ => "alpha",
         }
-    }
-}
-
-fn matrix_options(outcome: &OutcomeArgs) -> MatrixOptions {
-    MatrixOptions {
-        model: outcome.model.into(),
-        summation: summation(outcome.reproducible),
-        ..MatrixOptions::default()
     }
 }
 

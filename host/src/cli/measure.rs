@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use super::args::{DeviceName, DtypeName, GpuName, PlanArgs, summation};
+use super::args::{DeviceName, DtypeName, GpuName, PlanArgs, matrix_options, summation};
 use super::exit::Exit;
 use super::progress::Ui;
 use super::report::{Listing, indented, number, plain_table};
@@ -15,7 +15,7 @@ use crate::io::Columns;
 use crate::io::synth::{ColumnDistribution, DenseSpec, RowLengths, SparseSpec, SparseValues, Spec};
 use crate::matrix::{Element, Features};
 use crate::ops::measure::{Comparison, Measured, Selection};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation};
+use crate::ops::{Matrix, Number, Preparation};
 use crate::plan::fused::{Problem, Product, Stored, StoredValues};
 use crate::plan::rates::RateSource;
 
@@ -44,11 +44,7 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
             Preparation::Transpose,
         ],
     };
-    let options = MatrixOptions {
-        summation: summation(args.reproducible),
-        values: args.values.into(),
-        ..MatrixOptions::default()
-    };
+    let options = matrix_options(args.model, summation(args.reproducible), args.values);
     let mut matrix = Matrix::with_options(device, features.clone(), options)?;
     let product = args.product.into();
     let selection = Selection {

@@ -25,6 +25,7 @@ mod emulate;
 mod evaluate;
 mod exit;
 mod fitted;
+mod forms;
 mod info;
 mod meant;
 mod measure;

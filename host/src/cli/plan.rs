@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs, summation};
 use super::exit::Exit;
+use super::forms::Forms;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
 use super::{data, measure, output};
 use crate::device::{Device, embedded};
 use crate::io::Columns;
-use crate::matrix::{Element, MatrixStats};
-use crate::ops::candidates_of;
+use crate::ops::{Number, candidates_of, problem_on_gpu};
 use crate::plan::fused::{
     Candidate, Forced, Model, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
 };
@@ -41,12 +41,17 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
         Some(count) => quickest(&planner, &problem, product, count)?,
         None => Vec::new(),
     };
+    let forms = match args.evaluations {
+        Some(evaluations) => Some(Forms::of(&planner, &problem, product, evaluations)?),
+        None => None,
+    };
     let report = Report {
         problem: &problem,
         gpu: &gpu,
         forced,
         plan: &plan,
         trials: &trials,
+        forms,
     };
     if args.json {
         output::print_json(&report.summary())?;
@@ -60,20 +65,13 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
 fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
     let precision = args.dtype.into();
     let (Some(rows), Some(cols)) = (args.rows, args.cols) else {
-        let stats = match args.dtype {
-            DtypeName::F32 => stats::<f32>(args, ui),
-            DtypeName::F64 => stats::<f64>(args, ui),
+        let problem = match args.dtype {
+            DtypeName::F32 => problem_of_data::<f32>(args, ui),
+            DtypeName::F64 => problem_of_data::<f64>(args, ui),
         }?;
-        let (rows, cols) = (stats.rows as u64, stats.cols as u64);
-        return Ok(if stats.dense || args.dense {
-            Problem::dense(rows, cols, precision).as_stored()
-        } else {
-            let problem = Problem::sparse(rows, cols, stats.nnz, precision);
-            let problem = problem.with_longest_row(stats.max_row);
-            match stats.row_steps {
-                Some(steps) => problem.with_row_steps(steps),
-                None => problem,
-            }
+        return Ok(match args.dense {
+            true => Problem::dense(problem.rows, problem.cols, precision).as_stored(),
+            false => problem,
         });
     };
     Ok(match args.nnz {
@@ -82,12 +80,13 @@ fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
     })
 }
 
-fn stats<T: Element>(args: &PlanArgs, ui: &Ui) -> Result<MatrixStats> {
+fn problem_of_data<T: Number>(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
     let data = args
         .data
         .as_deref()
         .context("expected DATA, or --rows and --cols, found neither")?;
-    Ok(data::load::<T>(data, None, Columns::Infer, &args.read, ui)?.stats)
+    let data = data::load::<T>(data, None, Columns::Infer, &args.read, ui)?;
+    Ok(problem_on_gpu(&data.features, args.values.into()))
 }
 
 /// The GPU that is planned for, and the kernels that it would run.
@@ -187,6 +186,7 @@ struct Report<'a> {
     forced: Forced,
     plan: &'a Plan,
     trials: &'a [Trial],
+    forms: Option<Forms>,
 }
 
 /// What `--json` prints.
@@ -203,6 +203,8 @@ struct Summary<'a> {
     assumed_registers: bool,
     #[serde(skip_serializing_if = "<[Trial]>::is_empty")]
     candidates: &'a [Trial],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forms: Option<&'a Forms>,
 }
 
 impl Report<'_> {
@@ -217,6 +219,7 @@ impl Report<'_> {
             blocks_per_sm: self.plan.blocks_per_sm,
             assumed_registers: self.gpu.assumed_registers,
             candidates: self.trials,
+            forms: self.forms.as_ref(),
         }
     }
 
@@ -233,6 +236,9 @@ impl Report<'_> {
         }
         if !self.trials.is_empty() {
             text += &trials(self.trials);
+        }
+        if let Some(forms) = &self.forms {
+            text += &forms.to_string();
         }
         text
     }

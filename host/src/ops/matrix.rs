@@ -216,26 +216,45 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
 const FEW_COLUMNS: u64 = 4_096;
 
 fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
-    let (rows, cols) = (features.rows() as u64, features.cols() as u64);
     match features {
-        Features::Dense(_) => Problem::dense(rows, cols, T::PRECISION),
-        Features::Sparse(x) => {
-            let offsets = x.proper_indptr();
-            let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
-            let problem = Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION)
-                .with_longest_row(longest.unwrap_or(0));
-            let problem = match device.is_cpu() {
-                true => problem,
-                false => problem.with_row_steps(RowSteps::of_offsets(&offsets)),
-            };
-            match device.is_cpu() || cols <= FEW_COLUMNS {
-                true => problem,
-                false => problem
-                    .with_columns(column_use(x))
-                    .with_values(stored_values(values.expected(x))),
-            }
-        }
+        Features::Sparse(x) if device.is_cpu() => sparse_problem(x, &x.proper_indptr()),
+        Features::Dense(x) => Problem::dense(x.nrows() as u64, x.ncols() as u64, T::PRECISION),
+        features => problem_on_gpu(features, values),
     }
+}
+
+/// The problem that products with these features are on a GPU: their shape, the lengths of their rows, how entries are
+/// spread over columns (from a sample), and how a further form may store values. No device is needed to know it.
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::matrix::{Features, Values};
+/// use warpfuse::ops::problem_on_gpu;
+///
+/// let x = Features::Dense(array![[1.0, 2.0, 3.0]]);
+/// let problem = problem_on_gpu(&x, Values::Exact);
+/// assert_eq!((problem.rows, problem.cols, problem.pitch), (1, 3, 4));
+/// ```
+pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Problem {
+    let (rows, cols) = (features.rows() as u64, features.cols() as u64);
+    let x = match features {
+        Features::Dense(_) => return Problem::dense(rows, cols, T::PRECISION).as_stored(),
+        Features::Sparse(x) => x,
+    };
+    let offsets = x.proper_indptr();
+    let problem = sparse_problem(x, &offsets).with_row_steps(RowSteps::of_offsets(&offsets));
+    if cols <= FEW_COLUMNS {
+        return problem;
+    }
+    problem
+        .with_columns(column_use(x))
+        .with_values(stored_values(values.expected(x)))
+}
+
+fn sparse_problem<T: Number>(x: &CsrMatrix<T>, offsets: &[u64]) -> Problem {
+    let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
+    let (rows, cols) = (x.rows() as u64, x.cols() as u64);
+    Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION).with_longest_row(longest.unwrap_or(0))
 }
 
 /// How entries are spread over columns, from a sample.

@@ -50,7 +50,7 @@ pub use fused::Terms;
 pub use gpu_kernels::kernel_sum::KernelFunction;
 pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
-pub use matrix::{Matrix, MatrixOptions};
+pub use matrix::{Matrix, MatrixOptions, problem_on_gpu};
 pub use number::Number;
 pub use prepare::Preparation;
 

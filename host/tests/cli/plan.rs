@@ -103,6 +103,45 @@ fn a_data_file_has_a_shape_too() {
 }
 
 #[test]
+fn further_forms_are_weighed_against_evaluations() {
+    let weigh = |evaluations: &str| {
+        let plan = run([
+            "plan",
+            "--rows",
+            "4000000",
+            "--cols",
+            "1000000",
+            "--nnz",
+            "80000000",
+            "--gpu",
+            "h200",
+            "--dtype",
+            "f32",
+            "--evaluations",
+            evaluations,
+            "--json",
+        ]);
+        plan.expect_code(0).json()["forms"].clone()
+    };
+    let (one, many) = (weigh("1"), weigh("1000000"));
+    assert_eq!(one["chosen"], "rows");
+    assert_eq!(many["chosen"], "rows_and_panels");
+    assert_eq!(many["weighed"].as_array().map(Vec::len), Some(3));
+    let panels = &many["weighed"][0];
+    let from = panels["pays_from"].as_u64().expect("it pays some time");
+    assert_eq!(weigh(&(from - 1).to_string())["chosen"], "rows");
+    assert_eq!(weigh(&from.to_string())["chosen"], "rows_and_panels");
+}
+
+#[test]
+fn a_dense_matrix_has_no_further_form() {
+    let common = ["plan", "--rows", "5000", "--cols", "60", "--gpu", "h200"];
+    let plan = run(common.iter().chain(&["--dense", "--evaluations", "9"]));
+    let text = plan.expect_code(0).stdout.clone();
+    assert!(text.contains("have no further form"), "{text}");
+}
+
+#[test]
 fn parts_of_a_plan_can_be_forced() {
     let forced = ["--force", "strategy=global_w", "--force", "bs=256"];
     let common = [

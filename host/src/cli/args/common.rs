@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::io::{Format, Header, IndexBase};
 use crate::matrix::Values;
+use crate::ops::MatrixOptions;
 use crate::plan::fused::{Model, Precision, Summation};
 
 /// `--device`.
@@ -88,6 +89,20 @@ impl From<StoredName> for Values {
             StoredName::F32 => Values::F32,
             StoredName::Bf16 => Values::Bf16,
         }
+    }
+}
+
+/// `--model`, `--reproducible` and `--values`, as matrices have them.
+pub(in crate::cli) fn matrix_options(
+    model: ModelName,
+    summation: Summation,
+    values: StoredName,
+) -> MatrixOptions {
+    MatrixOptions {
+        model: model.into(),
+        summation,
+        values: values.into(),
+        ..MatrixOptions::default()
     }
 }
 

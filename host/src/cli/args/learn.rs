@@ -7,9 +7,10 @@ use clap::{Args, Subcommand};
 
 use super::{
     DeviceName, DtypeName, ElasticNetArgs, GlmArgs, HitsArgs, KernelRidgeArgs, LassoArgs,
-    LogregArgs, ModelName, PageRankArgs, ReadArgs, SampleArgs, SolveArgs, SvcArgs, SvdArgs,
-    SvrArgs,
+    LogregArgs, ModelName, PageRankArgs, ReadArgs, SampleArgs, SolveArgs, StoredName, SvcArgs,
+    SvdArgs, SvrArgs, matrix_options, summation,
 };
+use crate::ops::MatrixOptions;
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
@@ -91,8 +92,20 @@ pub(in crate::cli) struct OutcomeArgs {
     #[arg(long)]
     pub(in crate::cli) reproducible: bool,
 
+    /// On a GPU: how further forms of sparse DATA may store its values; where they are rounded, the result is that of
+    /// the rounded matrix
+    #[arg(long, value_enum, value_name = "FORM", default_value = "exact")]
+    pub(in crate::cli) values: StoredName,
+
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
+}
+
+impl OutcomeArgs {
+    /// How products with the data are planned.
+    pub(in crate::cli) fn matrix_options(&self) -> MatrixOptions {
+        matrix_options(self.model, summation(self.reproducible), self.values)
+    }
 }
 
 /// Arguments of `train linreg`.

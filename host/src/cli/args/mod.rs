@@ -18,7 +18,9 @@ pub(super) use apply::{
     ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
 pub(super) use calibrate::CalibrateArgs;
-pub(super) use common::{DeviceName, DtypeName, ModelName, ReadArgs, StoredName, summation};
+pub(super) use common::{
+    DeviceName, DtypeName, ModelName, ReadArgs, StoredName, matrix_options, summation,
+};
 pub(super) use cv::{CvArgs, CvTrainer, FoldArgs};
 pub(super) use emulate::EmulateArgs;
 pub(super) use estimators::{

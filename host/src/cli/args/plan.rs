@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Map, Value};
 
 use super::{DtypeName, ModelName, ReadArgs, StoredName};
@@ -12,6 +12,7 @@ use crate::plan::fused::{Forced, Product};
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("forms").args(["measure", "evaluations"]))]
 pub(in crate::cli) struct PlanArgs {
     /// Data whose shape is planned for; - is stdin
     #[arg(required_unless_present = "rows", conflicts_with_all = ["rows", "cols", "nnz"])]
@@ -68,13 +69,18 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(conflicts_with_all = ["registers", "force", "model"])]
     pub(in crate::cli) measure: Option<usize>,
 
-    /// With --measure: how further forms of a sparse matrix may store its values
+    /// Weigh the further forms that a sparse matrix can be stored in against N evaluations of the product: what each
+    /// costs once, what an evaluation takes with it, from how many on it pays, and which is chosen
+    #[arg(long, value_name = "N", conflicts_with_all = ["force", "model"])]
+    pub(in crate::cli) evaluations: Option<u64>,
+
+    /// With --measure or --evaluations: how further forms of a sparse matrix may store its values
     #[arg(
         long,
         value_enum,
         value_name = "FORM",
         default_value = "exact",
-        requires = "measure"
+        requires = "forms"
     )]
     pub(in crate::cli) values: StoredName,
 
@@ -96,6 +102,7 @@ Examples:
   warpfuse plan data.svm
   warpfuse plan --rows 4000000 --cols 10000 --nnz 80000000 --gpu h200 --dtype f32 --candidates=5
   warpfuse plan data.svm --dtype f32 --measure=10 --values bf16
+  warpfuse plan data.svm --dtype f32 --evaluations 500
   warpfuse plan --rows 11000000 --cols 28 --dense --gpu a100 --force tl=4 --force bs=256
   warpfuse plan --rows 500000 --cols 1024 --nnz 5000000 --gpu titan --model published --json";
 

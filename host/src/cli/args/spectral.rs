@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::learn::not_negative;
-use super::{DeviceName, DtypeName, ModelName, ReadArgs};
+use super::{DeviceName, DtypeName, ModelName, ReadArgs, StoredName, matrix_options};
 use crate::learning::Dangling;
+use crate::ops::MatrixOptions;
+use crate::plan::fused::Summation;
 
 /// What is read, where it is computed, and how the result is told.
 #[derive(Debug, Args)]
@@ -35,8 +37,20 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
     pub(in crate::cli) model: ModelName,
 
+    /// On a GPU: how further forms of sparse DATA may store its values; where they are rounded, the result is that of
+    /// the rounded matrix
+    #[arg(long, value_enum, value_name = "FORM", default_value = "exact")]
+    pub(in crate::cli) values: StoredName,
+
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
+}
+
+impl MatrixArgs {
+    /// How products with the matrix are planned.
+    pub(in crate::cli) fn matrix_options(&self) -> MatrixOptions {
+        matrix_options(self.model, Summation::Free, self.values)
+    }
 }
 
 /// Arguments of `train hits`.

@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 
-use crate::cli::args::{DtypeName, LinregArgs, summation};
+use crate::cli::args::{DtypeName, LinregArgs};
 use crate::cli::exit::Exit;
 use crate::cli::progress::Ui;
 use crate::cli::report::FitSummary;
 use crate::cli::{data, device, output};
 use crate::io::Columns;
 use crate::learning::{Convergence, LinearModel, LinearRegression};
-use crate::ops::{MatrixOptions, Number};
+use crate::ops::Number;
 
 /// Fits, saves, reports.
 pub(super) fn run(args: &LinregArgs, ui: &Ui) -> Result<Exit> {
@@ -49,17 +49,12 @@ fn fit<T: Number>(args: &LinregArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn params(args: &LinregArgs) -> LinearRegression {
-    let matrix = MatrixOptions {
-        model: args.outcome.model.into(),
-        summation: summation(args.outcome.reproducible),
-        ..MatrixOptions::default()
-    };
     LinearRegression::params()
         .l2(args.l2)
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
         .fit_intercept(!args.no_intercept)
-        .matrix_options(matrix)
+        .matrix_options(args.outcome.matrix_options())
 }
 
 /// Warns when the fit did not converge; whether that counts is for the user to say.

@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::io::{self, Columns};
 use crate::learning::{Hits, PageRank, SpectralReport, SvdModel, TruncatedSvd};
 use crate::matrix::{Element, Features};
-use crate::ops::{MatrixOptions, Number};
+use crate::ops::Number;
 
 /// Nodes that a report lists.
 const LISTED: usize = 10;
@@ -43,13 +43,6 @@ impl<T: Number> Input<T> {
     }
 }
 
-fn matrix_options(args: &MatrixArgs) -> MatrixOptions {
-    MatrixOptions {
-        model: args.model.into(),
-        ..MatrixOptions::default()
-    }
-}
-
 /// `train hits`.
 pub(super) fn hits(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
     match args.matrix.dtype {
@@ -65,7 +58,7 @@ fn hits_of<T: Number>(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
     let params = Hits::params()
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
-        .matrix_options(matrix_options(&args.matrix));
+        .matrix_options(args.matrix.matrix_options());
     let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
     drop(bar);
     write_scores(args.hubs.as_deref(), model.hubs())?;
@@ -94,7 +87,7 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
         .dangling(args.dangling.into())
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
-        .matrix_options(matrix_options(&args.matrix));
+        .matrix_options(args.matrix.matrix_options());
     if let Some(path) = &args.personalisation {
         let weights = io::read_vector::<f64>(path)?;
         let (nodes, found) = (input.data.features.rows(), weights.len());
@@ -147,7 +140,7 @@ fn svd_of<T: Number>(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
         .seed(args.seed)
-        .matrix_options(matrix_options(&args.matrix));
+        .matrix_options(args.matrix.matrix_options());
     let params = if args.centre {
         params.centred()
     } else {

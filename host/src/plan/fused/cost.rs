@@ -15,6 +15,7 @@
 //! | rows in turn | what blocks that share a row do one row after the other, where few of them are resident |
 //! | flush | the blocks' partial results added to w in global memory |
 
+mod access;
 mod prepared;
 
 use gpu_kernels::fused::DenseOrder;
@@ -24,10 +25,9 @@ use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
 use super::geometry::{Blocks, Launch, Surplus};
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
-use super::rows::{Uneven, queue_of};
+use super::rows::Uneven;
 use super::sparse_cost::{
-    L1_PER_BYTE_ALONE, L1_PER_BYTE_IN_FLIGHT, L1_PER_BYTE_WITH_Y, L2_SECTOR, hits, l1_left,
-    lines_per_entry, wanted_bytes,
+    L1_PER_BYTE_ALONE, L1_PER_BYTE_IN_FLIGHT, L1_PER_BYTE_WITH_Y, l1_left, wanted_bytes,
 };
 use crate::plan::limits::DeviceLimits;
 
@@ -37,10 +37,6 @@ use crate::plan::limits::DeviceLimits;
 /// 132 take 0.226.
 const FLUSH_COALESCING: f64 = 4.0;
 const FLUSH_BYTES: f64 = 4e6;
-
-/// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
-/// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
-const L1_SHARE_OF_Y: f64 = 0.3;
 
 /// Dependent round trips to memory of a step over CSR rows: offsets, then entries. Gathers that miss
 /// the L1 cache are a third.
@@ -73,16 +69,9 @@ const PER_ENTRY: f64 = 14.0;
 const PER_ROW: f64 = 25.0;
 const PER_HALVING: f64 = 2.0;
 
-/// The same for a private copy of w, and an addition there in gathers from shared memory (f64: 4). From n = 100 on an
-/// H200, f32: 163, 180, 296 and 525 µs for VS = 4, 8, 16 and 32; f64: 316 µs.
+/// The same for a private copy of w. From n = 100 on an H200, f32, with an addition there in gathers from shared memory
+/// (f64: 4): 163, 180, 296 and 525 µs for VS = 4, 8, 16 and 32; f64: 316 µs.
 const PER_PRIVATE_ROW: f64 = 90.0;
-const PRIVATE_ADD: f64 = 0.7;
-
-/// The share of half-used sectors that leave a crowded L1 cache before their other half is asked for,
-/// times the square of the share of gathers that miss: fitted.
-/// From n = 40,000 on an H200, w in shared memory: 0.81 ms with VS = 4, 0.76 ms with VS = 8, whose loads
-/// use whole sectors.
-const REFETCHED: f64 = 0.65;
 
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
@@ -303,109 +292,6 @@ impl<'a> CostModel<'a> {
         in_flight / (self.limits.rates.knee_bytes_per_sm * (trips + adds))
     }
 
-    fn access_of_kernel(&self, kernel: &Candidate, vs: u32) -> f64 {
-        if self.problem.is_dense() {
-            return 0.0;
-        }
-        let rates = &self.limits.rates;
-        let mut time = seconds(self.nnz * lines_per_entry(self.mean, vs), rates.lines);
-        if self.product == Product::Fused && SHARED_Y.contains(&kernel.strategy) {
-            time += seconds(self.nnz, rates.shared_gather);
-        }
-        if self.product != Product::Forward {
-            let additions = seconds(
-                self.added(kernel.strategy, vs),
-                self.scatter_rate(kernel.strategy),
-            );
-            time += additions.max(self.queue(kernel.strategy, vs));
-        }
-        if self.product == Product::Transposed && is_global(kernel.strategy) {
-            time += seconds(self.bytes / L2_SECTOR, self.gather_miss);
-        }
-        if self.product == Product::Fused {
-            // What registers did not keep is loaded again, index and value, from a cache.
-            let kept = self.entries_in_flight(kernel, vs);
-            let again = (self.mean - kept).max(0.0) * self.rows;
-            time += seconds(2.0 * again, rates.gather_l1);
-        }
-        time
-    }
-
-    // Entries that are added, those that idle lanes would have added included: fixed-point sums in f64 with n = 1,000 take
-    // 0.26 ms with VS = 4 on an H200, 0.35 with VS = 8 and 0.70 with VS = 32.
-    fn added(&self, strategy: Strategy, vs: u32) -> f64 {
-        let lanes = f64::from(vs.max(1));
-        match strategy.is_fixed() && !is_global(strategy) {
-            true => self.rows * lanes * (self.mean / lanes).ceil(),
-            false => self.nnz,
-        }
-    }
-
-    // Gathers, and what L1 did not keep for lack of room.
-    fn access_of_blocks(&self, kernel: &KernelCost, hits: f64) -> f64 {
-        if self.problem.is_dense() {
-            return 0.0;
-        }
-        let misses = 1.0 - hits;
-        let again = self.nnz * misses * misses * REFETCHED * kernel.half_sectors;
-        let time = seconds(again, self.gather_miss);
-        if SHARED_Y.contains(&kernel.strategy) || self.product == Product::Transposed {
-            return time;
-        }
-        let gathers = seconds(self.nnz * hits, self.limits.rates.gather_l1);
-        // The sectors of X take the same way from L2: 4,000,000 rows of 20 with n = 1,000,000 take X·y 0.64 ms on an H200,
-        // where gathers by themselves would take 0.50.
-        let missed = (self.nnz + self.bytes / L2_SECTOR) * misses;
-        time + gathers + seconds(missed, self.gather_miss)
-    }
-
-    // Sectors of indices and values per entry that a vector touches more than once.
-    fn half_sectors(&self, vs: u32) -> f64 {
-        const SECTOR: f64 = 32.0;
-        let piece = 1.0 / f64::from(vs.max(1));
-        let more = |bytes: u32| (piece - f64::from(bytes) / SECTOR).max(0.0);
-        more(4) + more(self.problem.dtype.bytes())
-    }
-
-    // Additions to one element of w in global memory one after the other.
-    fn queue(&self, strategy: Strategy, vs: u32) -> f64 {
-        if is_global(strategy) {
-            queue_of(vs) * self.problem.busiest_column()
-        } else {
-            0.0
-        }
-    }
-
-    fn scatter_rate(&self, strategy: Strategy) -> f64 {
-        match (strategy, self.problem.dtype) {
-            (Strategy::PrivateW, Precision::F32) => self.limits.rates.shared_gather / PRIVATE_ADD,
-            (Strategy::PrivateW, Precision::F64) => self.limits.rates.shared_gather / 4.0,
-            (Strategy::SharedW, Precision::F32) => self.limits.rates.shared_add_f32,
-            (Strategy::SharedW, Precision::F64) => self.limits.rates.shared_add_f64,
-            (Strategy::FixedWithY | Strategy::FixedShared, Precision::F32) => {
-                self.limits.rates.shared_fixed_f32
-            }
-            (Strategy::FixedWithY | Strategy::FixedShared, Precision::F64) => {
-                self.limits.rates.shared_fixed_f64
-            }
-            // Two words of eight bytes for one of f64's.
-            (Strategy::FixedGlobal, Precision::F64) => self.scatter / 2.0,
-            _ => self.scatter,
-        }
-    }
-
-    // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
-    // Kernels with fixed-point sums have a row more on its way, for which y makes room.
-    fn l1_hits(&self, strategy: Strategy, taken: f64) -> f64 {
-        let unified_bytes = self.limits.unified_cache_bytes;
-        let room = L1_SHARE_OF_Y * (f64::from(unified_bytes) - taken).max(0.0);
-        let left = match strategy.is_fixed() {
-            true => room,
-            false => l1_left(unified_bytes, taken),
-        };
-        hits(self.problem, (left, room))
-    }
-
     // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
     fn launches(&self, kernel: &Candidate) -> f64 {
         match self.surplus() {
@@ -504,11 +390,6 @@ impl<'a> CostModel<'a> {
         );
         flushed + begun * 1e-6
     }
-}
-
-// Whether every entry is added to w in global memory.
-const fn is_global(strategy: Strategy) -> bool {
-    matches!(strategy, Strategy::GlobalW | Strategy::FixedGlobal)
 }
 
 // What y and w of one pass do not have of the L2 cache, half of it each. On an H200, 8,000,000 × 20,000,000 with 224

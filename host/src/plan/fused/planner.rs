@@ -215,11 +215,15 @@ impl<'a> Planner<'a> {
         if (fused_ns as f64) < twice {
             return None;
         }
-        // No kernel need be compiled for one of them.
-        let mut apart = self.two_products(problem).ok()?;
-        let ns = apart.predicted_ns().filter(|ns| *ns < fused_ns)?;
-        let why = Reason::QuickerApart { ns, fused_ns };
-        apart.reasons.insert(0, why);
+        let first = predicted::plan_below(self, problem, Product::Forward, fused_ns)?;
+        let left = fused_ns.saturating_sub(first.predicted_ns()?);
+        let next = predicted::plan_below(self, problem, Product::Transposed, left)?;
+        let mut apart = one_after_the_other(problem, first, next);
+        let ns = apart.predicted_ns()?;
+        apart
+            .reasons
+            .insert(0, Reason::QuickerApart { ns, fused_ns });
+        apart.validate(problem, self.limits).ok()?;
         Some(apart)
     }
 
@@ -256,14 +260,7 @@ impl<'a> Planner<'a> {
             }),
         };
         plan.reasons.splice(..0, why);
-        plan.strategy = if problem.is_dense() {
-            Strategy::DenseTwoProducts
-        } else {
-            Strategy::SparseTwoProducts
-        };
-        plan.product = Product::Fused;
-        plan.then = Some(Box::new(next));
-        Ok(plan)
+        Ok(one_after_the_other(problem, plan, next))
     }
 
     /// What shared memory or registers say about `kernel` in such blocks.
@@ -367,6 +364,20 @@ impl<'a> Planner<'a> {
             considered: self.kernels.len(),
             remedy,
         }
+    }
+}
+
+// `X·y`, then `Xᵀ·p`.
+fn one_after_the_other(problem: &Problem, first: Plan, next: Plan) -> Plan {
+    let strategy = match problem.is_dense() {
+        true => Strategy::DenseTwoProducts,
+        false => Strategy::SparseTwoProducts,
+    };
+    Plan {
+        strategy,
+        product: Product::Fused,
+        then: Some(Box::new(next)),
+        ..first
     }
 }
 

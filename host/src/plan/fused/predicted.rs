@@ -158,6 +158,31 @@ impl<'a> Judge<'a> for Quickest<'a> {
     }
 }
 
+// The quickest launch that takes less than a time.
+struct Below<'a> {
+    ns: u64,
+    held: Option<Weighed<'a>>,
+}
+
+impl<'a> Judge<'a> for Below<'a> {
+    fn wants(&self, _: Strategy, least_ns: u64) -> bool {
+        match &self.held {
+            Some(held) => least_ns <= held.total_ns,
+            None => least_ns < self.ns,
+        }
+    }
+
+    fn judge(&mut self, weighed: Weighed<'a>) {
+        let is_quicker = match &self.held {
+            Some(held) => weighed.rank() < held.rank(),
+            None => weighed.total_ns < self.ns,
+        };
+        if is_quicker {
+            self.held = Some(weighed);
+        }
+    }
+}
+
 // Everything.
 impl<'a> Judge<'a> for Vec<Weighed<'a>> {
     fn wants(&self, _: Strategy, _: u64) -> bool {
@@ -192,9 +217,31 @@ pub(super) fn plan(
         .all()
         .filter(|w| w.kernel.strategy != chosen.kernel.strategy);
     let reasons = reasons(planner, problem, &chosen, seen.launches, others);
-    let mut plan = planner.assemble(chosen.kernel, &chosen.launch, reasons);
-    plan.prediction = Some(chosen.parts.prediction());
-    Ok(plan)
+    Ok(assembled(planner, &chosen, reasons))
+}
+
+/// The plan with the least predicted time, if that is below so many nanoseconds: quicker to find than [`plan`], as nothing
+/// is told of other strategies.
+pub(super) fn plan_below(
+    planner: &Planner<'_>,
+    problem: &Problem,
+    product: Product,
+    ns: u64,
+) -> Option<Plan> {
+    let mut below = Below { ns, held: None };
+    let seen = weigh(planner, problem, product, &mut below);
+    let chosen = below.held?;
+    let others = std::iter::empty();
+    let reasons = reasons(planner, problem, &chosen, seen.launches, others);
+    Some(assembled(planner, &chosen, reasons))
+}
+
+fn assembled(planner: &Planner<'_>, chosen: &Weighed<'_>, reasons: Vec<Reason>) -> Plan {
+    let plan = planner.assemble(chosen.kernel, &chosen.launch, reasons);
+    Plan {
+        prediction: Some(chosen.parts.prediction()),
+        ..plan
+    }
 }
 
 /// All launches with their times, in the order of the kernels.

@@ -68,6 +68,19 @@ impl Weighing {
         paying.max_by_key(saved)
     }
 
+    /// The fewest evaluations that pay for it; `None` where it saves nothing.
+    ///
+    /// ```
+    /// use warpfuse::plan::fused::{Stored, Weighing};
+    /// // 3.8 ms to make it, 10 µs saved by each evaluation.
+    /// let panels = Weighing::of(Stored::RowsAndPanels, 100_000, 50_000, 40_000);
+    /// assert_eq!(panels.and_then(|panels| panels.pays_from()), Some(381));
+    /// ```
+    pub fn pays_from(&self) -> Option<u64> {
+        let each = self.before_ns.saturating_sub(self.after_ns);
+        (each > 0).then(|| self.cost_ns / each + 1)
+    }
+
     /// Whether so many evaluations pay for it.
     pub fn pays_for(&self, evaluations: u64) -> bool {
         self.saved(evaluations) > 0
@@ -111,6 +124,22 @@ impl Planner<'_> {
         Ok(Weighing::of(stored, nnz, before_ns, after_ns))
     }
 
+    /// [`Planner::weigh`] for every further form; none where none can be used.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub fn weighings(
+        &self,
+        problem: &Problem,
+        product: Product,
+    ) -> Result<Vec<Weighing>, PlanError> {
+        let mut weighings = Vec::new();
+        for stored in FURTHER {
+            weighings.extend(self.weigh(problem, product, stored)?);
+        }
+        Ok(weighings)
+    }
+
     /// The form that is expected to save most over so many evaluations of a product; `None` where none pays.
     ///
     /// # Errors
@@ -121,10 +150,7 @@ impl Planner<'_> {
         product: Product,
         evaluations: u64,
     ) -> Result<Option<Weighing>, PlanError> {
-        let mut weighings = Vec::new();
-        for stored in FURTHER {
-            weighings.extend(self.weigh(problem, product, stored)?);
-        }
+        let weighings = self.weighings(problem, product)?;
         Ok(Weighing::best(weighings, evaluations))
     }
 }
