@@ -8,9 +8,9 @@
 //! gathered again: R · B shuffles each way, whatever L is, for 2 · R · L · B multiply-adds. That is what the split is for:
 //! many columns for few sums. With eight sides in every lane and eight columns there was a shuffle for every eight
 //! multiply-adds; two lanes of four sides and 16 columns, or four of two and 32, have one for 16 or 32. On an H200 eight
-//! sides of 250 million f32 take 0.31 to 0.39 ms so, of 12 to 1,024 columns, where they took 0.35 to 0.61; of that, the
-//! multiply-adds alone would be 0.12 ms, reading 0.22. In-between, the shuffles' and the shared memory's latencies show:
-//! two or three warps of a scheduler are all that the registers leave room for (60 % of the issue slots are used).
+//! sides of 250 million f32 take 0.34 to 0.44 ms so, of 12 to 1,000 columns, where they took 0.35 to 0.61, and one side
+//! 0.22; the multiply-adds alone would be 0.12 ms. In between, latencies of shuffles and of shared memory show: two or
+//! three warps of a scheduler are all that the registers leave room for (60 % of the issue slots are used).
 //!
 //! What did not help: P and Y in shared memory without any shuffle, as in a product of matrices (0.38 to 0.62 ms: reading
 //! shared memory bounds it); one row at a time with more warps.

@@ -5,7 +5,7 @@
 //!
 //! Which way the products go:
 //! - A dense X of up to 2,048 columns (f64: 1,024) is read once for up to eight right-hand sides, and once more for every
-//!   further eight; the fused product of a wider one takes two passes. Eight sides of up to 1,000 columns take 1.4 to 2
+//!   further eight; the fused product of a wider one takes two passes. Eight sides of 8 to 1,024 columns take 1.4 to 2.1
 //!   times as long as one on an H200.
 //! - A sparse X is read once for eight, with an atomic addition for every entry and side: 13 to 37 times as long as one
 //!   side. Where Y fits into shared memory (up to 12,400 columns of f32), **prepare [`Preparation::Tiles`] first**: the
