@@ -37,6 +37,9 @@ impl HotValues {
 pub(super) trait Load<T: Real>: 'static {
     /// Whether all values of a row are equal: then what is loaded is 1.
     const IS_CONSTANT: bool;
+    /// Whether the assembler has to be told to leave registers for 1,024 threads with elements of 4 bytes; where it
+    /// does so by itself, being told makes it spill.
+    const IS_BOUND: bool;
 
     /// This lane's pair of a step.
     fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2];
@@ -59,6 +62,7 @@ pub(super) struct Constant;
 
 impl<T: Real> Load<T> for Whole {
     const IS_CONSTANT: bool = false;
+    const IS_BOUND: bool = false;
 
     #[inline(always)]
     fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
@@ -71,6 +75,7 @@ impl<T: Real> Load<T> for Whole {
 
 impl<T: Real> Load<T> for Single {
     const IS_CONSTANT: bool = false;
+    const IS_BOUND: bool = false;
 
     #[inline(always)]
     fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
@@ -82,6 +87,7 @@ impl<T: Real> Load<T> for Single {
 
 impl<T: Real> Load<T> for Half {
     const IS_CONSTANT: bool = false;
+    const IS_BOUND: bool = true;
 
     #[inline(always)]
     fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
@@ -92,6 +98,7 @@ impl<T: Real> Load<T> for Half {
 
 impl<T: Real> Load<T> for Constant {
     const IS_CONSTANT: bool = true;
+    const IS_BOUND: bool = true;
 
     #[inline(always)]
     fn load<C: Cta>(_: &C, _: &HotArgs<'_, T>, _: u32, _: Cache) -> [T; 2] {

@@ -56,23 +56,59 @@ impl<T: FixedPoint> Block<T> {
     ) {
         let is_finite = f.exponent_field() != T::NON_FINITE;
         let factor = if is_finite { f.scaled(self.scale) } else { f } * constant;
-        if !is_finite || self.has_non_finite {
-            let (places, products) = (share.places(), share.products(factor));
-            for k in 0..ENTRIES {
-                if (places[k] as u64) < args.columns.len() {
-                    self.add_any(cta, args, places[k], products[k]);
-                }
+        if V::IS_CONSTANT {
+            return self.add_present(cta, args, share, (factor, is_finite));
+        }
+        let (places, products) = (share.places(), share.products(factor));
+        if is_finite && !self.has_non_finite {
+            // Pair after pair: more would not fit in the registers of 1,024 threads. To leave pairs that are not there
+            // out takes 10 % longer where all are (187 µs for 80 million entries of 10,000 columns in place of 169).
+            for k in 0..ENTRIES / 2 {
+                let [a, b] = [2 * k, 2 * k + 1];
+                let of_pair = ([places[a], places[b]], [products[a], products[b]]);
+                self.sums.add_each(cta, of_pair.0, of_pair.1);
             }
-        } else if V::IS_CONSTANT && share.has(args, ENTRIES / 2 - 1) {
+        } else {
+            self.add_all(cta, args, places, products);
+        }
+    }
+
+    /// The same for equal values: all pairs at once, or one after the other where some are not there.
+    #[inline(always)]
+    fn add_present<C: Cta>(
+        &self,
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        share: &Share<T>,
+        (factor, is_finite): (T, bool),
+    ) {
+        if !is_finite || self.has_non_finite {
+            self.add_all(cta, args, share.places(), share.products(factor));
+        } else if share.has(args, ENTRIES / 2 - 1) {
             self.sums
                 .add_each(cta, share.places(), share.products(factor));
         } else {
-            // Pair after pair: more would not fit in the registers of 1,024 threads.
             for k in 0..ENTRIES / 2 {
                 if share.has(args, k) {
                     let products = share.products_of_pair(k, factor);
                     self.sums.add_each(cta, share.pair(k), products);
                 }
+            }
+        }
+    }
+
+    /// Adds products that may be infinite or NaN.
+    #[inline(always)]
+    fn add_all<C: Cta>(
+        &self,
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        places: [u32; ENTRIES],
+        products: [T; ENTRIES],
+    ) {
+        for k in 0..ENTRIES {
+            if (places[k] as u64) < args.columns.len() {
+                self.add_any(cta, args, places[k], products[k]);
             }
         }
     }
@@ -91,7 +127,7 @@ impl<T: FixedPoint> Block<T> {
 /// [`HotVariant::Walk`](super::HotVariant::Walk).
 #[inline(always)]
 pub(super) fn walk<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(cta: &C, args: &HotArgs<'_, T>) {
-    if T::SIZE == 4 {
+    if T::SIZE == 4 && V::IS_BOUND {
         // 148 µs for 80 million equal entries of 10,000 columns; 512 threads took 219 µs for entries of 6 bytes.
         cta.launch_bounds::<1024, 1>();
     }

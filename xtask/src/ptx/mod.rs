@@ -22,7 +22,6 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("dense_fused_f64_ring_k32_s40", RINGS),
     ("dense_many_fused_f64_vs4_l4_b8_r2", EIGHT_SIDES),
     ("hot_walk_fused_bf16_f32", HOT),
-    ("hot_walk_fused_f32", HOT),
     ("softmax_sparse_global_f32_vs32_q4", SOFTMAX),
     ("softmax_sparse_global_f64_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f32_vs32_q4", SOFTMAX),
