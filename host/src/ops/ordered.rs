@@ -99,9 +99,9 @@ mod tests {
                     };
                     let (free, ordered) = (plan(Summation::Free), plan(Summation::Reproducible));
                     let us = |plan: &Plan| plan.predicted_us().expect("a prediction");
-                    // The order of two columns is that of tiles (1,048 µs recorded); lanes with a row each, which have
-                    // no order yet, took 924 µs.
-                    let most = if cols == 2 { 1.20 } else { 1.06 };
+                    // Narrow rows have one order only: of two columns that of tiles (1,048 µs recorded, where lanes with a
+                    // row each took 924), of others lanes of which the last is idle.
+                    let most = if cols < 8 { 1.25 } else { 1.06 };
                     assert!(
                         us(&ordered) <= most * us(&free),
                         "{problem}, {product}: {ordered}\nbut\n{free}"
