@@ -27,6 +27,9 @@
 //! *walk* walks the slices, as many steps in registers as short rows have, the offsets of the next slice on the way;
 //! *finish* adds the hot sums to w and leaves them at zero. Shared memory of *walk*, for H places: WORDS · H words, and
 //! H + 1 elements where there is a y.
+//! Bounds, for 4,000,000 rows of 29 entries over 29,890,095 columns, f32 on an H200 (28 million entries are cold): *begin*
+//! moves 332 MB in 96 µs; *walk* takes 76 % of all issue slots and 74 % of L2's tag requests, a gather for each cold
+//! entry, so neither alone is the way to more; the cold panels wait for additions to shared memory.
 //! Guarantees: sums of hot columns and f have the same bits on every run and grid.
 //!
 //! Infinities and NaN are added up as floats, beside the sums.
