@@ -233,7 +233,7 @@ fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -
 ///
 /// let x = Features::Dense(array![[1.0, 2.0, 3.0]]);
 /// let problem = problem_on_gpu(&x, Values::Exact);
-/// assert_eq!((problem.rows, problem.cols, problem.pitch), (1, 3, 4));
+/// assert_eq!((problem.rows, problem.cols), (1, 3));
 /// ```
 pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Problem {
     let (rows, cols) = (features.rows() as u64, features.cols() as u64);
