@@ -30,8 +30,8 @@ pub enum Shuffle {
 
 /// One thread's view of its block: where it is, its neighbours, its memory.
 ///
-/// Names follow `cuda_std` where it has them. `sync` and `shuffle` are collective: all threads of the
-/// block (of the warp's members) must call them together. Every accessor takes `#[track_caller]`, so
+/// Names follow `cuda_std` where it has them. `sync`, `sync_cluster` and `shuffle` are collective: all threads of
+/// the block (of the cluster, of the warp's members) must call them together. Every accessor takes `#[track_caller]`, so
 /// that a checking implementation can name the line of the body that made the access.
 pub trait Cta: Sized {
     /// Number of this thread in its block.
@@ -42,6 +42,16 @@ pub trait Cta: Sized {
     fn block(&self) -> u32;
     /// Blocks in the grid.
     fn blocks(&self) -> u32;
+
+    /// Whether blocks may be launched in clusters here. Where not, a body for clusters does nothing, and is not launched.
+    const CLUSTERS: bool = false;
+
+    /// Number of this block in its cluster: blocks `c · N` to `c · N + N − 1` of the grid are cluster c of N blocks, which
+    /// run at the same time. Where there are no clusters, each block is one.
+    #[inline(always)]
+    fn cluster_rank(&self) -> u32 {
+        0
+    }
 
     /// The same number, which the compiler takes for a new one each time: what follows from it is computed again where it
     /// is used, instead of waiting in registers since before the loop.
@@ -58,6 +68,17 @@ pub trait Cta: Sized {
     /// Waits for all threads of the block; orders their shared and global accesses.
     #[track_caller]
     fn sync(&self);
+
+    /// Waits for all threads of all blocks of the cluster; orders their accesses to the shared memory of all of them. In
+    /// place of [`sync`](Self::sync), which is of a block.
+    ///
+    /// Before the first one a block may not have begun, after its last one it may have ended: in between alone others
+    /// may touch its shared memory.
+    #[inline(always)]
+    #[track_caller]
+    fn sync_cluster(&self) {
+        self.sync();
+    }
 
     /// Waits for all lanes of the warp; orders their shared and global accesses. The whole warp calls.
     #[track_caller]
@@ -137,6 +158,15 @@ pub trait Cta: Sized {
     /// Writes element `i` of a shared array.
     #[track_caller]
     fn shared_write<T: Word>(&self, array: Shared<T>, i: usize, value: T);
+
+    /// Writes element `i` of the array that is at the same place in the shared memory of block `rank` of the cluster, which
+    /// may be this one. See [`sync_cluster`](Self::sync_cluster) for when it may.
+    #[inline(always)]
+    #[track_caller]
+    fn shared_write_to<T: Word>(&self, rank: u32, array: Shared<T>, i: usize, value: T) {
+        debug_assert_eq!(rank, 0, "where there are no clusters, each block is one");
+        self.shared_write(array, i, value);
+    }
 
     /// Adds to element `i` of a shared array atomically; the order of additions is not fixed.
     #[track_caller]

@@ -95,6 +95,12 @@ pub trait Family: Sized + Send + Sync + 'static {
     /// All compiled entries.
     fn entries() -> &'static [Entry<Self>];
 
+    /// Blocks of the clusters in which `entry` is launched; 1 for blocks by themselves.
+    fn cluster(entry: &Entry<Self>) -> u32 {
+        let _ = entry;
+        1
+    }
+
     /// Runs one thread of `entry` on any [`Cta`]: the very body that the PTX holds.
     fn run<C: Cta>(entry: &Entry<Self>, cta: &C, args: &Self::Args<'_>);
 
@@ -190,13 +196,15 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// whose first type parameter is the [`Cta`].
 ///
 /// On nvptx64 a row becomes the entry `extern "ptx-kernel" fn name(args)`; everywhere it becomes an
-/// [`Entry`] of the family and an arm of [`Family::run`]. `check` names the contract.
+/// [`Entry`] of the family and an arm of [`Family::run`]. `check` names the contract, `cluster`, for a family with such
+/// entries, a function from a variant to the blocks of its clusters.
 #[macro_export]
 macro_rules! kernels {
     (
         family $family:ty, $family_name:literal;
         args $args:ty;
         variant $variant_type:ty;
+        $( cluster $cluster:path; )?
         check $check:path;
         $( $name:expr, $variant:expr => $body:expr; )*
     ) => {
@@ -216,6 +224,10 @@ macro_rules! kernels {
                 };
                 ENTRIES
             }
+
+            $( fn cluster(entry: &$crate::table::Entry<Self>) -> u32 {
+                $cluster(&entry.variant)
+            } )?
 
             fn run<C: $crate::Cta>(
                 entry: &$crate::table::Entry<Self>,

@@ -9,6 +9,7 @@ use gpu_kernels::cta::WARP;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use super::cluster::Cluster;
 use super::collective::Collective;
 use super::counting::Tally;
 use super::fault::{Fault, FaultKind, Kernel, Position};
@@ -23,6 +24,8 @@ use super::tickets::{Draw, Tickets};
 pub(super) struct Running<'l> {
     pub kernel: Kernel,
     pub shape: Launch,
+    /// Blocks of a cluster.
+    pub cluster: u32,
     pub table: &'l Table,
     pub options: &'l EmulatorOptions,
     /// Number of the launch on this device.
@@ -64,11 +67,18 @@ impl Running<'_> {
     }
 }
 
+/// Whose barrier it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Block,
+    Cluster,
+}
+
 /// What a lane waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Waits {
     ForTurn,
-    AtBarrier(&'static Location<'static>),
+    AtBarrier(&'static Location<'static>, Scope),
     AtMeeting(Collective),
     /// Its body has ended.
     ForNothing,
@@ -101,6 +111,7 @@ impl SharedMemory {
 pub(super) struct Block<'l> {
     pub launch: &'l Running<'l>,
     pub number: u32,
+    pub cluster: &'l Cluster<'l>,
     pub shared: &'l RefCell<SharedMemory>,
     pub tally: Option<&'l RefCell<Tally>>,
     /// One per thread.
@@ -122,10 +133,12 @@ pub(super) struct Block<'l> {
 impl<'l> Block<'l> {
     pub fn new(
         launch: &'l Running<'l>,
-        number: u32,
-        shared: &'l RefCell<SharedMemory>,
+        cluster: &'l Cluster<'l>,
+        rank: u32,
         tally: Option<&'l RefCell<Tally>>,
     ) -> Block<'l> {
+        let number = cluster.first + rank;
+        let shared = &cluster.memories[rank as usize];
         shared.borrow_mut().generation += 1;
         let seed = launch.options.seed ^ u64::from(number).wrapping_mul(0xd134_2543_de82_ef95);
         let slot = |_| Slot {
@@ -135,6 +148,7 @@ impl<'l> Block<'l> {
         let block = Block {
             launch,
             number,
+            cluster,
             shared,
             tally,
             slots: (0..launch.shape.block).map(slot).collect(),
@@ -223,12 +237,13 @@ impl<'l> Block<'l> {
     }
 
     #[inline(always)]
-    fn visit(&self, thread: u32, site: &'static Location<'static>) -> Visit {
+    fn visit(&self, thread: u32, site: &'static Location<'static>) -> Visit<'_> {
         Visit {
             mark: Mark {
                 who: self.who(thread),
                 site,
             },
+            cluster: None,
             generation: self.launch.generation,
             contents: Contents::Lasting,
             races: match self.launch.options.checks {
@@ -240,19 +255,20 @@ impl<'l> Block<'l> {
 
     /// An access to global memory by a thread of this block.
     #[inline(always)]
-    pub fn global_visit(&self, thread: u32, site: &'static Location<'static>) -> Visit {
+    pub fn global_visit(&self, thread: u32, site: &'static Location<'static>) -> Visit<'_> {
         self.visit(thread, site)
     }
 
-    /// An access to this block's shared memory.
+    /// An access to shared memory, of this block or of another of its cluster.
     #[inline(always)]
     pub fn shared_visit(
         &self,
         thread: u32,
         site: &'static Location<'static>,
         generation: u32,
-    ) -> Visit {
+    ) -> Visit<'_> {
         Visit {
+            cluster: self.cluster.epochs(),
             generation,
             contents: Contents::OfGeneration,
             ..self.visit(thread, site)

@@ -6,6 +6,7 @@ use gpu_kernels::cta::{Shared, WARP};
 use gpu_kernels::{Cache, Cta, In, Out, Real, Shuffle, Word as Element, Words};
 
 use super::address::{GlobalTarget, SharedTarget};
+use super::block::Scope;
 use super::collective::Collective;
 use super::fault::{Action, FaultKind};
 use super::thread::Thread;
@@ -39,7 +40,18 @@ impl Cta for Thread<'_> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn sync(&self) {
-        self.wait_for_block(Location::caller());
+        self.wait_for_all(Scope::Block, Location::caller());
+    }
+
+    const CLUSTERS: bool = true;
+
+    fn cluster_rank(&self) -> u32 {
+        self.block.number - self.block.cluster.first
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn sync_cluster(&self) {
+        self.wait_for_all(Scope::Cluster, Location::caller());
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -125,6 +137,11 @@ impl Cta for Thread<'_> {
     fn shared_write<T: Element>(&self, array: Shared<T>, i: usize, value: T) {
         let target = SharedTarget::new(array, i);
         self.store_shared(&target, value.to_bits(), Location::caller());
+    }
+
+    fn shared_write_to<T: Element>(&self, rank: u32, array: Shared<T>, i: usize, value: T) {
+        let target = SharedTarget::new(array, i);
+        self.store_to_peer(rank, &target, value.to_bits(), Location::caller());
     }
 
     fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T) {

@@ -7,6 +7,8 @@ use gpu_kernels::Violation;
 use gpu_kernels::cta::WARP;
 use serde::{Deserialize, Serialize};
 
+pub use super::cluster::Lifetime;
+
 /// A line of a kernel body.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Site {
@@ -264,6 +266,40 @@ pub enum FaultKind {
         /// Where it is instead.
         whereabouts: Whereabouts,
     },
+    /// A barrier of a cluster that some of its blocks never reach.
+    #[error(
+        "divergent barrier: block {absent} {whereabouts}; all threads of the cluster must reach the same barrier"
+    )]
+    DivergentCluster {
+        /// A block that does not arrive.
+        absent: u32,
+        /// Where its first thread is instead.
+        whereabouts: Whereabouts,
+    },
+    /// An access to the shared memory of another block that may not run.
+    #[error("{action} of {place} of block {rank} of the cluster, which may {lifetime}")]
+    PeerMayNotRun {
+        /// What was done.
+        action: Action,
+        /// Where.
+        place: Place,
+        /// The block's number in its cluster.
+        rank: u32,
+        /// Why it may not run.
+        lifetime: Lifetime,
+    },
+    /// An access to the shared memory of a block that a cluster does not have.
+    #[error("{action} of {place} of block {rank} of a cluster of {blocks}")]
+    NoSuchPeer {
+        /// What was done.
+        action: Action,
+        /// Where.
+        place: Place,
+        /// The number of the block that is not there.
+        rank: u32,
+        /// Blocks of the cluster.
+        blocks: u32,
+    },
     /// A shuffle or vote with a lane that does not take part.
     #[error(
         "shuffle or vote among {members:#010x}: lane {absent} {whereabouts}; all named lanes must take part in the same one"
@@ -336,7 +372,7 @@ pub enum FaultKind {
 /// The kind of a fault, without its particulars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // one for one the variants of FaultKind
+#[allow(missing_docs)] // one for one the variants of FaultKind, but that divergence is divergence
 pub enum Diagnosis {
     OutOfBounds,
     Stray,
@@ -344,6 +380,8 @@ pub enum Diagnosis {
     Race,
     ReadOnlyWritten,
     DivergentBarrier,
+    PeerMayNotRun,
+    NoSuchPeer,
     AbsentLane,
     ShuffleWidth,
     Misaligned,
@@ -363,7 +401,11 @@ impl FaultKind {
             FaultKind::Uninitialised { .. } => Diagnosis::Uninitialised,
             FaultKind::Race { .. } => Diagnosis::Race,
             FaultKind::ReadOnlyWritten { .. } => Diagnosis::ReadOnlyWritten,
-            FaultKind::DivergentBarrier { .. } => Diagnosis::DivergentBarrier,
+            FaultKind::DivergentBarrier { .. } | FaultKind::DivergentCluster { .. } => {
+                Diagnosis::DivergentBarrier
+            }
+            FaultKind::PeerMayNotRun { .. } => Diagnosis::PeerMayNotRun,
+            FaultKind::NoSuchPeer { .. } => Diagnosis::NoSuchPeer,
             FaultKind::AbsentLane { .. } => Diagnosis::AbsentLane,
             FaultKind::ShuffleWidth { .. } => Diagnosis::ShuffleWidth,
             FaultKind::Misaligned { .. } => Diagnosis::Misaligned,

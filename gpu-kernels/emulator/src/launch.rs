@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use gpu_kernels::Launch;
+use gpu_kernels::{Launch, Violation};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use super::block::{Block, Running, SharedMemory};
+use super::cluster::Cluster;
 use super::counting::Tally;
-use super::crew::run_block;
+use super::crew::run_cluster;
 use super::fault::{Fault, FaultKind, Kernel};
 use super::limits::Limits;
 use super::options::{BlockOrder, Counting};
@@ -27,9 +28,18 @@ const MAX_WORKERS: usize = 16;
 /// Threads whose numbers the shadow memory has room for; no device allows more.
 const MAX_BLOCK: u32 = 1024;
 
-/// Checks a launch against the limits of the emulated device.
-pub(super) fn check_limits(limits: &Limits, kernel: Kernel, shape: &Launch) -> Result<(), Fault> {
+/// Blocks of a cluster that every device with clusters runs together.
+const MAX_CLUSTER: u32 = 8;
+
+/// Checks a launch in clusters of so many blocks against the limits of the emulated device.
+pub(super) fn check_limits(
+    limits: &Limits,
+    kernel: Kernel,
+    shape: &Launch,
+    cluster: u32,
+) -> Result<(), Fault> {
     let rules = [
+        ("cluster", 1, MAX_CLUSTER, cluster),
         (
             "block",
             1,
@@ -59,15 +69,21 @@ pub(super) fn check_limits(limits: &Limits, kernel: Kernel, shape: &Launch) -> R
             });
         }
     }
-    Ok(())
+    Violation::multiple_of("grid", cluster.into(), shape.grid.into()).map_err(|violation| Fault {
+        kernel,
+        position: None,
+        kind: FaultKind::Contract(violation),
+    })
 }
 
-/// Runs all blocks of a launch.
+/// Runs all clusters of a launch, most often of a block each.
 pub(super) fn run(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Fault> {
-    let grid = running.shape.grid;
+    let clusters = running.shape.grid / running.cluster;
     let outcome = match running.options.blocks {
-        BlockOrder::InOrder => run_in_order(running, body, 0..grid),
-        BlockOrder::Shuffled => run_in_order(running, body, shuffled(running, grid).into_iter()),
+        BlockOrder::InOrder => run_in_order(running, body, 0..clusters),
+        BlockOrder::Shuffled => {
+            run_in_order(running, body, shuffled(running, clusters).into_iter())
+        }
         BlockOrder::Parallel => run_in_parallel(running, body),
     };
     let poison_read = running
@@ -83,26 +99,26 @@ pub(super) fn run(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Faul
     }
 }
 
-fn shuffled(running: &Running<'_>, grid: u32) -> Vec<u32> {
+fn shuffled(running: &Running<'_>, clusters: u32) -> Vec<u32> {
     let mut random = SplitMix64::seed_from_u64(running.options.seed);
-    let mut blocks: Vec<u32> = (0..grid).collect();
-    for i in (1..blocks.len()).rev() {
-        blocks.swap(i, (random.next_u64() % (i as u64 + 1)) as usize);
+    let mut clusters: Vec<u32> = (0..clusters).collect();
+    for i in (1..clusters.len()).rev() {
+        clusters.swap(i, (random.next_u64() % (i as u64 + 1)) as usize);
     }
-    blocks
+    clusters
 }
 
 fn run_in_order(
     running: &Running<'_>,
     body: Body<'_>,
-    mut blocks: impl Iterator<Item = u32>,
+    mut clusters: impl Iterator<Item = u32>,
 ) -> Result<Profile, Box<Fault>> {
     let mut worker = Worker::new(running)?;
-    blocks.try_for_each(|block| worker.run(running, block, body))?;
+    clusters.try_for_each(|cluster| worker.run(running, cluster, body))?;
     Ok(worker.into_profile(running))
 }
 
-/// Every worker takes the next block until there is none, or one has failed.
+/// Every worker takes the next cluster until there is none, or one has failed.
 fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box<Fault>> {
     let next = AtomicU32::new(0);
     let failed = AtomicBool::new(false);
@@ -110,11 +126,11 @@ fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box
     let work = |_| -> Result<Profile, Box<Fault>> {
         let mut worker = Worker::new(running)?;
         while !failed.load(Ordering::Relaxed) {
-            let block = next.fetch_add(1, Ordering::Relaxed);
-            if block >= running.shape.grid {
+            let cluster = next.fetch_add(1, Ordering::Relaxed);
+            if cluster >= running.shape.grid / running.cluster {
                 break;
             }
-            worker.run(running, block, body)?;
+            worker.run(running, cluster, body)?;
         }
         Ok(worker.into_profile(running))
     };
@@ -127,9 +143,10 @@ fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box
             Profile::default()
         }
     };
+    let of_a_worker = running.cluster as usize;
     let workers = rayon::current_num_threads()
-        .min(MAX_WORKERS)
-        .min(running.shape.grid as usize);
+        .min(MAX_WORKERS / of_a_worker)
+        .min(running.shape.grid as usize / of_a_worker);
     let profile = (0..workers)
         .into_par_iter()
         .map(|worker| keep(work(worker)))
@@ -143,33 +160,38 @@ fn run_in_parallel(running: &Running<'_>, body: Body<'_>) -> Result<Profile, Box
     }
 }
 
-/// What runs blocks, one after the other: stacks and shared memory, used again for every block.
+/// What runs clusters, one after the other: stacks and shared memories, used again for every one.
 struct Worker {
     stacks: Stacks,
-    shared: RefCell<SharedMemory>,
-    tally: Option<RefCell<Tally>>,
+    /// By block of a cluster.
+    shared: Vec<RefCell<SharedMemory>>,
+    /// The same; none where nothing is counted.
+    tallies: Vec<RefCell<Tally>>,
     profile: Profile,
 }
 
 impl Worker {
     fn new(running: &Running<'_>) -> Result<Worker, Box<Fault>> {
         let shape = running.shape;
-        let stacks = Stacks::take(shape.block as usize).map_err(|error| {
-            let message = format!("no memory for the stacks of {} lanes: {error}", shape.block);
+        let lanes = running.cluster * shape.block;
+        let stacks = Stacks::take(lanes as usize).map_err(|error| {
+            let message = format!("no memory for the stacks of {lanes} lanes: {error}");
             Box::new(Fault {
                 kernel: running.kernel,
                 position: None,
                 kind: FaultKind::Panicked { message },
             })
         })?;
-        let tally = match running.options.counting {
-            Counting::Off => None,
-            Counting::Sites => Some(RefCell::new(Tally::new(shape.block))),
+        let counted = match running.options.counting {
+            Counting::Off => 0,
+            Counting::Sites => running.cluster,
         };
+        let memory = |_| RefCell::new(SharedMemory::new(shape.shared_bytes));
+        let tally = |_| RefCell::new(Tally::new(shape.block));
         Ok(Worker {
             stacks,
-            shared: RefCell::new(SharedMemory::new(shape.shared_bytes)),
-            tally,
+            shared: (0..running.cluster).map(memory).collect(),
+            tallies: (0..counted).map(tally).collect(),
             profile: Profile::default(),
         })
     }
@@ -181,18 +203,24 @@ impl Worker {
         body: Body<'_>,
     ) -> Result<(), Box<Fault>> {
         let _quiet = Quiet::begin();
-        let block = Block::new(running, number, &self.shared, self.tally.as_ref());
-        run_block(&block, &mut self.stacks, body)?;
-        self.profile.blocks += 1;
-        self.profile.lane_steps += block.steps.get();
-        self.profile.barriers += u64::from(block.epoch.get());
+        let cluster = Cluster::new(number, &self.shared);
+        let block = |rank| {
+            let tally = self.tallies.get(rank as usize);
+            Block::new(running, &cluster, rank, tally)
+        };
+        let blocks: Vec<_> = (0..running.cluster).map(block).collect();
+        run_cluster(&cluster, &blocks, &mut self.stacks, body)?;
+        for block in &blocks {
+            self.profile.blocks += 1;
+            self.profile.lane_steps += block.steps.get();
+            self.profile.barriers += u64::from(block.epoch.get());
+        }
         Ok(())
     }
 
     fn into_profile(self, running: &Running<'_>) -> Profile {
-        let counted = self
-            .tally
-            .map(|tally| tally.into_inner().into_profile(running.table));
-        self.profile.merge(counted.unwrap_or_default())
+        let counted = self.tallies.into_iter();
+        let counted = counted.map(|tally| tally.into_inner().into_profile(running.table));
+        counted.fold(self.profile, Profile::merge)
     }
 }

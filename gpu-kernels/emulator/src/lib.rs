@@ -2,6 +2,7 @@
 
 mod address;
 mod block;
+mod cluster;
 mod collective;
 mod counting;
 mod crew;
@@ -28,7 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gpu_kernels::{Entry, Family, Launch, Word};
 
 pub use fault::{
-    Action, Diagnosis, Fault, FaultKind, Kernel, Party, Place, Position, Site, Whereabouts,
+    Action, Diagnosis, Fault, FaultKind, Kernel, Lifetime, Party, Place, Position, Site,
+    Whereabouts,
 };
 pub use heap::{Memory, MemoryError};
 pub use limits::Limits;
@@ -147,13 +149,14 @@ impl Emulator {
     /// Checks a launch shape against the limits of the device.
     ///
     /// # Errors
-    /// [`FaultKind::Limit`].
+    /// [`FaultKind::Limit`]; [`FaultKind::Contract`] for a grid that is not made of the entry's clusters.
     pub fn check_limits<F: Family>(
         &self,
         entry: &Entry<F>,
         shape: &Launch,
     ) -> Result<(), Box<Fault>> {
-        launch::check_limits(&self.0.limits, kernel_of(entry), shape)?;
+        let cluster = F::cluster(entry);
+        launch::check_limits(&self.0.limits, kernel_of(entry), shape, cluster)?;
         Ok(())
     }
 
@@ -175,7 +178,8 @@ impl Emulator {
             position: None,
             kind: FaultKind::Contract(violation),
         })?;
-        self.run(kernel, shape, &|thread| F::run(entry, thread, args))
+        let body = |thread: &Thread<'_>| F::run(entry, thread, args);
+        self.run_in_clusters(kernel, shape, F::cluster(entry), &body)
     }
 
     /// Runs a body that belongs to no family.
@@ -188,13 +192,28 @@ impl Emulator {
         shape: &Launch,
         body: &(dyn Fn(&Thread<'_>) + Sync),
     ) -> Result<Profile, Box<Fault>> {
-        launch::check_limits(&self.0.limits, kernel, shape)?;
+        self.run_in_clusters(kernel, shape, 1, body)
+    }
+
+    /// [`Emulator::run`] in clusters of so many blocks.
+    ///
+    /// # Errors
+    /// As [`Emulator::run`].
+    pub fn run_in_clusters(
+        &self,
+        kernel: Kernel,
+        shape: &Launch,
+        cluster: u32,
+        body: &(dyn Fn(&Thread<'_>) + Sync),
+    ) -> Result<Profile, Box<Fault>> {
+        launch::check_limits(&self.0.limits, kernel, shape, cluster)?;
         let mut launches = lock(&self.0.launches);
         *launches = launches.wrapping_add(1);
         let table = self.0.heap.table();
         let running = Running {
             kernel,
             shape: *shape,
+            cluster,
             table: &table,
             options: self.options(),
             generation: *launches,

@@ -6,11 +6,13 @@
 //! of barriers that the warp has passed since the block's last), or of the same thread; accesses of different
 //! blocks are never ordered.
 //! What is reported therefore does not depend on the schedule. Tickets order blocks too: a conflict between
-//! blocks is looked up among those drawn before it counts (see `tickets`).
+//! blocks is looked up among those drawn before it counts (see `tickets`). Blocks of a cluster write to each other's
+//! shared memory, which the barriers of the cluster order: see [`ClusterEpochs`].
 //!
 //! Of the plain writes of a word that did not race the last one stands for all. Of its reads, and of its
 //! atomic additions, two witnesses do: see [`note`].
 
+use std::cell::Cell;
 use std::panic::Location;
 
 use gpu_kernels::cta::WARP;
@@ -95,6 +97,34 @@ impl Who {
     }
 }
 
+/// What the barriers of a cluster order: by block, its epoch that began with the last of them.
+#[derive(Debug)]
+pub(super) struct ClusterEpochs {
+    /// Number of the cluster's first block in the grid.
+    first: u32,
+    begun: Vec<Cell<u32>>,
+}
+
+impl ClusterEpochs {
+    pub fn new(first: u32, blocks: u32) -> ClusterEpochs {
+        let begun = (0..blocks).map(|_| Cell::new(0)).collect();
+        ClusterEpochs { first, begun }
+    }
+
+    /// Notes that an epoch of a block begins with a barrier of the cluster.
+    pub fn begin(&self, block: u32, epoch: u32) {
+        self.begun[(block - self.first) as usize].set(epoch);
+    }
+
+    /// Whether the last barrier puts an access by a block of the cluster before all that any of them does now.
+    #[cold]
+    fn precede(&self, earlier: Who) -> bool {
+        let rank = earlier.block().checked_sub(self.first);
+        let begun = rank.and_then(|rank| self.begun.get(rank as usize));
+        begun.is_some_and(|begun| earlier.epoch() < begun.get())
+    }
+}
+
 /// An access that was made: by whom, and on which line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
@@ -167,12 +197,26 @@ pub(super) enum Races {
 
 /// One access, as its word sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Visit {
+pub(super) struct Visit<'c> {
     pub mark: Mark,
+    /// For shared memory that blocks of a cluster share.
+    pub cluster: Option<&'c ClusterEpochs>,
     /// The launch (for global memory) or block (for shared memory) whose accesses can conflict.
     pub generation: u32,
     pub contents: Contents,
     pub races: Races,
+}
+
+impl Visit<'_> {
+    /// Whether no barrier puts an earlier access before this one.
+    #[inline(always)]
+    fn is_unordered_with(&self, earlier: &Mark) -> bool {
+        let by_cluster = || {
+            self.cluster
+                .is_some_and(|epochs| epochs.precede(earlier.who))
+        };
+        earlier.who.is_unordered_with(self.mark.who) && !by_cluster()
+    }
 }
 
 /// A 4-byte word and its shadow.
@@ -212,7 +256,7 @@ impl Word {
 
     /// Forgets what other generations did.
     #[inline(always)]
-    fn enter(&mut self, visit: &Visit) {
+    fn enter(&mut self, visit: &Visit<'_>) {
         if self.generation != visit.generation {
             let kept = visit.contents == Contents::Lasting;
             *self = Word {
@@ -226,10 +270,10 @@ impl Word {
 
     /// A plain or read-only read; the caller takes the bits.
     #[inline(always)]
-    pub fn read(&mut self, visit: &Visit, action: Action) -> Verdict {
+    pub fn read(&mut self, visit: &Visit<'_>, action: Action) -> Verdict {
         self.enter(visit);
         let verdict = match visit.races {
-            Races::Checked => self.check_read(visit.mark, action),
+            Races::Checked => self.check_read(visit, action),
             Races::Ignored => Verdict::Clean,
         };
         if self.initialised {
@@ -239,7 +283,8 @@ impl Word {
     }
 
     #[inline(always)]
-    fn check_read(&mut self, mark: Mark, action: Action) -> Verdict {
+    fn check_read(&mut self, visit: &Visit<'_>, action: Action) -> Verdict {
+        let mark = visit.mark;
         if action == Action::Load {
             self.read_only = true;
             if let Some(other) = self.write {
@@ -250,15 +295,15 @@ impl Word {
             }
         }
         let verdict = self
-            .race_with_write(mark)
-            .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
-        note(&mut self.reads, mark);
+            .race_with_write(visit)
+            .or_else(|| Self::race_with(&self.adds, visit, Action::Add));
+        note(&mut self.reads, visit);
         verdict.unwrap_or(Verdict::Clean)
     }
 
     /// A plain write.
     #[inline(always)]
-    pub fn write(&mut self, visit: &Visit, bits: u32) -> Verdict {
+    pub fn write(&mut self, visit: &Visit<'_>, bits: u32) -> Verdict {
         self.enter(visit);
         self.bits = bits;
         self.initialised = true;
@@ -268,9 +313,9 @@ impl Word {
         let mark = visit.mark;
         let verdict = self
             .conflict_with_load(mark)
-            .or_else(|| self.race_with_write(mark))
-            .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
-            .or_else(|| Self::race_with(&self.adds, mark, Action::Add));
+            .or_else(|| self.race_with_write(visit))
+            .or_else(|| Self::race_with(&self.reads, visit, Action::Read))
+            .or_else(|| Self::race_with(&self.adds, visit, Action::Add));
         self.write = Some(mark);
         self.reads = [None; 2];
         self.adds = [None; 2];
@@ -279,17 +324,16 @@ impl Word {
 
     /// The shadow of an atomic addition; the caller changes the bits.
     #[inline(always)]
-    pub fn add(&mut self, visit: &Visit) -> Verdict {
+    pub fn add(&mut self, visit: &Visit<'_>) -> Verdict {
         self.enter(visit);
         let mut verdict = Verdict::Clean;
         if visit.races == Races::Checked {
-            let mark = visit.mark;
             verdict = self
-                .conflict_with_load(mark)
-                .or_else(|| self.race_with_write(mark))
-                .or_else(|| Self::race_with(&self.reads, mark, Action::Read))
+                .conflict_with_load(visit.mark)
+                .or_else(|| self.race_with_write(visit))
+                .or_else(|| Self::race_with(&self.reads, visit, Action::Read))
                 .unwrap_or(Verdict::Clean);
-            note(&mut self.adds, mark);
+            note(&mut self.adds, visit);
         }
         if self.initialised {
             return verdict;
@@ -311,19 +355,18 @@ impl Word {
     }
 
     #[inline(always)]
-    fn race_with_write(&self, mark: Mark) -> Option<Verdict> {
+    fn race_with_write(&self, visit: &Visit<'_>) -> Option<Verdict> {
         let other = self.write?;
-        other
-            .who
-            .is_unordered_with(mark.who)
-            .then(|| conflict(ConflictKind::Race, other, Action::Write, mark))
+        visit
+            .is_unordered_with(&other)
+            .then(|| conflict(ConflictKind::Race, other, Action::Write, visit.mark))
     }
 
     #[inline(always)]
-    fn race_with(witnesses: &Witnesses, mark: Mark, action: Action) -> Option<Verdict> {
-        let unordered = |witness: &&Mark| witness.who.is_unordered_with(mark.who);
+    fn race_with(witnesses: &Witnesses, visit: &Visit<'_>, action: Action) -> Option<Verdict> {
+        let unordered = |witness: &&Mark| visit.is_unordered_with(witness);
         let other = witnesses.iter().flatten().find(unordered)?;
-        Some(conflict(ConflictKind::Race, *other, action, mark))
+        Some(conflict(ConflictKind::Race, *other, action, visit.mark))
     }
 }
 
@@ -343,13 +386,14 @@ fn conflict(kind: ConflictKind, other: Mark, action: Action, later: Mark) -> Ver
 /// A member that is ordered before the new one is covered by it: what follows the new one in its block
 /// follows both, and another block conflicts with both. Two unordered witnesses of one warp conflict with
 /// everybody in their epoch of the warp, two of different warps of a block with everybody in their epoch; two of
-/// different blocks conflict with everybody.
+/// different blocks conflict with everybody, or, in the shared memory of a cluster, with everybody until its next barrier,
+/// which puts them before everybody.
 #[inline(always)]
-fn note(witnesses: &mut Witnesses, mark: Mark) {
-    let [first, second] = witnesses;
+fn note(witnesses: &mut Witnesses, visit: &Visit<'_>) {
+    let (mark, [first, second]) = (visit.mark, witnesses);
     match *first {
-        Some(a) if a.who.is_unordered_with(mark.who) => match *second {
-            Some(b) if b.who.is_unordered_with(mark.who) => {
+        Some(a) if visit.is_unordered_with(&a) => match *second {
+            Some(b) if visit.is_unordered_with(&b) => {
                 let tells_blocks =
                     b.who.block() == a.who.block() && mark.who.block() != a.who.block();
                 let tells_warps = b.who.is_beside(a.who) && !mark.who.is_beside(a.who);

@@ -7,15 +7,16 @@
 //! the last call was made, and the last call before a lane goes on is the scheduler's. A switch takes 14 ns so, and 40
 //! otherwise.
 
+use std::cell::RefCell;
 use std::panic::Location;
 
 use corosensei::Yielder;
 use gpu_kernels::cta::WARP;
 
 use super::address::{GlobalTarget, SharedTarget, Target};
-use super::block::{Block, Slot, Waits};
+use super::block::{Block, Scope, SharedMemory, Slot, Waits};
 use super::collective::Collective;
-use super::fault::{Action, FaultKind, Party, Position, Whereabouts};
+use super::fault::{Action, FaultKind, Lifetime, Party, Position, Whereabouts};
 use super::heap::{LINE, WORD};
 use super::shadow::{Conflict, ConflictKind, Verdict, Visit, Word};
 
@@ -24,7 +25,7 @@ use super::shadow::{Conflict, ConflictKind, Verdict, Visit, Word};
 pub(super) enum Pause {
     /// It was interrupted and can go on.
     Interrupted,
-    /// It waits for the whole block.
+    /// It waits for the whole block, or the whole cluster.
     AtBarrier,
     /// It waits for lanes of its warp.
     AtMeeting,
@@ -134,7 +135,7 @@ impl Thread<'_> {
         target: &GlobalTarget,
         action: Action,
         site: Line,
-        access: impl FnOnce(&mut [Word], &Visit) -> (R, Verdict),
+        access: impl FnOnce(&mut [Word], &Visit<'_>) -> (R, Verdict),
     ) -> R {
         self.step();
         let (allocation, byte) = match target.locate(self.block.launch.table, action) {
@@ -155,14 +156,27 @@ impl Thread<'_> {
         result
     }
 
-    /// Makes one access to shared memory.
+    /// Makes one access to the block's shared memory.
     #[inline(always)]
     fn shared<R>(
         &self,
         target: &SharedTarget,
         action: Action,
         site: Line,
-        access: impl FnOnce(&mut [Word], &Visit) -> (R, Verdict),
+        access: impl FnOnce(&mut [Word], &Visit<'_>) -> (R, Verdict),
+    ) -> R {
+        self.shared_of(self.block.shared, target, action, site, access)
+    }
+
+    /// Makes one access to shared memory, of this block or of another of its cluster.
+    #[inline(always)]
+    fn shared_of<R>(
+        &self,
+        memory: &RefCell<SharedMemory>,
+        target: &SharedTarget,
+        action: Action,
+        site: Line,
+        access: impl FnOnce(&mut [Word], &Visit<'_>) -> (R, Verdict),
     ) -> R {
         self.step();
         let shared_bytes = self.block.launch.shape.shared_bytes;
@@ -174,7 +188,7 @@ impl Thread<'_> {
             tally.borrow_mut().shared(self.number, action, site, target);
         }
         let (result, verdict) = {
-            let mut memory = self.block.shared.borrow_mut();
+            let mut memory = memory.borrow_mut();
             let visit = self
                 .block
                 .shared_visit(self.number, site, memory.generation);
@@ -230,6 +244,52 @@ impl Thread<'_> {
         });
     }
 
+    /// Writes an element in the shared memory of block `rank` of the cluster.
+    pub(super) fn store_to_peer(&self, rank: u32, target: &SharedTarget, bits: u64, site: Line) {
+        let action = Action::Write;
+        let memory = self.peer(rank, target, action, site);
+        self.shared_of(memory, target, action, site, |words, visit| {
+            ((), write(words, visit, bits))
+        });
+    }
+
+    /// The shared memory of block `rank` of the cluster, which has to run.
+    fn peer(
+        &self,
+        rank: u32,
+        target: &SharedTarget,
+        action: Action,
+        site: Line,
+    ) -> &RefCell<SharedMemory> {
+        let (cluster, place) = (self.block.cluster, target.place(self.block));
+        let blocks = cluster.memories.len() as u32;
+        if rank >= blocks {
+            let kind = FaultKind::NoSuchPeer {
+                action,
+                place,
+                rank,
+                blocks,
+            };
+            self.fail(site, kind)
+        }
+        let not_running = |lifetime| FaultKind::PeerMayNotRun {
+            action,
+            place,
+            rank,
+            lifetime,
+        };
+        if cluster.first + rank != self.block.number {
+            if !cluster.has_begun() {
+                self.fail(site, not_running(Lifetime::Begins))
+            }
+            cluster.expect_barrier(|| {
+                let kind = not_running(Lifetime::Ends);
+                self.block.fault(self.number, site, kind)
+            });
+        }
+        &cluster.memories[rank as usize]
+    }
+
     /// Updates an element in shared memory atomically; gives what was there.
     pub(super) fn update_shared(
         &self,
@@ -242,11 +302,11 @@ impl Thread<'_> {
         })
     }
 
-    /// Waits for all lanes of the block.
+    /// Waits for all lanes of the block, or of all blocks of the cluster.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn wait_for_block(&self, site: Line) {
+    pub(super) fn wait_for_all(&self, scope: Scope, site: Line) {
         self.step();
-        self.slot().waits.set(Waits::AtBarrier(site));
+        self.slot().waits.set(Waits::AtBarrier(site, scope));
         self.yielder.suspend(Pause::AtBarrier);
     }
 
@@ -279,7 +339,7 @@ impl Thread<'_> {
 }
 
 #[inline(always)]
-fn read(words: &mut [Word], visit: &Visit, action: Action) -> ([u32; 4], Verdict) {
+fn read(words: &mut [Word], visit: &Visit<'_>, action: Action) -> ([u32; 4], Verdict) {
     let mut bits = [0; 4];
     let mut verdict = Verdict::Clean;
     for (word, bits) in words.iter_mut().zip(&mut bits) {
@@ -290,7 +350,7 @@ fn read(words: &mut [Word], visit: &Visit, action: Action) -> ([u32; 4], Verdict
 }
 
 #[inline(always)]
-fn write(words: &mut [Word], visit: &Visit, bits: u64) -> Verdict {
+fn write(words: &mut [Word], visit: &Visit<'_>, bits: u64) -> Verdict {
     let halves = [bits as u32, (bits >> 32) as u32];
     words
         .iter_mut()
@@ -302,7 +362,7 @@ fn write(words: &mut [Word], visit: &Visit, bits: u64) -> Verdict {
 
 /// An atomic update of a number in the words of an access; gives what was there.
 #[inline(always)]
-fn combine(words: &mut [Word], visit: &Visit, update: Update<'_>) -> (u64, Verdict) {
+fn combine(words: &mut [Word], visit: &Visit<'_>, update: Update<'_>) -> (u64, Verdict) {
     let verdict = words
         .iter_mut()
         .fold(Verdict::Clean, |verdict, word| verdict.and(word.add(visit)));

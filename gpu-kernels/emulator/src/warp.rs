@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use gpu_kernels::cta::WARP;
 
-use super::block::{Block, Slot, Waits};
+use super::block::{Block, Scope, Slot, Waits};
 use super::collective::{Collective, Mode};
 use super::fault::{Fault, FaultKind, Site};
 use super::options::LaneOrder;
@@ -57,16 +57,16 @@ pub(super) struct Warp<'b> {
     /// Lanes at a barrier that is the same for all of them.
     at_barrier: u32,
     /// That barrier, if any lane is at one.
-    barrier: Option<&'static Location<'static>>,
+    barrier: Option<(&'static Location<'static>, Scope)>,
 }
 
-/// Where all lanes of a warp, or of a block, are.
+/// Where all lanes of a warp, of a block, or of a cluster are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gathered {
     /// At the end.
     AtEnd,
     /// At the same barrier.
-    AtBarrier(&'static Location<'static>),
+    AtBarrier(&'static Location<'static>, Scope),
     /// Not all in one place.
     Nowhere,
 }
@@ -77,7 +77,7 @@ impl Gathered {
     pub fn is(self, other: Gathered) -> bool {
         match (self, other) {
             (Gathered::AtEnd, Gathered::AtEnd) => true,
-            (Gathered::AtBarrier(a), Gathered::AtBarrier(b)) => std::ptr::eq(a, b),
+            (Gathered::AtBarrier(a, _), Gathered::AtBarrier(b, _)) => std::ptr::eq(a, b),
             _ => false,
         }
     }
@@ -115,7 +115,7 @@ impl<'b> Warp<'b> {
     pub fn gathered(&self) -> Gathered {
         let all = u32::MAX >> (WARP as usize - self.lanes.len());
         match self.barrier {
-            Some(site) if self.at_barrier == all => Gathered::AtBarrier(site),
+            Some((site, scope)) if self.at_barrier == all => Gathered::AtBarrier(site, scope),
             _ if self.ended == all => Gathered::AtEnd,
             _ => Gathered::Nowhere,
         }
@@ -174,8 +174,8 @@ impl<'b> Warp<'b> {
 
     /// Notes that a lane is at a barrier.
     fn arrive(&mut self, lane: u32) {
-        if let Waits::AtBarrier(site) = self.slot(lane).waits.get()
-            && std::ptr::eq(*self.barrier.get_or_insert(site), site)
+        if let Waits::AtBarrier(site, scope) = self.slot(lane).waits.get()
+            && std::ptr::eq(self.barrier.get_or_insert((site, scope)).0, site)
         {
             self.at_barrier |= 1 << lane;
         }

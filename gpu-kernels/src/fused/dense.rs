@@ -119,6 +119,8 @@ pub enum RowStore {
         ahead: u32,
         /// Threads of a block at most.
         threads: u32,
+        /// Blocks that share a row, in a cluster of which each owns a part of the columns; 1 for a block by itself.
+        blocks: u32,
     },
     /// In tiles of whole rows that a block shares.
     Tiles {
@@ -130,9 +132,17 @@ pub enum RowStore {
 }
 
 impl DenseVariant {
-    /// Columns that a team covers in blocks of `block` threads.
+    /// Columns that a team covers in blocks of `block` threads, all blocks of its cluster together.
     pub const fn columns(&self, block: u32) -> u64 {
-        self.team.threads(block) as u64 * self.tl as u64
+        self.cluster() as u64 * self.team.threads(block) as u64 * self.tl as u64
+    }
+
+    /// Blocks that share a row.
+    pub const fn cluster(&self) -> u32 {
+        match self.held {
+            RowStore::Ring { blocks, .. } => blocks,
+            _ => 1,
+        }
     }
 
     /// Panels that n columns are cut into.
@@ -168,7 +178,9 @@ impl DenseVariant {
     /// Elements by which a block exchanges its warps' sums, of as many rows as are added at once.
     const fn scratch(&self, block: u32) -> u64 {
         match self.held {
-            RowStore::Ring { threads, .. } => 2 * (threads / WARP) as u64,
+            RowStore::Ring {
+                threads, blocks, ..
+            } => 2 * (blocks * threads / WARP) as u64,
             _ => 2 * self.rows as u64 * (block / WARP) as u64,
         }
     }

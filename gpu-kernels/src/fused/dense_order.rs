@@ -110,7 +110,10 @@ impl DenseOrder {
         };
         let same_rows = variant.rows == self.rows || held == Held::Ring;
         let own = (variant.product, variant.team, variant.tl, variant.width);
-        held == self.held && same_rows && own == (self.product, self.team, self.tl, self.width)
+        variant.cluster() == 1
+            && held == self.held
+            && same_rows
+            && own == (self.product, self.team, self.tl, self.width)
     }
 
     /// Teams that run in lockstep.

@@ -1,4 +1,4 @@
-//! Dense X (row-major) with wide rows: a block per row, rows on their way in a ring of shared memory.
+//! Dense X (row-major) with wide rows: a block per row, or a cluster, rows on their way in a ring of shared memory.
 //!
 //! Formula: as [`super::dense`], [`super::Product::Fused`]. Rows start at multiples of 16 bytes.
 //!
@@ -15,6 +15,11 @@
 //! What limits the width is where a row's three lengths n fit: an SM of an H200 has 256 KB of registers and 227 KB of
 //! shared memory. K = 32 with 256 threads are 32,768 columns of f32: 128 KB of w and part of y in registers, the rest of
 //! y and a row and some in shared memory.
+//!
+//! Wider rows are shared by a cluster of N blocks, each with the columns from `rank · block · K` packs on: nothing of the
+//! above changes but the sum, for which a warp tells all blocks, and whose barrier is the cluster's. Blocks that share a
+//! row end with the same row, so after its barrier nobody writes to another any more. Two blocks with K = 32 hold 65,536
+//! columns of f32, and with K = 16 the 32,768 that one holds with K = 32, with three times as much on its way.
 //!
 //! Shared memory: S + K − Y packs per thread, and the sums' scratch. Result: in w when the kernel has ended.
 //! Guarantees: as [`super::dense`].
@@ -67,16 +72,18 @@ impl<T: Real> Slots<T> {
 }
 
 /// The rows that a block walks, and where in them this thread's packs are.
-struct Ring<'a, 'b, T: Real, const K: usize, const S: usize> {
+struct Ring<'a, 'b, T: Real, const K: usize, const S: usize, const N: u32> {
     args: &'b DenseArgs<'a, T>,
     slots: Slots<T>,
+    /// The block's number among those that share a row.
+    rank: u32,
 }
 
-impl<T: Real, const K: usize, const S: usize> Ring<'_, '_, T, K, S> {
+impl<T: Real, const K: usize, const S: usize, const N: u32> Ring<'_, '_, T, K, S, N> {
     /// The first column of pack k.
     #[inline(always)]
     fn column(&self, k: usize) -> u32 {
-        self.slots.element(k) as u32
+        self.slots.element(self.rank as usize * K + k) as u32
     }
 
     /// The same, to be reckoned again where it is used: the places of K packs take more registers than there are.
@@ -85,6 +92,7 @@ impl<T: Real, const K: usize, const S: usize> Ring<'_, '_, T, K, S> {
         Ring {
             args: self.args,
             slots: self.slots.fresh(cta),
+            rank: if N == 1 { 0 } else { cta.fresh(self.rank) },
         }
     }
 
@@ -163,31 +171,50 @@ impl<T: Real, const Y: usize> Input<T, Y> {
     }
 }
 
-/// Sums over the warps of a block, whose scratch has two halves of so many numbers.
+/// Sums over the warps of a block, whose scratch has two halves of so many numbers for each block that shares a row.
 const MOST_WARPS: u32 = THREADS / WARP;
 
-/// The sum over the block of what each thread has for each lane of a pack, in every thread. `turn` alternates between
-/// calls, so that one barrier per call is enough; scratch of warps that are not there is zero.
+/// The sum over N blocks of what each thread has for each lane of a pack, in every thread, and in all of them the same
+/// bits. `turn` alternates between calls, so that one barrier per call is enough; scratch of warps that are not there is
+/// zero.
 #[inline(always)]
-fn sum<C: Cta, T: Real<Pack: Sums<T>>>(
+fn sum<C: Cta, T: Real<Pack: Sums<T>>, const N: u32>(
     cta: &C,
     parts: T::Pack,
     scratch: Shared<T>,
     turn: u32,
 ) -> T {
     let of_warp = sum_lanes::<C, T, WARP>(cta, parts.sum());
-    let half = (turn % 2 * MOST_WARPS) as usize;
-    if lane(cta) == 0 {
-        let warp = (cta.thread() / WARP) as usize;
-        cta.shared_write(scratch, half + warp, of_warp);
+    let half = (turn % 2 * N * MOST_WARPS) as usize;
+    if N == 1 {
+        if lane(cta) == 0 {
+            let warp = (cta.thread() / WARP) as usize;
+            cta.shared_write(scratch, half + warp, of_warp);
+        }
+    } else {
+        let (thread, rank) = (cta.fresh(cta.thread()), cta.fresh(cta.cluster_rank()));
+        let warp = (rank * MOST_WARPS + thread / WARP) as usize;
+        if thread % WARP < N {
+            cta.shared_write_to(thread % WARP, scratch, half + warp, of_warp);
+        }
     }
-    cta.sync();
+    sync::<C, N>(cta);
     let mut sums = <T::Pack as Pack<T>>::ZERO;
-    for first in (0..MOST_WARPS as usize).step_by(T::Pack::LANES) {
+    for first in (0..(N * MOST_WARPS) as usize).step_by(T::Pack::LANES) {
         let of_warps = cta.shared_read_pack(scratch, half + first);
         of_warps.scale_add(T::ONE, &mut sums);
     }
     sums.sum()
+}
+
+/// Waits for all threads that share a row.
+#[inline(always)]
+fn sync<C: Cta, const N: u32>(cta: &C) {
+    if N == 1 {
+        cta.sync();
+    } else {
+        cta.sync_cluster();
+    }
 }
 
 /// Waits for all but the last `pending` packs. A constant in every call, so one arm is left of each.
@@ -246,16 +273,23 @@ struct RowTurn<T> {
 impl<T: Real<Pack: Sums<T>>> RowTurn<T> {
     /// Works on the packs from `from` on that `w` belongs to, in groups of G.
     #[inline(always)]
-    fn walk<C: Cta, const K: usize, const Y: usize, const S: usize, const G: usize>(
+    fn walk<
+        C: Cta,
+        const K: usize,
+        const Y: usize,
+        const S: usize,
+        const G: usize,
+        const N: u32,
+    >(
         &self,
         cta: &C,
-        (ring, y): (&Ring<'_, '_, T, K, S>, &Input<T, Y>),
+        (ring, y): (&Ring<'_, '_, T, K, S, N>, &Input<T, Y>),
         (from, w): (usize, &mut [T::Pack]),
         dots: &mut T::Pack,
     ) {
         for (i, w) in w.iter_mut().enumerate() {
             let (ring, k) = (ring.fresh(cta), from + i);
-            let slot = Ring::<T, K, S>::slot(self.base, k);
+            let slot = Ring::<T, K, S, N>::slot(self.base, k);
             ring.slots.read(cta, slot).scale_add(self.p, w);
             let row = self.row + ((k + S) / K) as u64 * self.step;
             ring.ask(cta, row, (k + S) % K, slot);
@@ -266,7 +300,7 @@ impl<T: Real<Pack: Sums<T>>> RowTurn<T> {
             // The packs that were asked for S − K packs ago.
             wait(cta, (S - K) / G);
             for k in k + 1 - G..k + 1 {
-                let x = ring.slots.read(cta, Ring::<T, K, S>::slot(self.next, k));
+                let x = ring.slots.read(cta, Ring::<T, K, S, N>::slot(self.next, k));
                 x.multiply_add(&y.pack(cta, k), dots);
             }
         }
@@ -276,7 +310,8 @@ impl<T: Real<Pack: Sums<T>>> RowTurn<T> {
 /// Threads of a block at most.
 pub(super) const THREADS: u32 = 256;
 
-/// [`super::Product::Fused`], n ≤ threads · K packs; K and S are multiples of G, and an SM is to hold B blocks.
+/// [`super::Product::Fused`], n ≤ N · threads · K packs; K and S are multiples of G, an SM is to hold B blocks, and N
+/// blocks share a row.
 #[inline(always)]
 pub(super) fn accumulate<
     C: Cta,
@@ -286,28 +321,35 @@ pub(super) fn accumulate<
     const S: usize,
     const G: usize,
     const B: u32,
+    const N: u32,
 >(
     cta: &C,
     args: &DenseArgs<'_, T>,
 ) {
+    if N > 1 && !C::CLUSTERS {
+        return;
+    }
     cta.launch_bounds::<THREADS, B>();
-    let ring = Ring::<'_, '_, T, K, S> {
+    let rank = if N == 1 { 0 } else { cta.cluster_rank() };
+    let ring = Ring::<'_, '_, T, K, S, N> {
         args,
         slots: Slots::at(cta, 0, S),
+        rank,
     };
     let y = Input::<T, Y>::open(cta, args, (ring.slots.packs.end(), K), |k| {
         ring.fresh(cta).column(k)
     });
-    let scratch = Shared::at(y.others.packs.end(), 2 * MOST_WARPS);
+    let scratch = Shared::at(y.others.packs.end(), 2 * N * MOST_WARPS);
     zero_shared(cta, scratch);
-    cta.sync();
-    let slices = args.slices(cta.blocks());
-    let (mut slice, mut turn) = (cta.block(), 0);
+    sync::<C, N>(cta);
+    let teams = cta.blocks() / N;
+    let slices = args.slices(teams);
+    let (mut slice, mut turn) = (cta.block() / N, 0);
     while slice < slices {
         let parts = (slice, slices);
-        let w = add_slice::<C, T, K, Y, S, G>(cta, (&ring, &y), scratch, parts, &mut turn);
+        let w = add_slice::<C, T, K, Y, S, G, N>(cta, (&ring, &y), scratch, parts, &mut turn);
         keep(cta, &ring, slice, &w);
-        slice += cta.blocks();
+        slice += teams;
     }
 }
 
@@ -320,9 +362,10 @@ fn add_slice<
     const Y: usize,
     const S: usize,
     const G: usize,
+    const N: u32,
 >(
     cta: &C,
-    (ring, y): (&Ring<'_, '_, T, K, S>, &Input<T, Y>),
+    (ring, y): (&Ring<'_, '_, T, K, S, N>, &Input<T, Y>),
     scratch: Shared<T>,
     (slice, slices): (u32, u32),
     turn: &mut u32,
@@ -350,9 +393,9 @@ fn add_slice<
     let mut base = 0;
     while row < args.rows as u64 {
         let next_weight = multiplier::<C, T, Fused>(cta, args, row + step);
-        let sum = sum::<C, T>(cta, dots, scratch, *turn);
+        let sum = sum::<C, T, N>(cta, dots, scratch, *turn);
         let p = factor::<T, Fused>(sum, shift, weight);
-        let next = Ring::<T, K, S>::after_row(base);
+        let next = Ring::<T, K, S, N>::after_row(base);
         dots = <T::Pack as Pack<T>>::ZERO;
         let turn_of_row = RowTurn {
             row,
@@ -363,8 +406,8 @@ fn add_slice<
         };
         // In two loops, which the compiler unrolls where it leaves one of K = 32.
         let (low, high) = w.split_at_mut(K / 2);
-        turn_of_row.walk::<C, K, Y, S, G>(cta, (ring, y), (0, low), &mut dots);
-        turn_of_row.walk::<C, K, Y, S, G>(cta, (ring, y), (K / 2, high), &mut dots);
+        turn_of_row.walk::<C, K, Y, S, G, N>(cta, (ring, y), (0, low), &mut dots);
+        turn_of_row.walk::<C, K, Y, S, G, N>(cta, (ring, y), (K / 2, high), &mut dots);
         base = next;
         *turn += 1;
         weight = next_weight;
@@ -376,9 +419,9 @@ fn add_slice<
 
 /// Keeps what a thread has of a slice, as [`DenseArgs::keep`].
 #[inline(always)]
-fn keep<C: Cta, T: Real, const K: usize, const S: usize>(
+fn keep<C: Cta, T: Real, const K: usize, const S: usize, const N: u32>(
     cta: &C,
-    ring: &Ring<'_, '_, T, K, S>,
+    ring: &Ring<'_, '_, T, K, S, N>,
     slice: u32,
     w: &[T::Pack; K],
 ) {

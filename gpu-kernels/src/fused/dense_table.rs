@@ -33,6 +33,7 @@ macro_rules! dense_family {
         fused { $( $fv:literal $fw:literal: $( ($fk:literal, $fr:literal) )* ; )* }
         block { $( $bw:literal: $( ($bk:literal, $br:literal) )* ; )* }
         ring $rw:literal { $( ($rk:literal, $ry:literal, $rs:literal, $rg:literal, $rb:literal) )* }
+        cluster $cn:literal { $( ($ck:literal, $cy:literal, $cs:literal, $cg:literal) )* }
         tiles { $( $sv:literal $sw:literal: $( ($sk:literal, $sr:literal) )* ; )* }
         transposed { $( $tv:literal $tw:literal: $( ($tk:literal, $tr:literal) )* ; )* }
         forward { $( $pv:literal $pw:literal: $( ($pk:literal, $pr:literal) )* ; )* }
@@ -41,6 +42,7 @@ macro_rules! dense_family {
             family Dense<$t>, "fused";
             args DenseArgs<'a, $t>;
             variant DenseVariant;
+            cluster DenseVariant::cluster;
             check check::<$t>;
             $( $(
                 concat!("dense_fused_", stringify!($t), "_vs", $fv, "_w", $fw, "_k", $fk, "_r", $fr),
@@ -55,8 +57,14 @@ macro_rules! dense_family {
             $(
                 concat!("dense_fused_", stringify!($t), "_ring_k", $rk, "_s", $rs),
                 DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $rw * $rk, width: $rw,
-                    rows: $rs / $rk, held: RowStore::Ring { packs: $rs + $rk - $ry, ahead: $rs - $rk, threads: RING_THREADS } }
-                    => ring::<_, $t, $rk, $ry, $rs, $rg, $rb>;
+                    rows: $rs / $rk, held: RowStore::Ring { packs: $rs + $rk - $ry, ahead: $rs - $rk, threads: RING_THREADS, blocks: 1 } }
+                    => ring::<_, $t, $rk, $ry, $rs, $rg, $rb, 1>;
+            )*
+            $(
+                concat!("dense_fused_", stringify!($t), "_cluster", $cn, "_k", $ck, "_s", $cs),
+                DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $rw * $ck, width: $rw,
+                    rows: $cs / $ck, held: RowStore::Ring { packs: $cs + $ck - $cy, ahead: $cs - $ck, threads: RING_THREADS, blocks: $cn } }
+                    => ring::<_, $t, $ck, $cy, $cs, $cg, 1, $cn>;
             )*
             $( $(
                 concat!("dense_fused_", stringify!($t), "_tiles_vs", $sv, "_w", $sw, "_k", $sk, "_r", $sr),
@@ -101,6 +109,9 @@ dense_family! {
         (4, 4, 12, 4, 3) (6, 6, 24, 3, 1) (8, 8, 24, 4, 1) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
         (20, 10, 40, 4, 1) (24, 12, 44, 4, 1) (28, 14, 40, 2, 1) (32, 16, 40, 2, 1)
     }
+    cluster 2 {
+        (12, 12, 36, 4) (16, 8, 40, 4) (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2)
+    }
     tiles {
         1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 2) (17, 2) (21, 1) (25, 1) (31, 1);
         1 2: (1, 8) (3, 4) (5, 4) (7, 2) (9, 2) (11, 1) (13, 1) (15, 1);
@@ -138,6 +149,9 @@ dense_family! {
     ring 2 {
         (4, 4, 12, 4, 3) (6, 6, 24, 3, 1) (8, 8, 24, 4, 1) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
         (20, 10, 40, 4, 1) (24, 12, 44, 4, 1) (28, 14, 40, 2, 1) (32, 16, 40, 2, 1)
+    }
+    cluster 2 {
+        (12, 12, 36, 4) (16, 8, 40, 4) (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2)
     }
     tiles { 1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 1) (17, 1) (21, 1) (25, 1) (31, 1); }
     transposed {

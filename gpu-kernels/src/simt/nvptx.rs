@@ -15,6 +15,8 @@ use shuffle::shuffle_bits;
 mod words;
 
 mod approximate;
+#[cfg(gpu_at_least = "sm_90")]
+mod cluster;
 mod round;
 mod shared;
 mod shuffle;
@@ -126,6 +128,29 @@ impl Cta for Gpu {
     fn sync(&self) {
         // SAFETY: all threads of the block call it together: the caller's duty for a collective.
         unsafe { _syncthreads() }
+    }
+
+    #[cfg(gpu_at_least = "sm_90")]
+    const CLUSTERS: bool = true;
+
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
+    fn cluster_rank(&self) -> u32 {
+        cluster::rank()
+    }
+
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
+    fn sync_cluster(&self) {
+        // SAFETY: all threads of the cluster call it together: the caller's duty for a collective.
+        unsafe { cluster::sync() }
+    }
+
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
+    fn shared_write_to<T: Word>(&self, rank: u32, array: Shared<T>, i: usize, value: T) {
+        // SAFETY: see the head of this impl; the array is as long in every block of a launch, and block `rank` runs.
+        unsafe { cluster::write(rank, shared_address(array, i), value) }
     }
 
     #[inline(always)]

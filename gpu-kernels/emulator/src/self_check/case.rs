@@ -14,6 +14,8 @@ pub(super) const LEN: usize = 2 * THREADS as usize;
 pub(super) const BLOCK: Launch = shape(1, THREADS);
 /// Two such blocks.
 pub(super) const TWO_BLOCKS: Launch = shape(2, THREADS);
+/// Two clusters of two such blocks.
+pub(super) const TWO_CLUSTERS: Launch = shape(4, THREADS);
 /// One warp.
 pub(super) const WARP: Launch = shape(1, 32);
 
@@ -39,6 +41,8 @@ pub(super) struct Case {
 pub(super) enum Attempt {
     /// A body that belongs to no family.
     Body(Launch, fn(&Thread<'_>, &Data<'_>)),
+    /// The same, launched in clusters of two blocks.
+    InPairs(Launch, fn(&Thread<'_>, &Data<'_>)),
     /// The dot product of this project, whose contract holds.
     Dot(Launch),
 }
@@ -74,7 +78,7 @@ impl Attempt {
         let raw = emulator.allocate("raw", 4 * LEN as u64).expect(fits);
         let freed = freed(&emulator);
         match self {
-            Attempt::Body(shape, body) => {
+            Attempt::Body(shape, body) | Attempt::InPairs(shape, body) => {
                 let data = Data {
                     x: x.input(),
                     shifted: part(&x, 1, LEN as u64 - 1),
@@ -90,7 +94,12 @@ impl Attempt {
                     family,
                     entry: name,
                 };
-                emulator.run(kernel, shape, &|thread| body(thread, &data))
+                let cluster = match self {
+                    Attempt::InPairs(..) => 2,
+                    _ => 1,
+                };
+                let body = |thread: &Thread<'_>| body(thread, &data);
+                emulator.run_in_clusters(kernel, shape, cluster, &body)
             }
             Attempt::Dot(shape) => dot(&emulator, shape, &x),
         }

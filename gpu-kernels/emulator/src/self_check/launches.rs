@@ -2,8 +2,8 @@
 
 use gpu_kernels::Launch;
 
-use super::case::Attempt::{Body, Dot};
-use super::case::{BLOCK, Case, Source};
+use super::case::Attempt::{Body, Dot, InPairs};
+use super::case::{BLOCK, Case, Source, TWO_CLUSTERS};
 use crate::Diagnosis::{Contract, Limit};
 
 pub(super) const SOURCE: Source = Source {
@@ -53,6 +53,18 @@ pub(super) const CASES: &[Case] = &[
         expects: Limit,
         broken: Body(Launch { grid: 0, ..BLOCK }, |_, _| {}),
         twin: Body(BLOCK, |_, _| {}),
+    },
+    Case {
+        name: "part of a cluster",
+        expects: Contract,
+        broken: InPairs(
+            Launch {
+                grid: 3,
+                ..TWO_CLUSTERS
+            },
+            |_, _| {},
+        ),
+        twin: InPairs(TWO_CLUSTERS, |_, _| {}),
     },
     Case {
         name: "block of half a warp",

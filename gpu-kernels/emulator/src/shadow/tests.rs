@@ -4,12 +4,13 @@ use std::panic::Location;
 
 use super::*;
 
-fn visit(block: u32, epochs: (u32, u32), thread: u32) -> Visit {
+fn visit(block: u32, epochs: (u32, u32), thread: u32) -> Visit<'static> {
     Visit {
         mark: Mark {
             who: Who::new(block, epochs, thread),
             site: Location::caller(),
         },
+        cluster: None,
         generation: 1,
         contents: Contents::Lasting,
         races: Races::Checked,

@@ -1,0 +1,52 @@
+//! Clusters: blocks that run at the same time and reach each other's shared memory.
+
+use core::arch::asm;
+
+use crate::scalar::Word;
+
+/// Number of this block in its cluster.
+#[inline(always)]
+pub fn rank() -> u32 {
+    let rank: u32;
+    // SAFETY: reads a special register.
+    unsafe {
+        asm!("mov.u32 {}, %cluster_ctarank;", out(reg32) rank, options(pure, nomem, nostack));
+    }
+    rank
+}
+
+/// Waits for all threads of the cluster.
+///
+/// # Safety
+/// All of them call it together.
+#[inline(always)]
+pub unsafe fn sync() {
+    // SAFETY: the caller's. Not `nomem`: it orders other accesses.
+    unsafe {
+        asm!(
+            "barrier.cluster.arrive.release.aligned;",
+            "barrier.cluster.wait.acquire.aligned;",
+            options(nostack)
+        );
+    }
+}
+
+/// Writes a word at the place in the shared memory of block `rank` that `at` is in this block's.
+///
+/// # Safety
+/// `rank` is below the number of the cluster's blocks, that block runs, and `at` is in its shared memory.
+#[inline(always)]
+pub unsafe fn write<T: Word>(rank: u32, at: u32, value: T) {
+    let bits = value.to_bits();
+    // SAFETY: the caller's.
+    unsafe {
+        let there: u32;
+        asm!("mapa.shared::cluster.u32 {}, {}, {};",
+            out(reg32) there, in(reg32) at, in(reg32) rank, options(pure, nomem, nostack));
+        by_size!(
+            T,
+            asm!("st.shared::cluster.b32 [{}], {};", in(reg32) there, in(reg32) bits as u32, options(nostack)),
+            asm!("st.shared::cluster.b64 [{}], {};", in(reg32) there, in(reg64) bits, options(nostack))
+        )
+    }
+}
