@@ -161,7 +161,7 @@ pub const DRAWN: [Shape; 17] = [
 
 /// Dense matrices of every width: narrow and wide ones, in registers and beyond, with rows that start at
 /// multiples of 16 bytes and others; about 10⁹ elements each.
-pub const DENSE_WIDTHS: [Shape; 16] = [
+pub const DENSE_WIDTHS: [Shape; 18] = [
     dense(500_000_000, 2),
     dense(125_000_000, 8),
     dense(31_250_000, 32),
@@ -178,6 +178,8 @@ pub const DENSE_WIDTHS: [Shape; 16] = [
     dense(100_000, 10_000),
     dense(62_500, 16_384),
     dense(31_250, 32_768),
+    dense(25_000, 40_000),
+    dense(15_625, 65_536),
 ];
 
 impl Shape {

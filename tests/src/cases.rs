@@ -134,6 +134,16 @@ const WIDTHS: [usize; 25] = [
     4096, 5120, 8192, 20_000, 40_000,
 ];
 
+/// Wider than a block holds, of f32 or of f64: around what a cluster of two blocks holds, and between.
+const WIDE: [(usize, usize); 6] = [
+    (9, 16_385),
+    (5, 32_768),
+    (9, 32_769),
+    (7, 33_001),
+    (5, 65_536),
+    (3, 65_537),
+];
+
 /// All cases, without duplicates.
 pub fn all() -> Vec<Case> {
     let lists = [
@@ -183,7 +193,12 @@ fn widths() -> Vec<Case> {
         let case = move |values| Case::new((rows, cols), Pattern::Dense, values);
         [case(Values::Integers), case(Values::Uniform)]
     };
-    WIDTHS.into_iter().flat_map(of_width).collect()
+    let of_shape = |shape| {
+        let case = move |values| Case::new(shape, Pattern::Dense, values);
+        [case(Values::Integers), case(Values::Uniform)]
+    };
+    let wide = WIDE.into_iter().flat_map(of_shape);
+    WIDTHS.into_iter().flat_map(of_width).chain(wide).collect()
 }
 
 fn row_lengths() -> Vec<Case> {
@@ -228,11 +243,19 @@ fn extremes() -> Vec<Case> {
     for values in [Huge, Tiny, Subnormal, Nan, Infinity] {
         cases.push(Case::new((70, 33), Pattern::Dense, values));
         cases.push(Case::new((70, 600), Pattern::Dense, values));
+        // A cluster's, of f64 and of f32.
+        cases.push(Case::new((3, 20_003), Pattern::Dense, values));
+        cases.push(Case::new((3, 40_002), Pattern::Dense, values));
         cases.push(Case::new((300, 90), Pattern::PerRow(7), values));
         cases.push(Case::new((90, 60_000), Pattern::PerRow(7), values));
     }
     for values in [Values::Integers, Values::Uniform] {
-        for (shape, pattern) in [((65, 129), Pattern::Dense), ((200, 65), Pattern::PerRow(9))] {
+        let shapes = [
+            ((65, 129), Pattern::Dense),
+            ((3, 33_001), Pattern::Dense),
+            ((200, 65), Pattern::PerRow(9)),
+        ];
+        for (shape, pattern) in shapes {
             let choices = Choices::Every;
             cases.push(Case {
                 choices,

@@ -46,6 +46,9 @@ pub trait Launcher {
 
     /// The most bytes of shared memory that a block may have.
     fn most_shared_bytes(&self) -> u64;
+
+    /// Whether blocks may be launched in clusters.
+    fn has_clusters(&self) -> bool;
 }
 
 /// An array on a [`Launcher`].
@@ -110,6 +113,10 @@ impl Launcher for Device {
     fn most_shared_bytes(&self) -> u64 {
         self.limits()
             .map_or(0, |limits| u64::from(limits.shared_per_block))
+    }
+
+    fn has_clusters(&self) -> bool {
+        Device::has_clusters(self)
     }
 }
 

@@ -34,8 +34,8 @@ pub struct DenseArgs<'a, T> {
     pub rows: u32,
     /// n.
     pub cols: u32,
-    /// 0: what blocks come to is added to w. Another number: the rows are shared out as to so many blocks, which the
-    /// launch's take in turn, and what each comes to is written to a row of `output`, without α: the same bits whatever
+    /// 0: what blocks come to is added to w. Another number: the rows are shared out as to so many blocks (or clusters),
+    /// which the launch's take in turn, and what each comes to is written to a row of `output`, without α: the same bits whatever
     /// the grid. [`Product::Forward`] ignores it.
     pub chunks: u32,
     /// Elements from the start of a row to the start of the next; at least n.

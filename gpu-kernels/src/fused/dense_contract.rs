@@ -28,7 +28,9 @@ pub(crate) fn check<T: Real>(
     let shared = variant.shared_bytes(launch.block, args.ld, T::SIZE);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_most("block", variant.most_threads() as u64, launch.block as u64)?;
-    Violation::multiple_of("grid", variant.cluster() as u64, launch.grid as u64)?;
+    if variant.cluster() > 1 {
+        Violation::multiple_of("grid", variant.cluster() as u64, launch.grid as u64)?;
+    }
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     match variant.product {
         Product::Fused => Violation::at_most("columns", variant.columns(launch.block), n)?,

@@ -114,6 +114,7 @@ never! {
         pub fn name(&Self) -> &str;
         pub fn limits(&Self) -> &DeviceLimits;
         pub fn driver_version(&Self) -> u32;
+        pub fn has_clusters(&Self) -> bool;
         pub fn usage(&Self) -> Usage;
         pub fn synchronize(&Self) -> Result<(), DeviceError>;
         pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
@@ -121,7 +122,7 @@ never! {
         pub fn kernels(&Self) -> Result<&str, DeviceError>;
         pub fn attributes(&Self, &'static str) -> Result<Attributes, DeviceError>;
         pub(crate) fn allocate(&Self, usize) -> Result<CudaMemory, DeviceError>;
-        pub(crate) fn prepare(&Self, &'static str, Launch, usize) -> Result<PreparedFunction, DeviceError>;
+        pub(crate) fn prepare(&Self, &'static str, (Launch, u32), usize) -> Result<PreparedFunction, DeviceError>;
     }
     impl CudaMemory {
         pub(crate) fn device(&Self) -> &CudaDevice;

@@ -52,6 +52,13 @@ pub fn image_for(capability: (u32, u32)) -> Option<&'static Image> {
     best(images(), capability)
 }
 
+impl Image {
+    /// Whether its kernels may be launched in clusters of blocks.
+    pub fn has_clusters(&self) -> bool {
+        self.capability >= (9, 0)
+    }
+}
+
 /// What the assembler said about a kernel, if there was one when the library was built.
 ///
 /// `arch` is an image's name for its architecture, such as `sm_90`.

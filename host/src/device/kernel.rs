@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use gpu_kernels::{Entry, Family, Launch};
+use gpu_kernels::{Entry, Family, Launch, Violation};
 
 use super::cuda::{Attributes, PreparedFunction};
 use super::{Device, DeviceError, Emulator};
@@ -103,7 +103,7 @@ enum Function {
 }
 
 impl Device {
-    /// Looks an entry up in the device's kernels and checks a launch shape against it: threads, blocks,
+    /// Looks an entry up in the device's kernels and checks a launch shape against it: threads, blocks, clusters of blocks,
     /// shared memory (above the default of 48 KB too), size of the argument.
     ///
     /// ```
@@ -137,9 +137,15 @@ impl Device {
         entry: &'static Entry<F>,
         launch: Launch,
     ) -> Result<Prepared<F>, DeviceError> {
+        let cluster = F::cluster(entry);
+        if cluster > 1 {
+            Violation::multiple_of("grid", cluster.into(), launch.grid.into())
+                .map_err(|violation| broken(entry.name, violation))?;
+        }
         match self {
             Device::Cuda(device) => {
-                let function = device.prepare(entry.name, launch, size_of::<F::Args<'static>>())?;
+                let bytes = size_of::<F::Args<'static>>();
+                let function = device.prepare(entry.name, (launch, cluster), bytes)?;
                 let function = Function::Cuda(function);
                 Ok(Prepared { function, entry })
             }
@@ -166,14 +172,8 @@ impl<F: Family> Prepared<F> {
     /// driver refuses the launch or an earlier one failed, [`DeviceError::Fault`] when the emulator finds
     /// the kernel wrong.
     pub fn launch(&self, args: F::Args<'_>) -> Result<(), DeviceError> {
-        F::check(self.entry, &self.shape(), &args).map_err(|violation| DeviceError::Contract {
-            kernel: self.entry.name.to_owned(),
-            required: format!(
-                "{} {} {}",
-                violation.what, violation.rule, violation.required
-            ),
-            given: violation.given.to_string(),
-        })?;
+        F::check(self.entry, &self.shape(), &args)
+            .map_err(|violation| broken(self.entry.name, violation))?;
         let function = match &self.function {
             Function::Cuda(function) => function,
             Function::Emulated { emulator, shape } => {
@@ -223,6 +223,20 @@ impl<F: Family> Prepared<F> {
                 why: "it has no compiled kernels, hence no registers to reckon with",
             }),
         }
+    }
+}
+
+fn broken(kernel: &'static str, violation: Violation) -> DeviceError {
+    let Violation {
+        what,
+        rule,
+        required,
+        given,
+    } = violation;
+    DeviceError::Contract {
+        kernel: kernel.to_owned(),
+        required: format!("{what} {rule} {required}"),
+        given: given.to_string(),
     }
 }
 

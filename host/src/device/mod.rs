@@ -140,6 +140,15 @@ impl Device {
         }
     }
 
+    /// Whether kernels may be launched here in clusters of blocks, which reach each other's shared memory.
+    pub fn has_clusters(&self) -> bool {
+        match self {
+            Device::Cuda(device) => device.has_clusters(),
+            Device::Cpu(_) => false,
+            Device::Emulator(device) => device.limits().has_clusters(),
+        }
+    }
+
     /// Waits until everything submitted so far has ended.
     ///
     /// # Errors

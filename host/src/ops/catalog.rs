@@ -34,10 +34,13 @@ pub fn candidates<T: Number>(arch: &str) -> Vec<Candidate> {
 /// once for every device of a process.
 pub(super) fn candidates_on<T: Number>(device: &CudaDevice) -> Arc<[Candidate]> {
     known(Kernels::On(device.ordinal()), T::PRECISION, || {
-        all::<T>(|name| {
+        let mut kernels = all::<T>(|name| {
             let attributes = device.attributes(name).ok();
             attributes.map(|attributes| attributes.registers)
-        })
+        });
+        // A device may know clusters, and the kernels that were compiled for an older one not.
+        kernels.retain(|kernel| kernel.cluster == 1 || device.has_clusters());
+        kernels
     })
 }
 
@@ -329,7 +332,8 @@ fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str,
     } = variant;
     let strategy = match (product, variant.held) {
         (KernelProduct::Fused, RowStore::Registers) => Strategy::DenseRegisters,
-        (KernelProduct::Fused, RowStore::Ring { .. }) => Strategy::DenseRing,
+        (KernelProduct::Fused, RowStore::Ring { blocks: 1, .. }) => Strategy::DenseRing,
+        (KernelProduct::Fused, RowStore::Ring { .. }) => Strategy::DenseCluster,
         (KernelProduct::Fused, RowStore::Tiles { .. }) => Strategy::DenseTiles,
         (KernelProduct::Forward, _) => Strategy::RowDot,
         (KernelProduct::Transposed, _) => Strategy::DenseColumns,
@@ -338,6 +342,7 @@ fn dense<T: Number>(name: &'static str, variant: DenseVariant) -> (&'static str,
     let kernel = Candidate {
         shared,
         ahead: variant.elements_ahead(),
+        cluster: variant.cluster(),
         max_block: variant.most_threads(),
         ..candidate::<T>(name, product, Storage::Dense, strategy, team)
     };
@@ -403,6 +408,29 @@ mod tests {
             + 3 * <f32 as gpu_kernels::Kernels>::Balanced::entries().len() / 3
             + <f32 as gpu_kernels::Kernels>::Dense::entries().len();
         assert_eq!(candidates::<f32>("sm_90").len(), entries);
+    }
+
+    #[test]
+    fn rows_wider_than_a_block_holds_are_a_clusters_where_there_are_clusters() {
+        use crate::plan::fused::{Planner, Problem, Product};
+        let strategy = |device: &str, cols: u64, dtype: Precision| {
+            let limits = crate::plan::limits::DeviceLimits::known(device).expect("it is known");
+            let kernels = candidates_of(dtype, "sm_90");
+            let problem = Problem::dense(1_000_000_000 / cols, cols, dtype).as_stored();
+            let plan = Planner::new(&limits, &kernels).plan(&problem, Product::Fused);
+            plan.expect("a plan").strategy
+        };
+        for (held, dtype) in [(65_536, Precision::F32), (32_768, Precision::F64)] {
+            for cols in [held / 2 + 1, held - 1, held] {
+                assert_eq!(strategy("h200", cols, dtype), Strategy::DenseCluster);
+                assert_eq!(strategy("a100", cols, dtype), Strategy::DenseTwoProducts);
+            }
+            assert_eq!(
+                strategy("h200", held + 1, dtype),
+                Strategy::DenseTwoProducts
+            );
+            assert_eq!(strategy("h200", held / 4, dtype), Strategy::DenseRing);
+        }
     }
 
     #[test]

@@ -135,6 +135,11 @@ impl DeviceLimits {
         }
     }
 
+    /// Whether blocks form clusters, which share a row of a dense matrix: from Hopper on.
+    pub fn has_clusters(&self) -> bool {
+        self.compute_capability.major >= 9
+    }
+
     /// Checks that no limit is zero where a model divides by it.
     ///
     /// # Errors

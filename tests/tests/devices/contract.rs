@@ -5,7 +5,7 @@ use gpu_kernels::fused::{DenseArgs, Place, Product as KernelProduct, SparseArgs}
 use gpu_kernels::{Entry, Family, In, Kernels, Launch};
 use ndarray::Array2;
 use warpfuse::device::emulator::Diagnosis;
-use warpfuse::device::{Buffer, Device, DeviceError};
+use warpfuse::device::{Buffer, Device, DeviceError, Prepared};
 use warpfuse::matrix::Features;
 use warpfuse::ops::{Matrix, OpError, Terms};
 
@@ -28,6 +28,7 @@ pub fn add(suite: &mut Suite) {
         Test::new("contract/dense_arguments").of_entries(),
         dense_arguments,
     );
+    suite.add(Test::new("contract/clusters").of_entries(), clusters);
     suite.add(
         Test::new("contract/other_device").of_entries(),
         other_device,
@@ -231,6 +232,61 @@ fn dense_arguments(device: &Device) -> Result<()> {
     );
     launch(3, 4, 12)?;
     Ok(device.synchronize()?)
+}
+
+/// A grid of whole clusters alone.
+fn clusters(device: &Device) -> Result<()> {
+    let mut entries = Dense::entries().iter();
+    let entry = entries.find(|entry| entry.variant.cluster() == 2);
+    let entry = entry.expect("the table has one");
+    if !device.has_clusters() {
+        ensure!(is_contract(prepare(device, entry, 2).map(drop)), "clusters");
+        return Ok(());
+    }
+    for grid in [1, 3] {
+        ensure!(
+            is_contract(prepare(device, entry, grid).map(drop)),
+            "{grid} blocks in clusters of 2"
+        );
+    }
+    let cols = entry.variant.columns(32);
+    let launch = |cols: u64| {
+        let (x, y) = (
+            device.zeros::<f32>(3 * 4 * cols.div_ceil(4) as usize)?,
+            device.zeros::<f32>(cols as usize)?,
+        );
+        let mut w = device.zeros::<f32>(cols as usize)?;
+        prepare(device, entry, 2)?.launch(DenseArgs {
+            rows: 3,
+            cols: cols as u32,
+            chunks: 0,
+            ld: cols.next_multiple_of(4),
+            x: x.input(),
+            input: y.input(),
+            weights: In::none(),
+            shift: In::none(),
+            addend: In::none(),
+            output: w.output(),
+            alpha: 1.0,
+            beta: 0.0,
+        })
+    };
+    launch(cols)?;
+    ensure!(is_contract(launch(cols + 1)), "wider than two blocks hold");
+    Ok(device.synchronize()?)
+}
+
+fn prepare(
+    device: &Device,
+    entry: &'static Entry<Dense>,
+    grid: u32,
+) -> Result<Prepared<Dense>, DeviceError> {
+    let shape = Launch {
+        grid,
+        block: 32,
+        shared_bytes: entry.variant.shared_bytes(32, 0, 4) as u32,
+    };
+    device.prepare(entry, shape)
 }
 
 fn matrix(device: &Device) -> Result<Matrix<f64>, OpError> {

@@ -20,6 +20,9 @@ const SHORT: [(usize, usize); 3] = [(700, 1), (300, 7), (150, 31)];
 
 const LONG: (usize, usize) = (7, 2_500);
 
+/// Rows that a cluster shares, and both types' blocks hold alone.
+const SHARED: (usize, usize) = (150, 10_001);
+
 const SPARSE: [((usize, usize), Pattern); 3] = [
     ((200, 300), Pattern::PerRow(9)),
     ((301, 1_000), Pattern::Giant(900)),
@@ -47,6 +50,7 @@ pub fn add(suite: &mut Suite) {
         add_case(suite, case, &[DenseTiles]);
     }
     add_case(suite, dense(LONG), &[DenseRing]);
+    add_case(suite, dense(SHARED), &[DenseCluster]);
     for case in SPARSE.map(|(shape, pattern)| Case::new(shape, pattern, Values::Integers)) {
         add_case(suite, case, SPARSE_STRATEGIES);
     }
@@ -98,6 +102,9 @@ fn forced<T: Number>(device: &Device, case: &Case, strategy: Strategy) -> Result
         forced,
         ..MatrixOptions::default()
     };
+    if strategy == Strategy::DenseCluster && !device.has_clusters() {
+        return Ok(());
+    }
     let used = run::<T>(device, case, options, Product::Fused)?;
     ensure!(used == Some(strategy), "forced {strategy}, used {used:?}");
     Ok(())

@@ -43,6 +43,47 @@ fn races(before: &[Step], (who, action): Step) -> bool {
     })
 }
 
+#[test]
+fn a_barrier_of_the_cluster_orders_what_blocks_did_before_it() {
+    let epochs = ClusterEpochs::new(4, 2);
+    let touch = |word: &mut Word, block, epoch, action| {
+        let visit = Visit {
+            cluster: Some(&epochs),
+            ..visit(block, (epoch, 0), 0)
+        };
+        let verdict = match action {
+            Action::Write => word.write(&visit, 7),
+            Action::Add => word.add(&visit),
+            _ => word.read(&visit, action),
+        };
+        matches!(verdict, Verdict::Conflict(_))
+    };
+    let written = |block, epoch| {
+        let mut word = Word::POISON;
+        assert!(!touch(&mut word, block, epoch, Action::Write));
+        word
+    };
+    // Before the barrier nothing is ordered, whatever the blocks' own barriers.
+    for action in [Action::Read, Action::Write, Action::Add] {
+        assert!(touch(&mut written(5, 1), 4, 3, action), "{action}");
+        assert!(touch(&mut written(4, 1), 5, 0, action), "{action}");
+    }
+    let (mut early, mut late) = (written(5, 1), written(5, 2));
+    epochs.begin(4, 7);
+    epochs.begin(5, 2);
+    assert!(!touch(&mut early, 4, 7, Action::Read));
+    assert!(touch(&mut late, 4, 7, Action::Read), "after the barrier");
+    // A write behind which two threads of one block race.
+    let mut word = written(5, 1);
+    assert!(!touch(&mut word, 4, 7, Action::Add));
+    let other = Visit {
+        cluster: Some(&epochs),
+        ..visit(4, (7, 0), 1)
+    };
+    let verdict = word.read(&other, Action::Read);
+    assert!(matches!(verdict, Verdict::Conflict(_)));
+}
+
 /// All that some blocks and threads do in some epochs.
 fn steps(blocks: &[u32], epochs: &[(u32, u32)], threads: &[u32]) -> Vec<Step> {
     let mut steps = Vec::new();

@@ -9,6 +9,7 @@ use super::driver::check;
 use super::module::Function;
 use super::{Attributes, CudaDevice};
 use crate::device::error::DeviceError;
+use crate::device::loader::newer::{CUlaunchAttribute, CUlaunchConfig, cuLaunchKernelEx};
 use crate::device::loader::symbols::{cuLaunchKernel, cuOccupancyMaxActiveBlocksPerMultiprocessor};
 
 /// Most blocks of a one-dimensional grid, on every device since compute capability 3.0.
@@ -21,14 +22,16 @@ pub(crate) struct PreparedFunction {
     function: Arc<Function>,
     kernel: &'static str,
     launch: Launch,
+    /// Blocks of a cluster.
+    cluster: u32,
 }
 
 impl CudaDevice {
-    /// Looks a kernel up and checks a launch shape and the size of its argument against it.
+    /// Looks a kernel up and checks a launch shape, in clusters of so many blocks, and the size of its argument against it.
     pub(crate) fn prepare(
         &self,
         kernel: &'static str,
-        launch: Launch,
+        (launch, cluster): (Launch, u32),
         argument_bytes: usize,
     ) -> Result<PreparedFunction, DeviceError> {
         let function = self.module()?.function(kernel)?;
@@ -37,6 +40,7 @@ impl CudaDevice {
             function,
             kernel,
             launch,
+            cluster,
         };
         prepared.check_shape()?;
         prepared.check_shared()?;
@@ -98,6 +102,10 @@ impl PreparedFunction {
             shared_bytes,
         } = self.launch;
         let mut parameters = [std::ptr::from_ref(args).cast_mut().cast::<c_void>()];
+        if self.cluster > 1 {
+            // SAFETY: as below.
+            return unsafe { self.launch_clusters(&mut parameters) };
+        }
         // SAFETY: the driver copies the parameter, whose size was compared with the kernel's, before it
         // returns; the rest is promised by the caller.
         let result = unsafe {
@@ -118,8 +126,40 @@ impl PreparedFunction {
         check("cuLaunchKernel", result)
     }
 
+    /// Submits the launch in clusters.
+    ///
+    /// # Safety
+    /// As [`PreparedFunction::launch`], `parameters` being one pointer to the argument.
+    unsafe fn launch_clusters(&self, parameters: &mut [*mut c_void; 1]) -> Result<(), DeviceError> {
+        let mut attributes = [CUlaunchAttribute::cluster(self.cluster)];
+        let config = CUlaunchConfig {
+            grid: [self.launch.grid, 1, 1],
+            block: [self.launch.block, 1, 1],
+            shared_mem_bytes: self.launch.shared_bytes,
+            stream: self.device.raw_stream(),
+            attributes: attributes.as_mut_ptr(),
+            attribute_count: attributes.len() as u32,
+        };
+        // SAFETY: configuration and attributes live until the call returns, and the driver copies them and the
+        // parameter before; the rest is promised by the caller.
+        let result = unsafe {
+            cuLaunchKernelEx(
+                &raw const config,
+                self.function.raw(),
+                parameters.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        check("cuLaunchKernelEx", result)
+    }
+
     fn check_shape(&self) -> Result<(), DeviceError> {
         let Launch { grid, block, .. } = self.launch;
+        if self.cluster > 1 && !self.device.has_clusters() {
+            let required =
+                "kernels compiled for compute capability 9.0, where blocks form clusters";
+            return Err(self.violation(required.to_owned(), "older ones".to_owned()));
+        }
         let most = self.function.attributes().max_threads_per_block;
         if block == 0 || block > most {
             return Err(

@@ -34,10 +34,11 @@ use self::module::Module;
 use self::pinned::Pinned;
 use self::stream::Stream;
 use super::MemoryInfo;
+use super::embedded::{self, Image};
 use super::error::DeviceError;
 use super::loader::symbols::cuMemGetInfo_v2;
 use super::usage::{Counter, Usage};
-use crate::plan::limits::DeviceLimits;
+use crate::plan::limits::{ComputeCapability, DeviceLimits};
 
 /// An NVIDIA GPU. Clones, and every opening of the same number, are the same device.
 #[derive(Clone)]
@@ -83,6 +84,12 @@ impl CudaDevice {
     /// The CUDA version that the driver supports, such as 13000 for 13.0.
     pub fn driver_version(&self) -> u32 {
         self.0.driver_version
+    }
+
+    /// Whether the kernels for this device may be launched in clusters of blocks.
+    pub fn has_clusters(&self) -> bool {
+        let ComputeCapability { major, minor } = self.limits().compute_capability;
+        embedded::image_for((major, minor)).is_some_and(Image::has_clusters)
     }
 
     /// Bytes that buffers hold.

@@ -36,6 +36,21 @@ pub struct CUlaunchAttribute {
     pub value: [u8; 64],
 }
 
+impl CUlaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: blocks of a cluster along x, one along y and z.
+    pub fn cluster(blocks: c_uint) -> CUlaunchAttribute {
+        let mut value = [0; 64];
+        for (place, blocks) in value.chunks_exact_mut(4).zip([blocks, 1, 1]) {
+            place.copy_from_slice(&blocks.to_ne_bytes());
+        }
+        CUlaunchAttribute {
+            id: 4,
+            pad: [0; 4],
+            value,
+        }
+    }
+}
+
 forward! {
     // Since CUDA 11.8: launches with clusters and other attributes.
     fn cuLaunchKernelEx(

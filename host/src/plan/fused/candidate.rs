@@ -50,6 +50,9 @@ pub enum Strategy {
     /// Dense, wide rows; as [`Strategy::DenseRegisters`] with a block on each row and the next rows on their way to
     /// shared memory.
     DenseRing,
+    /// Dense, rows wider than a block holds well; as [`Strategy::DenseRing`] with a cluster of blocks on each row, every
+    /// block with a part of the columns (compute capability 9.0).
+    DenseCluster,
     /// Dense, short rows that start anywhere; as [`Strategy::DenseRegisters`] with tiles of whole rows in shared memory.
     DenseTiles,
     /// Dense, `Xᵀ·p` alone with any number of columns: a block works on a tile of VS · TL columns and on
@@ -74,7 +77,7 @@ impl Strategy {
     pub const fn holds_row(self) -> bool {
         matches!(
             self,
-            Self::DenseRegisters | Self::DenseRing | Self::DenseTiles
+            Self::DenseRegisters | Self::DenseRing | Self::DenseCluster | Self::DenseTiles
         )
     }
 
@@ -99,6 +102,7 @@ impl Strategy {
             Self::StoredTranspose => "stored_transpose",
             Self::DenseRegisters => "dense_registers",
             Self::DenseRing => "dense_ring",
+            Self::DenseCluster => "dense_cluster",
             Self::DenseTiles => "dense_tiles",
             Self::DenseColumns => "dense_columns",
             Self::DenseTwoProducts => "dense_two_products",
@@ -201,8 +205,11 @@ pub struct Candidate {
     pub rows_in_flight: u32,
     /// Elements of one load: 4 for 16-byte loads of f32.
     pub width: u32,
-    /// Elements of a thread that are on their way to shared memory all the time, for [`Strategy::DenseRing`].
+    /// Elements of a thread that are on their way to shared memory all the time, for [`Strategy::DenseRing`] and
+    /// [`Strategy::DenseCluster`].
     pub ahead: u32,
+    /// Blocks of the clusters in which it is launched, which share a row; 1 for blocks by themselves.
+    pub cluster: u32,
     /// Registers of a thread, from ptxas.
     pub registers: u32,
     /// The largest block that it was compiled for.
@@ -245,6 +252,7 @@ impl Candidate {
             rows_in_flight: 1,
             width: 1,
             ahead: 0,
+            cluster: 1,
             registers: 32,
             max_block: 1_024,
             shared,
@@ -298,7 +306,12 @@ impl Candidate {
     /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the strategies
     /// that need them to.
     pub fn holds_row(&self, cols: u64, vs: u32) -> bool {
-        !self.strategy.holds_row() || u64::from(vs) * u64::from(self.tl) >= cols
+        !self.strategy.holds_row() || self.columns(vs) >= cols
+    }
+
+    /// Columns that a vector of `vs` threads covers, those of all blocks of a cluster together.
+    pub(super) fn columns(&self, vs: u32) -> u64 {
+        u64::from(self.cluster) * u64::from(vs) * u64::from(self.tl)
     }
 
     /// The kernels of the source of the published model: sparse ones with 43 registers, dense ones

@@ -237,10 +237,10 @@ impl<'a> CostModel<'a> {
         self.bytes * waste + again
     }
 
-    // Entries of a row that a vector has loaded or asked for at once.
+    // Entries of a row that a vector has loaded or asked for at once: of a cluster's block, its share of them.
     fn entries_in_flight(&self, kernel: &Candidate, vs: u32) -> f64 {
         let held = f64::from(vs) * f64::from(kernel.tl.max(1));
-        self.mean.min(held)
+        (self.mean / f64::from(kernel.cluster.max(1))).min(held)
     }
 
     fn entry_bytes(&self) -> f64 {
@@ -349,6 +349,7 @@ impl<'a> CostModel<'a> {
         let rows = self.rows / f64::from(launch.grid.max(1));
         match kernel.strategy {
             Strategy::DenseRing => rows * kernel.row,
+            Strategy::DenseCluster => rows * f64::from(launch.column_tiles) * kernel.row,
             _ => {
                 let blocks = f64::from(launch.blocks.occupancy.blocks_per_sm.max(1));
                 kernel.full / blocks + (rows / kernel.rows_in_flight).ceil() * kernel.row
@@ -375,7 +376,9 @@ impl<'a> CostModel<'a> {
             | Strategy::DenseRegisters
             | Strategy::DenseRing
             | Strategy::DenseTiles => f64::from(launch.grid),
-            Strategy::DenseColumns => f64::from(launch.grid / launch.column_tiles.max(1)),
+            Strategy::DenseColumns | Strategy::DenseCluster => {
+                f64::from(launch.grid / launch.column_tiles.max(1))
+            }
             _ => return 0.0,
         };
         let begun = match strategy {

@@ -17,6 +17,9 @@ const RING_TWICE: f64 = 0.05;
 const RING_ROW_US: f64 = 0.05;
 const RING_PACK_US: f64 = 0.082;
 
+/// What the barrier of a cluster takes for a row besides, microseconds: an estimate.
+const CLUSTER_ROW_US: f64 = 0.2;
+
 /// What a block that shares rows in registers takes for a step besides the rows' own time, microseconds: it asks for the
 /// next rows when it has done with these (61,035 × 4,096 on an H200, one block of an SM: 0.27 ms, of which 0.22 are the
 /// reading).
@@ -25,7 +28,7 @@ const BLOCK_STEP_US: f64 = 0.45;
 /// How much longer a stream takes that has more requests under way than memory serves well.
 pub(super) fn crowding(strategy: Strategy, blocks_per_sm: u32, in_flight: f64) -> f64 {
     match (strategy, blocks_per_sm) {
-        (Strategy::DenseRing, 2..) => {
+        (Strategy::DenseRing | Strategy::DenseCluster, 2..) => {
             1.0 + RING_TWICE * (in_flight / RING_ENOUGH_BYTES - 1.0).max(0.0)
         }
         _ => 1.0,
@@ -36,7 +39,9 @@ pub(super) fn crowding(strategy: Strategy, blocks_per_sm: u32, in_flight: f64) -
 pub(super) fn rows_in_flight(kernel: &Candidate) -> f64 {
     let rows = f64::from(kernel.rows_in_flight.max(1));
     match kernel.strategy {
-        Strategy::DenseRing => f64::from(kernel.ahead) / f64::from(kernel.tl.max(1)),
+        Strategy::DenseRing | Strategy::DenseCluster => {
+            f64::from(kernel.ahead) / f64::from(kernel.tl.max(1))
+        }
         Strategy::DenseTiles => 2.0 * rows,
         _ => rows,
     }
@@ -47,6 +52,7 @@ pub(super) fn row_of_block(kernel: &Candidate) -> f64 {
     let packs = f64::from(kernel.tl / kernel.width.max(1));
     match (kernel.strategy, kernel.team) {
         (Strategy::DenseRing, _) => (RING_ROW_US + RING_PACK_US * packs) * 1e-6,
+        (Strategy::DenseCluster, _) => (CLUSTER_ROW_US + RING_ROW_US + RING_PACK_US * packs) * 1e-6,
         (Strategy::DenseRegisters, Team::Block) => BLOCK_STEP_US * 1e-6,
         _ => 0.0,
     }

@@ -116,14 +116,15 @@ pub(super) fn blocks(
     }
 }
 
-/// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`].
+/// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`], and for clusters, of which each
+/// block owns one.
 pub(super) fn column_tiles(
     kernel: &Candidate,
     problem: &Problem,
     vs: u32,
 ) -> Result<u32, PlanError> {
     if kernel.strategy != Strategy::DenseColumns {
-        return Ok(1);
+        return Ok(kernel.cluster);
     }
     let tile = u64::from(vs.max(1)) * u64::from(kernel.tl.max(1));
     let tiles = problem.cols.div_ceil(tile).max(1);

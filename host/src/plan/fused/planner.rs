@@ -181,6 +181,11 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Whether the device can launch `kernel` at all.
+    pub(super) fn can_launch(&self, kernel: &Candidate) -> bool {
+        kernel.cluster == 1 || self.limits.has_clusters()
+    }
+
     // When nothing is forced, a dense kernel that does not fit is no reason to give up.
     fn may_split(&self, problem: &Problem, product: Product) -> bool {
         let is_free = self.forced.is_empty() && self.summation == Summation::Free;
@@ -232,10 +237,10 @@ impl<'a> Planner<'a> {
         let fused = self
             .kernels
             .iter()
-            .filter(|k| k.accepts(problem, Product::Fused));
+            .filter(|k| k.accepts(problem, Product::Fused) && self.can_launch(k));
         let block = self.limits.max_threads_per_block;
         fused
-            .map(|k| u64::from(k.tl) * u64::from(k.team.size(block.min(k.max_block))))
+            .map(|k| k.columns(k.team.size(block.min(k.max_block))))
             .max()
             .unwrap_or(0)
     }
@@ -281,7 +286,7 @@ impl<'a> Planner<'a> {
             strategy if strategy.holds_row() => Some(Reason::ThreadLoad {
                 tl: kernel.tl,
                 vs: blocks.vs,
-                wasted_warps: wasted_warps(problem.cols, blocks.vs, kernel.tl),
+                wasted_warps: wasted_warps(problem.cols, blocks.vs * kernel.cluster, kernel.tl),
                 registers: kernel.registers,
             }),
             _ => None,
@@ -394,5 +399,5 @@ fn adds_in(kernel: &Candidate, order: &DenseOrder) -> bool {
     };
     let same_rows = kernel.rows_in_flight == order.rows || held == Held::Ring;
     let own = (held, kernel.team, kernel.tl, kernel.width);
-    same_rows && own == (order.held, team, order.tl, order.width)
+    kernel.cluster == 1 && same_rows && own == (order.held, team, order.tl, order.width)
 }

@@ -284,7 +284,8 @@ fn weigh<'a>(
     let model = CostModel::new(planner.limits, problem, product).in_order(order);
     let mut seen = Seen::default();
     for kernel in planner.kernels {
-        if kernel.accepts(problem, product) && planner.is_promised(kernel, problem) {
+        let is_kernel = kernel.accepts(problem, product) && planner.can_launch(kernel);
+        if is_kernel && planner.is_promised(kernel, problem) {
             weigh_kernel(planner, (problem, &model), kernel, &mut seen, judge);
         }
     }
@@ -424,6 +425,10 @@ fn reasons<'a>(
         bound: o.parts.prediction().bound,
     }));
     reasons.extend(planner.fit_reason(problem, kernel, &launch.blocks));
+    reasons.extend((kernel.cluster > 1).then_some(Reason::Cluster {
+        cols: problem.cols,
+        blocks: kernel.cluster,
+    }));
     reasons.push(Reason::Resident {
         blocks: launch.blocks.occupancy.blocks_per_sm,
         bs: launch.blocks.bs,

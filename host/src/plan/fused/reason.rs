@@ -94,6 +94,13 @@ pub enum Reason {
         /// Registers of a thread.
         registers: u32,
     },
+    /// The blocks of a cluster share a row.
+    Cluster {
+        /// Columns of X.
+        cols: u64,
+        /// Blocks of the cluster.
+        blocks: u32,
+    },
     /// At most a warp of columns: the largest block, one element per thread.
     Narrow {
         /// Columns of X.
@@ -153,9 +160,10 @@ impl fmt::Display for Reason {
             }
             Self::SharedFits { .. } | Self::SharedTooSmall { .. } => self.fmt_shared(f),
             Self::MostWarps { .. } | Self::Resident { .. } | Self::Tie { .. } => self.fmt_warps(f),
-            Self::ThreadLoad { .. } | Self::Narrow { .. } | Self::BeyondRegisters { .. } => {
-                self.fmt_dense(f)
-            }
+            Self::ThreadLoad { .. }
+            | Self::Cluster { .. }
+            | Self::Narrow { .. }
+            | Self::BeyondRegisters { .. } => self.fmt_dense(f),
             _ => self.fmt_predicted(f),
         }
     }
@@ -254,6 +262,12 @@ impl Reason {
                 f,
                 "{tl} elements per thread ({registers} registers), {vs} threads per row, {wasted_warps} wasted warps per vector"
             ),
+            Self::Cluster { cols, blocks } => {
+                write!(
+                    f,
+                    "a row of {cols} columns is shared by a cluster of {blocks} blocks, each with its part of y and w"
+                )
+            }
             Self::Narrow { cols } => {
                 write!(
                     f,

@@ -218,8 +218,9 @@ impl Plan {
         let held = u64::from(self.vs) * u64::from(self.tl);
         let covered = held.saturating_mul(u64::from(self.column_tiles));
         match self.strategy {
-            strategy if strategy.holds_row() && held < problem.cols => {
-                let expected = format!("vs x tl of at least {}", problem.cols);
+            strategy if strategy.holds_row() && covered < problem.cols => {
+                let tiles = u64::from(self.column_tiles);
+                let expected = format!("vs x tl of at least {}", problem.cols.div_ceil(tiles));
                 invalid("tl", expected, format!("{} x {}", self.vs, self.tl))
             }
             Strategy::DenseColumns if covered < problem.cols => {

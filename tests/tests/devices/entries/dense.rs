@@ -32,6 +32,9 @@ pub fn check<L: Launcher, T: Number>(
     subset: Subset,
 ) -> Result<()> {
     let most = entry.variant.most_threads();
+    if entry.variant.cluster() > 1 && !launcher.has_clusters() {
+        return Ok(());
+    }
     for block in blocks(launcher, entry, subset)? {
         let widest = entry.variant.columns(block);
         let shared = entry
@@ -71,6 +74,10 @@ fn cases(variant: &DenseVariant, block: u32, subset: Subset) -> Vec<Case> {
     }
     if subset == Subset::Small {
         shapes.retain(|(rows, cols)| *rows <= 67 && *cols <= 512);
+        if variant.cluster() > 1 {
+            // A few columns of the second block.
+            shapes.push((5, held / 2 + width + 1));
+        }
     }
     // Sums over the widest rows: fewer rows keep integers exact, and time short.
     let rows = |rows: usize, cols: usize| if cols > 4_096 { rows.min(9) } else { rows };
@@ -113,20 +120,23 @@ fn check_case<L: Launcher, T: Number>(
         }
     }
     let shape = Launch {
-        grid: 1,
+        grid: entry.variant.cluster(),
         block,
         shared_bytes,
     };
     totals::check_chunks(launcher, entry, (&x, &sample), shape, subset)
 }
 
-/// An entry with panels takes at least a block for each; any more need not be a multiple.
+/// An entry with panels takes at least a block for each; any more need not be a multiple. Clusters are whole.
 fn grids_for(variant: &DenseVariant, block: u32, cols: u32, subset: Subset) -> Vec<u32> {
     let panels = match variant.product {
         KernelProduct::Transposed => variant.panels(block, cols) as u32,
         _ => 1,
     };
-    grids(subset).iter().map(|grid| panels - 1 + grid).collect()
+    let grids = grids(subset).iter();
+    grids
+        .map(|grid| variant.cluster() * (panels - 1 + grid))
+        .collect()
 }
 
 /// Without chunks.

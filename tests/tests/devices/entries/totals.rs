@@ -104,7 +104,7 @@ pub fn check_chunks<L: Launcher, T: Number>(
     let mut first: Option<Vec<u64>> = None;
     for grid in grids(subset) {
         let walk = Launch {
-            grid: *grid,
+            grid: grid * entry.variant.cluster(),
             ..shape_of_walk
         };
         let nan = vec![number(f64::NAN); CHUNKS as usize * cols];
