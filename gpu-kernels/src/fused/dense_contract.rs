@@ -1,7 +1,7 @@
 //! The contract of the dense entries.
 
-use super::Product;
-use super::dense::{DenseArgs, DenseVariant, MAX_COLUMNS, RowStore};
+use super::dense::{DenseArgs, MAX_COLUMNS};
+use super::{DenseVariant, Product, RowStore};
 use crate::cta::WARP;
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};

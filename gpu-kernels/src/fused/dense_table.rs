@@ -21,12 +21,12 @@
 //! Did not help: half the lanes with two packs each for narrow f64 rows, which halves the shuffles but needs
 //! more registers (11,000,000 × 28 on an H200: 602 and 565 µs with 2 and 4 rows, against 559 µs).
 
-use super::dense::{Dense, DenseArgs, DenseVariant, accumulate};
+use super::dense::{Dense, DenseArgs, accumulate};
 use super::dense_contract::check;
 use super::dense_forward::forward;
 use super::dense_ring::{THREADS as RING_THREADS, accumulate as ring};
 use super::dense_tiles::{STAGES, THREADS as TILE_THREADS, accumulate as tiles};
-use super::{Fused, Lanes, Product, RowStore, TeamSize, Transposed, WholeBlock};
+use super::{DenseVariant, Fused, Lanes, Product, RowStore, TeamSize, Transposed, WholeBlock};
 
 /// Rows: `family name, team type, team value, elements per load; (packs per thread, rows in flight)…`.
 macro_rules! dense_family {

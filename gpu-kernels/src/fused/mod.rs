@@ -15,6 +15,7 @@ mod dense_ring;
 mod dense_table;
 mod dense_tiles;
 pub mod dense_totals;
+mod dense_variant;
 pub mod fixed;
 mod fixed_contract;
 pub mod fixed_point;
@@ -35,9 +36,10 @@ mod sparse_table;
 mod team;
 
 pub use balanced::{Balanced, BalancedArgs, BalancedVariant};
-pub use dense::{Dense, DenseArgs, DenseVariant, RowStore};
+pub use dense::{Dense, DenseArgs};
 pub use dense_order::{DenseOrder, Held, SLOTS};
 pub use dense_totals::{DenseTotals, TotalArgs, TotalVariant};
+pub use dense_variant::{DenseVariant, RowStore};
 pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
 pub use hot::{Hot, HotArgs, HotValues, HotVariant};
 pub use many::{

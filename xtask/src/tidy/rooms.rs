@@ -54,6 +54,7 @@ const BANS: &[Ban] = &[
         except: &[
             "gpu-kernels/src/simt/nvptx.rs",
             "gpu-kernels/src/simt/nvptx/approximate.rs",
+            "gpu-kernels/src/simt/nvptx/cluster.rs",
             "gpu-kernels/src/simt/nvptx/shuffle.rs",
             "gpu-kernels/src/simt/nvptx/round.rs",
             "gpu-kernels/src/simt/nvptx/shared.rs",
@@ -70,7 +71,7 @@ const BANS: &[Ban] = &[
             "gpu-kernels/src/simt/nvptx/tensor.rs",
         ],
         words: &["gpu_at_least"],
-        why: "only instructions of matrix products differ between architectures, and `test` compiles only those for each",
+        why: "only instructions of matrix products, clusters and wide additions differ between architectures, and `test` compiles only the first for each",
     },
     Ban {
         folder: "gpu-kernels/src/",
