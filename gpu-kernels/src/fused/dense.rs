@@ -7,8 +7,8 @@
 //! K packs of y for the whole kernel, and K packs of the partial w. Thread `t`'s packs are t, t + size, …
 //! so that a team's loads are contiguous. Columns past n are guarded, not padded.
 //!
-//! [`Product::Transposed`] cuts X into panels of `size · K` packs of columns, a block working on one panel,
-//! so that any n is possible; [`Product::Forward`] walks a row in steps of `size · K` packs.
+//! [`super::Product::Transposed`] cuts X into panels of `size · K` packs of columns, a block working on one panel,
+//! so that any n is possible; [`super::Product::Forward`] walks a row in steps of `size · K` packs.
 //!
 //! Shared memory: one panel's elements (aggregation over the block's warps), or the sums' scratch for whole
 //! blocks. Result: in w when the kernel has ended. Guarantees: atomics add in any order, but with
@@ -18,7 +18,7 @@
 //! dense kernels; rows in flight, 16-byte packs and panels are ours.
 
 use super::dense_flush::flush;
-use super::{Compute, Product, Team, TeamSize};
+use super::{Compute, Team, TeamSize};
 use crate::cta::{Cache, Cta, Shared};
 use crate::memory::{In, Out};
 use crate::scalar::{Pack, Real};
@@ -35,27 +35,27 @@ pub struct DenseArgs<'a, T> {
     /// n.
     pub cols: u32,
     /// 0: what blocks come to is added to w. Another number: the rows are shared out as to so many blocks (or clusters),
-    /// which the launch's take in turn, and what each comes to is written to a row of `output`, without α: the same bits whatever
-    /// the grid. [`Product::Forward`] ignores it.
+    /// which the launch's take in turn, and what each comes to is written to a row of `output`, without α: the same
+    /// bits whatever the grid. [`super::Product::Forward`] ignores it.
     pub chunks: u32,
     /// Elements from the start of a row to the start of the next; at least n.
     pub ld: u64,
     /// m · ld elements, row by row. What lies between n and `ld` must be finite: packed loads reach into it and
     /// multiply it by 0.
     pub x: In<'a, T>,
-    /// y (n elements) for [`Product::Fused`] and [`Product::Forward`], p (m) for the other.
+    /// y (n elements) for [`super::Product::Fused`] and [`super::Product::Forward`], p (m) for the other.
     pub input: In<'a, T>,
     /// v (m elements), optional.
     pub weights: In<'a, T>,
     /// s (one element), optional.
     pub shift: In<'a, T>,
-    /// z (m elements), optional; read by [`Product::Forward`] alone.
+    /// z (m elements), optional; read by [`super::Product::Forward`] alone.
     pub addend: In<'a, T>,
-    /// w (n elements), or p (m) for [`Product::Forward`]; chunks × n elements where there are chunks.
+    /// w (n elements), or p (m) for [`super::Product::Forward`]; chunks × n elements where there are chunks.
     pub output: Out<'a, T>,
     /// α.
     pub alpha: T,
-    /// β, used by [`Product::Forward`] alone.
+    /// β, used by [`super::Product::Forward`] alone.
     pub beta: T,
 }
 
@@ -280,7 +280,7 @@ impl<T: Real, F: Compute> TeamStep<T> for Weigh<'_, '_, T, F> {
     }
 }
 
-/// [`Product::Fused`] (one panel, n ≤ size · K packs) and [`Product::Transposed`] (any n).
+/// [`super::Product::Fused`] (one panel, n ≤ size · K packs) and [`super::Product::Transposed`] (any n).
 #[inline(always)]
 pub(super) fn accumulate<C, T, P, G, F, const K: usize, const R: usize>(
     cta: &C,

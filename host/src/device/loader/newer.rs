@@ -71,4 +71,14 @@ mod tests {
         assert_eq!(size_of::<CUlaunchConfig>(), 56);
         assert_eq!(std::mem::offset_of!(CUlaunchConfig, stream), 32);
     }
+
+    #[test]
+    fn a_cluster_is_three_numbers() {
+        let attribute = CUlaunchAttribute::cluster(2);
+        let numbers = attribute.value[..12].chunks_exact(4);
+        let numbers: Vec<_> = numbers
+            .map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("four bytes")))
+            .collect();
+        assert_eq!((attribute.id, &*numbers), (4, &[2, 1, 1][..]));
+    }
 }
