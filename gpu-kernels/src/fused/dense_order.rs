@@ -90,6 +90,9 @@ impl DenseOrder {
         let pack = 16 / size;
         let in_packs = leading_dimension(cols, pack as u64).is_multiple_of(pack as u64);
         let order = match product {
+            Product::Fused if (1..=pack as u64 / 2).contains(&cols) => {
+                rows_of_threads(cols as u32, pack)
+            }
             Product::Fused if !in_packs => tiles(cols, 1 + u32::from(cols.is_multiple_of(2)), pack),
             Product::Fused => fused(cols, pack)?,
             Product::Forward => half(product, cols, if in_packs { pack } else { 1 }, [1, 2, 2]),
@@ -165,12 +168,14 @@ impl DenseOrder {
             (Product::Transposed, ..) => 3,
             (_, Held::Ring, _, ..=4) => 2,
             (_, Held::Ring, ..) => 1,
-            (_, Held::Tiles, 1, 7) | (_, Held::Tiles, 2, 1) => 5,
+            (_, Held::Tiles, 1, 7) => 5,
             (_, Held::Tiles, ..=2, _) => 4,
             (_, Held::Tiles, _, ..=9) => 3,
             (_, Held::Tiles, ..) => 2,
             _ => match (self.team, self.width, packs) {
                 (TeamSize::Block, ..) => 3,
+                (_, 1, 1) if pack == 2 => 3,
+                (_, 1, 2) => 3,
                 (_, 4, ..=4) | (_, 2, 2 | 3) => 5,
                 (_, 4, ..=6) | (_, 2, ..=7) => 4,
                 (_, 4, _) => 3,
@@ -203,6 +208,18 @@ const ORDER: DenseOrder = DenseOrder {
 fn lanes(packs: u64) -> (u32, u32) {
     let lanes = packs.next_power_of_two().min(WARP as u64);
     (lanes as u32, packs.div_ceil(lanes).max(1) as u32)
+}
+
+/// Rows of up to 8 bytes: each in the registers of a thread, of blocks that are as large as three of an SM may be.
+/// Two columns of f32 in 0.932 ms for 4 GB on an H200, in tiles, which wait for all warps of a block, in 1.048.
+fn rows_of_threads(cols: u32, pack: u32) -> DenseOrder {
+    let rows = if cols == 1 { 8 } else { 4 };
+    DenseOrder {
+        tl: cols,
+        rows,
+        threads: Some(pack * THREADS),
+        ..ORDER
+    }
 }
 
 /// Rows that start anywhere, or that are an odd number of packs: a thread on each.
@@ -296,8 +313,7 @@ const REGISTERS: [(u32, u32); 10] = [
     (16, 1),
 ];
 /// The same of [`Held::Tiles`], by the elements of a pack.
-const TILES_OF_ONE: [(u32, u32); 11] = [
-    (3, 8),
+const TILES_OF_ONE: [(u32, u32); 10] = [
     (5, 4),
     (7, 4),
     (9, 2),
@@ -322,16 +338,7 @@ const TILES_OF_ONE_F64: [(u32, u32); 11] = [
     (25, 1),
     (31, 1),
 ];
-const TILES_OF_TWO: [(u32, u32); 8] = [
-    (1, 8),
-    (3, 4),
-    (5, 4),
-    (7, 2),
-    (9, 2),
-    (11, 1),
-    (13, 1),
-    (15, 1),
-];
+const TILES_OF_TWO: [(u32, u32); 7] = [(3, 4), (5, 4), (7, 2), (9, 2), (11, 1), (13, 1), (15, 1)];
 const TILES_OF_FOUR: [(u32, u32); 4] = [(9, 1), (11, 1), (13, 1), (15, 1)];
 
 #[cfg(test)]

@@ -14,9 +14,11 @@ use super::suite::{Suite, Test};
 
 /// Around packs, teams, rows in flight, tiles and chunks; rows that start anywhere; a warp's, a block's and a ring's
 /// columns, and more.
-const MATRICES: [(usize, usize); 18] = [
+const MATRICES: [(usize, usize); 20] = [
     (1, 1),
+    (4_100, 1),
     (3_000, 2),
+    (2_100, 3),
     (257, 7),
     (1_100, 8),
     (130, 25),

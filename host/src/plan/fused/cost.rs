@@ -174,7 +174,7 @@ impl<'a> CostModel<'a> {
                 rates.stream_gbs,
             ),
             access: self.access_of_kernel(kernel, vs),
-            issue: self.issue(kernel, vs),
+            issue: self.issue(kernel, vs, column_tiles),
             longest_row: self.longest_row(kernel, vs),
             uneven: Uneven::of(self.problem, self.product, (vs, kernel.tl)),
             row: row_of_block(kernel),
@@ -229,8 +229,8 @@ impl<'a> CostModel<'a> {
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
         let waste = match kernel.strategy {
             Strategy::DenseTiles => 1.0,
-            // The other pieces of a line are asked for next, while it is in the cache.
-            _ if self.vector_bytes <= LINE / 4.0 => 1.0,
+            // The other pieces of a line are asked for next, while it is in the cache; those of other panels by another SM.
+            _ if self.vector_bytes <= LINE / 4.0 && column_tiles <= 1 => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
         };
         let again = f64::from(column_tiles.saturating_sub(1)) * self.rows * element;
@@ -301,8 +301,12 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    fn issue(&self, kernel: &Candidate, vs: u32) -> f64 {
-        let halvings = f64::from(vs.max(1).ilog2().min(5));
+    // Each panel of columns walks all rows; Xᵀ·p over rows of a dense X sums nothing over lanes.
+    fn issue(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> f64 {
+        let halvings = match kernel.strategy {
+            Strategy::DenseColumns => 0.0,
+            _ => f64::from(vs.max(1).ilog2().min(5)),
+        };
         let lanes = f64::from(vs.max(1));
         // Lanes that wait for a longer row of their warp issue as well.
         let chunks = match self.problem.is_dense() {
@@ -327,7 +331,7 @@ impl<'a> CostModel<'a> {
         let lane = match kernel.strategy {
             Strategy::DenseTiles => chunks * PER_TILE_ELEMENT + PER_TILE_ROW,
             Strategy::PrivateW => entries + PER_PRIVATE_ROW + PER_HALVING * halvings,
-            _ => entries + PER_ROW + PER_HALVING * halvings,
+            _ => entries + PER_ROW * f64::from(column_tiles) + PER_HALVING * halvings,
         };
         let warp = f64::from(self.limits.warp_size.max(1));
         seconds(self.rows * lane * vs / warp, self.limits.rates.issue)
