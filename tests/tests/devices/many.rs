@@ -21,11 +21,13 @@ use super::suite::{self, Suite, Test};
 const SIDES: [usize; 6] = [1, 3, 4, 8, 9, 20];
 
 /// Around teams, packs, blocks and panels; rows of all lengths.
-const SHAPES: [((usize, usize), Pattern); 22] = [
+const SHAPES: [((usize, usize), Pattern); 24] = [
     ((0, 5), Pattern::Dense),
     ((5, 0), Pattern::Dense),
     ((1, 1), Pattern::Dense),
+    ((1_050, 2), Pattern::Dense),
     ((37, 3), Pattern::Dense),
+    ((200, 7), Pattern::Dense),
     ((70, 8), Pattern::Dense),
     ((41, 9), Pattern::Dense),
     ((65, 28), Pattern::Dense),
@@ -54,6 +56,7 @@ pub fn add(suite: &mut Suite) {
         }
     }
     for values in [Values::Huge, Values::Tiny, Values::Nan, Values::Infinity] {
+        add_case(suite, &Case::new((300, 2), Pattern::Dense, values));
         add_case(suite, &Case::new((70, 33), Pattern::Dense, values));
         add_case(suite, &Case::new((100, 90), Pattern::PerRow(7), values));
     }

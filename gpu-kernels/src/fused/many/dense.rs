@@ -17,6 +17,7 @@
 
 use super::dense_split::{BLOCK_THREADS, LANES_THREADS, slots_of_warp};
 use super::lanes::{Among, Spread, gather};
+use super::narrow_tiles::STEPS;
 use super::{Ends, Sides};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::fused::dense::{Columns, row_of};
@@ -100,8 +101,9 @@ impl DenseManyVariant {
         let ahead = match self.product {
             Product::Forward => 0,
             Product::Transposed => PACKS_AHEAD * block,
-            // A thread for each row has them in registers.
-            Product::Fused if matches!(self.team, TeamSize::Lanes(1)) => 0,
+            Product::Fused if matches!(self.team, TeamSize::Lanes(1)) => {
+                block * self.rows * self.width * size / PACK_BYTES * STEPS
+            }
             Product::Fused => {
                 let (lanes, packs) = (self.team.threads(WARP), self.width * size / PACK_BYTES);
                 warps * slots_of_warp(lanes, self.split, packs, self.rows)

@@ -207,7 +207,7 @@ impl<'a, 'b, T: Real, G: Spread, const S: u32, const L: usize, const R: usize>
 
 /// Says how many registers a thread may have, whose Y, W, rows and sums are so many words.
 #[inline(always)]
-pub(super) fn bound_registers<C: Cta, G: Spread>(cta: &C, words: usize) {
+fn bound_registers<C: Cta, G: Spread>(cta: &C, words: usize) {
     match (G::SIZE, words) {
         (TeamSize::Lanes(_), ..=90) => cta.launch_bounds::<LANES_THREADS, 4>(),
         (TeamSize::Lanes(_), ..=128) => cta.launch_bounds::<LANES_THREADS, 3>(),

@@ -14,6 +14,7 @@ mod dense_forward;
 mod dense_narrow;
 mod dense_split;
 mod lanes;
+mod narrow_tiles;
 mod sparse;
 mod table;
 pub mod tiles;

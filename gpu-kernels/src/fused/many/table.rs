@@ -47,9 +47,8 @@ macro_rules! dense_many {
 
 dense_many! {
     f32 4;
-    narrow { (2, 8, 2, 2, 4) (4, 8, 1, 2, 2) }
+    narrow { (2, 4, 2, 4, 8) (2, 8, 2, 4, 8) (4, 8, 1, 4, 4) (8, 4, 1, 2, 2) (8, 8, 1, 2, 2) }
     fused {
-        "t2" Lanes<2>, TeamSize::Lanes(2); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16);
         "t4" Lanes<4>, TeamSize::Lanes(4); (4, 12, 2, 4, 8) (4, 16, 2, 2, 4);
         "t8" Lanes<8>, TeamSize::Lanes(8); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16) (4, 20, 2, 2, 4);
         "t16" Lanes<16>, TeamSize::Lanes(16); (1, 4, 4, 4, 16) (2, 8, 4, 4, 16) (4, 32, 2, 2, 4);
@@ -64,7 +63,7 @@ dense_many! {
 
 dense_many! {
     f64 2;
-    narrow { (2, 8, 1, 2, 2) (4, 8, 1, 1, 1) }
+    narrow { (2, 4, 1, 4, 4) (2, 8, 1, 4, 4) (4, 8, 1, 2, 2) }
     fused {
         "t2" Lanes<2>, TeamSize::Lanes(2); (2, 8, 4, 2, 8);
         "t4" Lanes<4>, TeamSize::Lanes(4); (1, 2, 4, 4, 16) (4, 12, 2, 2, 4);

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::fused::{
     DenseArgs, DenseManyArgs, DenseManyVariant, Product as KernelProduct, Sides, SparseArgs,
-    SparseManyArgs, SparseManyVariant,
+    SparseManyArgs, SparseManyVariant, TeamSize,
 };
 use gpu_kernels::{Entry, In, Launch};
 use ndarray::Array2;
@@ -193,6 +193,10 @@ fn dense_shapes(variant: &DenseManyVariant, block: u32, subset: Subset) -> Vec<(
     }
     if subset == Subset::Small {
         shapes = vec![(0, held), (13, held), (9, held - 1)];
+    }
+    if variant.product == KernelProduct::Fused && variant.team == TeamSize::Lanes(1) {
+        // Several of a warp's tiles, and some rows.
+        shapes.extend([(1_300, held), (300, held - 1)]);
     }
     shapes
 }
