@@ -1,15 +1,15 @@
 //! Fixed-point sums: the same bits on every run, grid and device, whatever the numbers.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::matrix::{CsrMatrix, Dtype, Element, Features, csr_from_parts};
-use warpfuse::ops::{Matrix, MatrixOptions, Number, Terms};
-use warpfuse::plan::fused::{Forced, Product, Strategy, Summation};
+use warpfuse::ops::{Matrix, Number, Terms};
+use warpfuse::plan::fused::{Forced, Product, Strategy};
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::sample::{FULL, PLAIN, Sample, Values};
+use warpfuse_tests::sample::Values;
 
-use super::fused::{self, PRODUCTS};
+use super::same_bits::{Launches, VALUES, options, run};
 use super::suite::{Suite, Test};
 
 /// Rows of all lengths, shapes around vectors and blocks.
@@ -25,20 +25,17 @@ const MATRICES: [((usize, usize), Pattern); 9] = [
     ((90, 60_000), Pattern::PerRow(7)),
 ];
 
-const VALUES: [Values; 6] = [
-    Values::Uniform,
-    Values::Huge,
-    Values::Tiny,
-    Values::Subnormal,
-    Values::Nan,
-    Values::Infinity,
-];
-
 const STRATEGIES: [Strategy; 3] = [
     Strategy::FixedWithY,
     Strategy::FixedShared,
     Strategy::FixedGlobal,
 ];
+
+/// n words of shared memory are more than some devices have.
+const LAUNCHES: Launches = Launches {
+    of: launches,
+    may_not_fit: |forced| !forced.is_empty(),
+};
 
 /// Adds one test for each matrix, kind of numbers and type.
 pub fn add(suite: &mut Suite) {
@@ -49,8 +46,8 @@ pub fn add(suite: &mut Suite) {
                 |dtype: Dtype| Test::new(format!("fixed/{case}/{dtype}")).within(case.subset());
             suite.add_in_both(
                 test,
-                move |device| run::<f32>(device, &case),
-                move |device| run::<f64>(device, &case),
+                move |device| run::<f32>(device, &case, &LAUNCHES),
+                move |device| run::<f64>(device, &case, &LAUNCHES),
             );
         }
     }
@@ -60,51 +57,6 @@ pub fn add(suite: &mut Suite) {
         columns_of_all_scales::<f32>,
         columns_of_all_scales::<f64>,
     );
-}
-
-fn reproducible(forced: Forced) -> MatrixOptions {
-    MatrixOptions {
-        forced,
-        summation: Summation::Reproducible,
-        ..MatrixOptions::default()
-    }
-}
-
-fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
-    let sample = case.sample::<T>();
-    let host = matrix(&Device::cpu(), &sample, Forced::default())?;
-    for product in PRODUCTS {
-        for parts in [PLAIN, FULL] {
-            let expected = bits(&fused::compute(&host, &sample, product, parts)?);
-            for forced in launches(device, product) {
-                let matrix = matrix(device, &sample, forced)?;
-                if let Err(error) = matrix.used_plan(product) {
-                    // n words of shared memory are more than this device has.
-                    ensure!(!forced.is_empty(), error);
-                    continue;
-                }
-                let what = || format!("{product:?} with {parts:?}, {forced}");
-                fused::check(&matrix, &sample, product, parts).with_context(what)?;
-                let found = bits(&fused::compute(&matrix, &sample, product, parts)?);
-                let differs = (0..found.len()).find(|i| found[*i] != expected[*i]);
-                ensure!(
-                    differs.is_none(),
-                    "{}: element {differs:?} has other bits than on the CPU",
-                    what()
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-fn matrix<T: Number>(device: &Device, sample: &Sample<T>, forced: Forced) -> Result<Matrix<T>> {
-    let options = reproducible(forced);
-    Ok(Matrix::with_options(
-        device,
-        sample.features.clone(),
-        options,
-    )?)
 }
 
 /// The planner's own launch, and every strategy in several grids.
@@ -124,12 +76,6 @@ fn launches(device: &Device, product: Product) -> Vec<Forced> {
         }
     }
     all
-}
-
-/// NaN has many bit patterns, of which none is promised.
-fn bits<T: Number>(values: &[T]) -> Vec<Option<u64>> {
-    let bits = |value: &T| (!Element::to_f64(*value).is_nan()).then(|| value.to_bits());
-    values.iter().map(bits).collect()
 }
 
 /// Columns times powers of two, y divided by them: w is multiplied by them, to the bit.
@@ -168,7 +114,7 @@ fn scale<T: Number>(x: &CsrMatrix<T>, power: impl Fn(usize) -> f64) -> CsrMatrix
 }
 
 fn fused_product<T: Number>(device: &Device, x: Features<T>, y: &[T]) -> Result<Vec<T>> {
-    let matrix = Matrix::with_options(device, x, reproducible(Forced::default()))?;
+    let matrix = Matrix::with_options(device, x, options(Forced::default()))?;
     let mut w = device.zeros(y.len())?;
     matrix.fused(&device.upload(y)?, &Terms::default(), &mut w)?;
     Ok(w.to_vec()?)

@@ -29,6 +29,7 @@ mod plans;
 mod prepared_fits;
 mod properties;
 mod reduce;
+mod same_bits;
 mod softmax;
 mod spectral;
 mod suite;

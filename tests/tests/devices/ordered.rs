@@ -1,15 +1,13 @@
 //! Sums over a dense X in an order: the same bits on every run, grid and device, whatever the numbers.
 
-use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
-use warpfuse::matrix::{Dtype, Element};
-use warpfuse::ops::{Matrix, MatrixOptions, Number};
-use warpfuse::plan::fused::{Forced, Summation};
+use warpfuse::matrix::Dtype;
+use warpfuse::plan::fused::{Forced, Product};
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::sample::{FULL, PLAIN, Sample, Values};
+use warpfuse_tests::sample::Values;
 
-use super::fused::{self, PRODUCTS};
+use super::same_bits::{Launches, VALUES, run};
 use super::suite::{Suite, Test};
 
 /// Around packs, teams, rows in flight, tiles and chunks; rows that start anywhere; a warp's, a block's and a ring's
@@ -37,17 +35,14 @@ const MATRICES: [(usize, usize); 20] = [
     (2, 33_000),
 ];
 
-const VALUES: [Values; 6] = [
-    Values::Uniform,
-    Values::Huge,
-    Values::Tiny,
-    Values::Subnormal,
-    Values::Nan,
-    Values::Infinity,
-];
-
 /// Blocks on an SM: as many grids, where there are rows for them.
 const BLOCKS: [Option<u32>; 5] = [None, Some(1), Some(2), Some(3), Some(4)];
+
+/// An SM need not hold more than one.
+const LAUNCHES: Launches = Launches {
+    of: launches,
+    may_not_fit: |forced| forced.blocks_per_sm.is_some_and(|blocks| blocks > 1),
+};
 
 /// Adds one test for each matrix, kind of numbers and type, and one with more chunks than blocks.
 pub fn add(suite: &mut Suite) {
@@ -58,8 +53,8 @@ pub fn add(suite: &mut Suite) {
                 |dtype: Dtype| Test::new(format!("ordered/{case}/{dtype}")).within(case.subset());
             suite.add_in_both(
                 test,
-                move |device| run::<f32>(device, &case),
-                move |device| run::<f64>(device, &case),
+                move |device| run::<f32>(device, &case, &LAUNCHES),
+                move |device| run::<f64>(device, &case, &LAUNCHES),
             );
         }
     }
@@ -68,59 +63,16 @@ pub fn add(suite: &mut Suite) {
         let test = |dtype: Dtype| Test::new(format!("ordered/{case}/{dtype}")).of_cuda();
         suite.add_in_both(
             test,
-            move |device| run::<f32>(device, &case),
-            move |device| run::<f64>(device, &case),
+            move |device| run::<f32>(device, &case, &LAUNCHES),
+            move |device| run::<f64>(device, &case, &LAUNCHES),
         );
     }
 }
 
-fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
-    let sample = case.sample::<T>();
-    let host = matrix(&Device::cpu(), &sample, None)?;
-    for product in PRODUCTS {
-        for parts in [PLAIN, FULL] {
-            let expected = bits(&fused::compute(&host, &sample, product, parts)?);
-            for blocks in BLOCKS {
-                let matrix = matrix(device, &sample, blocks)?;
-                if let Err(error) = matrix.used_plan(product) {
-                    // An SM does not hold so many blocks.
-                    ensure!(blocks.is_some_and(|blocks| blocks > 1), error);
-                    continue;
-                }
-                let what = || format!("{product:?} with {parts:?}, {blocks:?} blocks on an SM");
-                fused::check(&matrix, &sample, product, parts).with_context(what)?;
-                let found = bits(&fused::compute(&matrix, &sample, product, parts)?);
-                let differs = (0..found.len()).find(|i| found[*i] != expected[*i]);
-                ensure!(
-                    differs.is_none(),
-                    "{}: element {differs:?} has other bits than on the CPU",
-                    what()
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-fn matrix<T: Number>(
-    device: &Device,
-    sample: &Sample<T>,
-    blocks_per_sm: Option<u32>,
-) -> Result<Matrix<T>> {
-    let options = MatrixOptions {
-        forced: Forced {
-            blocks_per_sm,
-            ..Forced::default()
-        },
-        summation: Summation::Reproducible,
-        ..MatrixOptions::default()
+fn launches(_: &Device, _: Product) -> Vec<Forced> {
+    let with = |blocks_per_sm| Forced {
+        blocks_per_sm,
+        ..Forced::default()
     };
-    let features = sample.features.clone();
-    Ok(Matrix::with_options(device, features, options)?)
-}
-
-/// NaN has many bit patterns, of which none is promised.
-fn bits<T: Number>(values: &[T]) -> Vec<Option<u64>> {
-    let bits = |value: &T| (!Element::to_f64(*value).is_nan()).then(|| value.to_bits());
-    values.iter().map(bits).collect()
+    BLOCKS.into_iter().map(with).collect()
 }

@@ -6,7 +6,6 @@ use gpu_kernels::{Entry, Launch};
 use ndarray::Array2;
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
-use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
@@ -102,12 +101,7 @@ fn check_case<L: Launcher, T: Number>(
         .variant
         .shared_bytes(block, x.ld, size_of::<T>() as u32) as u32;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(
-            launcher,
-            &sample,
-            Product::from(entry.variant.product),
-            parts,
-        )?;
+        let operands = Operands::new(launcher, &sample, entry.variant.product, parts)?;
         for grid in grids_for(&entry.variant, block, x.cols, subset) {
             let shape = Launch {
                 grid,

@@ -35,9 +35,10 @@ impl<'a, L: Launcher, T: Number> Operands<'a, L, T> {
     pub fn new(
         launcher: &'a L,
         sample: &Sample<T>,
-        product: Product,
+        product: impl Into<Product>,
         parts: &[Part],
     ) -> Result<Self> {
+        let product = product.into();
         let forward = product == Product::Forward;
         let has = |part| parts.contains(&part);
         let upload = |values: &[T]| guarded(launcher, values, number(f64::NAN));

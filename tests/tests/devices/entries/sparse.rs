@@ -5,7 +5,6 @@ use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::{Entry, Launch};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
-use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
@@ -64,12 +63,7 @@ fn check_case<L: Launcher, T: Number>(
     };
     let x = upload::<L, T>(launcher, x)?;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(
-            launcher,
-            &sample,
-            Product::from(entry.variant.product),
-            parts,
-        )?;
+        let operands = Operands::new(launcher, &sample, entry.variant.product, parts)?;
         for block in blocks(launcher, entry, subset)? {
             let bytes = size_of::<T>() as u32;
             let shared_bytes = entry.variant.shared_bytes(x.cols, block, bytes);
