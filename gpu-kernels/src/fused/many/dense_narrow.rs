@@ -81,7 +81,7 @@ pub(super) fn accumulate<
 fn bound_registers<C: Cta>(cta: &C, words: usize) {
     match words {
         ..=32 => cta.launch_bounds::<LANES_THREADS, 5>(),
-        ..=64 => cta.launch_bounds::<LANES_THREADS, 4>(),
+        33..=64 => cta.launch_bounds::<LANES_THREADS, 4>(),
         _ => cta.launch_bounds::<LANES_THREADS, 3>(),
     }
 }
