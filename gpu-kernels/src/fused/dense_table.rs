@@ -18,8 +18,9 @@
 //! Bytes in flight decide: R · TL · size bytes per thread and step. Narrow rows take R = 4 and 8, wide ones
 //! 1 and 2, so that 64 to 128 bytes per thread are under way and registers do not spill.
 //!
-//! Did not help: three columns of f32 in a thread's registers (60,000,000 × 3 on an H200: 254 µs, in tiles 169), and half the lanes with two packs each for narrow f64 rows, which halves the shuffles but needs
-//! more registers (11,000,000 × 28 on an H200: 602 and 565 µs with 2 and 4 rows, against 559 µs).
+//! Did not help: three columns of f32 in a thread's registers (60,000,000 × 3 on an H200: 254 µs, in tiles 169); half the
+//! lanes with two packs each for narrow f64 rows, which halves the shuffles but needs more registers (11,000,000 × 28 on an
+//! H200: 602 and 565 µs with 2 and 4 rows, against 559 µs).
 
 use super::dense::{Dense, DenseArgs, accumulate};
 use super::dense_contract::check;

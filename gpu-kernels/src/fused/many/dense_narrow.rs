@@ -12,9 +12,9 @@
 //! Instructions decide, those of a row besides its 2 · L · B multiply-adds: with rows in registers, copied from one step to
 //! the next, a shift and a multiplier for each side and row, and places reckoned for each of them, two columns and eight
 //! sides of f32 took 160 for a row where 32 are multiply-adds, which is what 125,000,000 rows had to wait for (0.68 ms on an
-//! H200, one side 0.23; 2.24 by [`super::dense_split`], which left six of eight columns idle). Here they are 49, eight of
+//! H200, one side 0.24; 2.24 by [`super::dense_split`], which left six of eight columns idle). Here they are 49, eight of
 //! which move the shifts out of uniform registers, and with eight columns 157 for 128: 0.21 and 0.17 ms of instructions,
-//! where reading takes 0.22. The split among lanes took about 440 for a row of eight columns (0.47 ms).
+//! where reading takes 0.22. Both together are 0.249 ms, and 0.238 with eight columns (split among lanes 0.47).
 //!
 //! Shared memory: those slots; W at the end (aggregation over the block). Result: when the kernel has ended. Guarantees:
 //! atomics add to W in any order.
