@@ -176,18 +176,6 @@ pub trait Cta: Sized {
     #[track_caller]
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32;
 
-    /// As [`shared_fetch_add`](Self::shared_fetch_add) if `holds`, else 0; without a branch where an implementation
-    /// has an instruction for it, so that several can be on their way.
-    #[inline(always)]
-    #[track_caller]
-    fn shared_fetch_add_if(&self, array: Shared<u32>, i: usize, value: u32, holds: bool) -> u32 {
-        if holds {
-            self.shared_fetch_add(array, i, value)
-        } else {
-            0
-        }
-    }
-
     /// Reads the 16 bytes of a shared array that start at element `i`, a multiple of the pack's lanes; the array
     /// starts at a multiple of 16 bytes.
     ///

@@ -205,7 +205,7 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
         let cols = args.x.cols;
         // y first: its elements may need the alignment of 8 bytes.
         let input = Shared::at(0, if Y { cols } else { 0 });
-        let sums = SharedSums::open(cta, input.end(), cols);
+        let sums = SharedSums::open(cta, input.end(), (cols, 0));
         if Y {
             each_of_block(cta, cols, |j| {
                 cta.shared_write(input, j, cta.load(args.x.input, j, Cache::Keep));

@@ -7,22 +7,26 @@ use crate::cta::{Cta, Shared};
 use crate::memory::Out;
 use crate::verbs::each_of_block;
 
-/// A sum for each of some columns.
+/// A sum for each of some columns, and spare ones that nobody reads.
 pub(super) struct SharedSums<T> {
     words: Shared<u32>,
-    cols: usize,
+    /// Words of a plane.
+    stride: u32,
+    cols: u32,
     number: PhantomData<T>,
 }
 
 impl<T: FixedPoint> SharedSums<T> {
-    /// `cols` sums of zero from byte `byte` on; a barrier must follow.
+    /// `cols` sums of zero from byte `byte` on, and `spare` more; a barrier must follow.
     #[inline(always)]
-    pub(super) fn open<C: Cta>(cta: &C, byte: u32, cols: u32) -> Self {
-        let words = Shared::at(byte, T::WORDS * cols);
+    pub(super) fn open<C: Cta>(cta: &C, byte: u32, (cols, spare): (u32, u32)) -> Self {
+        let stride = cols + spare;
+        let words = Shared::at(byte, T::WORDS * stride);
         each_of_block(cta, words.len(), |i| cta.shared_write(words, i, 0));
         SharedSums {
             words,
-            cols: cols as usize,
+            stride,
+            cols,
             number: PhantomData,
         }
     }
@@ -34,13 +38,13 @@ impl<T: FixedPoint> SharedSums<T> {
         if T::WORDS == 2 {
             return self.add_pair(cta, 0, column, fixed.high);
         }
-        let before = cta.shared_fetch_add(self.words, column as usize, fixed.low);
+        let before = cta.shared_fetch_add(self.words, self.word_of(0, column), fixed.low);
         let carry = (before.wrapping_add(fixed.low) < fixed.low) as i64;
         self.add_pair(cta, 1, column, fixed.high + carry);
     }
 
-    /// Adds each of several numbers to a column's sum, or leaves it where there is no such column. All lowest words come
-    /// first, so that their round trips overlap.
+    /// Adds each of several numbers to a column's sum, or to a spare one. All lowest words come first, so that their round
+    /// trips overlap; the highest ones of two numbers, most of which are zero, share a branch.
     #[inline(always)]
     pub(super) fn add_each<C: Cta, const N: usize>(
         &self,
@@ -56,16 +60,20 @@ impl<T: FixedPoint> SharedSums<T> {
                 numbers[k].high += carries[k] as i64;
             }
         }
-        let (plane, middle) = (
-            T::WORDS as usize - 2,
-            numbers.map(|number| number.high as u32),
-        );
+        let plane = T::WORDS - 2;
+        let middle = numbers.map(|number| number.high as u32);
         let carries = self.add_words(cta, plane, &columns, &middle);
+        let mut upper = [0; N];
         for k in 0..N {
-            let upper = ((numbers[k].high >> 32) as u32).wrapping_add(carries[k]);
-            let at = (plane + 1) * self.cols + columns[k] as usize;
-            let counts = (columns[k] as usize) < self.cols && upper != 0;
-            cta.shared_fetch_add_if(self.words, at, upper, counts);
+            upper[k] = ((numbers[k].high >> 32) as u32).wrapping_add(carries[k]);
+        }
+        for k in (0..N).step_by(2) {
+            let pair = k..N.min(k + 2);
+            if pair.clone().fold(0, |any, k| any | upper[k]) != 0 {
+                for k in pair {
+                    cta.shared_fetch_add(self.words, self.word_of(plane + 1, columns[k]), upper[k]);
+                }
+            }
         }
     }
 
@@ -74,15 +82,13 @@ impl<T: FixedPoint> SharedSums<T> {
     fn add_words<C: Cta, const N: usize>(
         &self,
         cta: &C,
-        plane: usize,
+        plane: u32,
         columns: &[u32; N],
         words: &[u32; N],
     ) -> [u32; N] {
         let mut before = [0; N];
         for k in 0..N {
-            let at = plane * self.cols + columns[k] as usize;
-            let is_there = (columns[k] as usize) < self.cols;
-            before[k] = cta.shared_fetch_add_if(self.words, at, words[k], is_there);
+            before[k] = cta.shared_fetch_add(self.words, self.word_of(plane, columns[k]), words[k]);
         }
         let mut carries = [0; N];
         for k in 0..N {
@@ -91,35 +97,40 @@ impl<T: FixedPoint> SharedSums<T> {
         carries
     }
 
+    /// Where a column's word of a plane is.
+    #[inline(always)]
+    fn word_of(&self, plane: u32, column: u32) -> usize {
+        (plane * self.stride + column) as usize
+    }
+
     /// Adds a 64-bit number to the words in planes `plane` and `plane + 1`. The order of other threads' additions
     /// between the two does not matter: a carry belongs to the addition that made it.
     #[inline(always)]
-    fn add_pair<C: Cta>(&self, cta: &C, plane: usize, column: u32, value: i64) {
-        let at = plane * self.cols + column as usize;
+    fn add_pair<C: Cta>(&self, cta: &C, plane: u32, column: u32, value: i64) {
         let low = value as u32;
-        let before = cta.shared_fetch_add(self.words, at, low);
+        let before = cta.shared_fetch_add(self.words, self.word_of(plane, column), low);
         let carry = (before.wrapping_add(low) < low) as u32;
         let high = ((value >> 32) as u32).wrapping_add(carry);
         if high != 0 {
-            cta.shared_fetch_add(self.words, at + self.cols, high);
+            cta.shared_fetch_add(self.words, self.word_of(plane + 1, column), high);
         }
     }
 
     #[inline(always)]
-    fn word<C: Cta>(&self, cta: &C, plane: usize, column: usize) -> u64 {
-        cta.shared_read(self.words, plane * self.cols + column) as u64
+    fn word<C: Cta>(&self, cta: &C, plane: u32, column: u32) -> u64 {
+        cta.shared_read(self.words, self.word_of(plane, column)) as u64
     }
 
     /// Adds the block's sums to those of all, LIMBS words of 64 bits for each column.
     #[inline(always)]
     pub(super) fn flush<C: Cta>(self, cta: &C, sums: Out<'_, u64>) {
         cta.sync();
-        each_of_block(cta, self.cols as u32, |j| {
-            let first = T::WORDS as usize - 2;
-            let high = self.word(cta, first + 1, j) << 32 | self.word(cta, first, j);
+        each_of_block(cta, self.cols, |j| {
+            let (first, column) = (T::WORDS - 2, j as u32);
+            let high = self.word(cta, first + 1, column) << 32 | self.word(cta, first, column);
             cta.add_wrapping(sums, j * T::LIMBS, high);
             if T::LIMBS == 2 {
-                cta.add_wrapping(sums, j * T::LIMBS + 1, self.word(cta, 0, j));
+                cta.add_wrapping(sums, j * T::LIMBS + 1, self.word(cta, 0, column));
             }
         });
     }

@@ -17,16 +17,17 @@
 //! where lanes took entries of a row in CSR, each load asked for sectors of which it used 13 of 32 bytes, and L2 was
 //! the bound (89 % busy, 340 µs for 80 million entries, 17 million of them cold). A hot entry has 16 bits for its
 //! *place*, and a value in as few bits as hold it ([`HotValues`]); a cold one has 32 bits for its *rank* among the cold
-//! columns and a whole value, or none where those of a row are equal. Where there is no entry the place is the number
-//! of places, and the rank is [`NONE`]. Values are brought below 1 by powers of two, column by column
+//! columns and a whole value, or none where those of a row are equal. Where there is no entry the place is one of
+//! those behind the others, and the rank is [`NONE`]. Values are brought below 1 by powers of two, column by column
 //! ([`fixed_point`](super::fixed_point)), or by one power for all where those of a row are equal.
 //!
-//! Mapping: *begin* writes β·z to w, scales y where columns have entries (the elements of hot columns, and those of cold
+//! Mapping: *begin* scales y where columns have entries (the elements of hot columns, and those of cold
 //! ones in the order of their ranks, the most frequent first: what is wanted often lies side by side) and finds how
 //! large they, p and v are;
-//! *walk* walks the slices, as many steps in registers as short rows have, the offsets of the next slice on the way;
+//! *walk* walks the slices, as many steps in registers as short rows have, the offsets of the next slice on the way, and
+//! writes β·z to w;
 //! *finish* adds the hot sums to w and leaves them at zero. Shared memory of *walk*, for H places: WORDS · H words, and
-//! H + 1 elements where there is a y.
+//! as many elements where there is a y; H counts the [`SPARE`] ones.
 //! Bounds, for 4,000,000 rows of 29 entries over 29,890,095 columns, f32 on an H200 (28 million entries are cold): *begin*
 //! moves 332 MB in 96 µs; *walk* takes 76 % of all issue slots and 74 % of L2's tag requests, a gather for each cold
 //! entry, so neither alone is the way to more; the cold panels wait for additions to shared memory.
@@ -41,13 +42,15 @@ use super::fixed_range::{self, range_of_vector, range_of_weights, write_ranges};
 pub use super::hot_values::HotValues;
 use crate::cta::{Cache, Cta, WARP};
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Words};
-use crate::verbs::{each_of_grid, global_thread, global_warp, global_warps, lane, load_or};
+use crate::verbs::{each_of_grid, global_warp, global_warps, lane};
 
 /// No row, no cold entry.
 pub const NONE: u32 = u32::MAX >> 1;
-/// The most places: 16 bits tell them and their number apart.
-pub const MOST_PLACES: u32 = u16::MAX as u32;
+/// Places behind the others where there is no entry, one for each lane: y is 0 there, and nobody reads the sums. Additions
+/// that depend on a condition are branches, which cost 80 million entries of 10,000 columns as much as the additions.
+pub const SPARE: u32 = WARP;
+/// The most places: 16 bits tell them and the spare ones apart.
+pub const MOST_PLACES: u32 = (1 << 16) - SPARE;
 /// Hot steps of a slice that stay in registers.
 pub const HELD: u32 = 5;
 /// Cold steps of a slice that stay in registers.
@@ -96,8 +99,10 @@ pub struct HotArgs<'a, T> {
     pub columns: In<'a, u32>,
     /// The column of each rank.
     pub cold_columns: In<'a, u32>,
-    /// The exponent field that each column is scaled by, [as many in a word](fields_per_word) as fit.
+    /// The exponent field that the column of each place is scaled by, [as many in a word](fields_per_word) as fit.
     pub exponents: In<'a, u32>,
+    /// The same of each rank.
+    pub cold_exponents: In<'a, u32>,
     /// 1 if hot columns have infinities or NaN, else 0.
     pub non_finite: u32,
     /// y, or p for [`Product::Transposed`].
@@ -152,11 +157,11 @@ pub enum HotVariant {
 impl HotVariant {
     /// Dynamic shared memory of a block of `block` threads for `places` places and elements of `size` bytes.
     pub const fn shared_bytes(&self, places: u32, block: u32, size: u32) -> u64 {
-        let places = places as u64;
+        let places = (places + SPARE) as u64;
         match self {
             HotVariant::Begin(_) => fixed_range::shared_bytes(block),
             HotVariant::Walk(Product::Transposed, _) => places * 4 * words(size) as u64,
-            HotVariant::Walk(..) => places * bytes_of_place(size) as u64 + size as u64,
+            HotVariant::Walk(..) => places * bytes_of_place(size) as u64,
             HotVariant::Finish => 0,
         }
     }
@@ -169,7 +174,7 @@ pub const fn bytes_of_place(size: u32) -> u32 {
 
 /// The most places in so many bytes of shared memory.
 pub const fn places_within(bytes: u32, size: u32) -> u32 {
-    let places = bytes.saturating_sub(size) / bytes_of_place(size);
+    let places = (bytes / bytes_of_place(size)).saturating_sub(SPARE);
     if places < MOST_PLACES {
         places
     } else {
@@ -191,62 +196,41 @@ pub const fn fields_per_word(size: u32) -> u32 {
     if size == 4 { 4 } else { 2 }
 }
 
-/// The exponent that a column is scaled by.
+/// The word that has the exponent field of a place or rank.
 #[inline(always)]
-fn exponent<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, column: usize) -> i32 {
-    exponent_in::<T>(exponent_word(cta, args, column), column)
-}
-
-/// The word that has a column's exponent field.
-#[inline(always)]
-fn exponent_word<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>, column: usize) -> u32 {
-    let at = column / fields_per_word(T::SIZE) as usize;
-    cta.load(args.exponents, at, Cache::Keep)
+fn exponent_word<C: Cta, T: FixedPoint>(cta: &C, exponents: In<'_, u32>, at: usize) -> u32 {
+    cta.load(
+        exponents,
+        at / fields_per_word(T::SIZE) as usize,
+        Cache::Keep,
+    )
 }
 
 /// The exponent that a column is scaled by, in its [`exponent_word`].
 #[inline(always)]
-fn exponent_in<T: FixedPoint>(word: u32, column: usize) -> i32 {
+fn exponent_in<T: FixedPoint>(word: u32, at: usize) -> i32 {
     let fields = fields_per_word(T::SIZE) as usize;
     let bits = 32 / fields;
-    let field = word >> (column % fields * bits) & ((1 << bits) - 1);
+    let field = word >> (at % fields * bits) & ((1 << bits) - 1);
     column_exponent::<T>(field)
 }
 
 /// [`HotVariant::Begin`].
 #[inline(always)]
 pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &HotArgs<'_, T>) {
-    write_addend(cta, args);
     let input = if P::DOTS {
-        let hot = gather(cta, args, (args.columns, args.hot));
-        let cold = gather(cta, args, (args.cold_columns, args.cold));
+        let hot = gather(cta, args, (args.columns, args.exponents, args.hot));
+        let cold = gather(
+            cta,
+            args,
+            (args.cold_columns, args.cold_exponents, args.cold),
+        );
         hot.max(cold)
     } else {
         range_of_vector(cta, args.input, args.rows as u64)
     };
     let weights = range_of_weights(cta, args.weights, args.rows as u64);
     write_ranges(cta, args.ranges, [input, weights]);
-}
-
-/// w = β·z, in packs.
-#[inline(always)]
-fn write_addend<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) {
-    let (cols, lanes) = (args.cols as usize, T::Pack::LANES);
-    each_of_grid(cta, (cols / lanes) as u64, |i| {
-        let mut pack = T::Pack::ZERO;
-        if args.addend.is_some() {
-            pack = cta.load_pack(args.addend, i * lanes, Cache::Once);
-        }
-        for z in pack.as_mut() {
-            *z = args.beta * *z;
-        }
-        cta.write_pack(args.output, i * lanes, pack);
-    });
-    let rest = cols / lanes * lanes + global_thread(cta) as usize;
-    if rest < cols {
-        let z = load_or(cta, args.addend, rest, T::ZERO);
-        cta.write(args.output, rest, args.beta * z);
-    }
 }
 
 /// Elements of y that a lane asks for together: one after the other, 30 million columns took 225 µs on an H200 for
@@ -263,7 +247,7 @@ const TOGETHER: usize = 4;
 fn gather<C: Cta, T: FixedPoint>(
     cta: &C,
     args: &HotArgs<'_, T>,
-    (columns, to): (In<'_, u32>, Out<'_, T>),
+    (columns, fields, to): (In<'_, u32>, In<'_, u32>, Out<'_, T>),
 ) -> u32 {
     let (mut most, len) = (0, columns.len() as usize);
     let of_warp = TOGETHER * WARP as usize;
@@ -275,15 +259,15 @@ fn gather<C: Cta, T: FixedPoint>(
         for k in 0..TOGETHER {
             if at(k) < len {
                 wanted[k] = cta.load(columns, at(k), Cache::Once);
+                exponents[k] = exponent_word::<C, T>(cta, fields, at(k));
             }
         }
         for k in 0..TOGETHER {
             y[k] = cta.load(args.input, wanted[k] as usize, Cache::Keep);
-            exponents[k] = exponent_word(cta, args, wanted[k] as usize);
         }
         for k in 0..TOGETHER {
             if at(k) < len {
-                let scaled = y[k].scaled(exponent_in::<T>(exponents[k], wanted[k] as usize));
+                let scaled = y[k].scaled(exponent_in::<T>(exponents[k], at(k)));
                 most = range(most, scaled);
                 cta.write(to, at(k), scaled);
             }
@@ -307,6 +291,7 @@ pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) {
     each_of_grid(cta, args.columns.len(), |place| {
         let column: u32 = cta.load(args.columns, place, Cache::Once);
         let column = column as usize;
+        let exponent = exponent_word::<C, T>(cta, args.exponents, place);
         let at = place * T::LIMBS;
         let high = cta.read(args.sums, at) as i64;
         let low = if T::LIMBS == 2 {
@@ -322,7 +307,7 @@ pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) {
         let sum = Total {
             high,
             low,
-            exponent: exponent(cta, args, column) - scale,
+            exponent: exponent_in::<T>(exponent, place) - scale,
             special,
         };
         let so_far = cta.read(args.output, column);

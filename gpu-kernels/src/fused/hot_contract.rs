@@ -21,8 +21,8 @@ pub(super) fn check<T: FixedPoint>(
         variant.shared_bytes(places as u32, launch.block, T::SIZE),
         launch.shared_bytes as u64,
     )?;
-    let words = args.cols.div_ceil(fields_per_word(T::SIZE)) as u64;
-    Violation::at_least("length of exponents", words, args.exponents.len())?;
+    let words = |fields: u64| fields.div_ceil(fields_per_word(T::SIZE) as u64);
+    Violation::at_least("length of exponents", words(places), args.exponents.len())?;
     match variant {
         HotVariant::Begin(product) => check_begin(product, launch, args),
         HotVariant::Walk(product, values) => {
@@ -41,9 +41,11 @@ fn check_begin<T: FixedPoint>(
 ) -> Result<(), Violation> {
     let ranges = RANGE_WORDS as u64 * launch.grid as u64;
     Violation::equal("length of ranges", ranges, args.ranges.len())?;
-    super::check_optional(&args.addend, "length of addend", args.cols as u64)?;
     if !matches!(product, Product::Transposed) {
-        Violation::at_least("length of cold", args.cold_columns.len(), args.cold.len())?;
+        let cold = args.cold_columns.len();
+        let words = cold.div_ceil(fields_per_word(T::SIZE) as u64);
+        Violation::at_least("length of cold", cold, args.cold.len())?;
+        Violation::at_least("length of cold exponents", words, args.cold_exponents.len())?;
     }
     check_vectors(product, args)
 }
@@ -88,6 +90,7 @@ fn check_walk<T: FixedPoint>(product: &Product, args: &HotArgs<'_, T>) -> Result
     if args.factors.is_some() {
         Violation::at_least("length of factors", positions, args.factors.len())?;
     }
+    super::check_optional(&args.addend, "length of addend", args.cols as u64)?;
     super::check_optional(&args.order, "length of order", positions)?;
     super::check_optional(&args.constants, "length of constants", positions)?;
     super::check_optional(&args.shift, "length of shift", 1)?;

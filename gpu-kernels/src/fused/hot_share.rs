@@ -4,6 +4,7 @@ use super::fixed_point::FixedPoint;
 use super::hot::{HELD, HELD_COLD, HotArgs, NONE};
 use super::hot_values::{Load, element};
 use crate::cta::{Cache, Cta, Shared};
+use crate::verbs::lane;
 
 const HOT: usize = HELD as usize;
 const COLD: usize = HELD_COLD as usize;
@@ -55,10 +56,16 @@ impl Steps {
     }
 }
 
-/// A pair of places where there is no entry.
+/// A pair of places where this lane has no entry.
 #[inline(always)]
-fn absent<T>(args: &HotArgs<'_, T>) -> u32 {
-    args.columns.len() as u32 * 0x1_0001
+fn absent<C: Cta, T>(cta: &C, args: &HotArgs<'_, T>) -> u32 {
+    (args.columns.len() as u32 + lane(cta)) * 0x1_0001
+}
+
+/// Whether a place is one of a column.
+#[inline(always)]
+pub(super) fn is_place<T>(args: &HotArgs<'_, T>, place: u32) -> bool {
+    place < args.columns.len() as u32
 }
 
 /// A lane's entries of one part of a slice. Absent ones have a value, too: what is behind their places is 0.
@@ -79,15 +86,15 @@ impl<T: FixedPoint> Share<T> {
     ) -> Self {
         let part = steps.part(part);
         let mut share = Share {
-            places: [absent(args); HOT],
+            places: [absent(cta, args); HOT],
             values: [[T::ZERO; 2]; HOT],
             ranks: [NONE; COLD],
             cold_values: [T::ONE; COLD],
         };
+        let (hot, cold) = (part.hot.0 as usize, part.cold.0 as usize);
         for k in 0..COLD {
-            let step = part.cold.0 + k as u32;
-            if WITH_COLD && step < part.cold.1 {
-                let at = element(cta, step, 1, 0);
+            if WITH_COLD && part.cold.0 + (k as u32) < part.cold.1 {
+                let at = element(cta, cold, 1, k);
                 share.ranks[k] = cta.load(args.ranks, at, cache);
                 if !V::IS_CONSTANT {
                     share.cold_values[k] = cta.load(args.cold_values, at, cache);
@@ -95,10 +102,9 @@ impl<T: FixedPoint> Share<T> {
             }
         }
         for k in 0..HOT {
-            let step = part.hot.0 + k as u32;
-            if step < part.hot.1 {
-                share.places[k] = cta.load(args.places, element(cta, step, 1, 0), cache);
-                share.values[k] = V::load(cta, args, step, cache);
+            if part.hot.0 + (k as u32) < part.hot.1 {
+                share.places[k] = cta.load(args.places, element(cta, hot, 1, k), cache);
+                share.values[k] = V::load(cta, args, (hot, k), cache);
             } else if V::IS_CONSTANT {
                 share.values[k] = [T::ONE; 2];
             }
@@ -142,10 +148,10 @@ impl<T: FixedPoint> Share<T> {
         sum
     }
 
-    /// Whether there is a pair `k`: most slices have fewer steps than are held.
+    /// Whether there is an entry in pair `k`: most slices have fewer steps than are held.
     #[inline(always)]
     pub(super) fn has(&self, args: &HotArgs<'_, T>, k: usize) -> bool {
-        self.places[k] != absent(args)
+        is_place(args, self.pair(k)[0])
     }
 
     /// The places of a pair.
@@ -154,7 +160,7 @@ impl<T: FixedPoint> Share<T> {
         [self.places[k] & 0xffff, self.places[k] >> 16]
     }
 
-    /// All places: the number of places where there is no entry.
+    /// All places.
     #[inline(always)]
     pub(super) fn places(&self) -> [u32; ENTRIES] {
         let mut all = [0; ENTRIES];

@@ -37,18 +37,18 @@ impl HotValues {
 pub(super) trait Load<T: Real>: 'static {
     /// Whether all values of a row are equal: then what is loaded is 1.
     const IS_CONSTANT: bool;
-    /// Whether the assembler has to be told to leave registers for 1,024 threads with elements of 4 bytes; where it
-    /// does so by itself, being told makes it spill.
-    const IS_BOUND: bool;
 
-    /// This lane's pair of a step.
-    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2];
+    /// This lane's pair of step number `k` from some step on.
+    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: (usize, usize), cache: Cache) -> [T; 2];
 }
 
-/// Where this lane's element of a step is, when steps have `rows` times 32 of them.
+/// Where this lane's element is in the `row`-th 32 of a step and those after it, when steps have `rows` times 32 of them.
+///
+/// One address and constant distances from it: reckoned for each step, addresses were a tenth of all instructions.
 #[inline(always)]
-pub(super) fn element<C: Cta>(cta: &C, step: u32, rows: usize, row: usize) -> usize {
-    (step as usize * rows + row) * WARP as usize + lane(cta) as usize
+pub(super) fn element<C: Cta>(cta: &C, step: usize, rows: usize, row: usize) -> usize {
+    let first = step * rows * WARP as usize + lane(cta) as usize;
+    first + row * WARP as usize
 }
 
 /// [`HotValues::Whole`].
@@ -62,46 +62,57 @@ pub(super) struct Constant;
 
 impl<T: Real> Load<T> for Whole {
     const IS_CONSTANT: bool = false;
-    const IS_BOUND: bool = false;
 
     #[inline(always)]
-    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
+    fn load<C: Cta>(
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        (step, k): (usize, usize),
+        cache: Cache,
+    ) -> [T; 2] {
         [
-            cta.load(args.values, element(cta, step, 2, 0), cache),
-            cta.load(args.values, element(cta, step, 2, 1), cache),
+            cta.load(args.values, element(cta, step, 2, 2 * k), cache),
+            cta.load(args.values, element(cta, step, 2, 2 * k + 1), cache),
         ]
     }
 }
 
 impl<T: Real> Load<T> for Single {
     const IS_CONSTANT: bool = false;
-    const IS_BOUND: bool = false;
 
     #[inline(always)]
-    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
-        let first: u32 = cta.load(args.packed, element(cta, step, 2, 0), cache);
-        let second: u32 = cta.load(args.packed, element(cta, step, 2, 1), cache);
+    fn load<C: Cta>(
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        (step, k): (usize, usize),
+        cache: Cache,
+    ) -> [T; 2] {
+        let first: u32 = cta.load(args.packed, element(cta, step, 2, 2 * k), cache);
+        let second: u32 = cta.load(args.packed, element(cta, step, 2, 2 * k + 1), cache);
         [widen(first), widen(second)]
     }
 }
 
 impl<T: Real> Load<T> for Half {
     const IS_CONSTANT: bool = false;
-    const IS_BOUND: bool = true;
 
     #[inline(always)]
-    fn load<C: Cta>(cta: &C, args: &HotArgs<'_, T>, step: u32, cache: Cache) -> [T; 2] {
-        let word: u32 = cta.load(args.packed, element(cta, step, 1, 0), cache);
+    fn load<C: Cta>(
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        (step, k): (usize, usize),
+        cache: Cache,
+    ) -> [T; 2] {
+        let word: u32 = cta.load(args.packed, element(cta, step, 1, k), cache);
         [widen(word << 16), widen(word & 0xffff_0000)]
     }
 }
 
 impl<T: Real> Load<T> for Constant {
     const IS_CONSTANT: bool = true;
-    const IS_BOUND: bool = true;
 
     #[inline(always)]
-    fn load<C: Cta>(_: &C, _: &HotArgs<'_, T>, _: u32, _: Cache) -> [T; 2] {
+    fn load<C: Cta>(_: &C, _: &HotArgs<'_, T>, _: (usize, usize), _: Cache) -> [T; 2] {
         [T::ONE; 2]
     }
 }

@@ -5,15 +5,16 @@
 use super::Compute;
 use super::fixed_point::FixedPoint;
 use super::fixed_sums::SharedSums;
-use super::hot::{CLASSES, HotArgs, scale_of};
-use super::hot_share::{ENTRIES, Share, Steps};
+use super::hot::{CLASSES, HotArgs, SPARE, scale_of};
+use super::hot_addend::{write_of_slice, write_rest};
+use super::hot_share::{ENTRIES, Share, Steps, is_place};
 use super::hot_values::Load;
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::verbs::{each_of_block, global_warp, global_warps, lane, load_or, sum_of_lanes};
 
 /// What the rows of a block have in common.
 struct Block<T> {
-    /// The hot elements of y and a zero.
+    /// The hot elements of y, and zeros.
     input: Shared<T>,
     sums: SharedSums<T>,
     scale: i32,
@@ -25,8 +26,8 @@ impl<T: FixedPoint> Block<T> {
     #[inline(always)]
     fn open<C: Cta, P: Compute>(cta: &C, args: &HotArgs<'_, T>) -> Self {
         let places = args.columns.len() as u32;
-        let input = Shared::at(0, if P::DOTS { places + 1 } else { 0 });
-        let sums = SharedSums::open(cta, input.end(), places);
+        let input = Shared::at(0, if P::DOTS { places + SPARE } else { 0 });
+        let sums = SharedSums::open(cta, input.end(), (places, SPARE));
         each_of_block(cta, input.len(), |place| {
             let y = if (place as u32) < places {
                 cta.read(args.hot, place)
@@ -107,7 +108,7 @@ impl<T: FixedPoint> Block<T> {
         products: [T; ENTRIES],
     ) {
         for k in 0..ENTRIES {
-            if (places[k] as u64) < args.columns.len() {
+            if is_place(args, places[k]) {
                 self.add_any(cta, args, places[k], products[k]);
             }
         }
@@ -127,18 +128,25 @@ impl<T: FixedPoint> Block<T> {
 /// [`HotVariant::Walk`](super::HotVariant::Walk).
 #[inline(always)]
 pub(super) fn walk<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(cta: &C, args: &HotArgs<'_, T>) {
-    if T::SIZE == 4 && V::IS_BOUND {
+    if T::SIZE == 4 {
         // 148 µs for 80 million equal entries of 10,000 columns; 512 threads took 219 µs for entries of 6 bytes.
         cta.launch_bounds::<1024, 1>();
     }
     let block = Block::open::<C, P>(cta, args);
-    let (mut class, mut first_slice, mut position) = (0, 0, 0);
-    while class < CLASSES {
-        let (lanes, end) = (WARP >> class, end_of_class(args, class));
-        walk_class::<C, T, P, V>(cta, args, &block, (lanes, first_slice, end, position));
-        position += (end - first_slice) * (WARP / lanes);
-        (class, first_slice) = (class + 1, end);
+    let (mut number, mut from, mut position) = (0, 0, 0);
+    while number < CLASSES {
+        let end = end_of_class(args, number);
+        let class = Class {
+            bits: number as u32,
+            end,
+            // Of this lane's row in slice 0, if that were of the class.
+            position: (position + (lane(cta) >> (5 - number))).wrapping_sub(from << number),
+        };
+        class.walk::<C, T, P, V>(cta, args, &block, from);
+        position += (end - from) << number;
+        (number, from) = (number + 1, end);
     }
+    write_rest(cta, args, from);
     block.sums.flush(cta, args.sums);
 }
 
@@ -156,64 +164,120 @@ fn end_of_class<T>(args: &HotArgs<'_, T>, class: usize) -> u32 {
     }
 }
 
-/// The slices `from..end` of rows with so many lanes each; their positions begin at `first`.
+/// Slices of 2^bits rows.
 ///
-/// The number of lanes is no constant: five copies of the body were 8,000 instructions.
-#[inline(always)]
-fn walk_class<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
-    cta: &C,
-    args: &HotArgs<'_, T>,
-    block: &Block<T>,
-    (lanes, from, end, first): (u32, u32, u32, u32),
-) {
-    let rows = WARP / lanes;
-    let step = global_warps(cta);
-    let mut slice = from.saturating_add(global_warp(cta));
-    let mut here = Steps::of(cta, args, (slice, end));
-    while slice < end {
-        let next_slice = slice.saturating_add(step);
-        let next = Steps::of(cta, args, (next_slice, end));
-        let at = first + (slice - from) * rows + lane(cta) / lanes;
-        walk_slice::<C, T, P, V>(cta, args, block, (&here, lanes, at));
-        here = next;
-        slice = next_slice;
+/// The number of rows is no constant: five copies of the body were 8,000 instructions.
+struct Class {
+    bits: u32,
+    /// The slice behind the last.
+    end: u32,
+    /// What this lane's position is, less 2^bits for each slice.
+    position: u32,
+}
+
+impl Class {
+    /// The class's slices, the first of which is `from`.
+    #[inline(always)]
+    fn walk<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
+        &self,
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        block: &Block<T>,
+        from: u32,
+    ) {
+        let step = global_warps(cta);
+        let mut number = from + global_warp(cta);
+        let mut steps = Steps::of(cta, args, (number, self.end));
+        while number < self.end {
+            let slice = Slice {
+                number,
+                parts: steps.parts(),
+                lanes: WARP >> self.bits,
+                position: self.position.wrapping_add(number << self.bits),
+            };
+            let held = slice.multiply::<C, T, P, V>(cta, args, block, &steps);
+            // On their way while sums are added to; before the product they would not fit in the registers.
+            steps = Steps::of(cta, args, (number + step, self.end));
+            slice.add::<C, T, P, V>(cta, args, block, &held);
+            write_of_slice(cta, args, number);
+            number += step;
+        }
     }
 }
 
-/// One slice; this lane's row is at position `at`.
-#[inline(always)]
-fn walk_slice<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
-    cta: &C,
-    args: &HotArgs<'_, T>,
-    block: &Block<T>,
-    (steps, lanes, at): (&Steps, u32, u32),
-) {
-    let (parts, mut held) = (steps.parts(), 0);
-    let mut share = load::<C, T, P, V>(cta, args, (steps, held, Cache::Once));
-    let row = Row::<T>::load::<C, P, V>(cta, args, at);
-    let mut dot = T::ZERO;
-    if P::DOTS {
-        dot = share.dot(cta, args, (block.input, dot));
-        while held + 1 < parts {
-            held += 1;
-            share = load::<C, T, P, V>(cta, args, (steps, held, Cache::Keep));
+/// Some rows that share a warp.
+struct Slice {
+    number: u32,
+    /// Into how many parts that registers hold its steps fall.
+    parts: u32,
+    /// Of a row.
+    lanes: u32,
+    /// That of this lane's row.
+    position: u32,
+}
+
+/// What a lane has of a slice whose rows have been multiplied by y.
+struct Multiplied<T> {
+    /// The last part.
+    share: Share<T>,
+    row: Row<T>,
+    dot: T,
+}
+
+impl Slice {
+    #[inline(always)]
+    fn multiply<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
+        &self,
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        block: &Block<T>,
+        steps: &Steps,
+    ) -> Multiplied<T> {
+        let mut share = load::<C, T, P, V>(cta, args, (steps, 0, Cache::Once));
+        let row = Row::<T>::load::<C, P, V>(cta, args, self.position);
+        let mut dot = T::ZERO;
+        if P::DOTS {
             dot = share.dot(cta, args, (block.input, dot));
-        }
-        dot = sum_of_lanes(cta, dot, lanes);
-    }
-    if row.is_there {
-        let f = row.factor::<P>(dot, block.shift);
-        if args.factors.is_some() && lane(cta).is_multiple_of(lanes) {
-            let constant = row.constant.scaled(args.constant_exponent);
-            cta.write(args.factors, at as usize, f * constant);
-        }
-        block.add::<C, V>(cta, args, &share, (f, row.constant));
-        let mut part = 0;
-        while part < parts {
-            if part != held {
+            let mut part = 1;
+            while part < self.parts {
                 share = load::<C, T, P, V>(cta, args, (steps, part, Cache::Keep));
-                block.add::<C, V>(cta, args, &share, (f, row.constant));
+                dot = share.dot(cta, args, (block.input, dot));
+                part += 1;
             }
+            dot = sum_of_lanes(cta, dot, self.lanes);
+        }
+        Multiplied { share, row, dot }
+    }
+
+    /// Adds the rows to the sums.
+    #[inline(always)]
+    fn add<C: Cta, T: FixedPoint, P: Compute, V: Load<T>>(
+        &self,
+        cta: &C,
+        args: &HotArgs<'_, T>,
+        block: &Block<T>,
+        Multiplied { share, row, dot }: &Multiplied<T>,
+    ) {
+        if !row.is_there {
+            return;
+        }
+        let f = row.factor::<P>(*dot, block.shift);
+        if args.factors.is_some() && lane(cta).is_multiple_of(self.lanes) {
+            let constant = row.constant.scaled(args.constant_exponent);
+            cta.write(args.factors, self.position as usize, f * constant);
+        }
+        block.add::<C, V>(cta, args, share, (f, row.constant));
+        // Without products it is the first part that is held.
+        let (mut part, end) = if P::DOTS {
+            (0, self.parts - 1)
+        } else {
+            (1, self.parts)
+        };
+        while part < end {
+            let number = cta.fresh(self.number);
+            let steps = Steps::of(cta, args, (number, number + 1));
+            let share = load::<C, T, P, V>(cta, args, (&steps, part, Cache::Keep));
+            block.add::<C, V>(cta, args, &share, (f, row.constant));
             part += 1;
         }
     }

@@ -23,6 +23,7 @@ mod fixed_range;
 mod fixed_sums;
 mod fixed_table;
 pub mod hot;
+mod hot_addend;
 mod hot_contract;
 mod hot_share;
 mod hot_table;

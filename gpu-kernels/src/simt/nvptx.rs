@@ -8,7 +8,7 @@ use core::arch::{asm, global_asm};
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
-use shared::{fetch_add, fetch_add_if};
+use shared::fetch_add;
 use shuffle::shuffle_bits;
 
 #[macro_use]
@@ -375,12 +375,6 @@ impl Cta for Gpu {
                     in(reg32) at, in(reg64) f64::from_bits(bits), options(nostack))
             )
         }
-    }
-
-    #[inline(always)]
-    fn shared_fetch_add_if(&self, array: Shared<u32>, i: usize, value: u32, holds: bool) -> u32 {
-        // SAFETY: see the head of this impl.
-        unsafe { fetch_add_if(shared_address(array, i), value, holds) }
     }
 
     #[inline(always)]

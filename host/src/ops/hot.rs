@@ -38,6 +38,7 @@ pub(super) struct HotColumns<T> {
     columns: Buffer<u32>,
     cold_columns: Buffer<u32>,
     exponents: Buffer<u32>,
+    cold_exponents: Buffer<u32>,
     non_finite: u32,
     cold: Option<ColdPanels<T>>,
     /// Locked from the first launch of a product to the last.
@@ -100,6 +101,7 @@ impl<T: Number> HotColumns<T> {
             columns: device.upload(&layout.columns)?,
             cold_columns: device.upload(&layout.cold_columns)?,
             exponents: device.upload(&layout.exponents)?,
+            cold_exponents: device.upload(&layout.cold_exponents)?,
             cold,
             work: Mutex::new((
                 Work {
@@ -333,6 +335,7 @@ impl<T: Number> Matrix<T> {
             columns: hot.columns.input(),
             cold_columns: hot.cold_columns.input(),
             exponents: hot.exponents.input(),
+            cold_exponents: hot.cold_exponents.input(),
             non_finite: hot.non_finite,
             input: input.input(),
             weights: terms.weights.map_or(In::none(), Buffer::input),

@@ -16,20 +16,3 @@ pub unsafe fn fetch_add(at: u32, value: u32) -> u32 {
     }
     before
 }
-
-/// [`fetch_add`] if `holds`, else 0: no branch.
-///
-/// # Safety
-/// As [`fetch_add`], if `holds`.
-#[inline(always)]
-pub unsafe fn fetch_add_if(at: u32, value: u32, holds: bool) -> u32 {
-    let before: u32;
-    // SAFETY: the caller's; nothing is reached at an address that does not hold.
-    unsafe {
-        asm!("{{ .reg .pred holds; setp.ne.u32 holds, {}, 0;",
-            "@holds atom.shared.add.u32 {}, [{}], {}; }}",
-            in(reg32) holds as u32, inout(reg32) 0_u32 => before,
-            in(reg32) at, in(reg32) value, options(nostack));
-    }
-    before
-}

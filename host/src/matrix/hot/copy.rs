@@ -160,8 +160,11 @@ impl<T: Element + FixedPoint> Copier<'_, T> {
     /// Deals the rows' hot entries out to their lanes, pair after pair.
     fn deal(&self, rows: &mut [Row<T>], (lanes, steps): (usize, usize), part: &mut Part<T>) {
         let base = part.places.len() / LANES;
-        let absent = self.labels.hot.len() as u32 * 0x1_0001;
-        part.places.resize((base + steps) * LANES, absent);
+        for _ in 0..steps {
+            // Each lane has a spare place.
+            let spare = (0..LANES).map(|lane| (self.labels.hot.len() + lane) as u32 * 0x1_0001);
+            part.places.extend(spare);
+        }
         self.room_for_values(base + steps, part);
         let mut left = [0_u32; BANKS];
         for (place, _) in rows.iter().flat_map(|row| &row.hot) {

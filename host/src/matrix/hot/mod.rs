@@ -39,7 +39,7 @@ pub struct HotSize {
 pub struct HotLayout<T> {
     /// The steps before each slice, and the number of steps: hot ones in the lower half, cold ones in the upper.
     pub steps: Vec<u64>,
-    /// For each hot step 32 pairs of places; the number of places where there is no entry.
+    /// For each hot step 32 pairs of places; the lane's spare one where there is no entry.
     pub places: Vec<u32>,
     /// The values of hot entries.
     pub values: HotData<T>,
@@ -55,8 +55,10 @@ pub struct HotLayout<T> {
     pub busiest: u64,
     /// The column of each place, the most frequent first.
     pub columns: Vec<u32>,
-    /// The exponent field that each column is scaled by, several in a word.
+    /// The exponent field that the column of each place is scaled by, several in a word.
     pub exponents: Vec<u32>,
+    /// The same of each rank.
+    pub cold_exponents: Vec<u32>,
     /// Whether hot columns have infinities or NaN.
     pub has_non_finite: bool,
     /// The entries of cold columns by rank, a row for each position; their values are 1 where those of a row are equal.
@@ -105,8 +107,9 @@ impl<T: Element + FixedPoint> HotLayout<T> {
             order: slices.order,
             slices: slices.ends,
             busiest: frequencies.into_iter().max().unwrap_or(0),
+            exponents: pack_fields::<T>(&labels.hot, &kept.fields),
+            cold_exponents: pack_fields::<T>(&labels.cold, &kept.fields),
             columns: labels.hot,
-            exponents: pack_fields::<T>(&kept.fields),
             has_non_finite,
             cold,
             cold_columns: labels.cold,
@@ -114,14 +117,15 @@ impl<T: Element + FixedPoint> HotLayout<T> {
     }
 }
 
-fn pack_fields<T: Word>(fields: &[u32]) -> Vec<u32> {
+/// The fields of some columns, one after the other in as few words as hold them.
+fn pack_fields<T: Word>(columns: &[u32], fields: &[u32]) -> Vec<u32> {
     let of_word = fields_per_word(T::SIZE);
-    let words = fields.chunks(of_word as usize);
+    let words = columns.chunks(of_word as usize);
     let pack = |word: &[u32]| {
         let placed = word
             .iter()
             .zip(0..)
-            .map(|(field, i)| field << (i * (32 / of_word)));
+            .map(|(column, i)| fields[*column as usize] << (i * (32 / of_word)));
         placed.sum()
     };
     words.map(pack).collect()

@@ -60,21 +60,22 @@ fn slice_entries(
             if let Some(column) = layout.columns.get(place as usize) {
                 let (position, row) = row_of(word % 32);
                 let value = hot_value(&layout.values, word, which, position);
-                found.push((row, *column, whole(layout, *column, value)));
+                found.push((row, *column, whole(&layout.exponents, place, value)));
             } else {
-                assert_eq!(place as usize, layout.columns.len());
+                assert_eq!(place as usize, layout.columns.len() + word % 32);
             }
         }
     }
     for at in 32 * (from >> 32) as usize..32 * (to >> 32) as usize {
         if layout.ranks[at] != NONE {
-            let column = layout.cold_columns[layout.ranks[at] as usize];
+            let rank = layout.ranks[at];
+            let column = layout.cold_columns[rank as usize];
             let (position, row) = row_of(at % 32);
             let value = match layout.values.form().is_constant() {
                 true => hot_value(&layout.values, 0, 0, position),
                 false => layout.cold_values[at],
             };
-            found.push((row, column, whole(layout, column, value)));
+            found.push((row, column, whole(&layout.cold_exponents, rank, value)));
         }
     }
 }
@@ -90,10 +91,9 @@ fn hot_value(values: &HotData<f64>, word: usize, which: usize, position: usize) 
     }
 }
 
-/// A stored value as it was.
-fn whole(layout: &HotLayout<f64>, column: u32, value: f64) -> u64 {
-    let word = layout.exponents[column as usize / 2];
-    let field = word >> (column % 2 * 16) & 0xffff;
+/// A stored value as it was, of the column whose exponent field is at `at`.
+fn whole(exponents: &[u32], at: u32, value: f64) -> u64 {
+    let field = exponents[at as usize / 2] >> (at % 2 * 16) & 0xffff;
     assert!(value.abs() <= 1.0 || !value.is_finite(), "{value}");
     value.scaled(column_exponent::<f64>(field)).to_bits()
 }

@@ -227,6 +227,7 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
             columns: self.columns.input(),
             cold_columns: self.cold_columns.input(),
             exponents: self.exponents.input(),
+            cold_exponents: In::none(),
             non_finite: u32::from(self.layout.has_non_finite),
             input: operands.input(),
             weights: operands.weights(),
