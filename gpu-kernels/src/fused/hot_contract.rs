@@ -14,7 +14,9 @@ pub(super) fn check<T: FixedPoint>(
     args: &HotArgs<'_, T>,
 ) -> Result<(), Violation> {
     let places = args.columns.len();
+    let most_threads = variant.most_threads(T::SIZE) as u64;
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::at_most("block", most_threads, launch.block as u64)?;
     Violation::at_most("places", (args.cols.min(MOST_PLACES)) as u64, places)?;
     Violation::at_least(
         "shared bytes",

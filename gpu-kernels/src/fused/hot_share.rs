@@ -70,6 +70,8 @@ pub(super) fn is_place<T>(args: &HotArgs<'_, T>, place: u32) -> bool {
 
 /// A lane's entries of one part of a slice. Absent ones have a value, too: what is behind their places is 0.
 pub(super) struct Share<T> {
+    /// Hot steps that there are, in all lanes alike.
+    steps: u32,
     places: [u32; HOT],
     values: [[T; 2]; HOT],
     ranks: [u32; COLD],
@@ -86,6 +88,7 @@ impl<T: FixedPoint> Share<T> {
     ) -> Self {
         let part = steps.part(part);
         let mut share = Share {
+            steps: part.hot.1.saturating_sub(part.hot.0).min(HELD),
             places: [absent(cta, args); HOT],
             values: [[T::ZERO; 2]; HOT],
             ranks: [NONE; COLD],
@@ -148,10 +151,10 @@ impl<T: FixedPoint> Share<T> {
         sum
     }
 
-    /// Whether there is an entry in pair `k`: most slices have fewer steps than are held.
+    /// Whether there is a step `k`, in all lanes alike: most slices have fewer steps than are held.
     #[inline(always)]
-    pub(super) fn has(&self, args: &HotArgs<'_, T>, k: usize) -> bool {
-        is_place(args, self.pair(k)[0])
+    pub(super) fn has(&self, k: usize) -> bool {
+        (k as u32) < self.steps
     }
 
     /// The places of a pair.

@@ -262,7 +262,11 @@ fn hot_of_form<T: Number>(
     let (strategy, team) = (Strategy::HotColumns, Team::Lanes(2));
     let storage = Storage::HotColumns(values);
     let kernel = candidate::<T>(entry.name, product, storage, strategy, team);
-    let kernel = Candidate { shared, ..kernel };
+    let kernel = Candidate {
+        shared,
+        max_block: entry.variant.most_threads(T::SIZE),
+        ..kernel
+    };
     Some((entry.name, kernel.with_load(HELD, 1, 1)))
 }
 

@@ -24,7 +24,7 @@ use crate::plan::occupancy::RegisterRule;
 const BLOCK_SIZES: [u32; 4] = [128, 256, 512, 1_024];
 
 /// One more for kernels with fixed-point sums, whose registers leave room for two such blocks on an SM but not for
-/// two of 1,024 threads: on an H200 0.220 ms against 0.230 for n = 1,000.
+/// two of 1,024 threads: on an H200 0.220 ms against 0.230 for n = 1,000. Those for hot columns in f64 have room for one.
 const FIXED_BLOCK_SIZE: u32 = 768;
 
 /// One launch that was weighed.
@@ -342,7 +342,8 @@ fn block_sizes(
     of_order: Option<u32>,
 ) -> impl Iterator<Item = u32> + use<> {
     let forced = of_order.or(planner.forced.bs);
-    let more = kernel.strategy.is_fixed().then_some(FIXED_BLOCK_SIZE);
+    let more = (kernel.strategy.is_fixed() || kernel.strategy == Strategy::HotColumns)
+        .then_some(FIXED_BLOCK_SIZE);
     let largest = planner.limits.max_threads_per_block;
     let free = BLOCK_SIZES
         .into_iter()
