@@ -16,14 +16,18 @@ pub struct Options {
     pub budget_ms: u32,
 }
 
-/// Cases whose names contain one of the texts; all cases when there are none.
+/// Cases whose names contain one of the texts, or end with it where a `$` follows; all cases when there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter(Vec<String>);
 
 impl Filter {
     /// Whether a name is wanted.
     pub fn wants(&self, name: &str) -> bool {
-        self.0.is_empty() || self.0.iter().any(|text| name.contains(text.as_str()))
+        let matches = |text: &String| match text.strip_suffix('$') {
+            Some(end) => name.ends_with(end),
+            None => name.contains(text.as_str()),
+        };
+        self.0.is_empty() || self.0.iter().any(matches)
     }
 
     /// Adds texts that are separated by commas.
@@ -92,6 +96,14 @@ mod tests {
         let options = options.expect("record mode");
         assert_eq!((options.out, options.budget_ms), ("out".into(), 300));
         assert!(options.filter.wants("cg/dense") && !options.filter.wants("cpu/sum"));
+    }
+
+    #[test]
+    fn a_dollar_is_the_end_of_a_name() {
+        let options = parse("--record out --filter f32/fused$,cg").expect("valid");
+        let filter = options.expect("record mode").filter;
+        assert!(filter.wants("plan/f32/fused") && filter.wants("cg/f32"));
+        assert!(!filter.wants("fused/f32/fused_many_8"));
     }
 
     #[test]

@@ -138,7 +138,7 @@ pub const SPARSE_WIDTHS: [Shape; 9] = [
 
 /// Skewed columns, uneven rows, and the shapes of well-known data (m scaled down where data are large; their skew is an
 /// estimate).
-pub const DRAWN: [Shape; 17] = [
+pub const DRAWN: [Shape; 18] = [
     drawn(4_000_000, 10_000, 20, Lengths::Constant, 80),
     drawn(4_000_000, 10_000, 20, Lengths::Constant, 110),
     drawn(4_000_000, 10_000, 20, Lengths::Constant, 140),
@@ -150,10 +150,11 @@ pub const DRAWN: [Shape; 17] = [
     drawn(4_000_000, 10_000, 20, Lengths::LogNormal, 0),
     drawn(4_000_000, 1_000_000, 20, Lengths::LogNormal, 110),
     drawn(4_000_000, 100_000, 20, Lengths::Giants, 0),
-    // rcv1, url, kddb, news20, webspam (trigrams), avazu.
+    // rcv1, url, kddb in part and whole, news20, webspam (trigrams), avazu.
     drawn(677_399, 47_236, 73, Lengths::LogNormal, 100),
     drawn(1_200_000, 3_231_961, 116, Lengths::Constant, 120),
     drawn(4_000_000, 29_890_095, 29, Lengths::LogNormal, 110),
+    drawn(19_264_097, 29_890_095, 29, Lengths::LogNormal, 110),
     drawn(19_996, 1_355_191, 455, Lengths::LogNormal, 100),
     drawn(35_000, 16_609_143, 3_728, Lengths::LogNormal, 100),
     drawn(8_000_000, 1_000_000, 15, Lengths::Constant, 120),

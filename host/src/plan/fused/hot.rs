@@ -22,15 +22,15 @@ const SHARED_BYTES_OF_ALL: u32 = 163 * 1024;
 const PLACE_BYTES: f64 = 2.0;
 const RANK_BYTES: f64 = 4.0;
 /// Instructions of a lane for an entry, read off the compiled kernel.
-const PER_ENTRY: f64 = 30.0;
+const PER_ENTRY: f64 = 28.0;
 /// Dependent round trips to memory: rows, whose offsets come before, and gathers of what is cold.
 pub(super) const ROUND_TRIPS: f64 = 1.5;
 /// A warp adds neighbouring sums to global memory at once.
 const FLUSH_COALESCING: f64 = 4.0;
 /// What fixed-point sums take of the time that they take in rows as they came: places are 16 bits, two to a word, and
-/// values are scaled already. They overlap with gathers from shared memory: 80 million entries of 1,000 to 10,000 columns
-/// take 0.164 to 0.170 ms on an H200, 0.137 without gathers.
-const SHARE_OF_FIXED: f64 = 0.9;
+/// values are scaled already. They overlap with gathers from shared memory: 80 million entries of 10,000 columns take
+/// 0.144 ms on an H200, with equal values, which are not read, 0.118.
+const SHARE_OF_FIXED: f64 = 0.6;
 /// What a warp takes for a slice, or for as many steps of a long one as registers hold, microseconds, and how much more
 /// for a byte of an element: loads, gathers, a sum over lanes and additions, one after the other. 80 million entries in
 /// blocks of 512 threads on an H200: 0.23 ms for 250,000 slices, all columns hot, 1.28 for 1,000,000, all cold (f64: 0.34
