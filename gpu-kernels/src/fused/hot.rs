@@ -249,10 +249,6 @@ const TOGETHER: usize = 4;
 /// y of some columns, scaled; returns the largest exponent field. Columns without entries are in neither list, and how
 /// large y is there does not matter.
 #[inline(always)]
-#[expect(
-    clippy::needless_range_loop,
-    reason = "iterators over registers put them into local memory"
-)]
 fn gather<C: Cta, T: FixedPoint>(
     cta: &C,
     args: &HotArgs<'_, T>,
