@@ -20,6 +20,7 @@ mod dense_cost;
 mod forced;
 mod geometry;
 mod hot;
+mod judge;
 mod panels;
 mod planner;
 mod predicted;
