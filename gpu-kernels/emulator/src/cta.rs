@@ -153,4 +153,10 @@ impl Cta for Thread<'_> {
         let (target, site) = (SharedTarget::new(array, i), Location::caller());
         self.update_shared(&target, site, &|old| old.wrapping_add(u64::from(value))) as u32
     }
+
+    fn shared_fetch_add_to(&self, rank: u32, array: Shared<u32>, i: usize, value: u32) -> u32 {
+        let (target, site) = (SharedTarget::new(array, i), Location::caller());
+        let sum = |old: u64| old.wrapping_add(u64::from(value));
+        self.update_of_peer(rank, &target, site, &sum) as u32
+    }
 }

@@ -253,6 +253,21 @@ impl Thread<'_> {
         });
     }
 
+    /// Updates an element in the shared memory of block `rank` of the cluster atomically; gives what was there.
+    pub(super) fn update_of_peer(
+        &self,
+        rank: u32,
+        target: &SharedTarget,
+        site: Line,
+        update: Update<'_>,
+    ) -> u64 {
+        let action = Action::Add;
+        let memory = self.peer(rank, target, action, site);
+        self.shared_of(memory, target, action, site, |words, visit| {
+            combine(words, visit, update)
+        })
+    }
+
     /// The shared memory of block `rank` of the cluster, which has to run.
     fn peer(
         &self,

@@ -153,6 +153,12 @@ impl Cta for Gpu {
         unsafe { cluster::write(rank, shared_address(array, i), value) }
     }
 
+    #[cfg(gpu_at_least = "sm_90")]
+    fn shared_fetch_add_to(&self, rank: u32, array: Shared<u32>, i: usize, value: u32) -> u32 {
+        // SAFETY: as for `shared_write_to`.
+        unsafe { cluster::fetch_add(rank, shared_address(array, i), value) }
+    }
+
     #[inline(always)]
     fn sync_warp(&self) {
         // SAFETY: all lanes of the warp call it together: the caller's duty for a collective.

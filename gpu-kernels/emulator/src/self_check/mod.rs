@@ -6,6 +6,7 @@
 
 mod bounds;
 mod case;
+mod cluster_sums;
 mod clusters;
 // Its subject is the same barrier in two branches.
 #[allow(clippy::if_same_then_else)]
@@ -92,13 +93,14 @@ pub fn run(seeds: u32) -> Report {
 }
 
 fn cases() -> impl Iterator<Item = (&'static Source, &'static Case)> {
-    let groups: [(&Source, &[Case]); 7] = [
+    let groups: [(&Source, &[Case]); 8] = [
         (&shared_races::SOURCE, shared_races::CASES),
         (&global_races::SOURCE, global_races::CASES),
         (&bounds::SOURCE, bounds::CASES),
         (&poison::SOURCE, poison::CASES),
         (&collectives::SOURCE, collectives::CASES),
         (&clusters::SOURCE, clusters::CASES),
+        (&cluster_sums::SOURCE, cluster_sums::CASES),
         (&launches::SOURCE, launches::CASES),
     ];
     let in_group = |(source, cases): (&'static Source, &'static [Case])| {
