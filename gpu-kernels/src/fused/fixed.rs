@@ -11,14 +11,17 @@
 //! registers; the offsets of the next row are asked for before the present one is worked on. A sum is two (f64:
 //! three) 32-bit words in shared memory: native integer atomics, of which the upper one is touched only when
 //! carry and sign do not cancel. With [`SumPlace::SharedWithInput`] y lies beside the sums; with
-//! [`SumPlace::Global`] the sums are 64-bit words in global memory.
+//! [`SumPlace::Global`] the sums are 64-bit words in global memory, with [`SumPlace::Cluster`] the words are spread over
+//! two blocks' shared memory: see `fixed_cluster`.
 //!
 //! Infinities and NaN, in X or from a dot product that overflows, are added to w as floats: they come out as IEEE 754
-//! says, whatever their order. Shared memory: WORDS · n words, and n elements where y is there too.
+//! says, whatever their order. Shared memory: WORDS · n words, and n elements where y is there too; WORDS · ⌈n/2⌉ in each
+//! block of a cluster.
 //!
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
 
+use super::fixed_cluster;
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{range_of_vector, range_of_weights, scale, write_ranges};
 use super::fixed_sums::SharedSums;
@@ -59,6 +62,9 @@ impl<T: Copy> Clone for FixedArgs<'_, T> {
 }
 impl<T: Copy> Copy for FixedArgs<'_, T> {}
 
+/// Blocks of the clusters of [`SumPlace::Cluster`].
+pub const CLUSTER: u32 = 2;
+
 /// Where sums are kept while rows are walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SumPlace {
@@ -66,6 +72,8 @@ pub enum SumPlace {
     Shared,
     /// In the block's shared memory, and y too.
     SharedWithInput,
+    /// In the shared memory of a cluster of [`CLUSTER`] blocks, half of them in each.
+    Cluster,
     /// In global memory.
     Global,
 }
@@ -95,6 +103,17 @@ pub enum FixedVariant {
 }
 
 impl FixedVariant {
+    /// Blocks of the clusters in which it is launched; 1 for blocks by themselves.
+    pub const fn cluster(&self) -> u32 {
+        match self {
+            FixedVariant::Accumulate {
+                place: SumPlace::Cluster,
+                ..
+            } => CLUSTER,
+            _ => 1,
+        }
+    }
+
     /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
     pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
         let words = if size == 4 {
@@ -107,6 +126,7 @@ impl FixedVariant {
             FixedVariant::Accumulate { place, .. } => match place {
                 SumPlace::Shared => cols as u64 * 4 * words,
                 SumPlace::SharedWithInput => cols as u64 * (4 * words + size as u64),
+                SumPlace::Cluster => fixed_cluster::places(cols) as u64 * 4 * words,
                 SumPlace::Global => 0,
             },
             _ => 0,
@@ -187,6 +207,8 @@ fn scale_of<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> i32 {
 
 /// Where sums are kept, and y.
 pub(super) trait Sums<T: FixedPoint>: Sized {
+    /// Blocks that they are spread over, which are launched in clusters.
+    const CLUSTER: u32 = 1;
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
@@ -291,6 +313,9 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     P: Compute,
     W: Sums<T>,
 {
+    if W::CLUSTER > 1 && !C::CLUSTERS {
+        return;
+    }
     let scale = scale_of(cta, args);
     let has_non_finite = cta.read(args.exponents, args.x.cols as usize) != 0;
     let shift = load_or(cta, args.x.shift, 0, T::ZERO);

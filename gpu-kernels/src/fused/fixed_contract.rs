@@ -16,6 +16,7 @@ pub(super) fn check<T: FixedPoint>(
     let (x, m, n) = (&args.x, args.x.rows as u64, args.x.cols as u64);
     let shared = variant.shared_bytes(x.cols, launch.block, T::SIZE);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    Violation::multiple_of("grid", variant.cluster() as u64, launch.grid as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     Violation::at_most("rows", (u32::MAX - WARP) as u64, m)?;
     Violation::at_least("length of exponents", n + 1, args.exponents.len())?;

@@ -7,6 +7,7 @@ use super::fixed::{
     Fixed, FixedArgs, FixedVariant, InGlobal, InShared, SumPlace, accumulate, begin, columns,
     equilibrate, finish,
 };
+use super::fixed_cluster::InCluster;
 use super::fixed_contract::check;
 use super::{Fused, Product, Transposed};
 
@@ -16,6 +17,7 @@ macro_rules! fixed_family {
             family Fixed<$t>, "fused";
             args FixedArgs<'a, $t>;
             variant FixedVariant;
+            cluster FixedVariant::cluster;
             check check::<$t>;
             concat!("fixed_columns_", stringify!($t)), FixedVariant::Columns => columns::<_, $t>;
             concat!("fixed_equilibrate_", stringify!($t)), FixedVariant::Equilibrate => equilibrate::<_, $t>;
@@ -29,12 +31,18 @@ macro_rules! fixed_family {
                 concat!("fixed_fused_shared_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Shared, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InShared<$t, false>, $vs, $held>;
+                concat!("fixed_fused_cluster2_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Cluster, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Fused, InCluster<$t>, $vs, $held>;
                 concat!("fixed_fused_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InGlobal, $vs, $held>;
                 concat!("fixed_transposed_shared_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Shared, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InShared<$t, false>, $vs, $held>;
+                concat!("fixed_transposed_cluster2_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Cluster, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Transposed, InCluster<$t>, $vs, $held>;
                 concat!("fixed_transposed_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;

@@ -17,6 +17,7 @@ mod dense_tiles;
 pub mod dense_totals;
 mod dense_variant;
 pub mod fixed;
+mod fixed_cluster;
 mod fixed_contract;
 pub mod fixed_point;
 mod fixed_range;

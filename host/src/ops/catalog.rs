@@ -218,17 +218,28 @@ fn fixed<T: Number>(entry: &Entry<T::Fixed>) -> Option<(&'static str, Candidate)
     let strategy = match place {
         SumPlace::SharedWithInput => Strategy::FixedWithY,
         SumPlace::Shared => Strategy::FixedShared,
+        SumPlace::Cluster => Strategy::FixedCluster,
         SumPlace::Global => Strategy::FixedGlobal,
     };
+    let cluster = entry.variant.cluster();
+    let bytes = |cols: u32| entry.variant.shared_bytes(cols, 32, T::PRECISION.bytes()) as u32;
+    let per_column = bytes(cluster) / cluster;
     let shared = SharedUse {
-        per_column: entry.variant.shared_bytes(1, 32, T::PRECISION.bytes()) as u32,
+        per_column,
+        // A column that has no other beside it.
+        fixed: bytes(1) - per_column,
         ..SharedUse::default()
     };
     let team = Team::Lanes(vs);
     let kernel = candidate::<T>(entry.name, product, Storage::Sparse, strategy, team);
     Some((
         entry.name,
-        Candidate { shared, ..kernel }.with_load(held, 1, 1),
+        Candidate {
+            shared,
+            cluster,
+            ..kernel
+        }
+        .with_load(held, 1, 1),
     ))
 }
 

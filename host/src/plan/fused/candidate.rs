@@ -8,11 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::problem::{Precision, Problem, Product, Stored, StoredValues};
 
 /// How a kernel computes its product, above all where the result lives while rows are added to it.
-///
-/// Not among them: w spread over the shared memory of a cluster's blocks (compute capability 9.0). Integer additions at
-/// random places of it reach 163 · 10⁹ a second on an H200 with clusters of 2 blocks, 84 with 4, 80 with 8 and 71 with 16,
-/// loads the same and float additions half as many; in a block's own shared memory 1,240, in L2 105. So clusters of two
-/// alone are quicker than [`Strategy::GlobalW`], at n up to 56,000, where [`Strategy::Panels`] take half as long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -29,6 +24,10 @@ pub enum Strategy {
     FixedWithY,
     /// Sparse; as [`Strategy::SharedW`] with sums of fixed-point integers: reproducible.
     FixedShared,
+    /// Sparse; as [`Strategy::FixedShared`] with the sums spread over the shared memory of a cluster's two blocks, twice as
+    /// many as one holds (compute capability 9.0): see [`gpu_kernels::fused::fixed`]. Clusters of more blocks would be no
+    /// quicker than [`Strategy::FixedGlobal`].
+    FixedCluster,
     /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
     FixedGlobal,
     /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
@@ -69,7 +68,7 @@ impl Strategy {
     pub const fn is_fixed(self) -> bool {
         matches!(
             self,
-            Self::FixedWithY | Self::FixedShared | Self::FixedGlobal
+            Self::FixedWithY | Self::FixedShared | Self::FixedCluster | Self::FixedGlobal
         )
     }
 
@@ -94,6 +93,7 @@ impl Strategy {
             Self::GlobalW => "global_w",
             Self::FixedWithY => "fixed_with_y",
             Self::FixedShared => "fixed_shared",
+            Self::FixedCluster => "fixed_cluster",
             Self::FixedGlobal => "fixed_global",
             Self::Panels => "panels",
             Self::HotColumns => "hot_columns",
@@ -208,7 +208,8 @@ pub struct Candidate {
     /// Elements of a thread that are on their way to shared memory all the time, for [`Strategy::DenseRing`] and
     /// [`Strategy::DenseCluster`].
     pub ahead: u32,
-    /// Blocks of the clusters in which it is launched, which share a row; 1 for blocks by themselves.
+    /// Blocks of the clusters in which it is launched, which share w, and with [`Strategy::DenseCluster`] rows; 1 for blocks
+    /// by themselves.
     pub cluster: u32,
     /// Registers of a thread, from ptxas.
     pub registers: u32,
@@ -309,9 +310,17 @@ impl Candidate {
         !self.strategy.holds_row() || self.columns(vs) >= cols
     }
 
-    /// Columns that a vector of `vs` threads covers, those of all blocks of a cluster together.
+    /// Columns that a vector of `vs` threads covers, those of all blocks that share a row together.
     pub(super) fn columns(&self, vs: u32) -> u64 {
-        u64::from(self.cluster) * u64::from(vs) * u64::from(self.tl)
+        u64::from(self.blocks_per_row()) * u64::from(vs) * u64::from(self.tl)
+    }
+
+    /// Blocks that share a row, each with its part of the columns.
+    pub(super) fn blocks_per_row(&self) -> u32 {
+        match self.strategy {
+            Strategy::DenseCluster => self.cluster.max(1),
+            _ => 1,
+        }
     }
 
     /// The kernels of the source of the published model: sparse ones with 43 registers, dense ones

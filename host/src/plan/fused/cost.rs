@@ -19,6 +19,7 @@ mod access;
 mod prepared;
 
 use gpu_kernels::fused::DenseOrder;
+use gpu_kernels::fused::fixed::CLUSTER;
 
 use super::candidate::{Candidate, Strategy};
 use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
@@ -237,10 +238,10 @@ impl<'a> CostModel<'a> {
         self.bytes * waste + again
     }
 
-    // Entries of a row that a vector has loaded or asked for at once: of a cluster's block, its share of them.
+    // Entries of a row that a vector has loaded or asked for at once: of blocks that share it, each its share of them.
     fn entries_in_flight(&self, kernel: &Candidate, vs: u32) -> f64 {
         let held = f64::from(vs) * f64::from(kernel.tl.max(1));
-        (self.mean / f64::from(kernel.cluster.max(1))).min(held)
+        (self.mean / f64::from(kernel.blocks_per_row())).min(held)
     }
 
     fn entry_bytes(&self) -> f64 {
@@ -380,13 +381,15 @@ impl<'a> CostModel<'a> {
             | Strategy::DenseRegisters
             | Strategy::DenseRing
             | Strategy::DenseTiles => f64::from(launch.grid),
+            // Each block adds its own columns.
+            Strategy::FixedCluster => f64::from(launch.grid) / f64::from(CLUSTER),
             Strategy::DenseColumns | Strategy::DenseCluster => {
                 f64::from(launch.grid / launch.column_tiles.max(1))
             }
             _ => return 0.0,
         };
         let begun = match strategy {
-            Strategy::FixedShared | Strategy::FixedWithY => {
+            Strategy::FixedShared | Strategy::FixedWithY | Strategy::FixedCluster => {
                 FIXED_BLOCK_US * f64::from(launch.blocks.occupancy.blocks_per_sm)
             }
             _ => 0.0,

@@ -116,15 +116,15 @@ pub(super) fn blocks(
     }
 }
 
-/// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`], and for clusters, of which each
-/// block owns one.
+/// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`], and for clusters that share a
+/// row, of which each block owns one.
 pub(super) fn column_tiles(
     kernel: &Candidate,
     problem: &Problem,
     vs: u32,
 ) -> Result<u32, PlanError> {
     if kernel.strategy != Strategy::DenseColumns {
-        return Ok(kernel.cluster);
+        return Ok(kernel.blocks_per_row());
     }
     let tile = u64::from(vs.max(1)) * u64::from(kernel.tl.max(1));
     let tiles = problem.cols.div_ceil(tile).max(1);
@@ -188,7 +188,9 @@ pub(super) fn spread(
         .max(1)
         .checked_mul(limits.sms);
     let resident = resident.ok_or(too_large("the grid", 32))?;
-    let most = (resident / column_tiles).max(1);
+    // Blocks of a cluster that have rows of their own.
+    let together = kernel.cluster.max(1) / kernel.blocks_per_row();
+    let most = (resident / column_tiles / together).max(1) * together;
     let per_block = u64::from((blocks.bs / blocks.vs.max(1)).max(1));
     let even = problem.rows.div_ceil(u64::from(most) * per_block).max(1);
     let shared_out = |blocks: u32| {
@@ -207,6 +209,7 @@ pub(super) fn spread(
             let c = even.checked_next_multiple_of(step);
             let c = c.ok_or(too_large("the rows per vector", 64))?;
             let needed = problem.rows.div_ceil(c).div_ceil(per_block).max(1);
+            let needed = needed.next_multiple_of(u64::from(together));
             (most.min(u32::try_from(needed).unwrap_or(u32::MAX)), c)
         }
     };

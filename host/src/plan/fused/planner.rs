@@ -283,10 +283,20 @@ impl<'a> Planner<'a> {
                 bytes: blocks.shared_bytes,
                 available: self.limits.shared_per_block,
             }),
+            Strategy::FixedCluster => Some(Reason::ClusterFits {
+                cols: problem.cols,
+                blocks: kernel.cluster,
+                bytes: blocks.shared_bytes,
+                available: self.limits.shared_per_block,
+            }),
             strategy if strategy.holds_row() => Some(Reason::ThreadLoad {
                 tl: kernel.tl,
                 vs: blocks.vs,
-                wasted_warps: wasted_warps(problem.cols, blocks.vs * kernel.cluster, kernel.tl),
+                wasted_warps: wasted_warps(
+                    problem.cols,
+                    blocks.vs * kernel.blocks_per_row(),
+                    kernel.tl,
+                ),
                 registers: kernel.registers,
             }),
             _ => None,

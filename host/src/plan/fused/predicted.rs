@@ -377,10 +377,9 @@ fn reasons<'a>(
         bound: o.parts.prediction().bound,
     }));
     reasons.extend(planner.fit_reason(problem, kernel, &launch.blocks));
-    reasons.extend((kernel.cluster > 1).then_some(Reason::Cluster {
-        cols: problem.cols,
-        blocks: kernel.cluster,
-    }));
+    let blocks = kernel.blocks_per_row();
+    let cols = problem.cols;
+    reasons.extend((blocks > 1).then_some(Reason::Cluster { cols, blocks }));
     reasons.push(Reason::Resident {
         blocks: launch.blocks.occupancy.blocks_per_sm,
         bs: launch.blocks.bs,

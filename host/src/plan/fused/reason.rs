@@ -36,6 +36,17 @@ pub enum Reason {
         /// Bytes that a block may have.
         available: u32,
     },
+    /// w fits in the shared memory of a cluster's blocks.
+    ClusterFits {
+        /// Columns of X.
+        cols: u64,
+        /// Blocks of the cluster.
+        blocks: u32,
+        /// Bytes of a block.
+        bytes: u64,
+        /// Bytes that a block may have.
+        available: u32,
+    },
     /// w does not fit in shared memory.
     SharedTooSmall {
         /// Columns of X.
@@ -158,7 +169,9 @@ impl fmt::Display for Reason {
             Self::MeanRow { .. } | Self::NearestVector { .. } | Self::RowsPerVector { .. } => {
                 self.fmt_vectors(f)
             }
-            Self::SharedFits { .. } | Self::SharedTooSmall { .. } => self.fmt_shared(f),
+            Self::SharedFits { .. } | Self::ClusterFits { .. } | Self::SharedTooSmall { .. } => {
+                self.fmt_shared(f)
+            }
             Self::MostWarps { .. } | Self::Resident { .. } | Self::Tie { .. } => self.fmt_warps(f),
             Self::ThreadLoad { .. }
             | Self::Cluster { .. }
@@ -202,6 +215,17 @@ impl Reason {
                 write!(
                     f,
                     "w fits in shared memory: {bytes} of {available} bytes of a block"
+                )
+            }
+            Self::ClusterFits {
+                cols,
+                blocks,
+                bytes,
+                available,
+            } => {
+                write!(
+                    f,
+                    "w of {cols} columns is spread over the shared memory of a cluster of {blocks} blocks: {bytes} of {available} bytes of each"
                 )
             }
             Self::SharedTooSmall {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use gpu_kernels::fused::fixed::CLUSTER;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::{Strategy, Team};
@@ -214,6 +215,10 @@ impl Plan {
         if u128::from(self.c) * u128::from(self.vectors()) < u128::from(problem.rows) {
             let expected = format!("at least {}", problem.rows.div_ceil(self.vectors().max(1)));
             return invalid("c", expected, self.c.to_string());
+        }
+        if self.strategy == Strategy::FixedCluster && !self.grid.is_multiple_of(CLUSTER) {
+            let expected = format!("a multiple of {CLUSTER}, the blocks of a cluster");
+            return invalid("grid", expected, self.grid.to_string());
         }
         let held = u64::from(self.vs) * u64::from(self.tl);
         let covered = held.saturating_mul(u64::from(self.column_tiles));
