@@ -135,7 +135,7 @@ impl DeviceLimits {
         }
     }
 
-    /// Whether blocks form clusters, which share a row of a dense matrix: from Hopper on.
+    /// Whether blocks form clusters, which share a row of a dense matrix, or the sums of a sparse one: from Hopper on.
     pub fn has_clusters(&self) -> bool {
         self.compute_capability.major >= 9
     }

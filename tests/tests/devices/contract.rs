@@ -13,6 +13,7 @@ use super::suite::{Suite, Test};
 
 type Sparse = <f32 as Kernels>::Sparse;
 type Dense = <f32 as Kernels>::Dense;
+type Fixed = <f32 as Kernels>::Fixed;
 
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
@@ -29,6 +30,10 @@ pub fn add(suite: &mut Suite) {
         dense_arguments,
     );
     suite.add(Test::new("contract/clusters").of_entries(), clusters);
+    suite.add(
+        Test::new("contract/clusters_of_sums").of_entries(),
+        clusters_of_sums,
+    );
     suite.add(
         Test::new("contract/other_device").of_entries(),
         other_device,
@@ -274,6 +279,28 @@ fn clusters(device: &Device) -> Result<()> {
     launch(cols)?;
     ensure!(is_contract(launch(cols + 1)), "wider than two blocks hold");
     Ok(device.synchronize()?)
+}
+
+/// The same for a sparse X.
+fn clusters_of_sums(device: &Device) -> Result<()> {
+    let mut entries = Fixed::entries().iter();
+    let entry = entries.find(|entry| entry.variant.cluster() == 2);
+    let entry = entry.expect("the table has one");
+    let prepare = |grid| {
+        let shape = Launch {
+            grid,
+            block: 32,
+            shared_bytes: entry.variant.shared_bytes(5, 32, 4) as u32,
+        };
+        device.prepare(entry, shape).map(drop)
+    };
+    ensure!(is_contract(prepare(1)), "half a cluster");
+    ensure!(is_contract(prepare(3)), "a cluster and a half");
+    ensure!(
+        prepare(2).is_ok() == device.has_clusters(),
+        "a cluster where there are none, or none where there are"
+    );
+    Ok(())
 }
 
 fn prepare(

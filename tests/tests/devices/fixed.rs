@@ -13,7 +13,7 @@ use super::same_bits::{Launches, VALUES, options, run};
 use super::suite::{Suite, Test};
 
 /// Rows of all lengths, shapes around vectors and blocks.
-const MATRICES: [((usize, usize), Pattern); 9] = [
+const MATRICES: [((usize, usize), Pattern); 14] = [
     ((100, 90), Pattern::PerRow(7)),
     ((257, 129), Pattern::Zipf(40)),
     ((101, 1_000), Pattern::Giant(900)),
@@ -23,15 +23,23 @@ const MATRICES: [((usize, usize), Pattern); 9] = [
     ((31, 700), Pattern::OneFull),
     ((65, 129), Pattern::Empty),
     ((90, 60_000), Pattern::PerRow(7)),
+    // As few columns as blocks of a cluster, one fewer, one more.
+    ((70, 1), Pattern::PerRow(1)),
+    ((70, 2), Pattern::PerRow(2)),
+    ((70, 3), Pattern::PerRow(2)),
+    // What a cluster of two blocks holds on today's devices, of f32 and of f64.
+    ((40, 58_111), Pattern::PerRow(7)),
+    ((40, 38_740), Pattern::PerRow(7)),
 ];
 
-const STRATEGIES: [Strategy; 3] = [
+const STRATEGIES: [Strategy; 4] = [
     Strategy::FixedWithY,
     Strategy::FixedShared,
+    Strategy::FixedCluster,
     Strategy::FixedGlobal,
 ];
 
-/// n words of shared memory are more than some devices have.
+/// n words of shared memory are more than some devices have, and some have no clusters.
 const LAUNCHES: Launches = Launches {
     of: launches,
     may_not_fit: |forced| !forced.is_empty(),
@@ -65,7 +73,7 @@ fn launches(device: &Device, product: Product) -> Vec<Forced> {
     if device.is_cpu() || product == Product::Forward {
         return all;
     }
-    for (strategy, bs) in STRATEGIES.into_iter().zip([96, 256, 32]) {
+    for (strategy, bs) in STRATEGIES.into_iter().zip([96, 256, 64, 32]) {
         if product == Product::Fused || strategy != Strategy::FixedWithY {
             all.push(Forced {
                 strategy: Some(strategy),

@@ -29,6 +29,9 @@ const SPARSE: [((usize, usize), Pattern); 3] = [
     ((150, 90), Pattern::EveryOther(40)),
 ];
 
+/// More columns than sums of either type that one block of today's devices holds, fewer than a cluster's two do.
+const SPREAD: ((usize, usize), Pattern) = ((40, 33_001), Pattern::PerRow(9));
+
 const SPARSE_STRATEGIES: &[Strategy] = &[
     Strategy::SharedW,
     Strategy::PrivateW,
@@ -36,6 +39,7 @@ const SPARSE_STRATEGIES: &[Strategy] = &[
     Strategy::SparseTwoProducts,
     Strategy::FixedWithY,
     Strategy::FixedShared,
+    Strategy::FixedCluster,
     Strategy::FixedGlobal,
 ];
 
@@ -54,6 +58,8 @@ pub fn add(suite: &mut Suite) {
     for case in SPARSE.map(|(shape, pattern)| Case::new(shape, pattern, Values::Integers)) {
         add_case(suite, case, SPARSE_STRATEGIES);
     }
+    let spread = Case::new(SPREAD.0, SPREAD.1, Values::Integers);
+    add_case(suite, spread, &[FixedCluster]);
 }
 
 fn add_case(suite: &mut Suite, case: Case, strategies: &'static [Strategy]) {
@@ -102,7 +108,8 @@ fn forced<T: Number>(device: &Device, case: &Case, strategy: Strategy) -> Result
         forced,
         ..MatrixOptions::default()
     };
-    if strategy == Strategy::DenseCluster && !device.has_clusters() {
+    let in_clusters = [Strategy::DenseCluster, Strategy::FixedCluster].contains(&strategy);
+    if in_clusters && !device.has_clusters() {
         return Ok(());
     }
     let used = run::<T>(device, case, options, Product::Fused)?;

@@ -9,9 +9,10 @@ use warpfuse_benches::sampling::Sampler;
 
 use crate::trial::Trial;
 
-const STRATEGIES: [Strategy; 3] = [
+const STRATEGIES: [Strategy; 4] = [
     Strategy::FixedWithY,
     Strategy::FixedShared,
+    Strategy::FixedCluster,
     Strategy::FixedGlobal,
 ];
 const VECTOR_SIZES: [u32; 3] = [4, 8, 32];

@@ -34,11 +34,17 @@ pub fn check<L: Launcher, T: Number>(
             .find(of_walk)
             .context("no walk")?,
     };
-    for case in cases(subset, &[], &LARGE) {
+    if walk.variant.cluster() > 1 && !launcher.has_clusters() {
+        return Ok(());
+    }
+    for case in cases(subset, &SMALL, &LARGE) {
         check_case::<L, T>(launcher, walk, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
+
+/// An even number of columns and an odd one, shared between two blocks.
+const SMALL: [Shape; 2] = [((40, 2), Pattern::PerRow(2)), ((40, 3), Pattern::PerRow(2))];
 
 const LARGE: [Shape; 2] = [
     ((65, 3_000), Pattern::Giant(2_500)),
@@ -74,7 +80,11 @@ fn check_case<L: Launcher, T: Number>(
     for parts in [PLAIN, FULL] {
         let operands = Operands::of_overwriting(launcher, &sample, Product::from(of), parts)?;
         for block in blocks(launcher, walk, subset)? {
-            for &grid in grids(subset) {
+            // Of clusters, as many.
+            for grid in grids(subset)
+                .iter()
+                .map(|grid| walk.variant.cluster() * grid)
+            {
                 let mut chain = Chain {
                     launcher,
                     x: &x,
