@@ -16,7 +16,7 @@ use warpfuse::ops::Number;
 use warpfuse_benches::gpu::Gpu;
 use warpfuse_benches::options::Filter;
 use warpfuse_benches::sampling::Sampler;
-use warpfuse_benches::shape::{DENSE_WIDTHS, MATRICES, Shape};
+use warpfuse_benches::shape::{DENSE_WIDTHS, MATRICES, SPARSE_WIDTHS, Shape};
 use warpfuse_benches::suite;
 
 use bench::Bench;
@@ -64,7 +64,8 @@ fn arguments(mut rest: impl Iterator<Item = String>) -> Option<(Filter, Option<P
 
 fn sweep(gpu: &Gpu, filter: &Filter, out: Option<PathBuf>) -> Result<()> {
     let out = out.map(report::open).transpose()?;
-    for shape in MATRICES.into_iter().chain(DENSE_WIDTHS) {
+    let sparse = MATRICES.into_iter().chain(SPARSE_WIDTHS);
+    for shape in sparse.chain(DENSE_WIDTHS) {
         sweep_matrix::<f32>(gpu, filter, out.as_ref(), shape)?;
         sweep_matrix::<f64>(gpu, filter, out.as_ref(), shape)?;
     }

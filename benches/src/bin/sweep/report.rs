@@ -1,5 +1,6 @@
 //! What a sweep found, as text and as JSON.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,7 +12,7 @@ use warpfuse_benches::case::Case;
 
 use crate::trial::Trial;
 
-/// Trials that are reported.
+/// Trials that are reported, besides the quickest of each further kernel.
 const BEST: usize = 10;
 
 /// The trials of one product of one matrix.
@@ -55,7 +56,7 @@ impl Outcome {
                 trial,
             }
         });
-        trials.truncate(BEST);
+        trials = reported(trials);
         Outcome {
             dtype: case.dtype.to_string(),
             case,
@@ -79,6 +80,17 @@ impl Outcome {
             "{median_us:>10.1} us {share:>5.1} %  {kernel} bs{block} grid{grid} shared {shared_bytes}"
         )
     }
+}
+
+/// The best of trials in the order of their times, and of each further kernel its best.
+fn reported(trials: Vec<Trial>) -> Vec<Trial> {
+    let mut kernels = HashSet::new();
+    let is_reported = |(place, trial): &(usize, Trial)| {
+        let is_first = kernels.insert(trial.kernel.clone());
+        is_first || *place < BEST
+    };
+    let reported = trials.into_iter().enumerate().filter(is_reported);
+    reported.map(|(_, trial)| trial).collect()
 }
 
 impl fmt::Display for Outcome {
