@@ -207,8 +207,6 @@ fn scale_of<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> i32 {
 
 /// Where sums are kept, and y.
 pub(super) trait Sums<T: FixedPoint>: Sized {
-    /// Blocks that they are spread over, which are launched in clusters.
-    const CLUSTER: u32 = 1;
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
@@ -313,9 +311,6 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     P: Compute,
     W: Sums<T>,
 {
-    if W::CLUSTER > 1 && !C::CLUSTERS {
-        return;
-    }
     let scale = scale_of(cta, args);
     let has_non_finite = cta.read(args.exponents, args.x.cols as usize) != 0;
     let shift = load_or(cta, args.x.shift, 0, T::ZERO);

@@ -10,7 +10,8 @@
 //! 163 · 10⁹ a second, of clusters of 4 blocks at 84, of 8 at 80 and of 16 at 71; in a block's own shared memory at 1,240,
 //! in L2 at 105: larger clusters would be no quicker than global memory.
 
-use super::fixed::{CLUSTER, FixedArgs, Sums};
+use super::Compute;
+use super::fixed::{self, CLUSTER, FixedArgs, Sums};
 use super::fixed_point::FixedPoint;
 use super::fixed_sums::SharedSums;
 use crate::cta::{Cache, Cta};
@@ -20,15 +21,26 @@ pub(super) const fn places(cols: u32) -> u32 {
     cols.div_ceil(CLUSTER)
 }
 
-/// [`SumPlace::Cluster`](super::SumPlace::Cluster).
-pub(super) struct InCluster<T> {
+/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`SumPlace::Cluster`](super::SumPlace::Cluster).
+#[inline(always)]
+pub(super) fn accumulate<C, T, P, const VS: u32, const K: usize>(cta: &C, args: &FixedArgs<'_, T>)
+where
+    C: Cta,
+    T: FixedPoint,
+    P: Compute,
+{
+    if C::CLUSTERS {
+        fixed::accumulate::<C, T, P, InCluster<T>, VS, K>(cta, args);
+    }
+}
+
+/// Where such sums are.
+struct InCluster<T> {
     sums: SharedSums<T>,
     rank: u32,
 }
 
 impl<T: FixedPoint> Sums<T> for InCluster<T> {
-    const CLUSTER: u32 = CLUSTER;
-
     #[inline(always)]
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self {
         let sums = SharedSums::open(cta, 0, (places(args.x.cols), 0));

@@ -34,17 +34,35 @@ impl<T: FixedPoint> SharedSums<T> {
     /// Adds to a column's sum.
     #[inline(always)]
     pub(super) fn add<C: Cta>(&self, cta: &C, column: u32, value: T) {
-        add_number::<T>(value.to_fixed(), |plane, word| {
-            cta.shared_fetch_add(self.words, self.word_of(plane, column), word)
-        });
+        let fixed = value.to_fixed();
+        if T::WORDS == 2 {
+            return self.add_pair(cta, 0, column, fixed.high);
+        }
+        let before = cta.shared_fetch_add(self.words, self.word_of(0, column), fixed.low);
+        let carry = (before.wrapping_add(fixed.low) < fixed.low) as i64;
+        self.add_pair(cta, 1, column, fixed.high + carry);
     }
 
     /// The same for the sum that is at its place in the shared memory of block `rank` of the cluster.
+    ///
+    /// A body that served both would have [`add`](Self::add) reckon the addresses of the two words apart: an instruction
+    /// more for each addition where y lies before the sums.
     #[inline(always)]
     pub(super) fn add_to<C: Cta>(&self, cta: &C, rank: u32, column: u32, value: T) {
-        add_number::<T>(value.to_fixed(), |plane, word| {
-            cta.shared_fetch_add_to(rank, self.words, self.word_of(plane, column), word)
-        });
+        let carry_of = |plane: u32, word: u32| {
+            let at = self.word_of(plane, column);
+            let before = cta.shared_fetch_add_to(rank, self.words, at, word);
+            (before.wrapping_add(word) < word) as u32
+        };
+        let Fixed { mut high, low } = value.to_fixed();
+        if T::WORDS == 3 {
+            high += carry_of(0, low) as i64;
+        }
+        let carry = carry_of(T::WORDS - 2, high as u32);
+        let upper = ((high >> 32) as u32).wrapping_add(carry);
+        if upper != 0 {
+            carry_of(T::WORDS - 1, upper);
+        }
     }
 
     /// Adds each of several numbers to a column's sum, or to a spare one. All lowest words come first, so that their round
@@ -107,6 +125,19 @@ impl<T: FixedPoint> SharedSums<T> {
         (plane * self.stride + column) as usize
     }
 
+    /// Adds a 64-bit number to the words in planes `plane` and `plane + 1`. The order of other threads' additions
+    /// between the two does not matter: a carry belongs to the addition that made it.
+    #[inline(always)]
+    fn add_pair<C: Cta>(&self, cta: &C, plane: u32, column: u32, value: i64) {
+        let low = value as u32;
+        let before = cta.shared_fetch_add(self.words, self.word_of(plane, column), low);
+        let carry = (before.wrapping_add(low) < low) as u32;
+        let high = ((value >> 32) as u32).wrapping_add(carry);
+        if high != 0 {
+            cta.shared_fetch_add(self.words, self.word_of(plane + 1, column), high);
+        }
+    }
+
     #[inline(always)]
     fn word<C: Cta>(&self, cta: &C, plane: u32, column: u32) -> u64 {
         cta.shared_read(self.words, self.word_of(plane, column)) as u64
@@ -138,25 +169,5 @@ impl<T: FixedPoint> SharedSums<T> {
                 cta.add_wrapping(sums, at + 1, self.word(cta, 0, place));
             }
         });
-    }
-}
-
-/// Adds a number to a sum, the lowest words first: `fetch_add(plane, word)` adds to the sum's word of a plane and returns
-/// what was there. The order of other threads' additions between the words does not matter: a carry belongs to the
-/// addition that made it.
-#[inline(always)]
-fn add_number<T: FixedPoint>(number: Fixed, mut fetch_add: impl FnMut(u32, u32) -> u32) {
-    let mut carry_of = |plane: u32, word: u32| {
-        let before = fetch_add(plane, word);
-        (before.wrapping_add(word) < word) as u32
-    };
-    let (mut high, plane) = (number.high, T::WORDS - 2);
-    if T::WORDS == 3 {
-        high += carry_of(0, number.low) as i64;
-    }
-    let carry = carry_of(plane, high as u32);
-    let upper = ((high >> 32) as u32).wrapping_add(carry);
-    if upper != 0 {
-        carry_of(plane + 1, upper);
     }
 }

@@ -7,7 +7,7 @@ use super::fixed::{
     Fixed, FixedArgs, FixedVariant, InGlobal, InShared, SumPlace, accumulate, begin, columns,
     equilibrate, finish,
 };
-use super::fixed_cluster::InCluster;
+use super::fixed_cluster;
 use super::fixed_contract::check;
 use super::{Fused, Product, Transposed};
 
@@ -33,7 +33,7 @@ macro_rules! fixed_family {
                     => accumulate::<_, $t, Fused, InShared<$t, false>, $vs, $held>;
                 concat!("fixed_fused_cluster2_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Cluster, vs: $vs, held: $held }
-                    => accumulate::<_, $t, Fused, InCluster<$t>, $vs, $held>;
+                    => fixed_cluster::accumulate::<_, $t, Fused, $vs, $held>;
                 concat!("fixed_fused_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InGlobal, $vs, $held>;
@@ -42,7 +42,7 @@ macro_rules! fixed_family {
                     => accumulate::<_, $t, Transposed, InShared<$t, false>, $vs, $held>;
                 concat!("fixed_transposed_cluster2_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Cluster, vs: $vs, held: $held }
-                    => accumulate::<_, $t, Transposed, InCluster<$t>, $vs, $held>;
+                    => fixed_cluster::accumulate::<_, $t, Transposed, $vs, $held>;
                 concat!("fixed_transposed_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;
