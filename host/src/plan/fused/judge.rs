@@ -3,6 +3,7 @@
 use super::candidate::{Candidate, Strategy};
 use super::geometry::Launch;
 use super::prediction::Parts;
+use super::reason::Reason;
 
 // A launch on the stack: which kernel, how, how long.
 #[derive(Clone, Copy)]
@@ -26,35 +27,95 @@ pub(super) trait Judge<'a> {
         false
     }
     // Whether a launch of the strategy that takes `least_ns` or more could matter.
-    fn wants(&self, strategy: Strategy, least_ns: u64) -> bool;
+    fn wants(&mut self, strategy: Strategy, least_ns: u64) -> bool;
     fn judge(&mut self, weighed: Weighed<'a>);
 }
 
-// The quickest launch of each strategy: as many slots as one product has strategies, and to spare.
-#[derive(Default)]
-pub(super) struct Quickest<'a>([Option<Weighed<'a>>; 16]);
+// As many strategies as one product has, and to spare.
+const STRATEGIES: usize = 16;
+
+// What is known of a strategy's launches.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) strategy: Strategy,
+    // Of those that were weighed.
+    pub(super) quickest: Option<Weighed<'a>>,
+    // What those that were left take at least.
+    pub(super) left_ns: Option<u64>,
+}
+
+impl Known<'_> {
+    // What to tell of it where another is chosen.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        let Self { strategy, .. } = *self;
+        let quickest = self.quickest.as_ref();
+        let quickest = quickest.filter(|w| self.left_ns.is_none_or(|ns| w.total_ns <= ns));
+        let runner_up = quickest.map(|w| Reason::RunnerUp {
+            strategy,
+            ns: w.total_ns,
+            bound: w.parts.prediction().bound,
+        });
+        runner_up.or_else(|| self.left_ns.map(|ns| Reason::RuledOut { strategy, ns }))
+    }
+}
+
+// The quickest launch, and what is known of other strategies. Launches that cannot be the quickest of all are not weighed
+// for the sake of telling of them.
+pub(super) struct Quickest<'a> {
+    known: [Option<Known<'a>>; STRATEGIES],
+    least_ns: u64,
+}
+
+impl Default for Quickest<'_> {
+    fn default() -> Self {
+        Self {
+            known: [None; STRATEGIES],
+            least_ns: u64::MAX,
+        }
+    }
+}
 
 impl<'a> Quickest<'a> {
-    pub(super) fn all(&self) -> impl Iterator<Item = Weighed<'a>> {
-        self.0.iter().flatten().copied()
+    // The quickest launch.
+    pub(super) fn chosen(&self) -> Option<Weighed<'a>> {
+        self.all()
+            .filter_map(|known| known.quickest)
+            .min_by_key(Weighed::rank)
+    }
+
+    // What is known, strategy by strategy.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Known<'a>> {
+        self.known.iter().flatten()
+    }
+
+    fn of(&mut self, strategy: Strategy) -> Option<&mut Known<'a>> {
+        let mut slots = self.known.iter_mut();
+        let its = slots.find(|slot| slot.is_none_or(|known| known.strategy == strategy))?;
+        Some(its.get_or_insert(Known {
+            strategy,
+            quickest: None,
+            left_ns: None,
+        }))
     }
 }
 
 impl<'a> Judge<'a> for Quickest<'a> {
-    fn wants(&self, strategy: Strategy, least_ns: u64) -> bool {
-        let held = self.all().find(|held| held.kernel.strategy == strategy);
-        held.is_none_or(|held| least_ns <= held.total_ns)
+    fn wants(&mut self, strategy: Strategy, least_ns: u64) -> bool {
+        let wants = least_ns <= self.least_ns;
+        if !wants && let Some(known) = self.of(strategy) {
+            known.left_ns = known.left_ns.into_iter().chain([least_ns]).min();
+        }
+        wants
     }
 
     fn judge(&mut self, weighed: Weighed<'a>) {
-        let strategy = weighed.kernel.strategy;
-        let is_its = |held: &&mut Option<Weighed<'a>>| {
-            held.is_none_or(|held| held.kernel.strategy == strategy)
-        };
-        if let Some(slot) = self.0.iter_mut().find(is_its)
-            && slot.is_none_or(|held| weighed.rank() < held.rank())
+        self.least_ns = self.least_ns.min(weighed.total_ns);
+        if let Some(known) = self.of(weighed.kernel.strategy)
+            && known
+                .quickest
+                .is_none_or(|held| weighed.rank() < held.rank())
         {
-            *slot = Some(weighed);
+            known.quickest = Some(weighed);
         }
     }
 }
@@ -66,7 +127,7 @@ pub(super) struct Below<'a> {
 }
 
 impl<'a> Judge<'a> for Below<'a> {
-    fn wants(&self, _: Strategy, least_ns: u64) -> bool {
+    fn wants(&mut self, _: Strategy, least_ns: u64) -> bool {
         match &self.held {
             Some(held) => least_ns <= held.total_ns,
             None => least_ns < self.ns,
@@ -90,7 +151,7 @@ impl<'a> Judge<'a> for Vec<Weighed<'a>> {
         true
     }
 
-    fn wants(&self, _: Strategy, _: u64) -> bool {
+    fn wants(&mut self, _: Strategy, _: u64) -> bool {
         true
     }
 

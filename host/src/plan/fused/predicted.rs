@@ -12,7 +12,7 @@ use super::candidate::{Candidate, Strategy};
 use super::cost::{CostModel, KernelCost};
 use super::forced::Forced;
 use super::geometry::{self, Blocks, Launch, Surplus};
-use super::judge::{Below, Judge, Quickest, Weighed};
+use super::judge::{Below, Judge, Known, Quickest, Weighed};
 use super::planner::Planner;
 use super::prediction::{Prediction, nanoseconds};
 use super::problem::{Problem, Product};
@@ -124,12 +124,13 @@ pub(super) fn plan(
 ) -> Result<Plan, PlanError> {
     let mut best = Quickest::default();
     let seen = weigh(planner, problem, product, &mut best);
-    let Some(chosen) = best.all().min_by_key(Weighed::rank) else {
+    let Some(chosen) = best.chosen() else {
         return Err(nothing_fits(planner, problem, product, seen));
     };
     let others = best
         .all()
-        .filter(|w| w.kernel.strategy != chosen.kernel.strategy);
+        .filter(|known| known.strategy != chosen.kernel.strategy)
+        .filter_map(Known::reason);
     let reasons = reasons(planner, problem, &chosen, seen.launches, others);
     Ok(assembled(planner, &chosen, reasons))
 }
@@ -329,7 +330,8 @@ fn weigh_blocks<'a>(
     let sizes = match surplus {
         // Whether chunks come out even matters more than any other number.
         Surplus::Chunks(_) => &[1, 2, 3, 4, 5, 6][..],
-        _ => &[1, 2, 4],
+        _ if problem.is_dense() || gains_by_fewer_blocks(kernel.strategy) => &[1, 2, 4],
+        _ => &[],
     };
     for resident in blocks_to_try(sizes, least, most.occupancy.blocks_per_sm) {
         let blocks = held.with_resident(resident);
@@ -343,21 +345,34 @@ fn weigh_blocks<'a>(
     }
 }
 
-// One block, two, four, and as many as an SM holds: what lies between, a larger block reaches with less
-// to add to w at the end.
-fn blocks_to_try(steps: &[u32], least: u32, most: u32) -> impl Iterator<Item = u32> {
-    let steps = steps.iter().copied();
-    steps
-        .filter(move |&blocks| least <= blocks && blocks < most)
-        .chain([most])
+// Whether a sparse kernel's blocks add what they have to w at the end, or take shared memory from the L1 cache: else fewer
+// of them only have less in flight.
+fn gains_by_fewer_blocks(strategy: Strategy) -> bool {
+    !matches!(
+        strategy,
+        Strategy::GlobalW
+            | Strategy::FixedGlobal
+            | Strategy::RowDot
+            | Strategy::BalancedDot
+            | Strategy::StoredTranspose
+    )
 }
 
-fn reasons<'a>(
+// As many as an SM holds, which is the quickest more often than not, then four blocks, two, one: what lies between, a
+// larger block reaches with less to add to w at the end.
+fn blocks_to_try(steps: &[u32], least: u32, most: u32) -> impl Iterator<Item = u32> {
+    let steps = steps.iter().rev().copied();
+    [most]
+        .into_iter()
+        .chain(steps.filter(move |&blocks| least <= blocks && blocks < most))
+}
+
+fn reasons(
     planner: &Planner<'_>,
     problem: &Problem,
     best: &Weighed<'_>,
     compared: u64,
-    runners_up: impl Iterator<Item = Weighed<'a>>,
+    others: impl Iterator<Item = Reason>,
 ) -> Vec<Reason> {
     let Weighed {
         kernel,
@@ -371,11 +386,7 @@ fn reasons<'a>(
         bound: prediction.bound,
         compared,
     }];
-    reasons.extend(runners_up.map(|o| Reason::RunnerUp {
-        strategy: o.kernel.strategy,
-        ns: o.total_ns,
-        bound: o.parts.prediction().bound,
-    }));
+    reasons.extend(others);
     reasons.extend(planner.fit_reason(problem, kernel, &launch.blocks));
     let blocks = kernel.blocks_per_row();
     let cols = problem.cols;

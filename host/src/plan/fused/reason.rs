@@ -149,6 +149,13 @@ pub enum Reason {
         /// What bounds it.
         bound: Bound,
     },
+    /// Another strategy takes at least so long: more than the plan, whatever its launch.
+    RuledOut {
+        /// The strategy.
+        strategy: Strategy,
+        /// A lower bound of its predicted time, nanoseconds.
+        ns: u64,
+    },
     /// The rates of the device are scaled from another's.
     EstimatedRates {
         /// The device.
@@ -338,6 +345,11 @@ impl Reason {
                     *ns as f64 / 1e3
                 )
             }
+            Self::RuledOut { strategy, ns } => write!(
+                f,
+                "{strategy} would take {:.1} µs at least",
+                *ns as f64 / 1e3
+            ),
             Self::EstimatedRates { device } => {
                 write!(
                     f,
