@@ -7,6 +7,7 @@ mod preparation;
 mod properties;
 mod published;
 mod strategies;
+mod told;
 mod uneven;
 
 use super::*;
