@@ -3,12 +3,14 @@
 //! Rows as outputs give `X·y`, columns `Xᵀ·p`. Columns are ranked by how many entries they have, so that the panels of
 //! the most frequent ones see an entry in nearly every row, and their inputs come as a stream.
 
+mod extents;
 mod ranges;
 
 use gpu_kernels::fused::panels::{CHUNK, SPARE, place};
 use rayon::prelude::*;
 
 use super::{CsrMatrix, Element};
+use extents::{Extents, by_frequency, even};
 use ranges::{Work, share};
 
 /// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
@@ -33,7 +35,7 @@ pub struct PanelLayout<T> {
     pub outputs: usize,
     /// Columns, or rows.
     pub inputs: usize,
-    /// Outputs of a panel; the last may have fewer.
+    /// Outputs of the widest panel.
     pub width: u32,
     /// A key for each entry.
     pub keys: Vec<u32>,
@@ -55,27 +57,32 @@ type Entry<T> = (u32, u16, T);
 impl<T: Element> PanelLayout<T> {
     /// Rows as outputs.
     pub fn of_rows(x: &CsrMatrix<T>, size: PanelSize) -> Self {
-        let width = width(x.rows(), size);
-        let panels = (0..x.rows().div_ceil(width)).into_par_iter();
-        let packed = panels.map(|panel| pack(entries_of_rows(x, panel * width, width), width));
-        Self::assemble((x.rows(), x.cols()), (width, size.ranges), packed.collect())
+        let extents = even(x.rows(), size);
+        let width = extents.width();
+        let panels = extents.panels.par_iter();
+        let packed = panels.map(|panel| {
+            let entries = entries_of_rows(x, panel.first as usize, panel.outputs as usize);
+            pack(entries, width)
+        });
+        let packed = packed.collect();
+        Self::assemble((x.rows(), x.cols()), (&extents, size.ranges), packed)
     }
 
     /// Columns as outputs, the most frequent first.
     pub fn of_columns(x: &CsrMatrix<T>, size: PanelSize) -> Self {
-        let width = width(x.cols(), size);
-        let order = by_frequency(x);
-        let mut ranks = vec![0; x.cols()];
-        for (rank, column) in order.iter().enumerate() {
-            ranks[*column as usize] = rank as u32;
-        }
-        let panels = x.cols().div_ceil(width);
-        let tasks = entries_of_columns(x, &ranks, (width, panels));
-        let packed = (0..panels).into_par_iter().map(|panel| {
+        let counts = counts(x);
+        let order = order_by_frequency(&counts);
+        let in_order: Vec<u32> = order.iter().map(|j| counts[*j as usize]).collect();
+        let sectors = (x.rows() * size_of::<T>()).div_ceil(SECTOR) as u64;
+        let extents = by_frequency(&in_order, sectors, size);
+        let tasks = entries_of_columns(x, &places(&order, &extents), extents.panels.len());
+        let width = extents.width();
+        let packed = (0..extents.panels.len()).into_par_iter().map(|panel| {
             let of_panel = tasks.iter().flat_map(|task| task[panel].iter().copied());
             pack(of_panel, width)
         });
-        let layout = Self::assemble((x.cols(), x.rows()), (width, size.ranges), packed.collect());
+        let packed = packed.collect();
+        let layout = Self::assemble((x.cols(), x.rows()), (&extents, size.ranges), packed);
         Self {
             order: Some(order),
             ..layout
@@ -91,11 +98,11 @@ impl<T: Element> PanelLayout<T> {
 
     fn assemble(
         (outputs, inputs): (usize, usize),
-        (width, ranges): (usize, usize),
+        (extents, ranges): (&Extents, usize),
         panels: Vec<Packed<T>>,
     ) -> Self {
         let work: Vec<Work> = panels.iter().map(Packed::work).collect();
-        let (pieces, ranges) = share(&work, (outputs as u32, width as u32), ranges as u32);
+        let (pieces, ranges) = share(&work, extents, ranges as u32);
         let mut all = Packed::with_capacity(work.iter().map(|panel| panel.chunks as usize).sum());
         for panel in panels {
             all.keys.extend(panel.keys);
@@ -105,7 +112,7 @@ impl<T: Element> PanelLayout<T> {
         PanelLayout {
             outputs,
             inputs,
-            width: width as u32,
+            width: extents.width() as u32,
             keys: all.keys,
             values: all.values,
             bases: all.bases,
@@ -114,18 +121,6 @@ impl<T: Element> PanelLayout<T> {
             order: None,
         }
     }
-}
-
-/// Outputs of a panel: panels of one size, and as many for every range where there are more than ranges, so that
-/// blocks that start together walk the inputs together.
-fn width(outputs: usize, size: PanelSize) -> usize {
-    let panels = outputs.div_ceil(size.widest).max(1);
-    let panels = if panels > size.ranges {
-        panels.next_multiple_of(size.ranges)
-    } else {
-        panels
-    };
-    outputs.div_ceil(panels).max(1)
 }
 
 /// The entries of `count` rows in the order of their columns.
@@ -147,11 +142,23 @@ fn entries_of_rows<T: Element>(
     entries.into_iter()
 }
 
+/// The panel of each column, and its sum there.
+fn places(order: &[u32], extents: &Extents) -> Vec<(u32, u16)> {
+    let mut places = vec![(0, 0); order.len()];
+    for (number, panel) in (0..).zip(&extents.panels) {
+        let columns = &order[panel.first as usize..][..panel.outputs as usize];
+        for (sum, column) in columns.iter().enumerate() {
+            places[*column as usize] = (number, sum as u16);
+        }
+    }
+    places
+}
+
 /// The entries of each task's rows, by panel.
 fn entries_of_columns<T: Element>(
     x: &CsrMatrix<T>,
-    ranks: &[u32],
-    (width, panels): (usize, usize),
+    places: &[(u32, u16)],
+    panels: usize,
 ) -> Vec<Vec<Vec<Entry<T>>>> {
     let offsets = x.proper_indptr();
     let tasks = x
@@ -163,8 +170,8 @@ fn entries_of_columns<T: Element>(
         let mut of_panel = vec![Vec::new(); panels];
         for row in first..(first + rows).min(x.rows()) {
             for i in offsets[row] as usize..offsets[row + 1] as usize {
-                let rank = ranks[x.indices()[i] as usize] as usize;
-                of_panel[rank / width].push((row as u32, (rank % width) as u16, x.data()[i]));
+                let (panel, sum) = places[x.indices()[i] as usize];
+                of_panel[panel as usize].push((row as u32, sum, x.data()[i]));
             }
         }
         of_panel
@@ -173,18 +180,23 @@ fn entries_of_columns<T: Element>(
     firsts.into_par_iter().map(task).collect()
 }
 
+/// Entries of each column.
+fn counts<T: Element>(x: &CsrMatrix<T>) -> Vec<u32> {
+    let mut counts = vec![0u32; x.cols()];
+    for column in x.indices() {
+        counts[*column as usize] += 1;
+    }
+    counts
+}
+
 /// Entries of columns that keep their own order, at most: sums that lie side by side are added together, and columns as
 /// rare as that share no inputs anyway.
 const RARE: u32 = 64;
 
 /// The columns by the number of binary digits of their frequency, the most first, else in their own order; rare ones
 /// are all alike.
-fn by_frequency<T: Element>(x: &CsrMatrix<T>) -> Vec<u32> {
-    let mut counts = vec![0u32; x.cols()];
-    for column in x.indices() {
-        counts[*column as usize] += 1;
-    }
-    let mut order: Vec<u32> = (0..x.cols() as u32).collect();
+fn order_by_frequency(counts: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..counts.len() as u32).collect();
     order.sort_by_key(|column| digits_missing(counts[*column as usize]));
     order
 }

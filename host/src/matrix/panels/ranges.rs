@@ -2,20 +2,24 @@
 
 use gpu_kernels::fused::panels::{CHUNK, LEADS, PIECE_WORDS};
 
+use super::extents::Extents;
+
 /// A range ends with a panel that is so near to its end: one part in this many.
 const NEAR: i64 = 16;
 /// How often ranges are cut.
 const ATTEMPTS: usize = 6;
 /// Picoseconds that a whole H200 takes for an entry: 8 bytes and an addition in shared memory, some of it at once.
-const ENTRY_PS: u64 = 2;
+pub(super) const ENTRY_PS: u64 = 2;
 /// The same for a sector of the inputs, from L2. A panel of rare columns wants one for each entry, one of frequent columns
 /// one for eight: when both were charged alike, SMs were busy for 64 % of the time over the cold columns of kddb's
 /// shape.
-const SECTOR_PS: u64 = 6;
+pub(super) const SECTOR_PS: u64 = 3;
 /// The same for an output, whose sum is set to zero and added to global memory: a panel of many columns with few entries
 /// each costs as much for its sums as for its entries. Without it the last block had nearly all panels of 20,000,000
-/// columns by Zipf's law to itself (7.4 ms).
-const OUTPUT_PS: u64 = 4;
+/// columns by Zipf's law to itself (7.4 ms). All three are fitted to the cycles that each of an H200's 132 blocks took
+/// over the cold columns of that matrix and of one of kddb's shape (39 to 59 a chunk, 0.7 to 0.8 a sector, 1.4 to 1.6 an
+/// output); with 2, 6 and 4 the last block ended 18 % after the mean.
+pub(super) const OUTPUT_PS: u64 = 6;
 
 /// What there is to do in a panel.
 #[derive(Debug, Clone, Copy)]
@@ -50,31 +54,59 @@ struct Panel {
     work: Work,
 }
 
+impl Panel {
+    fn whole(&self) -> Piece {
+        let end = self.first_chunk + self.work.chunks;
+        [
+            self.first_output,
+            self.outputs | LEADS,
+            self.first_chunk,
+            end,
+        ]
+    }
+}
+
 /// A run of chunks of one panel, as the kernel has it.
 type Piece = [u32; PIECE_WORDS as usize];
 
-/// Pieces and the first one of each range, of panels of `width` outputs.
+/// Pieces and the first one of each range.
 ///
-/// Panels whose inputs come as a stream and those that gather them wait for different things, and how much longer the
-/// one takes than the other is not known well: all ranges have the same share of both, every other one in reverse order.
-pub(super) fn share(
-    all: &[Work],
-    (outputs, width): (u32, u32),
-    ranges: u32,
-) -> (Vec<u32>, Vec<u32>) {
+/// Panels that no range takes whole are shared by the first ranges. Those whose inputs come as a stream and those that
+/// gather them wait for different things, and how much longer the one takes than the other is not known well: all of
+/// these ranges have the same share of both, every other one in reverse order.
+pub(super) fn share(all: &[Work], extents: &Extents, ranges: u32) -> (Vec<u32>, Vec<u32>) {
     let mut first_chunk = 0;
-    let panels = (0..).zip(all).map(|(i, work)| {
+    let panels = extents.panels.iter().zip(all).map(|(extent, work)| {
         let panel = Panel {
-            first_output: i * width,
-            outputs: width.min(outputs - i * width),
+            first_output: extent.first,
+            outputs: extent.outputs,
             first_chunk,
             work: *work,
         };
         first_chunk += work.chunks;
-        panel
+        (panel, extent.range)
     });
+    let (whole, shared): (Vec<_>, Vec<_>) = panels.partition(|(_, range)| range.is_some());
+    let shared: Vec<Panel> = shared.into_iter().map(|(panel, _)| panel).collect();
+    let mut pieces_of = deal(shared, extents.sharing);
+    pieces_of.resize(ranges as usize, Vec::new());
+    for (panel, range) in whole {
+        pieces_of[range.map_or(0, |range| range as usize)].push(panel.whole());
+    }
+    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
+    for of_range in pieces_of {
+        pieces.extend(of_range.into_iter().flatten());
+        firsts.push(pieces.len() as u32 / PIECE_WORDS);
+    }
+    (pieces, firsts)
+}
+
+/// The pieces of each range that shares the panels.
+fn deal(panels: Vec<Panel>, ranges: u32) -> Vec<Vec<Piece>> {
+    let width = panels.iter().map(|panel| panel.outputs).max().unwrap_or(0);
     let is_stream = |panel: &Panel| panel.work.is_stream();
-    let (mut streams, mut gathers): (Vec<Panel>, Vec<Panel>) = panels.partition(is_stream);
+    let (mut streams, mut gathers): (Vec<Panel>, Vec<Panel>) =
+        panels.into_iter().partition(is_stream);
     let flushes_ps = u64::from(ranges) * u64::from(width) * OUTPUT_PS;
     let of_class = |class: &[Panel]| class.iter().map(|panel| panel.work.entries_ps()).sum();
     let shares: [u64; 2] = [of_class(&streams), of_class(&gathers)];
@@ -83,14 +115,13 @@ pub(super) fn share(
         streams.append(&mut gathers);
         streams.sort_by_key(|panel| panel.first_output);
     }
-    let classes = [streams, gathers].map(|class| cut(&class, width, ranges));
-    let (mut pieces, mut firsts) = (Vec::new(), vec![0]);
-    for i in 0..ranges as usize {
-        let (first, then) = (&classes[i % 2][i], &classes[1 - i % 2][i]);
-        pieces.extend(first.iter().chain(then).flatten());
-        firsts.push(pieces.len() as u32 / PIECE_WORDS);
-    }
-    (pieces, firsts)
+    let [streams, gathers] = [streams, gathers].map(|class| cut(&class, width, ranges));
+    let both = streams.into_iter().zip(gathers).enumerate();
+    let in_turn = both.map(|(i, (streams, gathers))| match i % 2 {
+        0 => [streams, gathers].concat(),
+        _ => [gathers, streams].concat(),
+    });
+    in_turn.collect()
 }
 
 /// The pieces of each range: runs of chunks, so that ranges have the same work, but for those that end with a panel near
@@ -163,7 +194,22 @@ impl Attempt {
 
 #[cfg(test)]
 mod tests {
+    use super::super::extents::Extent;
     use super::*;
+
+    /// Panels of `width` outputs whose chunks `ranges` ranges share.
+    fn extents(outputs: u32, width: u32, ranges: u32) -> Extents {
+        let firsts = (0..outputs).step_by(width as usize);
+        let panels = firsts.map(|first| Extent {
+            first,
+            outputs: width.min(outputs - first),
+            range: None,
+        });
+        Extents {
+            panels: panels.collect(),
+            sharing: ranges,
+        }
+    }
 
     /// What each range takes, when panels have the same sums.
     fn of_ranges(panels: &[Work], width: u32, (pieces, firsts): (&[u32], &[u32])) -> Vec<u64> {
@@ -182,7 +228,7 @@ mod tests {
     fn ranges_share_the_chunks_and_leave_no_panel_out() {
         let chunks = [10, 0, 37, 1, 1, 200, 0];
         let panels = chunks.map(|chunks| Work { chunks, sectors: 0 });
-        let (pieces, firsts) = share(&panels, (33, 5), 4);
+        let (pieces, firsts) = share(&panels, &extents(33, 5, 4), 4);
         assert_eq!((firsts.len(), firsts[0]), (5, 0));
         assert!(firsts.is_sorted());
         assert_eq!(*firsts.last().unwrap() as usize, pieces.len() / 4);
@@ -220,7 +266,7 @@ mod tests {
     #[test]
     fn ranges_take_equally_long_however_dear_their_chunks_are() {
         let (panels, width) = (skewed(), 32_736);
-        let (pieces, firsts) = share(&panels, (200 * width, width), 132);
+        let (pieces, firsts) = share(&panels, &extents(200 * width, width, 132), 132);
         let all = of_ranges(&panels, width, (&pieces, &firsts));
         let (most, sum) = (all.iter().max().unwrap(), all.iter().sum::<u64>());
         assert!(most * 132 < sum * 9 / 8, "{all:?}");
@@ -231,7 +277,7 @@ mod tests {
     #[test]
     fn ranges_have_their_share_of_streams_and_of_gathers() {
         let (panels, width) = (skewed(), 32_736);
-        let (pieces, firsts) = share(&panels, (200 * width, width), 132);
+        let (pieces, firsts) = share(&panels, &extents(200 * width, width, 132), 132);
         for range in firsts.windows(2) {
             let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
             let (mut streams, mut gathers) = (0, 0);
@@ -246,5 +292,22 @@ mod tests {
         }
         let leading = pieces.chunks(4).filter(|piece| piece[1] & LEADS != 0);
         assert_eq!(leading.count(), 200);
+    }
+    #[test]
+    fn panels_that_a_range_takes_whole_are_pieces_behind_the_shared_ones() {
+        let mut extents = extents(30, 5, 2);
+        extents.panels[4].range = Some(2);
+        extents.panels[5].range = Some(1);
+        let panels = [7, 0, 3, 9, 4, 2].map(|chunks| Work { chunks, sectors: 0 });
+        let (pieces, firsts) = share(&panels, &extents, 4);
+        let of_range = |range: usize| {
+            let of_range = firsts[range] as usize..firsts[range + 1] as usize;
+            pieces[4 * of_range.start..4 * of_range.end].chunks(4)
+        };
+        assert_eq!(of_range(1).last(), Some(&[25, 5 | LEADS, 23, 25][..]));
+        assert_eq!(of_range(2).collect::<Vec<_>>(), [[20, 5 | LEADS, 19, 23]]);
+        assert_eq!(of_range(3).count(), 0);
+        let chunks: u32 = pieces.chunks(4).map(|piece| piece[3] - piece[2]).sum();
+        assert_eq!(chunks, 25);
     }
 }

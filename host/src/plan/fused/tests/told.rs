@@ -14,7 +14,10 @@ fn least_of_each(trials: &[Trial]) -> Vec<(Strategy, u64)> {
     let mut least: Vec<(Strategy, u64)> = Vec::new();
     for trial in trials {
         // The quickest launch comes first.
-        if least.iter().all(|(strategy, _)| *strategy != trial.strategy) {
+        if least
+            .iter()
+            .all(|(strategy, _)| *strategy != trial.strategy)
+        {
             least.push((trial.strategy, trial.prediction.total_ns));
         }
     }

@@ -1,0 +1,238 @@
+//! Where panels begin and end, and which of them a block takes as they are.
+
+use super::PanelSize;
+use super::ranges::{ENTRY_PS, OUTPUT_PS, SECTOR_PS};
+
+/// Outputs that lie side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) first: u32,
+    pub(super) outputs: u32,
+    /// The range that takes the whole panel; none where its chunks are dealt out.
+    pub(super) range: Option<u32>,
+}
+
+/// Panels, and what shares them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Extents {
+    pub(super) panels: Vec<Extent>,
+    /// The first so many ranges share the chunks of panels that none takes whole.
+    pub(super) sharing: u32,
+}
+
+impl Extents {
+    /// Outputs of the widest panel.
+    pub(super) fn width(&self) -> usize {
+        let widths = self.panels.iter().map(|panel| panel.outputs as usize);
+        widths.max().unwrap_or(1)
+    }
+}
+
+/// Panels of one size, and as many for every range where there are more than ranges, so that blocks that start together
+/// walk the inputs together; all their chunks are dealt out.
+pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
+    let panels = outputs.div_ceil(size.widest).max(1);
+    let panels = if panels > size.ranges {
+        panels.next_multiple_of(size.ranges)
+    } else {
+        panels
+    };
+    let mut extents = Vec::new();
+    split(
+        &mut extents,
+        (0, outputs),
+        outputs.div_ceil(panels).max(1),
+        None,
+    );
+    Extents {
+        panels: extents,
+        sharing: size.ranges as u32,
+    }
+}
+
+/// Panels of outputs with so many entries each, the most frequent first.
+///
+/// Frequent outputs see an entry in nearly every sector of the inputs: the wider their panels, the more entries share
+/// what is read, and their chunks are dealt out to some ranges. Rare ones gather every input by itself, however wide the
+/// panel, and a panel that is cut costs its sums twice: the other ranges begin and end between two outputs, so that all
+/// take equally long.
+pub(super) fn by_frequency(counts: &[u32], sectors: u64, size: PanelSize) -> Extents {
+    let outputs = counts.len();
+    let costs = Costs::of(counts, sectors, size.widest);
+    let ranges = size.ranges as u64;
+    let gathers_ps = costs.gathers.last().copied().unwrap_or(0);
+    // As many ranges share streams as take as long as the others.
+    let all_ps = (costs.streams_ps + gathers_ps).max(1);
+    let sharing = match (costs.streams_ps, gathers_ps) {
+        (0, _) => 0,
+        (_, 0) => ranges,
+        (streams_ps, _) => ((ranges * streams_ps + all_ps / 2) / all_ps).clamp(1, ranges),
+    };
+    let left = ranges - sharing;
+    let heaviest = costs.gathers.windows(2).map(|pair| pair[1] - pair[0]).max();
+    if left == 0 && gathers_ps > 0 || heaviest.unwrap_or(0) * left > gathers_ps / HEAVY {
+        // One output alone would keep others waiting.
+        return even(outputs, size);
+    }
+    let mut panels = Vec::new();
+    let streams = costs.streams.div_ceil(size.widest).max(1);
+    let width = costs.streams.div_ceil(streams).max(1);
+    split(&mut panels, (0, costs.streams), width, None);
+    let mut from = 0;
+    for range in 0..left {
+        let quota = gathers_ps * (range + 1) / left;
+        let to = costs.gathers.partition_point(|before| *before < quota);
+        let (first, end) = (costs.streams + from, costs.streams + to);
+        let panels_of_range = (end - first).div_ceil(size.widest).max(1);
+        let width = (end - first).div_ceil(panels_of_range).max(1);
+        split(
+            &mut panels,
+            (first, end),
+            width,
+            Some((sharing + range) as u32),
+        );
+        from = to;
+    }
+    Extents {
+        panels,
+        sharing: sharing as u32,
+    }
+}
+
+/// An output that takes this part of a range's time is too heavy for a range of whole outputs.
+const HEAVY: u64 = 4;
+
+fn split(panels: &mut Vec<Extent>, (first, end): (usize, usize), width: usize, range: Option<u32>) {
+    for first in (first..end).step_by(width) {
+        panels.push(Extent {
+            first: first as u32,
+            outputs: width.min(end - first) as u32,
+            range,
+        });
+    }
+}
+
+/// What outputs are expected to take, picoseconds.
+struct Costs {
+    /// The first so many outputs are worth being read as a stream.
+    streams: usize,
+    streams_ps: u64,
+    /// What the outputs behind them take, up to each.
+    gathers: Vec<u64>,
+}
+
+impl Costs {
+    fn of(counts: &[u32], sectors: u64, widest: usize) -> Self {
+        let (mut streams, mut streams_ps) = (0, 0);
+        for window in counts.chunks(widest) {
+            let entries: u64 = window.iter().map(|count| u64::from(*count)).sum();
+            let read = distinct(entries, sectors);
+            let flush = window.len() as u64 * OUTPUT_PS;
+            // What a further panel costs more than it saves, every range of the stream adding its sums to memory.
+            if (entries - read.min(entries)) * SECTOR_PS <= flush {
+                break;
+            }
+            streams += window.len();
+            streams_ps += entries * ENTRY_PS + read * SECTOR_PS + flush;
+        }
+        let mut before = 0;
+        let each = counts[streams..].iter().map(|count| {
+            before += u64::from(*count) * (ENTRY_PS + SECTOR_PS) + OUTPUT_PS;
+            before
+        });
+        let gathers = std::iter::once(0).chain(each).collect();
+        Costs {
+            streams,
+            streams_ps,
+            gathers,
+        }
+    }
+}
+
+/// Sectors that so many entries touch at random, of all.
+fn distinct(entries: u64, sectors: u64) -> u64 {
+    let all = sectors.max(1) as f64;
+    (all * (1.0 - (-(entries as f64) / all).exp())) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: PanelSize = PanelSize {
+        widest: 100,
+        ranges: 12,
+    };
+
+    /// As by Zipf's law.
+    fn counts(outputs: usize) -> Vec<u32> {
+        (1..=outputs)
+            .map(|rank| (40_000 / (rank + 20)) as u32 + 1)
+            .collect()
+    }
+
+    /// Every output is in one panel, in order; none is wider than allowed.
+    #[track_caller]
+    fn check(extents: &Extents, outputs: usize) {
+        let mut next = 0;
+        for panel in &extents.panels {
+            assert_eq!(panel.first as usize, next);
+            assert!((1..=SIZE.widest as u32).contains(&panel.outputs));
+            assert!(panel.range.is_none_or(|range| range < SIZE.ranges as u32));
+            next += panel.outputs as usize;
+        }
+        assert_eq!(next, outputs);
+        assert!(extents.panels.is_sorted_by_key(|panel| panel.range));
+    }
+
+    #[test]
+    fn every_output_is_in_one_panel() {
+        for outputs in [0, 1, 2, 99, 100, 101, 1_199, 1_200, 1_201, 50_000] {
+            check(&even(outputs, SIZE), outputs);
+            check(&by_frequency(&counts(outputs), 500, SIZE), outputs);
+            check(&by_frequency(&vec![0; outputs], 500, SIZE), outputs);
+            check(&by_frequency(&vec![3; outputs], 0, SIZE), outputs);
+        }
+    }
+
+    #[test]
+    fn frequent_outputs_are_shared_and_rare_ones_taken_whole() {
+        let extents = by_frequency(&counts(50_000), 5_000, SIZE);
+        let shared = extents.panels.iter().filter(|panel| panel.range.is_none());
+        assert!(shared.count() >= 2, "{extents:?}");
+        assert!((1..SIZE.ranges as u32).contains(&extents.sharing));
+        let taken = |range| {
+            extents
+                .panels
+                .iter()
+                .any(|panel| panel.range == Some(range))
+        };
+        assert!((0..SIZE.ranges as u32).all(|range| taken(range) == (range >= extents.sharing)));
+    }
+
+    #[test]
+    fn ranges_of_whole_outputs_take_equally_long() {
+        let counts = counts(50_000);
+        let extents = by_frequency(&counts, 5_000, SIZE);
+        let mut taken = vec![0; SIZE.ranges];
+        for panel in &extents.panels {
+            let of_panel = &counts[panel.first as usize..][..panel.outputs as usize];
+            let entries: u64 = of_panel.iter().map(|count| u64::from(*count)).sum();
+            if let Some(range) = panel.range {
+                let sums = u64::from(panel.outputs) * OUTPUT_PS;
+                taken[range as usize] += entries * (ENTRY_PS + SECTOR_PS) + sums;
+            }
+        }
+        let taken = &taken[extents.sharing as usize..];
+        let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
+        assert!(most - least < most / 50, "{taken:?}");
+    }
+
+    #[test]
+    fn an_output_that_is_too_heavy_for_a_range_is_cut() {
+        let mut counts = vec![1; 5_000];
+        counts[0] = 4_000;
+        let extents = by_frequency(&counts, 1 << 20, SIZE);
+        assert_eq!(extents, even(5_000, SIZE));
+    }
+}
