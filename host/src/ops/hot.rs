@@ -89,10 +89,10 @@ pub(super) struct HotKernels<T: Number> {
 }
 
 impl<T: Number> HotColumns<T> {
-    fn upload(device: &Device, layout: &HotLayout<T>) -> Result<Self, OpError> {
+    fn upload(device: &Device, layout: &HotLayout<T>, cols: usize) -> Result<Self, OpError> {
         let places = layout.columns.len();
         let order = layout.order.as_ref().map(|order| device.upload(order));
-        let cold = ColdPanels::upload(device, layout)?;
+        let cold = ColdPanels::upload(device, layout, cols)?;
         let factors = cold.as_ref().map(|_| device.zeros(layout.cold.rows()));
         Ok(HotColumns {
             steps: device.upload(&layout.steps)?,
@@ -154,7 +154,11 @@ impl<T: Number> DeviceValues<T> {
 }
 
 impl<T: Number> ColdPanels<T> {
-    fn upload(device: &Device, layout: &HotLayout<T>) -> Result<Option<Self>, OpError> {
+    fn upload(
+        device: &Device,
+        layout: &HotLayout<T>,
+        cols: usize,
+    ) -> Result<Option<Self>, OpError> {
         if layout.cold.nnz() == 0 {
             return Ok(None);
         }
@@ -163,6 +167,7 @@ impl<T: Number> ColdPanels<T> {
         let size = PanelSize {
             widest: widest_panel(T::SIZE) as usize,
             ranges,
+            result: cols,
         };
         let mut panels = PanelLayout::of_columns(&layout.cold, size);
         for column in panels.order.iter_mut().flatten() {
@@ -259,7 +264,11 @@ impl<T: Number> Matrix<T> {
             cold_columns: layout.cold_columns.len() as u32,
         };
         let values = stored_values(layout.values.form());
-        Ok((HotColumns::upload(self.device(), &layout)?, columns, values))
+        Ok((
+            HotColumns::upload(self.device(), &layout, x.cols())?,
+            columns,
+            values,
+        ))
     }
 
     /// One product; it writes all of `output`.

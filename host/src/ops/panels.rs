@@ -87,6 +87,7 @@ impl<T: Number> Matrix<T> {
         let size = PanelSize {
             widest: widest_panel(T::SIZE) as usize,
             ranges: self.device().limits().map_or(1, |limits| limits.sms) as usize,
+            result: x.cols(),
         };
         let rows = DevicePanels::upload(self.device(), &PanelLayout::of_rows(x, size))?;
         let columns = DevicePanels::upload(self.device(), &PanelLayout::of_columns(x, size))?;

@@ -1,7 +1,7 @@
 //! Where panels begin and end, and which of them a block takes as they are.
 
 use super::PanelSize;
-use super::ranges::{ENTRY_PS, OUTPUT_PS, SECTOR_PS};
+use super::ranges::{ENTRY_FS, OUTPUT_FS, SECTOR_FS};
 
 /// Outputs that lie side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,40 +58,22 @@ pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
 /// take equally long.
 pub(super) fn by_frequency(counts: &[u32], sectors: u64, size: PanelSize) -> Extents {
     let outputs = counts.len();
-    let costs = Costs::of(counts, sectors, size.widest);
-    let ranges = size.ranges as u64;
-    let gathers_ps = costs.gathers.last().copied().unwrap_or(0);
-    // As many ranges share streams as take as long as the others.
-    let all_ps = (costs.streams_ps + gathers_ps).max(1);
-    let sharing = match (costs.streams_ps, gathers_ps) {
-        (0, _) => 0,
-        (_, 0) => ranges,
-        (streams_ps, _) => ((ranges * streams_ps + all_ps / 2) / all_ps).clamp(1, ranges),
-    };
-    let left = ranges - sharing;
-    let heaviest = costs.gathers.windows(2).map(|pair| pair[1] - pair[0]).max();
-    if left == 0 && gathers_ps > 0 || heaviest.unwrap_or(0) * left > gathers_ps / HEAVY {
+    let costs = Costs::of(counts, sectors, size);
+    let sharing = costs.sharing(size.ranges);
+    let (left, gathers_fs) = (size.ranges - sharing, costs.gathers_fs());
+    if costs.heaviest() * left as u64 > gathers_fs / HEAVY {
         // One output alone would keep others waiting.
         return even(outputs, size);
     }
     let mut panels = Vec::new();
-    let streams = costs.streams.div_ceil(size.widest).max(1);
-    let width = costs.streams.div_ceil(streams).max(1);
-    split(&mut panels, (0, costs.streams), width, None);
-    let mut from = 0;
+    split(&mut panels, (0, costs.streams), size.widest, None);
+    let mut first = costs.streams;
     for range in 0..left {
-        let quota = gathers_ps * (range + 1) / left;
-        let to = costs.gathers.partition_point(|before| *before < quota);
-        let (first, end) = (costs.streams + from, costs.streams + to);
-        let panels_of_range = (end - first).div_ceil(size.widest).max(1);
-        let width = (end - first).div_ceil(panels_of_range).max(1);
-        split(
-            &mut panels,
-            (first, end),
-            width,
-            Some((sharing + range) as u32),
-        );
-        from = to;
+        let quota = gathers_fs * (range as u64 + 1) / left as u64;
+        let end = costs.streams + costs.gathers.partition_point(|before| *before < quota);
+        let owner = (sharing + range) as u32;
+        split(&mut panels, (first, end), size.widest, Some(owner));
+        first = end;
     }
     Extents {
         panels,
@@ -102,7 +84,15 @@ pub(super) fn by_frequency(counts: &[u32], sectors: u64, size: PanelSize) -> Ext
 /// An output that takes this part of a range's time is too heavy for a range of whole outputs.
 const HEAVY: u64 = 4;
 
-fn split(panels: &mut Vec<Extent>, (first, end): (usize, usize), width: usize, range: Option<u32>) {
+/// Panels of one size.
+fn split(
+    panels: &mut Vec<Extent>,
+    (first, end): (usize, usize),
+    widest: usize,
+    range: Option<u32>,
+) {
+    let all = (end - first).div_ceil(widest).max(1);
+    let width = (end - first).div_ceil(all).max(1);
     for first in (first..end).step_by(width) {
         panels.push(Extent {
             first: first as u32,
@@ -112,41 +102,82 @@ fn split(panels: &mut Vec<Extent>, (first, end): (usize, usize), width: usize, r
     }
 }
 
-/// What outputs are expected to take, picoseconds.
+/// What outputs are expected to take, femtoseconds.
 struct Costs {
     /// The first so many outputs are worth being read as a stream.
     streams: usize,
-    streams_ps: u64,
-    /// What the outputs behind them take, up to each.
+    streams_fs: u64,
+    /// What a range takes that adds the sums of such a panel.
+    flush_fs: u64,
+    /// What the outputs behind them take, up to each; 0 first.
     gathers: Vec<u64>,
 }
 
 impl Costs {
-    fn of(counts: &[u32], sectors: u64, widest: usize) -> Self {
-        let (mut streams, mut streams_ps) = (0, 0);
-        for window in counts.chunks(widest) {
+    fn of(counts: &[u32], sectors: u64, size: PanelSize) -> Self {
+        let (mut streams, mut streams_fs) = (0, 0);
+        for window in counts.chunks(size.widest) {
             let entries: u64 = window.iter().map(|count| u64::from(*count)).sum();
             let read = distinct(entries, sectors);
-            let flush = window.len() as u64 * OUTPUT_PS;
-            // What a further panel costs more than it saves, every range of the stream adding its sums to memory.
-            if (entries - read.min(entries)) * SECTOR_PS <= flush {
+            let flush_fs = window.len() as u64 * OUTPUT_FS;
+            // What a further panel costs more than it saves.
+            if entries.saturating_sub(read) * SECTOR_FS <= flush_fs {
                 break;
             }
             streams += window.len();
-            streams_ps += entries * ENTRY_PS + read * SECTOR_PS + flush;
+            streams_fs += entries * ENTRY_FS + read * SECTOR_FS + flush_fs;
         }
-        let mut before = 0;
+        let (mut before, output_fs) = (0, whole_output_fs(counts.len(), size.result));
         let each = counts[streams..].iter().map(|count| {
-            before += u64::from(*count) * (ENTRY_PS + SECTOR_PS) + OUTPUT_PS;
+            before += u64::from(*count) * (ENTRY_FS + SECTOR_FS) + output_fs;
             before
         });
         let gathers = std::iter::once(0).chain(each).collect();
         Costs {
             streams,
-            streams_ps,
+            streams_fs,
+            flush_fs: streams.min(size.widest) as u64 * OUTPUT_FS,
             gathers,
         }
     }
+
+    fn gathers_fs(&self) -> u64 {
+        self.gathers.last().copied().unwrap_or(0)
+    }
+
+    /// The most that one of the outputs behind the streams takes.
+    fn heaviest(&self) -> u64 {
+        let each = self.gathers.windows(2).map(|pair| pair[1] - pair[0]);
+        each.max().unwrap_or(0)
+    }
+
+    /// How many of the ranges share the streams, so that all take equally long.
+    fn sharing(&self, ranges: usize) -> usize {
+        let longest = |sharing: &usize| {
+            let (sharing, left) = (*sharing as u64, (ranges - sharing) as u64);
+            let of_share = |work: u64, ranges: u64| match (work, ranges) {
+                (0, _) => 0,
+                (_, 0) => u64::MAX,
+                (work, ranges) => work / ranges,
+            };
+            let streams = of_share(self.streams_fs + sharing * self.flush_fs, sharing);
+            // Without streams there is nothing to share.
+            let idle = if self.streams == 0 { sharing } else { 0 };
+            (streams.max(of_share(self.gathers_fs(), left)), idle)
+        };
+        (0..=ranges).min_by_key(longest).unwrap_or(0)
+    }
+}
+
+/// Femtoseconds for an output of a panel that a range takes whole, `outputs` of `result` elements: adding to a sector of the
+/// result takes most of it, which as many share as meet there.
+fn whole_output_fs(outputs: usize, result: usize) -> u64 {
+    const EACH_FS: f64 = 1_500.0;
+    const SECTOR_OF_RESULT_FS: f64 = 15_000.0;
+    const IN_SECTOR: i32 = 8;
+    let share = (outputs as f64 / result.max(1) as f64).clamp(1e-3, 1.0);
+    let touched = 1.0 - (1.0 - share).powi(IN_SECTOR);
+    (EACH_FS + SECTOR_OF_RESULT_FS * touched / (f64::from(IN_SECTOR) * share)) as u64
 }
 
 /// Sectors that so many entries touch at random, of all.
@@ -162,6 +193,7 @@ mod tests {
     const SIZE: PanelSize = PanelSize {
         widest: 100,
         ranges: 12,
+        result: 50_000,
     };
 
     /// As by Zipf's law.
@@ -219,8 +251,8 @@ mod tests {
             let of_panel = &counts[panel.first as usize..][..panel.outputs as usize];
             let entries: u64 = of_panel.iter().map(|count| u64::from(*count)).sum();
             if let Some(range) = panel.range {
-                let sums = u64::from(panel.outputs) * OUTPUT_PS;
-                taken[range as usize] += entries * (ENTRY_PS + SECTOR_PS) + sums;
+                let sums = u64::from(panel.outputs) * whole_output_fs(50_000, SIZE.result);
+                taken[range as usize] += entries * (ENTRY_FS + SECTOR_FS) + sums;
             }
         }
         let taken = &taken[extents.sharing as usize..];

@@ -26,6 +26,8 @@ pub struct PanelSize {
     pub widest: usize,
     /// Ranges of pieces that take equally long: as many as blocks run at once.
     pub ranges: usize,
+    /// Elements of the result, of which the outputs may be a part.
+    pub result: usize,
 }
 
 /// The arrays of [`PanelArgs`](gpu_kernels::fused::PanelArgs).
@@ -270,6 +272,7 @@ mod tests {
     const SIZE: PanelSize = PanelSize {
         widest: 5,
         ranges: 3,
+        result: 300,
     };
 
     /// Rows of 0, 1, 2, … entries, one of them far away.

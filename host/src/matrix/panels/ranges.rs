@@ -8,18 +8,19 @@ use super::extents::Extents;
 const NEAR: i64 = 16;
 /// How often ranges are cut.
 const ATTEMPTS: usize = 6;
-/// Picoseconds that a whole H200 takes for an entry: 8 bytes and an addition in shared memory, some of it at once.
-pub(super) const ENTRY_PS: u64 = 2;
+/// Femtoseconds that a whole H200 takes for an entry: 8 bytes and an addition in shared memory, some of it at once. This and
+/// the others are fitted to the cycles that each of its 132 blocks took over the cold columns of matrices of kddb's shape
+/// and by Zipf's law, 100,000 to 20,000,000 columns of them: 77 to 81 a chunk, 0.2 to 0.3 a sector and 1.0 to 1.5 an output
+/// where chunks are dealt out, to 3 %; 109 to 120 a chunk, sectors and all, and 1.8 to 2.1 an output where few share a
+/// sector.
+pub(super) const ENTRY_FS: u64 = 2_450;
 /// The same for a sector of the inputs, from L2. A panel of rare columns wants one for each entry, one of frequent columns
-/// one for eight: when both were charged alike, SMs were busy for 64 % of the time over the cold columns of kddb's
-/// shape.
-pub(super) const SECTOR_PS: u64 = 3;
-/// The same for an output, whose sum is set to zero and added to global memory: a panel of many columns with few entries
-/// each costs as much for its sums as for its entries. Without it the last block had nearly all panels of 20,000,000
-/// columns by Zipf's law to itself (7.4 ms). All three are fitted to the cycles that each of an H200's 132 blocks took
-/// over the cold columns of that matrix and of one of kddb's shape (39 to 59 a chunk, 0.7 to 0.8 a sector, 1.4 to 1.6 an
-/// output); with 2, 6 and 4 the last block ended 18 % after the mean.
-pub(super) const OUTPUT_PS: u64 = 6;
+/// one for eight.
+pub(super) const SECTOR_FS: u64 = 1_200;
+/// The same for an output of a panel whose chunks are dealt out: its sum is set to zero and added to global memory. A panel
+/// of many columns with few entries each costs as much for its sums as for its entries: without it the last block had
+/// nearly all panels of 20,000,000 columns by Zipf's law to itself (7.4 ms).
+pub(super) const OUTPUT_FS: u64 = 4_700;
 
 /// What there is to do in a panel.
 #[derive(Debug, Clone, Copy)]
@@ -30,13 +31,13 @@ pub(super) struct Work {
 }
 
 impl Work {
-    fn chunk_ps(&self) -> u64 {
+    fn chunk_fs(&self) -> u64 {
         let sectors = self.sectors.div_ceil(u64::from(self.chunks.max(1)));
-        u64::from(CHUNK) * ENTRY_PS + sectors * SECTOR_PS
+        u64::from(CHUNK) * ENTRY_FS + sectors * SECTOR_FS
     }
 
-    fn entries_ps(&self) -> u64 {
-        u64::from(self.chunks) * self.chunk_ps()
+    fn entries_fs(&self) -> u64 {
+        u64::from(self.chunks) * self.chunk_fs()
     }
 
     /// Whether several entries find their inputs in one sector.
@@ -107,10 +108,10 @@ fn deal(panels: Vec<Panel>, ranges: u32) -> Vec<Vec<Piece>> {
     let is_stream = |panel: &Panel| panel.work.is_stream();
     let (mut streams, mut gathers): (Vec<Panel>, Vec<Panel>) =
         panels.into_iter().partition(is_stream);
-    let flushes_ps = u64::from(ranges) * u64::from(width) * OUTPUT_PS;
-    let of_class = |class: &[Panel]| class.iter().map(|panel| panel.work.entries_ps()).sum();
+    let flushes_fs = u64::from(ranges) * u64::from(width) * OUTPUT_FS;
+    let of_class = |class: &[Panel]| class.iter().map(|panel| panel.work.entries_fs()).sum();
     let shares: [u64; 2] = [of_class(&streams), of_class(&gathers)];
-    if shares.iter().any(|share| *share < 2 * flushes_ps) {
+    if shares.iter().any(|share| *share < 2 * flushes_fs) {
         // Too little for a piece of its own in every range.
         streams.append(&mut gathers);
         streams.sort_by_key(|panel| panel.first_output);
@@ -130,8 +131,8 @@ fn deal(panels: Vec<Panel>, ranges: u32) -> Vec<Vec<Piece>> {
 /// How many pieces there are is known when they have been cut: cut again with that number, the last range is not left
 /// with little. The best of some attempts.
 fn cut(panels: &[Panel], width: u32, ranges: u32) -> Vec<Vec<Piece>> {
-    let entries: u64 = panels.iter().map(|panel| panel.work.entries_ps()).sum();
-    let of_piece = u64::from(width) * OUTPUT_PS;
+    let entries: u64 = panels.iter().map(|panel| panel.work.entries_fs()).sum();
+    let of_piece = u64::from(width) * OUTPUT_FS;
     let mut pieces = panels.len() as u64 + u64::from(ranges);
     let attempts = (0..ATTEMPTS).map(|_| {
         let quota = (entries + pieces * of_piece).div_ceil(u64::from(ranges.max(1)));
@@ -157,7 +158,7 @@ impl Attempt {
         // What a range takes too much or too little is made up for by the next.
         let (mut range, mut left, mut taken) = (0, quota, vec![0; ranges as usize]);
         for panel in panels {
-            let of_chunk = panel.work.chunk_ps() as i64;
+            let of_chunk = panel.work.chunk_fs() as i64;
             let (mut from, end) = (panel.first_chunk, panel.first_chunk + panel.work.chunks);
             let mut leads = LEADS;
             loop {
@@ -215,7 +216,7 @@ mod tests {
     fn of_ranges(panels: &[Work], width: u32, (pieces, firsts): (&[u32], &[u32])) -> Vec<u64> {
         let of_piece = |piece: &[u32]| {
             let work = &panels[(piece[0] / width) as usize];
-            u64::from(piece[3] - piece[2]) * work.chunk_ps() + u64::from(width) * OUTPUT_PS
+            u64::from(piece[3] - piece[2]) * work.chunk_fs() + u64::from(width) * OUTPUT_FS
         };
         let of_range = |range: &[u32]| {
             let of_range = &pieces[4 * range[0] as usize..4 * range[1] as usize];
