@@ -140,7 +140,9 @@ pub fn record<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result
         recorder.measure(case, || subject.measure(sides))?;
     }
     if wanted(&of_tiles) {
-        subject.matrix.prepare(Preparation::Tiles)?;
+        subject
+            .matrix
+            .prepare(Preparation::Tiles { passes: None })?;
     }
     if !subject.matrix.has_tiles() {
         return Ok(());

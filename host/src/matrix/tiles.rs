@@ -18,7 +18,7 @@ const LONG: usize = 512;
 pub struct TileSize {
     /// Rows of a tile, at most 65,528.
     pub rows: usize,
-    /// Packs of 16 bytes that the sides of a row fill, 1 or 2.
+    /// Packs of 16 bytes that the sides of a row of Y, or of P, fill: 1 or 2.
     pub packs: u32,
 }
 
@@ -40,8 +40,6 @@ pub struct SliceLayout<T> {
 /// Both copies of X.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TileLayout<T> {
-    /// Rows of a tile.
-    pub rows: u32,
     /// Rows as outputs.
     pub by_row: SliceLayout<T>,
     /// Columns as outputs.
@@ -49,24 +47,12 @@ pub struct TileLayout<T> {
 }
 
 impl<T: Element> TileLayout<T> {
-    /// The layout of `x`, whose columns 16 bits tell apart.
-    pub fn new(x: &CsrMatrix<T>, size: TileSize) -> Self {
-        let starts: Vec<usize> = (0..x.rows()).step_by(size.rows).collect();
-        let of = |to: fn(&CsrMatrix<T>, usize, usize) -> Outputs<T>, inputs: usize| {
-            let rows = Rows {
-                packs: size.packs,
-                spare: inputs as u16,
-            };
-            let tile = |first: &usize| {
-                let end = (first + size.rows).min(x.rows());
-                slices(to(x, *first, end), rows)
-            };
-            SliceLayout::join(starts.par_iter().map(tile).collect())
-        };
+    /// The layout of `x`, whose columns 16 bits tell apart. What computes both products at once takes the same rows of
+    /// both orders.
+    pub fn new(x: &CsrMatrix<T>, (rows, columns): (TileSize, TileSize)) -> Self {
         TileLayout {
-            rows: size.rows as u32,
-            by_row: of(by_row, x.cols()),
-            by_column: of(by_column, size.rows),
+            by_row: SliceLayout::of(x, rows, (by_row, x.cols())),
+            by_column: SliceLayout::of(x, columns, (by_column, columns.rows)),
         }
     }
 }
@@ -77,6 +63,9 @@ struct Outputs<T> {
     all: Vec<(u32, usize, usize)>,
     entries: Vec<Entry<T>>,
 }
+
+/// The outputs of the rows from the first to the second.
+type OutputsOf<T> = fn(&CsrMatrix<T>, usize, usize) -> Outputs<T>;
 
 fn by_row<T: Element>(x: &CsrMatrix<T>, first: usize, end: usize) -> Outputs<T> {
     let offsets = x.proper_indptr();
@@ -163,6 +152,20 @@ fn slices<T: Element>(outputs: Outputs<T>, rows: Rows) -> Slices<T> {
 }
 
 impl<T: Element> SliceLayout<T> {
+    /// The tiles of `x` in the order that `to` gives one, of which so many rows are read.
+    fn of(x: &CsrMatrix<T>, size: TileSize, (to, inputs): (OutputsOf<T>, usize)) -> Self {
+        let rows = Rows {
+            packs: size.packs,
+            spare: inputs as u16,
+        };
+        let tile = |first: &usize| {
+            let end = (first + size.rows).min(x.rows());
+            slices(to(x, *first, end), rows)
+        };
+        let starts: Vec<usize> = (0..x.rows()).step_by(size.rows).collect();
+        Self::join(starts.par_iter().map(tile).collect())
+    }
+
     fn empty() -> Self {
         SliceLayout {
             tiles: Vec::new(),
@@ -284,7 +287,7 @@ mod tests {
                 rows: tile,
                 packs: 2,
             };
-            let layout = TileLayout::new(&x, size);
+            let layout = TileLayout::new(&x, (size, size));
             let of = |by_row: bool| {
                 let entry = |(value, (row, column)): (&f64, (u32, u32))| {
                     let (row, local) = (row as usize / tile, row as usize % tile);
@@ -304,13 +307,9 @@ mod tests {
 
     #[test]
     fn every_row_has_a_lane_and_long_outputs_have_a_warp() {
-        let layout = TileLayout::new(
-            &matrix(400, 701),
-            TileSize {
-                rows: 160,
-                packs: 1,
-            },
-        );
+        let size = |rows, packs| TileSize { rows, packs };
+        let layout = TileLayout::new(&matrix(400, 701), (size(160, 1), size(96, 2)));
+        assert_eq!(layout.by_column.tiles.len(), 2 * 5 + 1);
         let mut seen: Vec<u32> = layout
             .by_row
             .outputs

@@ -8,7 +8,7 @@ use super::{Matrix, Number, OpError};
 use crate::matrix::hot::HotSize;
 use crate::matrix::{CsrMatrix, csr_from_parts};
 use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
-use crate::plan::tiles::TileShape;
+use crate::plan::tiles::{TilePasses, TileShape};
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,12 @@ pub enum Preparation {
     Transpose,
     /// Tiles for products with several right-hand sides ([`Matrix::fused_many`] and its halves), beside whatever other
     /// form there is: two more copies of X, of 6 bytes (f64: 10) an entry, where shared memory holds four sides of Y:
-    /// up to 12,400 columns of f32 on an H200.
-    Tiles,
+    /// up to 14,500 columns of f32 on an H200.
+    Tiles {
+        /// Launches of the fused product; without it those that the planner expects to be quicker. [`TilePasses::Two`]
+        /// need memory for m × k numbers between them.
+        passes: Option<TilePasses>,
+    },
 }
 
 /// Entries of a hot column for each SM, at least.
@@ -149,8 +153,8 @@ impl<T: Number> Matrix<T> {
 
     /// What a preparation asks for and is not there yet.
     fn form(&self, preparation: Preparation) -> Result<Option<Form>, OpError> {
-        if preparation == Preparation::Tiles {
-            let shape = self.tile_shape().filter(|_| !self.has_tiles());
+        if let Preparation::Tiles { passes } = preparation {
+            let shape = self.tile_shape(passes).filter(|_| !self.has_tiles());
             return Ok(shape.map(Form::Tiles));
         }
         if self.problem.stored != Stored::Rows {
@@ -169,7 +173,7 @@ impl<T: Number> Matrix<T> {
         };
         let frequent = || hot(hot_places(T::SIZE, self.problem.cols), self.least_hot());
         let best = match preparation {
-            Preparation::Tiles => unreachable!("they are beside the other forms"),
+            Preparation::Tiles { .. } => unreachable!("they are beside the other forms"),
             Preparation::Panels => return Ok(Some(Form::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),

@@ -10,7 +10,7 @@ use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::CsrMatrix;
 use crate::matrix::tiles::{SliceLayout, TileLayout, TileSize};
 use crate::plan::fused::Product;
-use crate::plan::tiles::TileShape;
+use crate::plan::tiles::{TileCut, TilePasses, TileShape};
 
 /// A [`TileLayout`] on a device.
 pub(super) struct Tiles<T> {
@@ -62,25 +62,35 @@ pub(super) struct TileEnds<'a, T> {
 
 impl<T> Tiles<T> {
     /// Right-hand sides of a block, at most.
-    pub(super) fn sides(&self) -> u32 {
-        self.shape.sides
+    pub(super) fn sides(&self, product: Product) -> u32 {
+        self.shape.cut(product.into()).sides
+    }
+
+    /// How many launches compute the fused product.
+    pub(super) fn passes(&self) -> TilePasses {
+        self.shape.passes
     }
 }
 
 impl<T: Number> Matrix<T> {
-    /// The shape of tiles; `None` where there is no room for them, or nothing to store.
-    pub(super) fn tile_shape(&self) -> Option<TileShape> {
+    /// The shape of tiles for so many launches, or whatever number is expected to be quicker; `None` where there is no
+    /// room for them, or nothing to store.
+    pub(super) fn tile_shape(&self, passes: Option<TilePasses>) -> Option<TileShape> {
         self.problem.nnz.filter(|nnz| *nnz > 0)?;
-        TileShape::new(&self.problem, self.device().limits()?)
+        let limits = self.device().limits()?;
+        match passes {
+            Some(passes) => TileShape::of(&self.problem, passes, limits),
+            None => TileShape::new(&self.problem, limits),
+        }
     }
 
     /// The tiles of `x`.
     pub(super) fn tiles_of(&self, x: &CsrMatrix<T>, shape: TileShape) -> Result<Tiles<T>, OpError> {
-        let size = TileSize {
-            rows: shape.rows as usize,
-            packs: shape.packs(T::PRECISION),
+        let size = |cut: TileCut| TileSize {
+            rows: cut.rows as usize,
+            packs: cut.packs(T::PRECISION),
         };
-        let layout = TileLayout::new(x, size);
+        let layout = TileLayout::new(x, (size(shape.by_row), size(shape.by_column)));
         Ok(Tiles {
             shape,
             by_row: DeviceSlices::upload(self.device(), &layout.by_row)?,
@@ -96,7 +106,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<Prepared<T::TilesMany>, OpError> {
         let wanted = TilesManyVariant {
             product: product.into(),
-            sides: tiles.shape.sides,
+            sides: tiles.sides(product),
         };
         let mut entries = T::TilesMany::entries().iter();
         let entry: &'static Entry<T::TilesMany> = entries
@@ -106,7 +116,9 @@ impl<T: Number> Matrix<T> {
         let limits = self.device().limits();
         let limits = limits.expect("tiles are made for devices that launch, which have limits");
         let launch = Launch {
-            grid: tiles.shape.grid(self.rows() as u64, groups, limits),
+            grid: tiles
+                .shape
+                .grid(self.rows() as u64, (wanted.product, groups), limits),
             block: max_block(registers) / WARP * WARP,
             shared_bytes: tiles.shape.shared_bytes(&self.problem, wanted.product) as u32,
         };
@@ -118,12 +130,12 @@ impl<T: Number> Matrix<T> {
         &self,
         tiles: &'a Tiles<T>,
         ends: &TileEnds<'a, T>,
-        (sides, output): (Sides, &'a mut Buffer<T>),
+        (product, sides, output): (Product, Sides, &'a mut Buffer<T>),
     ) -> TilesManyArgs<'a, T> {
         TilesManyArgs {
             rows: self.rows() as u32,
             cols: self.cols() as u32,
-            tile_rows: tiles.shape.rows,
+            tile_rows: tiles.shape.cut(product.into()).rows,
             by_row: tiles.by_row.args(),
             by_column: tiles.by_column.args(),
             input: ends.input,

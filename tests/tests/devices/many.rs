@@ -7,6 +7,7 @@ use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::{Dtype, Element};
 use warpfuse::ops::{ManyTerms, Matrix, MatrixOptions, Number, OpError, Preparation, RowWeights};
 use warpfuse::plan::fused::{Product, Summation};
+use warpfuse::plan::tiles::TilePasses;
 use warpfuse::reference::fused::Terms;
 use warpfuse::reference::many::column;
 use warpfuse_tests::Subset;
@@ -76,11 +77,16 @@ fn add_case(suite: &mut Suite, case: &Case) {
 fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
     for &k in sides(device, case) {
         let wide = Wide::<T>::of(case, k);
-        let mut matrix = Matrix::new(device, wide.samples[0].features.clone())?;
-        wide.check_products(&matrix)?;
-        matrix.prepare(Preparation::Tiles)?;
-        if matrix.has_tiles() {
-            wide.check_products(&matrix).context("in tiles")?;
+        let new = || Matrix::new(device, wide.samples[0].features.clone());
+        wide.check_products(&new()?)?;
+        for passes in [TilePasses::One, TilePasses::Two] {
+            let mut matrix = new()?;
+            let passes = Some(passes);
+            matrix.prepare(Preparation::Tiles { passes })?;
+            if matrix.has_tiles() {
+                let checked = wide.check_products(&matrix);
+                checked.with_context(|| format!("in tiles, {passes:?}"))?;
+            }
         }
         if k == 3 {
             reproducible(device, &wide)?;

@@ -24,10 +24,10 @@ pub use dense::{DenseMany, DenseManyArgs, DenseManyVariant};
 pub use sparse::{SparseMany, SparseManyArgs, SparseManyVariant};
 pub use tiles::{TileSlices, TilesMany, TilesManyArgs, TilesManyVariant};
 
-use super::Compute;
+use super::{Compute, Forward};
 use crate::cta::{Cache, Cta};
 use crate::memory::{In, Out};
-use crate::scalar::{Real, Words};
+use crate::scalar::{Pack, Real, Words};
 use crate::table::Violation;
 use crate::verbs::load_or;
 
@@ -181,6 +181,34 @@ impl<T: Real> Ends<'_, T> {
             }
         }
         values
+    }
+
+    /// The B sides of row `row` of V ⊙ P, zero where there are fewer.
+    #[inline(always)]
+    fn weighted_input<C: Cta, const B: usize>(&self, cta: &C, row: u64) -> [T; B] {
+        if row >= self.rows {
+            return [T::ZERO; B];
+        }
+        let mut values: [T; B] = self.input_of(cta, row);
+        for (side, value) in values.iter_mut().enumerate() {
+            *value = self.multiplier::<C, Forward>(cta, row, side as u32) * *value;
+        }
+        values
+    }
+
+    /// Writes `α · V ⊙ (dot − s) + β · Z` of one row and a pack of sides from `side` on.
+    #[inline(always)]
+    fn write_forward_pack<C: Cta>(&self, cta: &C, (row, side): (u64, u32), mut p: T::Pack) {
+        let at = self.sides.at(row, side);
+        let addend: T::Pack = if self.addend.is_some() {
+            cta.load_pack(self.addend, at, Cache::Once)
+        } else {
+            T::Pack::ZERO
+        };
+        for (p, z) in p.as_mut().iter_mut().zip(addend.as_ref()) {
+            *p = self.alpha.fma(*p, self.beta * *z);
+        }
+        cta.write_pack(self.output, at, p);
     }
 
     /// Writes `α · V ⊙ (dot − s) + β · Z` of one row and side.

@@ -23,8 +23,12 @@ pub(super) fn check<T: Real>(
     Violation::at_most("rows of a tile", places, args.tile_rows as u64)?;
     Violation::at_most("columns", places, n)?;
     let tiles = m.div_ceil(args.tile_rows as u64);
-    check_slices(&args.by_row, tiles)?;
-    check_slices(&args.by_column, tiles)?;
+    if variant.product != Product::Transposed {
+        check_slices(&args.by_row, tiles)?;
+    }
+    if variant.product != Product::Forward {
+        check_slices(&args.by_column, tiles)?;
+    }
     args.sides.check(u32::MAX)?;
     let groups = args.sides.count.div_ceil(variant.sides);
     Violation::at_least("groups of sides", 1, groups as u64)?;

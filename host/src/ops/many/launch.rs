@@ -16,7 +16,7 @@ use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
 use crate::device::{Buffer, Prepared};
 use crate::plan::fused::Product;
 use crate::plan::many::{self, Kernel, MOST_SIDES, ManyPlan, groups};
-use crate::plan::tiles::MOST_GROUPS;
+use crate::plan::tiles::{MOST_GROUPS, TilePasses};
 
 /// What a product with several right-hand sides is computed from.
 struct Many<'a, T: Number> {
@@ -42,7 +42,12 @@ impl<T: Number> Matrix<T> {
             terms,
         };
         if let Some(tiles) = &self.row_tiles {
-            return self.launch_tiles(&many, tiles, output);
+            let launch =
+                |many: &Many<'_, T>, to: &mut Buffer<T>| self.launch_tiles(many, tiles, to);
+            return match (product, tiles.passes()) {
+                (Product::Fused, TilePasses::Two) => self.two_halves(&many, output, launch),
+                _ => launch(&many, output),
+            };
         }
         match &self.layout {
             Layout::Sparse(parts) => self.launch_sparse(&many, parts, output),
@@ -83,11 +88,11 @@ impl<T: Number> Matrix<T> {
             addend: (beta, addend.map_or(In::none(), Buffer::input)),
             alpha: many.terms.alpha,
         };
-        for (first, count) in groups(many.sides, MOST_GROUPS * tiles.sides()) {
+        for (first, count) in groups(many.sides, MOST_GROUPS * tiles.sides(many.product)) {
             let sides = sides(many, first, count);
-            let groups = count.div_ceil(tiles.sides());
+            let groups = count.div_ceil(tiles.sides(many.product));
             let kernel = self.tile_kernel(tiles, (many.product, groups))?;
-            kernel.launch(self.tile_args(tiles, &ends, (sides, &mut *output)))?;
+            kernel.launch(self.tile_args(tiles, &ends, (many.product, sides, &mut *output)))?;
         }
         Ok(())
     }
@@ -104,18 +109,21 @@ impl<T: Number> Matrix<T> {
             match many::dense(self.problem(), (many.product, group.1), &kernels, limits)? {
                 Some(plan) => self.panels(many, part, group, &plan, output)?,
                 // Wider than a block holds, and so is every other group.
-                None => return self.two_halves(many, part, output),
+                None => {
+                    return self
+                        .two_halves(many, output, |many, to| self.launch_dense(many, part, to));
+                }
             }
         }
         Ok(())
     }
 
-    /// `P = V ⊙ (X·Y − s)`, then `W += α·Xᵀ·P`.
+    /// `P = V ⊙ (X·Y − s)`, then `W += α·Xᵀ·P`, each by `launch`.
     fn two_halves(
         &self,
         many: &Many<'_, T>,
-        part: &DensePart<T>,
         output: &mut Buffer<T>,
+        launch: impl Fn(&Many<'_, T>, &mut Buffer<T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         let mut kept = self
             .between_many
@@ -140,14 +148,14 @@ impl<T: Number> Matrix<T> {
             terms: &forward,
             ..*many
         };
-        self.launch_dense(&first, part, between)?;
+        launch(&first, between)?;
         let second = Many {
             product: Product::Transposed,
             input: between,
             terms: &transposed,
             ..*many
         };
-        self.launch_dense(&second, part, output)
+        launch(&second, output)
     }
 
     /// One group of sides, panel after panel.

@@ -62,7 +62,8 @@ fn check_tiles<L: Launcher, T: Number>(
     let variant: &TilesManyVariant = &entry.variant;
     let size = size_of::<T>() as u32;
     let packs = variant.sides * size / 16;
-    let layout = TileLayout::new(x, TileSize { rows, packs });
+    let tile = TileSize { rows, packs };
+    let layout = TileLayout::new(x, (tile, tile));
     let by_row = OnDevice::<L, T>::upload(operands.launcher, &layout.by_row)?;
     let by_column = OnDevice::<L, T>::upload(operands.launcher, &layout.by_column)?;
     let cols = x.cols() as u32;
@@ -73,14 +74,14 @@ fn check_tiles<L: Launcher, T: Number>(
             let shape = Launch {
                 grid: grid.max(groups),
                 block,
-                shared_bytes: variant.shared_bytes(cols, layout.rows, size) as u32,
+                shared_bytes: variant.shared_bytes(cols, rows as u32, size) as u32,
             };
             let (alpha, beta) = operands.scalars();
             operands.check(entry.name, shape, |output| {
                 let args = TilesManyArgs {
                     rows: x.rows() as u32,
                     cols,
-                    tile_rows: layout.rows,
+                    tile_rows: rows as u32,
                     by_row: by_row.args(),
                     by_column: by_column.args(),
                     input: operands.input.input(),
