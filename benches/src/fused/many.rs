@@ -27,7 +27,7 @@ const SIDES_OF_TILES: [(usize, &str); 3] = [
 ];
 
 /// As many elements as matter: X dense up to what a block holds, sparse from shared memory to beyond the caches.
-pub const MATRICES: [Shape; 20] = [
+pub const MATRICES: [Shape; 21] = [
     Shape::Dense {
         rows: 125_000_000,
         cols: 2,
@@ -105,6 +105,11 @@ pub const MATRICES: [Shape; 20] = [
     Shape::Sparse {
         rows: 4_000_000,
         cols: 10_000,
+        per_row: 20,
+    },
+    Shape::Sparse {
+        rows: 4_000_000,
+        cols: 12_000,
         per_row: 20,
     },
     Shape::Sparse {
