@@ -15,9 +15,9 @@
 //!
 //! Mapping: a block holds Y of B sides for the whole launch, and takes tile after tile: its rows' P into shared memory, a
 //! barrier, its columns' sums to W. More sides than B are shared out among neighbouring blocks, which take the same tiles:
-//! what one reads of X the others find in the L2 cache. Shared memory: B · (n + R + 2 · SPARE) elements (Y where there is one, P where it is wanted).
-//! Result: when the kernel has ended. Guarantees: X·Y has the same bits on every run and grid; tiles add to W in any
-//! order.
+//! what one reads of X the others find in the L2 cache. Shared memory: B · (n + R + 2 · SPARE) elements, of Y where there is
+//! one and of P where it is wanted. Result: when the kernel has ended. Guarantees: X·Y has the same bits on every run and
+//! grid; tiles add to W in any order.
 //!
 //! Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan 2010) for tiles in both orders; that the host orders entries by
 //! banks is ours.
@@ -27,12 +27,13 @@
     reason = "iterators over registers put them into local memory"
 )]
 
+use super::tile_walk::each_output;
 use super::{Ends, Sides};
-use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::cta::{Cta, Shared, Shuffle, WARP};
 use crate::fused::{Compute, Forward, Product};
 use crate::memory::{In, Out};
 use crate::scalar::{Pack, Real, Word, Words};
-use crate::verbs::{FULL, each_of_block, lane, sum_lanes};
+use crate::verbs::{FULL, each_of_block, lane};
 
 /// Entries of a lane in a group.
 pub const GROUP: u32 = 4;
@@ -52,7 +53,7 @@ pub struct TilesMany<T>(core::marker::PhantomData<T>);
 pub struct TileSlices<'a, T> {
     /// For each tile its first slice with one long output and its first with 32; then the number of slices.
     pub tiles: In<'a, u32>,
-    /// The first group of each slice; then the number of groups.
+    /// The first group of each slice, which has one at least; then the number of groups.
     pub offsets: In<'a, u32>,
     /// The output of each lane of each slice, or [`NONE`]; where all lanes share one, the first lane's.
     pub outputs: In<'a, u32>,
@@ -146,168 +147,6 @@ impl<'a, T: Real> TilesManyArgs<'a, T> {
     }
 }
 
-/// A lane's entries of one group.
-struct Group<T> {
-    places: u64,
-    values: [T; GROUP as usize],
-}
-
-impl<T: Real> Group<T> {
-    #[inline(always)]
-    #[expect(
-        clippy::manual_memcpy,
-        reason = "a copy of slices goes through local memory"
-    )]
-    fn load<C: Cta>(cta: &C, from: &TileSlices<'_, T>, group: u32) -> Self {
-        let at = group as usize * WARP as usize + lane(cta) as usize;
-        let mut values = [T::ZERO; GROUP as usize];
-        for part in 0..GROUP as usize / T::Pack::LANES {
-            let first = part * T::Pack::LANES;
-            let pack: T::Pack =
-                cta.load_pack(from.values, at * GROUP as usize + first, Cache::Once);
-            for i in 0..T::Pack::LANES {
-                values[first + i] = pack.as_ref()[i];
-            }
-        }
-        Group {
-            places: cta.load(from.places, at, Cache::Once),
-            values,
-        }
-    }
-
-    /// Adds the rows of `source` that the entries name, times their values; pack q of the sums is pack q ^ turn of a row.
-    #[inline(always)]
-    fn add<C: Cta, const B: usize>(
-        &self,
-        cta: &C,
-        source: Shared<T>,
-        turn: usize,
-        sums: &mut [T; B],
-    ) {
-        let lanes = T::Pack::LANES;
-        for i in 0..GROUP as usize {
-            let place = (self.places >> (16 * i)) as usize & 0xffff;
-            for q in 0..B / lanes {
-                let pack = cta.shared_read_pack(source, place * B + (q ^ turn) * lanes);
-                for l in 0..lanes {
-                    sums[q * lanes + l] = self.values[i].fma(pack.as_ref()[l], sums[q * lanes + l]);
-                }
-            }
-        }
-    }
-}
-
-/// Groups of a slice, from the first to the one that is no longer part of it.
-#[derive(Clone, Copy)]
-struct Span {
-    first: u32,
-    end: u32,
-}
-
-/// A warp's walk over slices. The next slice's first group is asked for while the last of this one is worked on, so that
-/// short slices do not wait for memory one after the other.
-struct Walk<'a, 'b, T> {
-    from: &'b TileSlices<'a, T>,
-    /// The slice after the last.
-    end: u32,
-    /// From one slice to the next.
-    step: u32,
-    /// The groups of the slice whose turn it is.
-    span: Span,
-    /// The first of them.
-    here: Group<T>,
-}
-
-impl<'a, 'b, T: Real> Walk<'a, 'b, T> {
-    #[inline(always)]
-    fn new<C: Cta>(cta: &C, from: &'b TileSlices<'a, T>, (slice, end): (u32, u32)) -> Self {
-        let span = Self::span(cta, from, (slice, end));
-        Walk {
-            from,
-            end,
-            step: cta.threads() / WARP,
-            span,
-            here: Group::load(cta, from, span.first),
-        }
-    }
-
-    /// The groups of a slice. One that is empty or not there has none, and the first of all is named, which can be read.
-    #[inline(always)]
-    fn span<C: Cta>(cta: &C, from: &TileSlices<'_, T>, (slice, end): (u32, u32)) -> Span {
-        let none = Span { first: 0, end: 0 };
-        if slice >= end {
-            return none;
-        }
-        let bound = |i: u32| -> u32 { cta.load(from.offsets, (slice + i) as usize, Cache::Keep) };
-        let (first, end) = (bound(0), bound(1));
-        if first < end {
-            Span { first, end }
-        } else {
-            none
-        }
-    }
-
-    /// The sums of a lane over `slice`, whose turn it is.
-    #[inline(always)]
-    fn sums<C: Cta, const B: usize>(&mut self, cta: &C, slice: u32, source: Shared<T>) -> [T; B] {
-        const { assert!(B / T::Pack::LANES <= 2, "packs are taken in turns of two") };
-        let turn = (lane(cta) as usize) & (B / T::Pack::LANES - 1);
-        let next = Self::span(cta, self.from, (slice + self.step, self.end));
-        let mut sums = [T::ZERO; B];
-        let Span {
-            first: mut group,
-            end,
-        } = self.span;
-        if group == end {
-            self.here = Group::load(cta, self.from, next.first);
-        }
-        while group < end {
-            group += 1;
-            let after = if group < end { group } else { next.first };
-            let after = Group::load(cta, self.from, after);
-            self.here.add(cta, source, turn, &mut sums);
-            self.here = after;
-        }
-        self.span = next;
-        if turn == 1 {
-            for i in 0..B / 2 {
-                (sums[i], sums[i + B / 2]) = (sums[i + B / 2], sums[i]);
-            }
-        }
-        sums
-    }
-}
-
-/// Calls `each(output, sums)` for every output of a tile, in one lane, while the other lanes of its warp have other outputs
-/// or [`NONE`].
-#[inline(always)]
-fn each_output<C: Cta, T: Real, const B: usize>(
-    cta: &C,
-    (from, tile): (&TileSlices<'_, T>, u32),
-    source: Shared<T>,
-    mut each: impl FnMut(u32, [T; B]),
-) {
-    let bound = |i: u32| -> u32 { cta.load(from.tiles, (2 * tile + i) as usize, Cache::Keep) };
-    let (long, short, end) = (bound(0), bound(1), bound(2));
-    let mut slice = long + cta.thread() / WARP;
-    if slice >= end {
-        return;
-    }
-    let mut walk = Walk::new(cta, from, (slice, end));
-    while slice < end {
-        let at = slice as usize * WARP as usize + lane(cta) as usize;
-        let output: u32 = cta.load(from.outputs, at, Cache::Once);
-        let mut sums = walk.sums::<C, B>(cta, slice, source);
-        if slice < short {
-            for i in 0..B {
-                sums[i] = sum_lanes::<C, T, WARP>(cta, sums[i]);
-            }
-        }
-        each(output, sums);
-        slice += walk.step;
-    }
-}
-
 /// Any product.
 #[inline(always)]
 pub(super) fn walk<C: Cta, T: Real, F: Compute, const B: usize>(
@@ -346,12 +185,12 @@ pub(super) fn walk<C: Cta, T: Real, F: Compute, const B: usize>(
         if F::ACCUMULATES {
             p_of_tile::<C, T, F, B>(cta, args, (y, p), tile);
             cta.sync();
-            each_output::<C, T, B>(cta, (&args.by_column, tile), p, |column, sums| {
+            each_output::<C, T, F, B>(cta, (&args.by_column, tile), p, |column, sums| {
                 add_sides(cta, &ends, column, &sums);
             });
             cta.sync();
         } else {
-            each_output::<C, T, B>(cta, (&args.by_row, tile), y, |row, dots| {
+            each_output::<C, T, F, B>(cta, (&args.by_row, tile), y, |row, dots| {
                 if row != NONE {
                     write_sides(cta, &ends, row_of(cta, args, tile, row), &dots);
                 }
@@ -415,7 +254,7 @@ fn p_of_tile<C: Cta, T: Real, F: Compute, const B: usize>(
     if !F::DOTS {
         return load_p::<C, T, B>(cta, args, p, tile);
     }
-    each_output::<C, T, B>(cta, (&args.by_row, tile), y, |row, mut dots| {
+    each_output::<C, T, F, B>(cta, (&args.by_row, tile), y, |row, mut dots| {
         if row == NONE {
             return;
         }
