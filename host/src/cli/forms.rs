@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use super::report::{Listing, indented, number, plain_table, seconds};
 use crate::plan::fused::{Planner, Problem, Product, Stored, Weighing};
+use crate::plan::limits::DeviceLimits;
+use crate::plan::tiles::{TilePasses, TileShape, most_sides};
 
 /// All forms beside the rows as they came.
 #[derive(Debug, Serialize)]
@@ -18,6 +20,17 @@ pub(super) struct Forms {
     rows_us: Option<f64>,
     weighed: Vec<Form>,
     chosen: Stored,
+    /// For several right-hand sides, beside whatever is chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiles: Option<Tiles>,
+}
+
+/// What [`Preparation::Tiles`](crate::ops::Preparation::Tiles) would make.
+#[derive(Debug, Serialize)]
+struct Tiles {
+    passes: TilePasses,
+    sides: u32,
+    us: f64,
 }
 
 /// A further form.
@@ -37,7 +50,7 @@ impl Forms {
     /// # Errors
     /// When no plan can be made for one of them.
     pub(super) fn of(
-        planner: &Planner<'_>,
+        (planner, limits): (&Planner<'_>, &DeviceLimits),
         problem: &Problem,
         product: Product,
         evaluations: u64,
@@ -51,7 +64,28 @@ impl Forms {
             rows_us: weighings.first().map(|form| form.before_ns as f64 / 1e3),
             chosen: best.map_or(Stored::Rows, |best| best.stored),
             weighed: weighings.iter().map(Form::of).collect(),
+            tiles: Tiles::of(problem, limits),
         })
+    }
+}
+
+impl Tiles {
+    /// `None` where there is no room for them.
+    fn of(problem: &Problem, limits: &DeviceLimits) -> Option<Tiles> {
+        problem.nnz.filter(|nnz| *nnz > 0)?;
+        let shape = TileShape::new(problem, limits)?;
+        Some(Tiles {
+            passes: shape.passes,
+            sides: most_sides(problem.dtype),
+            us: shape.predicted_us(problem, limits),
+        })
+    }
+}
+
+impl fmt::Display for Tiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tiles { passes, sides, us } = self;
+        write!(f, "tiles in {passes}: {us:.1} µs for {sides}")
     }
 }
 
@@ -82,6 +116,9 @@ impl fmt::Display for Forms {
             stored => stored.to_string(),
         };
         lines.line("stored as", chosen);
+        if let Some(tiles) = &self.tiles {
+            lines.line("several sides", tiles);
+        }
         let mut table = plain_table();
         table.set_header(["form", "µs", "made in", "pays from"]);
         table.add_row(["rows".into(), number(format_args!("{rows_us:.1}"))]);

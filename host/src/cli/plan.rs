@@ -42,7 +42,12 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
         None => Vec::new(),
     };
     let forms = match args.evaluations {
-        Some(evaluations) => Some(Forms::of(&planner, &problem, product, evaluations)?),
+        Some(evaluations) => Some(Forms::of(
+            (&planner, &gpu.limits),
+            &problem,
+            product,
+            evaluations,
+        )?),
         None => None,
     };
     let report = Report {

@@ -1,13 +1,18 @@
 //! Tiles of a sparse X for several right-hand sides: how many sides at once, and how many rows a tile has.
 //!
-//! Y and a tile's P lie in shared memory together. Every column that a tile has entries of costs an addition to global
-//! memory for four sides, so tiles have as many rows as fit, but for what evens them out over the SMs. Where Y leaves room
-//! for four sides only (of f32 from 5,000 columns on), eight are shared out between neighbouring blocks that take the same
-//! tiles: on an H200 80 million entries of 10,000 columns and 8 sides took 0.69 ms in two launches of 4, which read X from
-//! memory twice, and 0.58 ms in one.
+//! Every column that a tile has entries of costs an addition to global memory for each pack of sides, so tiles have as many
+//! rows as fit, but for what evens them out over the SMs. Where both products are computed at once, Y and a tile's P lie in
+//! shared memory together; many columns leave few rows for a tile then, and it is quicker to compute one product after the
+//! other ([`TilePasses::Two`]). Where Y leaves room for four sides only, eight are shared out between neighbouring blocks
+//! that take the same tiles: on an H200 80 million entries of 10,000 columns and 8 sides took 0.69 ms in two launches of 4,
+//! which read X from memory twice, and 0.58 ms in one.
+
+use std::fmt;
 
 use gpu_kernels::fused::many::tiles::SPARE;
 use gpu_kernels::fused::{Product as KernelProduct, TilesManyVariant};
+
+use serde::Serialize;
 
 use super::fused::{Precision, Problem};
 use super::limits::DeviceLimits;
@@ -25,14 +30,50 @@ const ROWS_OF_SLICE: u64 = 32;
 pub const MOST_GROUPS: u32 = 8;
 /// Bytes that a lane reads at once.
 const PACK_BYTES: u32 = 16;
+/// Bytes of an entry besides its value: its place.
+const PLACE_BYTES: u32 = 2;
+/// Bytes of W that are added to at once.
+const ADDED_BYTES: u64 = 32;
+
+/// Share of the memory's rate at which tiles are read.
+const READ_SHARE: f64 = 0.725;
+/// Bytes to which additions are as quick as they get.
+const L2_BYTES: f64 = 4e6;
 
 /// How many launches compute the fused product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TilePasses {
     /// One: X·Y of a tile stays in shared memory beside Y.
     One,
     /// Two, with X·Y in memory between them: either has shared memory for itself.
     Two,
+}
+
+impl fmt::Display for TilePasses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TilePasses::One => "one pass",
+            TilePasses::Two => "two passes",
+        })
+    }
+}
+
+impl TilePasses {
+    fn launches(self) -> f64 {
+        match self {
+            TilePasses::One => 1.0,
+            TilePasses::Two => 2.0,
+        }
+    }
+
+    /// Share of the rate of additions to single elements at which [`ADDED_BYTES`] are added.
+    fn adding_share(self) -> f64 {
+        match self {
+            TilePasses::One => 0.45,
+            TilePasses::Two => 0.67,
+        }
+    }
 }
 
 /// How X is cut in one order.
@@ -72,6 +113,7 @@ impl TileShape {
     ///
     /// let h200 = DeviceLimits::known("h200").unwrap();
     /// let of = |cols| TileShape::new(&Problem::sparse(4_000_000, cols, 80_000_000, Precision::F32), &h200);
+    /// assert_eq!(of(1_000).unwrap().passes, TilePasses::One);
     /// assert_eq!(of(10_000).unwrap().passes, TilePasses::Two);
     /// assert!(of(20_000).is_none());
     /// ```
@@ -80,15 +122,13 @@ impl TileShape {
         let shapes = all
             .into_iter()
             .filter_map(|passes| Self::of(problem, passes, limits));
-        shapes.last()
+        let us = |shape: &Self| shape.predicted_us(problem, limits);
+        shapes.min_by(|a, b| us(a).total_cmp(&us(b)))
     }
 
     /// The shape for so many launches; `None` where there is no room.
     pub fn of(problem: &Problem, passes: TilePasses, limits: &DeviceLimits) -> Option<Self> {
-        let all: &[u32] = match problem.dtype {
-            Precision::F32 => &[8, 4],
-            Precision::F64 => &[4],
-        };
+        let all = sides_of_blocks(problem.dtype);
         let room = |sides: u32| {
             let row = sides * problem.dtype.bytes();
             u64::from(limits.shared_per_block / row)
@@ -119,6 +159,25 @@ impl TileShape {
             by_row: cut(by_row),
             by_column: cut(by_column),
         })
+    }
+
+    /// Predicted microseconds of the fused product with as many sides as a block takes at most: what is read and written
+    /// over the memory's rate, and then the additions to W over theirs. That one does not hide the other is measured.
+    pub fn predicted_us(&self, problem: &Problem, limits: &DeviceLimits) -> f64 {
+        let rates = &limits.rates;
+        let size = u64::from(problem.dtype.bytes());
+        let row_bytes = u64::from(most_sides(problem.dtype)) * size;
+        let entry_bytes = u64::from(PLACE_BYTES) + size;
+        let of_p = match self.passes {
+            TilePasses::One => 0,
+            TilePasses::Two => 2 * problem.rows * row_bytes,
+        };
+        let bytes = 2 * problem.nnz.unwrap_or(0) * entry_bytes + of_p;
+        let tiles = problem.rows.div_ceil(u64::from(self.by_column.rows).max(1));
+        let added = (tiles * problem.cols).min(problem.nnz.unwrap_or(0)) * row_bytes / ADDED_BYTES;
+        let reading = bytes as f64 / (READ_SHARE * rates.stream_gbs);
+        let adding = added as f64 / (self.passes.adding_share() * rates.scatter_f32.at(L2_BYTES));
+        (reading + adding) / 1e3 + self.passes.launches() * rates.launch_us
     }
 
     /// What a product's kernel takes.
@@ -153,6 +212,19 @@ impl TileShape {
     }
 }
 
+/// Right-hand sides that a block can take, the most first.
+fn sides_of_blocks(dtype: Precision) -> &'static [u32] {
+    match dtype {
+        Precision::F32 => &[8, 4],
+        Precision::F64 => &[4],
+    }
+}
+
+/// Right-hand sides that a block can take at most.
+pub(crate) fn most_sides(dtype: Precision) -> u32 {
+    sides_of_blocks(dtype)[0]
+}
+
 /// Rows of a tile, at most so many, of which there are as many for every SM.
 fn even_rows(rows: u64, most: u64, limits: &DeviceLimits) -> u32 {
     let most = most.min((1 << 16) - u64::from(SPARE));
@@ -166,6 +238,46 @@ fn even_rows(rows: u64, most: u64, limits: &DeviceLimits) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Columns, and µs in one pass and in two: 80 million f32 in 4,000,000 rows, 8 sides, on an H200.
+    const MEASURED: [(u64, f64, f64); 4] = [
+        (1_000, 300.0, 384.0),
+        (4_000, 399.0, 405.0),
+        (10_000, 523.0, 465.0),
+        (12_000, 763.0, 486.0),
+    ];
+
+    #[test]
+    fn few_columns_take_one_pass_and_many_two() {
+        let limits = DeviceLimits::known("h200").expect("a listed device");
+        for (cols, passes) in [
+            (1_000, TilePasses::One),
+            (4_000, TilePasses::One),
+            (10_000, TilePasses::Two),
+            (12_000, TilePasses::Two),
+        ] {
+            let problem = Problem::sparse(4_000_000, cols, 80_000_000, Precision::F32);
+            let shape = TileShape::new(&problem, &limits).expect("room for a tile");
+            assert_eq!(shape.passes, passes, "{cols} columns");
+        }
+    }
+
+    #[test]
+    fn predictions_are_near_what_was_measured() {
+        let limits = DeviceLimits::known("h200").expect("a listed device");
+        for (cols, one, two) in MEASURED {
+            let problem = Problem::sparse(4_000_000, cols, 80_000_000, Precision::F32);
+            for (passes, measured) in [(TilePasses::One, one), (TilePasses::Two, two)] {
+                let shape = TileShape::of(&problem, passes, &limits).expect("room for a tile");
+                let predicted = shape.predicted_us(&problem, &limits);
+                let off = (predicted / measured - 1.0).abs();
+                assert!(
+                    off < 0.1,
+                    "{predicted:.0} instead of {measured} µs: {shape:?}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn tiles_fit_and_come_in_whole_rounds() {
