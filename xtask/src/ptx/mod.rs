@@ -27,11 +27,7 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("softmax_sparse_global_f64_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f32_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f64_vs32_q4", SOFTMAX),
-    ("tiles_many_forward_f64_b4", TILES),
     ("tiles_many_fused_f32_b4", TILES),
-    ("tiles_many_fused_f32_b8", TILES),
-    ("tiles_many_fused_f64_b4", TILES),
-    ("tiles_many_transposed_f64_b4", TILES),
 ];
 
 /// On 9.0, where they are measured, they spill nothing.
@@ -43,8 +39,8 @@ const EIGHT_SIDES: &str = "two rows of eight sides take 255 registers and 12 byt
 const SOFTMAX: &str = "33 to 128 classes: each thread copies its arguments, some 500 bytes, to local memory once and reads \
     them there; nothing is spilled. That this costs less than reading X twice for every class is assumed, not measured";
 
-const TILES: &str = "one word of the walk over tiles on 9.0, up to four on 8.0, spilled once a tile: blocks of fewer \
-    threads, which leave more registers, spill more in its neighbours";
+const TILES: &str = "three words of the walk over tiles on 9.0, none on 8.0: blocks of fewer threads, which leave more \
+    registers, spill more in its neighbours";
 
 /// The arguments of `build-ptx`.
 #[derive(clap::Args)]
