@@ -185,7 +185,7 @@ impl<T: Element> SliceLayout<T> {
     ) {
         let group = GROUP as usize;
         let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
-        let steps = longest.next_multiple_of(group).max(group);
+        let steps = longest.next_multiple_of(group);
         let base = self.places.len();
         self.offsets.push((base / WARP as usize) as u32);
         let filled = outputs.chain(std::iter::repeat(NONE));

@@ -17,7 +17,6 @@ mod lanes;
 mod narrow_tiles;
 mod sparse;
 mod table;
-mod tile_ring;
 mod tile_walk;
 pub mod tiles;
 mod tiles_contract;

@@ -1,27 +1,25 @@
 //! A warp's walk over the slices of a tile ([`TileSlices`]), group after group.
 //!
-//! The next group is asked for before one is worked on. X·Y of rows of one pack has a walk with more of them on their way
-//! ([`tile_ring`](super::tile_ring)).
+//! The next group is asked for before one is worked on.
 //!
 //! What did not help, of 80 million entries, 8 sides and 10,000 columns on an H200 (X·Y 207 µs, both products 465 µs): the
 //! first slice asked for before the barrier that Y is waited for at, and Y copied past the registers (254 and 514; with
 //! 1,000 and 4,000 columns, 384 and 405 µs, 388 and 407); besides, each slice's entries brought to the L2 cache while the
-//! one before it is worked on (563 for both), and the next tile's P too (570).
+//! one before it is worked on (563 for both), and the next tile's P too (570); two groups on their way in registers of
+//! their own, across the ends of slices (510).
 
 #![expect(
     clippy::needless_range_loop,
     reason = "iterators over registers put them into local memory"
 )]
 
-use super::tile_ring;
 use super::tiles::{GROUP, TileSlices};
 use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::fused::Compute;
 use crate::scalar::{Real, Words};
 use crate::verbs::{lane, sum_lanes};
 
 /// A lane's entries of one group.
-pub(super) struct Group<T> {
+struct Group<T> {
     places: u64,
     values: [T; GROUP as usize],
 }
@@ -32,7 +30,7 @@ impl<T: Real> Group<T> {
         clippy::manual_memcpy,
         reason = "a copy of slices goes through local memory"
     )]
-    pub(super) fn load<C: Cta>(cta: &C, from: &TileSlices<'_, T>, group: u32) -> Self {
+    fn load<C: Cta>(cta: &C, from: &TileSlices<'_, T>, group: u32) -> Self {
         let at = group as usize * WARP as usize + lane(cta) as usize;
         let mut values = [T::ZERO; GROUP as usize];
         for part in 0..GROUP as usize / T::Pack::LANES {
@@ -51,7 +49,7 @@ impl<T: Real> Group<T> {
 
     /// Adds the rows of `source` that the entries name, times their values; pack q of the sums is pack q ^ turn of a row.
     #[inline(always)]
-    pub(super) fn add<C: Cta, const B: usize>(
+    fn add<C: Cta, const B: usize>(
         &self,
         cta: &C,
         source: Shared<T>,
@@ -155,7 +153,7 @@ impl<'a, 'b, T: Real> Walk<'a, 'b, T> {
 /// Calls `each(output, sums)` for every output of a tile, in one lane, while the other lanes of its warp have other outputs
 /// or [`NONE`](super::tiles::NONE).
 #[inline(always)]
-pub(super) fn each_output<C: Cta, T: Real, F: Compute, const B: usize>(
+pub(super) fn each_output<C: Cta, T: Real, const B: usize>(
     cta: &C,
     (from, tile): (&TileSlices<'_, T>, u32),
     source: Shared<T>,
@@ -166,10 +164,6 @@ pub(super) fn each_output<C: Cta, T: Real, F: Compute, const B: usize>(
     let mut slice = long + cta.thread() / WARP;
     if slice >= end {
         return;
-    }
-    // Nothing else leaves registers for it.
-    if B == T::Pack::LANES && !F::ACCUMULATES {
-        return tile_ring::each_output::<C, T, B>(cta, from, (slice, short, end), source, each);
     }
     let mut walk = Walk::new(cta, from, (slice, end));
     while slice < end {
@@ -185,14 +179,14 @@ pub(super) fn each_output<C: Cta, T: Real, F: Compute, const B: usize>(
 
 /// The output of this lane.
 #[inline(always)]
-pub(super) fn output_of<C: Cta, T>(cta: &C, from: &TileSlices<'_, T>, slice: u32) -> u32 {
+fn output_of<C: Cta, T>(cta: &C, from: &TileSlices<'_, T>, slice: u32) -> u32 {
     let at = slice as usize * WARP as usize + lane(cta) as usize;
     cta.load(from.outputs, at, Cache::Once)
 }
 
 /// Every sum over all lanes, in each of them.
 #[inline(always)]
-pub(super) fn sum_all<C: Cta, T: Real, const B: usize>(cta: &C, sums: &mut [T; B]) {
+fn sum_all<C: Cta, T: Real, const B: usize>(cta: &C, sums: &mut [T; B]) {
     for i in 0..B {
         sums[i] = sum_lanes::<C, T, WARP>(cta, sums[i]);
     }

@@ -185,12 +185,12 @@ pub(super) fn walk<C: Cta, T: Real, F: Compute, const B: usize>(
         if F::ACCUMULATES {
             p_of_tile::<C, T, F, B>(cta, args, (y, p), tile);
             cta.sync();
-            each_output::<C, T, F, B>(cta, (&args.by_column, tile), p, |column, sums| {
+            each_output::<C, T, B>(cta, (&args.by_column, tile), p, |column, sums| {
                 add_sides(cta, &ends, column, &sums);
             });
             cta.sync();
         } else {
-            each_output::<C, T, F, B>(cta, (&args.by_row, tile), y, |row, dots| {
+            each_output::<C, T, B>(cta, (&args.by_row, tile), y, |row, dots| {
                 if row != NONE {
                     write_sides(cta, &ends, row_of(cta, args, tile, row), &dots);
                 }
@@ -254,7 +254,7 @@ fn p_of_tile<C: Cta, T: Real, F: Compute, const B: usize>(
     if !F::DOTS {
         return load_p::<C, T, B>(cta, args, p, tile);
     }
-    each_output::<C, T, F, B>(cta, (&args.by_row, tile), y, |row, mut dots| {
+    each_output::<C, T, B>(cta, (&args.by_row, tile), y, |row, mut dots| {
         if row == NONE {
             return;
         }
