@@ -59,12 +59,14 @@ pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
 pub(super) fn by_frequency(counts: &[u32], sectors: u64, size: PanelSize) -> Extents {
     let outputs = counts.len();
     let costs = Costs::of(counts, sectors, size);
-    let sharing = costs.sharing(size.ranges);
-    let (left, gathers_fs) = (size.ranges - sharing, costs.gathers_fs());
-    if costs.heaviest() * left as u64 > gathers_fs / HEAVY {
-        // One output alone would keep others waiting.
+    let gathers_fs = costs.gathers_fs();
+    // One output alone must not keep others waiting.
+    let is_even =
+        |sharing: &usize| costs.heaviest() * (size.ranges - sharing) as u64 <= gathers_fs / HEAVY;
+    let Some(sharing) = costs.sharing(size.ranges).filter(is_even) else {
         return even(outputs, size);
-    }
+    };
+    let left = size.ranges - sharing;
     let mut panels = Vec::new();
     split(&mut panels, (0, costs.streams), size.widest, None);
     let mut first = costs.streams;
@@ -151,21 +153,22 @@ impl Costs {
         each.max().unwrap_or(0)
     }
 
-    /// How many of the ranges share the streams, so that all take equally long.
-    fn sharing(&self, ranges: usize) -> usize {
-        let longest = |sharing: &usize| {
-            let (sharing, left) = (*sharing as u64, (ranges - sharing) as u64);
-            let of_share = |work: u64, ranges: u64| match (work, ranges) {
-                (0, _) => 0,
-                (_, 0) => u64::MAX,
-                (work, ranges) => work / ranges,
-            };
-            let streams = of_share(self.streams_fs + sharing * self.flush_fs, sharing);
-            // Without streams there is nothing to share.
-            let idle = if self.streams == 0 { sharing } else { 0 };
-            (streams.max(of_share(self.gathers_fs(), left)), idle)
+    /// How many of the ranges share the streams, so that all take equally long; none where there are too few for streams and
+    /// others.
+    fn sharing(&self, ranges: usize) -> Option<usize> {
+        let of_share = |work: u64, ranges: usize| match (work, ranges) {
+            (0, _) => Some(0),
+            (work, ranges) => work.checked_div(ranges as u64),
         };
-        (0..=ranges).min_by_key(longest).unwrap_or(0)
+        let longest = |sharing: usize| {
+            let flushes_fs = sharing as u64 * self.flush_fs;
+            let streams = of_share(self.streams_fs + flushes_fs, sharing)?;
+            let gathers = of_share(self.gathers_fs(), ranges - sharing)?;
+            Some((streams.max(gathers), sharing))
+        };
+        let all = (0..=ranges).filter_map(longest);
+        // Of equal ones the least: without streams there is nothing to share.
+        all.min().map(|(_, sharing)| sharing)
     }
 }
 
@@ -246,7 +249,7 @@ mod tests {
     fn ranges_of_whole_outputs_take_equally_long() {
         let counts = counts(50_000);
         let extents = by_frequency(&counts, 5_000, SIZE);
-        let mut taken = vec![0; SIZE.ranges];
+        let mut taken = [0; SIZE.ranges];
         for panel in &extents.panels {
             let of_panel = &counts[panel.first as usize..][..panel.outputs as usize];
             let entries: u64 = of_panel.iter().map(|count| u64::from(*count)).sum();
@@ -258,6 +261,16 @@ mod tests {
         let taken = &taken[extents.sharing as usize..];
         let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
         assert!(most - least < most / 50, "{taken:?}");
+    }
+
+    #[test]
+    fn one_range_takes_all_that_there_is() {
+        let one = PanelSize { ranges: 1, ..SIZE };
+        let counts = counts(50_000);
+        assert_eq!(by_frequency(&counts, 5_000, one), even(50_000, one));
+        let rare = by_frequency(&[1; 50], 5_000, one);
+        assert_eq!((rare.sharing, rare.panels.len()), (0, 1));
+        assert_eq!(rare.panels[0].range, Some(0));
     }
 
     #[test]

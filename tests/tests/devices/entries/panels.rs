@@ -19,14 +19,17 @@ const SIZES: [PanelSize; 3] = [
     PanelSize {
         widest: 7,
         ranges: 4,
+        result: 5_000,
     },
     PanelSize {
         widest: 64,
         ranges: 50,
+        result: 300,
     },
     PanelSize {
         widest: 4_000,
         ranges: 1,
+        result: 300_000,
     },
 ];
 
