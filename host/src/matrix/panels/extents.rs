@@ -28,11 +28,12 @@ impl Extents {
     }
 }
 
-/// Panels of one size, and as many for every range where there are more than ranges, so that blocks that start together
-/// walk the inputs together; all their chunks are dealt out.
+/// Panels of one size, and as many for every range where there are nearly as many as ranges or more, so that blocks that start
+/// together walk the inputs together, and no panel is cut (X·y of 4,000,000 rows and 30,000,000 columns takes 0.27 ms
+/// more on an H200 where panels are cut); all their chunks are dealt out.
 pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
     let panels = outputs.div_ceil(size.widest).max(1);
-    let panels = if panels > size.ranges {
+    let panels = if 2 * panels > size.ranges {
         panels.next_multiple_of(size.ranges)
     } else {
         panels
@@ -63,7 +64,8 @@ pub(super) fn by_frequency(counts: &[u32], sectors: u64, size: PanelSize) -> Ext
     // One output alone must not keep others waiting.
     let is_even =
         |sharing: &usize| costs.heaviest() * (size.ranges - sharing) as u64 <= gathers_fs / HEAVY;
-    let Some(sharing) = costs.sharing(size.ranges).filter(is_even) else {
+    let sharing = costs.sharing(size.ranges).filter(is_even);
+    let Some(sharing) = sharing.filter(|_| costs.streams < outputs) else {
         return even(outputs, size);
     };
     let left = size.ranges - sharing;
@@ -261,6 +263,13 @@ mod tests {
         let taken = &taken[extents.sharing as usize..];
         let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
         assert!(most - least < most / 50, "{taken:?}");
+    }
+
+    #[test]
+    fn nearly_as_many_panels_as_ranges_are_made_as_many() {
+        for (outputs, panels) in [(600, 6), (601, 12), (1_100, 12), (1_200, 12), (1_201, 24)] {
+            assert_eq!(even(outputs, SIZE).panels.len(), panels, "{outputs}");
+        }
     }
 
     #[test]
