@@ -246,7 +246,7 @@ pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &HotArgs<'
 
 /// Elements of y that a lane asks for together: one after the other, 30 million columns took 225 µs on an H200 for
 /// 480 MB.
-const TOGETHER: usize = 4;
+pub const TOGETHER: usize = 4;
 
 /// y of some columns, scaled; returns the largest exponent field. Columns without entries are in neither list, and how
 /// large y is there does not matter.

@@ -154,6 +154,7 @@ impl Cta for Gpu {
     }
 
     #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
     fn shared_fetch_add_to(&self, rank: u32, array: Shared<u32>, i: usize, value: u32) -> u32 {
         // SAFETY: as for `shared_write_to`.
         unsafe { cluster::fetch_add(rank, shared_address(array, i), value) }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use gpu_kernels::fused::hot::{CLASSES, places_within};
+use gpu_kernels::fused::hot::{CLASSES, TOGETHER, places_within};
 use gpu_kernels::fused::panels::widest_panel;
 use gpu_kernels::fused::{
     HotArgs, HotValues, HotVariant, PanelArgs, PanelVariant, Product as KernelProduct,
@@ -24,9 +24,7 @@ const THREADS: u32 = 512;
 /// Blocks of a small kernel for each SM, at most, every warp of the row walk looking at what each has found: y of 20,000,000
 /// columns takes 40 µs on an H200, with two 43.
 const BLOCKS_PER_SM: u32 = 4;
-/// Elements that a thread of *begin* asks for together, of a vector as long as X is wide, and of one as long as X is high,
-/// in packs and not always there.
-const TOGETHER: usize = 4;
+/// Elements of a vector as long as X is high for a thread of *begin*: they come in packs, and are not always there.
 const TOGETHER_OF_ROWS: usize = 32;
 /// Entries that a block over cold panels has at least.
 const ENTRIES_PER_RANGE: usize = 1 << 12;

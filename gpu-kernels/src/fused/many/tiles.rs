@@ -53,7 +53,7 @@ pub struct TilesMany<T>(core::marker::PhantomData<T>);
 pub struct TileSlices<'a, T> {
     /// For each tile its first slice with one long output and its first with 32; then the number of slices.
     pub tiles: In<'a, u32>,
-    /// The first group of each slice, which has one at least; then the number of groups.
+    /// The first group of each slice; then the number of groups.
     pub offsets: In<'a, u32>,
     /// The output of each lane of each slice, or [`NONE`]; where all lanes share one, the first lane's.
     pub outputs: In<'a, u32>,

@@ -70,7 +70,7 @@ impl Labels {
 }
 
 /// Entries of each column: in parallel whatever n is, as nobody has counts of its own.
-pub(super) fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
+pub(in crate::matrix) fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
     let counts: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
     x.indices().par_chunks(CHUNK).for_each(|chunk| {
         for column in chunk {

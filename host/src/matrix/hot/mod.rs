@@ -20,7 +20,8 @@ use gpu_kernels::fused::hot::{CLASSES, MOST_PLACES, NONE, fields_per_word};
 
 use super::{CsrMatrix, Element};
 use copy::{Copied, Copier};
-use labels::{Labels, frequencies};
+use labels::Labels;
+pub(super) use labels::frequencies;
 use slices::Slices;
 pub use values::{HotData, ValueForm, Values};
 use values::{Kept, fields};

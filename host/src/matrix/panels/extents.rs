@@ -51,15 +51,20 @@ pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
     }
 }
 
-/// Panels of outputs with so many entries each, the most frequent first.
+/// Panels of outputs with so many entries each, the most frequent first, over so many inputs, of which so many lie in a
+/// sector.
 ///
 /// Frequent outputs see an entry in nearly every sector of the inputs: the wider their panels, the more entries share
 /// what is read, and their chunks are dealt out to some ranges. Rare ones gather every input by itself, however wide the
 /// panel, and a panel that is cut costs its sums twice: the other ranges begin and end between two outputs, so that all
 /// take equally long.
-pub(super) fn by_frequency(counts: &[u32], sectors: u64, size: PanelSize) -> Extents {
+pub(super) fn by_frequency(
+    counts: &[u64],
+    (inputs, in_sector): (usize, usize),
+    size: PanelSize,
+) -> Extents {
     let outputs = counts.len();
-    let costs = Costs::of(counts, sectors, size);
+    let costs = Costs::of(counts, (inputs, in_sector), size);
     let gathers_fs = costs.gathers_fs();
     // One output alone must not keep others waiting.
     let is_even =
@@ -118,10 +123,11 @@ struct Costs {
 }
 
 impl Costs {
-    fn of(counts: &[u32], sectors: u64, size: PanelSize) -> Self {
+    fn of(counts: &[u64], (inputs, in_sector): (usize, usize), size: PanelSize) -> Self {
+        let sectors = inputs.div_ceil(in_sector) as u64;
         let (mut streams, mut streams_fs) = (0, 0);
         for window in counts.chunks(size.widest) {
-            let entries: u64 = window.iter().map(|count| u64::from(*count)).sum();
+            let entries: u64 = window.iter().sum();
             let read = distinct(entries, sectors);
             let flush_fs = window.len() as u64 * OUTPUT_FS;
             // What a further panel costs more than it saves.
@@ -131,9 +137,10 @@ impl Costs {
             streams += window.len();
             streams_fs += entries * ENTRY_FS + read * SECTOR_FS + flush_fs;
         }
-        let (mut before, output_fs) = (0, whole_output_fs(counts.len(), size.result));
+        let output_fs = whole_output_fs(counts.len(), size.result, in_sector);
+        let mut before = 0;
         let each = counts[streams..].iter().map(|count| {
-            before += u64::from(*count) * (ENTRY_FS + SECTOR_FS) + output_fs;
+            before += *count * (ENTRY_FS + SECTOR_FS) + output_fs;
             before
         });
         let gathers = std::iter::once(0).chain(each).collect();
@@ -176,13 +183,12 @@ impl Costs {
 
 /// Femtoseconds for an output of a panel that a range takes whole, `outputs` of `result` elements: adding to a sector of the
 /// result takes most of it, which as many share as meet there.
-fn whole_output_fs(outputs: usize, result: usize) -> u64 {
+fn whole_output_fs(outputs: usize, result: usize, in_sector: usize) -> u64 {
     const EACH_FS: f64 = 1_500.0;
     const SECTOR_OF_RESULT_FS: f64 = 15_000.0;
-    const IN_SECTOR: i32 = 8;
     let share = (outputs as f64 / result.max(1) as f64).clamp(1e-3, 1.0);
-    let touched = 1.0 - (1.0 - share).powi(IN_SECTOR);
-    (EACH_FS + SECTOR_OF_RESULT_FS * touched / (f64::from(IN_SECTOR) * share)) as u64
+    let touched = 1.0 - (1.0 - share).powi(in_sector as i32);
+    (EACH_FS + SECTOR_OF_RESULT_FS * touched / (in_sector as f64 * share)) as u64
 }
 
 /// Sectors that so many entries touch at random, of all.
@@ -202,9 +208,9 @@ mod tests {
     };
 
     /// As by Zipf's law.
-    fn counts(outputs: usize) -> Vec<u32> {
+    fn counts(outputs: usize) -> Vec<u64> {
         (1..=outputs)
-            .map(|rank| (40_000 / (rank + 20)) as u32 + 1)
+            .map(|rank| (40_000 / (rank + 20)) as u64 + 1)
             .collect()
     }
 
@@ -226,15 +232,15 @@ mod tests {
     fn every_output_is_in_one_panel() {
         for outputs in [0, 1, 2, 99, 100, 101, 1_199, 1_200, 1_201, 50_000] {
             check(&even(outputs, SIZE), outputs);
-            check(&by_frequency(&counts(outputs), 500, SIZE), outputs);
-            check(&by_frequency(&vec![0; outputs], 500, SIZE), outputs);
-            check(&by_frequency(&vec![3; outputs], 0, SIZE), outputs);
+            check(&by_frequency(&counts(outputs), (4_000, 8), SIZE), outputs);
+            check(&by_frequency(&vec![0; outputs], (2_000, 4), SIZE), outputs);
+            check(&by_frequency(&vec![3; outputs], (0, 8), SIZE), outputs);
         }
     }
 
     #[test]
     fn frequent_outputs_are_shared_and_rare_ones_taken_whole() {
-        let extents = by_frequency(&counts(50_000), 5_000, SIZE);
+        let extents = by_frequency(&counts(50_000), (40_000, 8), SIZE);
         let shared = extents.panels.iter().filter(|panel| panel.range.is_none());
         assert!(shared.count() >= 2, "{extents:?}");
         assert!((1..SIZE.ranges as u32).contains(&extents.sharing));
@@ -250,13 +256,13 @@ mod tests {
     #[test]
     fn ranges_of_whole_outputs_take_equally_long() {
         let counts = counts(50_000);
-        let extents = by_frequency(&counts, 5_000, SIZE);
+        let extents = by_frequency(&counts, (40_000, 8), SIZE);
         let mut taken = [0; SIZE.ranges];
         for panel in &extents.panels {
             let of_panel = &counts[panel.first as usize..][..panel.outputs as usize];
-            let entries: u64 = of_panel.iter().map(|count| u64::from(*count)).sum();
+            let entries: u64 = of_panel.iter().sum();
             if let Some(range) = panel.range {
-                let sums = u64::from(panel.outputs) * whole_output_fs(50_000, SIZE.result);
+                let sums = u64::from(panel.outputs) * whole_output_fs(50_000, SIZE.result, 8);
                 taken[range as usize] += entries * (ENTRY_FS + SECTOR_FS) + sums;
             }
         }
@@ -276,8 +282,8 @@ mod tests {
     fn one_range_takes_all_that_there_is() {
         let one = PanelSize { ranges: 1, ..SIZE };
         let counts = counts(50_000);
-        assert_eq!(by_frequency(&counts, 5_000, one), even(50_000, one));
-        let rare = by_frequency(&[1; 50], 5_000, one);
+        assert_eq!(by_frequency(&counts, (40_000, 8), one), even(50_000, one));
+        let rare = by_frequency(&[1; 50], (40_000, 8), one);
         assert_eq!((rare.sharing, rare.panels.len()), (0, 1));
         assert_eq!(rare.panels[0].range, Some(0));
     }
@@ -286,7 +292,7 @@ mod tests {
     fn an_output_that_is_too_heavy_for_a_range_is_cut() {
         let mut counts = vec![1; 5_000];
         counts[0] = 4_000;
-        let extents = by_frequency(&counts, 1 << 20, SIZE);
+        let extents = by_frequency(&counts, (8 << 20, 8), SIZE);
         assert_eq!(extents, even(5_000, SIZE));
     }
 }

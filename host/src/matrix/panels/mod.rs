@@ -9,6 +9,7 @@ mod ranges;
 use gpu_kernels::fused::panels::{CHUNK, SPARE, place};
 use rayon::prelude::*;
 
+use super::hot::frequencies;
 use super::{CsrMatrix, Element};
 use extents::{Extents, by_frequency, even};
 use ranges::{Work, share};
@@ -72,11 +73,10 @@ impl<T: Element> PanelLayout<T> {
 
     /// Columns as outputs, the most frequent first.
     pub fn of_columns(x: &CsrMatrix<T>, size: PanelSize) -> Self {
-        let counts = counts(x);
+        let counts = frequencies(x);
         let order = order_by_frequency(&counts);
-        let in_order: Vec<u32> = order.iter().map(|j| counts[*j as usize]).collect();
-        let sectors = (x.rows() * size_of::<T>()).div_ceil(SECTOR) as u64;
-        let extents = by_frequency(&in_order, sectors, size);
+        let in_order: Vec<u64> = order.iter().map(|j| counts[*j as usize]).collect();
+        let extents = by_frequency(&in_order, (x.rows(), SECTOR / size_of::<T>()), size);
         let tasks = entries_of_columns(x, &places(&order, &extents), extents.panels.len());
         let width = extents.width();
         let packed = (0..extents.panels.len()).into_par_iter().map(|panel| {
@@ -182,28 +182,19 @@ fn entries_of_columns<T: Element>(
     firsts.into_par_iter().map(task).collect()
 }
 
-/// Entries of each column.
-fn counts<T: Element>(x: &CsrMatrix<T>) -> Vec<u32> {
-    let mut counts = vec![0u32; x.cols()];
-    for column in x.indices() {
-        counts[*column as usize] += 1;
-    }
-    counts
-}
-
 /// Entries of columns that keep their own order, at most: sums that lie side by side are added together, and columns as
 /// rare as that share no inputs anyway.
-const RARE: u32 = 64;
+const RARE: u64 = 64;
 
 /// The columns by the number of binary digits of their frequency, the most first, else in their own order; rare ones
 /// are all alike.
-fn order_by_frequency(counts: &[u32]) -> Vec<u32> {
+fn order_by_frequency(counts: &[u64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..counts.len() as u32).collect();
     order.sort_by_key(|column| digits_missing(counts[*column as usize]));
     order
 }
 
-fn digits_missing(count: u32) -> u32 {
+fn digits_missing(count: u64) -> u32 {
     count.max(RARE).leading_zeros()
 }
 
@@ -332,7 +323,7 @@ mod tests {
     fn frequent_columns_come_first() {
         let x = matrix(100, 40);
         let order = PanelLayout::of_columns(&x, SIZE).order.unwrap();
-        let mut counts = [0u32; 40];
+        let mut counts = [0u64; 40];
         x.indices().iter().for_each(|j| counts[*j as usize] += 1);
         assert!(order.is_sorted_by_key(|j| digits_missing(counts[*j as usize])));
     }
