@@ -27,6 +27,15 @@ fn zero<C: Cta>(cta: &C) {
     cta.shared_write(sums(cta), cta.thread() as usize, 0);
 }
 
+/// What is right: sums are zero for all before one is added to, and whole before one is read or its block ends.
+fn add_to_peer<C: Cta>(cta: &C, at: usize) {
+    let (peer, _) = peer_and_own(cta);
+    zero(cta);
+    cta.sync_cluster();
+    cta.shared_fetch_add_to(peer, sums(cta), at, 1);
+    cta.sync_cluster();
+}
+
 pub(super) const CASES: &[Case] = &[
     Case {
         name: "sums read behind a barrier of the block alone",
@@ -41,11 +50,8 @@ pub(super) const CASES: &[Case] = &[
             cta.sync_cluster();
         }),
         twin: InPairs(TWO_CLUSTERS, |cta, _| {
-            let (peer, own) = peer_and_own(cta);
-            zero(cta);
-            cta.sync_cluster();
-            cta.shared_fetch_add_to(peer, sums(cta), own, 1);
-            cta.sync_cluster();
+            let own = cta.thread() as usize;
+            add_to_peer(cta, own);
             cta.shared_read(sums(cta), own);
         }),
     },
@@ -61,11 +67,7 @@ pub(super) const CASES: &[Case] = &[
             cta.sync_cluster();
         }),
         twin: InPairs(TWO_CLUSTERS, |cta, _| {
-            let (peer, own) = peer_and_own(cta);
-            zero(cta);
-            cta.sync_cluster();
-            cta.shared_fetch_add_to(peer, sums(cta), own, 1);
-            cta.sync_cluster();
+            add_to_peer(cta, cta.thread() as usize);
         }),
     },
     Case {
@@ -118,11 +120,7 @@ pub(super) const CASES: &[Case] = &[
             cta.sync_cluster();
         }),
         twin: InPairs(TWO_CLUSTERS, |cta, _| {
-            let (peer, own) = peer_and_own(cta);
-            zero(cta);
-            cta.sync_cluster();
-            cta.shared_fetch_add_to(peer, sums(cta), own, 1);
-            cta.sync_cluster();
+            add_to_peer(cta, cta.thread() as usize);
         }),
     },
     Case {
@@ -152,11 +150,7 @@ pub(super) const CASES: &[Case] = &[
             cta.sync_cluster();
         }),
         twin: InPairs(TWO_CLUSTERS, |cta, _| {
-            let (peer, own) = peer_and_own(cta);
-            zero(cta);
-            cta.sync_cluster();
-            cta.shared_fetch_add_to(peer, sums(cta), own, 1);
-            cta.sync_cluster();
+            add_to_peer(cta, cta.thread() as usize);
         }),
     },
     Case {
@@ -170,11 +164,7 @@ pub(super) const CASES: &[Case] = &[
             cta.sync_cluster();
         }),
         twin: InPairs(TWO_CLUSTERS, |cta, _| {
-            let (peer, own) = peer_and_own(cta);
-            zero(cta);
-            cta.sync_cluster();
-            cta.shared_fetch_add_to(peer, sums(cta), own ^ 1, 1);
-            cta.sync_cluster();
+            add_to_peer(cta, cta.thread() as usize ^ 1);
         }),
     },
 ];

