@@ -8,17 +8,17 @@
 //! neighbouring elements, whatever the number of columns), and all that is random stays inside an SM. An entry is a
 //! value and a key of 32 bits: the place of its sum in the panel above, below the distance of its input from the base of
 //! its *chunk* of [`CHUNK`] entries. Chunks end with a panel and where 16 bits do not reach the next input; places that
-//! are left over add to sums that nobody reads. Within a chunk, entry e lies at [`place`]`(e)`, so that a lane's
-//! 16-byte loads give it entries e, e + 32, e + 64 and e + 96 while a warp's gathers touch 32 neighbours.
+//! are left over add to sums that nobody reads. Within a chunk entries lie in any order, four neighbours for each lane: who
+//! makes the layout sees to it that lanes meet in few banks of shared memory and in few lines of inputs.
 //!
 //! Mapping: a block takes a *range* of *pieces* (a run of chunks of one panel), a warp a chunk at a time, the next one
 //! on the way while the present one is added. Shared memory: (widest panel + 32) elements.
 //! Result: in `output` when the kernel has ended. Guarantees: no two runs need give the same bits.
 //!
 //! Bounds, for each of the two passes of the fused pattern, f32 on an H200: 8 bytes per entry from memory (1.75 ps),
-//! one addition to shared memory (2.1 ps at 470 G/s), sectors of inputs from L2 (6.2 ps each, shared by as many entries
-//! of a panel as meet in 32 bytes). One pass over CSR rows needs a gather and an addition in L2 for each entry instead:
-//! 16 ps. A stored transpose in CSR form needs two gathers, 12.5 ps.
+//! one addition to shared memory (2.1 ps at 470 G/s where sums are random, 1.4 as they are laid), sectors of inputs from
+//! L2 (6.2 ps each, shared by as many entries of a panel as meet in 32 bytes). One pass over CSR rows needs a gather and
+//! an addition in L2 for each entry instead: 16 ps. A stored transpose in CSR form needs two gathers, 12.5 ps.
 //!
 //! Source: propagation blocking and column blocking of sparse products; the order inside a panel is ours.
 
@@ -46,11 +46,6 @@ pub const PANEL_BYTES: u32 = 128 * 1024;
 /// The most outputs of a panel of elements of `size` bytes.
 pub const fn widest_panel(size: u32) -> u32 {
     PANEL_BYTES / size - SPARE
-}
-
-/// Where entry `e` of a chunk is stored.
-pub const fn place(e: u32) -> u32 {
-    e % WARP * PER_LANE + e / WARP
 }
 
 /// The family of kernels over panels.

@@ -3,6 +3,7 @@
 //! Rows as outputs give `X·y`, columns `Xᵀ·p`. Columns are ranked by how many entries they have, so that the panels of
 //! the most frequent ones see an entry in nearly every row, and their inputs come as a stream.
 
+mod chunk;
 mod extents;
 mod ranges;
 
@@ -11,13 +12,12 @@ use rayon::prelude::*;
 
 use super::hot::frequencies;
 use super::{CsrMatrix, Element};
+use chunk::Widths;
 use extents::{Extents, by_frequency, even};
 use ranges::{Work, share};
 
 /// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
 const SECTOR: usize = 32;
-/// Bytes of one row of all banks of shared memory.
-const BANK_BYTES: usize = 128;
 /// Entries that one task of the preparation takes at least.
 const PER_TASK: usize = 1 << 20;
 /// The distance of an input from the base of its chunk has 16 bits.
@@ -226,9 +226,7 @@ impl<T: Element> Packed<T> {
         }
     }
 
-    /// Adds a chunk of entries in the order of the banks of their sums, so that the lanes of a warp, which have four
-    /// neighbours each, want the banks as evenly as these entries can: of random sums the busiest bank of a step has 2.1 in
-    /// place of 3.5.
+    /// Adds a chunk of at most [`CHUNK`] entries.
     fn add_chunk(&mut self, entries: &[Entry<T>], width: u32) {
         let Some((base, ..)) = entries.first() else {
             return;
@@ -239,19 +237,12 @@ impl<T: Element> Packed<T> {
         let spare = (0..CHUNK).map(|at| (width + at * SPARE / CHUNK) << 16);
         self.keys.extend(spare);
         self.values.resize(self.keys.len(), T::from_f64(0.0));
-        let bank = |entry: &Entry<T>| usize::from(entry.1) % (BANK_BYTES / size_of::<T>());
-        let mut next = [first; BANK_BYTES + 1];
-        for entry in entries {
-            next[bank(entry) + 1] += 1;
-        }
-        for at in 1..next.len() {
-            next[at] += next[at - 1] - first;
-        }
-        for entry @ (input, sum, value) in entries {
-            let at = &mut next[bank(entry)];
-            self.keys[*at] = u32::from(*sum) << 16 | (input - base);
-            self.values[*at] = *value;
-            *at += 1;
+        let wanted: Vec<(u32, u16)> = entries.iter().map(|e| (e.0, e.1)).collect();
+        let places = Widths::of_bytes(size_of::<T>()).places(&wanted);
+        for (at, (input, sum, value)) in places.iter().zip(entries) {
+            let at = first + usize::from(*at);
+            self.keys[at] = u32::from(*sum) << 16 | (input - base);
+            self.values[at] = *value;
         }
     }
 }
