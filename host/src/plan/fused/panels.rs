@@ -23,7 +23,7 @@ const CHUNKS_IN_FLIGHT: f64 = 2.0;
 const PER_LANE: f64 = 4.0;
 /// Round trips to memory that what is on the way has to last for: gathers wait for entries, and additions for both. A pass
 /// over 80 million entries takes 0.18 ms in blocks of 1,024 threads.
-pub(super) const ROUND_TRIPS: f64 = 2.8;
+pub(super) const ROUND_TRIPS: f64 = 3.0;
 /// How much quicker additions are than those to random places: fewer lanes meet in a bank, as chunks are laid out. 80
 /// million entries of 40,000 columns take 369 in place of 472 µs on an H200.
 const FEWER_MEET: f64 = 1.5;
