@@ -172,8 +172,12 @@ impl Pass {
             ),
         };
         let bytes = nnz * (element + 4.0) + 3.0 * element * self.outputs;
-        // A panel that several blocks share is added by each of them.
-        let flushed = self.outputs + f64::from(limits.sms) * width.min(self.outputs);
+        // A panel that several blocks share is added by each of them; many panels are made as many for each block.
+        let shared = match 2.0 * panels > f64::from(limits.sms) {
+            true => 0.0,
+            false => f64::from(limits.sms) * width.min(self.outputs),
+        };
+        let flushed = self.outputs + shared;
         let flush_rate = FLUSH_COALESCING * scatter.at(WINDOW_BYTES);
         // A block has as many entries of the longest row as its share of the panel has.
         let longest = self.longest * (panels / f64::from(limits.sms.max(1))).min(1.0);

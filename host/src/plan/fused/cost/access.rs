@@ -23,7 +23,7 @@ const CLUSTER_ADDS: [f64; 2] = [220.0 / 927.0, 90.0 / 927.0];
 const CLUSTER_ADDS_ALONE: f64 = 0.45;
 
 /// The share of half-used sectors that leave a crowded L1 cache before their other half is asked for,
-/// times the square of the share of gathers that miss: fitted.
+/// times the square of the share of gathers that miss (for X·y alone, that share): fitted.
 /// From n = 40,000 on an H200, w in shared memory: 0.81 ms with VS = 4, 0.76 ms with VS = 8, whose loads
 /// use whole sectors.
 const REFETCHED: f64 = 0.65;
@@ -73,7 +73,11 @@ impl CostModel<'_> {
             return 0.0;
         }
         let misses = 1.0 - hits;
-        let again = self.nnz * misses * misses * REFETCHED * kernel.half_sectors;
+        let crowded = match self.product {
+            Product::Forward => misses,
+            _ => misses * misses,
+        };
+        let again = self.nnz * crowded * REFETCHED * kernel.half_sectors;
         let time = seconds(again, self.gather_miss);
         if SHARED_Y.contains(&kernel.strategy) || self.product == Product::Transposed {
             return time;

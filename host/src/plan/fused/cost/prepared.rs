@@ -57,7 +57,7 @@ impl CostModel<'_> {
                 (in_flight, panels::ROUND_TRIPS, cost.flush)
             }
             Strategy::HotColumns => {
-                rows_in_turn = hot::in_turn(limits, problem, blocks);
+                rows_in_turn = hot::in_turn(limits, problem, self.product, blocks);
                 uneven_rows = kernel.longest_row;
                 let ends = hot::cost(limits, problem, self.product).ends;
                 let in_flight = hot::bytes_in_flight(blocks, problem, entry);
