@@ -40,8 +40,10 @@ const SHARE_OF_FIXED: f64 = 0.6;
 const SLICE_US: f64 = 1.1;
 const SLICE_BYTE_US: f64 = 0.2;
 /// What is left of it for cold entries where nothing is gathered: `Xᵀ·p` with 40,000 columns takes 0.32 ms on an H200, the
-/// fused product 0.44; with 1,000,000 in f64 0.71 and 1.09.
+/// fused product 0.44; with 1,000,000 in f64 0.71 and 1.09. Of rows of 20,000 entries among those of 20 more is left: 0.54 ms
+/// of 0.93 in f32, 0.74 of 1.16 in f64.
 const COLD_WITHOUT_GATHERS: f64 = 0.35;
+const COLD_OF_UNEVEN_WITHOUT_GATHERS: f64 = 0.6;
 /// The same for a slice that one warp is left with: rows of 20,000 entries among those of 20 add 0.2 ms in f32.
 const ALONE_US: f64 = 1.6;
 /// How many lanes a row takes beyond those that its entries fill: lanes are powers of two, and how many entries of a row
@@ -168,13 +170,16 @@ fn slices(problem: &Problem, spread: &Spread) -> f64 {
     let rows = (problem.rows as f64).max(1.0);
     let hot = spread.hot / rows / f64::from(2 * HELD);
     let cold = spread.cold / rows / f64::from(HELD_COLD);
-    let is_uneven = problem.longest() > 2.0 * problem.mean_row();
-    let lanes = match is_uneven {
+    let lanes = match is_uneven(problem) {
         true => 1.0 + UNEVEN_LANES * hot.max(cold),
         // What an equal row has of hot entries fills lanes of a power of two.
         false => hot.log2().ceil().exp2().max(COLD_LANES * cold),
     };
     rows * lanes.max(2.0) / 32.0
+}
+
+fn is_uneven(problem: &Problem) -> bool {
+    problem.longest() > 2.0 * problem.mean_row()
 }
 
 /// The most blocks of `bs` threads that slices keep busy.
@@ -194,6 +199,7 @@ pub(super) fn in_turn(
     let slice = SLICE_US + SLICE_BYTE_US * f64::from(problem.dtype.bytes());
     let spread = spread(problem);
     let cold = match product {
+        Product::Transposed if is_uneven(problem) => COLD_OF_UNEVEN_WITHOUT_GATHERS,
         Product::Transposed => COLD_WITHOUT_GATHERS,
         _ => 1.0,
     };
