@@ -21,6 +21,10 @@
 //! row end with the same row, so after its barrier nobody writes to another any more. Two blocks with K = 32 hold 65,536
 //! columns of f32, and with K = 16 the 32,768 that one holds with K = 32, with three times as much on its way.
 //!
+//! 32,768 columns of one block are read at 96.4 to 97.1 % of the rate of a plain read (four records of 4 GB), 27 µs above
+//! it. Not profiled; reckoned: all blocks add their w at the end, 1.1 million packs at 100 G/s or 11 µs, all at the same
+//! place at once, and read 17 MB of y before the first row.
+//!
 //! Shared memory: S + K − Y packs per thread, and the sums' scratch. Result: in w when the kernel has ended.
 //! Guarantees: as [`super::dense`].
 //!
