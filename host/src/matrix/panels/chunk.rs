@@ -19,12 +19,12 @@ use std::ops::Range;
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::panels::CHUNK;
 
+use super::SECTOR;
+
 /// Steps of a warp over a chunk.
 const STEPS: usize = (CHUNK / WARP) as usize;
 /// Bytes of one row of all banks of shared memory, and of a line of the L1 cache.
 const LINE: usize = 128;
-/// Bytes that memory is read in.
-const SECTOR: usize = 32;
 /// Banks of the narrowest elements.
 const BANKS: usize = LINE / 4;
 /// Goes of the widest elements, whose halves of a step are taken one after the other.

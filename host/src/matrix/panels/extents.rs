@@ -28,12 +28,17 @@ impl Extents {
     }
 }
 
+/// Whether so many panels are made as many for each of the ranges, so that none is cut.
+pub(crate) fn are_made_as_many(panels: usize, ranges: usize) -> bool {
+    2 * panels > ranges
+}
+
 /// Panels of one size, and as many for every range where there are nearly as many as ranges or more, so that blocks that start
 /// together walk the inputs together, and no panel is cut (X·y of 4,000,000 rows and 30,000,000 columns takes 0.27 ms
 /// more on an H200 where panels are cut); all their chunks are dealt out.
 pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
     let panels = outputs.div_ceil(size.widest).max(1);
-    let panels = if 2 * panels > size.ranges {
+    let panels = if are_made_as_many(panels, size.ranges) {
         panels.next_multiple_of(size.ranges)
     } else {
         panels

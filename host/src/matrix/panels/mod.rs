@@ -12,7 +12,8 @@ use rayon::prelude::*;
 
 use super::hot::frequencies;
 use super::{CsrMatrix, Element};
-use chunk::Widths;
+use chunk::{Ends, Widths};
+pub(crate) use extents::are_made_as_many;
 use extents::{Extents, by_frequency, even};
 use ranges::{Work, share};
 
@@ -226,7 +227,7 @@ impl<T: Element> Packed<T> {
         }
     }
 
-    /// Adds a chunk of at most [`CHUNK`] entries.
+    /// Adds a chunk of at most [`CHUNK`] entries, or nothing where there are none.
     fn add_chunk(&mut self, entries: &[Entry<T>], width: u32) {
         let Some((base, ..)) = entries.first() else {
             return;
@@ -237,7 +238,7 @@ impl<T: Element> Packed<T> {
         let spare = (0..CHUNK).map(|at| (width + at * SPARE / CHUNK) << 16);
         self.keys.extend(spare);
         self.values.resize(self.keys.len(), T::from_f64(0.0));
-        let wanted: Vec<(u32, u16)> = entries.iter().map(|e| (e.0, e.1)).collect();
+        let wanted: Vec<Ends> = entries.iter().map(|e| (e.0, e.1)).collect();
         let places = Widths::of_bytes(size_of::<T>()).places(&wanted);
         for (at, (input, sum, value)) in places.iter().zip(entries) {
             let at = first + usize::from(*at);
@@ -263,9 +264,7 @@ fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Pa
         }
         chunk.push(entry);
     }
-    if !chunk.is_empty() {
-        packed.add_chunk(&chunk, width as u32);
-    }
+    packed.add_chunk(&chunk, width as u32);
     packed
 }
 

@@ -10,6 +10,7 @@ use super::geometry::Blocks;
 use super::prediction::soft_max;
 use super::problem::{Precision, Problem, Product};
 use super::sparse_cost::gathers_in_order;
+use crate::matrix::panels::are_made_as_many;
 use crate::plan::limits::DeviceLimits;
 
 /// Sectors of neighbouring lanes come at the rate of random gathers from a vector of this size, as blocks walk the same
@@ -173,7 +174,7 @@ impl Pass {
         };
         let bytes = nnz * (element + 4.0) + 3.0 * element * self.outputs;
         // A panel that several blocks share is added by each of them; many panels are made as many for each block.
-        let shared = match 2.0 * panels > f64::from(limits.sms) {
+        let shared = match are_made_as_many(panels as usize, limits.sms as usize) {
             true => 0.0,
             false => f64::from(limits.sms) * width.min(self.outputs),
         };
