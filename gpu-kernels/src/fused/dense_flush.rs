@@ -17,9 +17,10 @@ pub(super) fn flush<C: Cta, T: Real, P: Pack<T>, G: Team, const K: usize>(
 ) {
     let columns = &columns.fresh(cta);
     let TeamSize::Lanes(vs) = G::SIZE else {
-        return each_column(columns, args.cols, w, |column, value| {
-            args.keep(cta, slice, column, value);
-        });
+        for (k, pack) in w.iter().enumerate() {
+            args.keep_pack(cta, slice, columns.at(k), pack);
+        }
+        return;
     };
     let panel = Shared::at(0, (args.cols - start).min(vs * (K * P::LANES) as u32));
     let sums = w.map(|pack| sum_pack::<C, T, P, G>(cta, pack));
