@@ -85,7 +85,7 @@ const fn reproducible(product: Product) -> Task {
 }
 
 /// Columns of a sparse w that shared memory holds, and for which reproducible sums are measured.
-const SHARED_COLUMNS: usize = 12_000;
+const SHARED_COLUMNS: usize = 58_000;
 /// Columns up to which no further form is of use: each warp has its own w.
 const FEW_COLUMNS: usize = 250;
 

@@ -12,11 +12,12 @@
 //! three) 32-bit words in shared memory: native integer atomics, of which the upper one is touched only when
 //! carry and sign do not cancel. With [`SumPlace::SharedWithInput`] y lies beside the sums; with
 //! [`SumPlace::Global`] the sums are 64-bit words in global memory, with [`SumPlace::Cluster`] the words are spread over
-//! two blocks' shared memory: see `fixed_cluster`.
+//! two blocks' shared memory: see `fixed_cluster`; with [`SumPlace::Halves`] two blocks walk the same rows, each with
+//! half of the sums: see `fixed_halves`.
 //!
 //! Infinities and NaN, in X or from a dot product that overflows, are added to w as floats: they come out as IEEE 754
-//! says, whatever their order. Shared memory: WORDS · n words, and n elements where y is there too; WORDS · ⌈n/2⌉ in each
-//! block of a cluster.
+//! says, whatever their order and number. Shared memory: WORDS · n words, WORDS · ⌈n/2⌉ in each block of a cluster, and n
+//! elements where y is there too.
 //!
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
@@ -25,11 +26,11 @@ use super::fixed_cluster;
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{range_of_vector, range_of_weights, scale, write_ranges};
 use super::fixed_sums::SharedSums;
-use super::sparse::each_share;
+use super::sparse::each_share_of;
 use super::{Compute, Product, SparseArgs};
 use crate::cta::{Cache, Cta, Shared};
 use crate::memory::Out;
-use crate::verbs::{each_of_block, each_of_grid, load_or};
+use crate::verbs::{each_of_block, each_of_grid, global_warp, global_warps, load_or};
 
 /// The family of kernels with fixed-point sums.
 pub struct Fixed<T>(core::marker::PhantomData<T>);
@@ -74,6 +75,10 @@ pub enum SumPlace {
     SharedWithInput,
     /// In the shared memory of a cluster of [`CLUSTER`] blocks, half of them in each.
     Cluster,
+    /// In the shared memory of a cluster of [`CLUSTER`] blocks, which walk the same rows and each add to their half.
+    Halves,
+    /// The same, and y in each of them.
+    HalvesWithInput,
     /// In global memory.
     Global,
 }
@@ -107,7 +112,7 @@ impl FixedVariant {
     pub const fn cluster(&self) -> u32 {
         match self {
             FixedVariant::Accumulate {
-                place: SumPlace::Cluster,
+                place: SumPlace::Cluster | SumPlace::Halves | SumPlace::HalvesWithInput,
                 ..
             } => CLUSTER,
             _ => 1,
@@ -126,7 +131,13 @@ impl FixedVariant {
             FixedVariant::Accumulate { place, .. } => match place {
                 SumPlace::Shared => cols as u64 * 4 * words,
                 SumPlace::SharedWithInput => cols as u64 * (4 * words + size as u64),
-                SumPlace::Cluster => fixed_cluster::places(cols) as u64 * 4 * words,
+                SumPlace::Cluster | SumPlace::Halves => {
+                    fixed_cluster::places(cols) as u64 * 4 * words
+                }
+                SumPlace::HalvesWithInput => {
+                    let input = cols as u64 * size as u64;
+                    fixed_cluster::places(cols) as u64 * 4 * words + input
+                }
                 SumPlace::Global => 0,
             },
             _ => 0,
@@ -207,6 +218,11 @@ fn scale_of<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> i32 {
 
 /// Where sums are kept, and y.
 pub(super) trait Sums<T: FixedPoint>: Sized {
+    /// The warp's number among those that share out the rows, and how many they are.
+    #[inline(always)]
+    fn walker<C: Cta>(cta: &C) -> (u32, u32) {
+        (global_warp(cta), global_warps(cta))
+    }
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
@@ -315,7 +331,7 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     let has_non_finite = cta.read(args.exponents, args.x.cols as usize) != 0;
     let shift = load_or(cta, args.x.shift, 0, T::ZERO);
     let sums = W::open(cta, args);
-    each_share::<C, T, VS, K>(cta, &args.x, |row, share| {
+    each_share_of::<C, T, VS, K>(cta, &args.x, W::walker(cta), |row, share| {
         let dot = if P::DOTS {
             share.dot_with(cta, &args.x, |column| sums.input(cta, args, column))
         } else {

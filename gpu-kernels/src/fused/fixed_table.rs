@@ -9,6 +9,7 @@ use super::fixed::{
 };
 use super::fixed_cluster;
 use super::fixed_contract::check;
+use super::fixed_halves;
 use super::{Fused, Product, Transposed};
 
 macro_rules! fixed_family {
@@ -34,6 +35,9 @@ macro_rules! fixed_family {
                 concat!("fixed_fused_cluster2_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Cluster, vs: $vs, held: $held }
                     => fixed_cluster::accumulate::<_, $t, Fused, $vs, $held>;
+                concat!("fixed_fused_halves_y_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::HalvesWithInput, vs: $vs, held: $held }
+                    => fixed_halves::accumulate::<_, $t, Fused, true, $vs, $held>;
                 concat!("fixed_fused_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InGlobal, $vs, $held>;
@@ -43,6 +47,9 @@ macro_rules! fixed_family {
                 concat!("fixed_transposed_cluster2_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Cluster, vs: $vs, held: $held }
                     => fixed_cluster::accumulate::<_, $t, Transposed, $vs, $held>;
+                concat!("fixed_transposed_halves_", stringify!($t), "_vs", $vs),
+                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Halves, vs: $vs, held: $held }
+                    => fixed_halves::accumulate::<_, $t, Transposed, false, $vs, $held>;
                 concat!("fixed_transposed_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;

@@ -19,6 +19,7 @@ mod dense_variant;
 pub mod fixed;
 mod fixed_cluster;
 mod fixed_contract;
+mod fixed_halves;
 pub mod fixed_point;
 mod fixed_range;
 mod fixed_sums;

@@ -416,13 +416,24 @@ pub(crate) fn each_row<C: Cta, const VS: u32>(cta: &C, rows: u32, mut each: impl
 pub(super) fn each_share<C: Cta, T: Real, const VS: u32, const K: usize>(
     cta: &C,
     x: &SparseArgs<'_, T>,
+    each: impl FnMut(u32, &Share<T, VS, K>),
+) {
+    each_share_of(cta, x, (global_warp(cta), global_warps(cta)), each);
+}
+
+/// The same for the warp of that number among so many.
+#[inline(always)]
+pub(super) fn each_share_of<C: Cta, T: Real, const VS: u32, const K: usize>(
+    cta: &C,
+    x: &SparseArgs<'_, T>,
+    (warp, warps): (u32, u32),
     mut each: impl FnMut(u32, &Share<T, VS, K>),
 ) {
     let vectors = WARP / VS;
-    let (step, mine) = (global_warps(cta) * vectors, lane(cta) / VS);
+    let (step, mine) = (warps * vectors, lane(cta) / VS);
     // Saturates where no row is: there are fewer rows than 32 bits count.
     let bounds = |first: u32| Share::<T, VS, K>::bounds(cta, x, first.saturating_add(mine));
-    let mut first = global_warp(cta).saturating_mul(vectors);
+    let mut first = warp.saturating_mul(vectors);
     let mut here = bounds(first);
     while first < x.rows {
         let next_first = first.saturating_add(step);

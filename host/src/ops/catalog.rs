@@ -219,6 +219,7 @@ fn fixed<T: Number>(entry: &Entry<T::Fixed>) -> Option<(&'static str, Candidate)
         SumPlace::SharedWithInput => Strategy::FixedWithY,
         SumPlace::Shared => Strategy::FixedShared,
         SumPlace::Cluster => Strategy::FixedCluster,
+        SumPlace::Halves | SumPlace::HalvesWithInput => Strategy::FixedHalves,
         SumPlace::Global => Strategy::FixedGlobal,
     };
     let cluster = entry.variant.cluster();

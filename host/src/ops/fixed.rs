@@ -1,11 +1,14 @@
 //! Products with fixed-point sums on a GPU: begin, walk the rows, finish.
+//!
+//! Where a plan has two products, the rows are walked twice, first for `v ⊙ (X·y − s)`; the scale is that of the fused
+//! product, so that the sums have its bits.
 
 use std::sync::Mutex;
 
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out, Real};
 
-use super::fused::{Terms, prepare};
+use super::fused::{Terms, prepare, slice, slice_mut};
 use super::layout::{Layout, SparsePart};
 use super::{Matrix, Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
@@ -21,19 +24,24 @@ const PER_THREAD: usize = 4;
 /// The launches of one product.
 pub(super) struct FixedKernels<T: Number> {
     begin: Prepared<T::Fixed>,
+    /// `X·y`, where `walk` takes what it gives.
+    dots: Option<Prepared<T::Sparse>>,
     walk: Prepared<T::Fixed>,
     finish: Prepared<T::Fixed>,
 }
 
 impl<T: Number> FixedKernels<T> {
-    /// The kernel that a plan names, and the two that belong to it.
+    /// The kernels that a plan names, and the two that belong to them.
     pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
         let device = matrix.device();
         let product = KernelProduct::from(plan.product);
         let longer = matrix.rows().max(matrix.cols());
+        let dots = plan.then.as_ref();
+        let dots = dots.map(|_| prepare::<T::Sparse>(device, plan));
         Ok(FixedKernels {
             begin: small::<T>(device, FixedVariant::Begin(product), longer)?,
-            walk: prepare::<T::Fixed>(device, plan)?,
+            dots: dots.transpose()?,
+            walk: prepare::<T::Fixed>(device, plan.then.as_deref().unwrap_or(plan))?,
             finish: small::<T>(device, FixedVariant::Finish, matrix.cols())?,
         })
     }
@@ -174,18 +182,39 @@ impl<T: Number> Matrix<T> {
             .begin
             .launch(self.ends(product, input, &terms, &mut work, output))?;
         for (part, values) in parts.iter().zip(&equilibrated.values) {
-            kernels.walk.launch(self.walk(
-                (part, values),
-                product,
-                input,
-                &terms,
-                &mut work,
-                output,
-            ))?;
+            let walk = self.walk((part, values), product, input, &terms, &mut work, output);
+            match &kernels.dots {
+                Some(dots) => self.walk_twice((dots, &kernels.walk), part, walk)?,
+                None => kernels.walk.launch(walk)?,
+            }
         }
         Ok(kernels
             .finish
             .launch(self.ends(product, input, &terms, &mut work, output))?)
+    }
+
+    /// Walks the rows of a part for `p = v ⊙ (X·y − s)`, then for `Xᵀ·p`, with the arguments of one walk for both.
+    fn walk_twice(
+        &self,
+        (dots, walk): (&Prepared<T::Sparse>, &Prepared<T::Fixed>),
+        part: &SparsePart<T>,
+        args: FixedArgs<'_, T>,
+    ) -> Result<(), OpError> {
+        let rows = part.first_row..part.first_row + part.rows;
+        self.with_row_vector(|p| {
+            dots.launch(SparseArgs {
+                output: slice_mut(p, &rows),
+                alpha: <T as Real>::ONE,
+                beta: T::ZERO,
+                ..args.x
+            })?;
+            let x = SparseArgs {
+                input: slice(p, &rows),
+                weights: In::none(),
+                ..args.x
+            };
+            Ok(walk.launch(FixedArgs { x, ..args })?)
+        })
     }
 
     fn longest(&self, product: Product) -> u32 {

@@ -182,6 +182,10 @@ impl<T: Number> Matrix<T> {
             .expect("a matrix on a GPU has limits to plan with");
         tracing::debug!(%plan, "planned");
         let step = match &self.layout {
+            // Both walks with the scale of the fused product.
+            Layout::Sparse(_) if self.is_reproducible() && plan.then.is_some() => {
+                Step::Fixed(FixedKernels::prepare(self, &plan)?)
+            }
             _ if plan.then.is_some() => Step::TwoProducts,
             Layout::Sparse(_) if plan.strategy.is_fixed() => {
                 Step::Fixed(FixedKernels::prepare(self, &plan)?)

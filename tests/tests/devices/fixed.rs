@@ -32,12 +32,17 @@ const MATRICES: [((usize, usize), Pattern); 14] = [
     ((40, 38_740), Pattern::PerRow(7)),
 ];
 
-const STRATEGIES: [Strategy; 4] = [
+const STRATEGIES: [Strategy; 6] = [
     Strategy::FixedWithY,
     Strategy::FixedShared,
     Strategy::FixedCluster,
+    Strategy::FixedHalves,
     Strategy::FixedGlobal,
+    Strategy::SparseTwoProducts,
 ];
+
+/// Of the fused product.
+const FUSED_ALONE: [Strategy; 2] = [Strategy::FixedWithY, Strategy::SparseTwoProducts];
 
 /// n words of shared memory are more than some devices have, and some have no clusters.
 const LAUNCHES: Launches = Launches {
@@ -73,8 +78,8 @@ fn launches(device: &Device, product: Product) -> Vec<Forced> {
     if device.is_cpu() || product == Product::Forward {
         return all;
     }
-    for (strategy, bs) in STRATEGIES.into_iter().zip([96, 256, 64, 32]) {
-        if product == Product::Fused || strategy != Strategy::FixedWithY {
+    for (strategy, bs) in STRATEGIES.into_iter().zip([96, 256, 64, 128, 32, 64]) {
+        if product == Product::Fused || !FUSED_ALONE.contains(&strategy) {
             all.push(Forced {
                 strategy: Some(strategy),
                 bs: Some(bs),

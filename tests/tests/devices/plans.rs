@@ -40,6 +40,7 @@ const SPARSE_STRATEGIES: &[Strategy] = &[
     Strategy::FixedWithY,
     Strategy::FixedShared,
     Strategy::FixedCluster,
+    Strategy::FixedHalves,
     Strategy::FixedGlobal,
 ];
 
@@ -108,7 +109,12 @@ fn forced<T: Number>(device: &Device, case: &Case, strategy: Strategy) -> Result
         forced,
         ..MatrixOptions::default()
     };
-    let in_clusters = [Strategy::DenseCluster, Strategy::FixedCluster].contains(&strategy);
+    let in_clusters = [
+        Strategy::DenseCluster,
+        Strategy::FixedCluster,
+        Strategy::FixedHalves,
+    ]
+    .contains(&strategy);
     if in_clusters && !device.has_clusters() {
         return Ok(());
     }

@@ -9,10 +9,11 @@ use warpfuse_benches::sampling::Sampler;
 
 use crate::trial::Trial;
 
-const STRATEGIES: [Strategy; 4] = [
+const STRATEGIES: [Strategy; 5] = [
     Strategy::FixedWithY,
     Strategy::FixedShared,
     Strategy::FixedCluster,
+    Strategy::FixedHalves,
     Strategy::FixedGlobal,
 ];
 const VECTOR_SIZES: [u32; 3] = [4, 8, 32];

@@ -28,6 +28,9 @@ pub enum Strategy {
     /// many as one holds (compute capability 9.0): see [`gpu_kernels::fused::fixed`]. Clusters of more blocks would be no
     /// quicker than [`Strategy::FixedGlobal`].
     FixedCluster,
+    /// Sparse; as [`Strategy::FixedShared`], in the fused product as [`Strategy::FixedWithY`], with two blocks of a cluster
+    /// that walk the same rows, each with the sums of half of the columns (compute capability 9.0).
+    FixedHalves,
     /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
     FixedGlobal,
     /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
@@ -68,7 +71,11 @@ impl Strategy {
     pub const fn is_fixed(self) -> bool {
         matches!(
             self,
-            Self::FixedWithY | Self::FixedShared | Self::FixedCluster | Self::FixedGlobal
+            Self::FixedWithY
+                | Self::FixedShared
+                | Self::FixedCluster
+                | Self::FixedHalves
+                | Self::FixedGlobal
         )
     }
 
@@ -94,6 +101,7 @@ impl Strategy {
             Self::FixedWithY => "fixed_with_y",
             Self::FixedShared => "fixed_shared",
             Self::FixedCluster => "fixed_cluster",
+            Self::FixedHalves => "fixed_halves",
             Self::FixedGlobal => "fixed_global",
             Self::Panels => "panels",
             Self::HotColumns => "hot_columns",
@@ -318,7 +326,7 @@ impl Candidate {
     /// Blocks that share a row, each with its part of the columns.
     pub(super) fn blocks_per_row(&self) -> u32 {
         match self.strategy {
-            Strategy::DenseCluster => self.cluster.max(1),
+            Strategy::DenseCluster | Strategy::FixedHalves => self.cluster.max(1),
             _ => 1,
         }
     }

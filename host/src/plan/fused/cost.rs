@@ -241,12 +241,28 @@ impl<'a> CostModel<'a> {
     // Entries of a row that a vector has loaded or asked for at once: of blocks that share it, each its share of them.
     fn entries_in_flight(&self, kernel: &Candidate, vs: u32) -> f64 {
         let held = f64::from(vs) * f64::from(kernel.tl.max(1));
-        (self.mean / f64::from(kernel.blocks_per_row())).min(held)
+        (self.mean / self.blocks_of_columns(kernel)).min(held)
+    }
+
+    // Blocks that each load their part of a row.
+    fn blocks_of_columns(&self, kernel: &Candidate) -> f64 {
+        match kernel.strategy {
+            Strategy::FixedHalves => 1.0,
+            _ => f64::from(kernel.blocks_per_row()),
+        }
     }
 
     fn entry_bytes(&self) -> f64 {
         let index = if self.problem.is_dense() { 0.0 } else { 4.0 };
         f64::from(self.problem.dtype.bytes()) + index
+    }
+
+    // Whether a kernel has y in shared memory.
+    fn shares_y(&self, strategy: Strategy) -> bool {
+        match strategy {
+            Strategy::FixedHalves => self.product == Product::Fused,
+            _ => SHARED_Y.contains(&strategy),
+        }
     }
 
     // Bytes of X that the resident vectors of one SM have asked for at once.
@@ -262,7 +278,7 @@ impl<'a> CostModel<'a> {
         let in_flight = self.bytes_in_flight(kernel, blocks);
         let each = match self.product {
             _ if self.problem.is_dense() => return in_flight,
-            _ if SHARED_Y.contains(&kernel.strategy) => L1_PER_BYTE_WITH_Y,
+            _ if self.shares_y(kernel.strategy) => L1_PER_BYTE_WITH_Y,
             Product::Transposed => L1_PER_BYTE_ALONE,
             _ => L1_PER_BYTE_IN_FLIGHT,
         };
@@ -280,7 +296,7 @@ impl<'a> CostModel<'a> {
     fn fill(&self, strategy: Strategy, in_flight: f64, hits: f64) -> f64 {
         let trips = match (self.problem.is_dense(), self.product) {
             (true, _) => 1.0,
-            _ if SHARED_Y.contains(&strategy) => FIXED_ROUND_TRIPS,
+            _ if self.shares_y(strategy) => FIXED_ROUND_TRIPS,
             _ if strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
             (false, Product::Transposed) => CSR_ROUND_TRIPS,
             (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
@@ -290,7 +306,8 @@ impl<'a> CostModel<'a> {
             (Strategy::SharedW, _) => ADD_ROUND_TRIPS / 2.0,
             _ => 0.0,
         };
-        in_flight / (self.limits.rates.knee_bytes_per_sm * (trips + adds))
+        let trips = (trips + adds) * walks(strategy);
+        in_flight / (self.limits.rates.knee_bytes_per_sm * trips)
     }
 
     // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
@@ -327,7 +344,7 @@ impl<'a> CostModel<'a> {
             } else {
                 0.0
             };
-            chunks * (PER_ENTRY + add)
+            chunks * (PER_ENTRY * walks(kernel.strategy) + add)
         };
         let lane = match kernel.strategy {
             Strategy::DenseTiles => chunks * PER_TILE_ELEMENT + PER_TILE_ROW,
@@ -382,14 +399,19 @@ impl<'a> CostModel<'a> {
             | Strategy::DenseRing
             | Strategy::DenseTiles => f64::from(launch.grid),
             // Each block adds its own columns.
-            Strategy::FixedCluster => f64::from(launch.grid) / f64::from(CLUSTER),
+            Strategy::FixedCluster | Strategy::FixedHalves => {
+                f64::from(launch.grid) / f64::from(CLUSTER)
+            }
             Strategy::DenseColumns | Strategy::DenseCluster => {
                 f64::from(launch.grid / launch.column_tiles.max(1))
             }
             _ => return 0.0,
         };
         let begun = match strategy {
-            Strategy::FixedShared | Strategy::FixedWithY | Strategy::FixedCluster => {
+            Strategy::FixedShared
+            | Strategy::FixedWithY
+            | Strategy::FixedCluster
+            | Strategy::FixedHalves => {
                 FIXED_BLOCK_US * f64::from(launch.blocks.occupancy.blocks_per_sm)
             }
             _ => 0.0,
@@ -399,6 +421,14 @@ impl<'a> CostModel<'a> {
             FLUSH_COALESCING * self.flush_rate,
         );
         flushed + begun * 1e-6
+    }
+}
+
+// How often each row is walked.
+fn walks(strategy: Strategy) -> f64 {
+    match strategy {
+        Strategy::FixedHalves => f64::from(CLUSTER),
+        _ => 1.0,
     }
 }
 

@@ -197,11 +197,11 @@ impl<'a> Planner<'a> {
         if product != Product::Fused {
             return false;
         }
-        if self.summation == Summation::Reproducible {
-            return problem.is_dense() && self.order(problem, product).is_none();
-        }
         if !problem.is_dense() {
             return self.forced.strategy == Some(Strategy::SparseTwoProducts);
+        }
+        if self.summation == Summation::Reproducible {
+            return self.order(problem, product).is_none();
         }
         let held = self.columns_held(problem);
         match self.forced.strategy {
@@ -213,9 +213,9 @@ impl<'a> Planner<'a> {
     // Two products of a sparse X, where they are quicker than `plan`, which is of one kernel: there is a quicker kernel for
     // one of them than for both, or y and w in one pass do not fit in the L2 cache together.
     fn apart(&self, problem: &Problem, plan: &Plan) -> Option<Plan> {
-        let is_free = self.forced.is_empty() && self.summation == Summation::Free;
         let is_sparse = plan.product == Product::Fused && !problem.is_dense();
-        let fused_ns = plan.predicted_ns().filter(|_| is_free && is_sparse)?;
+        let may_choose = self.forced.is_empty() && is_sparse;
+        let fused_ns = plan.predicted_ns().filter(|_| may_choose)?;
         let twice = LEAST_READS * problem.matrix_bytes() / self.limits.rates.stream_gbs;
         if (fused_ns as f64) < twice {
             return None;
@@ -283,7 +283,7 @@ impl<'a> Planner<'a> {
                 bytes: blocks.shared_bytes,
                 available: self.limits.shared_per_block,
             }),
-            Strategy::FixedCluster => Some(Reason::ClusterFits {
+            Strategy::FixedCluster | Strategy::FixedHalves => Some(Reason::ClusterFits {
                 cols: problem.cols,
                 blocks: kernel.cluster,
                 bytes: blocks.shared_bytes,

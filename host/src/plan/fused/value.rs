@@ -216,7 +216,8 @@ impl Plan {
             let expected = format!("at least {}", problem.rows.div_ceil(self.vectors().max(1)));
             return invalid("c", expected, self.c.to_string());
         }
-        if self.strategy == Strategy::FixedCluster && !self.grid.is_multiple_of(CLUSTER) {
+        let in_clusters = [Strategy::FixedCluster, Strategy::FixedHalves];
+        if in_clusters.contains(&self.strategy) && !self.grid.is_multiple_of(CLUSTER) {
             let expected = format!("a multiple of {CLUSTER}, the blocks of a cluster");
             return invalid("grid", expected, self.grid.to_string());
         }

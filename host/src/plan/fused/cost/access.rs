@@ -4,7 +4,7 @@ use super::super::candidate::{Candidate, Strategy};
 use super::super::problem::{Precision, Product};
 use super::super::rows::queue_of;
 use super::super::sparse_cost::{L2_SECTOR, hits, l1_left, lines_per_entry};
-use super::{CostModel, KernelCost, SHARED_Y, seconds};
+use super::{CostModel, KernelCost, seconds, walks};
 
 /// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
 /// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
@@ -34,9 +34,10 @@ impl CostModel<'_> {
             return 0.0;
         }
         let rates = &self.limits.rates;
-        let mut time = seconds(self.nnz * lines_per_entry(self.mean, vs), rates.lines);
-        if self.product == Product::Fused && SHARED_Y.contains(&kernel.strategy) {
-            time += seconds(self.nnz, rates.shared_gather);
+        let walked = self.nnz * walks(kernel.strategy);
+        let mut time = seconds(walked * lines_per_entry(self.mean, vs), rates.lines);
+        if self.product == Product::Fused && self.shares_y(kernel.strategy) {
+            time += seconds(walked, rates.shared_gather);
         }
         if self.product != Product::Forward {
             let additions = seconds(
@@ -61,7 +62,7 @@ impl CostModel<'_> {
     // 0.26 ms with VS = 4 on an H200, 0.35 with VS = 8 and 0.70 with VS = 32.
     fn added(&self, strategy: Strategy, vs: u32) -> f64 {
         let lanes = f64::from(vs.max(1));
-        match matches!(strategy, Strategy::FixedWithY | Strategy::FixedShared) {
+        match is_in_block(strategy) {
             true => self.rows * lanes * (self.mean / lanes).ceil(),
             false => self.nnz,
         }
@@ -79,7 +80,7 @@ impl CostModel<'_> {
         };
         let again = self.nnz * crowded * REFETCHED * kernel.half_sectors;
         let time = seconds(again, self.gather_miss);
-        if SHARED_Y.contains(&kernel.strategy) || self.product == Product::Transposed {
+        if self.shares_y(kernel.strategy) || self.product == Product::Transposed {
             return time;
         }
         let gathers = seconds(self.nnz * hits, self.limits.rates.gather_l1);
@@ -116,10 +117,10 @@ impl CostModel<'_> {
             }
             (Strategy::SharedW, Precision::F32) => self.limits.rates.shared_add_f32,
             (Strategy::SharedW, Precision::F64) => self.limits.rates.shared_add_f64,
-            (Strategy::FixedWithY | Strategy::FixedShared, Precision::F32) => {
+            (strategy, Precision::F32) if is_in_block(strategy) => {
                 self.limits.rates.shared_fixed_f32
             }
-            (Strategy::FixedWithY | Strategy::FixedShared, Precision::F64) => {
+            (strategy, Precision::F64) if is_in_block(strategy) => {
                 self.limits.rates.shared_fixed_f64
             }
             (Strategy::FixedCluster, dtype) => {
@@ -150,6 +151,14 @@ impl CostModel<'_> {
         };
         hits(self.problem, (left, room))
     }
+}
+
+// Whether blocks add fixed-point sums to their own shared memory alone.
+const fn is_in_block(strategy: Strategy) -> bool {
+    matches!(
+        strategy,
+        Strategy::FixedWithY | Strategy::FixedShared | Strategy::FixedHalves
+    )
 }
 
 // Whether every entry is added to w in global memory.

@@ -1,0 +1,88 @@
+//! Fixed-point sums of which each block of a pair has half (compute capability 9.0).
+//!
+//! The two blocks of a cluster walk the same rows, side by side, so that what one has read of X the other finds in the L2
+//! cache; both make the whole dot product, and each adds to its own columns alone, which take turns as in
+//! [`fixed_cluster`](super::fixed_cluster). Nothing crosses between them. Twice as many columns fit as into one block, with y
+//! beside the sums, and for `Xᵀ·p` twice as many again: rows are walked twice, which costs instructions, where additions
+//! over the network of the cluster (163 · 10⁹ a second) cost more.
+
+use super::Compute;
+use super::fixed::{self, CLUSTER, FixedArgs, Sums};
+use super::fixed_cluster::places;
+use super::fixed_point::FixedPoint;
+use super::fixed_sums::SharedSums;
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::verbs::each_of_block;
+
+/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`SumPlace::Halves`](super::SumPlace::Halves), and with
+/// `Y` [`SumPlace::HalvesWithInput`](super::SumPlace::HalvesWithInput).
+#[inline(always)]
+pub(super) fn accumulate<C, T, P, const Y: bool, const VS: u32, const K: usize>(
+    cta: &C,
+    args: &FixedArgs<'_, T>,
+) where
+    C: Cta,
+    T: FixedPoint,
+    P: Compute,
+{
+    if C::CLUSTERS {
+        fixed::accumulate::<C, T, P, InHalf<T, Y>, VS, K>(cta, args);
+    }
+}
+
+/// Where such sums are, and y.
+struct InHalf<T, const Y: bool> {
+    sums: SharedSums<T>,
+    input: Shared<T>,
+    rank: u32,
+}
+
+impl<T: FixedPoint, const Y: bool> Sums<T> for InHalf<T, Y> {
+    #[inline(always)]
+    fn walker<C: Cta>(cta: &C) -> (u32, u32) {
+        let warps = cta.threads() / WARP;
+        let first = cta.block() / CLUSTER * warps + cta.thread() / WARP;
+        (first, cta.blocks() / CLUSTER * warps)
+    }
+
+    #[inline(always)]
+    fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self {
+        let cols = args.x.cols;
+        // y first: its elements may need the alignment of 8 bytes.
+        let input = Shared::at(0, if Y { cols } else { 0 });
+        let sums = SharedSums::open(cta, input.end(), (places(cols), 0));
+        if Y {
+            each_of_block(cta, cols, |j| {
+                cta.shared_write(input, j, cta.load(args.x.input, j, Cache::Keep));
+            });
+        }
+        cta.sync();
+        let rank = cta.cluster_rank();
+        InHalf { sums, input, rank }
+    }
+
+    #[inline(always)]
+    fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T {
+        if Y {
+            cta.shared_read(self.input, column as usize)
+        } else {
+            cta.load(args.x.input, column as usize, Cache::Keep)
+        }
+    }
+
+    #[inline(always)]
+    fn add<C: Cta>(&self, cta: &C, _: &FixedArgs<'_, T>, column: u32, value: T) {
+        if column % CLUSTER == self.rank {
+            self.sums.add(cta, column / CLUSTER, value);
+        }
+    }
+
+    #[inline(always)]
+    fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
+        cta.sync();
+        let own = (args.x.cols + CLUSTER - 1 - self.rank) / CLUSTER;
+        self.sums.flush_as(cta, args.sums, own, |place| {
+            place * CLUSTER as usize + self.rank as usize
+        });
+    }
+}
