@@ -225,7 +225,8 @@ fn dot<T: FixedPoint>(indices: &[u32], values: &[T], y: &[T], lanes: usize) -> T
 }
 
 fn lanes<T: Scalar>(x: &Csr<'_, T>) -> usize {
-    lanes_per_row(x.rows() as u64, x.nnz() as u64) as usize
+    let longest = u64::from(longest_row(x));
+    lanes_per_row(x.rows() as u64, x.nnz() as u64, longest) as usize
 }
 
 /// `w = α·Xᵀ(v ⊙ (X·y − shift)) + β·z`, or `w = α·Xᵀ(v ⊙ p) + β·z`, with the bits of the GPU.

@@ -144,7 +144,9 @@ impl<'a> Planner<'a> {
             return self.summation == Summation::Free
                 || order.is_some_and(|order| adds_in(kernel, &order));
         };
-        let team = Team::Lanes(lanes_per_row(problem.rows, nnz));
+        let longest = problem.longest_row;
+        let longest = longest.unwrap_or(nnz.div_ceil(problem.rows.max(1)));
+        let team = Team::Lanes(lanes_per_row(problem.rows, nnz, longest));
         let is_free = self.summation == Summation::Free;
         let is_row_walk = kernel.product == Product::Forward && kernel.strategy == Strategy::RowDot;
         let has_order = kernel.strategy.is_fixed() || is_row_walk;
