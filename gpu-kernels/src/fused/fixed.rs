@@ -226,6 +226,20 @@ pub(super) trait Sums<T: FixedPoint>: Sized {
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
+    /// Adds several numbers at once, as far as they are there.
+    #[inline(always)]
+    fn add_some<C: Cta, const N: usize>(
+        &self,
+        cta: &C,
+        args: &FixedArgs<'_, T>,
+        numbers: [Option<(u32, T)>; N],
+    ) {
+        for k in 0..N {
+            if let Some((column, value)) = numbers[k] {
+                self.add(cta, args, column, value);
+            }
+        }
+    }
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
 }
 
@@ -263,6 +277,16 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
     #[inline(always)]
     fn add<C: Cta>(&self, cta: &C, _: &FixedArgs<'_, T>, column: u32, value: T) {
         self.sums.add(cta, column, value);
+    }
+
+    #[inline(always)]
+    fn add_some<C: Cta, const N: usize>(
+        &self,
+        cta: &C,
+        _: &FixedArgs<'_, T>,
+        numbers: [Option<(u32, T)>; N],
+    ) {
+        self.sums.add_optional(cta, numbers);
     }
 
     #[inline(always)]
@@ -342,7 +366,10 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
             let is_finite = p.exponent_field() != T::NON_FINITE;
             let scaled = p.scaled(scale);
             if is_finite && !has_non_finite {
-                share.each(cta, &args.x, |column, value| {
+                let times = |(column, value)| (column, value * scaled);
+                let held = core::array::from_fn::<_, K, _>(|k| share.held(k).map(times));
+                sums.add_some(cta, args, held);
+                share.each_further(cta, &args.x, |column, value| {
                     sums.add(cta, args, column, value * scaled);
                 });
             } else {
