@@ -226,7 +226,10 @@ pub(super) trait Sums<T: FixedPoint>: Sized {
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
-    /// Adds several numbers at once, as far as they are there.
+    /// Adds several numbers, as far as they are there.
+    ///
+    /// Lowest words first, their round trips overlap: with 5 numbers of f32 in a block's own sums 211 µs in place of 230
+    /// (n = 10,000 on an H200). With 3 it is 2 to 5 % slower, in f64, where it takes all registers, 14 %, in halves 3 %.
     #[inline(always)]
     fn add_some<C: Cta, const N: usize>(
         &self,
@@ -234,13 +237,24 @@ pub(super) trait Sums<T: FixedPoint>: Sized {
         args: &FixedArgs<'_, T>,
         numbers: [Option<(u32, T)>; N],
     ) {
-        for k in 0..N {
-            if let Some((column, value)) = numbers[k] {
-                self.add(cta, args, column, value);
-            }
-        }
+        add_in_turn(cta, args, self, numbers);
     }
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
+}
+
+/// Adds one number after the other.
+#[inline(always)]
+fn add_in_turn<C: Cta, T: FixedPoint, W: Sums<T>, const N: usize>(
+    cta: &C,
+    args: &FixedArgs<'_, T>,
+    sums: &W,
+    numbers: [Option<(u32, T)>; N],
+) {
+    let _ = numbers.map(|number| {
+        if let Some((column, value)) = number {
+            sums.add(cta, args, column, value);
+        }
+    });
 }
 
 /// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`].
@@ -283,10 +297,13 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
     fn add_some<C: Cta, const N: usize>(
         &self,
         cta: &C,
-        _: &FixedArgs<'_, T>,
+        args: &FixedArgs<'_, T>,
         numbers: [Option<(u32, T)>; N],
     ) {
-        self.sums.add_optional(cta, numbers);
+        match T::WORDS == 2 && N > 3 {
+            true => self.sums.add_optional(cta, numbers),
+            false => add_in_turn(cta, args, self, numbers),
+        }
     }
 
     #[inline(always)]

@@ -78,20 +78,6 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InHalf<T, Y> {
     }
 
     #[inline(always)]
-    fn add_some<C: Cta, const N: usize>(
-        &self,
-        cta: &C,
-        _: &FixedArgs<'_, T>,
-        numbers: [Option<(u32, T)>; N],
-    ) {
-        let own = numbers.map(|number| number.filter(|(column, _)| column % CLUSTER == self.rank));
-        self.sums.add_optional(
-            cta,
-            own.map(|number| number.map(|(column, value)| (column / CLUSTER, value))),
-        );
-    }
-
-    #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
         cta.sync();
         let own = (args.x.cols + CLUSTER - 1 - self.rank) / CLUSTER;

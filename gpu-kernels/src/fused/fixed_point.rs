@@ -240,6 +240,14 @@ mod tests {
     }
 
     #[test]
+    fn four_lanes_share_rows_that_they_hold() {
+        let lanes = |mean: u64, longest| lanes_per_row(1_000, 1_000 * mean, longest);
+        assert_eq!([lanes(20, 20), lanes(6, 900), lanes(0, 0)], [4; 3]);
+        assert_eq!([lanes(20, 21), lanes(7, 900), lanes(48, 48)], [8; 3]);
+        assert_eq!([lanes(49, 49), lanes(73, 5_000)], [32; 2]);
+    }
+
+    #[test]
     fn integers_survive() {
         for x in [0.0f32, 1.0, -1.0, 2.5, -3.5, 1e9, -7.25e11, 4.6e18, -4.6e18] {
             assert_eq!(value::<f32>(x.to_fixed()), x.round_ties_even() as f64);

@@ -390,7 +390,8 @@ fn reasons(
     reasons.extend(planner.fit_reason(problem, kernel, &launch.blocks));
     let blocks = kernel.blocks_per_row();
     let cols = problem.cols;
-    reasons.extend((blocks > 1).then_some(Reason::Cluster { cols, blocks }));
+    let shares_row = blocks > 1 && problem.is_dense();
+    reasons.extend(shares_row.then_some(Reason::Cluster { cols, blocks }));
     reasons.push(Reason::Resident {
         blocks: launch.blocks.occupancy.blocks_per_sm,
         bs: launch.blocks.bs,

@@ -37,6 +37,7 @@ impl CostModel<'_> {
             launch,
             row_in_flight: 0.0,
             rows_in_flight: 0.0,
+            entries_of_lane: 0.0,
             half_sectors: 0.0,
         })
     }

@@ -138,3 +138,27 @@ fn reproducible_sums_that_two_blocks_hold_are_not_added_in_global_memory() {
     assert_eq!(strategy(40_000), Strategy::FixedCluster);
     assert_eq!(strategy(100_000), Strategy::FixedGlobal);
 }
+
+#[test]
+fn blocks_with_half_of_the_columns_walk_the_same_rows() {
+    let limits = device("h200");
+    let halves = Candidate {
+        cluster: 2,
+        shared: SharedUse {
+            fixed: 4,
+            per_column: 8,
+            ..SharedUse::default()
+        },
+        strategy: Strategy::FixedHalves,
+        ..kernels(Precision::F32)[0].clone()
+    };
+    let problem = uniform(ROWS, 28_000, Precision::F32);
+    let planner = Planner::new(&limits, std::slice::from_ref(&halves));
+    let plan = planner.plan(&problem, Product::Fused).expect("a plan");
+    assert_eq!((plan.grid, plan.column_tiles), (132, 2), "{plan}");
+    assert_eq!(plan.shared_bytes, 8 * 28_000 + 4);
+    let vectors = u64::from(plan.grid / 2 * plan.bs / plan.vs);
+    assert_eq!((plan.vectors(), plan.c), (vectors, ROWS.div_ceil(vectors)));
+    let widest = |cols| planner.plan(&uniform(ROWS, cols, Precision::F32), Product::Fused);
+    assert!(widest(29_055).is_ok() && widest(29_056).is_err());
+}
