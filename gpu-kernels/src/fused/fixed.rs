@@ -19,6 +19,10 @@
 //! says, whatever their order and number. Shared memory: WORDS · n words, WORDS · ⌈n/2⌉ in each block of a cluster, and n
 //! elements where y is there too.
 //!
+//! Not taken yet: the lowest words of all K entries first, as `SharedSums::add_each`, so that their round trips overlap.
+//! With K = 5 in f32 the fused product takes 202 µs in place of 230 (n = 10,000), but uneven rows (K = 3) 669 in place of 642,
+//! f64 329 in place of 293 and halves 3 % more; and eight sides over tiles would cost 2.2 times one.
+//!
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
 
@@ -226,35 +230,7 @@ pub(super) trait Sums<T: FixedPoint>: Sized {
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
-    /// Adds several numbers, as far as they are there.
-    ///
-    /// Lowest words first, their round trips overlap: with 5 numbers of f32 in a block's own sums 211 µs in place of 230
-    /// (n = 10,000 on an H200). With 3 it is 2 to 5 % slower, in f64, where it takes all registers, 14 %, in halves 3 %.
-    #[inline(always)]
-    fn add_some<C: Cta, const N: usize>(
-        &self,
-        cta: &C,
-        args: &FixedArgs<'_, T>,
-        numbers: [Option<(u32, T)>; N],
-    ) {
-        add_in_turn(cta, args, self, numbers);
-    }
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
-}
-
-/// Adds one number after the other.
-#[inline(always)]
-fn add_in_turn<C: Cta, T: FixedPoint, W: Sums<T>, const N: usize>(
-    cta: &C,
-    args: &FixedArgs<'_, T>,
-    sums: &W,
-    numbers: [Option<(u32, T)>; N],
-) {
-    let _ = numbers.map(|number| {
-        if let Some((column, value)) = number {
-            sums.add(cta, args, column, value);
-        }
-    });
 }
 
 /// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`].
@@ -291,19 +267,6 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
     #[inline(always)]
     fn add<C: Cta>(&self, cta: &C, _: &FixedArgs<'_, T>, column: u32, value: T) {
         self.sums.add(cta, column, value);
-    }
-
-    #[inline(always)]
-    fn add_some<C: Cta, const N: usize>(
-        &self,
-        cta: &C,
-        args: &FixedArgs<'_, T>,
-        numbers: [Option<(u32, T)>; N],
-    ) {
-        match T::WORDS == 2 && N > 3 {
-            true => self.sums.add_optional(cta, numbers),
-            false => add_in_turn(cta, args, self, numbers),
-        }
     }
 
     #[inline(always)]
@@ -383,10 +346,7 @@ pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
             let is_finite = p.exponent_field() != T::NON_FINITE;
             let scaled = p.scaled(scale);
             if is_finite && !has_non_finite {
-                let times = |(column, value)| (column, value * scaled);
-                let held = core::array::from_fn::<_, K, _>(|k| share.held(k).map(times));
-                sums.add_some(cta, args, held);
-                share.each_further(cta, &args.x, |column, value| {
+                share.each(cta, &args.x, |column, value| {
                     sums.add(cta, args, column, value * scaled);
                 });
             } else {

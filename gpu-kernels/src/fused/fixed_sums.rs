@@ -65,7 +65,8 @@ impl<T: FixedPoint> SharedSums<T> {
         }
     }
 
-    /// Adds each of several numbers to a column's sum, or to a spare one.
+    /// Adds each of several numbers to a column's sum, or to a spare one. All lowest words come first, so that their round
+    /// trips overlap; the highest ones of two numbers, most of which are zero, share a branch.
     #[inline(always)]
     pub(super) fn add_each<C: Cta, const N: usize>(
         &self,
@@ -73,44 +74,17 @@ impl<T: FixedPoint> SharedSums<T> {
         columns: [u32; N],
         values: [T; N],
     ) {
-        self.add_some(cta, [true; N], columns, values);
-    }
-
-    /// The same for numbers with their columns, as far as they are there.
-    #[inline(always)]
-    pub(super) fn add_optional<C: Cta, const N: usize>(
-        &self,
-        cta: &C,
-        numbers: [Option<(u32, T)>; N],
-    ) {
-        let are_there = numbers.map(|number| number.is_some());
-        let columns = numbers.map(|number| number.map_or(0, |(column, _)| column));
-        let values = numbers.map(|number| number.map_or(T::ZERO, |(_, value)| value));
-        self.add_some(cta, are_there, columns, values);
-    }
-
-    /// The same for those that are there; the others are zero. All lowest words come first, so that their round trips
-    /// overlap; the highest ones of two numbers, most of which are zero, share a branch.
-    #[inline(always)]
-    fn add_some<C: Cta, const N: usize>(
-        &self,
-        cta: &C,
-        are_there: [bool; N],
-        columns: [u32; N],
-        values: [T; N],
-    ) {
-        let columns = &columns;
         let mut numbers = values.map(T::to_fixed);
         if T::WORDS == 3 {
             let low = numbers.map(|number| number.low);
-            let carries = self.add_words(cta, 0, (&are_there, columns), &low);
+            let carries = self.add_words(cta, 0, &columns, &low);
             for k in 0..N {
                 numbers[k].high += carries[k] as i64;
             }
         }
         let plane = T::WORDS - 2;
         let middle = numbers.map(|number| number.high as u32);
-        let carries = self.add_words(cta, plane, (&are_there, columns), &middle);
+        let carries = self.add_words(cta, plane, &columns, &middle);
         let mut upper = [0; N];
         for k in 0..N {
             upper[k] = ((numbers[k].high >> 32) as u32).wrapping_add(carries[k]);
@@ -131,14 +105,11 @@ impl<T: FixedPoint> SharedSums<T> {
         &self,
         cta: &C,
         plane: u32,
-        (are_there, columns): (&[bool; N], &[u32; N]),
+        columns: &[u32; N],
         words: &[u32; N],
     ) -> [u32; N] {
         let mut before = [0; N];
         for k in 0..N {
-            if !are_there[k] {
-                continue;
-            }
             before[k] = cta.shared_fetch_add(self.words, self.word_of(plane, columns[k]), words[k]);
         }
         let mut carries = [0; N];

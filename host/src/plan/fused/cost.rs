@@ -46,9 +46,15 @@ const CSR_ROUND_TRIPS: f64 = 2.0;
 /// The same where offsets come a row ahead.
 const FIXED_ROUND_TRIPS: f64 = 1.5;
 
-/// The same of blocks that walk the same rows, by themselves and for each entry that a lane adds: with 32 warps of an SM on
-/// an H200 Xᵀ·p of 4,000,000 rows of 20 takes 384, 567 and 1,236 µs with 5, 3 and 1 of them.
-const HALVES_ROUND_TRIPS: [f64; 2] = [0.7, 0.32];
+/// The same of blocks that walk the same rows, by themselves and for each entry that a lane adds, in f32 and in f64: with 32
+/// warps of an SM on an H200 Xᵀ·p of 4,000,000 rows of 20 takes 384, 567 and 1,236 µs with 5, 3 and 1 of them. In f64 some
+/// 760 µs with n = 28,000, which were 0.54: but then X·y and it, 1,105 µs, came before a sum of floats that takes 1,047 and
+/// is predicted to take 1,230; sums over a cluster's network take 1,444.
+const HALVES_ROUND_TRIPS: f64 = 0.7;
+const HALVES_TRIPS_OF_ENTRY: [f64; 2] = [0.32, 0.85];
+/// How much longer uneven rows take there: 4,000,000 × 10,000 in the log-normal mean 20 takes 1.12 ms with VS = 8 in place
+/// of 0.54, X·y and Xᵀ·p of 677,399 × 47,236 in the mean 73 0.85 (0.58 over a cluster's network).
+const HALVES_UNEVEN: f64 = 4.0;
 
 /// What additions of floats to shared memory, each a loop of compare-and-swap, add to them: Xᵀ·p with n = 10,000 takes
 /// 0.25 ms on an H200 with two blocks of 1,024 threads, 0.34 with one. In the whole pattern gathers hide half of it.
@@ -202,7 +208,11 @@ impl<'a> CostModel<'a> {
         let taken = self.shared_taken(blocks);
         let in_flight = self.within_l1(kernel, blocks, taken);
         let hits = self.l1_hits(kernel.strategy, taken);
-        let uneven = kernel.uneven.seconds(self.limits, blocks);
+        let slower = match kernel.strategy {
+            Strategy::FixedHalves => HALVES_UNEVEN,
+            _ => 1.0,
+        };
+        let uneven = slower * kernel.uneven.seconds(self.limits, blocks);
         // Warps of X·y wait for nothing but their rows.
         let (beside, uneven_rows) = match self.product {
             Product::Forward => (uneven, 0.0),
@@ -305,7 +315,11 @@ impl<'a> CostModel<'a> {
         let trips = match (self.problem.is_dense(), self.product) {
             (true, _) => 1.0,
             _ if strategy == Strategy::FixedHalves => {
-                HALVES_ROUND_TRIPS[0] + HALVES_ROUND_TRIPS[1] * kernel.entries_of_lane
+                let of_entry = match self.problem.dtype {
+                    Precision::F32 => HALVES_TRIPS_OF_ENTRY[0],
+                    Precision::F64 => HALVES_TRIPS_OF_ENTRY[1],
+                };
+                HALVES_ROUND_TRIPS + of_entry * kernel.entries_of_lane
             }
             _ if self.shares_y(strategy) => FIXED_ROUND_TRIPS,
             _ if strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
