@@ -233,10 +233,46 @@ pub(super) trait Sums<T: FixedPoint>: Sized {
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
 }
 
+/// y in a block's shared memory, from its first byte on, or with `Y` false in global memory.
+pub(super) struct Input<T, const Y: bool>(Shared<T>);
+
+impl<T: FixedPoint, const Y: bool> Input<T, Y> {
+    /// Room for n elements.
+    #[inline(always)]
+    pub(super) fn at(cols: u32) -> Self {
+        Input(Shared::at(0, if Y { cols } else { 0 }))
+    }
+
+    /// The first byte beyond it.
+    #[inline(always)]
+    pub(super) fn end(&self) -> u32 {
+        self.0.end()
+    }
+
+    /// Loads y; a barrier must follow.
+    #[inline(always)]
+    pub(super) fn fill<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>) {
+        if Y {
+            each_of_block(cta, args.x.cols, |j| {
+                cta.shared_write(self.0, j, cta.load(args.x.input, j, Cache::Keep));
+            });
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn get<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T {
+        if Y {
+            cta.shared_read(self.0, column as usize)
+        } else {
+            cta.load(args.x.input, column as usize, Cache::Keep)
+        }
+    }
+}
+
 /// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`].
 pub(super) struct InShared<T, const Y: bool> {
     sums: SharedSums<T>,
-    input: Shared<T>,
+    input: Input<T, Y>,
 }
 
 impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
@@ -244,24 +280,16 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self {
         let cols = args.x.cols;
         // y first: its elements may need the alignment of 8 bytes.
-        let input = Shared::at(0, if Y { cols } else { 0 });
+        let input = Input::at(cols);
         let sums = SharedSums::open(cta, input.end(), (cols, 0));
-        if Y {
-            each_of_block(cta, cols, |j| {
-                cta.shared_write(input, j, cta.load(args.x.input, j, Cache::Keep));
-            });
-        }
+        input.fill(cta, args);
         cta.sync();
         InShared { sums, input }
     }
 
     #[inline(always)]
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T {
-        if Y {
-            cta.shared_read(self.input, column as usize)
-        } else {
-            cta.load(args.x.input, column as usize, Cache::Keep)
-        }
+        self.input.get(cta, args, column)
     }
 
     #[inline(always)]

@@ -34,6 +34,20 @@ where
     }
 }
 
+/// Adds the sums of the columns that block `rank` of a cluster has to those of all; a barrier came before.
+#[inline(always)]
+pub(super) fn flush_own<C: Cta, T: FixedPoint>(
+    cta: &C,
+    args: &FixedArgs<'_, T>,
+    sums: &SharedSums<T>,
+    rank: u32,
+) {
+    let own = (args.x.cols + CLUSTER - 1 - rank) / CLUSTER;
+    sums.flush_as(cta, args.sums, own, |place| {
+        place * CLUSTER as usize + rank as usize
+    });
+}
+
 /// Where such sums are.
 struct InCluster<T> {
     sums: SharedSums<T>,
@@ -67,9 +81,6 @@ impl<T: FixedPoint> Sums<T> for InCluster<T> {
     #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
         cta.sync_cluster();
-        let own = (args.x.cols + CLUSTER - 1 - self.rank) / CLUSTER;
-        self.sums.flush_as(cta, args.sums, own, |place| {
-            place * CLUSTER as usize + self.rank as usize
-        });
+        flush_own(cta, args, &self.sums, self.rank);
     }
 }

@@ -7,12 +7,11 @@
 //! over the network of the cluster (163 · 10⁹ a second) cost more.
 
 use super::Compute;
-use super::fixed::{self, CLUSTER, FixedArgs, Sums};
-use super::fixed_cluster::places;
+use super::fixed::{self, CLUSTER, FixedArgs, Input, Sums};
+use super::fixed_cluster::{flush_own, places};
 use super::fixed_point::FixedPoint;
 use super::fixed_sums::SharedSums;
-use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::verbs::each_of_block;
+use crate::cta::{Cta, WARP};
 
 /// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`SumPlace::Halves`](super::SumPlace::Halves), and with
 /// `Y` [`SumPlace::HalvesWithInput`](super::SumPlace::HalvesWithInput).
@@ -33,7 +32,7 @@ pub(super) fn accumulate<C, T, P, const Y: bool, const VS: u32, const K: usize>(
 /// Where such sums are, and y.
 struct InHalf<T, const Y: bool> {
     sums: SharedSums<T>,
-    input: Shared<T>,
+    input: Input<T, Y>,
     rank: u32,
 }
 
@@ -49,13 +48,9 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InHalf<T, Y> {
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self {
         let cols = args.x.cols;
         // y first: its elements may need the alignment of 8 bytes.
-        let input = Shared::at(0, if Y { cols } else { 0 });
+        let input = Input::at(cols);
         let sums = SharedSums::open(cta, input.end(), (places(cols), 0));
-        if Y {
-            each_of_block(cta, cols, |j| {
-                cta.shared_write(input, j, cta.load(args.x.input, j, Cache::Keep));
-            });
-        }
+        input.fill(cta, args);
         cta.sync();
         let rank = cta.cluster_rank();
         InHalf { sums, input, rank }
@@ -63,11 +58,7 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InHalf<T, Y> {
 
     #[inline(always)]
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T {
-        if Y {
-            cta.shared_read(self.input, column as usize)
-        } else {
-            cta.load(args.x.input, column as usize, Cache::Keep)
-        }
+        self.input.get(cta, args, column)
     }
 
     #[inline(always)]
@@ -80,9 +71,6 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InHalf<T, Y> {
     #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
         cta.sync();
-        let own = (args.x.cols + CLUSTER - 1 - self.rank) / CLUSTER;
-        self.sums.flush_as(cta, args.sums, own, |place| {
-            place * CLUSTER as usize + self.rank as usize
-        });
+        flush_own(cta, args, &self.sums, self.rank);
     }
 }
