@@ -109,13 +109,7 @@ fn forced<T: Number>(device: &Device, case: &Case, strategy: Strategy) -> Result
         forced,
         ..MatrixOptions::default()
     };
-    let in_clusters = [
-        Strategy::DenseCluster,
-        Strategy::FixedCluster,
-        Strategy::FixedHalves,
-    ]
-    .contains(&strategy);
-    if in_clusters && !device.has_clusters() {
+    if strategy.needs_clusters() && !device.has_clusters() {
         return Ok(());
     }
     let used = run::<T>(device, case, options, Product::Fused)?;

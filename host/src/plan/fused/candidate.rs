@@ -79,6 +79,14 @@ impl Strategy {
         )
     }
 
+    /// Whether blocks work together in clusters, which GPUs have from compute capability 9.0 on.
+    pub const fn needs_clusters(self) -> bool {
+        matches!(
+            self,
+            Self::FixedCluster | Self::FixedHalves | Self::DenseCluster
+        )
+    }
+
     /// Whether threads hold their parts of y and w in registers, so that a vector must be as wide as X.
     pub const fn holds_row(self) -> bool {
         matches!(

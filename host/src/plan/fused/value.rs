@@ -216,8 +216,7 @@ impl Plan {
             let expected = format!("at least {}", problem.rows.div_ceil(self.vectors().max(1)));
             return invalid("c", expected, self.c.to_string());
         }
-        let in_clusters = [Strategy::FixedCluster, Strategy::FixedHalves];
-        if in_clusters.contains(&self.strategy) && !self.grid.is_multiple_of(CLUSTER) {
+        if self.strategy.needs_clusters() && !self.grid.is_multiple_of(CLUSTER) {
             let expected = format!("a multiple of {CLUSTER}, the blocks of a cluster");
             return invalid("grid", expected, self.grid.to_string());
         }
