@@ -8,7 +8,7 @@
 use anyhow::{Result, ensure};
 use warpfuse::io::synth::NamedShape;
 use warpfuse::learning::{
-    Extras, Iteration, Labels, LogisticRegression, NewtonOptions, Placed, newton_cg,
+    FitOptions, Iteration, Labels, LogisticRegression, NewtonOptions, ResidentDataset, newton_cg,
 };
 use warpfuse::matrix::Element;
 use warpfuse::ops::objective::{Intercept, ObjectiveOut, ObjectiveSums};
@@ -121,20 +121,20 @@ struct Race<T: Number> {
 impl<T: Number> Race<T> {
     fn measure(&self, gpu: &Gpu, shape: &Shape) -> Result<Measured> {
         let features = self.problem.features.clone();
-        let placed = Placed::new(&gpu.device, features, MatrixOptions::default())?;
+        let resident = ResidentDataset::new(&gpu.device, features, MatrixOptions::default())?;
         let targets = self.problem.targets.iter();
         let labels = Labels::Numbers(targets.map(|b| Element::to_f64(*b)).collect());
         // The first one loads kernels.
-        self.fit(&placed, &labels, 1)?;
+        self.fit(&resident, &labels, 1)?;
         let fits = (0..self.repeats)
-            .map(|_| self.fit(&placed, &labels, MAX_ITER))
+            .map(|_| self.fit(&resident, &labels, MAX_ITER))
             .collect::<Result<Vec<_>>>()?;
         let inverse = self.problem.inverse_diagonal(self.l2());
-        let product_us = self.product_us(gpu, &placed)?;
-        let mut step = Step::new(gpu, placed.matrix(), &inverse, self.l2())?;
+        let product_us = self.product_us(gpu, &resident)?;
+        let mut step = Step::new(gpu, resident.matrix(), &inverse, self.l2())?;
         let (device_us, clock_us) = (step.device_us()?.median_us, step.clock_us()?.median_us);
         drop(step);
-        drop(placed);
+        drop(resident);
         let (others, products) = self.others(gpu, &inverse, &fits[0]);
         let mut measured = race(&fits, &others, shape.bytes::<T>(4))?;
         let details = &mut measured.details;
@@ -150,19 +150,24 @@ impl<T: Number> Race<T> {
         1.0 / (C * self.problem.features.rows() as f64)
     }
 
-    fn fit(&self, placed: &Placed<T>, labels: &Labels, max_iter: usize) -> Result<Vec<Iteration>> {
+    fn fit(
+        &self,
+        resident: &ResidentDataset<T>,
+        labels: &Labels,
+        max_iter: usize,
+    ) -> Result<Vec<Iteration>> {
         let model = LogisticRegression::params()
             .c(C)
             .fit_intercept(false)
             .tolerance(TOLERANCE)
             .max_iter(max_iter)
-            .fit_on(placed, labels, Extras::default())?;
+            .fit_on(resident, labels, FitOptions::default())?;
         Ok(model.report().history.clone())
     }
 
     /// Microseconds of the Hessian's product alone.
-    fn product_us(&self, gpu: &Gpu, placed: &Placed<T>) -> Result<f64> {
-        let (device, matrix) = (&gpu.device, placed.matrix());
+    fn product_us(&self, gpu: &Gpu, resident: &ResidentDataset<T>) -> Result<f64> {
+        let (device, matrix) = (&gpu.device, resident.matrix());
         let ones = |len: usize, value: f64| vec![<T as Element>::from_f64(value); len];
         let curvature = device.upload(&ones(matrix.rows(), 0.25))?;
         let s = device.upload(&ones(matrix.cols(), 0.01))?;

@@ -13,7 +13,9 @@ use super::report::{figure, indented, number, plain_table};
 use super::targets::Known;
 use super::{data, device, output};
 use crate::io::Columns;
-use crate::learning::{Classes, Estimator, Evaluation, Folds, PathPoint, Placed, cross_validate};
+use crate::learning::{
+    Classes, Estimator, Evaluation, Folds, PathPoint, ResidentDataset, cross_validate,
+};
 use crate::ops::Number;
 
 /// A trainer's arguments and those of the folds.
@@ -76,14 +78,14 @@ fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         .map(|strength| job.meant.with_strength(&known, Some(*strength)))
         .collect::<Result<Vec<Estimator>>>()?;
     let matrix = job.outcome.matrix_options();
-    let placed = if path.iter().any(Estimator::standardizes) {
-        Placed::with_folds(&device, data.features, matrix, &folds)?
+    let resident = if path.iter().any(Estimator::standardizes) {
+        ResidentDataset::with_folds(&device, data.features, matrix, &folds)?
     } else {
-        Placed::new(&device, data.features, matrix)?
+        ResidentDataset::new(&device, data.features, matrix)?
     };
     let bar = ui.fits(path.len() * folds.count());
     let (targets, weights) = (known.targets(), weights.as_deref());
-    let points = cross_validate(&placed, targets, weights, &folds, &path, |fit| {
+    let points = cross_validate(&resident, targets, weights, &folds, &path, |fit| {
         bar.fit(&fit)
     })?;
     drop(bar);

@@ -1,13 +1,13 @@
 //! Checks of parameters and lists before a fit.
 
-use super::fit::Extras;
-use super::{Classes, FitError, Labels, Placed};
+use super::fit::FitOptions;
+use super::{Classes, FitError, Labels, ResidentDataset};
 use crate::matrix::Element;
 use crate::ops::Number;
 
 /// Sample weights, 1 where none are given; their sum is positive.
-pub(super) fn sample_weights(rows: usize, extras: &Extras<'_>) -> Result<Vec<f64>, FitError> {
-    let Some(weights) = extras.sample_weight else {
+pub(super) fn sample_weights(rows: usize, options: &FitOptions<'_>) -> Result<Vec<f64>, FitError> {
+    let Some(weights) = options.sample_weight else {
         return Ok(vec![1.0; rows]);
     };
     expect_len("sample weights", Some(weights.len()), rows)?;
@@ -41,7 +41,7 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
 
 /// Classes of one label per row, at least two.
 pub(super) fn encode<T: Number>(
-    data: &Placed<T>,
+    data: &ResidentDataset<T>,
     labels: &Labels,
 ) -> Result<(Classes, Vec<u32>), FitError> {
     let rows = data.matrix().rows();

@@ -6,8 +6,8 @@ use super::fit::Controls;
 use super::fit_methods::NumberEstimator;
 use super::task::{AnyAnswer, Task};
 use super::{
-    Classifier, ElasticNet, Extras, FitError, Glm, Labels, Lasso, LinearSvc, LinearSvr,
-    LogisticRegression, Model, Placed, Regressor, Ridge,
+    Classifier, ElasticNet, FitError, FitOptions, Glm, Labels, Lasso, LinearSvc, LinearSvr,
+    LogisticRegression, Model, Regressor, ResidentDataset, Ridge,
 };
 use crate::device::Device;
 use crate::matrix::Features;
@@ -59,11 +59,11 @@ impl Estimator {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
         targets: Targets<'_, T>,
-        extras: Extras<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
-        let (options, evaluations) = (self.matrix_options(), self.evaluations(targets));
-        let data = Placed::for_evaluations(device, features, options, evaluations)?;
-        self.fit_on(&data, targets, extras)
+        let (matrix, evaluations) = (self.matrix_options(), self.evaluations(targets));
+        let data = ResidentDataset::for_evaluations(device, features, matrix, evaluations)?;
+        self.fit_on(&data, targets, options)
     }
 
     /// [`Estimator::fit_with`] on features that are on a device already.
@@ -72,30 +72,32 @@ impl Estimator {
     /// As [`Estimator::fit_with`].
     pub fn fit_on<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         targets: Targets<'_, T>,
-        extras: Extras<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
         match targets {
             Targets::Numbers(targets) => self
-                .fit_numbers(data, targets, extras)
+                .fit_numbers(data, targets, options)
                 .map(Model::Regressor),
-            Targets::Labels(labels) => self.fit_labels(data, labels, extras).map(Model::Classifier),
+            Targets::Labels(labels) => self
+                .fit_labels(data, labels, options)
+                .map(Model::Classifier),
         }
     }
 
     fn fit_numbers<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         targets: &[T],
-        extras: Extras<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Regressor, FitError> {
         match self {
-            Estimator::Ridge(params) => params.fit_on(data, targets, extras),
-            Estimator::Lasso(params) => params.fit_on(data, targets, extras),
-            Estimator::ElasticNet(params) => params.fit_on(data, targets, extras),
-            Estimator::Glm(params) => params.fit_on(data, targets, extras),
-            Estimator::LinearSvr(params) => params.fit_on(data, targets, extras),
+            Estimator::Ridge(params) => params.fit_on(data, targets, options),
+            Estimator::Lasso(params) => params.fit_on(data, targets, options),
+            Estimator::ElasticNet(params) => params.fit_on(data, targets, options),
+            Estimator::Glm(params) => params.fit_on(data, targets, options),
+            Estimator::LinearSvr(params) => params.fit_on(data, targets, options),
             Estimator::LogisticRegression(_) | Estimator::LinearSvc(_) => {
                 Err(mismatch("numbers", "a classifier", "give labels"))
             }
@@ -104,13 +106,13 @@ impl Estimator {
 
     fn fit_labels<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         labels: &Labels,
-        extras: Extras<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Classifier, FitError> {
         match self {
-            Estimator::LogisticRegression(params) => params.fit_on(data, labels, extras),
-            Estimator::LinearSvc(params) => params.fit_on(data, labels, extras),
+            Estimator::LogisticRegression(params) => params.fit_on(data, labels, options),
+            Estimator::LinearSvc(params) => params.fit_on(data, labels, options),
             _ => Err(mismatch("labels", "a regression", "give numbers")),
         }
     }
@@ -118,25 +120,25 @@ impl Estimator {
     /// What is to be solved; `None` where that are several problems.
     pub(super) fn task<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         targets: Targets<'_, T>,
-        extras: &Extras<'_>,
+        options: &FitOptions<'_>,
     ) -> Result<Option<Task<T, AnyAnswer>>, FitError> {
         Ok(Some(match (self, targets) {
-            (Estimator::Ridge(params), Targets::Numbers(b)) => params.task(data, b, extras)?.any(),
-            (Estimator::Lasso(params), Targets::Numbers(b)) => params.task(data, b, extras)?.any(),
+            (Estimator::Ridge(params), Targets::Numbers(b)) => params.task(data, b, options)?.any(),
+            (Estimator::Lasso(params), Targets::Numbers(b)) => params.task(data, b, options)?.any(),
             (Estimator::ElasticNet(params), Targets::Numbers(b)) => {
-                params.task(data, b, extras)?.any()
+                params.task(data, b, options)?.any()
             }
-            (Estimator::Glm(params), Targets::Numbers(b)) => params.task(data, b, extras)?.any(),
+            (Estimator::Glm(params), Targets::Numbers(b)) => params.task(data, b, options)?.any(),
             (Estimator::LinearSvr(params), Targets::Numbers(b)) => {
-                params.task(data, b, extras)?.any()
+                params.task(data, b, options)?.any()
             }
             (Estimator::LogisticRegression(params), Targets::Labels(labels)) => {
-                params.task(data, labels, extras)?.any()
+                params.task(data, labels, options)?.any()
             }
             (Estimator::LinearSvc(params), Targets::Labels(labels)) => {
-                let mut tasks = params.tasks(data, labels, extras)?;
+                let mut tasks = params.tasks(data, labels, options)?;
                 match tasks.len() {
                     1 => tasks.swap_remove(0).any(),
                     _ => return Ok(None),

@@ -8,9 +8,9 @@ pub(super) use super::checks::{
 };
 pub(super) use super::controls::{Controls, control_setters};
 use super::design::{Columns, Design};
-pub use super::extras::{Evaluate, Extras};
 use super::judge;
 use super::multinomial::Multinomial;
+pub use super::options::{Evaluate, FitOptions};
 pub use super::report::SolveReport;
 pub(super) use super::report::Summary;
 use super::rows_objective::RowsObjective;
@@ -20,7 +20,7 @@ use super::solver::orthant::L1;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
 use super::start::Start;
 use super::weights::Weights;
-use super::{FitError, Placed, RowMoments};
+use super::{FitError, ResidentDataset, RowMoments};
 use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
 use crate::ops::design::Ridge;
@@ -56,7 +56,7 @@ impl SampleLoss {
 
 /// What is minimised: `Σ vᵢ·loss / Σ vᵢ + ½·l2·‖w‖² + l1·‖w‖₁`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Goal {
+pub(super) struct ObjectiveSpec {
     pub(super) loss: SampleLoss,
     pub(super) l2: f64,
     pub(super) l1: f64,
@@ -68,7 +68,7 @@ pub(super) struct Goal {
     pub(super) constant: f64,
 }
 
-impl Goal {
+impl ObjectiveSpec {
     /// An iteration with the objective as the estimator documents it.
     pub(super) fn shown(&self, iteration: Iteration) -> Iteration {
         Iteration {
@@ -89,7 +89,7 @@ impl Goal {
 /// Coefficients and intercepts to start from.
 pub(super) type Warm<'a> = (&'a [Vec<f64>], &'a [f64]);
 
-/// What a solve is about, besides goal and targets.
+/// What a solve is about, besides spec and targets.
 pub(super) struct Prepared<T> {
     pub(super) columns: Columns,
     /// v, which add up to 1, and as T.
@@ -117,21 +117,21 @@ pub(super) struct Training<'a, T: Number> {
 impl<'a, T: Number> Training<'a, T> {
     /// Checks what is given besides the features.
     pub(super) fn new<'e: 'a>(
-        data: &'a Placed<T>,
+        data: &'a ResidentDataset<T>,
         controls: Controls,
-        extras: &Extras<'e>,
+        options: &FitOptions<'e>,
     ) -> Result<Self, FitError> {
         not_negative("tol", controls.tolerance)?;
         let (rows, cols) = (data.matrix().rows(), data.matrix().cols());
         expect_len(
             "sample weights",
-            extras.sample_weight.map(<[f64]>::len),
+            options.sample_weight.map(<[f64]>::len),
             rows,
         )?;
-        expect_len("flags of columns", extras.columns.map(<[bool]>::len), cols)?;
+        expect_len("flags of columns", options.columns.map(<[bool]>::len), cols)?;
         Ok(Training {
             matrix: data.matrix(),
-            moments: extras.moments.unwrap_or(data.moments()),
+            moments: options.moments.unwrap_or(data.moments()),
             controls,
             begun: Instant::now(),
             transfer_seconds: data.transfer_seconds(),
@@ -139,9 +139,9 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// What is done to the columns.
-    fn columns(&self, goal: &Goal, mask: Option<&[bool]>) -> Columns {
+    fn columns(&self, spec: &ObjectiveSpec, mask: Option<&[bool]>) -> Columns {
         let (rows, moments) = (self.moments.rows as f64, &self.moments.columns);
-        let centred = self.controls.fit_intercept && goal.intercept_l2 == 0.0;
+        let centred = self.controls.fit_intercept && spec.intercept_l2 == 0.0;
         let deviation = |j: usize| {
             let mean = moments.sum[j] / rows;
             let variance = moments.sum_of_squares[j] / rows - mean * mean;
@@ -165,9 +165,14 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// D⁻¹ of `curvature`·X̃ᵀX̃/m + λ, coordinates of θ in order; 0 for columns that are constant or left out.
-    fn inverse_diagonal(&self, columns: &Columns, goal: &Goal, curvature: f64) -> Vec<f64> {
+    fn inverse_diagonal(
+        &self,
+        columns: &Columns,
+        spec: &ObjectiveSpec,
+        curvature: f64,
+    ) -> Vec<f64> {
         let rows = self.moments.rows as f64;
-        let k = goal.loss.predictors();
+        let k = spec.loss.predictors();
         let mut inverse = Vec::with_capacity(k * (self.matrix.cols() + 1));
         let moments = &self.moments.columns;
         let of_columns = moments.sum.iter().zip(&moments.sum_of_squares);
@@ -179,7 +184,7 @@ impl<'a, T: Number> Training<'a, T> {
             };
             let is_still = scale == 0.0 || centred <= CONSTANT * squares;
             let diagonal =
-                curvature * scale * scale * centred.max(NOISE * squares) / rows + goal.l2;
+                curvature * scale * scale * centred.max(NOISE * squares) / rows + spec.l2;
             let d = if is_still || diagonal <= 0.0 {
                 0.0
             } else {
@@ -188,16 +193,16 @@ impl<'a, T: Number> Training<'a, T> {
             inverse.extend(std::iter::repeat_n(d, k));
         }
         if columns.intercept {
-            let diagonal = curvature + goal.intercept_l2;
+            let diagonal = curvature + spec.intercept_l2;
             inverse.extend(std::iter::repeat_n(1.0 / diagonal, k));
         }
         inverse
     }
 
-    /// Everything that a solve of `goal` over `targets` with `weights`, which add up to anything positive, begins with.
+    /// Everything that a solve of `spec` over `targets` with `weights`, which add up to anything positive, begins with.
     pub(super) fn setup(
         &self,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         (targets, weights): (&[T], &[f64]),
         (mask, warm): (Option<&[bool]>, Option<Warm<'_>>),
     ) -> Result<Setup<T>, FitError> {
@@ -207,12 +212,12 @@ impl<'a, T: Number> Training<'a, T> {
             .iter()
             .map(|weight| <T as Element>::from_f64(*weight))
             .collect();
-        let columns = self.columns(goal, mask);
-        let start = Start::of(goal, targets, &weights, &self.controls);
-        let inverse = self.inverse_diagonal(&columns, goal, start.curvature);
-        let theta = self.theta(goal, &columns, &start, warm)?;
+        let columns = self.columns(spec, mask);
+        let start = Start::of(spec, targets, &weights, &self.controls);
+        let inverse = self.inverse_diagonal(&columns, spec, start.curvature);
+        let theta = self.theta(spec, &columns, &start, warm)?;
         let cold = match warm {
-            Some(_) => Some(self.theta(goal, &columns, &start, None)?),
+            Some(_) => Some(self.theta(spec, &columns, &start, None)?),
             None => None,
         };
         let device = self.matrix.device();
@@ -232,22 +237,22 @@ impl<'a, T: Number> Training<'a, T> {
         })
     }
 
-    /// Minimises `goal` over `targets` with `weights`, which add up to anything positive.
+    /// Minimises `spec` over `targets` with `weights`, which add up to anything positive.
     pub(super) fn solve(
         &self,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         targets: &[T],
         weights: &[f64],
-        extras: &mut Extras<'_>,
+        options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Solved<T>), FitError> {
-        let setup = self.setup(goal, (targets, weights), (extras.columns, extras.start))?;
-        let (prepared, k) = (&setup.prepared, goal.loss.predictors());
-        let mut objective = self.objective(goal, prepared, targets)?;
+        let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
+        let (prepared, k) = (&setup.prepared, spec.loss.predictors());
+        let mut objective = self.objective(spec, prepared, targets)?;
         let mut failed = None;
         let mut show = |iteration: Iteration, theta: &Buffer<T>| {
-            let mut iteration = goal.shown(iteration);
-            if let Some(evaluate) = extras.evaluate.as_deref_mut() {
+            let mut iteration = spec.shown(iteration);
+            if let Some(evaluate) = options.evaluate.as_deref_mut() {
                 match theta.to_vec() {
                     Ok(theta) => {
                         let Weights { coef, intercept } = restore(&prepared.columns, &theta, k);
@@ -256,24 +261,24 @@ impl<'a, T: Number> Training<'a, T> {
                     Err(error) => failed = Some(error),
                 }
             }
-            if let Some(watch) = extras.watch.as_deref_mut() {
+            if let Some(watch) = options.watch.as_deref_mut() {
                 watch(iteration);
             }
             history.push(iteration);
         };
         let (begin, inverse) = (setup.begin, setup.inverse);
-        let solved = self.minimise(goal, &mut *objective, begin, inverse, &mut show)?;
+        let solved = self.minimise(spec, &mut *objective, begin, inverse, &mut show)?;
         if let Some(error) = failed {
             return Err(OpError::from(error).into());
         }
         drop(objective);
-        self.finish(goal, prepared, targets, solved)
+        self.finish(spec, prepared, targets, solved)
     }
 
     /// Coefficients in the units of X, and how the solve really ended.
     pub(super) fn finish(
         &self,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         prepared: &Prepared<T>,
         targets: &[T],
         solved: Solved<T>,
@@ -283,32 +288,32 @@ impl<'a, T: Number> Training<'a, T> {
                 iterations: solved.n_iter,
             });
         }
-        let k = goal.loss.predictors();
+        let k = spec.loss.predictors();
         let Prepared {
             columns,
             exact,
             weights,
         } = prepared;
         let design = Design::new(self.matrix, columns, k);
-        let solved = Self::judge(&design, goal, ((targets, weights), exact), solved)?;
+        let solved = Self::judge(&design, spec, ((targets, weights), exact), solved)?;
         Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
     }
 
     /// Has the solver of these controls and penalties do it.
     fn minimise(
         &self,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         objective: &mut dyn Objective<T>,
         begin: Begin<T>,
         inverse: Vec<f64>,
         show: &mut Watch<'_, T>,
     ) -> Result<Solved<T>, FitError> {
-        let limits = self.limits(goal);
-        if goal.l1 == 0.0 && self.controls.solver == Solver::Lbfgs {
+        let limits = self.limits(spec);
+        if spec.l1 == 0.0 && self.controls.solver == Solver::Lbfgs {
             return Ok(solver::lbfgs::minimise(objective, begin, &limits, show)?);
         }
         let inverse = self.upload(&inverse)?;
-        Ok(match self.l1(goal) {
+        Ok(match self.l1(spec) {
             Some(l1) => {
                 let scaled = (inverse, l1);
                 solver::orthant::minimise(objective, begin, scaled, &limits, show)?
@@ -318,10 +323,10 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// The l1 penalty: it belongs to all coefficients, but to no intercept.
-    pub(super) fn l1(&self, goal: &Goal) -> Option<L1> {
-        (goal.l1 > 0.0).then(|| L1 {
-            weight: goal.l1,
-            penalised: self.matrix.cols() * goal.loss.predictors(),
+    pub(super) fn l1(&self, spec: &ObjectiveSpec) -> Option<L1> {
+        (spec.l1 > 0.0).then(|| L1 {
+            weight: spec.l1,
+            penalised: self.matrix.cols() * spec.loss.predictors(),
         })
     }
 
@@ -337,14 +342,14 @@ impl<'a, T: Number> Training<'a, T> {
     /// On the device from end to end, but for many predictors per row where X is too wide for one pass.
     fn objective<'s>(
         &'s self,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         prepared: &'s Prepared<T>,
         targets: &'s [T],
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
-        let (matrix, ridge) = (self.matrix, goal.ridge());
+        let (matrix, ridge) = (self.matrix, spec.ridge());
         let (columns, data) = (&prepared.columns, (targets, &prepared.weights[..]));
         let device = matrix.device();
-        Ok(match goal.loss {
+        Ok(match spec.loss {
             SampleLoss::Single(loss) => {
                 let rows = SingleRows::new(device, loss, data)?;
                 Box::new(RowsObjective::new(matrix, columns, ridge, rows)?)
@@ -355,17 +360,17 @@ impl<'a, T: Number> Training<'a, T> {
             }
             SampleLoss::Multinomial { classes } => {
                 let design = Design::new(matrix, columns, classes);
-                let l2 = self.penalties(goal.l2, goal.intercept_l2, classes);
+                let l2 = self.penalties(spec.l2, spec.intercept_l2, classes);
                 Box::new(Multinomial::new(design, data, l2))
             }
         })
     }
 
-    pub(super) fn limits(&self, goal: &Goal) -> Limits {
+    pub(super) fn limits(&self, spec: &ObjectiveSpec) -> Limits {
         Limits {
             tolerance: self.controls.tolerance,
             max_iter: self.controls.max_iter,
-            quadratic: goal.loss == SampleLoss::Single(Loss::Squared),
+            quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
         }
     }
 
@@ -381,12 +386,12 @@ impl<'a, T: Number> Training<'a, T> {
     /// The start, in the order of θ.
     fn theta(
         &self,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         columns: &Columns,
         start: &Start,
         warm: Option<Warm<'_>>,
     ) -> Result<Vec<T>, FitError> {
-        let (n, k) = (self.matrix.cols(), goal.loss.predictors());
+        let (n, k) = (self.matrix.cols(), spec.loss.predictors());
         let len = (n + usize::from(columns.intercept)) * k;
         let mut theta = vec![T::default(); len];
         for c in 0..k {
@@ -413,12 +418,12 @@ impl<'a, T: Number> Training<'a, T> {
     /// an f32 model in f64, because it is a small difference of large losses.
     fn judge(
         design: &Design<'_, T>,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         (data, exact): ((&[T], &[T]), &[f64]),
         solved: Solved<T>,
     ) -> Result<Solved<T>, FitError> {
-        let penalised = goal.l1 > 0.0 || goal.l2 > 0.0;
-        match goal.loss {
+        let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
+        match spec.loss {
             SampleLoss::Single(Loss::Logistic) if !penalised => {
                 let separated = judge::separates(design, &solved.theta, data)?;
                 let convergence = if separated {
@@ -438,9 +443,9 @@ impl<'a, T: Number> Training<'a, T> {
                 let sum = |f: fn(f64) -> f64| -> f64 {
                     coef.iter().map(|w| f(Element::to_f64(*w))).sum()
                 };
-                let ridge = 0.5 * goal.l2 * sum(|w| w * w);
+                let ridge = 0.5 * spec.l2 * sum(|w| w * w);
                 Ok(Solved {
-                    objective: losses + ridge + goal.l1 * sum(f64::abs),
+                    objective: losses + ridge + spec.l1 * sum(f64::abs),
                     ..solved
                 })
             }
@@ -452,7 +457,7 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn report(
         &self,
         solved: &Summary,
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         history: Vec<Iteration>,
     ) -> SolveReport {
         let matrix = self.matrix;
@@ -463,7 +468,7 @@ impl<'a, T: Number> Training<'a, T> {
             n_iter: solved.n_iter,
             convergence: solved.convergence,
             gradient_ratio: solved.gradient_ratio,
-            objective: goal.factor * solved.objective + goal.constant,
+            objective: spec.factor * solved.objective + spec.constant,
             history,
             device: matrix.device().name().to_owned(),
             transfer_seconds: self.transfer_seconds,

@@ -1,9 +1,9 @@
 //! What estimators do alike: fits to features of the host, and to those that are on a device.
 
-use super::fit::{Controls, Extras, Goal, check_targets, sample_weights};
+use super::fit::{Controls, FitOptions, ObjectiveSpec, check_targets, sample_weights};
 use super::regressor::RegressorParams;
 use super::task::Task;
-use super::{FitError, Placed};
+use super::{FitError, ResidentDataset};
 use crate::ops::Number;
 
 /// An estimator of numbers, fitted by one minimisation.
@@ -20,7 +20,7 @@ pub(super) trait NumberEstimator: Clone {
     }
 
     /// What is minimised over these targets and weights.
-    fn goal<T: Number>(&self, targets: &[T], weights: &[f64]) -> Goal;
+    fn spec<T: Number>(&self, targets: &[T], weights: &[f64]) -> ObjectiveSpec;
 
     /// What models keep of the estimator.
     fn into_params(self) -> RegressorParams;
@@ -28,17 +28,17 @@ pub(super) trait NumberEstimator: Clone {
     /// What is to be solved.
     fn task<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         targets: &[T],
-        extras: &Extras<'_>,
+        options: &FitOptions<'_>,
     ) -> Result<Task<T, RegressorParams>, FitError> {
         self.check()?;
         check_targets(data.matrix().rows(), targets)?;
         self.check_domain(targets)?;
-        let weights = sample_weights(targets.len(), extras)?;
+        let weights = sample_weights(targets.len(), options)?;
         Ok(Task {
             controls: *self.controls(),
-            goal: self.goal(targets, &weights),
+            spec: self.spec(targets, &weights),
             targets: targets.to_vec(),
             weights,
             answer: self.clone().into_params(),
@@ -47,7 +47,7 @@ pub(super) trait NumberEstimator: Clone {
 }
 
 /// Defines `fit`, `fit_with` and `fit_on` of an estimator that has `check(&self)`, `controls(&self)`,
-/// `evaluations(&self, targets)` and `fit_placed(&self, data, targets, extras)`.
+/// `evaluations(&self, targets)` and `fit_placed(&self, data, targets, options)`.
 macro_rules! fit_methods {
     ($estimator:ident, $targets:ident: $type:ty, $model:ident) => {
         impl $estimator {
@@ -74,13 +74,13 @@ macro_rules! fit_methods {
                 device: &$crate::device::Device,
                 features: impl Into<std::sync::Arc<$crate::matrix::Features<T>>>,
                 $targets: $type,
-                extras: $crate::learning::Extras<'_>,
+                options: $crate::learning::FitOptions<'_>,
             ) -> Result<$model, $crate::learning::FitError> {
                 self.check()?;
-                let (options, evaluations) = (self.controls.matrix, self.evaluations($targets));
+                let (matrix, evaluations) = (self.controls.matrix, self.evaluations($targets));
                 let data =
-                    $crate::learning::Placed::for_evaluations(device, features, options, evaluations)?;
-                self.fit_on(&data, $targets, extras)
+                    $crate::learning::ResidentDataset::for_evaluations(device, features, matrix, evaluations)?;
+                self.fit_on(&data, $targets, options)
             }
 
             /// [`Self::fit_with`] on features that are on a device already.
@@ -89,11 +89,11 @@ macro_rules! fit_methods {
             /// As [`Self::fit`].
             pub fn fit_on<T: $crate::ops::Number>(
                 &self,
-                data: &$crate::learning::Placed<T>,
+                data: &$crate::learning::ResidentDataset<T>,
                 $targets: $type,
-                extras: $crate::learning::Extras<'_>,
+                options: $crate::learning::FitOptions<'_>,
             ) -> Result<$model, $crate::learning::FitError> {
-                self.fit_placed(data, $targets, extras)
+                self.fit_placed(data, $targets, options)
             }
         }
     };
@@ -115,11 +115,11 @@ macro_rules! number_estimator {
 
             fn fit_placed<T: $crate::ops::Number>(
                 &self,
-                data: &$crate::learning::Placed<T>,
+                data: &$crate::learning::ResidentDataset<T>,
                 targets: &[T],
-                mut extras: $crate::learning::Extras<'_>,
+                mut options: $crate::learning::FitOptions<'_>,
             ) -> Result<Regressor, $crate::learning::FitError> {
-                self.task(data, targets, &extras)?.fit(data, &mut extras)
+                self.task(data, targets, &options)?.fit(data, &mut options)
             }
         }
     };

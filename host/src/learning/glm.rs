@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::FitError;
-use super::fit::{Controls, Goal, SampleLoss, control_setters, not_negative, share};
+use super::fit::{Controls, ObjectiveSpec, SampleLoss, control_setters, not_negative, share};
 use super::fit_methods::{NumberEstimator, number_estimator};
 use super::metrics::Deviance;
 use super::regressor::{Regressor, RegressorParams};
@@ -330,7 +330,7 @@ impl NumberEstimator for Glm {
         }
     }
 
-    fn goal<T: Number>(&self, targets: &[T], weights: &[f64]) -> Goal {
+    fn spec<T: Number>(&self, targets: &[T], weights: &[f64]) -> ObjectiveSpec {
         let total: f64 = weights.iter().sum();
         let saturated: f64 = targets
             .iter()
@@ -338,7 +338,7 @@ impl NumberEstimator for Glm {
             .filter(|(_, weight)| **weight > 0.0)
             .map(|(b, weight)| weight * self.family.saturated(Element::to_f64(*b)))
             .sum();
-        Goal {
+        ObjectiveSpec {
             loss: SampleLoss::Single(self.loss()),
             l2: self.alpha * (1.0 - self.l1_ratio),
             l1: self.alpha * self.l1_ratio,

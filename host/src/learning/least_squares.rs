@@ -1,7 +1,7 @@
 //! Penalised least squares: ridge, lasso, elastic net.
 
 use super::FitError;
-use super::fit::{Controls, Goal, SampleLoss, control_setters, not_negative, share};
+use super::fit::{Controls, ObjectiveSpec, SampleLoss, control_setters, not_negative, share};
 use super::fit_methods::{NumberEstimator, number_estimator};
 use super::regressor::{Regressor, RegressorParams};
 use crate::ops::Number;
@@ -69,9 +69,9 @@ impl NumberEstimator for Ridge {
     }
 
     /// `(Σ v·½r² / S + ½·(α/S)‖w‖²) · 2S`.
-    fn goal<T: Number>(&self, _: &[T], weights: &[f64]) -> Goal {
+    fn spec<T: Number>(&self, _: &[T], weights: &[f64]) -> ObjectiveSpec {
         let total: f64 = weights.iter().sum();
-        Goal {
+        ObjectiveSpec {
             loss: SampleLoss::Single(Loss::Squared),
             l2: self.alpha / total,
             l1: 0.0,
@@ -147,7 +147,7 @@ impl NumberEstimator for Lasso {
         not_negative("alpha", self.alpha)
     }
 
-    fn goal<T: Number>(&self, _: &[T], _: &[f64]) -> Goal {
+    fn spec<T: Number>(&self, _: &[T], _: &[f64]) -> ObjectiveSpec {
         mean_squares(self.alpha, 1.0)
     }
 
@@ -223,7 +223,7 @@ impl NumberEstimator for ElasticNet {
         share("l1_ratio", self.l1_ratio)
     }
 
-    fn goal<T: Number>(&self, _: &[T], _: &[f64]) -> Goal {
+    fn spec<T: Number>(&self, _: &[T], _: &[f64]) -> ObjectiveSpec {
         mean_squares(self.alpha, self.l1_ratio)
     }
 
@@ -232,8 +232,8 @@ impl NumberEstimator for ElasticNet {
     }
 }
 
-fn mean_squares(alpha: f64, l1_ratio: f64) -> Goal {
-    Goal {
+fn mean_squares(alpha: f64, l1_ratio: f64) -> ObjectiveSpec {
+    ObjectiveSpec {
         loss: SampleLoss::Single(Loss::Squared),
         l2: alpha * (1.0 - l1_ratio),
         l1: alpha * l1_ratio,

@@ -3,14 +3,14 @@
 use super::checks::encode;
 use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
-    Controls, Extras, Goal, SampleLoss, control_setters, not_negative, positive, share,
+    Controls, FitOptions, ObjectiveSpec, SampleLoss, control_setters, not_negative, positive, share,
 };
 use super::fit_methods::fit_methods;
 use super::labels::Labels;
 use super::penalty::{ClassWeight, Penalty};
 use super::solver::Solver;
 use super::task::{LabelTask, Task};
-use super::{FitError, Placed};
+use super::{FitError, ResidentDataset};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
@@ -119,27 +119,27 @@ impl LogisticRegression {
 
     fn fit_placed<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         labels: &Labels,
-        mut extras: Extras<'_>,
+        mut options: FitOptions<'_>,
     ) -> Result<Classifier, FitError> {
-        self.task(data, labels, &extras)?.fit(data, &mut extras)
+        self.task(data, labels, &options)?.fit(data, &mut options)
     }
 
     /// What is to be solved.
     pub(super) fn task<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         labels: &Labels,
-        extras: &Extras<'_>,
+        options: &FitOptions<'_>,
     ) -> Result<LabelTask<T>, FitError> {
         self.check()?;
         let (classes, codes) = encode(data, labels)?;
-        let weights = self.class_weight.weigh(&classes, &codes, extras)?;
+        let weights = self.class_weight.weigh(&classes, &codes, options)?;
         let targets = codes.iter().map(|code| f64::from(*code));
         Ok(Task {
             controls: self.controls,
-            goal: self.goal(classes.len(), weights.iter().sum()),
+            spec: self.spec(classes.len(), weights.iter().sum()),
             targets: targets.map(<T as Element>::from_f64).collect(),
             weights,
             answer: (classes, ClassifierParams::LogisticRegression(self.clone())),
@@ -162,9 +162,9 @@ impl LogisticRegression {
         Ok(())
     }
 
-    fn goal(&self, classes: usize, total: f64) -> Goal {
+    fn spec(&self, classes: usize, total: f64) -> ObjectiveSpec {
         let strength = 1.0 / (self.c * total);
-        Goal {
+        ObjectiveSpec {
             loss: if classes == 2 {
                 SampleLoss::Single(Loss::Logistic)
             } else {

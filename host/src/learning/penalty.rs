@@ -1,7 +1,7 @@
 //! Penalties and class weights, named as in scikit-learn.
 
 use super::FitError;
-use super::fit::{Extras, not_negative, sample_weights};
+use super::fit::{FitOptions, not_negative, sample_weights};
 use super::labels::{Classes, Labels};
 
 /// What is added to the loss of a classifier, before it is scaled.
@@ -94,9 +94,9 @@ impl ClassWeight {
         &self,
         classes: &Classes,
         codes: &[u32],
-        extras: &Extras<'_>,
+        options: &FitOptions<'_>,
     ) -> Result<Vec<f64>, FitError> {
-        let mut weights = sample_weights(codes.len(), extras)?;
+        let mut weights = sample_weights(codes.len(), options)?;
         let mut masses = vec![0.0; classes.len()];
         for (code, weight) in codes.iter().zip(&weights) {
             masses[*code as usize] += weight;

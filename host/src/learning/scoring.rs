@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use super::any_model::DevianceSummary;
 use super::classifier::codes_of;
 use super::metrics::{
-    ClassificationSummary, DEVICE_CLASSES, Deviance, PlacedClasses, PlacedTargets,
-    RegressionSummary, Scores, auc, takes_device,
+    ClassificationSummary, DEVICE_CLASSES, Deviance, RegressionSummary, ResidentClasses,
+    ResidentTargets, Scores, auc, takes_device,
 };
 use super::{Classifier, Family, FitError, Labels, Link};
 use crate::device::Buffer;
@@ -25,9 +25,9 @@ pub(super) fn numbers<T: Number>(
     glm: Option<(Family, Link)>,
 ) -> Result<NumberFigures, FitError> {
     if takes_device(predictors.len(), targets.len())? {
-        let placed = PlacedTargets::new(&predictors.device(), targets, weights)?;
+        let resident = ResidentTargets::new(&predictors.device(), targets, weights)?;
         let (family, link) = glm.unwrap_or_default();
-        let figures = placed.score(predictors, family, link)?;
+        let figures = resident.score(predictors, family, link)?;
         let deviance = DevianceSummary {
             mean_deviance: figures.mean_deviance,
             explained_deviance: figures.explained_deviance,
@@ -79,8 +79,8 @@ pub(super) fn labels<T: Number>(
         return labels_on_host(model, &decisions, labels, weights);
     }
     let codes = model.classes().codes(labels)?;
-    let placed = PlacedClasses::new(&predictors.device(), &codes, classes, weights)?;
-    let figures = placed.score(predictors, model.probabilities())?;
+    let resident = ResidentClasses::new(&predictors.device(), &codes, classes, weights)?;
+    let figures = resident.score(predictors, model.probabilities())?;
     if figures.log_loss.is_nan() {
         // The host tells which row has no probability.
         return labels_on_host(model, &decisions, labels, weights);
@@ -132,9 +132,9 @@ pub(super) fn accuracy<T: Number>(
     let (codes, classes) = (model.classes().codes(labels)?, model.classes().len());
     let rows = predictors.len() / model.coef().len();
     if takes_device(rows, codes.len())? && classes <= DEVICE_CLASSES {
-        let placed = PlacedClasses::new(&predictors.device(), &codes, classes, None)?;
+        let resident = ResidentClasses::new(&predictors.device(), &codes, classes, None)?;
         let none = crate::ops::objective::Probabilities::None;
-        return Ok(placed.score(predictors, none)?.confusion.accuracy());
+        return Ok(resident.score(predictors, none)?.confusion.accuracy());
     }
     let found = codes_of(&model.by_rows(predictors)?);
     Ok(super::metrics::accuracy(&codes, &found, None)?)

@@ -1,7 +1,7 @@
 //! Where a solve begins without a warm start.
 
 use super::controls::Controls;
-use super::fit::{Goal, SampleLoss};
+use super::fit::{ObjectiveSpec, SampleLoss};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
@@ -14,17 +14,17 @@ pub(super) struct Start {
 
 impl Start {
     pub(super) fn of<T: Number>(
-        goal: &Goal,
+        spec: &ObjectiveSpec,
         targets: &[T],
         weights: &[T],
         controls: &Controls,
     ) -> Start {
-        let free = controls.fit_intercept && goal.intercept_l2 == 0.0;
+        let free = controls.fit_intercept && spec.intercept_l2 == 0.0;
         let rows = || {
             let rows = targets.iter().zip(weights);
             rows.map(|(b, v)| (Element::to_f64(*b), Element::to_f64(*v)))
         };
-        match goal.loss {
+        match spec.loss {
             SampleLoss::Single(loss) => {
                 let mean: f64 = rows().map(|(b, v)| v * b).sum();
                 let intercept = if free {

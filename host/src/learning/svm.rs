@@ -3,7 +3,8 @@
 use super::checks::encode;
 use super::classifier::{Classifier, ClassifierParams};
 use super::fit::{
-    Controls, Extras, Goal, SampleLoss, Summary, Training, control_setters, not_negative, positive,
+    Controls, FitOptions, ObjectiveSpec, SampleLoss, Summary, Training, control_setters,
+    not_negative, positive,
 };
 use super::fit_methods::{NumberEstimator, fit_methods, number_estimator};
 use super::labels::Labels;
@@ -11,7 +12,7 @@ use super::penalty::ClassWeight;
 use super::regressor::{Regressor, RegressorParams};
 use super::task::{Answer, LabelTask, Task};
 use super::weights::Weights;
-use super::{FitError, Iteration, Placed};
+use super::{FitError, Iteration, ResidentDataset};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
@@ -109,35 +110,35 @@ impl LinearSvc {
 
     fn fit_placed<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         labels: &Labels,
-        mut extras: Extras<'_>,
+        mut options: FitOptions<'_>,
     ) -> Result<Classifier, FitError> {
-        let mut tasks = self.tasks(data, labels, &extras)?;
+        let mut tasks = self.tasks(data, labels, &options)?;
         if tasks.len() == 1 {
-            return tasks.swap_remove(0).fit(data, &mut extras);
+            return tasks.swap_remove(0).fit(data, &mut options);
         }
-        self.one_against_rest(data, tasks, extras)
+        self.one_against_rest(data, tasks, options)
     }
 
     /// What is to be solved: one problem for two classes, else one per class.
     pub(super) fn tasks<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         labels: &Labels,
-        extras: &Extras<'_>,
+        options: &FitOptions<'_>,
     ) -> Result<Vec<LabelTask<T>>, FitError> {
         self.check()?;
         let (classes, codes) = encode(data, labels)?;
-        let weights = self.class_weight.weigh(&classes, &codes, extras)?;
+        let weights = self.class_weight.weigh(&classes, &codes, options)?;
         let strength = (self.c, self.intercept_scaling);
-        let goal = svm_goal(Loss::SquaredHinge, strength, weights.iter().sum());
+        let spec = svm_spec(Loss::SquaredHinge, strength, weights.iter().sum());
         let task = |class: u32| {
             let side = |code: &u32| if *code == class { 1.0 } else { -1.0 };
             let targets = codes.iter().map(side);
             Task {
                 controls: self.controls,
-                goal,
+                spec,
                 targets: targets.map(<T as Element>::from_f64).collect(),
                 weights: weights.clone(),
                 answer: (classes.clone(), ClassifierParams::LinearSvc(self.clone())),
@@ -151,17 +152,17 @@ impl LinearSvc {
 
     fn one_against_rest<T: Number>(
         &self,
-        data: &Placed<T>,
+        data: &ResidentDataset<T>,
         tasks: Vec<LabelTask<T>>,
-        mut extras: Extras<'_>,
+        mut options: FitOptions<'_>,
     ) -> Result<Classifier, FitError> {
-        let training = Training::new(data, self.controls, &extras)?;
-        let start = extras.start.take();
+        let training = Training::new(data, self.controls, &options)?;
+        let start = options.start.take();
         let mut all = Vec::new();
         let mut history: Vec<Iteration> = Vec::new();
-        let (goal, answer) = (tasks[0].goal, tasks[0].answer.clone());
+        let (spec, answer) = (tasks[0].spec, tasks[0].answer.clone());
         for (problem, task) in tasks.into_iter().enumerate() {
-            extras.start = start
+            options.start = start
                 .filter(|(coef, intercepts)| coef.len().min(intercepts.len()) > problem)
                 .map(|(coef, intercepts)| {
                     let own = problem..problem + 1;
@@ -169,19 +170,19 @@ impl LinearSvc {
                 });
             let (targets, weights) = (&task.targets, &task.weights);
             let (fitted, solved) =
-                training.solve(&goal, targets, weights, &mut extras, &mut history)?;
+                training.solve(&spec, targets, weights, &mut options, &mut history)?;
             all.push((fitted, Summary::of(&solved)));
         }
-        let (fitted, summary) = together(all);
-        let report = training.report(&summary, &goal, history);
+        let (fitted, summary) = joined(all);
+        let report = training.report(&summary, &spec, history);
         Ok(answer.model::<T>(fitted, report))
     }
 }
 
 /// `(Σ v·loss / S + (½‖w‖² + ½(b/s)²) / (C·S)) · C·S`.
-fn svm_goal(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> Goal {
+fn svm_spec(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> ObjectiveSpec {
     let factor = c * total;
-    Goal {
+    ObjectiveSpec {
         loss: SampleLoss::Single(loss),
         l2: 1.0 / factor,
         l1: 0.0,
@@ -191,7 +192,7 @@ fn svm_goal(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> Goal 
     }
 }
 
-fn together(all: Vec<(Weights, Summary)>) -> (Weights, Summary) {
+fn joined(all: Vec<(Weights, Summary)>) -> (Weights, Summary) {
     let mut problems = all.into_iter();
     let (mut weights, mut summary) = problems.next().expect("there is one problem at least");
     for (next, its) in problems {
@@ -283,12 +284,12 @@ impl NumberEstimator for LinearSvr {
         not_negative("epsilon", self.epsilon)
     }
 
-    fn goal<T: Number>(&self, _: &[T], weights: &[f64]) -> Goal {
+    fn spec<T: Number>(&self, _: &[T], weights: &[f64]) -> ObjectiveSpec {
         let loss = Loss::EpsilonInsensitive {
             epsilon: self.epsilon,
         };
         let strength = (self.c, self.intercept_scaling);
-        svm_goal(loss, strength, weights.iter().sum())
+        svm_spec(loss, strength, weights.iter().sum())
     }
 
     fn into_params(self) -> RegressorParams {

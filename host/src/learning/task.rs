@@ -1,18 +1,18 @@
 //! A fit before it is made: what estimators have in common once their parameters and data are checked.
 
 use super::classifier::ClassifierParams;
-use super::fit::{Controls, Extras, Goal, SampleLoss, SolveReport, Summary, Training};
+use super::fit::{Controls, FitOptions, ObjectiveSpec, SampleLoss, SolveReport, Summary, Training};
 use super::regressor::RegressorParams;
 use super::solver::Solver;
 use super::weights::Weights;
-use super::{Classes, Classifier, FitError, Model, Placed, Regressor};
+use super::{Classes, Classifier, FitError, Model, Regressor, ResidentDataset};
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
 /// One minimisation, and what becomes of it.
 pub(super) struct Task<T, A> {
     pub(super) controls: Controls,
-    pub(super) goal: Goal,
+    pub(super) spec: ObjectiveSpec,
     pub(super) targets: Vec<T>,
     /// One per row; they add up to anything positive.
     pub(super) weights: Vec<f64>,
@@ -70,24 +70,24 @@ impl<T: Number, A: Answer> Task<T, A> {
     /// Solves it alone.
     pub(super) fn fit(
         self,
-        data: &Placed<T>,
-        extras: &mut Extras<'_>,
+        data: &ResidentDataset<T>,
+        options: &mut FitOptions<'_>,
     ) -> Result<A::Model, FitError> {
-        let training = Training::new(data, self.controls, extras)?;
+        let training = Training::new(data, self.controls, options)?;
         let (targets, weights) = (&self.targets, &self.weights);
         let mut history = Vec::new();
         let (fitted, solved) =
-            training.solve(&self.goal, targets, weights, extras, &mut history)?;
-        let report = training.report(&Summary::of(&solved), &self.goal, history);
+            training.solve(&self.spec, targets, weights, options, &mut history)?;
+        let report = training.report(&Summary::of(&solved), &self.spec, history);
         Ok(self.answer.model::<T>(fitted, report))
     }
 
     /// The loss, where several such tasks can be solved over one read of X: of one predictor per row, by Newton's method in
     /// a region or, with an l1 penalty, in an orthant.
     pub(super) fn shared_loss(&self) -> Option<Loss> {
-        match self.goal.loss {
+        match self.spec.loss {
             SampleLoss::Single(loss)
-                if self.goal.l1 > 0.0 || self.controls.solver == Solver::NewtonCg =>
+                if self.spec.l1 > 0.0 || self.controls.solver == Solver::NewtonCg =>
             {
                 Some(loss)
             }
@@ -112,7 +112,7 @@ impl<T, A> Task<T, A> {
     fn map<B>(self, answer: impl FnOnce(A) -> B) -> Task<T, B> {
         Task {
             controls: self.controls,
-            goal: self.goal,
+            spec: self.spec,
             targets: self.targets,
             weights: self.weights,
             answer: answer(self.answer),

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use super::classifier::codes_of;
 use super::estimator::mismatch;
 use super::metrics::{
-    DEVICE_CLASSES, DEVICE_ROWS, Deviance, MetricError, PlacedClasses, PlacedTargets, accuracy,
+    DEVICE_CLASSES, DEVICE_ROWS, Deviance, MetricError, ResidentClasses, ResidentTargets, accuracy,
     log_loss, r2,
 };
 use super::multinomial::softmax;
@@ -17,7 +17,7 @@ use crate::ops::objective::Probabilities;
 use crate::ops::{Matrix, Number};
 use std::sync::Arc;
 
-/// Data on a device that coefficients are judged by: see [`Extras::evaluate`](super::Extras::evaluate).
+/// Data on a device that coefficients are judged by: see [`FitOptions::evaluate`](super::FitOptions::evaluate).
 ///
 /// | estimator | figure |
 /// |---|---|
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// ```
 /// use ndarray::array;
 /// use warpfuse::device::Device;
-/// use warpfuse::learning::{Estimator, Extras, Ridge, Targets, Validation};
+/// use warpfuse::learning::{Estimator, FitOptions, Ridge, Targets, Validation};
 /// use warpfuse::matrix::Features;
 ///
 /// let device = Device::cpu();
@@ -40,9 +40,9 @@ use std::sync::Arc;
 /// let other = Features::Dense(array![[5.0], [7.0]]);
 /// let mut validation = Validation::new(&device, other, &estimator, Targets::Numbers(&[10.0, 14.0]), None)?;
 /// let mut evaluate = |coef: &[Vec<f64>], intercepts: &[f64]| validation.score(coef, intercepts);
-/// let extras = Extras { evaluate: Some(&mut evaluate), ..Extras::default() };
+/// let options = FitOptions { evaluate: Some(&mut evaluate), ..FitOptions::default() };
 /// let x = Features::Dense(array![[0.0], [1.0], [2.0]]);
-/// let model = estimator.fit_with(&device, x, Targets::Numbers(&[0.0, 2.0, 4.0]), extras)?;
+/// let model = estimator.fit_with(&device, x, Targets::Numbers(&[0.0, 2.0, 4.0]), options)?;
 /// let history = &model.report().expect("an estimator's").history;
 /// assert!(history.last().and_then(|i| i.validation).is_some_and(|r2| r2 > 0.999));
 /// # Ok::<(), warpfuse::learning::FitError>(())
@@ -51,7 +51,7 @@ use std::sync::Arc;
 pub struct Validation<T: Number> {
     matrix: Matrix<T>,
     judge: Judge,
-    placed: Option<Placed<T>>,
+    resident: Option<OnDevice<T>>,
     failed: Option<FitError>,
 }
 
@@ -66,9 +66,9 @@ enum Judge {
 
 /// What a [`Judge`] compares with, on the device.
 #[derive(Debug)]
-enum Placed<T: Number> {
-    Classes(PlacedClasses),
-    Targets(PlacedTargets<T>),
+enum OnDevice<T: Number> {
+    Classes(ResidentClasses),
+    Targets(ResidentTargets<T>),
 }
 
 impl<T: Number> Validation<T> {
@@ -91,14 +91,14 @@ impl<T: Number> Validation<T> {
             let targets = judge.len();
             return Err(FitError::Targets { rows, targets });
         }
-        let placed = match rows >= DEVICE_ROWS {
+        let resident = match rows >= DEVICE_ROWS {
             true => judge.place(device, targets)?,
             false => None,
         };
         Ok(Validation {
             matrix: Matrix::new(device, features)?,
             judge,
-            placed,
+            resident,
             failed: None,
         })
     }
@@ -123,8 +123,8 @@ impl<T: Number> Validation<T> {
             intercept: intercepts.to_vec(),
         };
         let predictors = weights.predictors_on(&self.matrix)?;
-        if let Some(placed) = &self.placed {
-            let figure = self.judge.on_device(placed, &predictors)?;
+        if let Some(resident) = &self.resident {
+            let figure = self.judge.on_device(resident, &predictors)?;
             // Of a NaN the host tells which row it comes from.
             if !figure.is_nan() {
                 return Ok(figure);
@@ -156,22 +156,22 @@ impl Judge {
     /// The figure of linear predictors that lie on the device.
     fn on_device<T: Number>(
         &self,
-        placed: &Placed<T>,
+        resident: &OnDevice<T>,
         predictors: &Buffer<T>,
     ) -> Result<f64, FitError> {
         let (family, link) = match self {
             Judge::Deviance(family, link, _) => (*family, *link),
             _ => Default::default(),
         };
-        Ok(match (self, placed) {
-            (Judge::Deviance(..), Placed::Targets(targets)) => {
+        Ok(match (self, resident) {
+            (Judge::Deviance(..), OnDevice::Targets(targets)) => {
                 targets.score(predictors, family, link)?.mean_deviance
             }
-            (_, Placed::Targets(targets)) => targets.score(predictors, family, link)?.summary.r2,
-            (Judge::LogLoss { .. }, Placed::Classes(classes)) => {
+            (_, OnDevice::Targets(targets)) => targets.score(predictors, family, link)?.summary.r2,
+            (Judge::LogLoss { .. }, OnDevice::Classes(classes)) => {
                 classes.score(predictors, Probabilities::Softmax)?.log_loss
             }
-            (_, Placed::Classes(classes)) => {
+            (_, OnDevice::Classes(classes)) => {
                 let figures = classes.score(predictors, Probabilities::None)?;
                 figures.confusion.accuracy()
             }
@@ -183,7 +183,7 @@ impl Judge {
         &self,
         device: &Device,
         targets: Targets<'_, T>,
-    ) -> Result<Option<Placed<T>>, FitError> {
+    ) -> Result<Option<OnDevice<T>>, FitError> {
         let numbers = match targets {
             Targets::Numbers(numbers) => numbers,
             Targets::Labels(_) => &[],
@@ -193,10 +193,12 @@ impl Judge {
                 if *classes > DEVICE_CLASSES {
                     return Ok(None);
                 }
-                let placed = PlacedClasses::new(device, codes, *classes, None)?;
-                Some(Placed::Classes(placed))
+                let resident = ResidentClasses::new(device, codes, *classes, None)?;
+                Some(OnDevice::Classes(resident))
             }
-            _ => Some(Placed::Targets(PlacedTargets::new(device, numbers, None)?)),
+            _ => Some(OnDevice::Targets(ResidentTargets::new(
+                device, numbers, None,
+            )?)),
         })
     }
 }

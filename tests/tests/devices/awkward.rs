@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    ElasticNet, Estimator, Extras, Family, FitError, Glm, Labels, Lasso, LinearSvc, LinearSvr,
+    ElasticNet, Estimator, Family, FitError, FitOptions, Glm, Labels, Lasso, LinearSvc, LinearSvr,
     LogisticRegression, Model, Penalty, Ridge, Solver, Targets,
 };
 use warpfuse::matrix::Features;
@@ -136,17 +136,22 @@ fn random(rows: usize, cols: usize) -> Array2<f64> {
 }
 
 fn fit(device: &Device, estimator: &Estimator, x: Array2<f64>) -> Result<Model, FitError> {
-    fit_with(device, estimator, x, Extras::default())
+    fit_with(device, estimator, x, FitOptions::default())
 }
 
 fn fit_with(
     device: &Device,
     estimator: &Estimator,
     x: Array2<f64>,
-    extras: Extras<'_>,
+    options: FitOptions<'_>,
 ) -> Result<Model, FitError> {
     let known = Known::new(x.nrows());
-    estimator.fit_with(device, Features::Dense(x), known.targets(estimator), extras)
+    estimator.fit_with(
+        device,
+        Features::Dense(x),
+        known.targets(estimator),
+        options,
+    )
 }
 
 fn finite(model: &Model) -> Result<()> {
@@ -264,13 +269,13 @@ fn one_class(device: &Device, estimator: &Estimator) -> Result<()> {
             device,
             x,
             Targets::<f64>::Labels(&labels),
-            Extras::default(),
+            FitOptions::default(),
         );
         let refused = matches!(result, Err(FitError::Classes { found: 1 }));
         ensure!(refused, "{result:?}");
         return Ok(());
     }
-    let model = estimator.fit_with(device, x, Targets::Numbers(&numbers), Extras::default())?;
+    let model = estimator.fit_with(device, x, Targets::Numbers(&numbers), FitOptions::default())?;
     finite(&model)?;
     if !matches!(estimator, Estimator::LinearSvr(_)) {
         near(model.coef()[0], &[0.0; 3], 1e-4)?;
@@ -286,11 +291,11 @@ fn weight_on_one_row(device: &Device, estimator: &Estimator) -> Result<()> {
     let mut weights = vec![1.0; 24];
     weights[5] = 0.0;
     let fit = |x: Array2<f64>| {
-        let extras = Extras {
+        let options = FitOptions {
             sample_weight: Some(&weights),
-            ..Extras::default()
+            ..FitOptions::default()
         };
-        fit_with(device, estimator, x, extras)
+        fit_with(device, estimator, x, options)
     };
     let (found, expected) = (fit(other)?, fit(x)?);
     for (found, expected) in found.coef().iter().zip(expected.coef()) {
@@ -303,12 +308,12 @@ fn weight_on_one_row(device: &Device, estimator: &Estimator) -> Result<()> {
 fn masked_column(device: &Device, estimator: &Estimator) -> Result<()> {
     let x = random(30, 4);
     let kept = x.slice(ndarray::s![.., 1..]).to_owned();
-    let extras = Extras {
+    let options = FitOptions {
         columns: Some(&[false, true, true, true]),
-        ..Extras::default()
+        ..FitOptions::default()
     };
     let (found, expected) = (
-        fit_with(device, estimator, x, extras)?,
+        fit_with(device, estimator, x, options)?,
         fit(device, estimator, kept)?,
     );
     for (found, expected) in found.coef().iter().zip(expected.coef()) {
@@ -324,11 +329,11 @@ fn warm_start(device: &Device, estimator: &Estimator) -> Result<()> {
     let cold = fit(device, estimator, x.clone())?;
     let coef: Vec<Vec<f64>> = cold.coef().iter().map(|coef| coef.to_vec()).collect();
     let intercepts = cold.intercept();
-    let extras = Extras {
+    let options = FitOptions {
         start: Some((&coef, &intercepts)),
-        ..Extras::default()
+        ..FitOptions::default()
     };
-    let warm = fit_with(device, estimator, x, extras)?;
+    let warm = fit_with(device, estimator, x, options)?;
     finite(&warm)?;
     ensure!(
         warm.n_iter() <= 1,

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    ClassWeight, Classifier, Convergence, ElasticNet, Extras, Family, FitError, Glm, Labels, Lasso,
-    LinearSvc, LinearSvr, Link, LogisticRegression, Penalty, Regressor, Ridge, SolveReport,
+    ClassWeight, Classifier, Convergence, ElasticNet, Family, FitError, FitOptions, Glm, Labels,
+    Lasso, LinearSvc, LinearSvr, Link, LogisticRegression, Penalty, Regressor, Ridge, SolveReport,
 };
 use warpfuse::matrix::{CsrMatrix, Dtype, Features};
 use warpfuse::ops::Number;
@@ -204,9 +204,9 @@ fn fit<T: Number>(
         Dtype::F32 => 1e-6,
     };
     let weights = case.weights(fixture.y.len());
-    let extras = Extras {
+    let options = FitOptions {
         sample_weight: weights.as_deref(),
-        ..Extras::default()
+        ..FitOptions::default()
     };
     let labels = Labels::Numbers(fixture.y.clone());
     let targets: Vec<T> = fixture.y.iter().map(|y| T::from_f64(*y)).collect();
@@ -214,40 +214,40 @@ fn fit<T: Number>(
     Ok(match case.estimator.as_str() {
         "logreg" => logistic(case)?
             .tolerance(tolerance)
-            .fit_with(device, x, &labels, extras)?
+            .fit_with(device, x, &labels, options)?
             .into(),
         "svc" => LinearSvc::params()
             .c(case.number("c"))
             .intercept_scaling(case.number("intercept_scaling"))
             .fit_intercept(case.flag("fit_intercept", true))
             .tolerance(tolerance)
-            .fit_with(device, x, &labels, extras)?
+            .fit_with(device, x, &labels, options)?
             .into(),
         "svr" => LinearSvr::params()
             .c(case.number("c"))
             .epsilon(case.number("epsilon"))
             .tolerance(tolerance)
-            .fit_with(device, x, &targets, extras)?
+            .fit_with(device, x, &targets, options)?
             .into(),
         "ridge" => Ridge::params()
             .alpha(case.number("alpha"))
             .tolerance(tolerance)
-            .fit_with(device, x, &targets, extras)?
+            .fit_with(device, x, &targets, options)?
             .into(),
         "lasso" => Lasso::params()
             .alpha(case.number("alpha"))
             .tolerance(tolerance)
-            .fit_with(device, x, &targets, extras)?
+            .fit_with(device, x, &targets, options)?
             .into(),
         "elasticnet" => ElasticNet::params()
             .alpha(case.number("alpha"))
             .l1_ratio(case.number("l1_ratio"))
             .tolerance(tolerance)
-            .fit_with(device, x, &targets, extras)?
+            .fit_with(device, x, &targets, options)?
             .into(),
         "glm" => glm(case)?
             .tolerance(tolerance)
-            .fit_with(device, x, &targets, extras)?
+            .fit_with(device, x, &targets, options)?
             .into(),
         other => bail!("no estimator {other}"),
     })

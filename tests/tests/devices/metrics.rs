@@ -6,8 +6,8 @@ use anyhow::{Result, bail, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::learning::metrics::{
-    Average, ClassificationSummary, ConfusionMatrix, DEVICE_ROWS, Deviance, PlacedClasses,
-    PlacedTargets, RegressionSummary, Scores, log_loss,
+    Average, ClassificationSummary, ConfusionMatrix, DEVICE_ROWS, Deviance, RegressionSummary,
+    ResidentClasses, ResidentTargets, Scores, log_loss,
 };
 use warpfuse::learning::{
     Estimator, Evaluation, Family, Labels, Link, LogisticRegression, Model, Ridge, Targets,
@@ -132,9 +132,9 @@ fn numbers<T: Number>(
         b.push(target);
     }
     let (predictors, targets) = (device.upload(&t)?, wide(&b));
-    let placed = PlacedTargets::new(device, &b, weights.as_deref())?;
-    let found = placed.score(&predictors, family, link)?;
-    let again = placed.score(&predictors, family, link)?;
+    let resident = ResidentTargets::new(device, &b, weights.as_deref())?;
+    let found = resident.score(&predictors, family, link)?;
+    let again = resident.score(&predictors, family, link)?;
     let same = |a: f64, b: f64| a.to_bits() == b.to_bits();
     ensure!(
         same(found.mean_deviance, again.mean_deviance)
@@ -199,9 +199,9 @@ fn classes<T: Number>(
     let draw = |_| number::<T>((random.signed() * 40.0).round() * 0.5);
     let t: Vec<T> = (0..rows * columns).map(draw).collect();
     let codes: Vec<u32> = (0..rows).map(|row| (row * 7 % 13 % k) as u32).collect();
-    let placed = PlacedClasses::new(device, &codes, k, weights.as_deref())?;
-    let found = placed.score(&device.upload(&t)?, probabilities)?;
-    let again = placed.score(&device.upload(&t)?, probabilities)?;
+    let resident = ResidentClasses::new(device, &codes, k, weights.as_deref())?;
+    let found = resident.score(&device.upload(&t)?, probabilities)?;
+    let again = resident.score(&device.upload(&t)?, probabilities)?;
     ensure!(found == again, "two runs differ");
     let decisions = Array2::from_shape_vec((rows, columns), wide(&t))?;
     let predicted: Vec<u32> = decisions.rows().into_iter().map(first_greatest).collect();
@@ -268,12 +268,12 @@ fn table(decisions: &Array2<f64>, probabilities: Probabilities) -> Array2<f64> {
 fn not_numbers<T: Number>(device: &Device) -> Result<()> {
     let t = device.upload(&[number::<T>(1.0), number(f64::NAN), number(2.0)])?;
     let b = [number::<T>(1.0), number(1.0), number(3.0)];
-    let all = PlacedTargets::new(device, &b, None)?.score(&t, Family::Poisson, Link::Identity)?;
+    let all = ResidentTargets::new(device, &b, None)?.score(&t, Family::Poisson, Link::Identity)?;
     let figures = [all.summary.r2, all.summary.mae, all.mean_deviance];
     ensure!(figures.iter().all(|f| f.is_nan()), "{all:?}");
     let two = [1.0, 0.0, 1.0];
-    let placed = PlacedTargets::new(device, &b, Some(&two))?;
-    let some = placed.score(&t, Family::Poisson, Link::Identity)?;
+    let resident = ResidentTargets::new(device, &b, Some(&two))?;
+    let some = resident.score(&t, Family::Poisson, Link::Identity)?;
     ensure!(
         some.summary.mae == 0.5 && !some.mean_deviance.is_nan(),
         "{some:?}"
@@ -281,13 +281,13 @@ fn not_numbers<T: Number>(device: &Device) -> Result<()> {
     // Poisson has no negative mean.
     let outside = device.upload(&[number::<T>(1.0), number(-1.0), number(2.0)])?;
     let score =
-        |family| PlacedTargets::new(device, &b, None)?.score(&outside, family, Link::Identity);
+        |family| ResidentTargets::new(device, &b, None)?.score(&outside, family, Link::Identity);
     ensure!(score(Family::Poisson)?.mean_deviance.is_nan());
     ensure!(score(Family::Gaussian)?.mean_deviance == 5.0 / 3.0);
-    let classes = PlacedClasses::new(device, &[1, 0, 1], 2, None)?;
+    let classes = ResidentClasses::new(device, &[1, 0, 1], 2, None)?;
     ensure!(classes.score(&t, Probabilities::Softmax)?.log_loss.is_nan());
     ensure!(
-        PlacedClasses::new(device, &[1, 2], 2, None).is_err(),
+        ResidentClasses::new(device, &[1, 2], 2, None).is_err(),
         "class 2 of 2"
     );
     Ok(())

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 use ndarray::{Array1, Array2, Axis};
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    Estimator, Extras, Family, Folds, Glm, Labels, Lasso, LinearSvc, LinearSvr, LogisticRegression,
-    Model, Penalty, Placed, Ridge, Targets, cross_validate,
+    Estimator, Family, FitOptions, Folds, Glm, Labels, Lasso, LinearSvc, LinearSvr,
+    LogisticRegression, Model, Penalty, ResidentDataset, Ridge, Targets, cross_validate,
 };
 use warpfuse::matrix::Features;
 use warpfuse::ops::MatrixOptions;
@@ -96,11 +96,11 @@ fn apart(device: &Device, all: &Sample, estimator: &Estimator, held_out: &[usize
             Targets::Numbers(&test.targets[..]),
         )
     };
-    let extras = Extras {
+    let options = FitOptions {
         sample_weight: Some(&train.weights),
-        ..Extras::default()
+        ..FitOptions::default()
     };
-    let model: Model = estimator.fit_with(device, Features::Dense(train.x), fit, extras)?;
+    let model: Model = estimator.fit_with(device, Features::Dense(train.x), fit, options)?;
     let x = Features::Dense(test.x);
     Ok(model
         .evaluate(device, x, score, Some(&test.weights))?
@@ -127,9 +127,9 @@ fn agree_with(
     let mut all = sample();
     change(&mut all);
     let x = Features::Dense(all.x.clone());
-    let placed = Placed::new(device, x, MatrixOptions::default())?;
+    let resident = ResidentDataset::new(device, x, MatrixOptions::default())?;
     let mut watched = 0;
-    let points = cross_validate(&placed, targets, Some(&all.weights), folds, path, |_| {
+    let points = cross_validate(&resident, targets, Some(&all.weights), folds, path, |_| {
         watched += 1;
     })?;
     ensure!(watched == FOLDS * path.len(), "watched {watched} fits");
@@ -237,7 +237,7 @@ fn labels(device: &Device) -> Result<()> {
 /// steps are left, but fewer.
 fn warm_start(device: &Device) -> Result<()> {
     let all = sample();
-    let placed = Placed::new(
+    let resident = ResidentDataset::new(
         device,
         Features::Dense(all.x.clone()),
         MatrixOptions::default(),
@@ -247,7 +247,7 @@ fn warm_start(device: &Device) -> Result<()> {
     let folds = Folds::shuffled(61, FOLDS, 5)?;
     let path = [once.clone(), once];
     let points = cross_validate(
-        &placed,
+        &resident,
         Targets::Labels(&labels),
         None,
         &folds,

@@ -10,8 +10,8 @@ use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::device::emulator::{Action, Counting, Emulator, EmulatorOptions, Profile, Space};
 use warpfuse::learning::{
-    Estimator, Extras, Folds, Labels, LogisticRegression, Placed, Ridge, SolveReport, Targets,
-    cross_validate,
+    Estimator, FitOptions, Folds, Labels, LogisticRegression, ResidentDataset, Ridge, SolveReport,
+    Targets, cross_validate,
 };
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::MatrixOptions;
@@ -48,28 +48,28 @@ pub fn add(suite: &mut Suite) {
 /// The fits to two folds read X as often together as the longer of them does alone, which the CPU tells.
 fn counted_folds() -> Result<()> {
     let device = counting();
-    let placed = Placed::new(&device, sparse(FEW_ROWS), MatrixOptions::default())?;
+    let resident = ResidentDataset::new(&device, sparse(FEW_ROWS), MatrixOptions::default())?;
     let fit = Ridge::params().alpha(0.1).fit_intercept(false);
     let fit = fit.tolerance(0.3);
     let folds = Folds::consecutive(FEW_ROWS, 2)?;
     let targets: Vec<f32> = (0..FEW_ROWS).map(|row| value(row, row % 7)).collect();
     let path = [Estimator::Ridge(fit.clone())];
     let numbers = Targets::Numbers(&targets);
-    cross_validate(&placed, numbers, None, &folds, &path, |_| {})?;
+    cross_validate(&resident, numbers, None, &folds, &path, |_| {})?;
     let counts = by_line(&profiles(&device), |name| {
         name.starts_with("sparse_many_fused")
     });
     let entries = 20 * FEW_ROWS as u64;
     let of_entries = |loads: &u64| loads.is_multiple_of(entries);
     let together = counts.into_values().filter(of_entries).min().unwrap_or(0) / entries;
-    let on_host = Placed::new(&Device::cpu(), sparse(FEW_ROWS), MatrixOptions::default())?;
+    let on_host = ResidentDataset::new(&Device::cpu(), sparse(FEW_ROWS), MatrixOptions::default())?;
     let mut longest = 0;
     for fold in 0..2 {
-        let extras = Extras {
+        let options = FitOptions {
             sample_weight: Some(&folds.training_weights(fold, None)),
-            ..Extras::default()
+            ..FitOptions::default()
         };
-        let history = fit.fit_on(&on_host, &targets, extras)?;
+        let history = fit.fit_on(&on_host, &targets, options)?;
         let inner = history.history().iter().map(|i| i.inner as u64);
         longest = longest.max(inner.sum());
     }
@@ -105,9 +105,9 @@ fn counted(features: Features<f32>, classes: usize, expected: &[f64]) -> Result<
     let labels = (0..ROWS)
         .map(|row| (row * 7 % 13 % classes) as f64)
         .collect();
-    let placed = Placed::new(&device, features, MatrixOptions::default())?;
+    let resident = ResidentDataset::new(&device, features, MatrixOptions::default())?;
     let fit = LogisticRegression::params().max_iter(2).tolerance(1e-3);
-    let model = fit.fit_on(&placed, &Labels::Numbers(labels), Extras::default())?;
+    let model = fit.fit_on(&resident, &Labels::Numbers(labels), FitOptions::default())?;
     let wanted = products(model.report()) * entries;
     let mut loads: Vec<f64> = by_line(&profiles(&device), reads_x)
         .into_values()

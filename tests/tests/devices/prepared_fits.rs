@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Device, Emulator, EmulatorOptions};
-use warpfuse::learning::{Extras, Labels, LogisticRegression, Placed, Ridge};
+use warpfuse::learning::{FitOptions, Labels, LogisticRegression, ResidentDataset, Ridge};
 use warpfuse::matrix::{Features, csr_from_parts};
 use warpfuse::ops::objective::Loss;
 use warpfuse::ops::{Matrix, MatrixOptions, Preparation};
@@ -67,11 +67,12 @@ fn target(row: usize) -> f64 {
 }
 
 /// X with a further form as announced: the panels, since hot columns leave the gathers of X·y to the rows.
-fn placed(device: &Device) -> Result<Placed<f64>> {
-    let placed = Placed::for_evaluations(device, skewed(), MatrixOptions::default(), 1_000)?;
-    let stored = placed.matrix().problem().stored;
+fn resident(device: &Device) -> Result<ResidentDataset<f64>> {
+    let resident =
+        ResidentDataset::for_evaluations(device, skewed(), MatrixOptions::default(), 1_000)?;
+    let stored = resident.matrix().problem().stored;
     ensure!(stored == Stored::RowsAndPanels, "stored as {stored}");
-    let plan = placed.matrix().objective_plan(Loss::Logistic)?;
+    let plan = resident.matrix().objective_plan(Loss::Logistic)?;
     let plan = plan.context("a GPU has plans")?;
     ensure!(
         plan.kernel.starts_with("panels") && plan.strategy == Strategy::SparseTwoProducts,
@@ -79,7 +80,7 @@ fn placed(device: &Device) -> Result<Placed<f64>> {
         plan.kernel,
         plan.strategy
     );
-    Ok(placed)
+    Ok(resident)
 }
 
 /// Both fits end with a gradient of at most TOLERANCE times that at the start, and the objective is convex by `convexity`
@@ -119,7 +120,7 @@ fn ridge() -> Result<()> {
         .alpha(ALPHA)
         .tolerance(TOLERANCE)
         .fit_intercept(false);
-    let fitted = fit.fit_on(&placed(&device())?, &targets, Extras::default())?;
+    let fitted = fit.fit_on(&resident(&device())?, &targets, FitOptions::default())?;
     let expected = fit.fit(&Device::cpu(), skewed(), &targets)?;
     ensure!(
         fitted.converged() && expected.converged(),
@@ -135,7 +136,7 @@ fn logistic() -> Result<()> {
         .c(1.0 / ALPHA)
         .tolerance(TOLERANCE)
         .fit_intercept(false);
-    let fitted = fit.fit_on(&placed(&device())?, &labels, Extras::default())?;
+    let fitted = fit.fit_on(&resident(&device())?, &labels, FitOptions::default())?;
     let expected = fit.fit(&Device::cpu(), skewed(), &labels)?;
     ensure!(
         fitted.converged() && expected.converged(),
@@ -164,8 +165,8 @@ fn reproducible() -> Result<()> {
         summation: Summation::Reproducible,
         ..MatrixOptions::default()
     };
-    let placed = Placed::for_evaluations(&device(), skewed(), options, 1_000)?;
-    let stored = placed.matrix().problem().stored;
+    let resident = ResidentDataset::for_evaluations(&device(), skewed(), options, 1_000)?;
+    let stored = resident.matrix().problem().stored;
     ensure!(stored == Stored::Rows, "stored as {stored}");
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::cli::targets::Known;
 use crate::cli::{device, output};
 use crate::device::Device;
 use crate::io::Columns;
-use crate::learning::{Convergence, Estimator, Evaluation, Extras, Model, Validation};
+use crate::learning::{Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
 use crate::ops::Number;
 
 /// What a trainer is given, whatever it trains.
@@ -68,16 +68,16 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     };
     let bar = ui.iterations("gradient");
     let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
-    let mut extras = Extras {
+    let mut options = FitOptions {
         sample_weight: weights.as_deref(),
         watch: Some(&mut watch),
-        ..Extras::default()
+        ..FitOptions::default()
     };
     if judges {
-        extras.evaluate = Some(&mut evaluate);
+        options.evaluate = Some(&mut evaluate);
     }
     let features = data.features.clone();
-    let model = estimator.fit_with(&device, features, known.targets(), extras)?;
+    let model = estimator.fit_with(&device, features, known.targets(), options)?;
     drop(bar);
     if let Some(path) = saved {
         model.save(path)?;

@@ -29,8 +29,8 @@ pub use deviance::Deviance;
 pub use error::MetricError;
 pub(super) use on_device::takes_device;
 pub use on_device::{
-    ClassificationFigures, DEVICE_CLASSES, DEVICE_ROWS, PlacedClasses, PlacedTargets,
-    RegressionFigures,
+    ClassificationFigures, DEVICE_CLASSES, DEVICE_ROWS, RegressionFigures, ResidentClasses,
+    ResidentTargets,
 };
 pub use ranking::{roc_auc, roc_auc_one_vs_rest};
 pub use regression::{

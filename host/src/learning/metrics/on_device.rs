@@ -28,17 +28,17 @@ pub const DEVICE_CLASSES: usize = 256;
 ///
 /// ```
 /// use warpfuse::device::Device;
-/// use warpfuse::learning::metrics::PlacedTargets;
+/// use warpfuse::learning::metrics::ResidentTargets;
 /// use warpfuse::learning::{Family, Link};
 /// let device = Device::auto();
-/// let targets = PlacedTargets::new(&device, &[1.0_f32, 2.0, 3.0], None)?;
+/// let targets = ResidentTargets::new(&device, &[1.0_f32, 2.0, 3.0], None)?;
 /// let predictors = device.upload(&[1.0_f32, 2.0, 2.0])?;
 /// let figures = targets.score(&predictors, Family::Gaussian, Link::Identity)?;
 /// assert_eq!(figures.summary.r2, 0.5);
 /// # Ok::<(), warpfuse::learning::FitError>(())
 /// ```
 #[derive(Debug)]
-pub struct PlacedTargets<T: Number> {
+pub struct ResidentTargets<T: Number> {
     targets: Buffer<T>,
     weights: Option<RowWeights>,
     mean: f64,
@@ -56,14 +56,14 @@ pub struct RegressionFigures {
     pub explained_deviance: f64,
 }
 
-impl<T: Number> PlacedTargets<T> {
+impl<T: Number> ResidentTargets<T> {
     /// Puts targets and weights on `device`; the mean of the targets, which deviations are taken from, is the host's.
     ///
     /// # Errors
     /// [`FitError::Metric`] without targets and when weights do not fit, [`FitError::Op`] when the device fails.
     pub fn new(device: &Device, targets: &[T], weights: Option<&[f64]>) -> Result<Self, FitError> {
         let all = Weights::check(None, targets.len())?;
-        Ok(PlacedTargets {
+        Ok(ResidentTargets {
             weights: place(device, weights, targets.len())?,
             mean: all.mean(|row| Element::to_f64(targets[row])),
             is_constant: targets.par_iter().all(|target| *target == targets[0]),
@@ -117,7 +117,7 @@ impl<T: Number> PlacedTargets<T> {
 
 /// Classes of rows on a device, with weights if there are any.
 #[derive(Debug)]
-pub struct PlacedClasses {
+pub struct ResidentClasses {
     codes: ClassCodes,
     weights: Option<RowWeights>,
 }
@@ -131,7 +131,7 @@ pub struct ClassificationFigures {
     pub log_loss: f64,
 }
 
-impl PlacedClasses {
+impl ResidentClasses {
     /// Puts codes below `classes`, of which there are two at least, and weights on `device`.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl PlacedClasses {
         classes: usize,
         weights: Option<&[f64]>,
     ) -> Result<Self, FitError> {
-        Ok(PlacedClasses {
+        Ok(ResidentClasses {
             weights: place(device, weights, codes.len())?,
             codes: ClassCodes::new(device, codes, classes)?,
         })
@@ -174,8 +174,8 @@ fn place(
     rows: usize,
 ) -> Result<Option<RowWeights>, FitError> {
     Weights::check(weights, rows)?;
-    let placed = weights.map(|weights| RowWeights::new(device, weights));
-    Ok(placed.transpose()?)
+    let resident = weights.map(|weights| RowWeights::new(device, weights));
+    Ok(resident.transpose()?)
 }
 
 /// Whether so many rows, each with one target, are scored on the device.

@@ -1,8 +1,10 @@
 //! Cross-validation of a path of estimators.
 
 use super::Folds;
-use crate::learning::together::{self, Side};
-use crate::learning::{Estimator, Evaluation, Extras, FitError, Model, Placed, Targets};
+use crate::learning::batched::{self, Member};
+use crate::learning::{
+    Estimator, Evaluation, FitError, FitOptions, Model, ResidentDataset, Targets,
+};
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
@@ -68,7 +70,7 @@ impl PathPoint {
 /// neighbours in the path.
 ///
 /// Estimators that standardise divide by the deviations of the rows that a fold learns from, which `data` has to know:
-/// see [`Placed::with_folds`].
+/// see [`ResidentDataset::with_folds`].
 ///
 /// # Errors
 /// As the estimators'; [`FitError::Length`] when the folds, weights and targets are not as many as the rows;
@@ -77,13 +79,13 @@ impl PathPoint {
 /// ```
 /// use ndarray::Array2;
 /// use warpfuse::device::Device;
-/// use warpfuse::learning::{Estimator, Folds, Placed, Ridge, Targets, cross_validate};
+/// use warpfuse::learning::{Estimator, Folds, ResidentDataset, Ridge, Targets, cross_validate};
 /// use warpfuse::matrix::Features;
 /// use warpfuse::ops::MatrixOptions;
 ///
 /// let x = Features::Dense(Array2::from_shape_fn((20, 1), |(i, _)| i as f64));
 /// let t: Vec<f64> = (0..20).map(|i| 3.0 * i as f64 + 1.0).collect();
-/// let data = Placed::new(&Device::cpu(), x, MatrixOptions::default())?;
+/// let data = ResidentDataset::new(&Device::cpu(), x, MatrixOptions::default())?;
 /// let path = [0.0, 1e4].map(|alpha| Estimator::Ridge(Ridge::params().alpha(alpha)));
 /// let folds = Folds::shuffled(20, 4, 1).expect("4 folds of 20 rows");
 /// let points = cross_validate(&data, Targets::Numbers(&t), None, &folds, &path, |_| {})?;
@@ -91,7 +93,7 @@ impl PathPoint {
 /// # Ok::<(), warpfuse::learning::FitError>(())
 /// ```
 pub fn cross_validate<T: Number>(
-    data: &Placed<T>,
+    data: &ResidentDataset<T>,
     targets: Targets<'_, T>,
     sample_weight: Option<&[f64]>,
     folds: &Folds,
@@ -117,7 +119,7 @@ pub fn cross_validate<T: Number>(
         watch: &mut watch,
     };
     match search.losses()? {
-        Some(losses) => search.together(&losses)?,
+        Some(losses) => search.batched(&losses)?,
         None => search.one_by_one()?,
     }
     Ok(search.points())
@@ -136,7 +138,7 @@ type End = (Vec<Vec<f64>>, Vec<f64>);
 
 /// A path with its folds, fit by fit.
 struct Search<'a, T: Number> {
-    data: &'a Placed<T>,
+    data: &'a ResidentDataset<T>,
     targets: Targets<'a, T>,
     sample_weight: Option<&'a [f64]>,
     folds: &'a Folds,
@@ -167,9 +169,9 @@ impl<T: Number> Search<'_, T> {
     }
 
     /// Fits groups of equal size, the folds of a point one after the other.
-    fn together(&mut self, losses: &[Loss]) -> Result<(), FitError> {
+    fn batched(&mut self, losses: &[Loss]) -> Result<(), FitError> {
         let all: Vec<usize> = (0..self.found.len()).collect();
-        let groups = all.len().div_ceil(together::MOST);
+        let groups = all.len().div_ceil(batched::MOST);
         for group in all.chunks(all.len().div_ceil(groups.max(1)).max(1)) {
             self.fit_group(group, losses)?;
         }
@@ -177,22 +179,22 @@ impl<T: Number> Search<'_, T> {
     }
 
     fn fit_group(&mut self, group: &[usize], losses: &[Loss]) -> Result<(), FitError> {
-        let mut sides = Vec::new();
+        let mut members = Vec::new();
         for place in group {
             let (point, fold) = self.point_and_fold(*place);
             let training = self.folds.training_weights(fold, self.sample_weight);
             let task = self.path[point].task(self.data, self.targets, &weighted(&training))?;
             let task = task.expect("all points have one problem each");
             let start = self.last[fold].as_ref();
-            sides.push(Side {
+            members.push(Member {
                 task,
                 loss: losses[point],
                 warm: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
                 moments: self.data.moments_of_fold(fold),
             });
         }
-        let models = together::fit(self.data, sides)?;
-        let predictors = together::predictors(self.data.matrix(), &models)?;
+        let models = batched::fit(self.data, members)?;
+        let predictors = batched::predictors(self.data.matrix(), &models)?;
         for ((place, model), predictors) in group.iter().zip(&models).zip(predictors) {
             let held_out = self.held_out(*place);
             let evaluation =
@@ -208,12 +210,12 @@ impl<T: Number> Search<'_, T> {
             for (point, estimator) in self.path.iter().enumerate() {
                 let place = point * self.folds.count() + fold;
                 let start = self.last[fold].as_ref();
-                let extras = Extras {
+                let options = FitOptions {
                     start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
                     moments: self.data.moments_of_fold(fold),
                     ..weighted(&training)
                 };
-                let model = estimator.fit_on(self.data, self.targets, extras)?;
+                let model = estimator.fit_on(self.data, self.targets, options)?;
                 let held_out = self.held_out(place);
                 let matrix = self.data.matrix();
                 let evaluation = model.evaluate_on(matrix, self.targets, Some(&held_out))?;
@@ -262,7 +264,7 @@ impl<T: Number> Search<'_, T> {
 
 /// Fails where deviations of folds are needed and not there.
 fn check_deviations<T: Number>(
-    data: &Placed<T>,
+    data: &ResidentDataset<T>,
     folds: &Folds,
     path: &[Estimator],
 ) -> Result<(), FitError> {
@@ -271,16 +273,16 @@ fn check_deviations<T: Number>(
         return Err(FitError::Combination {
             first: "standardize",
             second: "cross-validation of data that know no folds",
-            remedy: "make them with Placed::with_folds",
+            remedy: "make them with ResidentDataset::with_folds",
         });
     }
     Ok(())
 }
 
-fn weighted(weights: &[f64]) -> Extras<'_> {
-    Extras {
+fn weighted(weights: &[f64]) -> FitOptions<'_> {
+    FitOptions {
         sample_weight: Some(weights),
-        ..Extras::default()
+        ..FitOptions::default()
     }
 }
 

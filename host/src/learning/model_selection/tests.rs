@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis};
 
 use super::{Folds, cross_validate};
 use crate::device::Device;
-use crate::learning::{Estimator, Extras, FitError, Model, Placed, Ridge, Targets};
+use crate::learning::{Estimator, FitError, FitOptions, Model, ResidentDataset, Ridge, Targets};
 use crate::matrix::Features;
 use crate::ops::MatrixOptions;
 
@@ -20,9 +20,14 @@ fn data() -> (Array2<f64>, Vec<f64>) {
     (x, t)
 }
 
-fn score(estimator: &Estimator, placed: &Placed<f64>, t: &[f64], folds: &Folds) -> Vec<f64> {
+fn score(
+    estimator: &Estimator,
+    resident: &ResidentDataset<f64>,
+    t: &[f64],
+    folds: &Folds,
+) -> Vec<f64> {
     let path = [estimator.clone()];
-    let points = cross_validate(placed, Targets::Numbers(t), None, folds, &path, |_| {});
+    let points = cross_validate(resident, Targets::Numbers(t), None, folds, &path, |_| {});
     let points = points.expect("folds of these rows");
     points[0].folds.iter().map(|fold| fold.score()).collect()
 }
@@ -38,8 +43,9 @@ fn columns_are_scaled_by_the_rows_that_are_learnt_from() {
     let estimator = Estimator::Ridge(ridge);
     let features = Features::Dense(x.clone());
     let options = MatrixOptions::default();
-    let placed = Placed::with_folds(&device, features, options, &folds).expect("finite data");
-    let found = score(&estimator, &placed, &t, &folds);
+    let resident =
+        ResidentDataset::with_folds(&device, features, options, &folds).expect("finite data");
+    let found = score(&estimator, &resident, &t, &folds);
     for (fold, found) in found.into_iter().enumerate() {
         let chosen = |held_out: bool| -> Vec<usize> {
             let weights = folds.training_weights(fold, None);
@@ -52,7 +58,8 @@ fn columns_are_scaled_by_the_rows_that_are_learnt_from() {
             (Features::Dense(x.select(Axis(0), rows)), targets)
         };
         let ((learnt, b), (held, truth)) = (part(&chosen(false)), part(&chosen(true)));
-        let model = estimator.fit_with(&device, learnt, Targets::Numbers(&b), Extras::default());
+        let model =
+            estimator.fit_with(&device, learnt, Targets::Numbers(&b), FitOptions::default());
         let Ok(Model::Regressor(model)) = model else {
             panic!("a regression of numbers");
         };
@@ -65,9 +72,10 @@ fn columns_are_scaled_by_the_rows_that_are_learnt_from() {
 fn data_without_folds_are_not_standardised() {
     let (x, t) = data();
     let folds = Folds::consecutive(ROWS, 2).expect("two folds");
-    let placed = Placed::new(&Device::cpu(), Features::Dense(x), MatrixOptions::default());
-    let placed = placed.expect("finite data");
+    let resident =
+        ResidentDataset::new(&Device::cpu(), Features::Dense(x), MatrixOptions::default());
+    let resident = resident.expect("finite data");
     let path = [Estimator::Ridge(Ridge::params().standardize(true))];
-    let found = cross_validate(&placed, Targets::Numbers(&t), None, &folds, &path, |_| {});
+    let found = cross_validate(&resident, Targets::Numbers(&t), None, &folds, &path, |_| {});
     assert!(matches!(found, Err(FitError::Combination { .. })));
 }

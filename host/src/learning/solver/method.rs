@@ -1,7 +1,7 @@
 //! What Newton's method in a region and in an orthant have in common: directions from inner solves, steps that are tried.
 //!
 //! A method does what lies between evaluations and products. Whoever drives it, [`run`] for one problem or
-//! [`super::side_by_side`] for several, brings those.
+//! [`super::batched`] for several, brings those.
 
 use super::{Iteration, Limits, Objective, Point, Solved, Watch};
 use crate::device::Buffer;

@@ -5,17 +5,17 @@
 //! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
 //! | [`orthant`] | smooth + l1 | 1 evaluation, rarely more, one Hessian product per inner CG iteration |
-//! | [`side_by_side`] | several at once | as [`newton`] or [`orthant`], for all together |
+//! | [`batched`] | several problems | as [`newton`] or [`orthant`], for the whole batch |
 //!
 //! An evaluation and a Hessian product are one pass over X each.
 
+pub(super) mod batched;
 pub(super) mod lbfgs;
 mod method;
 mod minimum;
 pub(super) mod newton;
 mod objective;
 pub(super) mod orthant;
-pub(super) mod side_by_side;
 
 pub use minimum::{Minimum, NewtonOptions, newton_cg};
 pub use objective::{Along, Objective, Value};

@@ -9,11 +9,11 @@ pub type Evaluate<'a> = dyn FnMut(&[Vec<f64>], &[f64]) -> f64 + 'a;
 /// What a fit may be given besides features and targets.
 ///
 /// ```
-/// use warpfuse::learning::Extras;
-/// let extras = Extras { sample_weight: Some(&[1.0, 2.0, 0.0]), ..Extras::default() };
+/// use warpfuse::learning::FitOptions;
+/// let options = FitOptions { sample_weight: Some(&[1.0, 2.0, 0.0]), ..FitOptions::default() };
 /// ```
 #[derive(Default)]
-pub struct Extras<'a> {
+pub struct FitOptions<'a> {
     /// One weight per row, not negative; a row of weight 0 takes no part.
     pub sample_weight: Option<&'a [f64]>,
     /// Which columns take part; the others keep coefficient 0.

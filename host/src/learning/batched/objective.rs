@@ -1,14 +1,14 @@
 //! Several objectives of one linear predictor per row over one X: masks, weights, losses and penalties of their own.
 //!
-//! θ, its gradient and everything else of n elements belongs to one side and is computed side by side; X is multiplied
+//! θ, its gradient and everything else of n elements belongs to one member and is computed for each in turn; X is multiplied
 //! with all of them at once, which reads it once for up to eight.
 
 use std::sync::Arc;
 
-use super::design::Columns;
-use super::solver::side_by_side::Objectives;
-use super::solver::{Point, Value};
 use crate::device::{Buffer, Device};
+use crate::learning::design::Columns;
+use crate::learning::solver::batched::Objectives;
+use crate::learning::solver::{Point, Value};
 use crate::matrix::Element;
 use crate::ops::design::{DesignColumns, DesignVectors, Ridge};
 use crate::ops::objective::{Evaluation, Intercept, Loss, RowsOut, row_losses};
@@ -16,7 +16,7 @@ use crate::ops::vector::{Column, Dots, put_column, take_column};
 use crate::ops::{ManyTerms, Matrix, Number, OpError, RowWeights};
 
 /// What tells one objective from the others.
-pub(super) struct SideGoal<'a, T: Number> {
+pub(super) struct MemberSpec<'a, T: Number> {
     pub(super) columns: &'a Columns,
     pub(super) loss: Loss,
     pub(super) ridge: Ridge,
@@ -26,7 +26,7 @@ pub(super) struct SideGoal<'a, T: Number> {
 }
 
 /// One objective, `f(θ) = Σᵢ vᵢ·loss(x̃ᵢ·θ, bᵢ) + ½·λ‖w̃‖² + ½·λ_b·b̃²`.
-struct Side<T: Number> {
+struct Member<T: Number> {
     vectors: DesignVectors<T>,
     loss: Loss,
     ridge: Ridge,
@@ -41,9 +41,9 @@ struct Side<T: Number> {
 
 /// All of them. X is read twice per evaluation (X·Y, Xᵀ·G), once per Hessian product, and once for `level` per accepted
 /// point where there are intercepts and the curvature changes.
-pub(super) struct Singles<'a, T: Number> {
+pub(super) struct BatchedObjective<'a, T: Number> {
     matrix: &'a Matrix<T>,
-    sides: Vec<Side<T>>,
+    members: Vec<Member<T>>,
     /// Y and W, n × k.
     inputs: Buffer<T>,
     outputs: Buffer<T>,
@@ -54,45 +54,45 @@ pub(super) struct Singles<'a, T: Number> {
     /// D, m × k, of the accepted points and of the last ones.
     accepted: Buffer<T>,
     trial: Buffer<T>,
-    /// Of one side: predictors, slopes, curvatures.
+    /// Of one member: predictors, slopes, curvatures.
     column: [Buffer<T>; 3],
     /// Zeros, as long as θ, where no ridge is wanted.
     still: Buffer<T>,
     dots: Dots,
 }
 
-impl<'a, T: Number> Singles<'a, T> {
-    /// At least one side; all have an intercept or none has.
-    pub(super) fn new(matrix: &'a Matrix<T>, goals: &[SideGoal<'_, T>]) -> Result<Self, OpError> {
+impl<'a, T: Number> BatchedObjective<'a, T> {
+    /// At least one member; all have an intercept or none has.
+    pub(super) fn new(matrix: &'a Matrix<T>, specs: &[MemberSpec<'_, T>]) -> Result<Self, OpError> {
         let device = matrix.device();
-        let (m, n, k) = (matrix.rows(), matrix.cols(), goals.len());
-        let len = n + usize::from(goals.iter().any(|goal| goal.columns.intercept));
+        let (m, n, k) = (matrix.rows(), matrix.cols(), specs.len());
+        let len = n + usize::from(specs.iter().any(|spec| spec.columns.intercept));
         let mut targets = Shared::default();
         let mut weights = Shared::default();
-        let mut sides = Vec::with_capacity(k);
-        for goal in goals {
+        let mut members = Vec::with_capacity(k);
+        for spec in specs {
             let columns = DesignColumns {
                 cols: n,
-                means: goal.columns.means.as_deref(),
-                scales: goal.columns.scales.as_deref(),
-                intercept: goal.columns.intercept,
+                means: spec.columns.means.as_deref(),
+                scales: spec.columns.scales.as_deref(),
+                intercept: spec.columns.intercept,
                 classes: 1,
             };
-            sides.push(Side {
+            members.push(Member {
                 vectors: DesignVectors::new(device, &columns)?,
-                loss: goal.loss,
-                ridge: goal.ridge,
-                targets: targets.upload(device, goal.targets)?,
-                weights: weights.upload(device, goal.weights)?,
+                loss: spec.loss,
+                ridge: spec.ridge,
+                targets: targets.upload(device, spec.targets)?,
+                weights: weights.upload(device, spec.weights)?,
                 level: device.zeros(len)?,
                 curvature: 0.0,
                 is_levelled: false,
             });
         }
         let row = || device.zeros(m);
-        Ok(Singles {
+        Ok(BatchedObjective {
             matrix,
-            sides,
+            members,
             inputs: device.zeros(n * k)?,
             outputs: device.zeros(n * k)?,
             shift: device.zeros(k)?,
@@ -106,14 +106,14 @@ impl<'a, T: Number> Singles<'a, T> {
     }
 
     fn column(&self, index: usize) -> Column {
-        let of = self.sides.len();
+        let of = self.members.len();
         Column { index, of }
     }
 
     /// Column c of Y, and −c, of θ.
     fn enter(&mut self, number: usize, theta: &Buffer<T>) -> Result<(), OpError> {
         let column = self.column(number);
-        let vectors = &mut self.sides[number].vectors;
+        let vectors = &mut self.members[number].vectors;
         vectors.enter(theta)?;
         let one = <T as Element>::from_f64(1.0);
         let minus = <T as Element>::from_f64(-1.0);
@@ -121,29 +121,29 @@ impl<'a, T: Number> Singles<'a, T> {
         put_column(minus, &vectors.constants, &mut self.shift, column)
     }
 
-    /// Column c of W into the side's vectors.
+    /// Column c of W into the member's vectors.
     fn fetch(&mut self, number: usize) -> Result<(), OpError> {
         let column = self.column(number);
-        take_column(&self.outputs, column, &mut self.sides[number].vectors.raw)
+        take_column(&self.outputs, column, &mut self.members[number].vectors.raw)
     }
 
     /// From column c of X·Y to its slopes and curvatures, with their sums.
     fn judge_rows(&mut self, number: usize) -> Result<(), OpError> {
         let column = self.column(number);
         let [predictors, slopes, curvatures] = &mut self.column;
-        let side = &mut self.sides[number];
+        let member = &mut self.members[number];
         take_column(&self.rows, column, predictors)?;
         let one = <T as Element>::from_f64(1.0);
         let evaluation = Evaluation {
-            loss: side.loss,
-            target: Some(&side.targets),
-            weights: Some(&side.weights),
+            loss: member.loss,
+            target: Some(&member.targets),
+            weights: Some(&member.weights),
             offset: None,
             intercept: Intercept::Absent,
             scale: one,
         };
         let out = RowsOut {
-            sums: &mut side.vectors.sums,
+            sums: &mut member.vectors.sums,
             residual: Some(slopes),
             curvature: Some(curvatures),
         };
@@ -152,19 +152,19 @@ impl<'a, T: Number> Singles<'a, T> {
         put_column(one, curvatures, &mut self.trial, column)
     }
 
-    /// X̃ᵀd of sides whose curvature is new.
+    /// X̃ᵀd of members whose curvature is new.
     fn level(&mut self, problems: &[usize]) -> Result<(), OpError> {
         let is_new = |number: &&usize| {
-            let side = &self.sides[**number];
-            let known = side.is_levelled && side.loss == Loss::Squared;
-            side.vectors.has_intercept && !known
+            let member = &self.members[**number];
+            let known = member.is_levelled && member.loss == Loss::Squared;
+            member.vectors.has_intercept && !known
         };
         let new: Vec<usize> = problems.iter().filter(is_new).copied().collect();
         if new.is_empty() {
             return Ok(());
         }
         let plain = ManyTerms::default();
-        let (k, matrix) = (self.sides.len(), self.matrix);
+        let (k, matrix) = (self.members.len(), self.matrix);
         matrix.transposed_many(k, &self.accepted, &plain, &mut self.outputs)?;
         let none = Ridge {
             coefficients: 0.0,
@@ -172,18 +172,19 @@ impl<'a, T: Number> Singles<'a, T> {
         };
         for number in new {
             self.fetch(number)?;
-            let side = &mut self.sides[number];
-            side.vectors
+            let member = &mut self.members[number];
+            member
+                .vectors
                 .sums
-                .copy_from_slice(&[0.0, side.curvature, side.curvature])?;
-            side.vectors.leave(&self.still, none, &mut side.level)?;
-            side.is_levelled = true;
+                .copy_from_slice(&[0.0, member.curvature, member.curvature])?;
+            member.vectors.leave(&self.still, none, &mut member.level)?;
+            member.is_levelled = true;
         }
         Ok(())
     }
 }
 
-impl<T: Number> Objectives<T> for Singles<'_, T> {
+impl<T: Number> Objectives<T> for BatchedObjective<'_, T> {
     fn device(&self) -> &Device {
         self.matrix.device()
     }
@@ -192,7 +193,7 @@ impl<T: Number> Objectives<T> for Singles<'_, T> {
         for (number, point) in points.iter() {
             self.enter(*number, &point.theta)?;
         }
-        let (k, matrix) = (self.sides.len(), self.matrix);
+        let (k, matrix) = (self.members.len(), self.matrix);
         let shifted = ManyTerms {
             shift: Some(&self.shift),
             ..ManyTerms::default()
@@ -205,22 +206,22 @@ impl<T: Number> Objectives<T> for Singles<'_, T> {
         matrix.transposed_many(k, &self.rows, &plain, &mut self.outputs)?;
         for (number, point) in points.iter_mut() {
             self.fetch(*number)?;
-            let Side { vectors, ridge, .. } = &mut self.sides[*number];
+            let Member { vectors, ridge, .. } = &mut self.members[*number];
             vectors.leave(&point.theta, *ridge, &mut point.gradient)?;
         }
         for (number, point) in points {
-            let side = &mut self.sides[*number];
-            let found = Value::of(side.vectors.figures()?);
+            let member = &mut self.members[*number];
+            let found = Value::of(member.vectors.figures()?);
             (point.value, point.norm) = (found.value, found.gradient_norm);
-            if side.vectors.has_intercept {
-                side.curvature = side.vectors.sums.to_vec()?[2];
+            if member.vectors.has_intercept {
+                member.curvature = member.vectors.sums.to_vec()?[2];
             }
         }
         Ok(())
     }
 
     fn accept(&mut self, problems: &[usize]) -> Result<(), OpError> {
-        if problems.len() == self.sides.len() {
+        if problems.len() == self.members.len() {
             std::mem::swap(&mut self.accepted, &mut self.trial);
         } else {
             for number in problems {
@@ -246,17 +247,17 @@ impl<T: Number> Objectives<T> for Singles<'_, T> {
             shift: Some(&self.shift),
             ..ManyTerms::default()
         };
-        let k = self.sides.len();
+        let k = self.members.len();
         let (inputs, outputs) = (&self.inputs, &mut self.outputs);
         self.matrix.fused_many(k, inputs, &terms, outputs)?;
         for (number, direction, product) in directions {
             self.fetch(*number)?;
-            let side = &mut self.sides[*number];
-            if side.vectors.has_intercept {
-                let sums = &mut side.vectors.sums;
-                self.dots.dot(&side.level, direction, sums, 1)?;
+            let member = &mut self.members[*number];
+            if member.vectors.has_intercept {
+                let sums = &mut member.vectors.sums;
+                self.dots.dot(&member.level, direction, sums, 1)?;
             }
-            side.vectors.leave(direction, side.ridge, product)?;
+            member.vectors.leave(direction, member.ridge, product)?;
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ pub(in crate::learning) struct Problem<T: Number> {
 }
 
 /// A problem on its way.
-struct Side<T: Number> {
+struct Member<T: Number> {
     method: Box<dyn Method<T>>,
     limits: Limits,
     readback: Readback,
@@ -58,20 +58,20 @@ pub(in crate::learning) fn minimise<T: Number>(
     objectives: &mut dyn Objectives<T>,
     problems: Vec<Problem<T>>,
 ) -> Result<Vec<Told<T>>, OpError> {
-    let mut sides = start(objectives, problems)?;
+    let mut members = start(objectives, problems)?;
     loop {
-        for side in sides.iter_mut().filter(|side| side.end.is_none()) {
-            side.end = side.method.end(&side.limits);
+        for member in members.iter_mut().filter(|member| member.end.is_none()) {
+            member.end = member.method.end(&member.limits);
         }
-        if sides.iter().all(|side| side.end.is_some()) {
+        if members.iter().all(|member| member.end.is_some()) {
             break;
         }
-        let found = directions(objectives, &mut sides)?;
-        steps(objectives, &mut sides, &found)?;
+        let found = directions(objectives, &mut members)?;
+        steps(objectives, &mut members, &found)?;
     }
-    let ended = sides.into_iter().map(|side| {
-        let end = side.end.unwrap_or(Convergence::IterationLimit);
-        (side.method.solved(end), side.history)
+    let ended = members.into_iter().map(|member| {
+        let end = member.end.unwrap_or(Convergence::IterationLimit);
+        (member.method.solved(end), member.history)
     });
     Ok(ended.collect())
 }
@@ -80,7 +80,7 @@ pub(in crate::learning) fn minimise<T: Number>(
 fn start<T: Number>(
     objectives: &mut dyn Objectives<T>,
     problems: Vec<Problem<T>>,
-) -> Result<Vec<Side<T>>, OpError> {
+) -> Result<Vec<Member<T>>, OpError> {
     let begun = Instant::now();
     let device = objectives.device().clone();
     let unevaluated = |theta: Buffer<T>| -> Result<Point<T>, OpError> {
@@ -98,7 +98,7 @@ fn start<T: Number>(
         rest.push((problem.inverse_diagonal, problem.l1, problem.limits));
     }
     let mut cold: Vec<_> = numbered(&mut colds)
-        .filter_map(|(side, point)| Some((side, point.as_mut()?)))
+        .filter_map(|(member, point)| Some((member, point.as_mut()?)))
         .collect();
     if !cold.is_empty() {
         objectives.evaluate(&mut cold)?;
@@ -108,7 +108,7 @@ fn start<T: Number>(
     let all = points.into_iter().zip(colds).zip(rest);
     all.map(|((point, cold), (inverse_diagonal, l1, limits))| {
         let mut method = method(&device, (point, cold), (inverse_diagonal, l1), begun)?;
-        Ok(Side {
+        Ok(Member {
             readback: Readback::new(&device, method.vectors().state().len())?,
             method,
             limits,
@@ -146,26 +146,29 @@ fn numbered<I>(all: &mut [I]) -> impl Iterator<Item = (usize, &mut I)> {
 /// Runs the inner solves of all problems that have not ended.
 fn directions<T: Number>(
     objectives: &mut dyn Objectives<T>,
-    sides: &mut [Side<T>],
+    members: &mut [Member<T>],
 ) -> Result<Vec<Option<CgState>>, OpError> {
-    let mut most = vec![0; sides.len()];
-    for (side, most) in sides.iter_mut().zip(&mut most) {
-        if side.end.is_none() {
-            *most = side.method.restart(&side.limits)?;
+    let mut most = vec![0; members.len()];
+    for (member, most) in members.iter_mut().zip(&mut most) {
+        if member.end.is_none() {
+            *most = member.method.restart(&member.limits)?;
         }
     }
-    let mut found = read(sides, |side| most[side] > 0)?;
+    let mut found = read(members, |member| most[member] > 0)?;
     for done in 0.. {
-        let goes_on = |side: usize| {
-            let going = found[side].as_ref().map(cg::outcome);
-            done < most[side] && going == Some(None)
+        let goes_on = |member: usize| {
+            let going = found[member].as_ref().map(cg::outcome);
+            done < most[member] && going == Some(None)
         };
-        let open: Vec<bool> = (0..sides.len()).map(goes_on).collect();
+        let open: Vec<bool> = (0..members.len()).map(goes_on).collect();
         if !open.contains(&true) {
             break;
         }
-        products(objectives, sides, &open)?;
-        for (state, place) in read(sides, |side| open[side])?.into_iter().zip(&mut found) {
+        products(objectives, members, &open)?;
+        for (state, place) in read(members, |member| open[member])?
+            .into_iter()
+            .zip(&mut found)
+        {
             *place = state.or(*place);
         }
     }
@@ -175,58 +178,58 @@ fn directions<T: Number>(
 /// One product, and one iteration of conjugate gradients, of each problem that is open.
 fn products<T: Number>(
     objectives: &mut dyn Objectives<T>,
-    sides: &mut [Side<T>],
+    members: &mut [Member<T>],
     open: &[bool],
 ) -> Result<(), OpError> {
-    let mut asked: Vec<_> = numbered(sides)
-        .filter(|(side, _)| open[*side])
-        .map(|(number, side)| {
-            let (p, q, _) = side.method.vectors().product();
+    let mut asked: Vec<_> = numbered(members)
+        .filter(|(member, _)| open[*member])
+        .map(|(number, member)| {
+            let (p, q, _) = member.method.vectors().product();
             (number, p, q)
         })
         .collect();
     objectives.hessian_vectors(&mut asked)?;
-    let ours = numbered(sides).filter(|(side, _)| open[*side]);
-    ours.map(|(_, side)| side)
-        .try_for_each(|side| side.method.vectors().advance())
+    let ours = numbered(members).filter(|(member, _)| open[*member]);
+    ours.map(|(_, member)| member)
+        .try_for_each(|member| member.method.vectors().advance())
 }
 
 /// The states of some inner solves: all copies are submitted before the first is waited for.
 fn read<T: Number>(
-    sides: &mut [Side<T>],
+    members: &mut [Member<T>],
     wanted: impl Fn(usize) -> bool,
 ) -> Result<Vec<Option<CgState>>, OpError> {
-    for (_, side) in numbered(sides).filter(|(number, _)| wanted(*number)) {
-        side.readback.submit(side.method.vectors().state())?;
+    for (_, member) in numbered(members).filter(|(number, _)| wanted(*number)) {
+        member.readback.submit(member.method.vectors().state())?;
     }
-    let state = |(number, side): (usize, &mut Side<T>)| {
+    let state = |(number, member): (usize, &mut Member<T>)| {
         if !wanted(number) {
             return Ok(None);
         }
-        Ok(Some(CgState::of(side.readback.wait()?)))
+        Ok(Some(CgState::of(member.readback.wait()?)))
     };
-    numbered(sides).map(state).collect()
+    numbered(members).map(state).collect()
 }
 
 /// Tries the step of each problem that found a direction.
 fn steps<T: Number>(
     objectives: &mut dyn Objectives<T>,
-    sides: &mut [Side<T>],
+    members: &mut [Member<T>],
     found: &[Option<CgState>],
 ) -> Result<(), OpError> {
     let mut trying = Vec::new();
-    for (number, side) in numbered(sides) {
-        let Some(inner) = found[number].as_ref().filter(|_| side.end.is_none()) else {
+    for (number, member) in numbered(members) {
+        let Some(inner) = found[number].as_ref().filter(|_| member.end.is_none()) else {
             continue;
         };
-        match side.method.after_inner(inner) {
-            Next::Ends(convergence) => side.end = Some(convergence),
+        match member.method.after_inner(inner) {
+            Next::Ends(convergence) => member.end = Some(convergence),
             Next::Again => {}
             Next::Tries => trying.push((number, *inner)),
         }
     }
     while !trying.is_empty() {
-        trying = tried(objectives, sides, trying)?;
+        trying = tried(objectives, members, trying)?;
     }
     Ok(())
 }
@@ -234,29 +237,29 @@ fn steps<T: Number>(
 /// Tries a point of each of these problems; those that have another one to try.
 fn tried<T: Number>(
     objectives: &mut dyn Objectives<T>,
-    sides: &mut [Side<T>],
+    members: &mut [Member<T>],
     trying: Vec<(usize, CgState)>,
 ) -> Result<Vec<(usize, CgState)>, OpError> {
-    let tries = |number: usize| trying.iter().any(|(side, _)| *side == number);
+    let tries = |number: usize| trying.iter().any(|(member, _)| *member == number);
     let mut points = Vec::new();
-    for (number, side) in numbered(sides).filter(|(number, _)| tries(*number)) {
-        side.method.aim()?;
-        points.push((number, side.method.trial()));
+    for (number, member) in numbered(members).filter(|(number, _)| tries(*number)) {
+        member.method.aim()?;
+        points.push((number, member.method.trial()));
     }
     objectives.evaluate(&mut points)?;
     let (mut taken, mut further) = (Vec::new(), Vec::new());
     for (number, inner) in trying {
-        let side = &mut sides[number];
-        match side.method.step(&inner)? {
+        let member = &mut members[number];
+        match member.method.step(&inner)? {
             Step::Further => {
                 further.push((number, inner));
                 continue;
             }
             Step::Taken => taken.push(number),
             Step::Refused => {}
-            Step::Exhausted => side.end = Some(Convergence::PrecisionLimit),
+            Step::Exhausted => member.end = Some(Convergence::PrecisionLimit),
         }
-        side.history.push(side.method.iteration(&inner));
+        member.history.push(member.method.iteration(&inner));
     }
     if !taken.is_empty() {
         objectives.accept(&taken)?;

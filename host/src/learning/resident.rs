@@ -14,27 +14,27 @@ use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Stored};
 /// ```
 /// use ndarray::array;
 /// use warpfuse::device::Device;
-/// use warpfuse::learning::{Extras, Placed, Ridge};
+/// use warpfuse::learning::{FitOptions, ResidentDataset, Ridge};
 /// use warpfuse::matrix::Features;
 /// use warpfuse::ops::MatrixOptions;
 ///
 /// let x = Features::Dense(array![[0.0], [1.0], [2.0]]);
-/// let placed = Placed::new(&Device::cpu(), x, MatrixOptions::default())?;
+/// let resident = ResidentDataset::new(&Device::cpu(), x, MatrixOptions::default())?;
 /// for alpha in [0.1, 1.0, 10.0] {
-///     let model = Ridge::params().alpha(alpha).fit_on(&placed, &[0.0, 2.0, 4.0], Extras::default())?;
+///     let model = Ridge::params().alpha(alpha).fit_on(&resident, &[0.0, 2.0, 4.0], FitOptions::default())?;
 ///     assert!((model.coef()[0] - 4.0 / (2.0 + alpha)).abs() < 1e-6);
 /// }
 /// # Ok::<(), warpfuse::learning::FitError>(())
 /// ```
 #[derive(Debug)]
-pub struct Placed<T: Number> {
+pub struct ResidentDataset<T: Number> {
     matrix: Matrix<T>,
     moments: RowMoments,
     of_folds: Vec<RowMoments>,
     transfer_seconds: f64,
 }
 
-impl<T: Number> Placed<T> {
+impl<T: Number> ResidentDataset<T> {
     /// Checks `features` and puts them on `device`.
     ///
     /// # Errors
@@ -47,13 +47,13 @@ impl<T: Number> Placed<T> {
         Self::for_evaluations(device, features, options, 0)
     }
 
-    /// [`Placed::new`] for fits that are expected to read X so often, each time for an objective of one linear predictor
+    /// [`ResidentDataset::new`] for fits that are expected to read X so often, each time for an objective of one linear predictor
     /// per row or its Hessian: stores a sparse X in a further form where the planner expects that to pay
     /// ([`Preparation::ForObjectives`]). Results differ from those without by rounding; those of
     /// [`Summation::Reproducible`](crate::plan::fused::Summation) do not.
     ///
     /// # Errors
-    /// As [`Placed::new`].
+    /// As [`ResidentDataset::new`].
     pub fn for_evaluations(
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
@@ -79,7 +79,7 @@ impl<T: Number> Placed<T> {
         if stored == Stored::Rows && !matrix.is_reproducible() {
             matrix.tell_head(HeadSize::Planned)?;
         }
-        Ok(Placed {
+        Ok(ResidentDataset {
             matrix,
             moments,
             of_folds: Vec::new(),
@@ -87,12 +87,12 @@ impl<T: Number> Placed<T> {
         })
     }
 
-    /// [`Placed::new`], and sums over the rows that each fold learns from, on which
+    /// [`ResidentDataset::new`], and sums over the rows that each fold learns from, on which
     /// [`cross_validate`](super::cross_validate) standardises. They are squares, which no product with X gives, so they
     /// have to be added up here, while the host has X: once through X per fold.
     ///
     /// # Errors
-    /// As [`Placed::new`]; [`FitError::Length`] when the folds are not of as many rows.
+    /// As [`ResidentDataset::new`]; [`FitError::Length`] when the folds are not of as many rows.
     pub fn with_folds(
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
@@ -109,14 +109,14 @@ impl<T: Number> Placed<T> {
                 found,
             });
         }
-        let mut placed = Placed::new(device, features.clone(), options)?;
-        placed.of_folds = (0..folds.count())
+        let mut resident = ResidentDataset::new(device, features.clone(), options)?;
+        resident.of_folds = (0..folds.count())
             .map(|fold| RowMoments::of(&features, &folds.training_weights(fold, None)))
             .collect();
-        Ok(placed)
+        Ok(resident)
     }
 
-    /// Sums over the rows that fold `fold` learns from, if it was made [`Placed::with_folds`].
+    /// Sums over the rows that fold `fold` learns from, if it was made [`ResidentDataset::with_folds`].
     pub fn moments_of_fold(&self, fold: usize) -> Option<&RowMoments> {
         self.of_folds.get(fold)
     }

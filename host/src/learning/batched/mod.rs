@@ -1,0 +1,86 @@
+//! Several fits over one X, batched: one read of X serves all of them.
+
+mod objective;
+
+use objective::{BatchedObjective, MemberSpec};
+
+use super::fit::{FitOptions, Summary, Training, Warm};
+use super::solver::batched::{self, Problem};
+use super::task::{Answer, AnyAnswer, Task};
+use super::weights::Weights;
+use super::{FitError, Model, ResidentDataset, RowMoments};
+use crate::ops::objective::Loss;
+use crate::ops::{Matrix, Number};
+
+/// The most fits of a batch: one read of X by the products with several right-hand sides.
+pub(super) const MOST: usize = 8;
+
+/// One fit of a batch.
+pub(super) struct Member<'a, T> {
+    pub(super) task: Task<T, AnyAnswer>,
+    /// By [`Task::shared_loss`].
+    pub(super) loss: Loss,
+    pub(super) warm: Option<Warm<'a>>,
+    pub(super) moments: Option<&'a RowMoments>,
+}
+
+/// Fits all of a batch: X is read once per Hessian product of all of them.
+pub(super) fn fit<T: Number>(
+    data: &ResidentDataset<T>,
+    all: Vec<Member<'_, T>>,
+) -> Result<Vec<Model>, FitError> {
+    let mut members = Vec::new();
+    let mut problems = Vec::new();
+    for member in all {
+        let options = FitOptions {
+            moments: member.moments,
+            ..FitOptions::default()
+        };
+        let Member { task, loss, .. } = member;
+        let training = Training::new(data, task.controls, &options)?;
+        let own = (&task.targets[..], &task.weights[..]);
+        let setup = training.setup(&task.spec, own, (None, member.warm))?;
+        problems.push(Problem {
+            begin: setup.begin,
+            inverse_diagonal: training.upload(&setup.inverse)?,
+            l1: training.l1(&task.spec),
+            limits: training.limits(&task.spec),
+        });
+        members.push((training, task, loss, setup.prepared));
+    }
+    let specs: Vec<MemberSpec<'_, T>> = members
+        .iter()
+        .map(|(_, task, loss, prepared)| MemberSpec {
+            columns: &prepared.columns,
+            loss: *loss,
+            ridge: task.spec.ridge(),
+            targets: &task.targets,
+            weights: &prepared.weights,
+        })
+        .collect();
+    let mut objectives = BatchedObjective::new(data.matrix(), &specs)?;
+    let solved = batched::minimise(&mut objectives, problems)?;
+    drop(objectives);
+    let ended = members.into_iter().zip(solved);
+    ended
+        .map(|((training, task, _, prepared), (solved, history))| {
+            let (fitted, solved) = training.finish(&task.spec, &prepared, &task.targets, solved)?;
+            let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
+            let report = training.report(&Summary::of(&solved), &task.spec, history);
+            Ok(task.answer.model::<T>(fitted, report))
+        })
+        .collect()
+}
+
+/// Linear predictors of models with one each, which read X once together.
+pub(super) fn predictors<T: Number>(
+    x: &Matrix<T>,
+    models: &[Model],
+) -> Result<Vec<Vec<T>>, FitError> {
+    let coef = models.iter().map(|model| model.coef()[0].to_vec());
+    let weights = Weights {
+        coef: coef.collect(),
+        intercept: models.iter().map(|model| model.intercept()[0]).collect(),
+    };
+    weights.apply_on(x)
+}
