@@ -15,6 +15,8 @@
 //! | [`cpu`] | the bodies of the CPU device: slices in, slices out |
 //! | [`ops`] | one safe operation per kernel family |
 //! | [`learning`] | solvers and estimators over an abstract operator |
+//!
+//! The [`glossary`] explains the words.
 
 pub mod cpu;
 pub mod device;
@@ -27,6 +29,9 @@ pub mod reference;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+#[doc = include_str!("glossary.md")]
+pub mod glossary {}
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

@@ -1,4 +1,6 @@
-//! The test kit: what is computed, with which data, on which devices, and how wrong it may be.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! | module | what it answers |
 //! |---|---|
@@ -13,9 +15,6 @@
 //! | [`report`] | the worst errors that were seen |
 //! | [`tape`] | what launches left, bit by bit, to compare devices |
 //! | [`shard`] | which part of the cases a process runs |
-//!
-//! The truth is [`warpfuse::reference`]: plain f64 loops. The cases themselves run in the integration
-//! binary `devices`.
 
 pub mod cases;
 pub mod diabetes;

@@ -1,7 +1,6 @@
-//! Compiles a crate of GPU kernels to PTX with rustc's own `nvptx64-nvidia-cuda` backend, checks what
-//! comes out, assembles it with `ptxas` and reports registers, shared memory and spills per entry.
+#![doc = include_str!("../README.md")]
 //!
-//! The shape is `cuda_builder`'s, which no longer builds on any toolchain of today:
+//! # Example
 //!
 //! ```no_run
 //! use gpu_kernels_builder::{Arch, PtxBuilder};
@@ -11,8 +10,7 @@
 //! # Ok::<(), gpu_kernels_builder::BuildError>(())
 //! ```
 //!
-//! Nothing here knows a kernel by name: the entries that must exist, and the kernels that may spill, come
-//! from the caller. Nothing is installed or fetched unless the caller says [`Install::Allowed`].
+//! # Modules
 //!
 //! | module | what |
 //! |---|---|

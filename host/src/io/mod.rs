@@ -1,19 +1,4 @@
-//! Files in and out, and synthetic data.
-//!
-//! | file | what |
-//! |---|---|
-//! | [`read`], [`ReadOptions`] | the one entry to all readers |
-//! | `libsvm` | LIBSVM (SVMlight) text |
-//! | `matrix_market` | Matrix Market text, sparse and dense |
-//! | `npy` | NumPy arrays, dense; target vectors |
-//! | [`read_text_column`] | class labels, one per line |
-//! | `npz` | NumPy's archives: dense features and targets |
-//! | `csv` | text with separated values, dense |
-//! | `cache` | the binary CSR cache next to a text file |
-//! | [`synth`] | seeded synthetic data |
-//!
-//! All readers check sizes against what the file really has before they allocate, and report the
-//! first fault in the file with its place. This room knows matrices, and no devices.
+#![doc = include_str!("README.md")]
 
 mod cache;
 mod csv;
