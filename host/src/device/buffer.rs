@@ -2,6 +2,7 @@
 
 mod arguments;
 mod create;
+mod fill;
 mod rows;
 
 use std::fmt;
@@ -15,6 +16,7 @@ pub use rows::RowLayout;
 use super::cpu::CpuMemory;
 use super::cuda::CudaMemory;
 use super::emulator::EmulatorMemory;
+use super::usage::Counter;
 use super::{Device, DeviceError, host_memory};
 
 /// `len` values of type `T` on one device, always initialised.
@@ -23,7 +25,8 @@ use super::{Device, DeviceError, host_memory};
 /// ([`Buffer::as_host_slice`]); on a CUDA device it is aligned to 256 bytes and padded with zeros to a
 /// multiple of 16. Buffers may be empty.
 ///
-/// Copies to and from a buffer wait for everything submitted to its device before.
+/// Copies to and from a buffer happen after everything submitted to its device before, and before everything
+/// submitted later. A copy to the host waits; a copy from the host returns when the host's values may be reused.
 pub struct Buffer<T> {
     storage: Storage,
     len: usize,
@@ -61,9 +64,6 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// [`DeviceError::Driver`] when the copy or work before it fails.
     pub fn to_vec(&self) -> Result<Vec<T>, DeviceError> {
-        if let Some(values) = self.as_host_slice() {
-            return Ok(values.to_vec());
-        }
         let mut values = vec![T::zeroed(); self.len];
         self.read(0, &mut values)?;
         Ok(values)
@@ -123,6 +123,7 @@ impl<T: Pod> Buffer<T> {
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
     pub fn read(&self, start: usize, values: &mut [T]) -> Result<(), DeviceError> {
         let bytes = self.byte_range("read from a buffer", start, values.len())?;
+        self.counter().received(bytes.len());
         match &self.storage {
             Storage::Cuda(memory) => memory.read(bytes.start, bytemuck::cast_slice_mut(values)),
             Storage::Cpu(memory) => {
@@ -142,6 +143,7 @@ impl<T: Pod> Buffer<T> {
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
     pub fn write(&mut self, start: usize, values: &[T]) -> Result<(), DeviceError> {
         let bytes = self.byte_range("write to a buffer", start, values.len())?;
+        self.counter().sent(bytes.len());
         match &mut self.storage {
             Storage::Cuda(memory) => memory.write(bytes.start, bytemuck::cast_slice(values)),
             Storage::Cpu(memory) => {
@@ -213,6 +215,14 @@ impl<T: Pod> Buffer<T> {
             expected: device.to_string(),
             found: own.to_string(),
         })
+    }
+
+    fn counter(&self) -> &Counter {
+        match &self.storage {
+            Storage::Cuda(memory) => memory.device().counter(),
+            Storage::Cpu(memory) => memory.device.counter(),
+            Storage::Emulator(memory) => memory.emulator().counter(),
+        }
     }
 
     fn expect_len(&self, what: &'static str, found: usize) -> Result<(), DeviceError> {

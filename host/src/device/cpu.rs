@@ -35,9 +35,14 @@ impl CpuDevice {
         rayon::current_num_threads()
     }
 
-    /// Bytes that buffers hold.
+    /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
         self.counter.usage()
+    }
+
+    /// What counts this device's bytes.
+    pub(super) fn counter(&self) -> &Counter {
+        &self.counter
     }
 
     /// Free and total memory, where the operating system says.

@@ -6,7 +6,8 @@ use std::convert::Infallible;
 use gpu_kernels::Launch;
 
 use super::error::DeviceError;
-use super::usage::Usage;
+use super::staging::Fill;
+use super::usage::{Counter, Usage};
 use super::{Buffer, MemoryInfo};
 use crate::plan::limits::DeviceLimits;
 
@@ -25,15 +26,6 @@ pub struct Attributes {
     pub local_bytes: u32,
     /// Most threads that a block of this kernel may have.
     pub max_threads_per_block: u32,
-}
-
-/// Rows copied to memory with a gap after each row.
-#[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "read by the CUDA device only")]
-pub(crate) struct PitchedRows {
-    pub(crate) rows: usize,
-    pub(crate) row_bytes: usize,
-    pub(crate) pitch_bytes: usize,
 }
 
 fn no_feature() -> DeviceError {
@@ -116,6 +108,7 @@ never! {
         pub fn driver_version(&Self) -> u32;
         pub fn has_clusters(&Self) -> bool;
         pub fn usage(&Self) -> Usage;
+        pub(crate) fn counter(&Self) -> &Counter;
         pub fn synchronize(&Self) -> Result<(), DeviceError>;
         pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
         pub fn check_kernels(&Self) -> Result<(), DeviceError>;
@@ -128,7 +121,7 @@ never! {
         pub(crate) fn device(&Self) -> &CudaDevice;
         pub(crate) fn address(&Self) -> u64;
         pub(crate) fn write(&mut Self, usize, &[u8]) -> Result<(), DeviceError>;
-        pub(crate) fn write_rows(&mut Self, &[u8], PitchedRows) -> Result<(), DeviceError>;
+        pub(crate) fn write_with(&mut Self, usize, (usize, usize), &Fill<'_>) -> Result<(), DeviceError>;
         pub(crate) fn read(&Self, usize, &mut [u8]) -> Result<(), DeviceError>;
         pub(crate) fn copy_from(&mut Self, &CudaMemory) -> Result<(), DeviceError>;
         pub(crate) fn fill_zero(&mut Self, usize, usize) -> Result<(), DeviceError>;

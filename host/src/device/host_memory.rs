@@ -4,6 +4,8 @@ use std::alloc::{Layout, alloc_zeroed};
 
 use rayon::prelude::*;
 
+use super::staging::Fill;
+
 /// Alignment of the storage: one cache line, and the widest vector register.
 pub(crate) const ALIGNMENT: usize = 64;
 
@@ -72,6 +74,18 @@ pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
     to.par_chunks_mut(CHUNK_BYTES)
         .zip(from.par_chunks(CHUNK_BYTES))
         .for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+/// Has `fill` write all bytes, `step` at a time, in parallel where there are many.
+pub(crate) fn fill(bytes: &mut [u8], step: usize, fill: &Fill<'_>) {
+    if bytes.len() < PARALLEL_BYTES {
+        if !bytes.is_empty() {
+            fill(0..bytes.len(), bytes);
+        }
+        return;
+    }
+    let parts = bytes.par_chunks_mut(step).enumerate();
+    parts.for_each(|(number, part)| fill(number * step..number * step + part.len(), part));
 }
 
 /// Sets bytes to zero, in parallel where there are many.

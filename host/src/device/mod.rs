@@ -33,6 +33,11 @@ pub mod libraries;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
 mod readback;
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(dead_code, reason = "long copies of the CUDA device")
+)]
+mod staging;
 mod system;
 pub mod usage;
 
@@ -169,7 +174,7 @@ impl Device {
         }
     }
 
-    /// Bytes that this device's buffers hold.
+    /// Bytes that this device's buffers hold, and that were copied to and from them.
     pub fn usage(&self) -> Usage {
         match self {
             Device::Cuda(device) => device.usage(),

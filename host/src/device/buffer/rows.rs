@@ -2,8 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::{Buffer, Storage};
-use crate::device::cuda::PitchedRows;
+use super::Buffer;
 use crate::device::{Device, DeviceError};
 
 /// A row-major array whose rows lie `pitch` elements apart.
@@ -54,42 +53,65 @@ impl Device {
         if pitch == cols {
             return self.upload(values);
         }
-        let mut buffer = self.zeros(len)?;
-        buffer.write_rows(values, layout)?;
+        let size = size_of::<T>();
+        let rows = PackedRows {
+            bytes: bytemuck::cast_slice(values),
+            row_bytes: cols * size,
+            pitch_bytes: pitch * size,
+        };
+        let mut buffer = self.allocate(len)?;
+        buffer.write_bytes_with(0, len, &|range, to| rows.spread(range.start, to))?;
         Ok(buffer)
     }
 }
 
-impl<T: Pod> Buffer<T> {
-    fn write_rows(&mut self, values: &[T], layout: RowLayout) -> Result<(), DeviceError> {
-        let RowLayout { rows, cols, pitch } = layout;
-        if rows == 0 || cols == 0 {
-            return Ok(());
+/// Rows without gaps.
+struct PackedRows<'a> {
+    bytes: &'a [u8],
+    row_bytes: usize,
+    pitch_bytes: usize,
+}
+
+impl PackedRows<'_> {
+    /// Writes `to`, which begins at byte `start` of the rows with gaps.
+    fn spread(&self, start: usize, to: &mut [u8]) {
+        let (mut row, mut col) = (start / self.pitch_bytes, start % self.pitch_bytes);
+        let mut rest = to;
+        while !rest.is_empty() {
+            let here = rest.len().min(self.pitch_bytes - col);
+            let (part, tail) = rest.split_at_mut(here);
+            let values = self.row_bytes.saturating_sub(col).min(here);
+            let (values, gap) = part.split_at_mut(values);
+            if !values.is_empty() {
+                let from = &self.bytes[row * self.row_bytes + col..];
+                values.copy_from_slice(&from[..values.len()]);
+            }
+            gap.fill(0);
+            (row, col, rest) = (row + 1, 0, tail);
         }
-        match &mut self.storage {
-            Storage::Cuda(memory) => {
-                let (row_bytes, pitch_bytes) = (cols * size_of::<T>(), pitch * size_of::<T>());
-                let shape = PitchedRows {
-                    rows,
-                    row_bytes,
-                    pitch_bytes,
-                };
-                memory.write_rows(bytemuck::cast_slice(values), shape)
-            }
-            Storage::Emulator(memory) => {
-                let starts = (0..).step_by(pitch * size_of::<T>());
-                for (start, row) in starts.zip(values.chunks_exact(cols)) {
-                    memory.write_bytes(start, bytemuck::cast_slice(row))?;
-                }
-                Ok(())
-            }
-            Storage::Cpu(memory) => {
-                let all: &mut [T] = bytemuck::cast_slice_mut(memory.memory.as_bytes_mut());
-                let targets = all.chunks_exact_mut(pitch);
-                for (to, from) in targets.zip(values.chunks_exact(cols)) {
-                    to[..cols].copy_from_slice(from);
-                }
-                Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_spread_wherever_a_range_begins_and_ends() {
+        let bytes: Vec<u8> = (1..=12).collect();
+        let rows = PackedRows {
+            bytes: &bytes,
+            row_bytes: 3,
+            pitch_bytes: 5,
+        };
+        let all = [
+            1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 7, 8, 9, 0, 0, 10, 11, 12, 0, 0,
+        ];
+        for start in 0..all.len() {
+            for end in start..=all.len() {
+                let mut to = vec![0xff; end - start];
+                rows.spread(start, &mut to);
+                assert_eq!(to, all[start..end], "{start}..{end}");
             }
         }
     }

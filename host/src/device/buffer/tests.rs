@@ -96,21 +96,10 @@ fn usage_falls_back_to_zero() {
     let device = cpu();
     let first = device.zeros::<f32>(1000).unwrap();
     let second = first.try_clone().unwrap();
-    assert_eq!(
-        device.usage(),
-        Usage {
-            live_bytes: 8000,
-            peak_bytes: 8000
-        }
-    );
+    let held = || (device.usage().live_bytes, device.usage().peak_bytes);
+    assert_eq!(held(), (8000, 8000));
     drop((first, second));
-    assert_eq!(
-        device.usage(),
-        Usage {
-            live_bytes: 0,
-            peak_bytes: 8000
-        }
-    );
+    assert_eq!(held(), (0, 8000));
 }
 
 #[test]
@@ -206,4 +195,42 @@ proptest! {
             prop_assert_eq!(&read[..], part);
         }
     }
+}
+
+#[test]
+fn values_are_filled_in_parts_and_counted() {
+    let emulator = Device::emulator(crate::device::EmulatorOptions::default());
+    for device in [cpu(), emulator] {
+        // Enough to be filled by several threads on the CPU.
+        let len = (5 << 20) / 12 + 1;
+        let value = |i: usize| [i as u32, 2 * i as u32, 7];
+        let mut buffer = device
+            .upload_with(len, |range, to: &mut [[u32; 3]]| {
+                assert_eq!(range.len(), to.len());
+                to.iter_mut().zip(range).for_each(|(to, i)| *to = value(i));
+            })
+            .unwrap();
+        let expected: Vec<_> = (0..len).map(value).collect();
+        assert!(buffer.to_vec().unwrap() == expected);
+        buffer
+            .write_with(2, 3, |range, to| to.fill([range.start as u32; 3]))
+            .unwrap();
+        let mut part = [[0; 3]; 5];
+        buffer.read(1, &mut part).unwrap();
+        assert_eq!(part, [value(1), [0; 3], [0; 3], [0; 3], value(5)]);
+        assert!(buffer.write_with(len, 1, |_, _| {}).is_err());
+        let Usage {
+            sent_bytes,
+            received_bytes,
+            ..
+        } = device.usage();
+        let sizes = [len + 3, len + 5].map(|values| 12 * values as u64);
+        assert_eq!([sent_bytes, received_bytes], sizes);
+    }
+}
+
+#[test]
+fn nothing_is_filled_for_an_empty_buffer() {
+    let never = |_: Range<usize>, _: &mut [f64]| panic!("there is nothing to fill");
+    assert!(cpu().upload_with(0, never).unwrap().is_empty());
 }

@@ -1,20 +1,24 @@
 //! Device memory as bytes. All copies and fills run in the device's stream.
 
 use std::mem::ManuallyDrop;
-use std::sync::PoisonError;
+use std::ops::Range;
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 
 use cust::error::CudaError;
 use cust::memory::DeviceBuffer;
-use cust_raw::{CUDA_MEMCPY2D, CUdeviceptr, CUmemorytype};
+use cust_raw::CUdeviceptr;
 
 use super::CudaDevice;
 use super::driver::{check, from_cust};
 use super::pinned::PINNED_BYTES;
+use super::ring::{Ring, Way};
 use crate::device::error::DeviceError;
+use crate::device::host_memory::HostMemory;
 use crate::device::loader::symbols::{
-    cuMemcpy2DAsync_v2, cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2,
-    cuMemsetD8Async,
+    cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async,
 };
+use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
+use crate::device::system;
 use crate::device::usage::Held;
 
 /// Allocations are padded to this many bytes, so that a 16-byte load never reaches beyond them.
@@ -28,17 +32,6 @@ pub(crate) struct CudaMemory {
     allocation: ManuallyDrop<DeviceBuffer<u8>>,
     bytes: usize,
     _held: Held,
-}
-
-/// Rows copied from packed host memory to device memory with a gap after each row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PitchedRows {
-    /// Number of rows.
-    pub(crate) rows: usize,
-    /// Bytes of a row in host memory, without a gap.
-    pub(crate) row_bytes: usize,
-    /// Bytes from one row to the next in device memory.
-    pub(crate) pitch_bytes: usize,
 }
 
 impl CudaDevice {
@@ -69,6 +62,26 @@ impl CudaDevice {
         Ok(memory)
     }
 
+    /// The page-locked blocks for long copies, unless another copy has them.
+    fn ring(&self) -> Option<MutexGuard<'_, Ring>> {
+        match self.0.ring.try_lock() {
+            Ok(ring) => Some(ring),
+            // Every block is waited for before it is used again, whatever happened to its last user.
+            Err(TryLockError::Poisoned(ring)) => Some(ring.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn out_of_host_memory(&self, requested: usize) -> DeviceError {
+        let info = system::memory_info().unwrap_or_default();
+        DeviceError::OutOfMemory {
+            device: format!("the host of {}", self.name()),
+            requested,
+            free: info.free_bytes,
+            total: info.total_bytes,
+        }
+    }
+
     fn allocation_error(&self, error: CudaError, requested: usize) -> DeviceError {
         if error != CudaError::OutOfMemory {
             return from_cust("cuMemAlloc")(error);
@@ -96,6 +109,41 @@ impl CudaMemory {
 
     /// Copies host bytes to `start`, and returns when they may be reused.
     pub(crate) fn write(&mut self, start: usize, from: &[u8]) -> Result<(), DeviceError> {
+        if from.len() >= STAGED_BYTES {
+            let fill = |range: Range<usize>, to: &mut [u8]| to.copy_from_slice(&from[range]);
+            return self.write_with(start, (from.len(), BLOCK_BYTES), &fill);
+        }
+        self.write_plainly(start, from)
+    }
+
+    /// Writes `len` bytes from `start` as `fill` makes them, `step` at a time, and returns when what it reads may be
+    /// reused. Ranges that `fill` gets count from `start`.
+    pub(crate) fn write_with(
+        &mut self,
+        start: usize,
+        (len, step): (usize, usize),
+        fill: &Fill<'_>,
+    ) -> Result<(), DeviceError> {
+        let to = self.range("copy to the device", start, len)?;
+        let device = &self.device;
+        if let Some(mut ring) = device.ring() {
+            // SAFETY: ranges end at `len`, which lies inside this memory; dropping it waits for the stream.
+            let mut slots = unsafe { ring.crossings(device, to, Way::Up) };
+            return staging::send(&mut slots, (len, step), fill);
+        }
+        // Another copy has the blocks; waiting for it could wait for this very thread.
+        let short = || self.device.out_of_host_memory(step);
+        let mut block = HostMemory::zeroed(step.min(len)).ok_or_else(short)?;
+        for first in (0..len).step_by(step) {
+            let range = first..len.min(first + step);
+            let block = &mut block.as_bytes_mut()[..range.len()];
+            fill(range, block);
+            self.write_plainly(start + first, block)?;
+        }
+        Ok(())
+    }
+
+    fn write_plainly(&mut self, start: usize, from: &[u8]) -> Result<(), DeviceError> {
         let to = self.range("copy to the device", start, from.len())?;
         if from.is_empty() {
             return Ok(());
@@ -105,42 +153,6 @@ impl CudaMemory {
         // for below, before the borrow of the source ends.
         let result = unsafe { cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), stream) };
         check("cuMemcpyHtoDAsync", result)?;
-        self.device.synchronize()
-    }
-
-    /// Copies rows to the beginning of this memory, and returns when the host's may be reused.
-    pub(crate) fn write_rows(
-        &mut self,
-        from: &[u8],
-        shape: PitchedRows,
-    ) -> Result<(), DeviceError> {
-        let PitchedRows {
-            rows,
-            row_bytes,
-            pitch_bytes,
-        } = shape;
-        if rows == 0 || row_bytes == 0 {
-            return Ok(());
-        }
-        let overflow = DeviceError::SizeOverflow {
-            count: rows,
-            element_bytes: pitch_bytes,
-        };
-        let device_bytes = rows.checked_mul(pitch_bytes).ok_or(overflow)?;
-        let to = self.range("copy rows to the device", 0, device_bytes)?;
-        if row_bytes > pitch_bytes || from.len() / row_bytes < rows {
-            let (what, found) = ("copy rows to the device", from.len());
-            return Err(DeviceError::LengthMismatch {
-                what,
-                expected: rows * row_bytes,
-                found,
-            });
-        }
-        let copy = pitched_copy(from, to, shape);
-        // SAFETY: source and target hold all rows, as checked; the stream is waited for below, before
-        // the borrow of the source ends.
-        let result = unsafe { cuMemcpy2DAsync_v2(&raw const copy, self.device.raw_stream()) };
-        check("cuMemcpy2DAsync", result)?;
         self.device.synchronize()
     }
 
@@ -157,6 +169,14 @@ impl CudaMemory {
             let mut staging = staging.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the range lies inside the allocation; the length was just checked.
             return unsafe { staging.read(from, to, stream) };
+        }
+        if to.len() >= STAGED_BYTES
+            && let Some(mut ring) = self.device.ring()
+        {
+            // SAFETY: ranges end where `to` does, and the range lies inside this memory; every copy is waited for,
+            // or, after a failure, by dropping the memory.
+            let mut slots = unsafe { ring.crossings(&self.device, from, Way::Down) };
+            return staging::receive(&mut slots, BLOCK_BYTES, to);
         }
         // SAFETY: the range lies inside the allocation, the target is as long; the stream is waited for
         // below, before the borrow of the target ends.
@@ -222,26 +242,5 @@ impl Drop for CudaMemory {
             );
             std::mem::forget(allocation);
         }
-    }
-}
-
-fn pitched_copy(from: &[u8], to: CUdeviceptr, shape: PitchedRows) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-        srcHost: from.as_ptr().cast(),
-        srcDevice: 0,
-        srcArray: std::ptr::null_mut(),
-        srcPitch: shape.row_bytes,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        dstHost: std::ptr::null_mut(),
-        dstDevice: to,
-        dstArray: std::ptr::null_mut(),
-        dstPitch: shape.pitch_bytes,
-        WidthInBytes: shape.row_bytes,
-        Height: shape.rows,
     }
 }

@@ -14,6 +14,7 @@ mod memory;
 mod module;
 mod open;
 mod pinned;
+mod ring;
 mod stream;
 
 use std::fmt;
@@ -25,13 +26,14 @@ use cust_raw::CUstream;
 pub(crate) use event::EventPair;
 pub(crate) use launch::PreparedFunction;
 pub(crate) use mailbox::Mailbox;
-pub(crate) use memory::{CudaMemory, PitchedRows};
+pub(crate) use memory::CudaMemory;
 
 pub use attributes::Attributes;
 
 use self::driver::{check, from_cust};
 use self::module::Module;
 use self::pinned::Pinned;
+use self::ring::Ring;
 use self::stream::Stream;
 use super::MemoryInfo;
 use super::embedded::{self, Image};
@@ -52,6 +54,7 @@ struct Inner {
     counter: Counter,
     module: OnceLock<Result<Module, DeviceError>>,
     staging: Mutex<Pinned>,
+    ring: Mutex<Ring>,
     stream: Stream,
     context: Context,
 }
@@ -92,9 +95,14 @@ impl CudaDevice {
         embedded::image_for((major, minor)).is_some_and(Image::has_clusters)
     }
 
-    /// Bytes that buffers hold.
+    /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
         self.0.counter.usage()
+    }
+
+    /// What counts this device's bytes.
+    pub(crate) fn counter(&self) -> &Counter {
+        &self.0.counter
     }
 
     /// Waits until everything submitted so far has ended.

@@ -86,6 +86,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         counter: Counter::default(),
         module: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),
+        ring: Mutex::default(),
         stream,
         context,
     })

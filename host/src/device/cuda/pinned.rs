@@ -1,4 +1,4 @@
-//! A small block of page-locked host memory, through which short results come back quickly.
+//! Page-locked host memory: a small block through which short results come back, larger ones for long copies.
 
 use cust_raw::CUstream;
 
@@ -11,9 +11,12 @@ use crate::device::loader::symbols::{
 /// Bytes of the block: a handful of scalars is what solvers read in every iteration.
 pub(super) const PINNED_BYTES: usize = 4096;
 
-/// The block.
+/// A block.
 #[derive(Debug)]
-pub(super) struct Pinned(*mut u8);
+pub(super) struct Pinned {
+    first: *mut u8,
+    bytes: usize,
+}
 
 // SAFETY: the block is plain host memory, owned by this value.
 unsafe impl Send for Pinned {}
@@ -21,11 +24,33 @@ unsafe impl Send for Pinned {}
 impl Pinned {
     /// A block of [`PINNED_BYTES`] in the current context.
     pub(super) fn new() -> Result<Pinned, DeviceError> {
+        Pinned::zeroed(PINNED_BYTES)
+    }
+
+    /// A block of `bytes` zero bytes in the current context, at the beginning of a page.
+    pub(super) fn zeroed(bytes: usize) -> Result<Pinned, DeviceError> {
         let mut block = std::ptr::null_mut();
         // SAFETY: the pointer is writable.
-        let result = unsafe { cuMemAllocHost_v2(&raw mut block, PINNED_BYTES) };
+        let result = unsafe { cuMemAllocHost_v2(&raw mut block, bytes) };
         check("cuMemAllocHost", result)?;
-        Ok(Pinned(block.cast()))
+        let first = block.cast::<u8>();
+        // SAFETY: the driver has just allocated as many bytes, and nobody else knows them.
+        unsafe { first.write_bytes(0, bytes) };
+        Ok(Pinned { first, bytes })
+    }
+
+    /// The first byte.
+    pub(super) fn pointer(&self) -> *mut u8 {
+        self.first
+    }
+
+    /// All bytes.
+    ///
+    /// # Safety
+    /// No copy from or to the block is under way.
+    pub(super) unsafe fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the block holds as many bytes, which were initialised when it was made, and is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.bytes) }
     }
 
     /// Copies device memory to `to` by way of the block, and waits for it.
@@ -40,7 +65,7 @@ impl Pinned {
         stream: CUstream,
     ) -> Result<(), DeviceError> {
         // SAFETY: the block has room, by the caller's promise; so does the source.
-        let result = unsafe { cuMemcpyDtoHAsync_v2(self.0.cast(), from, to.len(), stream) };
+        let result = unsafe { cuMemcpyDtoHAsync_v2(self.first.cast(), from, to.len(), stream) };
         check("cuMemcpyDtoHAsync", result)?;
         // SAFETY: the stream exists, by the caller's promise.
         check("cuStreamSynchronize", unsafe {
@@ -48,7 +73,7 @@ impl Pinned {
         })?;
         // SAFETY: the copy has ended and wrote this many bytes; nobody else reads or writes the block,
         // because `self` is borrowed mutably.
-        let block = unsafe { std::slice::from_raw_parts(self.0, to.len()) };
+        let block = unsafe { std::slice::from_raw_parts(self.first, to.len()) };
         to.copy_from_slice(block);
         Ok(())
     }
@@ -65,7 +90,7 @@ impl Pinned {
         stream: CUstream,
     ) -> Result<(), DeviceError> {
         // SAFETY: the block has room, by the caller's promise; so does the source.
-        let result = unsafe { cuMemcpyDtoHAsync_v2(self.0.cast(), from, bytes, stream) };
+        let result = unsafe { cuMemcpyDtoHAsync_v2(self.first.cast(), from, bytes, stream) };
         check("cuMemcpyDtoHAsync", result)
     }
 
@@ -75,13 +100,13 @@ impl Pinned {
     /// They have been written, and no copy to the block is under way.
     pub(super) unsafe fn values(&self, len: usize) -> &[f64] {
         // SAFETY: the block is aligned to a page, holds `len` numbers by the caller's promise, and is borrowed.
-        unsafe { std::slice::from_raw_parts(self.0.cast(), len) }
+        unsafe { std::slice::from_raw_parts(self.first.cast(), len) }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
         // SAFETY: the block was allocated by cuMemAllocHost and is freed once.
-        let _ = unsafe { cuMemFreeHost(self.0.cast()) };
+        let _ = unsafe { cuMemFreeHost(self.first.cast()) };
     }
 }

@@ -64,9 +64,14 @@ impl Emulator {
         &self.limits
     }
 
-    /// Bytes that buffers hold.
+    /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
         self.usage.usage()
+    }
+
+    /// What counts this device's bytes.
+    pub(super) fn counter(&self) -> &Counter {
+        &self.usage
     }
 
     /// `bytes` bytes that nobody has written, counted.
