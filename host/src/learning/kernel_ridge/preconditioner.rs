@@ -93,7 +93,9 @@ fn pivoted_cholesky<T: Number>(
             break;
         };
         if largest <= NEGLIGIBLE {
-            return l.slice_move(ndarray::s![.., ..column]);
+            // Points that repeat: the other columns stay 0. A slice would keep the pitch of all columns.
+            let found = l.slice(ndarray::s![.., ..column]);
+            return found.as_standard_layout().into_owned();
         }
         let root = largest.sqrt();
         let of_pivot = l.row(pivot).to_owned();
@@ -189,5 +191,18 @@ mod tests {
             z.iter().zip(&x).all(|(z, x)| (z - x).abs() < 1e-10),
             "{z:?}"
         );
+    }
+
+    /// Its rank ends below what is asked for: the kernel matrix has two equal rows.
+    #[test]
+    fn points_may_repeat() {
+        let points = ndarray::array![[0.0, 1.0], [2.0, 0.5], [0.0, 1.0], [1.0, 1.0]];
+        let params = crate::learning::KernelRidge::params().alpha(0.5);
+        let targets = [1.0, 2.0, 3.0, 4.0];
+        let model = params.fit(&Device::cpu(), points.view(), &targets);
+        let model = model.expect("equal points have one mean");
+        let a = model.dual_coef();
+        // (K + αI)·a = t: rows 0 and 2 of K are equal, so that α·(a₂ − a₀) = t₂ − t₀.
+        assert!((0.5 * (a[2] - a[0]) - 2.0).abs() < 1e-5, "{a:?}");
     }
 }
