@@ -38,6 +38,7 @@ mod synth;
 mod targets;
 mod train;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -48,7 +49,15 @@ use progress::Ui;
 
 /// Runs the program on the process's arguments and says how it should end.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    main_on(std::env::args_os())
+}
+
+/// [`main`] on other arguments, the first of which is the program's name.
+pub fn main_on<A>(arguments: impl IntoIterator<Item = A>) -> ExitCode
+where
+    A: Into<OsString> + Clone,
+{
+    let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(message) => return exit::of_usage(&message),
     };

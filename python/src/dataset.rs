@@ -1,0 +1,259 @@
+//! X on a device, and fits on it.
+
+use ndarray::Array2;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use warpfuse::learning::{
+    Estimator, FitError, FitOptions, Iteration, Labels, Model, ResidentDataset, Targets,
+};
+use warpfuse::matrix::{Element, Features};
+use warpfuse::ops::{ManyTerms, MatrixOptions, Terms};
+
+use crate::arrays::{self, Either, Scalar, either};
+use crate::device::Device;
+use crate::{errors, estimators, watch};
+
+type Lists = (Vec<Vec<f64>>, Vec<f64>);
+
+/// X on a device: uploaded once, fitted as often as one likes.
+#[pyclass(frozen, module = "warpfuse._native")]
+pub struct Dataset(Either<ResidentDataset<f32>, ResidentDataset<f64>>);
+
+#[pymethods]
+impl Dataset {
+    /// Puts `x` (see `arrays::features`) on `device`, prepared for so many reads.
+    #[new]
+    #[pyo3(signature = (x, device, evaluations = 0))]
+    fn new(x: &Bound<'_, PyAny>, device: &Device, evaluations: u64) -> PyResult<Self> {
+        let (py, device) = (x.py(), &device.0);
+        let features = arrays::features(x)?;
+        let options = MatrixOptions::default();
+        py.detach(|| match features {
+            Either::F32(x) => {
+                ResidentDataset::for_evaluations(device, x, options, evaluations).map(Either::F32)
+            }
+            Either::F64(x) => {
+                ResidentDataset::for_evaluations(device, x, options, evaluations).map(Either::F64)
+            }
+        })
+        .map(Dataset)
+        .map_err(errors::of_fit)
+    }
+
+    /// m and n.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        either!(&self.0, x => (x.matrix().rows(), x.matrix().cols()))
+    }
+
+    /// `float32` or `float64`.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        match self.0 {
+            Either::F32(_) => "float32",
+            Either::F64(_) => "float64",
+        }
+    }
+
+    /// Stored entries.
+    #[getter]
+    fn nnz(&self) -> u64 {
+        let (rows, cols) = self.shape();
+        either!(&self.0, x => x.matrix().problem().nnz).unwrap_or(rows as u64 * cols as u64)
+    }
+
+    /// The device's name as one asks for it.
+    #[getter]
+    fn device(&self) -> String {
+        either!(&self.0, x => x.matrix().device().to_string())
+    }
+
+    /// Fits `estimator` with `params` to `y`: numbers, or class codes of a classifier.
+    #[pyo3(signature = (estimator, params, y, sample_weight = None, start = None, watch = None))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are Python's, with names there"
+    )]
+    fn fit<'py>(
+        &self,
+        py: Python<'py>,
+        estimator: &str,
+        params: &Bound<'_, PyDict>,
+        y: PyReadonlyArray1<'_, f64>,
+        sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+        start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
+        watch: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let estimator = estimators::estimator(estimator, params)?;
+        let given = Given {
+            y: y.as_slice()?,
+            weights: sample_weight
+                .as_ref()
+                .map(|weights| weights.as_slice())
+                .transpose()?,
+            start: start.map(|start| lists(&start)).transpose()?,
+        };
+        let model = either!(&self.0, x => watch::watched(py, watch, |watcher| {
+            let mut tell = watch::counted(watcher);
+            given.fit(&estimator, Place::Resident(x), &mut tell)
+        }))?;
+        estimators::describe(py, &model)
+    }
+
+    /// `X·coefᵀ + intercept`, m × k, for k × n coefficients.
+    fn decision<'py>(
+        &self,
+        py: Python<'py>,
+        coef: PyReadonlyArray2<'_, f64>,
+        intercept: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (coef, intercept) = (coef.as_array().to_owned(), intercept.as_slice()?);
+        if coef.ncols() != self.shape().1 || coef.nrows() != intercept.len() {
+            return Err(PyValueError::new_err("coefficients that do not fit X"));
+        }
+        Ok(match &self.0 {
+            Either::F32(x) => decision(py, x, &coef, intercept)?.into_any(),
+            Either::F64(x) => decision(py, x, &coef, intercept)?.into_any(),
+        })
+    }
+
+    /// `Xᵀ·p`, n numbers, for m.
+    fn transposed<'py>(
+        &self,
+        py: Python<'py>,
+        p: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let p = p.as_slice()?;
+        if p.len() != self.shape().0 {
+            return Err(PyValueError::new_err("a vector that does not fit X"));
+        }
+        let found = either!(&self.0, x => watch::watched(py, None, |_| transposed(x, p)))?;
+        Ok(arrays::vector(py, &found))
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, cols) = self.shape();
+        let (dtype, nnz, device) = (self.dtype(), self.nnz(), self.device());
+        format!("<warpfuse dataset of {rows} x {cols} {dtype}, {nnz} entries, on {device}>")
+    }
+}
+
+/// Puts `x` on `device`, prepared as the estimator needs it, and fits once; see [`Dataset::fit`].
+#[pyfunction]
+#[pyo3(signature = (x, device, estimator, params, y, sample_weight = None, start = None, watch = None))]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are Python's, with names there"
+)]
+pub fn fit<'py>(
+    x: &Bound<'py, PyAny>,
+    device: &Device,
+    estimator: &str,
+    params: &Bound<'_, PyDict>,
+    y: PyReadonlyArray1<'_, f64>,
+    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (py, features, device) = (x.py(), arrays::features(x)?, &device.0);
+    let estimator = estimators::estimator(estimator, params)?;
+    let given = Given {
+        y: y.as_slice()?,
+        weights: sample_weight
+            .as_ref()
+            .map(|weights| weights.as_slice())
+            .transpose()?,
+        start: start.map(|start| lists(&start)).transpose()?,
+    };
+    let model = either!(features, x => watch::watched(py, watch, |watcher| {
+        let mut tell = watch::counted(watcher);
+        given.fit(&estimator, Place::Host(device, x), &mut tell)
+    }))?;
+    estimators::describe(py, &model)
+}
+
+/// Where X is.
+enum Place<'a, T: Scalar> {
+    Resident(&'a ResidentDataset<T>),
+    Host(&'a warpfuse::device::Device, Features<T>),
+}
+
+/// What a fit is given besides X and parameters.
+struct Given<'a> {
+    y: &'a [f64],
+    weights: Option<&'a [f64]>,
+    start: Option<Lists>,
+}
+
+impl Given<'_> {
+    fn fit<T: Scalar>(
+        &self,
+        estimator: &Estimator,
+        place: Place<'_, T>,
+        tell: &mut dyn FnMut(Iteration),
+    ) -> Result<Model, FitError> {
+        let start = self.start.as_ref();
+        let options = FitOptions {
+            sample_weight: self.weights,
+            start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
+            watch: Some(tell),
+            ..FitOptions::default()
+        };
+        let (labels, numbers);
+        let targets = if estimator.is_classifier() {
+            labels = Labels::Numbers(self.y.to_vec());
+            Targets::Labels(&labels)
+        } else {
+            numbers = arrays::narrow(self.y);
+            Targets::Numbers(&numbers)
+        };
+        match place {
+            Place::Resident(x) => estimator.fit_on(x, targets, options),
+            Place::Host(device, x) => estimator.fit_with(device, x, targets, options),
+        }
+    }
+}
+
+fn lists(start: &(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)) -> PyResult<Lists> {
+    let coef = start.0.as_array();
+    let coef = coef.rows().into_iter().map(|row| row.to_vec()).collect();
+    Ok((coef, start.1.as_slice()?.to_vec()))
+}
+
+fn decision<'py, T: Scalar>(
+    py: Python<'py>,
+    x: &ResidentDataset<T>,
+    coef: &Array2<f64>,
+    intercept: &[f64],
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let (rows, k) = (x.matrix().rows(), intercept.len());
+    let found = watch::watched(py, None, |_| {
+        let device = x.matrix().device();
+        let sides: Vec<T> = arrays::narrow(&coef.t().iter().copied().collect::<Vec<f64>>());
+        let minus: Vec<f64> = intercept.iter().map(|b| -b).collect();
+        let (sides, shift) = (
+            device.upload(&sides)?,
+            device.upload(&arrays::narrow::<T>(&minus))?,
+        );
+        let terms = ManyTerms {
+            shift: Some(&shift),
+            ..ManyTerms::default()
+        };
+        let mut found = device.zeros(rows * k)?;
+        x.matrix().forward_many(k, &sides, &terms, &mut found)?;
+        Ok(found.to_vec()?)
+    })?;
+    let found = Array2::from_shape_vec((rows, k), found).expect("m × k elements");
+    Ok(found.to_pyarray(py))
+}
+
+fn transposed<T: Scalar>(x: &ResidentDataset<T>, p: &[f64]) -> Result<Vec<f64>, FitError> {
+    let device = x.matrix().device();
+    let p = device.upload(&arrays::narrow::<T>(p))?;
+    let mut found = device.zeros(x.matrix().cols())?;
+    x.matrix().transposed(&p, &Terms::default(), &mut found)?;
+    let found: Vec<T> = found.to_vec()?;
+    Ok(found.iter().map(|value| Element::to_f64(*value)).collect())
+}

@@ -1,0 +1,163 @@
+//! A dictionary of parameters to an estimator of the library, and a model to a dictionary of results.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use warpfuse::learning::{
+    ElasticNet, Estimator, Family, Glm, Lasso, LinearSvc, LinearSvr, Link, LogisticRegression,
+    Model, Penalty, Ridge, Solver,
+};
+
+use crate::arrays;
+
+/// Parameters by name. The Python side gives all that an estimator has.
+struct Params<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl Params<'_, '_> {
+    fn number(&self, name: &str) -> PyResult<f64> {
+        self.required(name)?.extract()
+    }
+
+    fn count(&self, name: &str) -> PyResult<usize> {
+        self.required(name)?.extract()
+    }
+
+    fn flag(&self, name: &str) -> PyResult<bool> {
+        self.required(name)?.extract()
+    }
+
+    fn text(&self, name: &str) -> PyResult<String> {
+        self.required(name)?.extract()
+    }
+
+    fn required(&self, name: &str) -> PyResult<Bound<'_, PyAny>> {
+        self.0
+            .get_item(name)?
+            .ok_or_else(|| PyValueError::new_err(format!("the parameter {name} is missing")))
+    }
+}
+
+/// Sets what all estimators have.
+macro_rules! controlled {
+    ($estimator:expr, $params:ident) => {
+        $estimator
+            .tolerance($params.number("tol")?)
+            .max_iter($params.count("max_iter")?)
+            .fit_intercept($params.flag("fit_intercept")?)
+    };
+}
+
+/// The estimator of this name.
+///
+/// # Errors
+/// `ValueError` for a name that there is not, or a parameter that is missing.
+pub fn estimator(name: &str, params: &Bound<'_, PyDict>) -> PyResult<Estimator> {
+    let p = Params(params);
+    Ok(match name {
+        "ridge" => Estimator::Ridge(controlled!(Ridge::params(), p).alpha(p.number("alpha")?)),
+        "lasso" => Estimator::Lasso(controlled!(Lasso::params(), p).alpha(p.number("alpha")?)),
+        "elastic_net" => Estimator::ElasticNet(
+            controlled!(ElasticNet::params(), p)
+                .alpha(p.number("alpha")?)
+                .l1_ratio(p.number("l1_ratio")?),
+        ),
+        "glm" => Estimator::Glm(glm(&p)?),
+        "linear_svr" => Estimator::LinearSvr(
+            controlled!(LinearSvr::params(), p)
+                .c(p.number("C")?)
+                .epsilon(p.number("epsilon")?)
+                .intercept_scaling(p.number("intercept_scaling")?),
+        ),
+        "linear_svc" => Estimator::LinearSvc(
+            controlled!(LinearSvc::params(), p)
+                .c(p.number("C")?)
+                .intercept_scaling(p.number("intercept_scaling")?),
+        ),
+        "logistic_regression" => Estimator::LogisticRegression(logistic(&p)?),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "there is no estimator {name}"
+            )));
+        }
+    })
+}
+
+fn logistic(p: &Params<'_, '_>) -> PyResult<LogisticRegression> {
+    let c = p.number("C")?;
+    let l1_ratio = p.number("l1_ratio")?;
+    let penalty = match l1_ratio {
+        _ if c.is_infinite() => Penalty::None,
+        0.0 => Penalty::L2,
+        1.0 => Penalty::L1,
+        l1_ratio => Penalty::ElasticNet { l1_ratio },
+    };
+    Ok(controlled!(LogisticRegression::params(), p)
+        .c(c)
+        .penalty(penalty))
+}
+
+fn glm(p: &Params<'_, '_>) -> PyResult<Glm> {
+    let solver = match p.text("solver")?.as_str() {
+        "lbfgs" => Solver::Lbfgs,
+        _ => Solver::NewtonCg,
+    };
+    let estimator = controlled!(Glm::params(), p)
+        .family(family(p)?)
+        .alpha(p.number("alpha")?)
+        .l1_ratio(p.number("l1_ratio")?)
+        .solver(solver);
+    Ok(match link(p)? {
+        Some(link) => estimator.link(link),
+        None => estimator,
+    })
+}
+
+fn family(p: &Params<'_, '_>) -> PyResult<Family> {
+    Ok(match p.text("family")?.as_str() {
+        "gaussian" => Family::Gaussian,
+        "binomial" => Family::Binomial,
+        "poisson" => Family::Poisson,
+        "gamma" => Family::Gamma,
+        "inverse_gaussian" => Family::InverseGaussian,
+        "tweedie" => Family::Tweedie {
+            power: p.number("power")?,
+        },
+        name => return Err(PyValueError::new_err(format!("there is no family {name}"))),
+    })
+}
+
+fn link(p: &Params<'_, '_>) -> PyResult<Option<Link>> {
+    Ok(Some(match p.text("link")?.as_str() {
+        "auto" => return Ok(None),
+        "identity" => Link::Identity,
+        "logit" => Link::Logit,
+        "probit" => Link::Probit,
+        "cloglog" => Link::Cloglog,
+        "log" => Link::Log,
+        "inverse" => Link::Inverse,
+        "sqrt" => Link::Sqrt,
+        "power" => Link::Power(p.number("link_power")?),
+        name => return Err(PyValueError::new_err(format!("there is no link {name}"))),
+    }))
+}
+
+/// What Python gets of a model: coefficients k × n, intercepts, and how the fit went.
+///
+/// # Errors
+/// Of the interpreter.
+pub fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("coef", arrays::rows(py, &model.coef()))?;
+    dict.set_item("intercept", arrays::vector(py, &model.intercept()))?;
+    dict.set_item("n_iter", model.n_iter())?;
+    dict.set_item("converged", model.converged())?;
+    if let Some(report) = model.report() {
+        dict.set_item("advice", report.convergence.advice())?;
+        dict.set_item("gradient_ratio", report.gradient_ratio)?;
+        dict.set_item("objective", report.objective)?;
+        dict.set_item("transfer_seconds", report.transfer_seconds)?;
+        dict.set_item("seconds", report.seconds)?;
+        dict.set_item("peak_device_bytes", report.peak_device_bytes)?;
+    }
+    Ok(dict)
+}

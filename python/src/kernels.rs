@@ -1,0 +1,112 @@
+//! Kernel ridge regression, and sums over kernels.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use warpfuse::learning::KernelRidge;
+use warpfuse::ops::{Kernel, KernelFunction, KernelSum};
+
+use crate::arrays::Scalar;
+use crate::device::Device;
+use crate::{arrays, errors, watch};
+
+fn function(name: &str) -> PyResult<KernelFunction> {
+    Ok(match name {
+        "rbf" => KernelFunction::Gaussian,
+        "laplacian" => KernelFunction::Laplace,
+        "matern12" => KernelFunction::Matern12,
+        "matern32" => KernelFunction::Matern32,
+        "matern52" => KernelFunction::Matern52,
+        "cauchy" => KernelFunction::Cauchy,
+        "inverse_multiquadric" => KernelFunction::InverseMultiquadric,
+        _ => return Err(PyValueError::new_err(format!("there is no kernel {name}"))),
+    })
+}
+
+/// The dual coefficients of kernel ridge regression.
+#[pyfunction]
+#[pyo3(signature = (x, y, device, *, kernel, length_scale, alpha, tol, max_iter, watch = None))]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are Python's, with names there"
+)]
+pub fn kernel_ridge<'py>(
+    x: PyReadonlyArray2<'py, f64>,
+    y: PyReadonlyArray1<'py, f64>,
+    device: &Device,
+    kernel: &str,
+    length_scale: f64,
+    alpha: f64,
+    tol: f64,
+    max_iter: usize,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = x.py();
+    let params = KernelRidge::params()
+        .kernel(function(kernel)?, length_scale)
+        .alpha(alpha)
+        .tolerance(tol)
+        .max_iter(max_iter);
+    let (x, y, device) = (x.as_array(), y.as_slice()?, &device.0);
+    let model = watch::watched(py, watch, |watcher| {
+        params.fit_watched(device, x, y, |progress| watcher.step(progress))
+    })?;
+    let (dict, report) = (PyDict::new(py), model.report());
+    dict.set_item("dual_coef", arrays::vector(py, model.dual_coef()))?;
+    dict.set_item("n_iter", report.n_iter)?;
+    dict.set_item("converged", model.converged())?;
+    dict.set_item("advice", report.convergence.advice())?;
+    dict.set_item("residual_ratio", report.residual_ratio)?;
+    dict.set_item("seconds", report.seconds)?;
+    Ok(dict)
+}
+
+/// `f(xᵢ) = Σⱼ k(xᵢ, yⱼ)·wⱼ` in the precision of `targets`.
+#[pyfunction]
+#[pyo3(signature = (targets, sources, weights, device, *, kernel, length_scale))]
+pub fn kernel_sum<'py>(
+    targets: &Bound<'py, PyAny>,
+    sources: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    device: &Device,
+    kernel: &str,
+    length_scale: f64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kernel = Kernel::new(function(kernel)?, length_scale).map_err(errors::of_op)?;
+    match targets.cast::<PyArray2<f32>>() {
+        Ok(targets) => sum::<f32>(kernel, targets, sources, weights, device),
+        Err(_) => sum::<f64>(kernel, targets.cast()?, sources, weights, device),
+    }
+}
+
+fn sum<'py, T: Scalar>(
+    kernel: Kernel,
+    targets: &Bound<'py, PyArray2<T>>,
+    sources: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    device: &Device,
+) -> PyResult<Bound<'py, PyAny>> {
+    let other = |_| PyTypeError::new_err("targets, sources and weights must be of one type");
+    let sources = sources
+        .cast::<PyArray2<T>>()
+        .map_err(other)?
+        .try_readonly()?;
+    let weights = weights
+        .cast::<PyArray1<T>>()
+        .map_err(|_| PyTypeError::new_err("targets, sources and weights must be of one type"))?
+        .try_readonly()?;
+    let (py, targets, device) = (targets.py(), targets.try_readonly()?, &device.0);
+    let (rows, cols, w) = (targets.as_array(), sources.as_array(), weights.as_slice()?);
+    if cols.nrows() != w.len() || rows.ncols() != cols.ncols() {
+        let shapes = "targets of m x d, sources of n x d and n weights are needed";
+        return Err(PyValueError::new_err(shapes));
+    }
+    let found = watch::watched(py, None, |_| {
+        let sums = KernelSum::new(device, kernel, rows, cols)?;
+        let mut found = device.zeros(rows.nrows())?;
+        sums.sum(&device.upload(w)?, &mut found)?;
+        Ok(found.to_vec()?)
+    })?;
+    Ok(found.to_pyarray(py).into_any())
+}

@@ -1,0 +1,78 @@
+//! `warpfuse._native`: what the Python package calls of the library.
+//!
+//! No algorithm is here and no policy: arrays in, the library's estimator, arrays out. Names, defaults, checks of
+//! parameters and everything else that scikit-learn's users see are in the Python files next to it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `arrays` | NumPy and SciPy arrays to features and back |
+//! | `dataset` | X on a device, and fits on it |
+//! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
+//! | `kernels` | kernel ridge regression, sums over kernels |
+//! | `spectral` | singular vectors, rankings of graphs |
+//! | `matrix` | the fused pattern for people with solvers of their own |
+//! | `watch` | progress, Ctrl-C, and the border between panics and exceptions |
+//! | `errors` | the library's errors as Python's exceptions |
+//! | `device` | devices by name |
+
+mod arrays;
+mod dataset;
+mod device;
+mod errors;
+mod estimators;
+mod kernels;
+mod matrix;
+mod spectral;
+mod watch;
+
+#[cfg(feature = "cli")]
+use std::process::ExitCode;
+
+use pyo3::prelude::*;
+
+/// The module that Python imports.
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::dataset::{Dataset, fit};
+    #[pymodule_export]
+    use super::device::Device;
+    #[pymodule_export]
+    use super::kernels::{kernel_ridge, kernel_sum};
+    #[pymodule_export]
+    use super::matrix::Matrix;
+    #[pymodule_export]
+    use super::run_command_line;
+    #[pymodule_export]
+    use super::spectral::{hits, page_rank, truncated_svd};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add(
+            "has_kernels",
+            warpfuse::device::embedded::missing().is_none(),
+        )
+    }
+}
+
+/// Runs the command line program on `arguments`, the first of which is its name, and returns its exit code.
+#[pyfunction]
+fn run_command_line(py: Python<'_>, arguments: Vec<String>) -> PyResult<u8> {
+    #[cfg(feature = "cli")]
+    {
+        let end = py.detach(|| warpfuse::cli::main_on(arguments));
+        // An exit code does not tell its number: it is compared with all.
+        Ok((0..=u8::MAX)
+            .find(|code| ExitCode::from(*code) == end)
+            .unwrap_or(1))
+    }
+    #[cfg(not(feature = "cli"))]
+    {
+        let _ = (py, arguments);
+        let missing = "this build of warpfuse has no command line program";
+        Err(pyo3::exceptions::PyNotImplementedError::new_err(missing))
+    }
+}

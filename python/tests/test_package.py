@@ -1,0 +1,266 @@
+"""What is warpfuse's own: settings, datasets, fallbacks, interruption, products, rankings."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import sklearn.linear_model
+from scipy import sparse
+from scipy.sparse.linalg import lsqr
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import warpfuse
+
+
+def data(rng, rows=100, cols=4, dtype=np.float64):
+    X = rng.normal(size=(rows, cols)).astype(dtype)
+    return X, X @ np.arange(1.0, cols + 1) + 1.0
+
+
+def test_a_dataset_is_fitted_many_times(rng):
+    X, y = data(rng)
+    placed = warpfuse.Dataset(sparse.csr_array(X))
+    assert placed.shape == X.shape and placed.nnz == X.size
+    for alpha in (0.1, 10.0):
+        ours = warpfuse.Ridge(alpha=alpha).fit(placed, y)
+        np.testing.assert_allclose(ours.coef_, warpfuse.Ridge(alpha=alpha).fit(X, y).coef_, rtol=1e-9)
+        np.testing.assert_allclose(ours.predict(placed), ours.predict(X), rtol=1e-9)
+    codes = (y > 1).astype(int)
+    model = warpfuse.LogisticRegression().fit(placed, codes)
+    np.testing.assert_array_equal(model.predict(placed), model.predict(X))
+    assert warpfuse.ElasticNet(alpha=0.1).fit(placed, y).dual_gap_ < 1e-6
+    with pytest.raises(ValueError, match="cannot fit a Dataset"):
+        warpfuse.Ridge(positive=True).fit(placed, y)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(placed)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_types_stay(index, dtype, rng):
+    X, y = data(rng, dtype=dtype)
+    S = sparse.csr_matrix(X)
+    S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
+    for model in (warpfuse.Ridge(), warpfuse.ElasticNet(alpha=0.01), warpfuse.LinearRegression()):
+        found = model.fit(S, y)
+        assert found.coef_.dtype == dtype
+        # An f32 fit stops where rounding hides any further decrease.
+        np.testing.assert_allclose(found.coef_, model.fit(X, y).coef_, rtol=1e-9 if dtype == np.float64 else 1e-3)
+
+
+def test_unsorted_and_repeated_indices(rng):
+    S = sparse.csr_matrix((np.ones(5), np.array([2, 0, 0, 1, 1]), np.array([0, 3, 5])), shape=(2, 3))
+    assert not S.has_canonical_format
+    before = S.indices.copy()
+    ours = warpfuse.Ridge().fit(S, [1.0, 2.0])
+    np.testing.assert_allclose(ours.coef_, sklearn.linear_model.Ridge().fit(S.toarray(), [1.0, 2.0]).coef_, rtol=1e-8)
+    np.testing.assert_array_equal(S.indices, before)
+
+
+def test_bad_matrices_are_refused():
+    native = warpfuse._native
+    device = native.Device("cpu")
+    whole = (np.ones(2), np.array([0, 1], np.int32), np.array([0, 1, 2], np.int32), (2, 2))
+    assert native.Dataset(whole, device).nnz == 2
+    for broken in (
+        (whole[0], np.array([0, -1], np.int32), *whole[2:]),
+        (whole[0], np.array([0, 2], np.int32), *whole[2:]),
+        (whole[0], whole[1], np.array([0, 2, 1], np.int32), (2, 2)),
+        (whole[0], whole[1], np.array([0, -1, 2], np.int64), (2, 2)),
+        (np.ones(1), *whole[1:]),
+    ):
+        with pytest.raises(ValueError, match="no valid CSR matrix"):
+            native.Dataset(broken, device)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_scikit_learns_words(value, rng):
+    X, y = data(rng)
+    X[3, 1] = value
+    with pytest.raises(ValueError, match="Input X contains"):
+        warpfuse.Ridge().fit(X, y)
+    with pytest.raises(ValueError, match="Input y contains|y contains"):
+        warpfuse.Ridge().fit(np.ones((3, 2)), [1.0, value, 2.0])
+
+
+def test_fallbacks_are_counted_and_said(rng):
+    X, y = data(rng)
+    warpfuse._report.forget()
+    with warpfuse.config_context(fallback="warn"), pytest.warns(warpfuse.FallbackWarning, match="positive"):
+        model = warpfuse.Ridge(positive=True).fit(X, y)
+    assert (model.coef_ >= 0).all()
+    warpfuse.Ridge().fit(X, y)
+    counts = warpfuse.fits()["Ridge"]
+    assert counts["served"] == 1 and sum(counts["fell_back"].values()) == 1
+    with pytest.raises(ValueError, match="cannot be fitted by warpfuse"):
+        warpfuse.Ridge(positive=True).fit(X, y)
+
+
+def test_it_warns_with_advice(rng):
+    X, y = data(rng, 300, 20)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        warpfuse.LogisticRegression(max_iter=1, C=100.0).fit(X, y > 0)
+
+
+def test_progress_is_told(rng):
+    X, y = data(rng)
+    told = []
+    with warpfuse.config_context(progress=lambda *step: told.append(step)):
+        warpfuse.LogisticRegression().fit(X, y > 0)
+    assert [step[0] for step in told] == list(range(1, len(told) + 1)) and len(told) > 2
+    objectives = [step[1] for step in told]
+    assert objectives == sorted(objectives, reverse=True)
+
+
+def test_what_progress_raises_ends_the_fit(rng):
+    X, y = data(rng)
+
+    def stop(iteration, objective, ratio):
+        raise LookupError("enough")
+
+    with warpfuse.config_context(progress=stop), pytest.raises(LookupError, match="enough"):
+        warpfuse.LogisticRegression().fit(X, y > 0)
+    warpfuse.LogisticRegression().fit(X, y > 0)
+
+
+def test_ctrl_c_ends_a_fit(rng):
+    X, y = data(rng)
+
+    def interrupt(iteration, objective, ratio):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with warpfuse.config_context(progress=interrupt), pytest.raises(KeyboardInterrupt):
+        warpfuse.LogisticRegression().fit(X, y > 0)
+
+
+def test_threads_fit_side_by_side(rng):
+    X, y = data(rng, 500, 10)
+    expected, found = warpfuse.Ridge().fit(X, y).coef_, {}
+
+    def fit(number):
+        with warpfuse.config_context(device="cpu"):
+            found[number] = warpfuse.Ridge().fit(X, y).coef_
+
+    threads = [threading.Thread(target=fit, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(np.array_equal(coef, expected) for coef in found.values())
+
+
+def run(program, *arguments):
+    return subprocess.run(
+        [sys.executable, *arguments, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_forked_process_is_told():
+    end = run(
+        "import os, warpfuse\n"
+        "warpfuse.Ridge().fit([[0.0], [1.0]], [0.0, 1.0])\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        warpfuse.Ridge().fit([[0.0], [1.0]], [0.0, 1.0])\n"
+        "    except RuntimeError as error:\n"
+        "        os._exit(0 if 'fork' in str(error) else 1)\n"
+        "    os._exit(2)\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert end.returncode == 0, end.stderr
+
+
+def test_importing_is_light():
+    end = run("import sys, warpfuse; print([m for m in ('sklearn', 'scipy', 'pandas') if m in sys.modules])")
+    assert end.stdout.strip() == "[]", end.stderr
+
+
+def test_it_goes_into_scikit_learns_tools(rng):
+    X, y = data(rng, 150)
+    codes = np.where(y > 0, "yes", "no")
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), warpfuse.LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}, cv=3
+    )
+    assert search.fit(X, codes).best_score_ > 0.9
+    calibrated = CalibratedClassifierCV(warpfuse.LinearSVC(), cv=3).fit(X, codes)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+    model = search.best_estimator_
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_a_warm_start_begins_at_the_solution(rng):
+    X, y = data(rng, 300, 10)
+    codes = y + 3 * rng.normal(size=300) > 0
+    model = warpfuse.LogisticRegression(warm_start=True, C=10.0).fit(X, codes)
+    cold, coef = model.n_iter_[0], model.coef_.copy()
+    assert model.fit(X, codes).n_iter_[0] < cold
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-6)
+
+
+def test_the_matrix(rng):
+    A = rng.normal(size=(30, 5))
+    for form in (A, sparse.csr_matrix(A), np.asfortranarray(A)):
+        X = warpfuse.Matrix(form, evaluations=10)
+        y, v, z, p = rng.normal(size=5), rng.random(30), rng.normal(size=5), rng.normal(size=30)
+        np.testing.assert_allclose(X @ y, A @ y, rtol=1e-12)
+        np.testing.assert_allclose(X.T @ p, A.T @ p, rtol=1e-12, atol=1e-12)
+        found = X.fused(y, v, z, alpha=2.0, beta=-1.0)
+        np.testing.assert_allclose(found, 2.0 * A.T @ (v * (A @ y)) - z, rtol=1e-11)
+        loss, gradient = X.objective("squared", y, p, v)
+        np.testing.assert_allclose(loss, 0.5 * (v * (A @ y - p) ** 2).sum(), rtol=1e-12)
+        np.testing.assert_allclose(gradient, A.T @ (v * (A @ y - p)), rtol=1e-11)
+        np.testing.assert_allclose(lsqr(X, p)[0], np.linalg.lstsq(A, p)[0], rtol=1e-5)
+    with pytest.raises(ValueError, match="must have the shape"):
+        X.fused(np.ones(4))
+    assert "processor" in str(X.plan()) and "<pre>" in X.plan()._repr_html_()
+
+
+def test_rankings(rng):
+    graph = sparse.csr_array(rng.random((20, 20)) < 0.2, dtype=np.float64)
+    hubs, authorities = warpfuse.hits(graph, max_iter=1000)
+    product = graph.T @ (graph @ authorities)
+    np.testing.assert_allclose(product / product.sum(), authorities, atol=1e-6)
+    np.testing.assert_allclose([hubs.sum(), authorities.sum(), warpfuse.pagerank(graph).sum()], 1.0)
+
+
+def test_predictions_of_large_x_are_the_same(rng):
+    X, y = data(rng, 60_000, 4)
+    model = warpfuse.Ridge().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, rtol=1e-10, atol=1e-10)
+    classifier = warpfuse.LogisticRegression().fit(X[:500], np.digitize(y[:500], [-2, 2]))
+    expected = X @ classifier.coef_.T + classifier.intercept_
+    np.testing.assert_allclose(classifier.decision_function(X), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_accelerated_scripts(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from sklearn.linear_model import LinearRegression, Ridge\n"
+        "assert Ridge.__module__ == 'warpfuse.linear_model', Ridge\n"
+        "Ridge().fit([[0.0], [1.0]], [0.0, 1.0])\n"
+        "LinearRegression(positive=True).fit([[0.0], [1.0]], [0.0, 1.0])\n"
+        "print(sys.argv[1])\n"
+    )
+    command = [sys.executable, "-m", "warpfuse", "--report", str(script), "argument"]
+    end = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert end.stdout == "argument\n", end.stderr
+    assert "Ridge: 1 fits" in end.stderr and "by scikit-learn: positive" in end.stderr
+
+
+def test_the_command_line_program():
+    program = "import sys; from warpfuse._cli import main; sys.argv[1:] = ['info']; raise SystemExit(main())"
+    end = run(program)
+    assert end.returncode == 0 and "cpu" in end.stdout.lower(), end.stderr
+    program = "import sys; from warpfuse._cli import main; sys.argv[1:] = ['fly']; raise SystemExit(main())"
+    assert run(program).returncode == 2

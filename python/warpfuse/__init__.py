@@ -1,0 +1,121 @@
+"""Linear models on large sparse and dense data, on NVIDIA GPUs and CPUs, with scikit-learn's interface.
+
+The classes are scikit-learn's own with another ``fit``: the same names, parameters and attributes, so that they go into
+a ``Pipeline``, ``GridSearchCV`` or ``CalibratedClassifierCV`` as they are. X is read once per product, on the GPU where
+there is one, else on all cores of the processor.
+
+Examples
+--------
+>>> import numpy as np
+>>> from warpfuse import Ridge
+>>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 2.0, 4.0])
+>>> model = Ridge(alpha=2.0).fit(X, y)
+>>> model.coef_.round(6)
+array([1.])
+
+=====================  ======================================================================
+module                 what is there
+=====================  ======================================================================
+``linear_model``       Ridge, LinearRegression, Lasso, ElasticNet, LogisticRegression, GLMs
+``svm``                LinearSVC, LinearSVR
+``kernel_ridge``       KernelRidge
+``decomposition``      TruncatedSVD, PCA
+``graph``              hits, pagerank
+``operations``         Matrix (the fused product for your own solvers), kernel_sum
+=====================  ======================================================================
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ._config import config_context, get_config, set_config
+from ._native import __version__
+
+if _TYPE_CHECKING:
+    from ._accelerate import accelerate
+    from ._dataset import Dataset
+    from ._report import FallbackWarning, fits
+    from .decomposition import PCA, TruncatedSVD
+    from .graph import hits, pagerank
+    from .kernel_ridge import KernelRidge
+    from .linear_model import (
+        ElasticNet,
+        GammaRegressor,
+        GeneralizedLinearRegressor,
+        Lasso,
+        LinearRegression,
+        LogisticRegression,
+        PoissonRegressor,
+        Ridge,
+        TweedieRegressor,
+    )
+    from .operations import Matrix, kernel_sum
+    from .svm import LinearSVC, LinearSVR
+
+# Where the others are: importing warpfuse imports neither scikit-learn nor SciPy.
+_HOMES = {
+    "accelerate": "_accelerate",
+    "Dataset": "_dataset",
+    "FallbackWarning": "_report",
+    "fits": "_report",
+    "PCA": "decomposition",
+    "TruncatedSVD": "decomposition",
+    "hits": "graph",
+    "pagerank": "graph",
+    "KernelRidge": "kernel_ridge",
+    "ElasticNet": "linear_model",
+    "GammaRegressor": "linear_model",
+    "GeneralizedLinearRegressor": "linear_model",
+    "Lasso": "linear_model",
+    "LinearRegression": "linear_model",
+    "LogisticRegression": "linear_model",
+    "PoissonRegressor": "linear_model",
+    "Ridge": "linear_model",
+    "TweedieRegressor": "linear_model",
+    "Matrix": "operations",
+    "kernel_sum": "operations",
+    "LinearSVC": "svm",
+    "LinearSVR": "svm",
+}
+
+__all__ = [
+    "Dataset",
+    "ElasticNet",
+    "FallbackWarning",
+    "GammaRegressor",
+    "GeneralizedLinearRegressor",
+    "KernelRidge",
+    "Lasso",
+    "LinearRegression",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "Matrix",
+    "PCA",
+    "PoissonRegressor",
+    "Ridge",
+    "TruncatedSVD",
+    "TweedieRegressor",
+    "__version__",
+    "accelerate",
+    "config_context",
+    "fits",
+    "get_config",
+    "hits",
+    "kernel_sum",
+    "pagerank",
+    "set_config",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(_import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,140 @@
+"""What the estimators have in common: when scikit-learn fits instead, predictions on a device, datasets as X."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _report
+from ._config import device_for
+from ._dataset import Dataset, entries, native
+from . import _native
+
+#: Entries of X from which on predictions are computed by the library, on all cores or a GPU; below, NumPy's product
+#: is over before a second thread has started.
+_PREDICT_FROM_ENTRIES = 200_000
+
+
+class Accelerated:
+    """A mixin left of a class of scikit-learn, which fits by warpfuse what it can and has scikit-learn fit the rest."""
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        """Why scikit-learn has to fit, or None."""
+        return None
+
+    def _falls_back(self, X: Any, y: Any = None, sample_weight: Any = None) -> bool:
+        """Decides who fits, and counts it."""
+        name = type(self).__name__
+        reason = _foreign(X, y, sample_weight) or _watched(self)
+        reason = reason or self._refusal(X, y, sample_weight)
+        if reason is None:
+            _report.served(name)
+            return False
+        if isinstance(X, Dataset):
+            raise ValueError(f"{name} cannot fit a Dataset: {reason}")
+        _report.fell_back(name, reason)
+        return True
+
+    def _validated(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
+        """X and y after scikit-learn's checks; a Dataset has been checked when it was made."""
+        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", **how}
+        if not isinstance(X, Dataset):
+            return validate_data(self, X, y, **how)
+        stand_in = np.zeros((X.shape[0], 1))
+        kept = {key: how[key] for key in ("multi_output", "y_numeric") if key in how}
+        _, y = validate_data(self, stand_in, y, **kept)
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "feature_names_in_"):
+            self.feature_names_in_ = X.feature_names_in_
+        return X, y
+
+
+class LinearPrediction:
+    """A mixin for linear predictors: on a device where X is there or large."""
+
+    def _product(self, X: Any) -> Any:
+        """``X @ coef_.T + intercept_`` by the library, or None where NumPy is as fast."""
+        check_is_fitted(self)
+        dataset = isinstance(X, Dataset)
+        if not dataset and (_foreign(X) or _size(X) < _PREDICT_FROM_ENTRIES):
+            return None
+        coef = np.array(self.coef_, dtype=np.float64, ndmin=2)
+        if dataset:
+            if X.shape[1] != coef.shape[1]:
+                raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} expects {coef.shape[1]}")
+            given = X._native
+        else:
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+            )
+            if X.dtype != np.asarray(self.coef_).dtype and X.dtype == np.float32:
+                return None
+            given = _native.Dataset(native(X), device_for(entries(X)), 0)
+        intercept = np.broadcast_to(np.asarray(self.intercept_, np.float64), coef.shape[0])
+        found = given.decision(np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
+        return found
+
+
+class RegressorPrediction(LinearPrediction):
+    """Of numbers."""
+
+    def _decision_function(self, X: Any) -> Any:
+        found = self._product(X)
+        if found is None:
+            return super()._decision_function(X)
+        return found.ravel() if np.ndim(self.coef_) == 1 else found
+
+
+class ClassifierPrediction(LinearPrediction):
+    """Of classes."""
+
+    def decision_function(self, X: Any) -> Any:
+        found = self._product(X)
+        if found is None:
+            return super().decision_function(X)
+        return found.ravel() if found.shape[1] == 1 else found
+
+    def predict(self, X: Any) -> Any:
+        if not isinstance(X, Dataset):
+            return super().predict(X)
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+
+def shape_of(X: Any) -> tuple[int, ...]:
+    """The shape of anything like an array: before scikit-learn's checks, X may be a list or worse."""
+    if isinstance(X, Sequence):
+        return np.shape(X)
+    return tuple(getattr(X, "shape", ())) or np.asarray(X).shape
+
+
+def _size(X: Any) -> int:
+    """Entries of an array or a sparse matrix; 0 of anything else, which is small."""
+    if sparse.issparse(X):
+        return int(X.nnz)
+    shape = getattr(X, "shape", ())
+    return int(np.prod(shape)) if len(shape) == 2 else 0
+
+
+def _foreign(*arrays: Any) -> str | None:
+    """Why arrays of another library are left to scikit-learn."""
+    for array in arrays:
+        if array is None or isinstance(array, np.ndarray | Dataset) or sparse.issparse(array):
+            continue
+        if hasattr(array, "__array_namespace__") or type(array).__module__.partition(".")[0] in ("torch", "cupy"):
+            from sklearn import get_config
+
+            if get_config().get("array_api_dispatch", False):
+                return "arrays of the array API stay where they are"
+    return None
+
+
+def _watched(estimator: Any) -> str | None:
+    """scikit-learn 1.9's callbacks want the coefficients of each iteration."""
+    if getattr(estimator, "_skl_callbacks", None):
+        return "callbacks are not supported; use warpfuse.set_config(progress=...)"
+    return None

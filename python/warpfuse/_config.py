@@ -1,0 +1,144 @@
+"""Settings, and devices by name."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from . import _native
+
+#: Entries of X from which on ``device="auto"`` takes a GPU. Below, starting the GPU costs more than the fit: loading
+#: kernels takes a few tenths of a second once per process, in which one core reads this many entries a hundred times.
+GPU_FROM_ENTRIES = 1_000_000
+
+_DEFAULTS: dict[str, Any] = {
+    "device": os.environ.get("WARPFUSE_DEVICE", "auto"),
+    "fallback": os.environ.get("WARPFUSE_FALLBACK", "warn"),
+    "progress": None,
+}
+_settings: ContextVar[dict[str, Any]] = ContextVar("warpfuse_settings")
+
+_FALLBACKS = ("warn", "silent", "error")
+
+
+def get_config() -> dict[str, Any]:
+    """The settings in use.
+
+    Returns
+    -------
+    dict
+        With the keys of :func:`set_config`.
+    """
+    return {**_DEFAULTS, **_settings.get({})}
+
+
+def set_config(
+    *,
+    device: str | None = None,
+    fallback: str | None = None,
+    progress: Callable[[int, float | None, float], object] | bool | None = None,
+) -> None:
+    """Change settings for the whole process.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda", "cuda:N"}, optional
+        Where fits are computed. "auto", the default, takes the first GPU for X of a million entries and more, and the
+        processor otherwise. The environment variable ``WARPFUSE_DEVICE`` sets the default, also of worker processes.
+    fallback : {"warn", "silent", "error"}, optional
+        What happens when scikit-learn has to fit, because warpfuse does not offer a parameter: a
+        :class:`FallbackWarning` (the default), nothing, or a ``ValueError``. ``WARPFUSE_FALLBACK`` sets the default.
+    progress : callable or bool, optional
+        Called after each iteration with its number, the objective (None where it is not known) and what the tolerance
+        is compared with. True shows a bar if ``tqdm`` is installed, False shows nothing.
+
+    Examples
+    --------
+    >>> import warpfuse
+    >>> warpfuse.set_config(device="cpu")
+    >>> warpfuse.get_config()["device"]
+    'cpu'
+    >>> warpfuse.set_config(device="auto")
+    """
+    _DEFAULTS.update(_checked(device, fallback, progress))
+
+
+@contextmanager
+def config_context(
+    *,
+    device: str | None = None,
+    fallback: str | None = None,
+    progress: Callable[[int, float | None, float], object] | bool | None = None,
+) -> Iterator[None]:
+    """Change settings inside a ``with`` block, for this thread.
+
+    Parameters
+    ----------
+    device, fallback, progress
+        As in :func:`set_config`.
+
+    Examples
+    --------
+    >>> import warpfuse
+    >>> with warpfuse.config_context(device="cpu"):
+    ...     warpfuse.get_config()["device"]
+    'cpu'
+    """
+    changed = {**_settings.get({}), **_checked(device, fallback, progress)}
+    token = _settings.set(changed)
+    try:
+        yield
+    finally:
+        _settings.reset(token)
+
+
+def _checked(device: str | None, fallback: str | None, progress: Any) -> dict[str, Any]:
+    if fallback is not None and fallback not in _FALLBACKS:
+        raise ValueError(f"fallback must be one of {_FALLBACKS}, got {fallback!r}")
+    if progress is False:
+        progress = _silent
+    given = {"device": device, "fallback": fallback, "progress": progress}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _silent(iteration: int, objective: float | None, ratio: float) -> None:
+    """Shows nothing."""
+
+
+_open: dict[str, _native.Device] = {}
+_lock = threading.Lock()
+_forked = False
+
+
+def device_for(entries: int) -> _native.Device:
+    """The device that a fit on X of so many stored entries runs on."""
+    name = get_config()["device"]
+    if name == "auto" and entries < GPU_FROM_ENTRIES:
+        name = "cpu"
+    return open_device(name)
+
+
+def open_device(name: str) -> _native.Device:
+    """The device of this name, opened once."""
+    if _forked:
+        raise RuntimeError(
+            "warpfuse was used in this process before it was forked, and neither its threads nor a GPU's context"
+            " survive a fork. Start workers by 'spawn' or 'forkserver' (multiprocessing.set_start_method), or use"
+            " joblib's default backend, 'loky'."
+        )
+    device = _open.get(name)
+    if device is None:
+        with _lock:
+            device = _open.setdefault(name, _native.Device(name))
+    return device
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = bool(_open)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

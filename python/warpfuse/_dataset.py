@@ -1,0 +1,113 @@
+"""X that is uploaded once, and the way of arrays into the library."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from . import _native
+from ._config import device_for, open_device
+
+#: Reads of X that a matrix which is to be fitted several times is prepared for.
+_EVALUATIONS = 200
+
+
+def native(X: Any) -> Any:
+    """X as the library takes it: an array in C order, or the arrays of a CSR matrix in canonical form.
+
+    Nothing is copied if X is in that form already.
+    """
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        return np.ascontiguousarray(X, dtype=_float_type(X.dtype))
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    data = np.ascontiguousarray(X.data, dtype=_float_type(X.data.dtype))
+    return data, _index_array(X.indices), _index_array(X.indptr), tuple(X.shape)
+
+
+def _float_type(dtype: Any) -> Any:
+    """float32 for float16 and float32, float64 for everything else."""
+    return np.float32 if dtype in (np.float16, np.float32) else np.float64
+
+
+def _index_array(indices: Any) -> Any:
+    if indices.dtype not in (np.int32, np.int64):
+        indices = indices.astype(np.int64)
+    return np.ascontiguousarray(indices)
+
+
+def entries(X: Any) -> int:
+    """Stored entries."""
+    return int(X.nnz if sparse.issparse(X) else X.size)
+
+
+class Dataset:
+    """X on its device: uploaded once, and fitted as often as one likes.
+
+    Every estimator of warpfuse takes it in the place of X.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or anything that converts to them, of shape (n_samples, n_features)
+        float32 and float64 stay what they are, other types become float64 (float16: float32). CSC and COO matrices
+        are converted to CSR.
+    device : str, optional
+        Where to; as the setting ``device`` of :func:`set_config` otherwise.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    nnz : int
+        Stored entries.
+    device : str
+    feature_names_in_ : ndarray of str
+        Only where X is a frame whose columns all have names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from warpfuse import Dataset, Ridge
+    >>> data = Dataset(np.array([[0.0], [1.0], [2.0]]))
+    >>> for alpha in (1.0, 2.0):
+    ...     print(Ridge(alpha=alpha).fit(data, [0.0, 2.0, 4.0]).coef_.round(3))
+    [1.333]
+    [1.]
+    """
+
+    def __init__(self, X: Any, *, device: str | None = None) -> None:
+        from sklearn.utils import check_array
+        from sklearn.utils.validation import _get_feature_names
+
+        names = _get_feature_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        on = open_device(device) if device is not None else device_for(entries(X))
+        self._native = _native.Dataset(native(X), on, _EVALUATIONS)
+        self.shape: tuple[int, int] = self._native.shape
+        self.dtype = np.dtype(self._native.dtype)
+        self.nnz: int = self._native.nnz
+        self.device: str = self._native.device
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        return f"<Dataset of {rows} x {cols} {self.dtype.name}, {self.nnz} entries, on {self.device}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Dataset lies on a device and cannot be pickled; give the worker X itself")
+
+    def __sklearn_is_fitted__(self) -> bool:  # pragma: no cover - only so that checks fail with a clear message
+        return False
+
+    def decision(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:
+        """``X @ coef.T + intercept``, of shape (n_samples, k), for coefficients of shape (k, n_features)."""
+        coef = np.ascontiguousarray(coef, dtype=np.float64)
+        return self._native.decision(coef, np.ascontiguousarray(intercept, dtype=np.float64))

@@ -1,0 +1,116 @@
+"""One fit: arrays to the library, its answer and its warnings back."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from . import _native
+from ._config import device_for, get_config
+from ._dataset import Dataset, entries, native
+
+#: The library stops at a norm of the gradient relative to that at the start. scikit-learn's ``tol`` means something
+#: else for each of its solvers; with these factors a fit is at least as close to the minimum as scikit-learn's with
+#: the same number, and weighted fits equal those with repeated rows to 1e-7. Newton's method converges quadratically,
+#: so that the digits beyond scikit-learn's cost an iteration or two.
+_TOLERANCE_FACTORS = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-2}
+_SMALLEST_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What came of a fit of one target."""
+
+    coef: Any
+    intercept: Any
+    n_iter: int
+    converged: bool
+    advice: str
+    report: dict[str, Any]
+
+
+def tolerance(tol: float, dtype: Any) -> float:
+    """The library's tolerance for scikit-learn's ``tol``."""
+    return max(_SMALLEST_TOLERANCE, min(tol, 1.0) * _TOLERANCE_FACTORS[np.dtype(dtype)])
+
+
+class Problem:
+    """X on its way to a device, and fits on it."""
+
+    def __init__(self, X: Any, targets: int = 1) -> None:
+        self.dtype = np.dtype(X.dtype)
+        self.shape = X.shape
+        if isinstance(X, Dataset):
+            self._dataset: Any = X._native
+        elif targets > 1:
+            self._dataset = _native.Dataset(native(X), device_for(entries(X)), 0)
+        else:
+            self._dataset = None
+            self._x, self._device = X, device_for(entries(X))
+
+    def solve(
+        self,
+        name: str,
+        params: dict[str, Any],
+        y: Any,
+        sample_weight: Any = None,
+        start: tuple[Any, Any] | None = None,
+    ) -> Solution:
+        """Fits the estimator of this name to one target."""
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        if sample_weight is not None:
+            sample_weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+        if start is not None:
+            coef, intercept = start
+            start = (np.array(coef, np.float64, ndmin=2), np.array(intercept, np.float64, ndmin=1))
+        watch = _watch(params.get("max_iter"))
+        if self._dataset is not None:
+            found = self._dataset.fit(name, params, y, sample_weight, start, watch)
+        else:
+            x = native(self._x)
+            found = _native.fit(x, self._device, name, params, y, sample_weight, start, watch)
+        return self._solution(found)
+
+    def _solution(self, found: dict[str, Any]) -> Solution:
+        return Solution(
+            coef=found.pop("coef").astype(self.dtype, copy=False),
+            intercept=found.pop("intercept").astype(self.dtype, copy=False),
+            n_iter=max(1, found.pop("n_iter")),
+            converged=found.pop("converged"),
+            advice=found.pop("advice", ""),
+            report=found,
+        )
+
+
+def warn_unless_converged(name: str, *solutions: Solution) -> None:
+    """A ConvergenceWarning with advice for the first solution that needs one."""
+    for solution in solutions:
+        if not solution.converged:
+            warnings.warn(
+                f"{name} did not converge in {solution.n_iter} iterations: {solution.advice}. The gradient is"
+                f" {solution.report.get('gradient_ratio', float('nan')):.1e} of that at the start.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def _watch(total: int | None) -> Any:
+    progress = get_config()["progress"]
+    return _bar(total) if progress is True else progress
+
+
+def _bar(total: int | None) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    bar = tqdm(total=None, unit="it", leave=False)
+
+    def tell(iteration: int, objective: float | None, ratio: float) -> None:
+        bar.update(iteration - bar.n)
+        bar.set_postfix(objective=objective, gradient=f"{ratio:.1e}")
+
+    return tell

@@ -1,0 +1,113 @@
+"""What the compiled module offers; see ``python/src``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+__version__: str
+has_kernels: bool
+
+_Features = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], tuple[int, int]]
+_Start = tuple[NDArray[Any], NDArray[Any]]
+_Watch = Callable[[int, float | None, float], object]
+
+class Device:
+    name: str
+    is_cuda: bool
+    def __init__(self, name: str) -> None: ...
+    def memory(self) -> dict[str, int]: ...
+
+class Dataset:
+    shape: tuple[int, int]
+    dtype: str
+    nnz: int
+    device: str
+    def __init__(self, x: _Features, device: Device, evaluations: int = 0) -> None: ...
+    def fit(
+        self,
+        estimator: str,
+        params: dict[str, Any],
+        y: NDArray[Any],
+        sample_weight: NDArray[Any] | None = None,
+        start: _Start | None = None,
+        watch: _Watch | None = None,
+    ) -> dict[str, Any]: ...
+    def decision(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]: ...
+    def transposed(self, p: NDArray[Any]) -> NDArray[Any]: ...
+
+class Matrix:
+    shape: tuple[int, int]
+    dtype: str
+    device: str
+    def __init__(self, x: _Features, device: Device, evaluations: int = 0) -> None: ...
+    def plan(self, product: str) -> str | None: ...
+    def product(
+        self,
+        product: str,
+        input: NDArray[Any],
+        v: NDArray[Any] | None,
+        z: NDArray[Any] | None,
+        alpha: float,
+        beta: float,
+    ) -> NDArray[Any]: ...
+    def objective(
+        self, loss: str, y: NDArray[Any], target: NDArray[Any], v: NDArray[Any] | None, epsilon: float
+    ) -> tuple[float, NDArray[Any]]: ...
+
+def fit(
+    x: _Features,
+    device: Device,
+    estimator: str,
+    params: dict[str, Any],
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None = None,
+    start: _Start | None = None,
+    watch: _Watch | None = None,
+) -> dict[str, Any]: ...
+def kernel_ridge(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    device: Device,
+    *,
+    kernel: str,
+    length_scale: float,
+    alpha: float,
+    tol: float,
+    max_iter: int,
+    watch: _Watch | None = None,
+) -> dict[str, Any]: ...
+def kernel_sum(
+    targets: NDArray[Any],
+    sources: NDArray[Any],
+    weights: NDArray[Any],
+    device: Device,
+    *,
+    kernel: str,
+    length_scale: float,
+) -> NDArray[Any]: ...
+def truncated_svd(
+    x: _Features,
+    device: Device,
+    components: int,
+    *,
+    centred: bool,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    watch: _Watch | None = None,
+) -> dict[str, Any]: ...
+def hits(
+    x: _Features, device: Device, *, tol: float, max_iter: int, watch: _Watch | None = None
+) -> dict[str, Any]: ...
+def page_rank(
+    x: _Features,
+    device: Device,
+    *,
+    damping: float,
+    personalization: Sequence[float] | None,
+    tol: float,
+    max_iter: int,
+    watch: _Watch | None = None,
+) -> dict[str, Any]: ...
+def run_command_line(arguments: Sequence[str]) -> int: ...

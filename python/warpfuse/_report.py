@@ -1,0 +1,63 @@
+"""Who fitted what: warpfuse, or scikit-learn for a reason."""
+
+import logging
+import threading
+import warnings
+from collections import Counter
+
+from ._config import get_config
+
+_log = logging.getLogger("warpfuse")
+_lock = threading.Lock()
+_served: Counter[str] = Counter()
+_fell_back: Counter[tuple[str, str]] = Counter()
+
+
+class FallbackWarning(UserWarning):
+    """scikit-learn fitted, because warpfuse does not offer what was asked for."""
+
+
+def served(name: str) -> None:
+    """Counts a fit by warpfuse."""
+    with _lock:
+        _served[name] += 1
+
+
+def fell_back(name: str, reason: str) -> None:
+    """Counts a fit by scikit-learn, and says so as the settings want it."""
+    mode = get_config()["fallback"]
+    if mode == "error":
+        raise ValueError(f"{name} cannot be fitted by warpfuse: {reason}")
+    with _lock:
+        _fell_back[name, reason] += 1
+    _log.info("scikit-learn fits %s: %s", name, reason)
+    if mode == "warn":
+        warnings.warn(f"scikit-learn fits this {name}: {reason}", FallbackWarning, stacklevel=4)
+
+
+def fits() -> dict[str, dict[str, object]]:
+    """How many fits of each class warpfuse did, and how many scikit-learn did and why.
+
+    Returns
+    -------
+    dict
+        For each class ``{"served": int, "fell_back": {reason: int}}``.
+
+    Examples
+    --------
+    >>> import warpfuse
+    >>> _ = warpfuse.Ridge().fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> warpfuse.fits()["Ridge"]["served"] >= 1
+    True
+    """
+    with _lock:
+        names = set(_served) | {name for name, _ in _fell_back}
+        reasons = {name: {r: n for (of, r), n in _fell_back.items() if of == name} for name in names}
+        return {name: {"served": _served[name], "fell_back": reasons[name]} for name in sorted(names)}
+
+
+def forget() -> None:
+    """Starts counting anew."""
+    with _lock:
+        _served.clear()
+        _fell_back.clear()

@@ -1,0 +1,149 @@
+"""Singular vectors and principal components of sparse and dense data; sparse X stays sparse, centred too."""
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import decomposition as _peer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from . import _native
+from ._accelerated import Accelerated, shape_of
+from ._config import device_for
+from ._dataset import entries, native
+from ._fit import _watch
+from ._sklearn import fit_context
+
+__all__ = ["PCA", "TruncatedSVD"]
+
+#: ‖XᵀX·v − σ²v‖ / σ² at which to stop.
+_TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+_MAX_ITER = 5_000
+
+
+def _decompose(name: str, X: Any, components: int, *, centred: bool, random_state: Any) -> dict[str, Any]:
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    found = _native.truncated_svd(
+        native(X),
+        device_for(entries(X)),
+        components,
+        centred=centred,
+        tol=_TOLERANCES[np.dtype(X.dtype)],
+        max_iter=_MAX_ITER,
+        seed=seed,
+        watch=_watch(_MAX_ITER),
+    )
+    if not found["converged"]:
+        warnings.warn(
+            f"{name} did not converge in {found['n_iter']} products: the residual is {found['change']:.1e} of the"
+            " eigenvalue. Ask for fewer components, or scale the columns.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    for key in ("components", "singular_values", "explained_variance", "explained_variance_ratio"):
+        found[key] = found[key].astype(X.dtype, copy=False)
+    return found
+
+
+class TruncatedSVD(Accelerated, _peer.TruncatedSVD):
+    """The leading singular vectors: :class:`sklearn.decomposition.TruncatedSVD` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. ``algorithm``, ``n_iter``, ``n_oversamples`` and ``tol`` are accepted
+    and change nothing: the vectors are exact to 1e-10, by Lanczos' method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from warpfuse import TruncatedSVD
+    >>> X = np.array([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> TruncatedSVD(n_components=2).fit(X).singular_values_.round(6)
+    array([3., 2.])
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        shape = shape_of(X)
+        if len(shape) != 2 or self.n_components >= min(shape):
+            return "fewer components than rows and columns are needed"
+        return None
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit to X of shape (n_samples, n_features); the result is of (n_samples, n_components).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix
+        y : ignored
+
+        Returns
+        -------
+        ndarray
+        """
+        if self._falls_back(X):
+            return super().fit_transform(X, y)
+        X = validate_data(
+            self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], ensure_min_features=2
+        )
+        found = _decompose(
+            type(self).__name__, X, self.n_components, centred=False, random_state=self.random_state
+        )
+        self.components_ = found["components"]
+        self.singular_values_ = found["singular_values"]
+        self.explained_variance_ = found["explained_variance"]
+        self.explained_variance_ratio_ = found["explained_variance_ratio"]
+        return X @ self.components_.T
+
+
+class PCA(Accelerated, _peer.PCA):
+    """Principal components: :class:`sklearn.decomposition.PCA` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. warpfuse serves a whole number of components below the rows and the
+    columns of X, unless ``svd_solver="full"`` or ``"covariance_eigh"`` is asked for; scikit-learn does the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from warpfuse import PCA
+    >>> X = np.array([[-2.0, -2.0, 0.1], [-1.0, -1.0, 0.0], [1.0, 1.0, -0.1], [2.0, 2.0, 0.0]])
+    >>> PCA(n_components=1).fit(X).explained_variance_ratio_.round(3)
+    array([0.999])
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if self.svd_solver in ("full", "covariance_eigh"):
+            return f"svd_solver={self.svd_solver!r} is not offered"
+        if not isinstance(self.n_components, Integral):
+            return "a whole number of components is needed"
+        shape = shape_of(X)
+        if len(shape) != 2 or not 1 <= self.n_components < min(shape):
+            return "fewer components than rows and columns are needed"
+        if sparse.issparse(X) and self.svd_solver == "randomized":
+            return "scikit-learn refuses sparse X with svd_solver='randomized'"
+        return None
+
+    def _fit(self, X: Any) -> Any:
+        if self._falls_back(X):
+            return super()._fit(X)
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], accept_sparse=("csr", "csc"), ensure_2d=True
+        )
+        rows, cols = X.shape
+        found = _decompose(
+            type(self).__name__, X, int(self.n_components), centred=True, random_state=self.random_state
+        )
+        self._fit_svd_solver = "arpack" if self.svd_solver == "auto" else self.svd_solver
+        self.n_samples_, self.n_components_ = rows, int(self.n_components)
+        self.components_, self.singular_values_ = found["components"], found["singular_values"]
+        self.mean_ = np.asarray(X.mean(axis=0), dtype=X.dtype).ravel()
+        # The library divides by m, as scikit-learn's TruncatedSVD does; its PCA divides by m - 1.
+        self.explained_variance_ = found["explained_variance"] * (rows / (rows - 1))
+        self.explained_variance_ratio_ = found["explained_variance_ratio"]
+        share = float(self.explained_variance_ratio_.sum())
+        total = float(self.explained_variance_.sum()) / share if share > 0 else 0.0
+        left = min(rows, cols) - self.n_components_
+        self.noise_variance_ = max(0.0, total * (1.0 - share)) / left
+        return None, self.singular_values_, self.components_, X, False, np

@@ -1,0 +1,124 @@
+"""Kernel ridge regression whose kernel matrix is never formed."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import kernel_ridge as _peer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from . import _native
+from ._accelerated import Accelerated
+from ._config import device_for
+from ._fit import _watch
+from ._sklearn import fit_context
+
+__all__ = ["KernelRidge"]
+
+#: ‖y − (K + αI)·a‖ / ‖y‖ at which to stop: scikit-learn's solve is direct.
+_TOLERANCE = 1e-11
+_MAX_ITER = 10_000
+#: Sums over fewer pairs are left to NumPy.
+_PAIRS = 1_000_000
+
+
+class KernelRidge(Accelerated, _peer.KernelRidge):
+    """Kernel ridge regression: :class:`sklearn.kernel_ridge.KernelRidge` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. warpfuse fits ``kernel="rbf"`` and ``"laplacian"`` on dense X without
+    sample weights, in memory for X alone; scikit-learn fits the rest.
+
+    Examples
+    --------
+    >>> from warpfuse import KernelRidge
+    >>> model = KernelRidge(kernel="rbf", gamma=0.5, alpha=1e-6).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> model.predict([[2.0]]).round(3)
+    array([4.])
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if self.kernel not in ("rbf", "laplacian"):
+            return f"kernel={self.kernel!r} is not offered, 'rbf' and 'laplacian' are"
+        if sample_weight is not None:
+            return "sample weights are not offered"
+        if sparse.issparse(X):
+            return "sparse points are not offered"
+        if np.size(self.alpha) != 1 or np.min(self.alpha) <= 0:
+            return "one alpha above 0 is needed"
+        if self.gamma is not None and not self.gamma > 0:
+            return "a gamma above 0 is needed"
+        return None
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidge":
+        """Fit to dense X of shape (n_samples, n_features) and y of (n_samples,) or (n_samples, n_targets).
+
+        Parameters
+        ----------
+        X : array-like
+        y : array-like
+        sample_weight : array-like of shape (n_samples,), default=None
+            With weights scikit-learn fits.
+
+        Returns
+        -------
+        self : object
+        """
+        if self._falls_back(X, y, sample_weight):
+            return super().fit(X, y, sample_weight)
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
+        points = np.ascontiguousarray(X, dtype=np.float64)
+        device = device_for(len(points) ** 2)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
+        found = [self._solve(points, np.ascontiguousarray(t), device) for t in targets]
+        dual = np.stack([f["dual_coef"] for f in found], axis=1)
+        self.dual_coef_ = dual[:, 0] if y.ndim == 1 else dual
+        self.X_fit_ = X
+        return self
+
+    def _solve(self, points: Any, target: Any, device: Any) -> dict[str, Any]:
+        found = _native.kernel_ridge(
+            points,
+            target,
+            device,
+            kernel=self.kernel,
+            length_scale=self._length_scale(points.shape[1]),
+            alpha=float(np.ravel(self.alpha)[0]),
+            tol=_TOLERANCE,
+            max_iter=_MAX_ITER,
+            watch=_watch(_MAX_ITER),
+        )
+        if not found["converged"] and found["residual_ratio"] > 1e-8:
+            warnings.warn(
+                f"KernelRidge did not converge in {found['n_iter']} iterations: {found['advice']}. The residual is"
+                f" {found['residual_ratio']:.1e} of the targets; a larger alpha converges faster.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found
+
+    def _length_scale(self, features: int) -> float:
+        gamma = 1.0 / features if self.gamma is None else float(self.gamma)
+        return math.sqrt(0.5 / gamma) if self.kernel == "rbf" else 1.0 / gamma
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of shape (n_samples,) or (n_samples, n_targets)."""
+        check_is_fitted(self)
+        served = self._refusal(self.X_fit_) is None
+        if not served or sparse.issparse(X) or len(self.X_fit_) * _num_samples(X) < _PAIRS:
+            return super().predict(X)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        points = np.ascontiguousarray(self.X_fit_, dtype=np.float64)
+        device = device_for(len(points) * len(X))
+        sides = np.asarray(self.dual_coef_, np.float64).reshape(len(points), -1).T
+        scale = self._length_scale(points.shape[1])
+        sums = [
+            _native.kernel_sum(
+                X, points, np.ascontiguousarray(side), device, kernel=self.kernel, length_scale=scale
+            )
+            for side in sides
+        ]
+        return sums[0] if self.dual_coef_.ndim == 1 else np.stack(sums, axis=1)

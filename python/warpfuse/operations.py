@@ -1,0 +1,186 @@
+"""The fused product for your own solvers, and sums over kernels."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+
+from . import _native
+from ._config import device_for, open_device
+from ._dataset import entries, native
+
+__all__ = ["Matrix", "kernel_sum"]
+
+
+class Matrix(LinearOperator):
+    """X on a device, of shape (m, n): its products read X once.
+
+    It is a :class:`scipy.sparse.linalg.LinearOperator`, so that it goes into ``lsqr``, ``svds``, ``cg`` and the like.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (m, n)
+        float32 and float64 stay what they are, other types become float64.
+    device : str, optional
+        Where to; as the setting ``device`` of :func:`set_config` otherwise.
+    evaluations : int, default=0
+        How many products are to come: from some tens on, a GPU stores a sparse X in a further form that is faster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from warpfuse import Matrix
+    >>> X = Matrix(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    >>> X @ np.array([1.0, 1.0])
+    array([3., 3.])
+    >>> X.T @ np.array([1.0, 1.0])
+    array([1., 5.])
+    >>> X.fused(np.array([1.0, 1.0]), v=np.array([1.0, 0.5]))
+    array([ 3. , 10.5])
+    """
+
+    def __init__(self, X: Any, *, device: str | None = None, evaluations: int = 0) -> None:
+        from sklearn.utils import check_array
+
+        X = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_features=0
+        )
+        on = open_device(device) if device is not None else device_for(entries(X))
+        self._native = _native.Matrix(native(X), on, evaluations)
+        self.device: str = self._native.device
+        super().__init__(np.dtype(self._native.dtype), self._native.shape)
+
+    def fused(
+        self,
+        y: Any,
+        v: Any = None,
+        z: Any = None,
+        *,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+    ) -> NDArray[Any]:
+        """``alpha * X.T @ (v * (X @ y)) + beta * z``, of n numbers, in one pass over X.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+        v : array-like of shape (m,), optional
+            One weight per row.
+        z : array-like of shape (n,), optional
+        alpha, beta : float, default=1
+        """
+        y, v, z = self._vector("y", y, 1), self._vector("v", v, 0), self._vector("z", z, 1)
+        return self._native.product("fused", y, v, z, alpha, beta)
+
+    def objective(
+        self, loss: str, y: Any, target: Any, v: Any = None, *, epsilon: float = 0.0
+    ) -> tuple[float, NDArray[Any]]:
+        """``sum(v * loss(X @ y, target))`` and its gradient by y, in one pass over X.
+
+        Parameters
+        ----------
+        loss : {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive"}
+            "squared" is half the square; targets of "logistic" are from 0 to 1, of "squared_hinge" -1 and 1.
+        y : array-like of shape (n,)
+        target : array-like of shape (m,)
+        v : array-like of shape (m,), optional
+        epsilon : float, default=0
+            Of "squared_epsilon_insensitive".
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from warpfuse import Matrix
+        >>> X = Matrix(np.array([[1.0, 2.0], [0.0, 3.0]]))
+        >>> X.objective("logistic", [0.0, 0.0], [1.0, 0.0])[1]
+        array([-0.5,  0.5])
+        """
+        y, target, v = self._vector("y", y, 1), self._vector("target", target, 0), self._vector("v", v, 0)
+        return self._native.objective(loss, y, target, v, epsilon)
+
+    def plan(self, product: str = "fused") -> "Plan":
+        """How a product is launched: which kernel, in which blocks, and why.
+
+        Parameters
+        ----------
+        product : {"fused", "forward", "transposed"}, default="fused"
+        """
+        return Plan(product, self.shape, self.device, self._native.plan(product))
+
+    def _matvec(self, y: Any) -> NDArray[Any]:
+        return self._native.product("forward", self._vector("y", np.ravel(y), 1), None, None, 1.0, 0.0)
+
+    def _rmatvec(self, p: Any) -> NDArray[Any]:
+        return self._native.product("transposed", self._vector("p", np.ravel(p), 0), None, None, 1.0, 0.0)
+
+    def _vector(self, name: str, values: Any, axis: int) -> Any:
+        if values is None:
+            return None
+        if np.iscomplexobj(values):
+            raise TypeError(f"{name} is complex; warpfuse computes with real numbers")
+        values = np.ascontiguousarray(values, dtype=self.dtype)
+        if values.shape != (self.shape[axis],):
+            raise ValueError(f"{name} must have the shape ({self.shape[axis]},), got {values.shape}")
+        return values
+
+    def __repr__(self) -> str:
+        return f"<Matrix of {self.shape[0]} x {self.shape[1]} {self.dtype.name} on {self.device}>"
+
+
+class Plan:
+    """A plan as text; notebooks show it in a frame."""
+
+    def __init__(self, product: str, shape: tuple[int, int], device: str, text: str | None) -> None:
+        self.product = product
+        self.text = text or f"{product} of {shape[0]} x {shape[1]} on {device}: the processor needs no plan"
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def kernel_sum(
+    targets: Any,
+    sources: Any,
+    weights: Any,
+    *,
+    kernel: str = "rbf",
+    length_scale: float = 1.0,
+    device: str | None = None,
+) -> NDArray[Any]:
+    """``f[i] = sum(k(targets[i], sources[j]) * weights[j] for j)`` over all pairs; no matrix is formed.
+
+    Parameters
+    ----------
+    targets : array-like of shape (m, d)
+    sources : array-like of shape (n, d)
+    weights : array-like of shape (n,)
+    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "cauchy", "inverse_multiquadric"}
+        "rbf" is ``exp(-r² / (2 length_scale²))``, "laplacian" ``exp(-|x - y|_1 / length_scale)``.
+    length_scale : float, default=1
+    device : str, optional
+
+    Returns
+    -------
+    ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from warpfuse import kernel_sum
+    >>> kernel_sum([[0.0], [1.0]], [[0.0]], [2.0]).round(4)
+    array([2.    , 1.2131])
+    """
+    arrays = [np.asarray(a) for a in (targets, sources, weights)]
+    dtype = np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64
+    t, s, w = (np.ascontiguousarray(a, dtype=dtype) for a in arrays)
+    if t.ndim != 2 or s.ndim != 2 or w.ndim != 1:
+        raise ValueError("targets of shape (m, d), sources of (n, d) and weights of (n,) are needed")
+    on = open_device(device) if device is not None else device_for(len(t) * len(s))
+    return _native.kernel_sum(t, s, w, on, kernel=kernel, length_scale=length_scale)

@@ -1,0 +1,1 @@
+"""Tests of other projects, run against warpfuse."""
