@@ -81,7 +81,7 @@ fn kernels(out: &Path) -> Result<Kernels, BuildError> {
         println!("cargo::rerun-if-changed={}", folder.display());
         let images = Image::read_folder(&folder)?;
         for image in &images {
-            image.require(gpu_kernels::table::all_names())?;
+            image.require(gpu_kernels::families::all_names())?;
         }
         return Ok(Kernels::Images(images));
     }
@@ -131,7 +131,7 @@ fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
     let Ok(families) = env::var("WARPFUSE_FAMILIES") else {
         return builder
             .target_dir(folder)
-            .expect_entries(gpu_kernels::table::all_names());
+            .expect_entries(gpu_kernels::families::all_names());
     };
     let families: Vec<&str> = families.split(',').map(str::trim).collect();
     let conditions: Vec<_> = families
@@ -142,7 +142,7 @@ fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
         .target_dir(folder.join("some"))
         .cfgs(["warpfuse_some_families".to_owned()])
         .cfgs(conditions)
-        .expect_entries(gpu_kernels::table::names_of(&families))
+        .expect_entries(gpu_kernels::families::names_of(&families))
 }
 
 fn kernel_crate() -> &'static Path {

@@ -8,7 +8,7 @@
 //! the token is zero-sized and vanishes. A kernel reads as a sentence: load, reduce, store.
 //!
 //! Adding a kernel: write the body, add a row to its family's [`kernels!`] table. Nothing else knows
-//! its name.
+//! its name. A new family is added to [`for_each_family!`] too.
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
@@ -20,6 +20,7 @@ pub mod cg;
 pub mod conv1d;
 pub mod cta;
 pub mod design;
+pub mod families;
 pub mod fused;
 pub mod kernel_sum;
 pub mod kernels;

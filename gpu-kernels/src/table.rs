@@ -82,8 +82,15 @@ impl Violation {
     }
 }
 
+/// That a family is in the list of [`for_each_family!`](crate::for_each_family); nothing else implements it.
+#[diagnostic::on_unimplemented(
+    message = "the family `{Self}` is not in the list of all families",
+    note = "add it to `for_each_family!` in gpu-kernels/src/families.rs"
+)]
+pub trait Listed {}
+
 /// Kernels that take the same arguments: the type that a prepared launch is tied to.
-pub trait Family: Sized + Send + Sync + 'static {
+pub trait Family: Listed + Sized + Send + Sync + 'static {
     /// The argument struct, `repr(C)`, passed by value.
     type Args<'a>: Copy + Send + Sync;
     /// What distinguishes one entry from another.
@@ -91,6 +98,9 @@ pub trait Family: Sized + Send + Sync + 'static {
 
     /// Name, the same in every room.
     const NAME: &'static str;
+
+    /// Name of the unit in which its entries are compiled for the GPU: the type and its element, such as `Sparse_f32`.
+    const UNIT: &'static str;
 
     /// All compiled entries.
     fn entries() -> &'static [Entry<Self>];
@@ -119,79 +129,6 @@ pub struct Entry<F: Family> {
     pub variant: F::Variant,
 }
 
-/// The names of all entries of all families: what the PTX must contain.
-pub fn all_names() -> impl Iterator<Item = &'static str> {
-    names_with_family().map(|(_, name)| name)
-}
-
-/// The names of all entries of some families, told by [`Family::NAME`].
-pub fn names_of(families: &[&str]) -> impl Iterator<Item = &'static str> {
-    names_with_family()
-        .filter(|(family, _)| families.contains(family))
-        .map(|(_, name)| name)
-}
-
-/// Each entry's family and name.
-fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
-    fn names<F: Family>() -> impl Iterator<Item = (&'static str, &'static str)> {
-        F::entries().iter().map(|entry| (F::NAME, entry.name))
-    }
-    names::<crate::fused::Sparse<f32>>()
-        .chain(names::<crate::fused::Sparse<f64>>())
-        .chain(names::<crate::fused::Fixed<f32>>())
-        .chain(names::<crate::fused::Fixed<f64>>())
-        .chain(names::<crate::fused::Hot<f32>>())
-        .chain(names::<crate::fused::Hot<f64>>())
-        .chain(names::<crate::fused::Balanced<f32>>())
-        .chain(names::<crate::fused::Balanced<f64>>())
-        .chain(names::<crate::fused::Panels<f32>>())
-        .chain(names::<crate::fused::Panels<f64>>())
-        .chain(names::<crate::fused::Dense<f32>>())
-        .chain(names::<crate::fused::Dense<f64>>())
-        .chain(names::<crate::fused::DenseTotals<f32>>())
-        .chain(names::<crate::fused::DenseTotals<f64>>())
-        .chain(names::<crate::fused::DenseMany<f32>>())
-        .chain(names::<crate::fused::DenseMany<f64>>())
-        .chain(names::<crate::fused::SparseMany<f32>>())
-        .chain(names::<crate::fused::SparseMany<f64>>())
-        .chain(names::<crate::fused::TilesMany<f32>>())
-        .chain(names::<crate::fused::TilesMany<f64>>())
-        .chain(names::<crate::objective::SparseObjective<f32>>())
-        .chain(names::<crate::objective::SparseObjective<f64>>())
-        .chain(names::<crate::objective::DenseObjective<f32>>())
-        .chain(names::<crate::objective::DenseObjective<f64>>())
-        .chain(names::<crate::objective::RowObjective<f32>>())
-        .chain(names::<crate::objective::RowObjective<f64>>())
-        .chain(names::<crate::objective::Scores<f32>>())
-        .chain(names::<crate::objective::Scores<f64>>())
-        .chain(names::<crate::objective::SparseSoftmax<f32>>())
-        .chain(names::<crate::objective::SparseSoftmax<f64>>())
-        .chain(names::<crate::objective::DenseSoftmax<f32>>())
-        .chain(names::<crate::objective::DenseSoftmax<f64>>())
-        .chain(names::<crate::vector::Vectors<f32>>())
-        .chain(names::<crate::vector::Vectors<f64>>())
-        .chain(names::<crate::cg::Cg<f32>>())
-        .chain(names::<crate::cg::Cg<f64>>())
-        .chain(names::<crate::kernel_sum::KernelSums<f32>>())
-        .chain(names::<crate::kernel_sum::KernelSums<f64>>())
-        .chain(names::<crate::matmul::Matmul<f32>>())
-        .chain(names::<crate::matmul::Matmul<f64>>())
-        .chain(names::<crate::design::Designs<f32>>())
-        .chain(names::<crate::design::Designs<f64>>())
-        .chain(names::<crate::design::orthant::Orthants<f32>>())
-        .chain(names::<crate::design::orthant::Orthants<f64>>())
-        .chain(names::<crate::stream::Stream<f32>>())
-        .chain(names::<crate::stream::probe::Probes<f32>>())
-        .chain(names::<crate::stream::probe::Probes<f64>>())
-        .chain(names::<crate::conv1d::Conv1d<f32>>())
-        .chain(names::<crate::conv1d::Conv1d<f64>>())
-        .chain(names::<crate::reduce::Reduce<f32>>())
-        .chain(names::<crate::reduce::Reduce<f64>>())
-        .chain(names::<crate::reduce::Reduce<i32>>())
-        .chain(names::<crate::reduce::Reduce<i64>>())
-        .chain(names::<crate::reduce::ladder::Ladder>())
-}
-
 /// Declares a family's entries. Each row: `name, variant => body`, the body a function of `(&C, &Args)`
 /// whose first type parameter is the [`Cta`].
 ///
@@ -200,8 +137,16 @@ fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// entries, a function from a variant to the blocks of its clusters.
 #[macro_export]
 macro_rules! kernels {
+    ( family $kind:ident<$t:ident>, $family_name:literal; $($rest:tt)* ) => {
+        $crate::kernels! {
+            @ $kind<$t>, ($kind, $t), concat!(stringify!($kind), "_", stringify!($t)), $family_name; $($rest)*
+        }
+    };
+    ( family $kind:ident, $family_name:literal; $($rest:tt)* ) => {
+        $crate::kernels! { @ $kind, ($kind), stringify!($kind), $family_name; $($rest)* }
+    };
     (
-        family $family:ty, $family_name:literal;
+        @ $family:ty, $unit:tt, $unit_name:expr, $family_name:literal;
         args $args:ty;
         variant $variant_type:ty;
         $( cluster $cluster:path; )?
@@ -212,6 +157,7 @@ macro_rules! kernels {
             type Args<'a> = $args;
             type Variant = $variant_type;
             const NAME: &'static str = $family_name;
+            const UNIT: &'static str = $unit_name;
 
             fn entries() -> &'static [$crate::table::Entry<Self>] {
                 static ENTRIES: &[$crate::table::Entry<$family>] = &{
@@ -248,9 +194,10 @@ macro_rules! kernels {
             }
         }
 
-        // The two cfgs come from the builder, for a quick build of one family.
+        // The other cfgs come from the builder, which compiles the families that are asked for, or have changed.
         $( #[cfg(target_arch = "nvptx64")]
         #[cfg(any(not(warpfuse_some_families), warpfuse_family = $family_name))]
+        #[cfg(any(not(warpfuse_units), all $unit))]
         const _: () = {
             type Args<'a> = $args;
             // SAFETY: the name is unique in the table, and no host symbol is called so.

@@ -41,6 +41,9 @@ pub use thread::Thread;
 use block::Running;
 use heap::Heap;
 
+/// What runs one thread of a family's entries: [`Family::run`], compiled for the emulator's threads.
+pub type Body<F> = fn(&Entry<F>, &Thread<'_>, &<F as Family>::Args<'_>);
+
 /// A device that runs kernel bodies on the CPU and checks every access. Clones are the same device.
 ///
 /// ```
@@ -162,6 +165,8 @@ impl Emulator {
 
     /// Runs a kernel to its end.
     ///
+    /// Compiles all bodies of the family where it is called: [`Emulator::launch_body`] does not.
+    ///
     /// # Errors
     /// The first [`Fault`]: of the launch, which must keep the device's limits and the kernel's contract,
     /// or of a lane.
@@ -171,6 +176,22 @@ impl Emulator {
         shape: &Launch,
         args: &F::Args<'_>,
     ) -> Result<Profile, Box<Fault>> {
+        self.launch_body(entry, shape, args, |entry, thread, args| {
+            F::run(entry, thread, args);
+        })
+    }
+
+    /// As [`Emulator::launch`], by a body that was compiled elsewhere.
+    ///
+    /// # Errors
+    /// As [`Emulator::launch`].
+    pub fn launch_body<F: Family>(
+        &self,
+        entry: &Entry<F>,
+        shape: &Launch,
+        args: &F::Args<'_>,
+        body: Body<F>,
+    ) -> Result<Profile, Box<Fault>> {
         let kernel = kernel_of(entry);
         self.check_limits(entry, shape)?;
         F::check(entry, shape, args).map_err(|violation| Fault {
@@ -178,7 +199,7 @@ impl Emulator {
             position: None,
             kind: FaultKind::Contract(violation),
         })?;
-        let body = |thread: &Thread<'_>| F::run(entry, thread, args);
+        let body = |thread: &Thread<'_>| body(entry, thread, args);
         self.run_in_clusters(kernel, shape, F::cluster(entry), &body)
     }
 

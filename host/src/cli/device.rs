@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use super::args::DeviceName;
 use super::progress::Ui;
-use crate::device::{Choice, Device, DeviceError, EmulatorOptions};
+use crate::device::{Choice, Device, DeviceError, Emulator, EmulatorOptions};
 
 /// Opens a device.
 ///
@@ -17,7 +17,9 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
         DeviceName::Cuda(ordinal) => Device::cuda(ordinal)
             .and_then(with_kernels)
             .with_context(|| format!("cannot use the device {name}"))?,
-        DeviceName::Emulator(schedule) => Device::emulator(EmulatorOptions::schedule(schedule)),
+        DeviceName::Emulator(schedule) => {
+            Device::Emulator(Emulator::open(None, EmulatorOptions::schedule(schedule))?)
+        }
     };
     tracing::info!(device = %device, name = device.name(), "device opened");
     Ok(device)

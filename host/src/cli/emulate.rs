@@ -73,8 +73,9 @@ fn emulate<T: Number>(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
     let Some(path) = &args.data else {
         unreachable!("clap asks for DATA without --self-check");
     };
+    // Before the data are read: this build may have no emulator.
+    let emulator = emulator(args)?;
     let data = data::load::<T>(path, None, Columns::Infer, &args.read, ui)?;
-    let emulator = emulator(args);
     let device = Device::Emulator(emulator.clone());
     let matrix = Matrix::new(&device, data.features)?;
     multiply(&device, &matrix, args.product.into())?;
@@ -90,13 +91,13 @@ fn emulate<T: Number>(args: &EmulateArgs, ui: &Ui) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn emulator(args: &EmulateArgs) -> Emulator {
+fn emulator(args: &EmulateArgs) -> Result<Emulator> {
     let limits = DeviceLimits::known(args.gpu.name()).expect("every name of --gpu is known");
     let options = EmulatorOptions {
         counting: Counting::Sites,
         ..EmulatorOptions::schedule(args.schedule)
     };
-    Emulator::of(limits, options)
+    Ok(Emulator::open(Some(limits), options)?)
 }
 
 fn multiply<T: Number>(device: &Device, matrix: &Matrix<T>, product: Product) -> Result<()> {

@@ -123,6 +123,7 @@ impl Device {
     }
 
     /// An emulated GPU; see [`emulator`].
+    #[cfg(feature = "emulator")]
     pub fn emulator(options: EmulatorOptions) -> Device {
         Device::Emulator(Emulator::new(options))
     }
@@ -232,13 +233,15 @@ impl FromStr for Device {
                 "auto" => Ok(Device::auto()),
                 "cpu" => Ok(Device::cpu()),
                 "cuda" => Device::cuda(0),
-                "emulator" => Ok(Device::emulator(EmulatorOptions::default())),
+                "emulator" => {
+                    Emulator::open(None, EmulatorOptions::default()).map(Device::Emulator)
+                }
                 _ => Err(unknown()),
             },
             Some(("cuda", number)) => Device::cuda(number.parse().map_err(|_| unknown())?),
             Some(("emulator", number)) => {
                 let seed = number.parse().map_err(|_| unknown())?;
-                Ok(Device::emulator(EmulatorOptions::schedule(seed)))
+                Emulator::open(None, EmulatorOptions::schedule(seed)).map(Device::Emulator)
             }
             Some(_) => Err(unknown()),
         }

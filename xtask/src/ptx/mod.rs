@@ -115,7 +115,7 @@ pub fn obtain_tools(install: Install) -> Result<Toolchain> {
 pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOutput> {
     let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir())
-        .expect_entries(gpu_kernels::table::all_names());
+        .expect_entries(gpu_kernels::families::all_names());
     checked(builder)
 }
 
@@ -127,7 +127,7 @@ fn build_families(
     lines: LineInfo,
 ) -> Result<PtxOutput> {
     for family in families {
-        if gpu_kernels::table::names_of(&[family]).next().is_none() {
+        if gpu_kernels::families::names_of(&[family]).next().is_none() {
             bail!(
                 "there is no family `{family}`: the folders and files of gpu-kernels/src name them"
             );
@@ -136,7 +136,7 @@ fn build_families(
     let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir().join("some"))
         .cfgs(cfgs(families))
-        .expect_entries(gpu_kernels::table::names_of(families));
+        .expect_entries(gpu_kernels::families::names_of(families));
     checked(builder)
 }
 

@@ -1,6 +1,9 @@
 //! The emulator of `gpu-kernels-emulator` as a device: its memory is counted, and launches are planned for the GPU
 //! whose limits it keeps.
 //!
+//! It is there in builds with the feature `emulator`: every kernel is compiled for it, which a program that trains has no use
+//! for. Without the feature nobody can make an [`Emulator`].
+//!
 //! What it checks, what it does not, and how a kernel author uses it, says the page of [`gpu_kernels_emulator`].
 //!
 //! ```
@@ -18,6 +21,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use gpu_kernels::{Entry, Family, Launch};
+
 use gpu_kernels_emulator as engine;
 pub use gpu_kernels_emulator::{
     Action, AtomicCount, Atomics, BlockOrder, Checks, Counting, Diagnosis, EmulatorOptions, Fault,
@@ -25,6 +30,7 @@ pub use gpu_kernels_emulator::{
     Profile, Site, SiteCounts, SiteKey, Space, Thread, Whereabouts, self_check,
 };
 
+use super::error::DeviceError;
 use super::usage::{Counter, Held, Usage};
 use crate::plan::limits::DeviceLimits;
 
@@ -39,13 +45,39 @@ pub struct Emulator {
 }
 
 impl Emulator {
+    /// The device of these options, for callers that exist in builds without emulators too.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where this build lacks the feature `emulator`.
+    pub(crate) fn open(
+        limits: Option<DeviceLimits>,
+        options: EmulatorOptions,
+    ) -> Result<Emulator, DeviceError> {
+        #[cfg(feature = "emulator")]
+        return Ok(match limits {
+            Some(limits) => Emulator::of(limits, options),
+            None => Emulator::new(options),
+        });
+        #[cfg(not(feature = "emulator"))]
+        {
+            let _ = (limits, options);
+            Err(DeviceError::Unsupported {
+                what: "run kernels",
+                device: "the emulator".to_owned(),
+                why: "this program was built without the feature `emulator`; build it with `--features emulator`",
+            })
+        }
+    }
+
     /// A device with empty memory and the limits of an H200.
+    #[cfg(feature = "emulator")]
     pub fn new(options: EmulatorOptions) -> Emulator {
         let h200 = DeviceLimits::known("h200").expect("h200 is in the list of known devices");
         Emulator::of(h200, options)
     }
 
     /// A device with empty memory and these limits, for which launches are planned.
+    #[cfg(feature = "emulator")]
     pub fn of(limits: DeviceLimits, options: EmulatorOptions) -> Emulator {
         let kept = Limits {
             device: limits.name.clone(),
@@ -56,6 +88,28 @@ impl Emulator {
             engine: engine::Emulator::with_limits(options, kept),
             limits: Arc::new(limits),
             usage: Counter::default(),
+        }
+    }
+
+    /// Runs a kernel to its end, by the body that was compiled with all others.
+    ///
+    /// # Errors
+    /// The first [`Fault`]: of the launch, which must keep the device's limits and the kernel's contract,
+    /// or of a lane.
+    pub fn launch<F: Family>(
+        &self,
+        entry: &Entry<F>,
+        shape: &Launch,
+        args: &F::Args<'_>,
+    ) -> Result<Profile, Box<Fault>> {
+        #[cfg(feature = "emulator")]
+        return self
+            .engine
+            .launch_body(entry, shape, args, gpu_kernels_emulated::body());
+        #[cfg(not(feature = "emulator"))]
+        {
+            let _ = (entry, shape, args);
+            unreachable!("without the feature `emulator` nobody can make an emulator")
         }
     }
 
@@ -76,10 +130,12 @@ impl Emulator {
 
     /// `bytes` bytes that nobody has written, counted.
     pub(super) fn storage(&self, bytes: usize) -> Result<EmulatorMemory, MemoryError> {
+        let memory = self.allocate_unnamed(bytes as u64)?;
+        let held = self.usage.hold(bytes);
         Ok(EmulatorMemory {
-            memory: self.allocate_unnamed(bytes as u64)?,
+            memory,
             emulator: self.clone(),
-            _held: self.usage.hold(bytes),
+            _held: held,
         })
     }
 }

@@ -1,0 +1,105 @@
+//! The list of all families: whoever has to do something for each of them asks [`for_each_family!`].
+//!
+//! A family that is not in the list does not compile, because [`Family`] asks for [`Listed`].
+
+use crate::table::{Entry, Family, Listed};
+
+/// Calls a macro with the types of all families, each followed by a semicolon.
+///
+/// ```
+/// macro_rules! count {
+///     ($( $family:ty; )*) => { [$( stringify!($family) ),*].len() };
+/// }
+/// assert!(gpu_kernels::for_each_family!(count) > 40);
+/// ```
+#[macro_export]
+macro_rules! for_each_family {
+    ($callback:ident) => {
+        $callback! {
+            $crate::fused::Sparse<f32>;
+            $crate::fused::Sparse<f64>;
+            $crate::fused::Fixed<f32>;
+            $crate::fused::Fixed<f64>;
+            $crate::fused::Hot<f32>;
+            $crate::fused::Hot<f64>;
+            $crate::fused::Balanced<f32>;
+            $crate::fused::Balanced<f64>;
+            $crate::fused::Panels<f32>;
+            $crate::fused::Panels<f64>;
+            $crate::fused::Dense<f32>;
+            $crate::fused::Dense<f64>;
+            $crate::fused::DenseTotals<f32>;
+            $crate::fused::DenseTotals<f64>;
+            $crate::fused::DenseMany<f32>;
+            $crate::fused::DenseMany<f64>;
+            $crate::fused::SparseMany<f32>;
+            $crate::fused::SparseMany<f64>;
+            $crate::fused::TilesMany<f32>;
+            $crate::fused::TilesMany<f64>;
+            $crate::objective::SparseObjective<f32>;
+            $crate::objective::SparseObjective<f64>;
+            $crate::objective::DenseObjective<f32>;
+            $crate::objective::DenseObjective<f64>;
+            $crate::objective::RowObjective<f32>;
+            $crate::objective::RowObjective<f64>;
+            $crate::objective::Scores<f32>;
+            $crate::objective::Scores<f64>;
+            $crate::objective::SparseSoftmax<f32>;
+            $crate::objective::SparseSoftmax<f64>;
+            $crate::objective::DenseSoftmax<f32>;
+            $crate::objective::DenseSoftmax<f64>;
+            $crate::vector::Vectors<f32>;
+            $crate::vector::Vectors<f64>;
+            $crate::cg::Cg<f32>;
+            $crate::cg::Cg<f64>;
+            $crate::kernel_sum::KernelSums<f32>;
+            $crate::kernel_sum::KernelSums<f64>;
+            $crate::matmul::Matmul<f32>;
+            $crate::matmul::Matmul<f64>;
+            $crate::design::Designs<f32>;
+            $crate::design::Designs<f64>;
+            $crate::design::orthant::Orthants<f32>;
+            $crate::design::orthant::Orthants<f64>;
+            $crate::stream::Stream<f32>;
+            $crate::stream::probe::Probes<f32>;
+            $crate::stream::probe::Probes<f64>;
+            $crate::conv1d::Conv1d<f32>;
+            $crate::conv1d::Conv1d<f64>;
+            $crate::reduce::Reduce<f32>;
+            $crate::reduce::Reduce<f64>;
+            $crate::reduce::Reduce<i32>;
+            $crate::reduce::Reduce<i64>;
+            $crate::reduce::ladder::Ladder;
+        }
+    };
+}
+
+macro_rules! list {
+    ($( $family:ty; )*) => {
+        $( impl Listed for $family {} )*
+
+        /// Each entry's family and name.
+        fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
+            core::iter::empty() $( .chain(names::<$family>()) )*
+        }
+    };
+}
+
+for_each_family!(list);
+
+fn names<F: Family>() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let named = |entry: &'static Entry<F>| (F::NAME, entry.name);
+    F::entries().iter().map(named)
+}
+
+/// The names of all entries of all families: what the PTX must contain.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    names_with_family().map(|(_, name)| name)
+}
+
+/// The names of all entries of some families, told by [`Family::NAME`].
+pub fn names_of(families: &[&str]) -> impl Iterator<Item = &'static str> {
+    names_with_family()
+        .filter(|(family, _)| families.contains(family))
+        .map(|(_, name)| name)
+}
