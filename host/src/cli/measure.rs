@@ -55,8 +55,8 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
         .compare_launches(product, selection)
         .context("no launches can be timed")?;
     let prepare = |form| -> Result<Prepared> {
-        let mut matrix = Matrix::with_options(device, features.clone(), options)?;
-        let stored = matrix.prepare(form)?;
+        let mut matrix = Matrix::prepared(device, features.clone(), options, form)?;
+        let stored = matrix.problem().stored;
         let comparison = matrix
             .compare_launches(product, selection)
             .with_context(|| format!("no launches can be timed with X stored as {stored}"))?;

@@ -111,9 +111,9 @@ impl Hits {
         check_tolerance(self.tolerance)?;
         let graph = graph.into();
         check_edges(&graph)?;
-        let mut x = Matrix::with_options(device, graph, self.matrix)?;
         let evaluations = steps(self.tolerance, RATE).min(self.max_iter as u64);
-        x.prepare(Preparation::For { evaluations })?;
+        let to_come = Preparation::For { evaluations };
+        let x = Matrix::prepared(device, graph, self.matrix, to_come)?;
         clock.transferred();
         let (a, course) = self.iterate(&x, watch)?;
         let mut hubs = device.zeros(x.rows())?;

@@ -157,13 +157,13 @@ impl PageRank {
         let graph = graph.into();
         self.check(&graph)?;
         let surfer = self.surfer(device, &graph)?;
-        let mut x = Matrix::with_options(device, graph, self.matrix)?;
         // A step shrinks the distance to the limit by d at least.
         let evaluations = steps(self.tolerance, -self.damping.ln()).min(self.max_iter as u64);
-        x.prepare(Preparation::ForProduct {
+        let to_come = Preparation::ForProduct {
             product: Product::Transposed,
             evaluations,
-        })?;
+        };
+        let x = Matrix::prepared(device, graph, self.matrix, to_come)?;
         clock.transferred();
         let (scores, course) = self.iterate(&x, &surfer, watch)?;
         let mut scores = download(&scores)?;

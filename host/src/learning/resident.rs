@@ -74,8 +74,10 @@ impl<T: Number> ResidentDataset<T> {
         {
             return Err(FitError::ColumnNotFinite { column });
         }
-        let mut matrix = Matrix::with_options(device, features, options)?;
-        let stored = matrix.prepare(Preparation::ForObjectives { evaluations })?;
+        let to_come = Preparation::ForObjectives { evaluations };
+        // X stays on the host while forms are made of it.
+        let mut matrix = Matrix::prepared(device, features.clone(), options, to_come)?;
+        let stored = matrix.problem().stored;
         if stored == Stored::Rows && !matrix.is_reproducible() {
             matrix.tell_head(HeadSize::Planned)?;
         }

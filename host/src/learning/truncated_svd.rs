@@ -132,9 +132,9 @@ impl TruncatedSvd {
         if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
             return Err(FitError::ColumnNotFinite { column });
         }
-        let mut x = Matrix::with_options(device, features, self.matrix)?;
-        let evaluations = self.evaluations(x.cols());
-        x.prepare(Preparation::For { evaluations })?;
+        let evaluations = self.evaluations(features.cols());
+        let to_come = Preparation::For { evaluations };
+        let x = Matrix::prepared(device, features, self.matrix, to_come)?;
         clock.transferred();
         let column_means = moments.means(x.rows());
         let means = match self.centring {

@@ -180,9 +180,10 @@ impl<T: Number> Matrix<T> {
         terms: &Terms<'_, T>,
         p: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let Layout::Sparse(parts) = &self.layout else {
+        let Layout::Sparse(rows) = &self.layout else {
             return Ok(());
         };
+        let parts = rows.parts()?;
         let tiles = self.tiles(parts)?;
         let mut tiles = tiles.lock().unwrap_or_else(PoisonError::into_inner);
         for (part, tiles) in parts.iter().zip(&mut *tiles) {

@@ -166,9 +166,10 @@ impl<T: Number> Matrix<T> {
         terms: &Terms<'_, T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let Layout::Sparse(parts) = &self.layout else {
+        let Layout::Sparse(rows) = &self.layout else {
             unreachable!("fixed-point sums are planned for sparse matrices alone")
         };
+        let parts = rows.parts()?;
         let equilibrated = self.equilibrated(parts)?;
         let mut work = equilibrated
             .work

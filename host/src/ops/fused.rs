@@ -149,8 +149,8 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         match (&self.launches(product)?.step, &self.layout) {
             (Step::Panels(kernels), _) => self.over_panels(kernels, product, input, terms, output),
-            (Step::Sparse(kernel), Layout::Sparse(parts)) => {
-                for part in parts {
+            (Step::Sparse(kernel), Layout::Sparse(rows)) => {
+                for part in rows.parts()? {
                     kernel.launch(self.sparse_args(part, product, input, terms, output))?;
                 }
                 Ok(())

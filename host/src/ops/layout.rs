@@ -1,6 +1,6 @@
 //! How a matrix lies on a device.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use gpu_kernels::fused::dense::MAX_COLUMNS;
 use gpu_kernels::fused::dense_order::leading_dimension;
@@ -9,7 +9,7 @@ use gpu_kernels::fused::sparse::MAX_NONZEROS;
 use super::{Number, OpError};
 use crate::device::buffer::RowLayout;
 use crate::device::{Buffer, Device};
-use crate::matrix::{CsrMatrix, Features};
+use crate::matrix::{CsrMatrix, Features, csr_from_parts};
 
 /// Rows of a CUDA launch; each kernel adds up to a warp of rows before it looks.
 const MAX_ROWS: u64 = u32::MAX as u64 - 64;
@@ -20,10 +20,36 @@ const PART_ROWS: usize = 32;
 pub(super) enum Layout<T> {
     /// The CPU's: sprs and ndarray as they came.
     Host(Arc<Features<T>>),
-    /// CSR on a GPU, cut where 32-bit offsets end.
-    Sparse(Vec<SparsePart<T>>),
+    /// CSR, for a GPU.
+    Sparse(SparseRows<T>),
     /// Row-major on a GPU.
     Dense(DensePart<T>),
+}
+
+/// The rows of a sparse X: on the host until a product needs them on the device.
+pub(super) struct SparseRows<T> {
+    device: Device,
+    shape: (usize, usize),
+    on_host: Mutex<OnHost<T>>,
+    /// Cut where 32-bit offsets end.
+    parts: OnceLock<Result<Vec<SparsePart<T>>, OpError>>,
+}
+
+/// The host's copy of X.
+enum OnHost<T> {
+    /// Kept: the device has not got it yet.
+    Kept(Arc<Features<T>>),
+    /// Somebody else's, as long as they keep it.
+    Borrowed(Weak<Features<T>>),
+}
+
+/// When the device gets X.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upload {
+    /// At once, and the host's copy is let go.
+    Now,
+    /// A dense X at once, the rows of a sparse one when they are first used: further forms may do without.
+    WhenUsed,
 }
 
 /// Rows `first_row .. first_row + rows` in CSR with offsets of their own.
@@ -43,15 +69,25 @@ pub(super) struct DensePart<T> {
 
 impl<T: Number> Layout<T> {
     /// Puts `features` on `device`; the CPU keeps them as they are.
-    pub(super) fn new(device: &Device, features: Arc<Features<T>>) -> Result<Self, OpError> {
+    pub(super) fn new(
+        device: &Device,
+        features: Arc<Features<T>>,
+        upload: Upload,
+    ) -> Result<Self, OpError> {
         at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
         match device {
             Device::Cpu(_) => Ok(Layout::Host(features)),
             _ => {
                 at_most("rows", MAX_ROWS, features.rows() as u64)?;
                 match &*features {
-                    Features::Sparse(x) => Ok(Layout::Sparse(upload_sparse(device, x)?)),
                     Features::Dense(x) => Ok(Layout::Dense(upload_dense(device, x)?)),
+                    Features::Sparse(_) => {
+                        let rows = SparseRows::new(device, features);
+                        if upload == Upload::Now {
+                            rows.parts()?;
+                        }
+                        Ok(Layout::Sparse(rows))
+                    }
                 }
             }
         }
@@ -63,6 +99,69 @@ impl<T: Number> Layout<T> {
             Layout::Dense(part) => Some(part.ld),
             _ => None,
         }
+    }
+}
+
+impl<T: Number> SparseRows<T> {
+    fn new(device: &Device, features: Arc<Features<T>>) -> Self {
+        SparseRows {
+            device: device.clone(),
+            shape: (features.rows(), features.cols()),
+            on_host: Mutex::new(OnHost::Kept(features)),
+            parts: OnceLock::new(),
+        }
+    }
+
+    /// The rows on the device: uploaded now, if they have not been, and then no longer kept on the host.
+    pub(super) fn parts(&self) -> Result<&[SparsePart<T>], OpError> {
+        let parts = self.parts.get_or_init(|| self.upload());
+        parts.as_deref().map_err(OpError::clone)
+    }
+
+    /// Whether the device has the rows.
+    pub(super) fn are_uploaded(&self) -> bool {
+        matches!(self.parts.get(), Some(Ok(_)))
+    }
+
+    fn upload(&self) -> Result<Vec<SparsePart<T>>, OpError> {
+        let features = self.features()?;
+        let parts = upload_sparse(&self.device, csr(&features))?;
+        let mut on_host = self.on_host.lock().unwrap_or_else(PoisonError::into_inner);
+        *on_host = OnHost::Borrowed(Arc::downgrade(&features));
+        Ok(parts)
+    }
+
+    /// X on the host: as it came, as long as anybody keeps it, else copied back from the device.
+    pub(super) fn features(&self) -> Result<Arc<Features<T>>, OpError> {
+        let kept = match &*self.on_host.lock().unwrap_or_else(PoisonError::into_inner) {
+            OnHost::Kept(features) => Some(features.clone()),
+            OnHost::Borrowed(features) => features.upgrade(),
+        };
+        match kept {
+            Some(features) => Ok(features),
+            None => Ok(Arc::new(Features::Sparse(self.download()?))),
+        }
+    }
+
+    fn download(&self) -> Result<CsrMatrix<T>, OpError> {
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for part in self.parts()? {
+            let base = indices.len() as u64;
+            let own = part.offsets.to_vec()?;
+            offsets.extend(own[1..].iter().map(|offset| base + u64::from(*offset)));
+            indices.extend(part.indices.to_vec()?);
+            values.extend(part.values.to_vec()?);
+        }
+        let x = csr_from_parts(self.shape, offsets, indices, values);
+        Ok(x.expect("it was one when it was uploaded"))
+    }
+}
+
+/// The rows of features that are sparse.
+pub(super) fn csr<T>(features: &Features<T>) -> &CsrMatrix<T> {
+    match features {
+        Features::Sparse(x) => x,
+        Features::Dense(_) => unreachable!("rows are made of sparse features alone"),
     }
 }
 
@@ -80,8 +179,8 @@ pub(super) fn upload_sparse<T: Number>(
     x: &CsrMatrix<T>,
 ) -> Result<Vec<SparsePart<T>>, OpError> {
     let offsets = x.proper_indptr();
-    let cuts = cut_rows(&offsets, MAX_NONZEROS as u64);
-    cuts.windows(2)
+    cut_rows(&offsets, MAX_NONZEROS as u64)
+        .windows(2)
         .map(|cut| {
             let (first_row, end) = (cut[0], cut[1]);
             let range = offsets[first_row] as usize..offsets[end] as usize;

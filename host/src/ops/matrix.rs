@@ -7,7 +7,8 @@ use super::catalog::{candidates_for, candidates_on};
 use super::fixed::Equilibrated;
 use super::fused::Launches;
 use super::hot::{HotColumns, stored_values};
-use super::layout::Layout;
+use super::layout::{Layout, Upload};
+use super::many::ManyLaunches;
 use super::objective::ObjectiveLaunches;
 use super::panels::Panels;
 use super::tiles::Tiles;
@@ -39,6 +40,7 @@ pub struct Matrix<T: Number> {
     pub(super) between_many: Mutex<Option<Buffer<T>>>,
     pub(super) workspace: Mutex<Workspace>,
     pub(super) objectives: ObjectiveLaunches<T>,
+    pub(super) many: ManyLaunches<T>,
     /// What fixed-point sums need besides, made when they are first used.
     pub(super) equilibrated: OnceLock<Result<Equilibrated<T>, OpError>>,
     pub(super) columns: OnceLock<Columns>,
@@ -90,10 +92,18 @@ impl<T: Number> Matrix<T> {
         features: impl Into<Arc<Features<T>>>,
         options: MatrixOptions,
     ) -> Result<Self, OpError> {
-        let features = features.into();
+        Self::build(device, features.into(), options, Upload::Now)
+    }
+
+    pub(super) fn build(
+        device: &Device,
+        features: Arc<Features<T>>,
+        options: MatrixOptions,
+        upload: Upload,
+    ) -> Result<Self, OpError> {
         let problem = problem(&features, device, options.values);
         let (rows, cols) = (features.rows(), features.cols());
-        let layout = Layout::new(device, features)?;
+        let layout = Layout::new(device, features, upload)?;
         let problem = match layout.ld() {
             Some(ld) => problem.with_pitch(ld as u64),
             None => problem,
@@ -110,6 +120,7 @@ impl<T: Number> Matrix<T> {
             between_many: Mutex::new(None),
             workspace: Mutex::new(Workspace::new()),
             objectives: ObjectiveLaunches::default(),
+            many: ManyLaunches::default(),
             equilibrated: OnceLock::new(),
             columns: OnceLock::new(),
             panels: None,
@@ -130,6 +141,7 @@ impl<T: Number> Matrix<T> {
         self.options = options;
         self.launches = Default::default();
         self.objectives.replan();
+        self.many = ManyLaunches::default();
     }
 
     /// The device that the matrix lies on.

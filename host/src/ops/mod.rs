@@ -28,6 +28,7 @@ mod fixed;
 pub mod fused;
 mod host;
 mod hot;
+mod kept;
 pub mod kernel_sum;
 mod layout;
 pub mod many;

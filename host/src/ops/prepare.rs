@@ -1,12 +1,15 @@
 //! Further forms of a sparse matrix, made before it is multiplied many times.
 
+use std::sync::Arc;
+
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::balanced::Transpose;
-use super::layout::{Layout, SparsePart};
-use super::{Matrix, Number, OpError};
+use super::layout::{Layout, Upload, csr};
+use super::{Matrix, MatrixOptions, Number, OpError};
+use crate::device::Device;
 use crate::matrix::hot::HotSize;
-use crate::matrix::{CsrMatrix, csr_from_parts};
+use crate::matrix::{CsrMatrix, Features};
 use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
 use crate::plan::tiles::{TilePasses, TileShape};
 
@@ -69,8 +72,65 @@ enum Form {
 }
 
 impl<T: Number> Matrix<T> {
-    /// Stores a sparse matrix in a further form that makes products quicker, and plans them anew. The host does the
-    /// work; what is stored already stays. Returns in which forms X is stored then: [`Stored::Rows`] also where there
+    /// Puts `features` on `device` in the form that `preparation` chooses: [`Matrix::with_options`] and
+    /// [`Matrix::prepare`], but the form is chosen and made before anything is uploaded, so that a GPU gets X once and
+    /// never gives it back.
+    ///
+    /// Where panels or hot columns are made, the rows themselves stay in host memory until a product needs them on the
+    /// device ([`Matrix::upload_rows`] does it now); `features` are kept for as long.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::{Matrix, MatrixOptions, Preparation};
+    ///
+    /// let x = Features::Dense(ndarray::array![[1.0, 2.0], [0.0, 3.0]]);
+    /// let to_come = Preparation::For { evaluations: 1_000 };
+    /// let x = Matrix::prepared(&Device::auto(), x, MatrixOptions::default(), to_come)?;
+    /// assert_eq!((x.rows(), x.cols()), (2, 2));
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Matrix::new`] and [`Matrix::prepare`].
+    pub fn prepared(
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        options: MatrixOptions,
+        preparation: Preparation,
+    ) -> Result<Self, OpError> {
+        let mut matrix = Self::build(device, features.into(), options, Upload::WhenUsed)?;
+        match matrix.prepare(preparation)? {
+            Stored::RowsAndPanels | Stored::RowsAndHotColumns => {}
+            Stored::Rows | Stored::RowsAndTranspose => matrix.upload_rows()?,
+        }
+        Ok(matrix)
+    }
+
+    /// Uploads the rows of a sparse matrix, unless the device has them, and lets go of the host's copy. Products do so
+    /// when they first need them.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory.
+    pub fn upload_rows(&self) -> Result<(), OpError> {
+        match &self.layout {
+            Layout::Sparse(rows) => rows.parts().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the device has the rows of X as they came: not where a further form was made first
+    /// ([`Matrix::prepared`]) and no product has needed them.
+    pub fn has_rows(&self) -> bool {
+        match &self.layout {
+            Layout::Sparse(rows) => rows.are_uploaded(),
+            _ => true,
+        }
+    }
+
+    /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
+    /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
+    /// [`Matrix::prepared`] needs neither. What is stored already stays. Returns in which forms X is stored then: [`Stored::Rows`] also where there
     /// is nothing to prepare, on the CPU and for a dense matrix, and for hot columns and the transpose of a matrix whose
     /// entries 32 bits do not count.
     ///
@@ -108,13 +168,13 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory, [`OpError::Plan`] when no launch fits it.
     pub fn prepare(&mut self, preparation: Preparation) -> Result<Stored, OpError> {
-        let Layout::Sparse(parts) = &self.layout else {
+        let Layout::Sparse(rows) = &self.layout else {
             return Ok(Stored::Rows);
         };
         let is_empty = self.rows() == 0 || self.cols() == 0;
         if !is_empty && let Some(form) = self.form(preparation)? {
-            let x = download(parts, (self.rows(), self.cols()))?;
-            self.store(form, &x)?;
+            let features = rows.features()?;
+            self.store(form, csr(&features))?;
         }
         Ok(self.problem.stored)
     }
@@ -207,20 +267,4 @@ impl<T: Number> Matrix<T> {
         let sms = self.device().limits().map_or(1, |limits| limits.sms);
         ENTRIES_PER_SM * u64::from(sms)
     }
-}
-
-/// X as the host had it.
-fn download<T: Number>(
-    parts: &[SparsePart<T>],
-    shape: (usize, usize),
-) -> Result<CsrMatrix<T>, OpError> {
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for part in parts {
-        let base = indices.len() as u64;
-        let own = part.offsets.to_vec()?;
-        offsets.extend(own[1..].iter().map(|offset| base + u64::from(*offset)));
-        indices.extend(part.indices.to_vec()?);
-        values.extend(part.values.to_vec()?);
-    }
-    Ok(csr_from_parts(shape, offsets, indices, values).expect("it was one when it was uploaded"))
 }

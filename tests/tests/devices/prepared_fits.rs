@@ -2,7 +2,7 @@
 //! that a small matrix is worth it.
 
 use anyhow::{Context, Result, ensure};
-use warpfuse::device::{Device, Emulator, EmulatorOptions};
+use warpfuse::device::{Device, Emulator, EmulatorOptions, Usage};
 use warpfuse::learning::{FitOptions, Labels, LogisticRegression, ResidentDataset, Ridge};
 use warpfuse::matrix::{Features, csr_from_parts};
 use warpfuse::ops::objective::Loss;
@@ -20,6 +20,8 @@ const PER_ROW: usize = 20;
 /// Of the penalty; without it every solution would do.
 const ALPHA: f64 = 10.0;
 const TOLERANCE: f64 = 1e-9;
+/// Bytes of what iterations look at, which need not be as many.
+const FIGURES: u64 = 8 << 10;
 /// Gathers of such a device, 10⁹ per second.
 const SLOW: f64 = 1e-4;
 
@@ -30,6 +32,7 @@ pub fn add(suite: &mut Suite) {
         ("logistic", logistic),
         ("hot_columns", hot_columns),
         ("reproducible", reproducible),
+        ("uploads", uploads),
     ];
     for (name, run) in tests {
         let test = Test::new(format!("prepared_fits/{name}")).of_entries();
@@ -48,15 +51,20 @@ fn device() -> Device {
 
 /// The first column in every row, the others the rarer the further they are from the beginning of a stratum.
 fn skewed() -> Features<f64> {
-    let stratum = COLS / PER_ROW;
+    rows_of(PER_ROW)
+}
+
+/// The same with so many entries in each row.
+fn rows_of(per_row: usize) -> Features<f64> {
+    let stratum = COLS / per_row;
     let hash =
         |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1 << 24) as f64;
-    let column = |i: usize| match i % PER_ROW {
+    let column = |i: usize| match i % per_row {
         0 => 0,
         k => (k * stratum + (hash(i).powi(8) * stratum as f64) as usize) as u32,
     };
-    let entries = ROWS * PER_ROW;
-    let offsets = (0..=ROWS).map(|row| (row * PER_ROW) as u64).collect();
+    let entries = ROWS * per_row;
+    let offsets = (0..=ROWS).map(|row| (row * per_row) as u64).collect();
     let indices = (0..entries).map(column).collect();
     let values = (0..entries).map(|i| hash(i + entries) - 0.5).collect();
     Features::Sparse(csr_from_parts((ROWS, COLS), offsets, indices, values).expect("a matrix"))
@@ -168,5 +176,56 @@ fn reproducible() -> Result<()> {
     let resident = ResidentDataset::for_evaluations(&device(), skewed(), options, 1_000)?;
     let stored = resident.matrix().problem().stored;
     ensure!(stored == Stored::Rows, "stored as {stored}");
+    Ok(())
+}
+
+/// Bytes that a fit has sent up and down, after X was placed with a form that so many evaluations pay for.
+struct Traffic {
+    /// Before the fit.
+    placed: Usage,
+    up: u64,
+    down: u64,
+    /// Whether the fit was the first to need the rows on the device.
+    uploaded_rows: bool,
+}
+
+fn traffic(per_row: usize, evaluations: u64) -> Result<Traffic> {
+    let (device, options) = (device(), MatrixOptions::default());
+    let data = ResidentDataset::for_evaluations(&device, rows_of(per_row), options, evaluations)?;
+    let (placed, had_rows) = (device.usage(), data.matrix().has_rows());
+    let is_prepared = data.matrix().problem().stored != Stored::Rows;
+    ensure!(is_prepared == (evaluations > 0), "{:?}", data.matrix());
+    ensure!(had_rows != is_prepared, "rows lie beside a further form");
+    let targets: Vec<f64> = (0..ROWS).map(target).collect();
+    let fit = Ridge::params().alpha(ALPHA).fit_intercept(false);
+    fit.fit_on(&data, &targets, FitOptions::default())?;
+    let after = device.usage();
+    Ok(Traffic {
+        placed,
+        up: after.sent_bytes - placed.sent_bytes,
+        down: after.received_bytes,
+        uploaded_rows: data.matrix().has_rows() && !had_rows,
+    })
+}
+
+/// X crosses the link once in each form and never comes back: what comes back does not grow with the entries, nor does
+/// what goes up in a fit, but for rows that a product needs beside a further form.
+fn uploads() -> Result<()> {
+    for evaluations in [1_000, 0] {
+        let [few, many] = [PER_ROW, 2 * PER_ROW].map(|per_row| traffic(per_row, evaluations));
+        let (few, many) = (few?, many?);
+        for Traffic { placed, .. } in [&few, &many] {
+            ensure!(placed.received_bytes == 0, "{placed:?}");
+            // All that was uploaded is still there: nothing went up twice.
+            ensure!(placed.sent_bytes <= placed.live_bytes as u64, "{placed:?}");
+        }
+        let entries = (ROWS * PER_ROW * (size_of::<u32>() + size_of::<f64>())) as u64;
+        let of_rows = |fit: &Traffic| if fit.uploaded_rows { entries } else { 0 };
+        let up = many.up.saturating_sub(few.up);
+        ensure!(up <= of_rows(&many) + FIGURES, "{up} bytes more went up");
+        let down = many.down.abs_diff(few.down);
+        ensure!(down <= FIGURES, "{down} bytes more came back");
+        ensure!(FIGURES < entries / 4, "figures would hide X");
+    }
     Ok(())
 }

@@ -10,6 +10,7 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::super::catalog::registers_on;
 use super::super::fused::{slice, slice_mut};
+use super::super::kept::Kept;
 use super::super::layout::{DensePart, Layout, SparsePart};
 use super::super::tiles::{TileEnds, Tiles};
 use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
@@ -24,6 +25,39 @@ struct Many<'a, T: Number> {
     sides: u32,
     input: &'a Buffer<T>,
     terms: &'a ManyTerms<'a, T>,
+}
+
+/// The launches of a matrix for groups of sides, planned and prepared when first used.
+pub(in crate::ops) struct ManyLaunches<T: Number> {
+    sparse: Kept<(Product, u32), Prepared<T::SparseMany>>,
+    dense: Kept<(Product, u32), Option<DenseLaunch<T>>>,
+    tiles: Kept<(Product, u32), Prepared<T::TilesMany>>,
+}
+
+impl<T: Number> Default for ManyLaunches<T> {
+    fn default() -> Self {
+        ManyLaunches {
+            sparse: Kept::default(),
+            dense: Kept::default(),
+            tiles: Kept::default(),
+        }
+    }
+}
+
+/// The launch of each panel of a dense X.
+struct DenseLaunch<T: Number> {
+    kernel: Prepared<T::DenseMany>,
+    /// Columns of a panel.
+    panel: u64,
+}
+
+impl<T: Number> Clone for DenseLaunch<T> {
+    fn clone(&self) -> Self {
+        DenseLaunch {
+            kernel: self.kernel.clone(),
+            panel: self.panel,
+        }
+    }
 }
 
 impl<T: Number> Matrix<T> {
@@ -50,7 +84,7 @@ impl<T: Number> Matrix<T> {
             };
         }
         match &self.layout {
-            Layout::Sparse(parts) => self.launch_sparse(&many, parts, output),
+            Layout::Sparse(rows) => self.launch_sparse(&many, rows.parts()?, output),
             Layout::Dense(part) => self.launch_dense(&many, part, output),
             Layout::Host(_) => unreachable!("the CPU has code of its own"),
         }
@@ -62,11 +96,13 @@ impl<T: Number> Matrix<T> {
         parts: &[SparsePart<T>],
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let kernels: Vec<Kernel<SparseManyVariant>> = kernels::<T::SparseMany, T>(self);
         for (first, count) in groups(many.sides, MOST_SIDES) {
-            let limits = self.launch_limits();
-            let plan = many::sparse(self.problem(), (many.product, count), &kernels, limits)?;
-            let kernel = self.prepare_many::<T::SparseMany>(&plan)?;
+            let key = (many.product, count);
+            let kernel = self.many.sparse.get(key, || {
+                let kernels: Vec<Kernel<SparseManyVariant>> = kernels::<T::SparseMany, T>(self);
+                let plan = many::sparse(self.problem(), key, &kernels, self.launch_limits())?;
+                self.prepare_many::<T::SparseMany>(&plan)
+            })?;
             for part in parts {
                 kernel.launch(self.sparse_many(many, part, (first, count), output))?;
             }
@@ -91,7 +127,9 @@ impl<T: Number> Matrix<T> {
         for (first, count) in groups(many.sides, MOST_GROUPS * tiles.sides(many.product)) {
             let sides = sides(many, first, count);
             let groups = count.div_ceil(tiles.sides(many.product));
-            let kernel = self.tile_kernel(tiles, (many.product, groups))?;
+            let key = (many.product, groups);
+            let make = || self.tile_kernel(tiles, key);
+            let kernel = self.many.tiles.get(key, make)?;
             kernel.launch(self.tile_args(tiles, &ends, (many.product, sides, &mut *output)))?;
         }
         Ok(())
@@ -103,11 +141,10 @@ impl<T: Number> Matrix<T> {
         part: &DensePart<T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let kernels: Vec<Kernel<DenseManyVariant>> = kernels::<T::DenseMany, T>(self);
         for group in groups(many.sides, MOST_SIDES) {
-            let limits = self.launch_limits();
-            match many::dense(self.problem(), (many.product, group.1), &kernels, limits)? {
-                Some(plan) => self.panels(many, part, group, &plan, output)?,
+            let key = (many.product, group.1);
+            match self.many.dense.get(key, || self.dense_launch(key))? {
+                Some(launch) => self.panels(many, part, group, &launch, output)?,
                 // Wider than a block holds, and so is every other group.
                 None => {
                     return self
@@ -116,6 +153,19 @@ impl<T: Number> Matrix<T> {
             }
         }
         Ok(())
+    }
+
+    /// The launch of a dense group; none where the fused product needs its halves.
+    fn dense_launch(&self, key: (Product, u32)) -> Result<Option<DenseLaunch<T>>, OpError> {
+        let kernels: Vec<Kernel<DenseManyVariant>> = kernels::<T::DenseMany, T>(self);
+        let plan = many::dense(self.problem(), key, &kernels, self.launch_limits())?;
+        let launch = plan.map(|plan| {
+            Ok(DenseLaunch {
+                kernel: self.prepare_many::<T::DenseMany>(&plan)?,
+                panel: plan.panel.max(1),
+            })
+        });
+        launch.transpose()
     }
 
     /// `P = V ⊙ (X·Y − s)`, then `W += α·Xᵀ·P`, each by `launch`.
@@ -164,11 +214,10 @@ impl<T: Number> Matrix<T> {
         many: &Many<'_, T>,
         part: &DensePart<T>,
         (first, count): (u32, u32),
-        plan: &ManyPlan,
+        DenseLaunch { kernel, panel }: &DenseLaunch<T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        let kernel = self.prepare_many::<T::DenseMany>(plan)?;
-        let (cols, panel) = (self.cols() as u64, plan.panel.max(1));
+        let (cols, panel) = (self.cols() as u64, *panel);
         let last = cols.div_ceil(panel).max(1) - 1;
         for number in 0..=last {
             let start = number * panel;

@@ -19,6 +19,8 @@
 mod host;
 mod launch;
 
+pub(super) use launch::ManyLaunches;
+
 use super::fused::Terms;
 use super::layout::Layout;
 use super::matrix::Matrix;

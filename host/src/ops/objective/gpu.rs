@@ -119,15 +119,15 @@ impl<T: Number> Matrix<T> {
             return self.objective_by_products(evaluation, y, out);
         }
         match (&planned.step, &self.layout) {
-            (Step::Sparse(kernel), Layout::Sparse(parts)) => {
-                for part in parts {
+            (Step::Sparse(kernel), Layout::Sparse(rows)) => {
+                for part in rows.parts()? {
                     kernel.launch(self.sparse_objective_args(part, None, evaluation, y, out))?;
                 }
                 Ok(())
             }
-            (Step::Headed(kernel), Layout::Sparse(parts)) => {
+            (Step::Headed(kernel), Layout::Sparse(rows)) => {
                 let head = self.objectives.head.as_ref().expect(HEADED);
-                for (part, indices) in parts.iter().zip(&head.indices) {
+                for (part, indices) in rows.parts()?.iter().zip(&head.indices) {
                     let marked = Some((indices, &head.order));
                     kernel.launch(self.sparse_objective_args(part, marked, evaluation, y, out))?;
                 }

@@ -7,7 +7,7 @@ use gpu_kernels::objective::head::HEAD;
 use gpu_kernels::objective::{Columns, LossClass};
 
 use super::super::catalog::registers_of;
-use super::super::layout::Layout;
+use super::super::layout::{Layout, csr};
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
 use crate::device::Buffer;
@@ -62,15 +62,15 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.
     pub fn tell_head(&mut self, size: HeadSize) -> Result<usize, OpError> {
-        let Layout::Sparse(parts) = &self.layout else {
+        let Layout::Sparse(rows) = &self.layout else {
             return Ok(0);
         };
         let Some(limits) = self.device().limits() else {
             return Ok(0);
         };
-        let indices = parts.iter().map(|part| part.indices.to_vec());
-        let indices: Vec<Vec<u32>> = indices.collect::<Result<_, _>>()?;
-        let frequent = by_frequency(&indices, self.cols());
+        let features = rows.features()?;
+        let indices = csr(&features).indices();
+        let frequent = by_frequency(indices, self.cols());
         let places = match size {
             HeadSize::Places(places) => (places as usize).min(frequent.len()),
             HeadSize::Planned => {
@@ -86,10 +86,15 @@ impl<T: Number> Matrix<T> {
             .map(|(_, column)| *column)
             .collect();
         let marked = marked(indices, &order, self.cols());
-        let device = self.device().clone();
-        let indices = marked.iter().map(|indices| device.upload(indices));
+        let device = self.device();
+        let (mut parts, mut rest) = (Vec::new(), &marked[..]);
+        for part in rows.parts()? {
+            let (own, others) = rest.split_at(part.indices.len());
+            parts.push(device.upload(own)?);
+            rest = others;
+        }
         let head = Head {
-            indices: indices.collect::<Result<_, _>>()?,
+            indices: parts,
             order: device.upload(&order)?,
         };
         self.objectives.begin_with(Some(head));
@@ -116,15 +121,12 @@ impl<T: Number> Matrix<T> {
 }
 
 /// Columns that appear in a sample, the most frequent first, with about how many entries they have.
-fn by_frequency(indices: &[Vec<u32>], cols: usize) -> Vec<(u64, u32)> {
-    let entries: usize = indices.iter().map(Vec::len).sum();
-    let step = entries.div_ceil(SAMPLE).max(1);
+fn by_frequency(indices: &[u32], cols: usize) -> Vec<(u64, u32)> {
+    let step = indices.len().div_ceil(SAMPLE).max(1);
     let mut counts = vec![0_u32; cols];
-    for indices in indices {
-        let runs = indices.chunks(RUN).step_by(step);
-        runs.flatten()
-            .for_each(|column| counts[*column as usize] += 1);
-    }
+    let runs = indices.chunks(RUN).step_by(step);
+    runs.flatten()
+        .for_each(|column| counts[*column as usize] += 1);
     let seen = counts.iter().zip(0..).filter(|(count, _)| **count > 0);
     let mut seen: Vec<(u64, u32)> = seen
         .map(|(count, column)| (u64::from(*count) * step as u64, column))
@@ -135,21 +137,16 @@ fn by_frequency(indices: &[Vec<u32>], cols: usize) -> Vec<(u64, u32)> {
 }
 
 /// Indices in which the columns of `order` are places of the head.
-fn marked(indices: Vec<Vec<u32>>, order: &[u32], cols: usize) -> Vec<Vec<u32>> {
+fn marked(indices: &[u32], order: &[u32], cols: usize) -> Vec<u32> {
     let mut places = vec![NONE; cols];
     for (place, column) in (0..).zip(order) {
         places[*column as usize] = place;
     }
-    let mark = |index: &mut u32| match places[*index as usize] {
-        NONE => {}
-        place => *index = place | HEAD,
+    let mark = |index: &u32| match places[*index as usize] {
+        NONE => *index,
+        place => place | HEAD,
     };
-    let mut all = indices;
-    for indices in &mut all {
-        let chunks = indices.par_chunks_mut(CHUNK);
-        chunks.for_each(|chunk| chunk.iter_mut().for_each(mark));
-    }
-    all
+    indices.par_iter().with_min_len(CHUNK).map(mark).collect()
 }
 
 #[cfg(test)]
@@ -158,11 +155,11 @@ mod tests {
 
     #[test]
     fn the_most_frequent_columns_are_marked() {
-        let indices = vec![vec![3, 1, 2], vec![1, 3, 1]];
+        let indices = [3, 1, 2, 1, 3, 1];
         let frequent = by_frequency(&indices, 5);
         assert_eq!(frequent, [(3, 1), (2, 3), (1, 2)]);
-        let marked = marked(indices, &[1, 3], 5);
+        let marked = marked(&indices, &[1, 3], 5);
         let (first, second) = (HEAD, HEAD | 1);
-        assert_eq!(marked, [vec![second, first, 2], vec![first, second, first]]);
+        assert_eq!(marked, [second, first, 2, first, second, first]);
     }
 }

@@ -158,10 +158,10 @@ impl<T: Number> Matrix<T> {
         out.sums.fill_zero()?;
         out.gradient.fill_zero()?;
         match (&*self.softmax_step(softmax.classes)?, &self.layout) {
-            (Step::Sparse(kernel), Layout::Sparse(parts)) => {
+            (Step::Sparse(kernel), Layout::Sparse(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
                 let mut work = work;
-                for part in parts {
+                for part in stored.parts()? {
                     let range = part.first_row..part.first_row + part.rows;
                     let rows = softmax_rows(softmax, &mut *sums, &mut work, range);
                     let terms = Terms::default();

@@ -114,6 +114,18 @@ fn its_memory_is_counted_and_not_shared() -> Result<(), DeviceError> {
 }
 
 #[test]
+fn copies_over_the_link_are_counted() -> Result<(), DeviceError> {
+    let device = Device::emulator(EmulatorOptions::default());
+    let buffer = device.upload(&[1.0_f64; 10])?;
+    let zeros = device.zeros::<f32>(100)?;
+    zeros.to_vec()?;
+    buffer.read_scalar(3)?;
+    let usage = device.usage();
+    assert_eq!((usage.sent_bytes, usage.received_bytes), (80, 408));
+    Ok(())
+}
+
+#[test]
 fn what_does_not_fit_is_an_error() {
     let device = Device::emulator(EmulatorOptions::default());
     for bytes in [1usize << 39, 1 << 50] {
