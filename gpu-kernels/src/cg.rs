@@ -366,6 +366,7 @@ macro_rules! cg_family {
             args CgArgs<'a, $t>;
             variant CgVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t>;
             concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t>;
             concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t>;

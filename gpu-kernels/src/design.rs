@@ -290,6 +290,7 @@ macro_rules! design_family {
             args DesignArgs<'a, $t>;
             variant DesignVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("design_enter_", stringify!($t)), DesignVariant::Enter => enter::<_, $t>;
             concat!("design_leave_", stringify!($t)), DesignVariant::Leave => leave::<_, $t>;
         }

@@ -19,6 +19,7 @@
 pub mod cg;
 pub mod conv1d;
 pub mod cta;
+pub mod describe;
 pub mod design;
 pub mod families;
 pub mod fused;
@@ -37,6 +38,7 @@ pub mod vector;
 pub mod verbs;
 
 pub use cta::{Cache, Cta, Shuffle};
+pub use describe::Description;
 pub use kernels::Kernels;
 pub use memory::{In, Out};
 pub use scalar::{Pack, Real, Word, Words};

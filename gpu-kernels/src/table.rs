@@ -1,6 +1,7 @@
 //! The table of compiled variants: one row makes the PTX entry and its descriptor on the host.
 
 use crate::cta::Cta;
+use crate::describe::Description;
 
 /// How a kernel is started: a one-dimensional grid of one-dimensional blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,12 +106,6 @@ pub trait Family: Listed + Sized + Send + Sync + 'static {
     /// All compiled entries.
     fn entries() -> &'static [Entry<Self>];
 
-    /// Blocks of the clusters in which `entry` is launched; 1 for blocks by themselves.
-    fn cluster(entry: &Entry<Self>) -> u32 {
-        let _ = entry;
-        1
-    }
-
     /// Runs one thread of `entry` on any [`Cta`]: the very body that the PTX holds.
     fn run<C: Cta>(entry: &Entry<Self>, cta: &C, args: &Self::Args<'_>);
 
@@ -127,14 +122,16 @@ pub struct Entry<F: Family> {
     pub id: usize,
     /// Its parameters.
     pub variant: F::Variant,
+    /// What it does, computed from them.
+    pub description: Description,
 }
 
 /// Declares a family's entries. Each row: `name, variant => body`, the body a function of `(&C, &Args)`
 /// whose first type parameter is the [`Cta`].
 ///
 /// On nvptx64 a row becomes the entry `extern "ptx-kernel" fn name(args)`; everywhere it becomes an
-/// [`Entry`] of the family and an arm of [`Family::run`]. `check` names the contract, `cluster`, for a family with such
-/// entries, a function from a variant to the blocks of its clusters.
+/// [`Entry`] of the family and an arm of [`Family::run`]. `check` names the contract, `describe` a constant function from
+/// a variant to its [`Description`].
 #[macro_export]
 macro_rules! kernels {
     ( family $kind:ident<$t:ident>, $family_name:literal; $($rest:tt)* ) => {
@@ -149,8 +146,8 @@ macro_rules! kernels {
         @ $family:ty, $unit:tt, $unit_name:expr, $family_name:literal;
         args $args:ty;
         variant $variant_type:ty;
-        $( cluster $cluster:path; )?
         check $check:path;
+        describe $describe:path;
         $( $name:expr, $variant:expr => $body:expr; )*
     ) => {
         impl $crate::table::Family for $family {
@@ -166,14 +163,11 @@ macro_rules! kernels {
                         name: $name,
                         id: { next += 1; next - 1 },
                         variant: $variant,
+                        description: $describe(&$variant),
                     } ),*]
                 };
                 ENTRIES
             }
-
-            $( fn cluster(entry: &$crate::table::Entry<Self>) -> u32 {
-                $cluster(&entry.variant)
-            } )?
 
             fn run<C: $crate::Cta>(
                 entry: &$crate::table::Entry<Self>,

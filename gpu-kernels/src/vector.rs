@@ -259,6 +259,7 @@ macro_rules! vector_family {
             args VectorArgs<'a, $t>;
             variant VectorVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("vector_fill_", stringify!($t)), VectorVariant::Fill => fill::<_, $t>;
             concat!("vector_combine_", stringify!($t)), VectorVariant::Combine => combine::<_, $t>;
             concat!("vector_update_", stringify!($t)), VectorVariant::Update => update::<_, $t>;

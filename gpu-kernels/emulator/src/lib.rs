@@ -158,7 +158,7 @@ impl Emulator {
         entry: &Entry<F>,
         shape: &Launch,
     ) -> Result<(), Box<Fault>> {
-        let cluster = F::cluster(entry);
+        let cluster = entry.description.cluster;
         launch::check_limits(&self.0.limits, kernel_of(entry), shape, cluster)?;
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Emulator {
             kind: FaultKind::Contract(violation),
         })?;
         let body = |thread: &Thread<'_>| body(entry, thread, args);
-        self.run_in_clusters(kernel, shape, F::cluster(entry), &body)
+        self.run_in_clusters(kernel, shape, entry.description.cluster, &body)
     }
 
     /// Runs a body that belongs to no family.

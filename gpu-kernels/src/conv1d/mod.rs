@@ -227,6 +227,7 @@ macro_rules! conv1d_family {
             args Conv1dArgs<'a, $t>;
             variant Conv1dVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("conv1d_naive_", stringify!($t)), Conv1dVariant::Naive => naive::<_, $t>;
             concat!("conv1d_tiled_r1_", stringify!($t)), Conv1dVariant::Tiled(1) => tiled::<_, $t, 1>;
             concat!("conv1d_tiled_r4_", stringify!($t)), Conv1dVariant::Tiled(4) => tiled::<_, $t, 4>;

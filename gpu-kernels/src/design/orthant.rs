@@ -227,6 +227,7 @@ macro_rules! orthant_family {
             args OrthantArgs<'a, $t>;
             variant OrthantVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("orthant_subgradient_", stringify!($t)), OrthantVariant::Subgradient
                 => subgradient::<_, $t>;
             concat!("orthant_project_", stringify!($t)), OrthantVariant::Project => project::<_, $t>;

@@ -24,9 +24,10 @@
 
 use super::balanced_finish::finish;
 use super::balanced_walk::walk;
-use super::sparse::{self, SparseArgs, SparseVariant};
-use super::{Place, Product};
+use super::sparse::{self, SparseArgs};
+use super::{Place, Product, SparseVariant, TeamSize};
 use crate::cta::{Cache, Cta, WARP};
+use crate::describe::{Description, Form, Load, SharedUse, Task, Walk};
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
@@ -224,6 +225,28 @@ fn check<T: Real>(
     Violation::at_least("length of carries", tiles, args.carries.len())
 }
 
+/// What an entry of elements of type T does: *walk* serves X and its stored transpose.
+const fn describe<T: Real>(variant: &BalancedVariant) -> Description {
+    const fn task(product: Product, form: Form) -> Option<Task> {
+        Some(Task { product, form })
+    }
+    match variant {
+        BalancedVariant::Walk => Description {
+            tasks: [
+                task(Product::Forward, Form::Rows),
+                task(Product::Fused, Form::Transpose),
+                task(Product::Transposed, Form::Transpose),
+            ],
+            walk: Walk::MergePartitions,
+            team: TeamSize::Block,
+            load: Load::entries(PER_THREAD),
+            shared: SharedUse::fixed(variant.shared_bytes(T::SIZE) as u32),
+            ..Description::UNPLANNED
+        },
+        _ => Description::UNPLANNED,
+    }
+}
+
 macro_rules! balanced_family {
     ($t:ident) => {
         crate::kernels! {
@@ -231,6 +254,7 @@ macro_rules! balanced_family {
             args BalancedArgs<'a, $t>;
             variant BalancedVariant;
             check check::<$t>;
+            describe describe::<$t>;
             concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
             concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t>;
             concat!("balanced_finish_", stringify!($t)), BalancedVariant::Finish => finish::<_, $t>;

@@ -7,7 +7,7 @@
 //!
 //! Source: ours; a fixed tree is the usual way to reproducible sums.
 
-use super::{DenseVariant, Product, RowStore, TeamSize};
+use super::{DenseVariant, Product, TeamSize};
 use crate::cta::WARP;
 
 /// Columns up to which rows are not padded to whole packs of 16 bytes: kernels take them as they come.
@@ -106,11 +106,7 @@ impl DenseOrder {
 
     /// Whether an entry adds in this order.
     pub fn is_of(&self, variant: &DenseVariant) -> bool {
-        let held = match variant.held {
-            RowStore::Registers => Held::Registers,
-            RowStore::Ring { .. } => Held::Ring,
-            RowStore::Tiles { .. } => Held::Tiles,
-        };
+        let held = variant.held.held();
         let same_rows = variant.rows == self.rows || held == Held::Ring;
         let own = (variant.product, variant.team, variant.tl, variant.width);
         variant.cluster() == 1

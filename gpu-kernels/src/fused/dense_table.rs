@@ -27,6 +27,7 @@ use super::dense_contract::check;
 use super::dense_forward::forward;
 use super::dense_ring::{THREADS as RING_THREADS, accumulate as ring};
 use super::dense_tiles::{STAGES, THREADS as TILE_THREADS, accumulate as tiles};
+use super::dense_variant::describe;
 use super::{DenseVariant, Fused, Lanes, Product, RowStore, TeamSize, Transposed, WholeBlock};
 
 /// Rows: `family name, team type, team value, elements per load; (packs per thread, rows in flight)…`.
@@ -45,8 +46,8 @@ macro_rules! dense_family {
             family Dense<$t>, "fused";
             args DenseArgs<'a, $t>;
             variant DenseVariant;
-            cluster DenseVariant::cluster;
             check check::<$t>;
+            describe describe::<$t>;
             $( $(
                 concat!("dense_fused_", stringify!($t), "_vs", $fv, "_w", $fw, "_k", $fk, "_r", $fr),
                 DenseVariant { product: Product::Fused, team: TeamSize::Lanes($fv), tl: $fw * $fk, width: $fw, rows: $fr, held: RowStore::Registers }

@@ -137,6 +137,7 @@ macro_rules! totals {
             args TotalArgs<'a, $t>;
             variant TotalVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("dense_totals_", stringify!($t)), TotalVariant => total::<_, $t>;
         }
     };

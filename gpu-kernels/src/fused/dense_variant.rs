@@ -1,7 +1,9 @@
 //! What distinguishes dense entries, and what they need.
 
-use super::{Product, TeamSize};
+use super::{Held, Place, Product, TeamSize};
 use crate::cta::WARP;
+use crate::describe::{Description, Form, Input, Load, Number, SharedUse, Sums, Walk};
+use crate::scalar::Real;
 
 /// What distinguishes dense entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,6 +45,17 @@ pub enum RowStore {
         /// Threads of a block at most.
         threads: u32,
     },
+}
+
+impl RowStore {
+    /// Without what does not matter to the order of sums.
+    pub const fn held(&self) -> Held {
+        match self {
+            RowStore::Registers => Held::Registers,
+            RowStore::Ring { .. } => Held::Ring,
+            RowStore::Tiles { .. } => Held::Tiles,
+        }
+    }
 }
 
 impl DenseVariant {
@@ -121,5 +134,53 @@ impl DenseVariant {
             RowStore::Ring { threads, .. } | RowStore::Tiles { threads, .. } => threads,
             RowStore::Registers => 1024,
         }
+    }
+}
+
+/// What an entry of elements of type T does.
+pub(crate) const fn describe<T: Real>(variant: &DenseVariant) -> Description {
+    let product = variant.product;
+    let description = Description::of(product, Form::Dense);
+    let place = match product {
+        Product::Forward => Place::Absent,
+        _ => Place::Registers,
+    };
+    Description {
+        walk: match product {
+            Product::Transposed => Walk::ColumnTiles,
+            _ => Walk::Rows,
+        },
+        sums: Sums {
+            place,
+            number: Number::Float,
+        },
+        input: match product {
+            Product::Fused => Input::Registers,
+            _ => description.input,
+        },
+        team: variant.team,
+        load: Load {
+            elements: variant.tl,
+            width: variant.width,
+            rows: variant.rows,
+            ahead: variant.elements_ahead(),
+            held: variant.held.held(),
+        },
+        shared: shared_use(variant, T::SIZE),
+        cluster: variant.cluster(),
+        most_threads: variant.most_threads(),
+        ..description
+    }
+}
+
+const fn shared_use(variant: &DenseVariant, size: u32) -> SharedUse {
+    let of_warp = variant.shared_bytes(WARP, 0, size) as u32;
+    match (variant.team, variant.held) {
+        (TeamSize::Lanes(_), RowStore::Tiles { .. }) => SharedUse {
+            per_vector_column: variant.tile_bytes(size),
+            ..SharedUse::NONE
+        },
+        (TeamSize::Lanes(_), _) => SharedUse::fixed(of_warp),
+        (TeamSize::Block, _) => SharedUse::NONE.and_per_warp(of_warp),
     }
 }

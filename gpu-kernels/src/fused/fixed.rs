@@ -10,9 +10,9 @@
 //! Mapping of *accumulate*: as the other sparse kernels, a vector of VS lanes per row, K nonzeros per lane kept in
 //! registers; the offsets of the next row are asked for before the present one is worked on. A sum is two (f64:
 //! three) 32-bit words in shared memory: native integer atomics, of which the upper one is touched only when
-//! carry and sign do not cancel. With [`SumPlace::SharedWithInput`] y lies beside the sums; with
-//! [`SumPlace::Global`] the sums are 64-bit words in global memory, with [`SumPlace::Cluster`] the words are spread over
-//! two blocks' shared memory: see `fixed_cluster`; with [`SumPlace::Halves`] two blocks walk the same rows, each with
+//! carry and sign do not cancel. With [`Input::Shared`](crate::describe::Input::Shared) y lies beside the sums; with
+//! [`Place::Global`](super::Place::Global) the sums are 64-bit words in global memory, with [`Place::Spread`](super::Place::Spread) the words are spread over
+//! two blocks' shared memory: see `fixed_cluster`; with [`Place::Split`](super::Place::Split) two blocks walk the same rows, each with
 //! half of the sums: see `fixed_halves`.
 //!
 //! Infinities and NaN, in X or from a dot product that overflows, are added to w as floats: they come out as IEEE 754
@@ -20,18 +20,17 @@
 //! elements where y is there too.
 //!
 //! Not taken yet: the lowest words of all K entries first, as `SharedSums::add_each`, so that their round trips overlap.
-//! With K = 5 in f32 the fused product takes 202 µs in place of 230 (n = 10,000), but uneven rows (K = 3) 669 in place of 642,
-//! f64 329 in place of 293 and halves 3 % more; and eight sides over tiles would cost 2.2 times one.
+//! With K = 5 in f32 the fused product takes 202 µs instead of 230 (n = 10,000), but uneven rows (K = 3) 669 instead of 642,
+//! f64 329 instead of 293 and split sums 3 % more; and eight sides over tiles would cost 2.2 times one.
 //!
 //! Measured on an H200, 4,000,000 × n, 20 a row, f32: see `benches/results/h200`. Float atomics on shared memory
 //! are 4 times slower than integer ones, so that the reproducible sum is also the quicker one.
 
-use super::fixed_cluster;
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{range_of_vector, range_of_weights, scale, write_ranges};
 use super::fixed_sums::SharedSums;
 use super::sparse::each_share_of;
-use super::{Compute, Product, SparseArgs};
+use super::{Compute, SparseArgs};
 use crate::cta::{Cache, Cta, Shared};
 use crate::memory::Out;
 use crate::verbs::{each_of_block, each_of_grid, global_warp, global_warps, load_or};
@@ -47,7 +46,7 @@ pub struct FixedArgs<'a, T> {
     pub x: SparseArgs<'a, T>,
     /// m of the whole matrix, of which a launch may walk a part.
     pub all_rows: u64,
-    /// Entries of the longest row; 1 for [`Product::Transposed`].
+    /// Entries of the longest row; 1 for [`Product::Transposed`](super::Product::Transposed).
     pub longest: u32,
     /// n + 1 elements: the largest exponent field of each column, then 1 if X has infinities or NaN. Zero before
     /// *columns*.
@@ -67,88 +66,6 @@ impl<T: Copy> Clone for FixedArgs<'_, T> {
 }
 impl<T: Copy> Copy for FixedArgs<'_, T> {}
 
-/// Blocks of the clusters of [`SumPlace::Cluster`].
-pub const CLUSTER: u32 = 2;
-
-/// Where sums are kept while rows are walked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SumPlace {
-    /// In the block's shared memory.
-    Shared,
-    /// In the block's shared memory, and y too.
-    SharedWithInput,
-    /// In the shared memory of a cluster of [`CLUSTER`] blocks, half of them in each.
-    Cluster,
-    /// In the shared memory of a cluster of [`CLUSTER`] blocks, which walk the same rows and each add to their half.
-    Halves,
-    /// The same, and y in each of them.
-    HalvesWithInput,
-    /// In global memory.
-    Global,
-}
-
-/// What distinguishes entries with fixed-point sums.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FixedVariant {
-    /// Finds the exponents of the columns.
-    Columns,
-    /// Scales the values.
-    Equilibrate,
-    /// Scales y, finds ranges.
-    Begin(Product),
-    /// Walks the rows.
-    Accumulate {
-        /// What is computed.
-        product: Product,
-        /// Where sums are kept.
-        place: SumPlace,
-        /// VS: lanes per row.
-        vs: u32,
-        /// K: nonzeros per lane kept in registers.
-        held: u32,
-    },
-    /// Writes w.
-    Finish,
-}
-
-impl FixedVariant {
-    /// Blocks of the clusters in which it is launched; 1 for blocks by themselves.
-    pub const fn cluster(&self) -> u32 {
-        match self {
-            FixedVariant::Accumulate {
-                place: SumPlace::Cluster | SumPlace::Halves | SumPlace::HalvesWithInput,
-                ..
-            } => CLUSTER,
-            _ => 1,
-        }
-    }
-
-    /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
-    pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
-        let words = if size == 4 {
-            <f32 as FixedPoint>::WORDS
-        } else {
-            <f64 as FixedPoint>::WORDS
-        } as u64;
-        match self {
-            FixedVariant::Begin(_) => super::fixed_range::shared_bytes(block),
-            FixedVariant::Accumulate { place, .. } => match place {
-                SumPlace::Shared => cols as u64 * 4 * words,
-                SumPlace::SharedWithInput => cols as u64 * (4 * words + size as u64),
-                SumPlace::Cluster | SumPlace::Halves => {
-                    fixed_cluster::places(cols) as u64 * 4 * words
-                }
-                SumPlace::HalvesWithInput => {
-                    let input = cols as u64 * size as u64;
-                    fixed_cluster::places(cols) as u64 * 4 * words + input
-                }
-                SumPlace::Global => 0,
-            },
-            _ => 0,
-        }
-    }
-}
-
 /// Nonzeros of the launch's part of X.
 #[inline(always)]
 fn nonzeros<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> u64 {
@@ -156,7 +73,7 @@ fn nonzeros<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) -> u64 {
     end as u64
 }
 
-/// [`FixedVariant::Columns`].
+/// [`FixedVariant::Columns`](super::FixedVariant::Columns).
 #[inline(always)]
 pub(super) fn columns<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
     each_of_grid(cta, nonzeros(cta, args), |i| {
@@ -177,7 +94,7 @@ fn exponent<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>, column: usi
     column_exponent::<T>(cta.read(args.exponents, column))
 }
 
-/// [`FixedVariant::Equilibrate`].
+/// [`FixedVariant::Equilibrate`](super::FixedVariant::Equilibrate).
 #[inline(always)]
 pub(super) fn equilibrate<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
     each_of_grid(cta, nonzeros(cta, args), |i| {
@@ -188,7 +105,7 @@ pub(super) fn equilibrate<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T
     });
 }
 
-/// [`FixedVariant::Begin`].
+/// [`FixedVariant::Begin`](super::FixedVariant::Begin).
 #[inline(always)]
 pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &FixedArgs<'_, T>) {
     let cols = args.x.cols as u64;
@@ -269,7 +186,7 @@ impl<T: FixedPoint, const Y: bool> Input<T, Y> {
     }
 }
 
-/// [`SumPlace::Shared`], and with `Y` [`SumPlace::SharedWithInput`].
+/// [`Place::Shared`](super::Place::Shared), and with `Y` [`Input::Shared`](crate::describe::Input::Shared).
 pub(super) struct InShared<T, const Y: bool> {
     sums: SharedSums<T>,
     input: Input<T, Y>,
@@ -303,7 +220,7 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InShared<T, Y> {
     }
 }
 
-/// [`SumPlace::Global`].
+/// [`Place::Global`](super::Place::Global).
 pub(super) struct InGlobal;
 
 impl<T: FixedPoint> Sums<T> for InGlobal {
@@ -348,7 +265,7 @@ fn factor<C: Cta, T: FixedPoint, P: Compute>(
     p * load_or(cta, args.weights, row, T::ONE)
 }
 
-/// [`FixedVariant::Accumulate`].
+/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate).
 #[inline(always)]
 pub(super) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     cta: &C,
@@ -404,7 +321,7 @@ fn add_any<C: Cta, T: FixedPoint, W: Sums<T>>(
     }
 }
 
-/// [`FixedVariant::Finish`].
+/// [`FixedVariant::Finish`](super::FixedVariant::Finish).
 #[inline(always)]
 pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T>) {
     let scale = scale_of(cta, args);

@@ -11,17 +11,13 @@
 //! in L2 at 105: larger clusters would be no quicker than global memory.
 
 use super::Compute;
-use super::fixed::{self, CLUSTER, FixedArgs, Sums};
+use super::fixed::{self, FixedArgs, Sums};
 use super::fixed_point::FixedPoint;
 use super::fixed_sums::SharedSums;
+use super::fixed_variant::{CLUSTER, places};
 use crate::cta::{Cache, Cta};
 
-/// Sums that each block has room for when a cluster has those of `cols` columns.
-pub(super) const fn places(cols: u32) -> u32 {
-    cols.div_ceil(CLUSTER)
-}
-
-/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`SumPlace::Cluster`](super::SumPlace::Cluster).
+/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`Place::Spread`](super::Place::Spread).
 #[inline(always)]
 pub(super) fn accumulate<C, T, P, const VS: u32, const K: usize>(cta: &C, args: &FixedArgs<'_, T>)
 where

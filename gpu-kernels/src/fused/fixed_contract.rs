@@ -1,9 +1,9 @@
 //! The contract of the entries with fixed-point sums.
 
-use super::Product;
-use super::fixed::{FixedArgs, FixedVariant};
+use super::fixed::FixedArgs;
 use super::fixed_point::FixedPoint;
 use super::fixed_range::RANGE_WORDS;
+use super::{FixedVariant, Product};
 use crate::cta::WARP;
 use crate::table::{Launch, Violation};
 

@@ -7,14 +7,15 @@
 //! instructions; additions over the network of the cluster (163 · 10⁹ a second) cost more.
 
 use super::Compute;
-use super::fixed::{self, CLUSTER, FixedArgs, Input, Sums};
-use super::fixed_cluster::{flush_own, places};
+use super::fixed::{self, FixedArgs, Input, Sums};
+use super::fixed_cluster::flush_own;
 use super::fixed_point::FixedPoint;
 use super::fixed_sums::SharedSums;
+use super::fixed_variant::{CLUSTER, places};
 use crate::cta::{Cta, WARP};
 
-/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`SumPlace::Halves`](super::SumPlace::Halves), and with
-/// `Y` [`SumPlace::HalvesWithInput`](super::SumPlace::HalvesWithInput).
+/// [`FixedVariant::Accumulate`](super::FixedVariant::Accumulate) with [`Place::Split`](super::Place::Split), and with
+/// `Y` [`Input::Shared`](crate::describe::Input::Shared).
 #[inline(always)]
 pub(super) fn accumulate<C, T, P, const Y: bool, const VS: u32, const K: usize>(
     cta: &C,

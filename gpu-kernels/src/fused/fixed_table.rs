@@ -4,13 +4,14 @@
 //! needed. 20 nonzeros fit 4 × 5 and 8 × 3.
 
 use super::fixed::{
-    Fixed, FixedArgs, FixedVariant, InGlobal, InShared, SumPlace, accumulate, begin, columns,
-    equilibrate, finish,
+    Fixed, FixedArgs, InGlobal, InShared, accumulate, begin, columns, equilibrate, finish,
 };
 use super::fixed_cluster;
 use super::fixed_contract::check;
 use super::fixed_halves;
-use super::{Fused, Product, Transposed};
+use super::fixed_variant::{FixedVariant, describe};
+use super::{Fused, Place, Product, Transposed};
+use crate::describe::Input;
 
 macro_rules! fixed_family {
     ($t:ident: $( ($vs:literal, $held:literal) )*) => {
@@ -18,8 +19,8 @@ macro_rules! fixed_family {
             family Fixed<$t>, "fused";
             args FixedArgs<'a, $t>;
             variant FixedVariant;
-            cluster FixedVariant::cluster;
             check check::<$t>;
+            describe describe::<$t>;
             concat!("fixed_columns_", stringify!($t)), FixedVariant::Columns => columns::<_, $t>;
             concat!("fixed_equilibrate_", stringify!($t)), FixedVariant::Equilibrate => equilibrate::<_, $t>;
             concat!("fixed_begin_fused_", stringify!($t)), FixedVariant::Begin(Product::Fused) => begin::<_, $t, Fused>;
@@ -27,31 +28,31 @@ macro_rules! fixed_family {
             concat!("fixed_finish_", stringify!($t)), FixedVariant::Finish => finish::<_, $t>;
             $(
                 concat!("fixed_fused_shared_y_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::SharedWithInput, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Fused, place: Place::Shared, input: Input::Shared, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InShared<$t, true>, $vs, $held>;
                 concat!("fixed_fused_shared_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Shared, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Fused, place: Place::Shared, input: Input::Gathered, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InShared<$t, false>, $vs, $held>;
                 concat!("fixed_fused_cluster2_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Cluster, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Fused, place: Place::Spread, input: Input::Gathered, vs: $vs, held: $held }
                     => fixed_cluster::accumulate::<_, $t, Fused, $vs, $held>;
                 concat!("fixed_fused_halves_y_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::HalvesWithInput, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Fused, place: Place::Split, input: Input::Shared, vs: $vs, held: $held }
                     => fixed_halves::accumulate::<_, $t, Fused, true, $vs, $held>;
                 concat!("fixed_fused_global_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Fused, place: SumPlace::Global, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Fused, place: Place::Global, input: Input::Gathered, vs: $vs, held: $held }
                     => accumulate::<_, $t, Fused, InGlobal, $vs, $held>;
                 concat!("fixed_transposed_shared_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Shared, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Transposed, place: Place::Shared, input: Input::Streamed, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InShared<$t, false>, $vs, $held>;
                 concat!("fixed_transposed_cluster2_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Cluster, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Transposed, place: Place::Spread, input: Input::Streamed, vs: $vs, held: $held }
                     => fixed_cluster::accumulate::<_, $t, Transposed, $vs, $held>;
                 concat!("fixed_transposed_halves_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Halves, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Transposed, place: Place::Split, input: Input::Streamed, vs: $vs, held: $held }
                     => fixed_halves::accumulate::<_, $t, Transposed, false, $vs, $held>;
                 concat!("fixed_transposed_global_", stringify!($t), "_vs", $vs),
-                FixedVariant::Accumulate { product: Product::Transposed, place: SumPlace::Global, vs: $vs, held: $held }
+                FixedVariant::Accumulate { product: Product::Transposed, place: Place::Global, input: Input::Streamed, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;
             )*
         }

@@ -38,7 +38,6 @@
 //! Infinities and NaN are added up as floats, beside the sums.
 
 use super::Compute;
-use super::Product;
 use super::fixed_point::{FixedPoint, Total, column_exponent, range};
 use super::fixed_range::{self, range_of_vector, range_of_weights, write_ranges};
 pub use super::hot_values::HotValues;
@@ -95,7 +94,7 @@ pub struct HotArgs<'a, T> {
     pub order: In<'a, u32>,
     /// The first slices of rows with 16, 8, 4 and 2 lanes, and the number of slices.
     pub slices: [u32; CLASSES],
-    /// Entries of the longest row; 1 for [`Product::Transposed`].
+    /// Entries of the longest row; 1 for [`Product::Transposed`](super::Product::Transposed).
     pub longest: u32,
     /// The column of each place.
     pub columns: In<'a, u32>,
@@ -107,7 +106,7 @@ pub struct HotArgs<'a, T> {
     pub cold_exponents: In<'a, u32>,
     /// 1 if hot columns have infinities or NaN, else 0.
     pub non_finite: u32,
-    /// y, or p for [`Product::Transposed`].
+    /// y, or p for [`Product::Transposed`](super::Product::Transposed).
     pub input: In<'a, T>,
     /// v, optional.
     pub weights: In<'a, T>,
@@ -145,39 +144,6 @@ impl<T: Copy> Clone for HotArgs<'_, T> {
 }
 impl<T: Copy> Copy for HotArgs<'_, T> {}
 
-/// What distinguishes entries for hot columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HotVariant {
-    /// Prepares the vectors.
-    Begin(Product),
-    /// Walks the rows.
-    Walk(Product, HotValues),
-    /// Adds the sums of hot columns to w.
-    Finish,
-}
-
-impl HotVariant {
-    /// Threads of a block at most, for elements of `size` bytes: as many as the registers of an SM are enough for. 80 million
-    /// entries of 10,000 columns took 148 µs with 1,024 threads on an H200, with 512 219.
-    pub const fn most_threads(&self, size: u32) -> u32 {
-        match (self, size) {
-            (HotVariant::Walk(..), 8) => 768,
-            _ => 1024,
-        }
-    }
-
-    /// Dynamic shared memory of a block of `block` threads for `places` places and elements of `size` bytes.
-    pub const fn shared_bytes(&self, places: u32, block: u32, size: u32) -> u64 {
-        let places = (places + SPARE) as u64;
-        match self {
-            HotVariant::Begin(_) => fixed_range::shared_bytes(block),
-            HotVariant::Walk(Product::Transposed, _) => places * 4 * words(size) as u64,
-            HotVariant::Walk(..) => places * bytes_of_place(size) as u64,
-            HotVariant::Finish => 0,
-        }
-    }
-}
-
 /// Shared memory of a place for elements of `size` bytes: a sum and an element of y.
 pub const fn bytes_of_place(size: u32) -> u32 {
     4 * words(size) + size
@@ -194,7 +160,7 @@ pub const fn places_within(bytes: u32, size: u32) -> u32 {
 }
 
 /// Words of a sum of elements of `size` bytes.
-const fn words(size: u32) -> u32 {
+pub(super) const fn words(size: u32) -> u32 {
     if size == 4 {
         <f32 as FixedPoint>::WORDS
     } else {
@@ -226,7 +192,7 @@ fn exponent_in<T: FixedPoint>(word: u32, at: usize) -> i32 {
     column_exponent::<T>(field)
 }
 
-/// [`HotVariant::Begin`].
+/// [`HotVariant::Begin`](super::HotVariant::Begin).
 #[inline(always)]
 pub(super) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &HotArgs<'_, T>) {
     let input = if P::DOTS {
@@ -291,7 +257,7 @@ pub(super) fn scale_of<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) ->
     fixed_range::scale(cta, args.ranges, args.shift, size)
 }
 
-/// [`HotVariant::Finish`].
+/// [`HotVariant::Finish`](super::HotVariant::Finish).
 #[inline(always)]
 pub(super) fn finish<C: Cta, T: FixedPoint>(cta: &C, args: &HotArgs<'_, T>) {
     let scale = scale_of(cta, args);

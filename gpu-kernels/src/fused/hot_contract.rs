@@ -1,9 +1,9 @@
 //! The contract of the entries for hot columns.
 
-use super::Product;
 use super::fixed_point::FixedPoint;
 use super::fixed_range::RANGE_WORDS;
-use super::hot::{HotArgs, HotValues, HotVariant, LANES, MOST_PLACES, NONE, fields_per_word};
+use super::hot::{HotArgs, HotValues, LANES, MOST_PLACES, NONE, fields_per_word};
+use super::{HotVariant, Product};
 use crate::cta::WARP;
 use crate::table::{Launch, Violation};
 
@@ -69,7 +69,7 @@ fn check_values<T: FixedPoint>(values: HotValues, args: &HotArgs<'_, T>) -> Resu
     let (whole, packed) = match values {
         HotValues::Whole => (2 * words, 0),
         HotValues::Single => (0, 2 * words),
-        HotValues::Half => (0, words),
+        HotValues::Bf16 => (0, words),
         HotValues::Constant => (0, 0),
     };
     Violation::at_least("length of values", whole, args.values.len())?;

@@ -3,9 +3,10 @@
 //! Both products for whole values and for each shorter form: an element type of 4 bytes has one form less. Which
 //! entries are cold, and whether there is one constant for all rows or one for each, is decided by what is there.
 
-use super::hot::{Hot, HotArgs, HotValues, HotVariant, begin, finish};
+use super::hot::{Hot, HotArgs, HotValues, begin, finish};
 use super::hot_contract::check;
-use super::hot_values::{Constant, Half, Single, Whole};
+use super::hot_values::{Bf16, Constant, Single, Whole};
+use super::hot_variant::{HotVariant, describe};
 use super::hot_walk::walk;
 use super::{Fused, Product, Transposed};
 
@@ -16,12 +17,13 @@ macro_rules! hot_family {
             args HotArgs<'a, $t>;
             variant HotVariant;
             check check::<$t>;
+            describe describe::<$t>;
             concat!("hot_begin_fused_", stringify!($t)), HotVariant::Begin(Product::Fused) => begin::<_, $t, Fused>;
             concat!("hot_begin_transposed_", stringify!($t)), HotVariant::Begin(Product::Transposed) => begin::<_, $t, Transposed>;
             concat!("hot_walk_fused_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Whole) => walk::<_, $t, Fused, Whole>;
             concat!("hot_walk_transposed_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Whole) => walk::<_, $t, Transposed, Whole>;
-            concat!("hot_walk_fused_bf16_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Half) => walk::<_, $t, Fused, Half>;
-            concat!("hot_walk_transposed_bf16_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Half) => walk::<_, $t, Transposed, Half>;
+            concat!("hot_walk_fused_bf16_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Bf16) => walk::<_, $t, Fused, Bf16>;
+            concat!("hot_walk_transposed_bf16_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Bf16) => walk::<_, $t, Transposed, Bf16>;
             concat!("hot_walk_fused_constant_", stringify!($t)), HotVariant::Walk(Product::Fused, HotValues::Constant) => walk::<_, $t, Fused, Constant>;
             concat!("hot_walk_transposed_constant_", stringify!($t)), HotVariant::Walk(Product::Transposed, HotValues::Constant) => walk::<_, $t, Transposed, Constant>;
             $(

@@ -16,7 +16,7 @@ pub enum HotValues {
     /// As f32, where elements are f64.
     Single,
     /// As bfloat16, the upper half of an f32.
-    Half,
+    Bf16,
     /// Not at all: those of a row are equal, and there is one for each row or one for all.
     Constant,
 }
@@ -27,7 +27,7 @@ impl HotValues {
         match self {
             HotValues::Whole => size,
             HotValues::Single => 4,
-            HotValues::Half => 2,
+            HotValues::Bf16 => 2,
             HotValues::Constant => 0,
         }
     }
@@ -55,8 +55,8 @@ pub(super) fn element<C: Cta>(cta: &C, step: usize, rows: usize, row: usize) -> 
 pub(super) struct Whole;
 /// [`HotValues::Single`].
 pub(super) struct Single;
-/// [`HotValues::Half`].
-pub(super) struct Half;
+/// [`HotValues::Bf16`].
+pub(super) struct Bf16;
 /// [`HotValues::Constant`].
 pub(super) struct Constant;
 
@@ -93,7 +93,7 @@ impl<T: Real> Load<T> for Single {
     }
 }
 
-impl<T: Real> Load<T> for Half {
+impl<T: Real> Load<T> for Bf16 {
     const IS_CONSTANT: bool = false;
 
     #[inline(always)]

@@ -15,7 +15,7 @@ mod dense_ring;
 mod dense_table;
 mod dense_tiles;
 pub mod dense_totals;
-mod dense_variant;
+pub(crate) mod dense_variant;
 pub mod fixed;
 mod fixed_cluster;
 mod fixed_contract;
@@ -24,18 +24,21 @@ pub mod fixed_point;
 mod fixed_range;
 mod fixed_sums;
 mod fixed_table;
+mod fixed_variant;
 pub mod hot;
 mod hot_addend;
 mod hot_contract;
 mod hot_share;
 mod hot_table;
 mod hot_values;
+mod hot_variant;
 mod hot_walk;
 pub mod many;
 pub mod panels;
 pub mod private;
 pub mod sparse;
 mod sparse_table;
+pub(crate) mod sparse_variant;
 mod team;
 
 pub use balanced::{Balanced, BalancedArgs, BalancedVariant};
@@ -43,14 +46,17 @@ pub use dense::{Dense, DenseArgs};
 pub use dense_order::{DenseOrder, Held, SLOTS};
 pub use dense_totals::{DenseTotals, TotalArgs, TotalVariant};
 pub use dense_variant::{DenseVariant, RowStore};
-pub use fixed::{Fixed, FixedArgs, FixedVariant, SumPlace};
-pub use hot::{Hot, HotArgs, HotValues, HotVariant};
+pub use fixed::{Fixed, FixedArgs};
+pub use fixed_variant::{CLUSTER, FixedVariant};
+pub use hot::{Hot, HotArgs, HotValues};
+pub use hot_variant::{HOT_BYTES, HotVariant};
 pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
     SparseManyVariant, TileSlices, TilesMany, TilesManyArgs, TilesManyVariant,
 };
 pub use panels::{PanelArgs, PanelVariant, Panels};
-pub use sparse::{Sparse, SparseArgs, SparseVariant};
+pub use sparse::{Sparse, SparseArgs};
+pub use sparse_variant::SparseVariant;
 pub use team::{Lanes, Team, TeamSize, WholeBlock};
 
 /// Which product an entry computes.
@@ -103,13 +109,17 @@ impl Compute for Transposed {
     const ACCUMULATES: bool = true;
 }
 
-/// Where the partial result lives while rows are walked.
+/// Where sums of w are while rows are walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In the block's shared memory, flushed once at the end.
     Shared,
     /// In the block's shared memory, a copy for each vector of lanes, summed up and flushed once at the end.
     Private,
+    /// In the shared memory of a cluster's blocks, which walk rows of their own and add to the sums of each other.
+    Spread,
+    /// In the shared memory of a cluster's blocks, which walk the same rows and each add to their part of the columns.
+    Split,
     /// In global memory, one atomic per nonzero.
     Global,
     /// In registers, aggregated over the block in shared memory at the end.

@@ -22,7 +22,9 @@
 //!
 //! Source: propagation blocking and column blocking of sparse products; the order inside a panel is ours.
 
+use super::{Place, Product, TeamSize};
 use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::describe::{Description, Form, Number, SharedUse, Sums, Task, Walk};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Words};
 use crate::table::{Launch, Violation};
@@ -318,6 +320,29 @@ fn check<T: Real>(
     super::check_optional(&args.shift, "length of shift", 1)
 }
 
+/// What every entry does: it serves each product, the fused one in two passes.
+const fn describe(_: &PanelVariant) -> Description {
+    const fn task(product: Product) -> Option<Task> {
+        let form = Form::Panels;
+        Some(Task { product, form })
+    }
+    Description {
+        tasks: [
+            task(Product::Fused),
+            task(Product::Forward),
+            task(Product::Transposed),
+        ],
+        walk: Walk::Chunks,
+        sums: Sums {
+            place: Place::Shared,
+            number: Number::Float,
+        },
+        team: TeamSize::Lanes(WARP),
+        shared: SharedUse::fixed(PANEL_BYTES),
+        ..Description::UNPLANNED
+    }
+}
+
 macro_rules! panel_family {
     ($t:ident) => {
         crate::kernels! {
@@ -325,6 +350,7 @@ macro_rules! panel_family {
             args PanelArgs<'a, $t>;
             variant PanelVariant;
             check check::<$t>;
+            describe describe;
             concat!("panels_", stringify!($t)), PanelVariant => accumulate::<_, $t>;
         }
     };

@@ -13,7 +13,7 @@
 //! Source: the launch model and the hierarchy of aggregation (registers, shuffles, shared memory, global
 //! memory) follow the published method for fused sparse kernels; keeping the row in registers is ours.
 
-use super::{Compute, Place, Product};
+use super::{Compute, Place, Product, SparseVariant};
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::Real;
@@ -60,41 +60,6 @@ impl<T: Copy> Clone for SparseArgs<'_, T> {
     }
 }
 impl<T: Copy> Copy for SparseArgs<'_, T> {}
-
-/// What distinguishes sparse entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SparseVariant {
-    /// What is computed.
-    pub product: Product,
-    /// Where w lives.
-    pub place: Place,
-    /// VS: lanes per row.
-    pub vs: u32,
-    /// K: nonzeros per lane kept in registers.
-    pub held: u32,
-}
-
-impl SparseVariant {
-    /// Dynamic shared memory that a block of `block` threads needs for n columns of `size`-byte elements.
-    pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
-        let vectors = match self.place {
-            Place::Shared => 1,
-            Place::Private => self.private_copies(block),
-            _ => 0,
-        };
-        vectors * cols as u64 * size as u64
-    }
-
-    /// Vectors of n elements in the shared memory of a block with private copies of w: one for each vector of lanes,
-    /// and y where there is one.
-    const fn private_copies(&self, block: u32) -> u64 {
-        let copies = (block / self.vs) as u64;
-        match self.product {
-            Product::Fused => copies + 1,
-            _ => copies,
-        }
-    }
-}
 
 /// Where contributions to w go.
 pub(crate) trait Target<T: Real>: Sized {

@@ -3,9 +3,8 @@
 //! Nonzeros held per lane cover a row of the length that the planner sends to this vector size: 20
 //! nonzeros fit 4 × 5, 8 × 3 or 16 × 2 without a second read.
 
-use super::sparse::{
-    InGlobal, InShared, Sparse, SparseArgs, SparseVariant, accumulate, check, forward,
-};
+use super::sparse::{InGlobal, InShared, Sparse, SparseArgs, accumulate, check, forward};
+use super::sparse_variant::{SparseVariant, describe};
 use super::{Fused, Place, Product, Transposed, private};
 
 macro_rules! sparse_family {
@@ -15,6 +14,7 @@ macro_rules! sparse_family {
             args SparseArgs<'a, $t>;
             variant SparseVariant;
             check check::<$t>;
+            describe describe::<$t>;
             $(
                 concat!("sparse_fused_shared_", stringify!($t), "_vs", $vs),
                 SparseVariant { product: Product::Fused, place: Place::Shared, vs: $vs, held: $held }

@@ -17,6 +17,7 @@ macro_rules! kernel_sum_family {
             args KernelSumArgs<'a, $t>;
             variant KernelSumVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("kernel_sum_finish_", stringify!($t)), KernelSumVariant::Finish
                 => finish::finish::<_, $t>;
             $(

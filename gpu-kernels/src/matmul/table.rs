@@ -11,6 +11,7 @@ macro_rules! matmul_family {
             args MatmulArgs<'a, $t>;
             variant MatmulVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("matmul_naive_", stringify!($t)), MatmulVariant::Naive => plain::naive::<_, $t>;
             concat!("matmul_registers_", stringify!($t)), MatmulVariant::Registers
                 => plain::registers::<_, $t>;

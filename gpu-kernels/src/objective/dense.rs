@@ -11,8 +11,11 @@ use super::judge::Judge;
 use super::sparse::Compiled;
 use super::{AnyLoss, Logistic, LossClass, Squared};
 use crate::cta::Cta;
+use crate::describe::Description;
 use crate::fused::dense::accumulate_rows;
-use crate::fused::{DenseArgs, DenseVariant, Lanes, Product, RowStore, Team, TeamSize, WholeBlock};
+use crate::fused::{
+    DenseArgs, DenseVariant, Lanes, Product, RowStore, Team, TeamSize, WholeBlock, dense_variant,
+};
 use crate::math::Elementary;
 use crate::scalar::Pack;
 use crate::table::{Launch, Violation};
@@ -61,6 +64,11 @@ fn check<T: Elementary>(
     args.rows.check(args.x.rows as u64)
 }
 
+/// What an entry does.
+const fn describe<T: Elementary>(variant: &DenseObjectiveVariant) -> Description {
+    super::with_sums(dense_variant::describe::<T>(&variant.dense))
+}
+
 /// Rows: `lanes per row, elements per load: (packs per thread, rows in flight)…`.
 macro_rules! dense_objectives {
     (
@@ -73,6 +81,7 @@ macro_rules! dense_objectives {
             args DenseObjectiveArgs<'a, $t>;
             variant DenseObjectiveVariant;
             check check::<$t>;
+            describe describe::<$t>;
             $( $(
                 concat!("objective_dense_squared_", stringify!($t), "_vs", $v, "_w", $w, "_k", $k, "_r", $r),
                 dense_objectives!(@ Squared, TeamSize::Lanes($v), $w, $k, $r)

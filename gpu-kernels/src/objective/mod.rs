@@ -44,6 +44,7 @@ pub use softmax_sparse::{SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant}
 pub use sparse::{Columns, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant};
 
 use crate::cta::WARP;
+use crate::describe::Description;
 use crate::math::Elementary;
 use crate::table::{Launch, Violation};
 
@@ -91,9 +92,20 @@ pub trait RowLoss<T>: Copy + Send + Sync + 'static {
     fn at(&self, t: T, b: T) -> Point<T>;
 }
 
+/// Shared memory that the sums over a block take of each warp, bytes: one f64.
+const SUM_BYTES: u32 = 8;
+
 /// Bytes of the scratch for the sums that a block of `block` threads needs: one f64 per warp.
 pub const fn scratch_bytes(block: u32) -> u64 {
-    (block / WARP) as u64 * 8
+    (block / WARP) as u64 * SUM_BYTES as u64
+}
+
+/// A kernel of the pattern as one of objectives, with shared memory for its sums.
+const fn with_sums(pattern: Description) -> Description {
+    Description {
+        shared: pattern.shared.and_per_warp(SUM_BYTES),
+        ..pattern
+    }
 }
 
 fn check_scratch(launch: &Launch) -> Result<(), Violation> {

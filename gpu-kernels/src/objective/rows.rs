@@ -51,6 +51,7 @@ macro_rules! row_objective {
             args RowObjectiveArgs<'a, $t>;
             variant RowObjectiveVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("objective_rows_", stringify!($t)), RowObjectiveVariant => objective::<_, $t>;
         }
     };

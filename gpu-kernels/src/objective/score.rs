@@ -395,6 +395,7 @@ macro_rules! scores {
             args ScoreArgs<'a, $t>;
             variant ScoreVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("score_numbers_", stringify!($t)), ScoreVariant::Numbers => numbers::<_, $t>;
             concat!("score_classes_", stringify!($t)), ScoreVariant::Classes => classes::<_, $t>;
         }

@@ -231,6 +231,7 @@ macro_rules! dense_softmax {
             args DenseSoftmaxArgs<'a, $t>;
             variant DenseSoftmaxVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             $(
                 concat!("softmax_dense_", stringify!($t), "_vs", $vs, "_g", $cg),
                 DenseSoftmaxVariant { vs: $vs, groups: $cg, per_lane: $columns }

@@ -230,6 +230,7 @@ macro_rules! sparse_softmax {
             args SparseSoftmaxArgs<'a, $t>;
             variant SparseSoftmaxVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             $(
                 concat!("softmax_sparse_shared_", stringify!($t), "_vs", $vs, "_q", $q),
                 SparseSoftmaxVariant { place: Place::Shared, vs: $vs, per_lane: $q, held: $held }

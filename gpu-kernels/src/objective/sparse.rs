@@ -15,8 +15,9 @@ use super::head::{self, HeadedArgs};
 use super::judge::Judge;
 use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
 use crate::cta::Cta;
+use crate::describe::Description;
 use crate::fused::sparse::{self, InGlobal, InShared, Target, accumulate_rows};
-use crate::fused::{Place, Product, SparseVariant};
+use crate::fused::{Place, Product, SparseVariant, sparse_variant};
 use crate::math::Elementary;
 use crate::table::{Launch, Violation};
 
@@ -110,6 +111,14 @@ fn check<T: Elementary>(
     args.rows.check(x.rows as u64)
 }
 
+/// What an entry does; those with a head are chosen beside the planner, by what X looks like.
+const fn describe<T: Elementary>(variant: &SparseObjectiveVariant) -> Description {
+    match variant.columns {
+        Columns::Alike => super::with_sums(sparse_variant::describe::<T>(&variant.sparse)),
+        Columns::Headed => Description::UNPLANNED,
+    }
+}
+
 macro_rules! sparse_objectives {
     ($t:ident: $( ($vs:literal, $held:literal) )*; head $( ($head_vs:literal, $head_held:literal) )*) => {
         crate::kernels! {
@@ -117,6 +126,7 @@ macro_rules! sparse_objectives {
             args SparseObjectiveArgs<'a, $t>;
             variant SparseObjectiveVariant;
             check check::<$t>;
+            describe describe::<$t>;
             $(
                 concat!("objective_sparse_squared_shared_", stringify!($t), "_vs", $vs),
                 sparse_objectives!(@ Squared, Shared, $vs, $held) => objective::<_, $t, Squared, InShared<$t>, $vs, $held>;

@@ -245,6 +245,7 @@ crate::kernels! {
     args LadderArgs<'a>;
     variant Step;
     check check;
+    describe crate::describe::unplanned;
     "reduce_ladder_v0_f32", Step::InterleavedModulo => interleaved_modulo;
     "reduce_ladder_v1_f32", Step::Interleaved => interleaved;
     "reduce_ladder_v2_f32", Step::Sequential => sequential;

@@ -305,6 +305,7 @@ macro_rules! reduce_family {
             args ReduceArgs<'a, $t>;
             variant ReduceVariant;
             check check::<$t>;
+            describe crate::describe::unplanned;
             concat!("reduce_sum_", stringify!($t)),
                 ReduceVariant::Whole(Statistic::Sum(Term::Value)) => sum::<_, $t, 0>;
             concat!("reduce_sum_abs_", stringify!($t)),

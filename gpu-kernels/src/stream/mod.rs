@@ -69,5 +69,6 @@ crate::kernels! {
     args StreamArgs<'a, f32>;
     variant ();
     check check;
+    describe crate::describe::unplanned;
     "stream_read_f32", () => read;
 }

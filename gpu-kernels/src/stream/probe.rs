@@ -208,6 +208,7 @@ crate::kernels! {
     args ProbeArgs<'a, f32>;
     variant ProbeVariant;
     check check;
+    describe crate::describe::unplanned;
     "probe_gather_f32", ProbeVariant::Gather => gather;
     "probe_scatter_f32", ProbeVariant::Scatter => scatter;
     "probe_shared_gather_f32", ProbeVariant::SharedGather => shared_gather;
@@ -220,6 +221,7 @@ crate::kernels! {
     args ProbeArgs<'a, f64>;
     variant ProbeVariant;
     check check;
+    describe crate::describe::unplanned;
     "probe_scatter_f64", ProbeVariant::Scatter => scatter;
     "probe_shared_add_f64", ProbeVariant::SharedAdd => shared_add;
 }

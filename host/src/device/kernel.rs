@@ -137,7 +137,7 @@ impl Device {
         entry: &'static Entry<F>,
         launch: Launch,
     ) -> Result<Prepared<F>, DeviceError> {
-        let cluster = F::cluster(entry);
+        let cluster = entry.description.cluster;
         if cluster > 1 {
             Violation::multiple_of("grid", cluster.into(), launch.grid.into())
                 .map_err(|violation| broken(entry.name, violation))?;

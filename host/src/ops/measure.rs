@@ -132,12 +132,9 @@ impl<T: Number> Matrix<T> {
         let trials = self.launches_of(product)?;
         let mut forced: Vec<Forced> = selected(&trials, selection).map(Trial::forced).collect();
         if product == Product::Fused {
-            let split = match self.problem().is_dense() {
-                true => Strategy::DenseTwoProducts,
-                false => Strategy::SparseTwoProducts,
-            };
+            let apart = Strategy::two_products(self.problem().is_dense());
             forced.push(Forced {
-                strategy: Some(split),
+                strategy: Some(apart),
                 ..Forced::default()
             });
         }

@@ -13,24 +13,10 @@
 use gpu_kernels::objective::head;
 
 use super::error::PlanError;
-use super::fused::{
-    Candidate, Model, Plan, Planner, Precision, Problem, Product, SharedUse, Strategy,
-};
+use super::fused::{Candidate, Model, Plan, Planner, Precision, Problem, Product, Strategy};
 use super::limits::DeviceLimits;
 use super::occupancy::{Usage, occupancy};
 use super::vector::{self, VectorPlan};
-
-/// Bytes per warp for the sums over the block.
-const SUM_BYTES: u32 = 8;
-
-/// A kernel of an objective: the pattern's, with shared memory for its sums.
-pub fn with_sums(kernel: Candidate) -> Candidate {
-    let shared = SharedUse {
-        per_warp: kernel.shared.per_warp + SUM_BYTES,
-        ..kernel.shared
-    };
-    Candidate { shared, ..kernel }
-}
 
 /// The plan of an objective.
 ///
@@ -160,7 +146,7 @@ pub fn by_products(
     let rows = problem.rows as f64 * row / limits.rates.stream_gbs + 1e3 * limits.rates.launch_us;
     let plan = Plan {
         product: Product::Fused,
-        strategy: Strategy::SparseTwoProducts,
+        strategy: Strategy::two_products(false),
         then: Some(Box::new(transposed)),
         ..forward
     };
@@ -292,6 +278,9 @@ mod tests {
     use super::*;
     use crate::plan::fused::{Precision, Storage, Strategy, Team};
 
+    /// What the sums over a block take of each warp.
+    const SUM_BYTES: u32 = 8;
+
     fn kernels() -> (Vec<Candidate>, Vec<Candidate>) {
         let own = Candidate::new(
             "objective",
@@ -301,8 +290,9 @@ mod tests {
             Precision::F32,
             Team::Lanes(8),
         );
+        let shared = own.shared.and_per_warp(SUM_BYTES);
         (
-            vec![with_sums(own)],
+            vec![Candidate { shared, ..own }],
             Candidate::of_the_source(Precision::F32),
         )
     }

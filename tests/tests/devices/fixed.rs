@@ -32,14 +32,8 @@ const MATRICES: [((usize, usize), Pattern); 14] = [
     ((40, 38_740), Pattern::PerRow(7)),
 ];
 
-const STRATEGIES: [Strategy; 6] = [
-    Strategy::FixedWithY,
-    Strategy::FixedShared,
-    Strategy::FixedCluster,
-    Strategy::FixedHalves,
-    Strategy::FixedGlobal,
-    Strategy::SparseTwoProducts,
-];
+/// Threads of blocks, in turn.
+const BLOCKS: [u32; 5] = [256, 96, 64, 128, 32];
 
 /// Of the fused product.
 const FUSED_ALONE: [Strategy; 2] = [Strategy::FixedWithY, Strategy::SparseTwoProducts];
@@ -78,7 +72,12 @@ fn launches(device: &Device, product: Product) -> Vec<Forced> {
     if device.is_cpu() || product == Product::Forward {
         return all;
     }
-    for (strategy, bs) in STRATEGIES.into_iter().zip([96, 256, 64, 128, 32, 64]) {
+    let fixed = Strategy::ALL
+        .iter()
+        .copied()
+        .filter(|strategy| strategy.is_fixed());
+    let strategies = fixed.chain([Strategy::SparseTwoProducts]);
+    for (strategy, bs) in strategies.zip(BLOCKS.into_iter().cycle()) {
         if product == Product::Fused || !FUSED_ALONE.contains(&strategy) {
             all.push(Forced {
                 strategy: Some(strategy),

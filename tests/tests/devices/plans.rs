@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::matrix::Dtype;
-use warpfuse::ops::{Matrix, MatrixOptions, Number};
-use warpfuse::plan::fused::{Forced, Model, Product, Strategy};
+use warpfuse::ops::{Matrix, MatrixOptions, Number, candidates};
+use warpfuse::plan::fused::{Candidate, Forced, Model, Product, Storage, Strategy};
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
@@ -32,17 +32,18 @@ const SPARSE: [((usize, usize), Pattern); 3] = [
 /// More columns than sums of either type that one block of today's devices holds, fewer than a cluster's two do.
 const SPREAD: ((usize, usize), Pattern) = ((40, 33_001), Pattern::PerRow(9));
 
-const SPARSE_STRATEGIES: &[Strategy] = &[
-    Strategy::SharedW,
-    Strategy::PrivateW,
-    Strategy::GlobalW,
-    Strategy::SparseTwoProducts,
-    Strategy::FixedWithY,
-    Strategy::FixedShared,
-    Strategy::FixedCluster,
-    Strategy::FixedHalves,
-    Strategy::FixedGlobal,
-];
+/// Of every compiled kernel for the fused product over the rows of a sparse X, and two products.
+fn sparse_strategies() -> Vec<Strategy> {
+    let kernels = candidates::<f32>("sm_90").into_iter();
+    let is_of_rows =
+        |kernel: &Candidate| (kernel.product, kernel.storage) == (Product::Fused, Storage::Sparse);
+    let of_rows = kernels.filter(is_of_rows).map(|kernel| kernel.strategy);
+    let mut strategies: Vec<Strategy> = of_rows.collect();
+    strategies.dedup();
+    let all = Strategy::ALL.iter().copied();
+    let compiled = all.filter(|strategy| strategies.contains(strategy));
+    compiled.chain([Strategy::SparseTwoProducts]).collect()
+}
 
 /// Adds the published model and the strategies.
 pub fn add(suite: &mut Suite) {
@@ -57,13 +58,13 @@ pub fn add(suite: &mut Suite) {
     add_case(suite, dense(LONG), &[DenseRing]);
     add_case(suite, dense(SHARED), &[DenseCluster]);
     for case in SPARSE.map(|(shape, pattern)| Case::new(shape, pattern, Values::Integers)) {
-        add_case(suite, case, SPARSE_STRATEGIES);
+        add_case(suite, case, &sparse_strategies());
     }
     let spread = Case::new(SPREAD.0, SPREAD.1, Values::Integers);
     add_case(suite, spread, &[FixedCluster]);
 }
 
-fn add_case(suite: &mut Suite, case: Case, strategies: &'static [Strategy]) {
+fn add_case(suite: &mut Suite, case: Case, strategies: &[Strategy]) {
     let test = |plan: &'static str| {
         move |dtype: Dtype| {
             let name = format!("plan/{plan}/{case}/{dtype}");

@@ -9,13 +9,6 @@ use warpfuse_benches::sampling::Sampler;
 
 use crate::trial::Trial;
 
-const STRATEGIES: [Strategy; 5] = [
-    Strategy::FixedWithY,
-    Strategy::FixedShared,
-    Strategy::FixedCluster,
-    Strategy::FixedHalves,
-    Strategy::FixedGlobal,
-];
 const VECTOR_SIZES: [u32; 3] = [4, 8, 32];
 const BLOCK_SIZES: [u32; 5] = [256, 512, 640, 768, 1024];
 const BLOCKS_PER_SM: [u32; 5] = [1, 2, 3, 4, 5];
@@ -71,7 +64,8 @@ fn vectors<T: Number>(
 }
 
 fn launches() -> impl Iterator<Item = Forced> {
-    STRATEGIES.into_iter().flat_map(|strategy| {
+    let fixed = Strategy::ALL.iter().filter(|strategy| strategy.is_fixed());
+    fixed.flat_map(|&strategy| {
         VECTOR_SIZES.into_iter().flat_map(move |vs| {
             BLOCK_SIZES.into_iter().flat_map(move |bs| {
                 BLOCKS_PER_SM.into_iter().map(move |blocks| Forced {

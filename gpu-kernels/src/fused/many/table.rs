@@ -23,6 +23,7 @@ macro_rules! dense_many {
             args DenseManyArgs<'a, $t>;
             variant DenseManyVariant;
             check dense_contract::check::<$t>;
+            describe crate::describe::unplanned;
             $(
                 concat!("dense_many_fused_", stringify!($t), "_t1_l", $nl, "_b", $nb, "_r", $nr),
                 DenseManyVariant { product: Product::Fused, team: TeamSize::Lanes(1), width: $nl, sides: $nb, split: 1, rows: $nr }
@@ -85,6 +86,7 @@ macro_rules! sparse_many {
             args SparseManyArgs<'a, $t>;
             variant SparseManyVariant;
             check sparse::check::<$t>;
+            describe crate::describe::unplanned;
             $(
                 concat!("sparse_many_fused_shared_", stringify!($t), "_vs", $vs, "_b", $b),
                 SparseManyVariant { product: Product::Fused, place: Place::Shared, vs: $vs, held: $held, sides: $b }
@@ -117,6 +119,7 @@ macro_rules! tiles_many {
             args TilesManyArgs<'a, $t>;
             variant TilesManyVariant;
             check tiles_contract::check::<$t>;
+            describe crate::describe::unplanned;
             $(
                 concat!("tiles_many_fused_", stringify!($t), "_b", $b),
                 TilesManyVariant { product: Product::Fused, sides: $b } => tiles::walk::<_, $t, Fused, $b>;

@@ -101,7 +101,7 @@ impl ValueForm {
         match self {
             ValueForm::Whole => HotValues::Whole,
             ValueForm::Single => HotValues::Single,
-            ValueForm::Half => HotValues::Half,
+            ValueForm::Half => HotValues::Bf16,
             ValueForm::OfRows | ValueForm::Equal => HotValues::Constant,
         }
     }

@@ -11,7 +11,7 @@ use gpu_kernels::{Family, In, Launch, Out};
 
 use super::super::catalog::{
     candidates_for, candidates_on, max_block as most_threads, objectives_for, objectives_on,
-    registers_of,
+    registers_on,
 };
 use super::super::fused::{Terms, begin, prepare, slice, slice_mut};
 use super::super::layout::{Layout, SparsePart};
@@ -345,7 +345,7 @@ pub(super) fn prepare_rows<T: Number>(
     let plan = planning::rows(rows as u64, limits);
     let (grid, block) = match summation {
         Summation::Free => (plan.grid, plan.bs),
-        Summation::Reproducible => (1, most_threads(registers_of(device, entry.name))),
+        Summation::Reproducible => (1, most_threads(registers_on(device, entry.name))),
     };
     let launch = Launch {
         grid,

@@ -6,7 +6,7 @@ use gpu_kernels::Family;
 use gpu_kernels::objective::head::HEAD;
 use gpu_kernels::objective::{Columns, LossClass};
 
-use super::super::catalog::registers_of;
+use super::super::catalog::registers_on;
 use super::super::layout::{Layout, csr};
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
@@ -112,7 +112,7 @@ impl<T: Number> Matrix<T> {
             .map(|entry| HeadedKernel {
                 name: entry.name,
                 vs: entry.variant.sparse.vs,
-                registers: registers_of(self.device(), entry.name),
+                registers: registers_on(self.device(), entry.name),
             });
         let places = head.order.len() as u32;
         let size = (self.rows() as u64, self.problem().nnz.unwrap_or_default());

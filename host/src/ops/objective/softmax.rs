@@ -18,7 +18,7 @@ use gpu_kernels::objective::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::super::catalog::registers_of;
+use super::super::catalog::registers_on;
 use super::super::fused::{Terms, slice};
 use super::super::host::with_rows;
 use super::super::layout::Layout;
@@ -302,7 +302,7 @@ impl<T: Number> Matrix<T> {
         for entry in places {
             let SparseSoftmaxVariant { place, vs, .. } = entry.variant;
             let kernel = SoftmaxKernel {
-                registers: registers_of(self.device(), entry.name),
+                registers: registers_on(self.device(), entry.name),
                 shared_bytes: entry
                     .variant
                     .shared_bytes(0, elements, T::PRECISION.bytes()),
@@ -332,7 +332,7 @@ impl<T: Number> Matrix<T> {
         };
         let elements = self.cols() as u64 * u64::from(k);
         let kernel = SoftmaxKernel {
-            registers: registers_of(self.device(), entry.name),
+            registers: registers_on(self.device(), entry.name),
             shared_bytes: entry
                 .variant
                 .shared_bytes(0, elements, T::PRECISION.bytes()),

@@ -1,137 +1,15 @@
 //! The compiled kernels that a plan may choose from.
 
 use std::borrow::Cow;
-use std::fmt;
 
+use gpu_kernels::describe::{Description, Form, Input, Number, Sums, Task, Walk};
+use gpu_kernels::fused::{Held, HotValues, Place, TeamSize};
 use serde::{Deserialize, Serialize};
 
 use super::problem::{Precision, Problem, Product, Stored, StoredValues};
+use super::strategy::Strategy;
 
-/// How a kernel computes its product, above all where the result lives while rows are added to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Strategy {
-    /// Sparse; each block keeps its own w in shared memory and adds it to global memory at the end.
-    SharedW,
-    /// Sparse, few columns; each vector of threads keeps its own w in shared memory and needs no atomics: see
-    /// [`gpu_kernels::fused::private`].
-    PrivateW,
-    /// Sparse; every entry is added to w in global memory.
-    GlobalW,
-    /// Sparse; as [`Strategy::SharedW`] with sums of fixed-point integers and y in shared memory too:
-    /// reproducible.
-    FixedWithY,
-    /// Sparse; as [`Strategy::SharedW`] with sums of fixed-point integers: reproducible.
-    FixedShared,
-    /// Sparse; as [`Strategy::FixedShared`] with the sums spread over the shared memory of a cluster's two blocks, twice as
-    /// many as one holds (compute capability 9.0): see [`gpu_kernels::fused::fixed`]. Clusters of more blocks would be no
-    /// quicker than [`Strategy::FixedGlobal`].
-    FixedCluster,
-    /// Sparse; as [`Strategy::FixedShared`], in the fused product as [`Strategy::FixedWithY`], with two blocks of a cluster
-    /// that walk the same rows, each with the sums of half of the columns (compute capability 9.0).
-    FixedHalves,
-    /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
-    FixedGlobal,
-    /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
-    /// memory and its entries in the order of their inputs.
-    Panels,
-    /// Sparse, prepared; elements of y and fixed-point sums of the most frequent columns in shared memory, the others'
-    /// entries gathered from global memory on the way, and multiplied by what the rows gave over panels of columns.
-    HotColumns,
-    /// `X·y` alone: one vector of threads per row, nothing shared between rows.
-    RowDot,
-    /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
-    /// every grid.
-    BalancedDot,
-    /// Sparse, prepared; [`Strategy::BalancedDot`] over X, then over its stored transpose: no atomics, the same bits for
-    /// every grid.
-    StoredTranspose,
-    /// Dense; each thread keeps its part of y and w in registers for the whole kernel.
-    DenseRegisters,
-    /// Dense, wide rows; as [`Strategy::DenseRegisters`] with a block on each row and the next rows on their way to
-    /// shared memory.
-    DenseRing,
-    /// Dense, rows wider than a block holds well; as [`Strategy::DenseRing`] with a cluster of blocks on each row, every
-    /// block with a part of the columns (compute capability 9.0).
-    DenseCluster,
-    /// Dense, short rows that start anywhere; as [`Strategy::DenseRegisters`] with tiles of whole rows in shared memory.
-    DenseTiles,
-    /// Dense, `Xᵀ·p` alone with any number of columns: a block works on a tile of VS · TL columns and on
-    /// a share of the rows.
-    DenseColumns,
-    /// Dense with more columns than registers hold: `X·y`, then `Xᵀ·p`, X read twice.
-    DenseTwoProducts,
-    /// Sparse with y and w beyond the L2 cache: `X·y`, then `Xᵀ·p`, X read twice.
-    SparseTwoProducts,
-}
-
-impl Strategy {
-    /// Whether sums are kept as fixed-point integers, whose additions may come in any order.
-    pub const fn is_fixed(self) -> bool {
-        matches!(
-            self,
-            Self::FixedWithY
-                | Self::FixedShared
-                | Self::FixedCluster
-                | Self::FixedHalves
-                | Self::FixedGlobal
-        )
-    }
-
-    /// Whether blocks work together in clusters, which GPUs have from compute capability 9.0 on.
-    pub const fn needs_clusters(self) -> bool {
-        matches!(
-            self,
-            Self::FixedCluster | Self::FixedHalves | Self::DenseCluster
-        )
-    }
-
-    /// Whether threads hold their parts of y and w in registers, so that a vector must be as wide as X.
-    pub const fn holds_row(self) -> bool {
-        matches!(
-            self,
-            Self::DenseRegisters | Self::DenseRing | Self::DenseCluster | Self::DenseTiles
-        )
-    }
-
-    /// Whether work is cut by nonzeros, in blocks of one size.
-    pub const fn is_balanced(self) -> bool {
-        matches!(self, Self::BalancedDot | Self::StoredTranspose)
-    }
-
-    /// The name that is printed and that serialisation uses.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SharedW => "shared_w",
-            Self::PrivateW => "private_w",
-            Self::GlobalW => "global_w",
-            Self::FixedWithY => "fixed_with_y",
-            Self::FixedShared => "fixed_shared",
-            Self::FixedCluster => "fixed_cluster",
-            Self::FixedHalves => "fixed_halves",
-            Self::FixedGlobal => "fixed_global",
-            Self::Panels => "panels",
-            Self::HotColumns => "hot_columns",
-            Self::RowDot => "row_dot",
-            Self::BalancedDot => "balanced_dot",
-            Self::StoredTranspose => "stored_transpose",
-            Self::DenseRegisters => "dense_registers",
-            Self::DenseRing => "dense_ring",
-            Self::DenseCluster => "dense_cluster",
-            Self::DenseTiles => "dense_tiles",
-            Self::DenseColumns => "dense_columns",
-            Self::DenseTwoProducts => "dense_two_products",
-            Self::SparseTwoProducts => "sparse_two_products",
-        }
-    }
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+pub use gpu_kernels::describe::SharedUse;
 
 /// The form of storage that a kernel reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -147,6 +25,25 @@ pub enum Storage {
     HotColumns(StoredValues),
     /// Compressed sparse rows of the transpose, besides those of X.
     Transpose,
+}
+
+impl Storage {
+    /// Where kernels that read X in `form` apply: those for hot columns without values serve two kinds.
+    fn of(form: Form) -> &'static [Storage] {
+        match form {
+            Form::Rows => &[Storage::Sparse],
+            Form::Dense => &[Storage::Dense],
+            Form::Panels => &[Storage::Panels],
+            Form::Transpose => &[Storage::Transpose],
+            Form::HotColumns(HotValues::Whole) => &[Storage::HotColumns(StoredValues::Whole)],
+            Form::HotColumns(HotValues::Single) => &[Storage::HotColumns(StoredValues::F32)],
+            Form::HotColumns(HotValues::Bf16) => &[Storage::HotColumns(StoredValues::Bf16)],
+            Form::HotColumns(HotValues::Constant) => &[
+                Storage::HotColumns(StoredValues::OfRows),
+                Storage::HotColumns(StoredValues::Equal),
+            ],
+        }
+    }
 }
 
 /// The threads that work on one row together.
@@ -169,38 +66,17 @@ impl Team {
     }
 }
 
-/// Shared memory that a block of a kernel uses, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct SharedUse {
-    /// Whatever the launch.
-    pub fixed: u32,
-    /// For each column of X.
-    pub per_column: u32,
-    /// For each warp of the block.
-    pub per_warp: u32,
-    /// For each vector of the block.
-    pub per_vector: u32,
-    /// For each vector of the block and column of X.
-    pub per_vector_column: u32,
-}
-
-impl SharedUse {
-    /// Bytes for a block of `block_size` threads in vectors of `vs`, on a matrix of `cols` columns.
-    ///
-    /// Saturates, so that a matrix too wide for any block is seen as such.
-    pub fn bytes(self, cols: u64, block_size: u32, vs: u32) -> u64 {
-        let warps = u64::from(block_size.div_ceil(32));
-        let vectors = u64::from(block_size / vs.max(1));
-        let small = u64::from(self.per_warp) * warps + u64::from(self.per_vector) * vectors;
-        let columns = u64::from(self.per_vector_column) * vectors + u64::from(self.per_column);
-        columns
-            .saturating_mul(cols)
-            .saturating_add(small + u64::from(self.fixed))
+impl From<TeamSize> for Team {
+    fn from(team: TeamSize) -> Self {
+        match team {
+            TeamSize::Lanes(lanes) => Team::Lanes(lanes),
+            TeamSize::Block => Team::Block,
+        }
     }
 }
 
-/// One compiled kernel, as its table of variants and ptxas describe it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One compiled kernel at one task, as its description and ptxas have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The name of the entry.
     pub name: Cow<'static, str>,
@@ -208,8 +84,16 @@ pub struct Candidate {
     pub product: Product,
     /// What it reads.
     pub storage: Storage,
-    /// How it computes it.
+    /// What the rest is called.
     pub strategy: Strategy,
+    /// What vectors or blocks share out among them.
+    pub walk: Walk,
+    /// Where the sums of w are, and as what.
+    pub sums: Sums,
+    /// Where y or p is read from.
+    pub input: Input,
+    /// Where rows are between their two uses.
+    pub held: Held,
     /// The type of its elements.
     pub precision: Precision,
     /// The threads that share a row.
@@ -221,11 +105,9 @@ pub struct Candidate {
     pub rows_in_flight: u32,
     /// Elements of one load: 4 for 16-byte loads of f32.
     pub width: u32,
-    /// Elements of a thread that are on their way to shared memory all the time, for [`Strategy::DenseRing`] and
-    /// [`Strategy::DenseCluster`].
+    /// Elements of a thread that are on their way to shared memory all the time, for [`Held::Ring`].
     pub ahead: u32,
-    /// Blocks of the clusters in which it is launched, which share w, and with [`Strategy::DenseCluster`] rows; 1 for blocks
-    /// by themselves.
+    /// Blocks of the clusters in which it is launched; 1 for blocks by themselves.
     pub cluster: u32,
     /// Registers of a thread, from ptxas.
     pub registers: u32,
@@ -239,6 +121,9 @@ impl Candidate {
     /// A kernel that keeps one element per thread, has one row in flight, and uses shared memory as
     /// `strategy` implies: a w for [`Strategy::SharedW`] and for vectors within a warp of
     /// [`Strategy::DenseRegisters`], one element per warp for a [`Team::Block`].
+    ///
+    /// # Panics
+    /// For a strategy of two products.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         product: Product,
@@ -247,22 +132,35 @@ impl Candidate {
         precision: Precision,
         team: Team,
     ) -> Self {
-        let bytes = precision.bytes();
-        let keeps_w = match strategy {
-            Strategy::SharedW => true,
-            Strategy::DenseRegisters => product != Product::Forward && team != Team::Block,
+        let traits = strategy.traits().expect("the strategy of one kernel");
+        let (bytes, sums) = (precision.bytes(), traits.sums);
+        let keeps_w = match sums.place {
+            Place::Shared => sums.number == Number::Float && traits.walk == Walk::Rows,
+            Place::Registers => {
+                traits.input == Input::Registers
+                    && traits.held == Held::Registers
+                    && product != Product::Forward
+                    && team != Team::Block
+            }
             _ => false,
         };
         let shared = SharedUse {
             per_column: if keeps_w { bytes } else { 0 },
             per_warp: if team == Team::Block { bytes } else { 0 },
-            ..SharedUse::default()
+            ..SharedUse::NONE
         };
         Self {
             name: name.into(),
             product,
             storage,
             strategy,
+            walk: traits.walk,
+            sums,
+            input: match product {
+                Product::Transposed => Input::Streamed,
+                _ => traits.input,
+            },
+            held: traits.held,
             precision,
             team,
             tl: 1,
@@ -274,6 +172,36 @@ impl Candidate {
             max_block: 1_024,
             shared,
         }
+    }
+
+    /// A compiled kernel of elements of one precision: for each of its tasks, and each form that it serves, one.
+    pub fn described(
+        name: &'static str,
+        precision: Precision,
+        kernel: &'static Description,
+    ) -> impl Iterator<Item = Self> {
+        let at = move |task: Task| Storage::of(task.form).iter().map(move |form| (task, *form));
+        let tasks = kernel.tasks().flat_map(at);
+        tasks.map(move |(task, storage)| Self {
+            name: name.into(),
+            product: task.product.into(),
+            storage,
+            strategy: Strategy::of(task, kernel),
+            walk: kernel.walk,
+            sums: kernel.sums,
+            input: kernel.input,
+            held: kernel.load.held,
+            precision,
+            team: kernel.team.into(),
+            tl: kernel.load.elements,
+            rows_in_flight: kernel.load.rows,
+            width: kernel.load.width,
+            ahead: kernel.load.ahead,
+            cluster: kernel.cluster,
+            registers: 32,
+            max_block: kernel.most_threads,
+            shared: kernel.shared,
+        })
     }
 
     /// The same with `tl` elements per thread, loaded `width` at a time from `rows` rows at once.
@@ -314,16 +242,16 @@ impl Candidate {
         let width = u64::from(self.width.max(1));
         let is_even = !problem.is_dense() || problem.pitch.is_multiple_of(width);
         // Tiles are one stretch of memory. Rows of an odd number of packs lie in different banks.
-        let is_tile = self.strategy != Strategy::DenseTiles
+        let is_tile = self.held != Held::Tiles
             || problem.pitch == problem.cols.next_multiple_of(width)
                 && problem.pitch / width % 2 == 1;
         is_even && is_tile
     }
 
-    /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the strategies
+    /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the kernels
     /// that need them to.
     pub fn holds_row(&self, cols: u64, vs: u32) -> bool {
-        !self.strategy.holds_row() || self.columns(vs) >= cols
+        !self.keeps_row() || self.columns(vs) >= cols
     }
 
     /// Columns that a vector of `vs` threads covers, those of all blocks that share a row together.
@@ -333,10 +261,20 @@ impl Candidate {
 
     /// Blocks that share a row, each with its part of the columns.
     pub(super) fn blocks_per_row(&self) -> u32 {
-        match self.strategy {
-            Strategy::DenseCluster | Strategy::FixedHalves => self.cluster.max(1),
+        match (self.held, self.sums.place) {
+            (Held::Ring, _) | (_, Place::Split) => self.cluster.max(1),
             _ => 1,
         }
+    }
+
+    /// Whether threads hold their parts of y and w in registers, so that a vector must be as wide as X.
+    pub(super) fn keeps_row(&self) -> bool {
+        self.sums.place == Place::Registers && self.walk == Walk::Rows
+    }
+
+    /// Whether blocks have sums of their own, which they add to w at the end.
+    pub(super) fn has_own_sums(&self) -> bool {
+        !matches!(self.sums.place, Place::Global | Place::Absent)
     }
 
     /// The kernels of the source of the published model: sparse ones with 43 registers, dense ones

@@ -18,18 +18,17 @@
 mod access;
 mod prepared;
 
-use gpu_kernels::fused::DenseOrder;
-use gpu_kernels::fused::fixed::CLUSTER;
+use gpu_kernels::describe::{Input, Number, Walk};
+use gpu_kernels::fused::{DenseOrder, Held, Place};
 
-use super::candidate::{Candidate, Strategy};
+use super::candidate::Candidate;
 use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
 use super::geometry::{Blocks, Launch, Surplus};
+use super::place::{self, L1_PER_BYTE_WITH_Y, PlaceCost};
 use super::prediction::Parts;
 use super::problem::{Precision, Problem, Product};
 use super::rows::Uneven;
-use super::sparse_cost::{
-    L1_PER_BYTE_ALONE, L1_PER_BYTE_IN_FLIGHT, L1_PER_BYTE_WITH_Y, l1_left, wanted_bytes,
-};
+use super::sparse_cost::{L1_PER_BYTE_IN_FLIGHT, l1_left, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot, and blocks seldom add to the same ones
@@ -39,50 +38,14 @@ use crate::plan::limits::DeviceLimits;
 const FLUSH_COALESCING: f64 = 4.0;
 const FLUSH_BYTES: f64 = 4e6;
 
-/// Dependent round trips to memory of a step over CSR rows: offsets, then entries. Gathers that miss
-/// the L1 cache are a third.
-const CSR_ROUND_TRIPS: f64 = 2.0;
-
-/// The same where offsets come a row ahead.
-const FIXED_ROUND_TRIPS: f64 = 1.5;
-
-/// The same of blocks that walk the same rows, by themselves and for each entry that a lane adds, in f32 and in f64: with 32
-/// warps of an SM on an H200 Xᵀ·p of 4,000,000 rows of 20 takes 384, 567 and 1,236 µs with 5, 3 and 1 of them. In f64 some
-/// 760 µs with n = 28,000, which were 0.54: but then X·y and it, 1,105 µs, came before a sum of floats that takes 1,047 and
-/// is predicted to take 1,230; sums over a cluster's network take 1,444.
-const HALVES_ROUND_TRIPS: f64 = 0.7;
-const HALVES_TRIPS_OF_ENTRY: [f64; 2] = [0.32, 0.85];
-/// How much longer uneven rows take there: 4,000,000 × 10,000 in the log-normal mean 20 takes 1.12 ms with VS = 8 in place
-/// of 0.54, X·y and Xᵀ·p of 677,399 × 47,236 in the mean 73 0.85 (0.58 over a cluster's network).
-const HALVES_UNEVEN: f64 = 4.0;
-
-/// What additions of floats to shared memory, each a loop of compare-and-swap, add to them: Xᵀ·p with n = 10,000 takes
-/// 0.25 ms on an H200 with two blocks of 1,024 threads, 0.34 with one. In the whole pattern gathers hide half of it.
-const ADD_ROUND_TRIPS: f64 = 1.5;
-
-/// Strategies that keep y in shared memory.
-const SHARED_Y: [Strategy; 2] = [Strategy::FixedWithY, Strategy::PrivateW];
-
 /// Instructions of a lane per element and row of a tile.
 const PER_TILE_ELEMENT: f64 = 8.0;
 const PER_TILE_ROW: f64 = 40.0;
 
-/// Instructions that an entry takes more when it is added to a fixed-point sum.
-const PER_FIXED_ADD: f64 = 14.0;
-
-/// What each block of an SM with fixed-point sums takes to begin, microseconds: in f64 with n = 1,000 nine blocks of 128
-/// threads take 0.283 ms on an H200, one of 1,024 takes 0.261.
-const FIXED_BLOCK_US: f64 = 0.5;
-
-/// Instructions of a lane per sparse entry, per row, and per halving of a shuffle reduction; read off
-/// the compiled kernels, to the nearest few.
+/// Instructions of a lane per sparse entry, and per halving of a shuffle reduction; read off the compiled kernels, to the
+/// nearest few.
 const PER_ENTRY: f64 = 14.0;
-const PER_ROW: f64 = 25.0;
 const PER_HALVING: f64 = 2.0;
-
-/// The same for a private copy of w. From n = 100 on an H200, f32, with an addition there in gathers from shared memory
-/// (f64: 4): 163, 180, 296 and 525 µs for VS = 4, 8, 16 and 32; f64: 316 µs.
-const PER_PRIVATE_ROW: f64 = 90.0;
 
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
@@ -103,8 +66,10 @@ pub(super) struct CostModel<'a> {
 
 /// What a kernel costs with vectors of one size, whatever its blocks; times in seconds.
 #[derive(Clone, Copy)]
-pub(super) struct KernelCost {
-    strategy: Strategy,
+pub(super) struct KernelCost<'k> {
+    kernel: &'k Candidate,
+    /// What is known of where its sums are.
+    place: &'static PlaceCost,
     /// The stream at full bandwidth.
     full: f64,
     /// Cache lines of the loads, additions to w, and what registers did not keep.
@@ -125,7 +90,12 @@ pub(super) struct KernelCost {
     half_sectors: f64,
 }
 
-impl KernelCost {
+impl KernelCost<'_> {
+    /// Whether y is in shared memory.
+    fn shares_y(&self) -> bool {
+        self.kernel.input == Input::Shared
+    }
+
     /// No launch of the kernel takes less: the greatest of the parts that blocks do not change, seconds.
     pub fn least(&self) -> f64 {
         let parts = [self.full, self.access, self.issue, self.longest_row];
@@ -175,13 +145,19 @@ impl<'a> CostModel<'a> {
     }
 
     /// What `kernel` costs with vectors of `vs` threads, on a grid divided into `column_tiles`.
-    pub fn of_kernel(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> KernelCost {
-        if let Some(cost) = self.of_form(kernel.strategy) {
+    pub fn of_kernel<'k>(
+        &self,
+        kernel: &'k Candidate,
+        vs: u32,
+        column_tiles: u32,
+    ) -> KernelCost<'k> {
+        if let Some(cost) = self.of_form(kernel) {
             return cost;
         }
         let rates = &self.limits.rates;
         KernelCost {
-            strategy: kernel.strategy,
+            kernel,
+            place: place::of(kernel.sums),
             full: seconds(
                 self.stream_bytes(kernel, vs, column_tiles),
                 rates.stream_gbs,
@@ -200,19 +176,15 @@ impl<'a> CostModel<'a> {
     }
 
     /// The parts of the predicted time of a launch of a kernel.
-    pub fn parts(&self, kernel: &KernelCost, launch: &Launch) -> Parts {
+    pub fn parts(&self, kernel: &KernelCost<'_>, launch: &Launch) -> Parts {
         if let Some(parts) = self.parts_of_form(kernel, &launch.blocks) {
             return parts;
         }
         let blocks = &launch.blocks;
         let taken = self.shared_taken(blocks);
         let in_flight = self.within_l1(kernel, blocks, taken);
-        let hits = self.l1_hits(kernel.strategy, taken);
-        let slower = match kernel.strategy {
-            Strategy::FixedHalves => HALVES_UNEVEN,
-            _ => 1.0,
-        };
-        let uneven = slower * kernel.uneven.seconds(self.limits, blocks);
+        let hits = self.l1_hits(kernel.kernel.sums.number, taken);
+        let uneven = kernel.place.uneven * kernel.uneven.seconds(self.limits, blocks);
         // Warps of X·y wait for nothing but their rows.
         let (beside, uneven_rows) = match self.product {
             Product::Forward => (uneven, 0.0),
@@ -220,7 +192,7 @@ impl<'a> CostModel<'a> {
         };
         Parts {
             full: kernel.full
-                * crowding(kernel.strategy, blocks.occupancy.blocks_per_sm, in_flight)
+                * crowding(kernel.kernel, blocks.occupancy.blocks_per_sm, in_flight)
                 * dense_cost::unevenness(self.order, launch),
             fill: self.fill(kernel, in_flight, hits),
             access: kernel.access + self.access_of_blocks(kernel, hits),
@@ -229,14 +201,14 @@ impl<'a> CostModel<'a> {
             uneven_rows,
             apart: 0.0,
             rows_in_turn: self.rows_in_turn(kernel, launch),
-            flush: self.flush(kernel.strategy, launch),
+            flush: self.flush(kernel, launch),
             launch: kernel.launch,
             in_flight,
         }
     }
 
     // Bytes of X and the vectors. A vector whose loads take a dense row in pieces shorter than a cache line is
-    // charged whole lines (8,000,000 × 128 in f64 with VS = 4 on an H200: pieces of 64 bytes, 2.8 ms in place of
+    // charged whole lines (8,000,000 × 128 in f64 with VS = 4 on an H200: pieces of 64 bytes, 2.8 ms instead of
     // 1.8); each further tile of columns reads p again.
     fn stream_bytes(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> f64 {
         const LINE: f64 = 128.0;
@@ -245,8 +217,8 @@ impl<'a> CostModel<'a> {
         }
         let element = f64::from(self.problem.dtype.bytes());
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
-        let waste = match kernel.strategy {
-            Strategy::DenseTiles => 1.0,
+        let waste = match kernel.held {
+            Held::Tiles => 1.0,
             // The other pieces of a line are asked for next, while it is in the cache; those of other panels by another SM.
             _ if self.vector_bytes <= LINE / 4.0 && column_tiles <= 1 => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
@@ -263,8 +235,8 @@ impl<'a> CostModel<'a> {
 
     // Blocks that each load their part of a row.
     fn blocks_of_columns(&self, kernel: &Candidate) -> f64 {
-        match kernel.strategy {
-            Strategy::FixedHalves => 1.0,
+        match kernel.sums.place {
+            Place::Split => 1.0,
             _ => f64::from(kernel.blocks_per_row()),
         }
     }
@@ -274,16 +246,8 @@ impl<'a> CostModel<'a> {
         f64::from(self.problem.dtype.bytes()) + index
     }
 
-    // Whether a kernel has y in shared memory.
-    fn shares_y(&self, strategy: Strategy) -> bool {
-        match strategy {
-            Strategy::FixedHalves => self.product == Product::Fused,
-            _ => SHARED_Y.contains(&strategy),
-        }
-    }
-
     // Bytes of X that the resident vectors of one SM have asked for at once.
-    fn bytes_in_flight(&self, kernel: &KernelCost, blocks: &Blocks) -> f64 {
+    fn bytes_in_flight(&self, kernel: &KernelCost<'_>, blocks: &Blocks) -> f64 {
         let vectors = blocks.bs / blocks.vs.max(1);
         let vectors = f64::from(blocks.occupancy.blocks_per_sm) * f64::from(vectors);
         let share = self.rows / f64::from(self.limits.sms.max(1));
@@ -291,12 +255,12 @@ impl<'a> CostModel<'a> {
     }
 
     // As much of what is asked for as L1 has room for.
-    fn within_l1(&self, kernel: &KernelCost, blocks: &Blocks, taken: f64) -> f64 {
+    fn within_l1(&self, kernel: &KernelCost<'_>, blocks: &Blocks, taken: f64) -> f64 {
         let in_flight = self.bytes_in_flight(kernel, blocks);
         let each = match self.product {
             _ if self.problem.is_dense() => return in_flight,
-            _ if self.shares_y(kernel.strategy) => L1_PER_BYTE_WITH_Y,
-            Product::Transposed => L1_PER_BYTE_ALONE,
+            _ if kernel.shares_y() => L1_PER_BYTE_WITH_Y,
+            Product::Transposed => kernel.place.l1_per_byte_alone,
             _ => L1_PER_BYTE_IN_FLIGHT,
         };
         in_flight.min(l1_left(self.limits.unified_cache_bytes, taken) / each)
@@ -310,35 +274,34 @@ impl<'a> CostModel<'a> {
     }
 
     // Bytes in flight over those of the knee, for every round trip.
-    fn fill(&self, kernel: &KernelCost, in_flight: f64, hits: f64) -> f64 {
-        let strategy = kernel.strategy;
-        let trips = match (self.problem.is_dense(), self.product) {
-            (true, _) => 1.0,
-            _ if strategy == Strategy::FixedHalves => {
-                let of_entry = match self.problem.dtype {
-                    Precision::F32 => HALVES_TRIPS_OF_ENTRY[0],
-                    Precision::F64 => HALVES_TRIPS_OF_ENTRY[1],
-                };
-                HALVES_ROUND_TRIPS + of_entry * kernel.entries_of_lane
-            }
-            _ if self.shares_y(strategy) => FIXED_ROUND_TRIPS,
-            _ if strategy.is_fixed() => FIXED_ROUND_TRIPS + 1.0 - hits,
-            (false, Product::Transposed) => CSR_ROUND_TRIPS,
-            (false, _) => CSR_ROUND_TRIPS + 1.0 - hits,
+    fn fill(&self, kernel: &KernelCost<'_>, in_flight: f64, hits: f64) -> f64 {
+        let trips = match self.problem.is_dense() {
+            true => 1.0,
+            false => self.round_trips(kernel, hits),
         };
-        let adds = match (strategy, self.product) {
-            (Strategy::SharedW, Product::Transposed) => ADD_ROUND_TRIPS,
-            (Strategy::SharedW, _) => ADD_ROUND_TRIPS / 2.0,
-            _ => 0.0,
-        };
-        let trips = (trips + adds) * walks(strategy);
         in_flight / (self.limits.rates.knee_bytes_per_sm * trips)
+    }
+
+    // Dependent round trips to memory of a step over CSR rows.
+    fn round_trips(&self, kernel: &KernelCost<'_>, hits: f64) -> f64 {
+        let (place, of) = (kernel.place, precision(self.problem.dtype));
+        let (misses, adds) = match self.product {
+            Product::Transposed => (place.round_trips_of_misses[1], place.round_trips_of_adds),
+            _ if kernel.shares_y() => (0.0, place.round_trips_of_adds / 2.0),
+            _ => (
+                place.round_trips_of_misses[0],
+                place.round_trips_of_adds / 2.0,
+            ),
+        };
+        let trips = place.round_trips + misses - misses * hits
+            + place.round_trips_of_entry[of] * kernel.entries_of_lane;
+        (trips + adds) * place.walks
     }
 
     // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
     fn launches(&self, kernel: &Candidate) -> f64 {
         match self.surplus() {
-            _ if kernel.strategy.is_fixed() => 3.0,
+            _ if kernel.sums.number == Number::Fixed => 3.0,
             Surplus::Chunks(_) => 2.0,
             _ => 1.0,
         }
@@ -346,8 +309,8 @@ impl<'a> CostModel<'a> {
 
     // Each panel of columns walks all rows; Xᵀ·p over rows of a dense X sums nothing over lanes.
     fn issue(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> f64 {
-        let halvings = match kernel.strategy {
-            Strategy::DenseColumns => 0.0,
+        let halvings = match kernel.walk {
+            Walk::ColumnTiles => 0.0,
             _ => f64::from(vs.max(1).ilog2().min(5)),
         };
         let lanes = f64::from(vs.max(1));
@@ -359,25 +322,18 @@ impl<'a> CostModel<'a> {
                     / (self.rows * lanes).max(1.0)
             }
         };
-        let vs = lanes;
-        let entries = if self.problem.is_dense() {
+        let place = place::of(kernel.sums);
+        let entries = match self.problem.is_dense() {
             // One load per `width` elements, and a multiply-add for each half of the product.
-            chunks * (2.0 + 1.0 / f64::from(kernel.width.max(1)))
-        } else {
-            let add = if kernel.strategy.is_fixed() {
-                PER_FIXED_ADD
-            } else {
-                0.0
-            };
-            chunks * (PER_ENTRY * walks(kernel.strategy) + add)
+            true => chunks * (2.0 + 1.0 / f64::from(kernel.width.max(1))),
+            false => chunks * (PER_ENTRY * place.walks + place.per_add),
         };
-        let lane = match kernel.strategy {
-            Strategy::DenseTiles => chunks * PER_TILE_ELEMENT + PER_TILE_ROW,
-            Strategy::PrivateW => entries + PER_PRIVATE_ROW + PER_HALVING * halvings,
-            _ => entries + PER_ROW * f64::from(column_tiles) + PER_HALVING * halvings,
+        let lane = match kernel.held {
+            Held::Tiles => chunks * PER_TILE_ELEMENT + PER_TILE_ROW,
+            _ => entries + place.per_row * f64::from(column_tiles) + PER_HALVING * halvings,
         };
         let warp = f64::from(self.limits.warp_size.max(1));
-        seconds(self.rows * lane * vs / warp, self.limits.rates.issue)
+        seconds(self.rows * lane * lanes / warp, self.limits.rates.issue)
     }
 
     fn longest_row(&self, kernel: &Candidate, vs: u32) -> f64 {
@@ -389,14 +345,13 @@ impl<'a> CostModel<'a> {
     }
 
     // A ring is filled meanwhile; rows in registers arrive while no other block's are worked on.
-    fn rows_in_turn(&self, kernel: &KernelCost, launch: &Launch) -> f64 {
+    fn rows_in_turn(&self, kernel: &KernelCost<'_>, launch: &Launch) -> f64 {
         if kernel.row <= 0.0 {
             return 0.0;
         }
         let rows = self.rows / f64::from(launch.grid.max(1));
-        match kernel.strategy {
-            Strategy::DenseRing => rows * kernel.row,
-            Strategy::DenseCluster => rows * f64::from(launch.column_tiles) * kernel.row,
+        match kernel.kernel.held {
+            Held::Ring => rows * f64::from(launch.column_tiles) * kernel.row,
             _ => {
                 let blocks = f64::from(launch.blocks.occupancy.blocks_per_sm.max(1));
                 kernel.full / blocks + (rows / kernel.rows_in_flight).ceil() * kernel.row
@@ -409,38 +364,19 @@ impl<'a> CostModel<'a> {
         dense_cost::surplus(self.order)
     }
 
-    fn flush(&self, strategy: Strategy, launch: &Launch) -> f64 {
+    fn flush(&self, kernel: &KernelCost<'_>, launch: &Launch) -> f64 {
         if let Surplus::Chunks(chunks) = self.surplus() {
-            // What chunks come to, written and read.
+            // What chunks sum to, written and read.
             let bytes = 2.0 * f64::from(chunks) * self.vector_bytes;
             return seconds(bytes, self.limits.rates.stream_gbs);
         }
-        let flushes = match strategy {
-            Strategy::SharedW
-            | Strategy::PrivateW
-            | Strategy::FixedShared
-            | Strategy::FixedWithY
-            | Strategy::DenseRegisters
-            | Strategy::DenseRing
-            | Strategy::DenseTiles => f64::from(launch.grid),
-            // Each block adds its own columns.
-            Strategy::FixedCluster | Strategy::FixedHalves => {
-                f64::from(launch.grid) / f64::from(CLUSTER)
-            }
-            Strategy::DenseColumns | Strategy::DenseCluster => {
-                f64::from(launch.grid / launch.column_tiles.max(1))
-            }
-            _ => return 0.0,
-        };
-        let begun = match strategy {
-            Strategy::FixedShared
-            | Strategy::FixedWithY
-            | Strategy::FixedCluster
-            | Strategy::FixedHalves => {
-                FIXED_BLOCK_US * f64::from(launch.blocks.occupancy.blocks_per_sm)
-            }
-            _ => 0.0,
-        };
+        if !kernel.kernel.has_own_sums() {
+            return 0.0;
+        }
+        // Blocks that have a w together add their own columns.
+        let together = kernel.kernel.cluster.max(launch.column_tiles).max(1);
+        let flushes = f64::from(launch.grid / together);
+        let begun = kernel.place.begin_us * f64::from(launch.blocks.occupancy.blocks_per_sm);
         let flushed = seconds(
             flushes * self.problem.cols as f64,
             FLUSH_COALESCING * self.flush_rate,
@@ -449,11 +385,11 @@ impl<'a> CostModel<'a> {
     }
 }
 
-// How often each row is walked.
-fn walks(strategy: Strategy) -> f64 {
-    match strategy {
-        Strategy::FixedHalves => f64::from(CLUSTER),
-        _ => 1.0,
+// The place of figures of a precision in a pair.
+const fn precision(dtype: Precision) -> usize {
+    match dtype {
+        Precision::F32 => 0,
+        Precision::F64 => 1,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What rows of a dense X cost besides their bytes: blocks that share a row, and requests that crowd each other.
 
-use gpu_kernels::fused::DenseOrder;
+use gpu_kernels::fused::{DenseOrder, Held};
 
-use super::candidate::{Candidate, Strategy, Team};
+use super::candidate::{Candidate, Team};
 use super::geometry::{Launch, Surplus};
 
 /// Bytes in flight of the rings of several blocks of an SM beyond which more of them cost more than they bring, and what
@@ -28,11 +28,9 @@ const CLUSTER_ROW_US: f64 = 0.9;
 const BLOCK_STEP_US: f64 = 0.45;
 
 /// How much longer a stream takes that has more requests under way than memory serves well.
-pub(super) fn crowding(strategy: Strategy, blocks_per_sm: u32, in_flight: f64) -> f64 {
-    match (strategy, blocks_per_sm) {
-        (Strategy::DenseRing | Strategy::DenseCluster, 2..) => {
-            1.0 + RING_TWICE * (in_flight / RING_ENOUGH_BYTES - 1.0).max(0.0)
-        }
+pub(super) fn crowding(kernel: &Candidate, blocks_per_sm: u32, in_flight: f64) -> f64 {
+    match (kernel.held, blocks_per_sm) {
+        (Held::Ring, 2..) => 1.0 + RING_TWICE * (in_flight / RING_ENOUGH_BYTES - 1.0).max(0.0),
         _ => 1.0,
     }
 }
@@ -40,22 +38,23 @@ pub(super) fn crowding(strategy: Strategy, blocks_per_sm: u32, in_flight: f64) -
 /// Rows that a vector has on their way: a ring has so many elements per thread, tiles come two ahead.
 pub(super) fn rows_in_flight(kernel: &Candidate) -> f64 {
     let rows = f64::from(kernel.rows_in_flight.max(1));
-    match kernel.strategy {
-        Strategy::DenseRing | Strategy::DenseCluster => {
-            f64::from(kernel.ahead) / f64::from(kernel.tl.max(1))
-        }
-        Strategy::DenseTiles => 2.0 * rows,
-        _ => rows,
+    match kernel.held {
+        Held::Ring => f64::from(kernel.ahead) / f64::from(kernel.tl.max(1)),
+        Held::Tiles => 2.0 * rows,
+        Held::Registers => rows,
     }
 }
 
 /// Seconds that a block takes for a row, or for a step of rows, by itself; 0 where warps work by themselves.
 pub(super) fn row_of_block(kernel: &Candidate) -> f64 {
     let packs = f64::from(kernel.tl / kernel.width.max(1));
-    match (kernel.strategy, kernel.team) {
-        (Strategy::DenseRing, _) => (RING_ROW_US + RING_PACK_US * packs) * 1e-6,
-        (Strategy::DenseCluster, _) => (CLUSTER_ROW_US + RING_ROW_US + RING_PACK_US * packs) * 1e-6,
-        (Strategy::DenseRegisters, Team::Block) => BLOCK_STEP_US * 1e-6,
+    let barrier = match kernel.cluster {
+        ..=1 => 0.0,
+        _ => CLUSTER_ROW_US,
+    };
+    match (kernel.held, kernel.team) {
+        (Held::Ring, _) => (barrier + RING_ROW_US + RING_PACK_US * packs) * 1e-6,
+        (Held::Registers, Team::Block) if kernel.keeps_row() => BLOCK_STEP_US * 1e-6,
         _ => 0.0,
     }
 }

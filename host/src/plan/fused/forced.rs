@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::candidate::{Candidate, Strategy, Team};
+use super::candidate::{Candidate, Team};
 use super::reason::Reason;
+use super::strategy::Strategy;
 
 /// What the user fixes; the model chooses the rest.
 ///
@@ -56,11 +57,9 @@ impl Forced {
 
     /// Whether `kernel` is what the user wants, whatever the block size.
     ///
-    /// The parts of two products are forced through their own kernels, so neither
-    /// [`Strategy::DenseTwoProducts`] nor [`Strategy::SparseTwoProducts`] rules out any.
+    /// The parts of two products are forced through their own kernels, so that two products rule out none.
     pub(super) fn allows_kernel(&self, kernel: &Candidate) -> bool {
-        let two_products = [Strategy::DenseTwoProducts, Strategy::SparseTwoProducts];
-        let strategy = self.strategy.filter(|s| !two_products.contains(s));
+        let strategy = self.strategy.filter(|s| !s.is_two_products());
         strategy.is_none_or(|strategy| strategy == kernel.strategy)
             && self.tl.is_none_or(|tl| tl == kernel.tl)
             && self

@@ -1,9 +1,10 @@
 //! From a kernel, a block size and a number of blocks per SM to the numbers of a launch.
 
-use gpu_kernels::fused::balanced;
+use gpu_kernels::describe::Walk;
+use gpu_kernels::fused::{Held, balanced};
 
 use super::balanced::most_tiles;
-use super::candidate::{Candidate, Strategy};
+use super::candidate::Candidate;
 use super::hot;
 use super::problem::Problem;
 use crate::plan::error::PlanError;
@@ -83,13 +84,13 @@ pub(super) fn vectors(grid: u32, column_tiles: u32, bs: u32, vs: u32) -> u64 {
 /// registers do not hold.
 pub(super) fn footprint(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
-    if kernel.strategy.is_balanced() && bs != balanced::THREADS {
+    if kernel.walk == Walk::MergePartitions && bs != balanced::THREADS {
         return None;
     }
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
     // Whole rows are kept with what lies between them.
-    let width = match kernel.strategy {
-        Strategy::DenseTiles => problem.pitch,
+    let width = match kernel.held {
+        Held::Tiles => problem.pitch,
         _ => problem.cols,
     };
     (even && kernel.holds_row(problem.cols, vs)).then(|| (vs, kernel.shared.bytes(width, bs, vs)))
@@ -116,14 +117,14 @@ pub(super) fn blocks(
     }
 }
 
-/// Tiles of columns that the grid is divided into: one, but for [`Strategy::DenseColumns`], and for clusters that share a
+/// Tiles of columns that the grid is divided into: one, but for [`Walk::ColumnTiles`], and for clusters that share a
 /// row, of which each block owns one.
 pub(super) fn column_tiles(
     kernel: &Candidate,
     problem: &Problem,
     vs: u32,
 ) -> Result<u32, PlanError> {
-    if kernel.strategy != Strategy::DenseColumns {
+    if kernel.walk != Walk::ColumnTiles {
         return Ok(kernel.blocks_per_row());
     }
     let tile = u64::from(vs.max(1)) * u64::from(kernel.tl.max(1));
@@ -140,13 +141,13 @@ pub(super) fn column_tiles(
 
 /// The most blocks that a form of storage has work for, whatever its number of rows; `None` where rows are shared out.
 fn shares_of_form(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<u32> {
-    match kernel.strategy {
-        // A block for each tile; several may have parts of one row.
-        strategy if strategy.is_balanced() => Some(most_tiles(problem)),
+    match kernel.walk {
+        // A block for each partition; several may have parts of one row.
+        Walk::MergePartitions => Some(most_tiles(problem)),
         // Chunks are shared out evenly, to as many blocks as are resident.
-        Strategy::Panels => Some(u32::MAX),
-        Strategy::HotColumns => Some(hot::most_blocks(problem, bs)),
-        _ => None,
+        Walk::Chunks => Some(u32::MAX),
+        Walk::Slices => Some(hot::most_blocks(problem, bs)),
+        Walk::Rows | Walk::ColumnTiles => None,
     }
 }
 

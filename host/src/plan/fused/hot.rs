@@ -4,6 +4,7 @@
 //! entry of a cold column; then a pass over panels of the cold columns. A hot entry has 16 bits for its place and a value
 //! in as few as hold it.
 
+use gpu_kernels::fused::HOT_BYTES;
 use gpu_kernels::fused::hot::{HELD, HELD_COLD, places_within};
 
 use super::geometry::Blocks;
@@ -13,12 +14,7 @@ use super::problem::{ColumnUse, Precision, Problem, Product};
 use super::sparse_cost::{L2_SECTOR, l1_left};
 use crate::plan::limits::DeviceLimits;
 
-/// Shared memory of a block: what is left of 228 KiB is the L1 cache, which rows on their way need. 4,000,000 rows of 20
-/// over 20,000,000 columns by Zipf's law with an exponent of 1.1 take 479, 480, 483, 487, 494 and 615 µs on an H200 with
-/// 5,200, 8,000, 10,890, 13,600, 16,300 and 18,800 places; an exponent of 0.8 and 1,000,000 columns 708, 685, 680, 669, 662
-/// and 752.
-pub(crate) const SHARED_BYTES: u32 = 128 * 1024;
-/// The same where that is enough for all columns: then no row needs the cache.
+/// Shared memory of a block instead of [`HOT_BYTES`] where that is enough for all columns: then no row needs the cache.
 const SHARED_BYTES_OF_ALL: u32 = 163 * 1024;
 /// Bytes of a place, and of the rank of a cold entry.
 const PLACE_BYTES: f64 = 2.0;
@@ -59,7 +55,7 @@ pub(crate) const fn places(size: u32, cols: u64) -> u32 {
     if cols <= all as u64 {
         return all;
     }
-    places_within(SHARED_BYTES, size)
+    places_within(HOT_BYTES, size)
 }
 
 /// What a product costs, seconds.
@@ -149,7 +145,7 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
 /// as long as they are few: 28,000 columns take 0.45 ms on an H200, 100,000 take 0.81.
 fn cold_gathers(limits: &DeviceLimits, problem: &Problem, spread: &Spread, sectors: f64) -> f64 {
     let (rates, element) = (&limits.rates, problem.dtype.bytes());
-    let taken = f64::from(SHARED_BYTES + limits.shared_reserved_per_block);
+    let taken = f64::from(HOT_BYTES + limits.shared_reserved_per_block);
     let bytes = cold_columns(problem, spread) * f64::from(element);
     let kept = (l1_left(limits.unified_cache_bytes, taken) / bytes.max(1.0)).min(1.0);
     let hits = kept * kept;

@@ -1,9 +1,10 @@
 //! Who looks at the launches of a search, and keeps which of them.
 
-use super::candidate::{Candidate, Strategy};
+use super::candidate::Candidate;
 use super::geometry::Launch;
 use super::prediction::Parts;
 use super::reason::Reason;
+use super::strategy::Strategy;
 
 // A launch on the stack: which kernel, how, how long.
 #[derive(Clone, Copy)]

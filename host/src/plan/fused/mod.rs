@@ -22,6 +22,7 @@ mod geometry;
 mod hot;
 mod judge;
 mod panels;
+mod place;
 mod planner;
 mod predicted;
 mod prediction;
@@ -32,16 +33,17 @@ mod published_dense;
 mod reason;
 mod rows;
 mod sparse_cost;
+mod strategy;
 mod value;
 
 #[cfg(test)]
 mod tests;
 
-pub use candidate::{Candidate, SharedUse, Storage, Strategy, Team};
+pub use candidate::{Candidate, SharedUse, Storage, Team};
 pub use forced::Forced;
 pub(crate) use geometry::MAX_GRID;
-pub(crate) use hot::{SHARED_BYTES as HOT_SHARED_BYTES, places as hot_places};
-pub(crate) use panels::SHARED_BYTES as PANEL_SHARED_BYTES;
+pub(crate) use hot::places as hot_places;
+pub use place::Measured;
 pub use planner::Planner;
 pub use predicted::{Explained, Trial};
 pub use prediction::{Bound, Prediction};
@@ -51,4 +53,5 @@ pub use problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues};
 pub use published::vector_size;
 pub use published_dense::{dense_vector_size, wasted_warps};
 pub use reason::Reason;
+pub use strategy::Strategy;
 pub use value::{Model, Plan, PlanSummary, Summation};

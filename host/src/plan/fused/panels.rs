@@ -4,7 +4,7 @@
 //! them a panel touches the sectors of its inputs once and in order, however many entries want them, and adds every
 //! entry to shared memory.
 
-use gpu_kernels::fused::panels::{PANEL_BYTES, widest_panel};
+use gpu_kernels::fused::panels::widest_panel;
 
 use super::geometry::Blocks;
 use super::prediction::soft_max;
@@ -211,6 +211,3 @@ impl Pass {
         }
     }
 }
-
-/// Shared memory of a block, whatever the matrix.
-pub(crate) const SHARED_BYTES: u32 = PANEL_BYTES;

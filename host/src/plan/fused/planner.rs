@@ -1,9 +1,10 @@
 //! The way in: what is known about a device, asked for plans.
 
+use gpu_kernels::describe::{Number, Walk};
 use gpu_kernels::fused::fixed_point::lanes_per_row;
-use gpu_kernels::fused::{self as kernels, DenseOrder, Held, TeamSize};
+use gpu_kernels::fused::{DenseOrder, Held, Place};
 
-use super::candidate::{Candidate, Strategy, Team};
+use super::candidate::{Candidate, Team};
 use super::forced::Forced;
 use super::geometry::{Blocks, Launch};
 use super::predicted::{self, Explained, Trial};
@@ -11,6 +12,7 @@ use super::problem::{Problem, Product};
 use super::published;
 use super::published_dense::{self, wasted_warps};
 use super::reason::Reason;
+use super::strategy::Strategy;
 use super::value::{Model, Plan, Summation, check_block_size};
 use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
@@ -148,9 +150,8 @@ impl<'a> Planner<'a> {
         let longest = longest.unwrap_or(nnz.div_ceil(problem.rows.max(1)));
         let team = Team::Lanes(lanes_per_row(problem.rows, nnz, longest));
         let is_free = self.summation == Summation::Free;
-        let is_row_walk = kernel.product == Product::Forward && kernel.strategy == Strategy::RowDot;
-        let has_order = kernel.strategy.is_fixed() || is_row_walk;
-        is_free || has_order && kernel.team == team
+        let has_order = kernel.sums.number == Number::Fixed || kernel.product == Product::Forward;
+        is_free || kernel.walk == Walk::Rows && has_order && kernel.team == team
     }
 
     /// The order of the sums of a dense matrix, where bits are promised and a kernel computes the product.
@@ -158,12 +159,12 @@ impl<'a> Planner<'a> {
         if self.summation == Summation::Free || !problem.is_dense() {
             return None;
         }
-        let product = match product {
-            Product::Fused => kernels::Product::Fused,
-            Product::Forward => kernels::Product::Forward,
-            Product::Transposed => kernels::Product::Transposed,
-        };
-        DenseOrder::of(product, problem.rows, problem.cols, problem.dtype.bytes())
+        DenseOrder::of(
+            product.into(),
+            problem.rows,
+            problem.cols,
+            problem.dtype.bytes(),
+        )
     }
 
     fn check(&self, problem: &Problem) -> Result<(), PlanError> {
@@ -200,14 +201,14 @@ impl<'a> Planner<'a> {
             return false;
         }
         if !problem.is_dense() {
-            return self.forced.strategy == Some(Strategy::SparseTwoProducts);
+            return self.forced.strategy == Some(Strategy::two_products(false));
         }
         if self.summation == Summation::Reproducible {
             return self.order(problem, product).is_none();
         }
         let held = self.columns_held(problem);
         match self.forced.strategy {
-            Some(strategy) => strategy == Strategy::DenseTwoProducts,
+            Some(strategy) => strategy == Strategy::two_products(true),
             None => held < problem.cols,
         }
     }
@@ -277,21 +278,19 @@ impl<'a> Planner<'a> {
         kernel: &Candidate,
         blocks: &Blocks,
     ) -> Option<Reason> {
-        match kernel.strategy {
-            Strategy::SharedW
-            | Strategy::PrivateW
-            | Strategy::FixedShared
-            | Strategy::FixedWithY => Some(Reason::SharedFits {
+        match kernel.sums.place {
+            _ if !matches!(kernel.walk, Walk::Rows) => None,
+            Place::Shared | Place::Private => Some(Reason::SharedFits {
                 bytes: blocks.shared_bytes,
                 available: self.limits.shared_per_block,
             }),
-            Strategy::FixedCluster | Strategy::FixedHalves => Some(Reason::ClusterFits {
+            Place::Spread | Place::Split => Some(Reason::ClusterFits {
                 cols: problem.cols,
                 blocks: kernel.cluster,
                 bytes: blocks.shared_bytes,
                 available: self.limits.shared_per_block,
             }),
-            strategy if strategy.holds_row() => Some(Reason::ThreadLoad {
+            Place::Registers => Some(Reason::ThreadLoad {
                 tl: kernel.tl,
                 vs: blocks.vs,
                 wasted_warps: wasted_warps(
@@ -301,7 +300,7 @@ impl<'a> Planner<'a> {
                 ),
                 registers: kernel.registers,
             }),
-            _ => None,
+            Place::Global | Place::Absent => None,
         }
     }
 
@@ -386,12 +385,8 @@ impl<'a> Planner<'a> {
 
 // `X·y`, then `Xᵀ·p`.
 fn one_after_the_other(problem: &Problem, first: Plan, next: Plan) -> Plan {
-    let strategy = match problem.is_dense() {
-        true => Strategy::DenseTwoProducts,
-        false => Strategy::SparseTwoProducts,
-    };
     Plan {
-        strategy,
+        strategy: Strategy::two_products(problem.is_dense()),
         product: Product::Fused,
         then: Some(Box::new(next)),
         ..first
@@ -400,16 +395,8 @@ fn one_after_the_other(problem: &Problem, first: Plan, next: Plan) -> Plan {
 
 // Whether a kernel's sums have that order.
 fn adds_in(kernel: &Candidate, order: &DenseOrder) -> bool {
-    let held = match kernel.strategy {
-        Strategy::DenseRing => Held::Ring,
-        Strategy::DenseTiles => Held::Tiles,
-        _ => Held::Registers,
-    };
-    let team = match order.team {
-        TeamSize::Lanes(lanes) => Team::Lanes(lanes),
-        TeamSize::Block => Team::Block,
-    };
-    let same_rows = kernel.rows_in_flight == order.rows || held == Held::Ring;
-    let own = (held, kernel.team, kernel.tl, kernel.width);
-    kernel.cluster == 1 && same_rows && own == (order.held, team, order.tl, order.width)
+    let same_rows = kernel.rows_in_flight == order.rows || order.held == Held::Ring;
+    let own = (kernel.held, kernel.team, kernel.tl, kernel.width);
+    let wanted = (order.held, order.team.into(), order.tl, order.width);
+    kernel.cluster == 1 && same_rows && own == wanted
 }

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use gpu_kernels::describe::Number;
 use serde::{Deserialize, Serialize};
 
-use super::candidate::{Candidate, Strategy};
+use super::candidate::Candidate;
 use super::cost::{CostModel, KernelCost};
 use super::forced::Forced;
 use super::geometry::{self, Blocks, Launch, Surplus};
@@ -17,6 +18,7 @@ use super::planner::Planner;
 use super::prediction::{Prediction, nanoseconds};
 use super::problem::{Problem, Product};
 use super::reason::Reason;
+use super::strategy::Strategy;
 use super::value::Plan;
 use crate::plan::error::PlanError;
 use crate::plan::occupancy::RegisterRule;
@@ -217,7 +219,7 @@ fn weigh<'a>(
 // A kernel with what its blocks do not change, for vectors of a size; nothing where it has no such launch.
 struct Bounded<'a> {
     kernel: &'a Candidate,
-    known: Option<(u32, KernelCost)>,
+    known: Option<(u32, KernelCost<'a>)>,
 }
 
 impl<'a> Bounded<'a> {
@@ -294,8 +296,7 @@ fn block_sizes(
     of_order: Option<u32>,
 ) -> impl Iterator<Item = u32> + use<> {
     let forced = of_order.or(planner.forced.bs);
-    let more = (kernel.strategy.is_fixed() || kernel.strategy == Strategy::HotColumns)
-        .then_some(FIXED_BLOCK_SIZE);
+    let more = (kernel.sums.number == Number::Fixed).then_some(FIXED_BLOCK_SIZE);
     let largest = planner.limits.max_threads_per_block;
     let free = BLOCK_SIZES
         .into_iter()
@@ -330,7 +331,9 @@ fn weigh_blocks<'a>(
     let sizes = match surplus {
         // Whether chunks come out even matters more than any other number.
         Surplus::Chunks(_) => &[1, 2, 3, 4, 5, 6][..],
-        _ if problem.is_dense() || gains_by_fewer_blocks(kernel.strategy) => &[1, 2, 4],
+        // Fewer blocks have less to add to w at the end, and leave more of the L1 cache; without sums of their own they
+        // only have less in flight.
+        _ if problem.is_dense() || kernel.has_own_sums() => &[1, 2, 4],
         _ => &[],
     };
     for resident in blocks_to_try(sizes, least, most.occupancy.blocks_per_sm) {
@@ -343,19 +346,6 @@ fn weigh_blocks<'a>(
             Err(error) => seen.overflow = Some(error),
         }
     }
-}
-
-// Whether a sparse kernel's blocks add what they have to w at the end, or take shared memory from the L1 cache: else fewer
-// of them only have less in flight.
-fn gains_by_fewer_blocks(strategy: Strategy) -> bool {
-    !matches!(
-        strategy,
-        Strategy::GlobalW
-            | Strategy::FixedGlobal
-            | Strategy::RowDot
-            | Strategy::BalancedDot
-            | Strategy::StoredTranspose
-    )
 }
 
 // As many as an SM holds, which is the quickest more often than not, then four blocks, two, one: what lies between, a

@@ -3,11 +3,12 @@
 //! VS from the mean row, BS by the most resident warps, C so that all vectors get the same number of
 //! rows. Register counts come from the candidates.
 
-use super::candidate::{Candidate, Strategy, Team};
+use super::candidate::{Candidate, Team};
 use super::geometry::{self, Blocks, Surplus};
 use super::planner::Planner;
 use super::problem::{Problem, Product};
 use super::reason::Reason;
+use super::strategy::Strategy;
 use super::value::Plan;
 use crate::plan::error::PlanError;
 use crate::plan::occupancy::RegisterRule;

@@ -6,12 +6,13 @@
 
 use std::cmp::Reverse;
 
-use super::candidate::{Candidate, Strategy, Team};
+use super::candidate::{Candidate, Team};
 use super::geometry;
 use super::planner::Planner;
 use super::problem::{Problem, Product};
 use super::published::{Scan, finish};
 use super::reason::Reason;
+use super::strategy::Strategy;
 use super::value::Plan;
 use crate::plan::error::PlanError;
 use crate::plan::occupancy::RegisterRule;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::candidate::Strategy;
 use super::prediction::Bound;
+use super::strategy::Strategy;
 use crate::plan::occupancy::Limiter;
 
 /// One step of the way to a plan, with the figures that decided it.

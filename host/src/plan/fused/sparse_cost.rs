@@ -8,12 +8,8 @@ const CARVE_OUTS: [f64; 10] = [
 ];
 
 /// Bytes of L1 that a byte of CSR rows takes while it is under way: rows lie across cache lines. Where L1 is less,
-/// fewer are under way. Without gathers rows take less: Xᵀ·p with n = 10,000 takes 0.190 ms on an H200 with two blocks of
-/// 768 threads and 160 KB, 0.212 ms with one. With y in shared memory too, whose kernels wait for nothing else, they take
-/// no more than themselves: the pattern with n = 10,000 in f64 takes 0.289 ms with 200 KB, 0.388 with y outside.
+/// fewer are under way. Without gathers rows take less: see [`place`](super::place).
 pub(super) const L1_PER_BYTE_IN_FLIGHT: f64 = 2.0;
-pub(super) const L1_PER_BYTE_ALONE: f64 = 1.5;
-pub(super) const L1_PER_BYTE_WITH_Y: f64 = 0.7;
 
 /// Bytes that L2 gives out at a time, and those of a cache line.
 pub(super) const L2_SECTOR: f64 = 32.0;

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use gpu_kernels::fused::fixed::CLUSTER;
+use gpu_kernels::fused::CLUSTER;
 use serde::{Deserialize, Serialize};
 
-use super::candidate::{Strategy, Team};
+use super::candidate::Team;
 use super::geometry::{self, MAX_GRID};
 use super::prediction::Prediction;
 use super::problem::{Precision, Problem, Product};
 use super::reason::Reason;
+use super::strategy::Strategy;
 use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::occupancy::{Usage, occupancy};
@@ -228,7 +229,7 @@ impl Plan {
                 let expected = format!("vs x tl of at least {}", problem.cols.div_ceil(tiles));
                 invalid("tl", expected, format!("{} x {}", self.vs, self.tl))
             }
-            Strategy::DenseColumns if covered < problem.cols => {
+            strategy if strategy.has_column_tiles() && covered < problem.cols => {
                 let expected = format!("tiles of {held} columns for {}", problem.cols);
                 invalid("column_tiles", expected, self.column_tiles.to_string())
             }

@@ -51,7 +51,7 @@ fn in_form<T: Number>(sample: Sample<T>, form: HotValues) -> Sample<T> {
     match form {
         HotValues::Whole => sample,
         HotValues::Single => sample.with_entries(|_, value| f64::from(single(value))),
-        HotValues::Half => sample.with_entries(|_, value| {
+        HotValues::Bf16 => sample.with_entries(|_, value| {
             let upper = single(value).to_bits() & 0xffff_0000;
             f64::from(f32::from_bits(upper))
         }),

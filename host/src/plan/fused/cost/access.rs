@@ -1,26 +1,17 @@
 //! What gathers, additions and the loads of rows cost on the one path that they share.
 
-use super::super::candidate::{Candidate, Strategy};
+use gpu_kernels::describe::{Input, Number};
+
+use super::super::candidate::Candidate;
+use super::super::place::{self, Adds, PlaceCost};
 use super::super::problem::{Precision, Product};
 use super::super::rows::queue_of;
 use super::super::sparse_cost::{L2_SECTOR, hits, l1_left, lines_per_entry};
-use super::{CostModel, KernelCost, seconds, walks};
+use super::{CostModel, KernelCost, precision, seconds};
 
 /// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
 /// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
 const L1_SHARE_OF_Y: f64 = 0.3;
-
-/// An addition to a private copy of w, in gathers from shared memory, in f32 and in f64.
-const PRIVATE_ADD: [f64; 2] = [0.7, 4.0];
-
-/// Entries added to sums in the shared memory of a cluster's two blocks, for each instruction that the SMs issue, in f32 and
-/// in f64: of 80 million entries on an H200, with what else they wait for, 0.75 and 0.85 ms with n = 28,000 and 40,000
-/// (alone in a block's memory 0.80, in global memory 1.08), f64 1.44 ms with n = 28,000 (in global memory 2.10). The
-/// network between the blocks of a cluster runs at the SMs' clock.
-const CLUSTER_ADDS: [f64; 2] = [220.0 / 927.0, 90.0 / 927.0];
-/// The share of that rate that is left where nothing is between them: 49 million entries in rows of 73 over 47,236 columns
-/// by Zipf's law take 0.57 ms with X·y, 0.61 without.
-const CLUSTER_ADDS_ALONE: f64 = 0.45;
 
 /// The share of half-used sectors that leave a crowded L1 cache before their other half is asked for,
 /// times the square of the share of gathers that miss (for X·y alone, that share): fitted.
@@ -34,19 +25,17 @@ impl CostModel<'_> {
             return 0.0;
         }
         let rates = &self.limits.rates;
-        let walked = self.nnz * walks(kernel.strategy);
+        let place = place::of(kernel.sums);
+        let walked = self.nnz * place.walks;
         let mut time = seconds(walked * lines_per_entry(self.mean, vs), rates.lines);
-        if self.product == Product::Fused && self.shares_y(kernel.strategy) {
+        if kernel.input == Input::Shared {
             time += seconds(walked, rates.shared_gather);
         }
         if self.product != Product::Forward {
-            let additions = seconds(
-                self.added(kernel.strategy, vs),
-                self.scatter_rate(kernel.strategy),
-            );
-            time += additions.max(self.queue(kernel.strategy, vs));
+            let additions = seconds(self.added(place, vs), self.add_rate(place));
+            time += additions.max(self.queue(place, vs));
         }
-        if self.product == Product::Transposed && is_global(kernel.strategy) {
+        if self.product == Product::Transposed && matches!(place.adds, Adds::Global(_)) {
             time += seconds(self.bytes / L2_SECTOR, self.gather_miss);
         }
         if self.product == Product::Fused {
@@ -60,16 +49,16 @@ impl CostModel<'_> {
 
     // Entries that are added, those that idle lanes would have added included: fixed-point sums in f64 with n = 1,000 take
     // 0.26 ms with VS = 4 on an H200, 0.35 with VS = 8 and 0.70 with VS = 32.
-    fn added(&self, strategy: Strategy, vs: u32) -> f64 {
+    fn added(&self, place: &PlaceCost, vs: u32) -> f64 {
         let lanes = f64::from(vs.max(1));
-        match is_in_block(strategy) {
-            true => self.rows * lanes * (self.mean / lanes).ceil(),
-            false => self.nnz,
+        match place.adds {
+            Adds::SharedFixed => self.rows * lanes * (self.mean / lanes).ceil(),
+            _ => self.nnz,
         }
     }
 
     // Gathers, and what L1 did not keep for lack of room.
-    pub(super) fn access_of_blocks(&self, kernel: &KernelCost, hits: f64) -> f64 {
+    pub(super) fn access_of_blocks(&self, kernel: &KernelCost<'_>, hits: f64) -> f64 {
         if self.problem.is_dense() {
             return 0.0;
         }
@@ -80,7 +69,7 @@ impl CostModel<'_> {
         };
         let again = self.nnz * crowded * REFETCHED * kernel.half_sectors;
         let time = seconds(again, self.gather_miss);
-        if self.shares_y(kernel.strategy) || self.product == Product::Transposed {
+        if kernel.shares_y() || self.product == Product::Transposed {
             return time;
         }
         let gathers = seconds(self.nnz * hits, self.limits.rates.gather_l1);
@@ -99,69 +88,49 @@ impl CostModel<'_> {
     }
 
     // Additions to one element of w in global memory one after the other.
-    fn queue(&self, strategy: Strategy, vs: u32) -> f64 {
-        if is_global(strategy) {
-            queue_of(vs) * self.problem.busiest_column()
-        } else {
-            0.0
+    fn queue(&self, place: &PlaceCost, vs: u32) -> f64 {
+        match place.adds {
+            Adds::Global(_) => queue_of(vs) * self.problem.busiest_column(),
+            _ => 0.0,
         }
     }
 
-    fn scatter_rate(&self, strategy: Strategy) -> f64 {
-        match (strategy, self.problem.dtype) {
-            (Strategy::PrivateW, Precision::F32) => {
-                self.limits.rates.shared_gather / PRIVATE_ADD[0]
-            }
-            (Strategy::PrivateW, Precision::F64) => {
-                self.limits.rates.shared_gather / PRIVATE_ADD[1]
-            }
-            (Strategy::SharedW, Precision::F32) => self.limits.rates.shared_add_f32,
-            (Strategy::SharedW, Precision::F64) => self.limits.rates.shared_add_f64,
-            (strategy, Precision::F32) if is_in_block(strategy) => {
-                self.limits.rates.shared_fixed_f32
-            }
-            (strategy, Precision::F64) if is_in_block(strategy) => {
-                self.limits.rates.shared_fixed_f64
-            }
-            (Strategy::FixedCluster, dtype) => {
+    // Additions, 10⁹ a second.
+    fn add_rate(&self, place: &PlaceCost) -> f64 {
+        let (rates, dtype) = (&self.limits.rates, self.problem.dtype);
+        let of = precision(dtype);
+        match (place.adds, dtype) {
+            (Adds::SharedFloat, Precision::F32) => rates.shared_add_f32,
+            (Adds::SharedFloat, Precision::F64) => rates.shared_add_f64,
+            (Adds::SharedFixed, Precision::F32) => rates.shared_fixed_f32,
+            (Adds::SharedFixed, Precision::F64) => rates.shared_fixed_f64,
+            (Adds::SharedGathers(gathers), _) => rates.shared_gather / gathers[of],
+            (Adds::Global(adds), _) => self.scatter / adds[of],
+            (
+                Adds::Network {
+                    per_instruction,
+                    share_alone,
+                },
+                _,
+            ) => {
                 let alone = match self.product {
-                    Product::Transposed => CLUSTER_ADDS_ALONE,
+                    Product::Transposed => share_alone,
                     _ => 1.0,
                 };
-                let share = match dtype {
-                    Precision::F32 => CLUSTER_ADDS[0],
-                    Precision::F64 => CLUSTER_ADDS[1],
-                };
-                alone * share * self.limits.rates.issue
+                alone * per_instruction[of] * rates.issue
             }
-            // Two words of eight bytes for one of f64's.
-            (Strategy::FixedGlobal, Precision::F64) => self.scatter / 2.0,
-            _ => self.scatter,
         }
     }
 
     // Shared memory is taken from the L1 cache: what is left decides how many gathers hit.
     // Kernels with fixed-point sums have a row more on its way, for which y makes room.
-    pub(super) fn l1_hits(&self, strategy: Strategy, taken: f64) -> f64 {
+    pub(super) fn l1_hits(&self, number: Number, taken: f64) -> f64 {
         let unified_bytes = self.limits.unified_cache_bytes;
         let room = L1_SHARE_OF_Y * (f64::from(unified_bytes) - taken).max(0.0);
-        let left = match strategy.is_fixed() {
-            true => room,
-            false => l1_left(unified_bytes, taken),
+        let left = match number {
+            Number::Fixed => room,
+            Number::Float => l1_left(unified_bytes, taken),
         };
         hits(self.problem, (left, room))
     }
-}
-
-// Whether blocks add fixed-point sums to their own shared memory alone.
-const fn is_in_block(strategy: Strategy) -> bool {
-    matches!(
-        strategy,
-        Strategy::FixedWithY | Strategy::FixedShared | Strategy::FixedHalves
-    )
-}
-
-// Whether every entry is added to w in global memory.
-const fn is_global(strategy: Strategy) -> bool {
-    matches!(strategy, Strategy::GlobalW | Strategy::FixedGlobal)
 }

@@ -1,7 +1,10 @@
 //! The costs of kernels over forms of their own as those of kernels and launches.
 
-use super::super::candidate::Strategy;
+use gpu_kernels::describe::Walk;
+
+use super::super::candidate::Candidate;
 use super::super::geometry::Blocks;
+use super::super::place;
 use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
 use super::super::{balanced, hot, panels};
@@ -9,25 +12,26 @@ use super::{CostModel, KernelCost};
 
 impl CostModel<'_> {
     // Of a kernel over a form of its own: whatever the launch, but for the bytes that it has in flight.
-    pub(super) fn of_form(&self, strategy: Strategy) -> Option<KernelCost> {
+    pub(super) fn of_form<'k>(&self, kernel: &'k Candidate) -> Option<KernelCost<'k>> {
         let (limits, problem, product) = (self.limits, self.problem, self.product);
-        let (full, access, issue, longest_row, launch) = match strategy {
-            Strategy::Panels => {
+        let (full, access, issue, longest_row, launch) = match kernel.walk {
+            Walk::Chunks => {
                 let of = panels::cost(limits, problem, product);
                 (of.stream, of.access, of.issue, 0.0, of.launch)
             }
-            Strategy::HotColumns => {
+            Walk::Slices => {
                 let of = hot::cost(limits, problem, product);
                 (of.stream, of.access, of.issue, of.longest_row, of.launch)
             }
-            strategy if strategy.is_balanced() => {
+            Walk::MergePartitions => {
                 let of = balanced::cost(limits, problem, product);
                 (of.stream, of.access, of.issue, 0.0, of.launch)
             }
-            _ => return None,
+            Walk::Rows | Walk::ColumnTiles => return None,
         };
         Some(KernelCost {
-            strategy,
+            kernel,
+            place: place::of(kernel.sums),
             full,
             access,
             issue,
@@ -42,13 +46,13 @@ impl CostModel<'_> {
         })
     }
 
-    pub(super) fn parts_of_form(&self, kernel: &KernelCost, blocks: &Blocks) -> Option<Parts> {
+    pub(super) fn parts_of_form(&self, kernel: &KernelCost<'_>, blocks: &Blocks) -> Option<Parts> {
         let (limits, problem, entry) = (self.limits, self.problem, self.entry_bytes());
         // A row that a warp is left with comes on top.
         let (mut access, mut uneven_rows, mut rows_in_turn) = (kernel.access, 0.0, 0.0);
         let mut apart = 0.0;
-        let (in_flight, trips, flush) = match kernel.strategy {
-            Strategy::Panels => {
+        let (in_flight, trips, flush) = match kernel.kernel.walk {
+            Walk::Chunks => {
                 let in_flight = panels::bytes_in_flight(blocks, entry);
                 let fill = in_flight / (limits.rates.knee_bytes_per_sm * panels::ROUND_TRIPS);
                 let launch = (share(fill), panels::queue_left(problem, blocks.bs));
@@ -57,18 +61,18 @@ impl CostModel<'_> {
                 apart = panels::apart(limits, problem, self.product, launch);
                 (in_flight, panels::ROUND_TRIPS, cost.flush)
             }
-            Strategy::HotColumns => {
+            Walk::Slices => {
                 rows_in_turn = hot::in_turn(limits, problem, self.product, blocks);
                 uneven_rows = kernel.longest_row;
                 let ends = hot::cost(limits, problem, self.product).ends;
                 let in_flight = hot::bytes_in_flight(blocks, problem, entry);
                 (in_flight, hot::ROUND_TRIPS, ends)
             }
-            strategy if strategy.is_balanced() => {
+            Walk::MergePartitions => {
                 let in_flight = balanced::bytes_in_flight(blocks, entry);
                 (in_flight, balanced::ROUND_TRIPS, 0.0)
             }
-            _ => return None,
+            Walk::Rows | Walk::ColumnTiles => return None,
         };
         Some(Parts {
             full: kernel.full,

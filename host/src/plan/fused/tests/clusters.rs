@@ -6,17 +6,18 @@ use crate::plan::fused::Summation;
 
 const ROWS: u64 = 4_000_000;
 
+fn of(precision: Precision, strategy: Strategy, vs: u32) -> Candidate {
+    let (product, storage, team) = (Product::Fused, Storage::Sparse, Team::Lanes(vs));
+    let name = format!("{strategy}_{vs}");
+    let kernel = Candidate::new(name, product, storage, strategy, precision, team);
+    kernel.with_load(20 / vs, 1, 1).with_registers(48)
+}
+
 /// Kernels with fixed-point sums: of clusters, and in global memory.
 fn kernels(precision: Precision) -> Vec<Candidate> {
     let per_column = match precision {
         Precision::F32 => 4,
         Precision::F64 => 6,
-    };
-    let of = |strategy: Strategy, vs: u32| {
-        let (product, storage, team) = (Product::Fused, Storage::Sparse, Team::Lanes(vs));
-        let name = format!("{strategy}_{vs}");
-        let kernel = Candidate::new(name, product, storage, strategy, precision, team);
-        kernel.with_load(20 / vs, 1, 1).with_registers(48)
     };
     let in_clusters = |vs| Candidate {
         cluster: 2,
@@ -25,9 +26,9 @@ fn kernels(precision: Precision) -> Vec<Candidate> {
             per_column,
             ..SharedUse::default()
         },
-        ..of(Strategy::FixedCluster, vs)
+        ..of(precision, Strategy::FixedCluster, vs)
     };
-    let in_global = |vs| of(Strategy::FixedGlobal, vs);
+    let in_global = |vs| of(precision, Strategy::FixedGlobal, vs);
     [4, 8]
         .map(in_clusters)
         .into_iter()
@@ -142,18 +143,17 @@ fn reproducible_sums_that_two_blocks_hold_are_not_added_in_global_memory() {
 #[test]
 fn blocks_with_half_of_the_columns_walk_the_same_rows() {
     let limits = device("h200");
-    let halves = Candidate {
+    let split = Candidate {
         cluster: 2,
         shared: SharedUse {
             fixed: 4,
             per_column: 8,
             ..SharedUse::default()
         },
-        strategy: Strategy::FixedHalves,
-        ..kernels(Precision::F32)[0].clone()
+        ..of(Precision::F32, Strategy::FixedSplit, 4)
     };
     let problem = uniform(ROWS, 28_000, Precision::F32);
-    let planner = Planner::new(&limits, std::slice::from_ref(&halves));
+    let planner = Planner::new(&limits, std::slice::from_ref(&split));
     let plan = planner.plan(&problem, Product::Fused).expect("a plan");
     assert_eq!((plan.grid, plan.column_tiles), (132, 2), "{plan}");
     assert_eq!(plan.shared_bytes, 8 * 28_000 + 4);

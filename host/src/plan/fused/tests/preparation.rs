@@ -1,5 +1,8 @@
 //! Which further form of a sparse X pays.
 
+use gpu_kernels::fused::HOT_BYTES;
+use gpu_kernels::fused::panels::PANEL_BYTES;
+
 use super::*;
 
 const ROWS: u64 = 4_000_000;
@@ -9,11 +12,11 @@ const NNZ: u64 = 80_000_000;
 fn kernels() -> Vec<Candidate> {
     let mut kernels = sparse_kernels(Precision::F32);
     let prepared = [
-        (Strategy::Panels, Storage::Panels, PANEL_SHARED_BYTES, 32),
+        (Strategy::Panels, Storage::Panels, PANEL_BYTES, 32),
         (
             Strategy::HotColumns,
             Storage::HotColumns(StoredValues::Whole),
-            HOT_SHARED_BYTES,
+            HOT_BYTES,
             4,
         ),
     ];
