@@ -151,13 +151,12 @@ pub fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDi
     dict.set_item("intercept", arrays::vector(py, &model.intercept()))?;
     dict.set_item("n_iter", model.n_iter())?;
     dict.set_item("converged", model.converged())?;
-    if let Some(report) = model.report() {
-        dict.set_item("advice", report.convergence.advice())?;
-        dict.set_item("gradient_ratio", report.gradient_ratio)?;
-        dict.set_item("objective", report.objective)?;
-        dict.set_item("transfer_seconds", report.transfer_seconds)?;
-        dict.set_item("seconds", report.seconds)?;
-        dict.set_item("peak_device_bytes", report.peak_device_bytes)?;
-    }
+    let report = model.report();
+    dict.set_item("advice", report.convergence.advice())?;
+    dict.set_item("gradient_ratio", report.gradient_ratio)?;
+    dict.set_item("objective", report.objective)?;
+    dict.set_item("transfer_seconds", report.transfer_seconds)?;
+    dict.set_item("seconds", report.seconds)?;
+    dict.set_item("peak_device_bytes", report.peak_device_bytes)?;
     Ok(dict)
 }

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::args::{CvArgs, CvTrainer, DtypeName, FoldArgs, OutcomeArgs, SampleArgs, SourceArgs};
+use super::args::{CvArgs, DtypeName, FoldArgs};
 use super::exit::Exit;
-use super::meant::Meant;
 use super::progress::Ui;
 use super::report::{figure, indented, number, plain_table};
 use super::targets::Known;
+use super::trainers::Job;
 use super::{data, device, output};
 use crate::io::Columns;
 use crate::learning::{
@@ -18,44 +18,16 @@ use crate::learning::{
 };
 use crate::ops::Number;
 
-/// A trainer's arguments and those of the folds.
-struct Job<'a> {
-    meant: Meant<'a>,
-    source: &'a SourceArgs,
-    samples: &'a SampleArgs,
-    outcome: &'a OutcomeArgs,
-    folds: &'a FoldArgs,
-}
-
 /// Compares penalties.
 pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
-    macro_rules! job {
-        ($kind:ident, $folded:expr) => {
-            Job {
-                meant: Meant::$kind(&$folded.args),
-                source: &$folded.args.source,
-                samples: &$folded.args.samples,
-                outcome: &$folded.args.outcome,
-                folds: &$folded.folds,
-            }
-        };
-    }
-    let job = match &args.trainer {
-        CvTrainer::Ridge(folded) => job!(Ridge, folded),
-        CvTrainer::Lasso(folded) => job!(Lasso, folded),
-        CvTrainer::ElasticNet(folded) => job!(ElasticNet, folded),
-        CvTrainer::Logreg(folded) => job!(Logreg, folded),
-        CvTrainer::Glm(folded) => job!(Glm, folded),
-        CvTrainer::Svc(folded) => job!(Svc, folded),
-        CvTrainer::Svr(folded) => job!(Svr, folded),
-    };
+    let (job, folds) = args.trainer.job();
     match job.source.dtype {
-        DtypeName::F32 => compare::<f32>(&job, ui),
-        DtypeName::F64 => compare::<f64>(&job, ui),
+        DtypeName::F32 => compare::<f32>(&job, folds, ui),
+        DtypeName::F64 => compare::<f64>(&job, folds, ui),
     }
 }
 
-fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
+fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     ensure!(
         job.outcome.output.is_none() && job.samples.validation.is_none(),
         "-o and --validation: expected neither with cv, which compares penalties and keeps no model; train with the best one"
@@ -64,18 +36,18 @@ fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     let (data, known) = data::load_known::<T>(
         &job.source.data,
         job.source.target.as_deref(),
-        job.meant.task(),
+        job.own.task(),
         Columns::Infer,
         &job.outcome.read,
         ui,
     )?;
     let rows = data.stats.rows;
     let weights = data::sample_weights(job.samples.sample_weight.as_deref(), rows)?;
-    let folds = folds(&known, rows, job.folds)?;
-    let strengths = strengths(job);
+    let folds = folds(&known, rows, args)?;
+    let strengths = strengths(job, args);
     let path = strengths
         .iter()
-        .map(|strength| job.meant.with_strength(&known, Some(*strength)))
+        .map(|strength| job.with_strength(*strength, &known))
         .collect::<Result<Vec<Estimator>>>()?;
     let matrix = job.outcome.matrix_options();
     let resident = if path.iter().any(Estimator::standardizes) {
@@ -89,7 +61,7 @@ fn compare<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         bar.fit(&fit)
     })?;
     drop(bar);
-    tell(job, &strengths, &points, ui)
+    tell((job, args), &strengths, &points, ui)
 }
 
 /// Folds that spread classes evenly; of numbers, random ones.
@@ -103,20 +75,23 @@ fn folds<T: Number>(known: &Known<T>, rows: usize, args: &FoldArgs) -> Result<Fo
     })
 }
 
-fn strengths(job: &Job<'_>) -> Vec<f64> {
-    if job.folds.path.is_empty() {
-        vec![job.meant.strength()]
+/// A trainer's arguments and those of the folds.
+type Asked<'a> = (&'a Job<'a>, &'a FoldArgs);
+
+fn strengths(job: &Job<'_>, args: &FoldArgs) -> Vec<f64> {
+    if args.path.is_empty() {
+        vec![job.own.strength().1]
     } else {
-        job.folds.path.clone()
+        args.path.clone()
     }
 }
 
-fn tell(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], ui: &Ui) -> Result<Exit> {
-    let best = best(points);
+fn tell(asked: Asked<'_>, strengths: &[f64], points: &[PathPoint], ui: &Ui) -> Result<Exit> {
+    let (job, best) = (asked.0, best(points));
     if job.outcome.json {
-        output::print_json(&to_json(job, strengths, points, best))?;
+        output::print_json(&to_json(asked, strengths, points, best))?;
     } else {
-        output::print(table(job, strengths, points, best))?;
+        output::print(table(asked, strengths, points, best))?;
     }
     if points.iter().all(|point| point.converged) {
         return Ok(Exit::Success);
@@ -141,8 +116,8 @@ fn best(points: &[PathPoint]) -> usize {
     best
 }
 
-fn to_json(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], best: usize) -> Value {
-    let name = job.meant.strength_name();
+fn to_json((job, args): Asked<'_>, strengths: &[f64], points: &[PathPoint], best: usize) -> Value {
+    let name = job.own.strength().0;
     let point = |(strength, point): (&f64, &PathPoint)| {
         let scores: Vec<f64> = point.folds.iter().map(Evaluation::score).collect();
         json!({
@@ -156,15 +131,15 @@ fn to_json(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], best: usize) 
         })
     };
     json!({
-        "model": job.meant.name(),
+        "model": job.name,
         "path": strengths.iter().zip(points).map(point).collect::<Vec<_>>(),
         "best": { name: strengths[best], "mean_score": points[best].mean_score() },
-        "seed": job.folds.seed,
+        "seed": args.seed,
     })
 }
 
-fn table(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], best: usize) -> String {
-    let name = job.meant.strength_name();
+fn table((job, args): Asked<'_>, strengths: &[f64], points: &[PathPoint], best: usize) -> String {
+    let name = job.own.strength().0;
     let mut rows = plain_table();
     rows.set_header([name, "mean score", "deviation", "iterations"]);
     for (strength, point) in strengths.iter().zip(points) {
@@ -176,7 +151,7 @@ fn table(job: &Job<'_>, strengths: &[f64], points: &[PathPoint], best: usize) ->
             number(iterations.join(" ")),
         ]);
     }
-    let mut text = format!("{}, {} folds\n", job.meant.title(), job.folds.folds);
+    let mut text = format!("{}, {} folds\n", job.own.title(), args.folds);
     text.push_str(&indented(&rows));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "best: --{name} {}", strengths[best]);

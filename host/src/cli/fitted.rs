@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::report::{Listing, bytes, figure, largest, seconds};
-use crate::learning::{Classifier, Evaluation, Model, SolveReport};
+use crate::learning::{Classifier, Evaluation, Model};
 use crate::matrix::MatrixStats;
 
 /// Coefficients that the report shows.
@@ -28,10 +28,6 @@ pub(super) struct FittedSummary<'a> {
 }
 
 impl FittedSummary<'_> {
-    fn report(&self) -> Option<&SolveReport> {
-        self.model.report()
-    }
-
     /// One object: `coef` and `intercept` are one list and one number, or one list and one number per class.
     ///
     /// # Errors
@@ -58,17 +54,16 @@ impl FittedSummary<'_> {
             put("classes", to_value(classes)?);
         }
         put("converged", self.model.converged().into());
-        if let Some(report) = self.report() {
-            put("objective", json!(report.objective));
-            put("n_iter", report.n_iter.into());
-            put("convergence", to_value(&report.convergence)?);
-            put("gradient_norm_ratio", json!(report.gradient_ratio));
-            put("history", to_value(&report.history)?);
-            put("device_name", report.device.clone().into());
-            put("transfer_seconds", report.transfer_seconds.into());
-            put("seconds", report.seconds.into());
-            put("peak_device_bytes", report.peak_device_bytes.into());
-        }
+        let report = self.model.report();
+        put("objective", json!(report.objective));
+        put("n_iter", report.n_iter.into());
+        put("convergence", to_value(&report.convergence)?);
+        put("gradient_norm_ratio", json!(report.gradient_ratio));
+        put("history", to_value(&report.history)?);
+        put("device_name", report.device.clone().into());
+        put("transfer_seconds", report.transfer_seconds.into());
+        put("seconds", report.seconds.into());
+        put("peak_device_bytes", report.peak_device_bytes.into());
         put("device", self.device.into());
         put("dtype", self.model.dtype().to_string().into());
         put("rows", self.stats.rows.into());
@@ -102,7 +97,7 @@ impl FittedSummary<'_> {
     }
 
     fn add_course(&self, lines: &mut Listing) {
-        let Some(report) = self.report() else { return };
+        let report = self.model.report();
         let verdict = if self.model.converged() {
             "converged"
         } else {

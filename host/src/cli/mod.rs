@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
 //! | `train`, `predict`, `evaluate`, `cv`, `convert`, `plan`, `calibrate`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
-//! | `meant`, `data`, `targets`, `device` | what the arguments mean: an estimator, data in memory, an open device |
+//! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
+//! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `progress`, `exit` | bars and remarks; exit codes and error messages |
 //!
@@ -27,7 +28,6 @@ mod exit;
 mod fitted;
 mod forms;
 mod info;
-mod meant;
 mod measure;
 mod output;
 mod plan;
@@ -37,6 +37,7 @@ mod report;
 mod synth;
 mod targets;
 mod train;
+mod trainers;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,16 +1,8 @@
 //! What is printed: listings for people, and the same figures for programs.
 
 use std::fmt::{self, Display};
-use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use serde::Serialize;
-
-use crate::learning::{Convergence, LinearModel};
-use crate::matrix::MatrixStats;
-
-/// Coefficients that the report shows.
-const COEFFICIENTS: usize = 10;
 
 /// Names and values in two columns.
 pub(super) struct Listing(Table);
@@ -75,133 +67,6 @@ pub(super) fn seconds(seconds: f64) -> String {
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         s => format!("{s:.2} s"),
-    }
-}
-
-/// A fit, as `--json` prints it; as text for people through [`Display`].
-#[derive(Debug, Serialize)]
-pub(super) struct FitSummary<'a> {
-    model: &'static str,
-    version: &'static str,
-    coef: &'a [f64],
-    intercept: f64,
-    objective: f64,
-    n_iter: usize,
-    converged: bool,
-    convergence: Convergence,
-    gradient_norm_ratio: f64,
-    r2: f64,
-    rmse: f64,
-    device: &'a str,
-    device_name: &'a str,
-    dtype: String,
-    rows: usize,
-    cols: usize,
-    nnz: u64,
-    density: f64,
-    parse_seconds: f64,
-    transfer_seconds: f64,
-    seconds: f64,
-    peak_device_bytes: u64,
-    saved: Option<&'a Path>,
-}
-
-impl<'a> FitSummary<'a> {
-    /// Collects the figures of a fit on `device` (such as `cuda:0`) to data that took `parse_seconds` to read.
-    pub(super) fn new(
-        model: &'a LinearModel,
-        stats: &MatrixStats,
-        device: &'a str,
-        parse_seconds: f64,
-        saved: Option<&'a Path>,
-    ) -> Self {
-        let report = model.report();
-        FitSummary {
-            model: "linreg",
-            version: env!("CARGO_PKG_VERSION"),
-            coef: model.coef(),
-            intercept: model.intercept(),
-            objective: model.objective(),
-            n_iter: report.n_iter,
-            converged: model.converged(),
-            convergence: report.convergence,
-            gradient_norm_ratio: report.residual_ratio,
-            r2: report.metrics.r2,
-            rmse: report.metrics.rmse,
-            device,
-            device_name: &report.device,
-            dtype: model.dtype().to_string(),
-            rows: stats.rows,
-            cols: stats.cols,
-            nnz: stats.nnz,
-            density: stats.density(),
-            parse_seconds,
-            transfer_seconds: report.transfer_seconds,
-            seconds: report.seconds,
-            peak_device_bytes: report.peak_device_bytes,
-            saved,
-        }
-    }
-
-    fn add_data(&self, lines: &mut Listing) {
-        let shape = format!("{} samples x {} features", self.rows, self.cols);
-        let stored = format!("{} ({:.4} %)", self.nnz, 100.0 * self.density);
-        lines
-            .line("data", shape)
-            .line("stored entries", stored)
-            .line("reading", seconds(self.parse_seconds));
-    }
-
-    fn add_course(&self, lines: &mut Listing) {
-        let verdict = if self.converged {
-            "converged"
-        } else {
-            "NOT CONVERGED"
-        };
-        lines
-            .line(
-                "device",
-                format_args!("{} ({}), {}", self.device_name, self.device, self.dtype),
-            )
-            .line("transfer", seconds(self.transfer_seconds))
-            .line("iterations", format_args!("{}, {verdict}", self.n_iter))
-            .line("objective", figure(self.objective))
-            .line(
-                "gradient norm",
-                format_args!("{:.1e} of the first", self.gradient_norm_ratio),
-            )
-            .line("time", seconds(self.seconds))
-            .line("peak device memory", bytes(self.peak_device_bytes));
-    }
-
-    fn add_result(&self, lines: &mut Listing) {
-        lines
-            .line("R²", figure(self.r2))
-            .line("RMSE", figure(self.rmse))
-            .line("intercept", figure(self.intercept));
-        for (column, value) in largest(self.coef, COEFFICIENTS) {
-            lines.line(&format!("coef[{column}]"), figure(value));
-        }
-        if self.coef.len() > COEFFICIENTS {
-            let rest = self.coef.len() - COEFFICIENTS;
-            lines.line(
-                "",
-                format_args!("and {rest} smaller ones; columns are counted from 0"),
-            );
-        }
-        if let Some(path) = self.saved {
-            lines.line("saved", path.display());
-        }
-    }
-}
-
-impl Display for FitSummary<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = Listing::new();
-        self.add_data(&mut lines);
-        self.add_course(&mut lines);
-        self.add_result(&mut lines);
-        write!(f, "Linear regression\n{lines}")
     }
 }
 

@@ -128,7 +128,7 @@ pub fn conjugate_gradient<T: Number>(
         let first = *first.get_or_insert(state.residual_squared);
         residual_ratio(state, first)
     };
-    let seen = |state: &CgState| {
+    let seen = |state: &CgState, _: &CgVectors<T>| {
         let residual_ratio = ratio(state);
         if state.iterations > 0 {
             watch(Progress {
@@ -137,6 +137,7 @@ pub fn conjugate_gradient<T: Number>(
                 residual_ratio,
             });
         }
+        Ok(())
     };
     let step = |vectors: &mut CgVectors<T>| iterate(x, vectors, options.l2);
     let state = run(&mut vectors, max_iter, Pace::Ahead, step, seen)?;
@@ -170,18 +171,18 @@ impl Pace {
 }
 
 /// Runs iterations until the solve ends or `max_iter` are done, and shows every state to `seen`, that of the
-/// start included.
+/// start included, with the vectors, which are of the same iteration in [`Pace::Lockstep`] and may be of the next else.
 pub(super) fn run<T: Number>(
     vectors: &mut CgVectors<T>,
     max_iter: usize,
     pace: Pace,
     mut step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
-    mut seen: impl FnMut(&CgState),
+    mut seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
 ) -> Result<CgState, OpError> {
     let mut readback = Readback::new(&vectors.w.device(), vectors.state().len())?;
     readback.submit(vectors.state())?;
     let mut state = CgState::of(readback.wait()?);
-    seen(&state);
+    seen(&state, vectors)?;
     for submitted in 1..=max_iter {
         if outcome(&state).is_some() {
             break;
@@ -190,12 +191,12 @@ pub(super) fn run<T: Number>(
         readback.submit(vectors.state())?;
         if submitted > 1 || pace == Pace::Lockstep {
             state = CgState::of(readback.wait()?);
-            seen(&state);
+            seen(&state, vectors)?;
         }
     }
     while readback.is_pending() {
         state = CgState::of(readback.wait()?);
-        seen(&state);
+        seen(&state, vectors)?;
     }
     Ok(state)
 }

@@ -1,7 +1,7 @@
 //! Checks of parameters and lists before a fit.
 
-use super::fit::FitOptions;
-use super::{Classes, FitError, Labels, ResidentDataset};
+use super::options::FitOptions;
+use super::{Classes, FitError, Labels};
 use crate::matrix::Element;
 use crate::ops::Number;
 
@@ -40,11 +40,7 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
 }
 
 /// Classes of one label per row, at least two.
-pub(super) fn encode<T: Number>(
-    data: &ResidentDataset<T>,
-    labels: &Labels,
-) -> Result<(Classes, Vec<u32>), FitError> {
-    let rows = data.matrix().rows();
+pub(super) fn encode(rows: usize, labels: &Labels) -> Result<(Classes, Vec<u32>), FitError> {
     if labels.len() != rows {
         let targets = labels.len();
         return Err(FitError::Targets { rows, targets });

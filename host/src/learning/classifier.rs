@@ -4,63 +4,26 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use super::fit::SolveReport;
+use super::FitError;
+use super::estimators::ClassifierParams;
+use super::fitted::{Fitted, Predicts};
 use super::labels::{Classes, Labels};
-use super::liblinear::{SolverType, Task};
 use super::multinomial::softmax;
-use super::scoring;
-use super::weights::Weights;
-use super::{FitError, Iteration, LinearSvc, LogisticRegression};
 use crate::device::{Buffer, Device};
-use crate::matrix::{Dtype, Element, Features};
+use crate::matrix::{Element, Features};
 use crate::ops::objective::Probabilities;
 use crate::ops::{Matrix, Number};
-
-/// Which estimator a classifier came from, with its parameters.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(tag = "estimator", rename_all = "snake_case")]
-pub enum ClassifierParams {
-    /// [`LogisticRegression`].
-    LogisticRegression(LogisticRegression),
-    /// [`LinearSvc`].
-    LinearSvc(LinearSvc),
-    /// Read from a file of LIBLINEAR, whose logistic regressions of more than two classes are one against the
-    /// rest, each with a sigmoid of its own.
-    Liblinear {
-        /// What LIBLINEAR minimised.
-        solver: SolverType,
-    },
-}
 
 /// A linear classifier: the class with the greatest linear predictor.
 ///
 /// Two classes have one predictor, `x·coef + intercept`, positive for the second class; k > 2 classes have one each.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Classifier {
-    dtype: Dtype,
-    classes: Classes,
-    weights: Weights,
-    params: ClassifierParams,
-    report: SolveReport,
+pub type Classifier = Fitted<ClassifierParams>;
+
+impl Predicts for ClassifierParams {
+    type Meaning = Classes;
 }
 
 impl Classifier {
-    pub(super) fn new(
-        dtype: Dtype,
-        classes: Classes,
-        weights: Weights,
-        params: ClassifierParams,
-        report: SolveReport,
-    ) -> Self {
-        Classifier {
-            dtype,
-            classes,
-            weights,
-            params,
-            report,
-        }
-    }
-
     /// The coefficients: one list of n for two classes, else one per class.
     pub fn coef(&self) -> &[Vec<f64>] {
         &self.weights.coef
@@ -73,37 +36,7 @@ impl Classifier {
 
     /// The classes, in ascending order of their labels.
     pub fn classes(&self) -> &Classes {
-        &self.classes
-    }
-
-    /// The type that the model was fitted in.
-    pub fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    /// The estimator and its parameters.
-    pub fn params(&self) -> &ClassifierParams {
-        &self.params
-    }
-
-    /// Outer iterations of the fit.
-    pub fn n_iter(&self) -> usize {
-        self.report.n_iter
-    }
-
-    /// Whether the fit reached its tolerance, or what the precision allows.
-    pub fn converged(&self) -> bool {
-        self.report.convergence.is_success()
-    }
-
-    /// Objective and gradient of each outer iteration.
-    pub fn history(&self) -> &[Iteration] {
-        &self.report.history
-    }
-
-    /// How the fit went.
-    pub fn report(&self) -> &SolveReport {
-        &self.report
+        &self.meaning
     }
 
     /// Linear predictors, m × 1 for two classes, else m × k, computed on `device`.
@@ -162,11 +95,7 @@ impl Classifier {
 
     /// Whether the classifier knows probabilities.
     pub fn is_probabilistic(&self) -> bool {
-        match self.params {
-            ClassifierParams::LogisticRegression(_) => true,
-            ClassifierParams::LinearSvc(_) => false,
-            ClassifierParams::Liblinear { solver } => solver.task() == Task::LogisticRegression,
-        }
+        self.params.is_probabilistic()
     }
 
     fn expect_probabilities(&self) -> Result<(), FitError> {
@@ -227,27 +156,7 @@ impl Classifier {
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
     ) -> Result<Labels, FitError> {
-        Ok(self.classes.decode(&self.predict_codes(device, features)?))
-    }
-
-    /// The share of rows whose label is predicted.
-    ///
-    /// # Errors
-    /// As [`Classifier::decision_function`]; [`FitError::Labels`] for labels that were not trained on,
-    /// [`FitError::Targets`] when there is not one per row.
-    pub fn score<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        labels: &Labels,
-    ) -> Result<f64, FitError> {
-        let features = features.into();
-        let (rows, targets) = (features.rows(), labels.len());
-        if rows != targets {
-            return Err(FitError::Targets { rows, targets });
-        }
-        let predictors = self.predictors_on(&Matrix::new(device, features)?)?;
-        scoring::accuracy(self, &predictors, labels)
+        Ok(self.meaning.decode(&self.predict_codes(device, features)?))
     }
 }
 

@@ -28,9 +28,25 @@ impl Default for Controls {
     }
 }
 
-/// The setters of [`Controls`], for an estimator with a field `controls`.
+/// Parameters that have [`Controls`] among them.
+pub(super) trait HasControls {
+    fn controls(&self) -> &Controls;
+    fn controls_mut(&mut self) -> &mut Controls;
+}
+
+/// [`HasControls`] and the setters of [`Controls`], for an estimator with a field `controls`.
 macro_rules! control_setters {
     ($estimator:ty) => {
+        impl $crate::learning::controls::HasControls for $estimator {
+            fn controls(&self) -> &$crate::learning::controls::Controls {
+                &self.controls
+            }
+
+            fn controls_mut(&mut self) -> &mut $crate::learning::controls::Controls {
+                &mut self.controls
+            }
+        }
+
         impl $estimator {
             /// The default parameters.
             pub fn params() -> Self {
@@ -61,11 +77,6 @@ macro_rules! control_setters {
             pub fn standardize(mut self, standardize: bool) -> Self {
                 self.controls.standardize = standardize;
                 self
-            }
-
-            /// The parameters that all estimators have.
-            pub(super) fn controls(&self) -> &$crate::learning::fit::Controls {
-                &self.controls
             }
 
             /// Sets how products are planned on a GPU.

@@ -135,6 +135,19 @@ pub enum FitError {
     Op(#[from] OpError),
 }
 
+/// Two things that exclude each other.
+pub(super) fn mismatch(
+    first: &'static str,
+    second: &'static str,
+    remedy: &'static str,
+) -> FitError {
+    FitError::Combination {
+        first,
+        second,
+        remedy,
+    }
+}
+
 impl From<crate::device::DeviceError> for FitError {
     fn from(error: crate::device::DeviceError) -> Self {
         FitError::Op(error.into())

@@ -2,28 +2,25 @@
 
 use std::time::Instant;
 
-use super::cg::Convergence;
-pub(super) use super::checks::{
-    check_targets, expect_len, not_negative, positive, sample_weights, share,
-};
-pub(super) use super::controls::{Controls, control_setters};
+use super::cg::{Convergence, Pace};
+use super::checks::{expect_len, not_negative};
+use super::controls::Controls;
 use super::design::{Columns, Design};
 use super::judge;
 use super::multinomial::Multinomial;
-pub use super::options::{Evaluate, FitOptions};
-pub use super::report::SolveReport;
-pub(super) use super::report::Summary;
+use super::options::FitOptions;
+use super::report::{FitReport, Summary};
 use super::rows_objective::RowsObjective;
 use super::single::SingleRows;
 use super::softmax::SoftmaxRows;
 use super::solver::orthant::L1;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
+use super::spec::{ObjectiveSpec, SampleLoss};
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
 use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
-use crate::ops::design::Ridge;
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError};
 
@@ -31,60 +28,6 @@ use crate::ops::{Matrix, Number, OpError};
 const NOISE: f64 = 1e-10;
 /// Share of a column's Σx² below which a centred column counts as constant.
 const CONSTANT: f64 = 1e-15;
-
-/// The loss of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum SampleLoss {
-    /// Of one linear predictor.
-    Single(Loss),
-    /// −ln of the softmax of k linear predictors at the row's class.
-    Multinomial {
-        /// k.
-        classes: usize,
-    },
-}
-
-impl SampleLoss {
-    /// Linear predictors of a row.
-    pub(super) fn predictors(self) -> usize {
-        match self {
-            SampleLoss::Single(_) => 1,
-            SampleLoss::Multinomial { classes } => classes,
-        }
-    }
-}
-
-/// What is minimised: `Σ vᵢ·loss / Σ vᵢ + ½·l2·‖w‖² + l1·‖w‖₁`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ObjectiveSpec {
-    pub(super) loss: SampleLoss,
-    pub(super) l2: f64,
-    pub(super) l1: f64,
-    /// The ridge on the intercept, relative to 1 half square.
-    pub(super) intercept_l2: f64,
-    /// What the objective is multiplied by before it is shown.
-    pub(super) factor: f64,
-    /// What is added then.
-    pub(super) constant: f64,
-}
-
-impl ObjectiveSpec {
-    /// An iteration with the objective as the estimator documents it.
-    pub(super) fn shown(&self, iteration: Iteration) -> Iteration {
-        Iteration {
-            objective: self.factor * iteration.objective + self.constant,
-            ..iteration
-        }
-    }
-
-    /// The ridge on coefficients and intercept.
-    pub(super) fn ridge(&self) -> Ridge {
-        Ridge {
-            coefficients: self.l2,
-            intercept: self.intercept_l2,
-        }
-    }
-}
 
 /// Coefficients and intercepts to start from.
 pub(super) type Warm<'a> = (&'a [Vec<f64>], &'a [f64]);
@@ -249,7 +192,7 @@ impl<'a, T: Number> Training<'a, T> {
         let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
         let (prepared, k) = (&setup.prepared, spec.loss.predictors());
         let mut objective = self.objective(spec, prepared, targets)?;
-        let mut failed = None;
+        let (mut failed, judged) = (None, options.evaluate.is_some());
         let mut show = |iteration: Iteration, theta: &Buffer<T>| {
             let mut iteration = spec.shown(iteration);
             if let Some(evaluate) = options.evaluate.as_deref_mut() {
@@ -267,7 +210,7 @@ impl<'a, T: Number> Training<'a, T> {
             history.push(iteration);
         };
         let (begin, inverse) = (setup.begin, setup.inverse);
-        let solved = self.minimise(spec, &mut *objective, begin, inverse, &mut show)?;
+        let solved = self.minimise((spec, judged), &mut *objective, begin, inverse, &mut show)?;
         if let Some(error) = failed {
             return Err(OpError::from(error).into());
         }
@@ -299,10 +242,10 @@ impl<'a, T: Number> Training<'a, T> {
         Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
     }
 
-    /// Has the solver of these controls and penalties do it.
+    /// Has the solver of these controls and penalties do it; `judged` says that coefficients of each iteration are wanted.
     fn minimise(
         &self,
-        spec: &ObjectiveSpec,
+        (spec, judged): (&ObjectiveSpec, bool),
         objective: &mut dyn Objective<T>,
         begin: Begin<T>,
         inverse: Vec<f64>,
@@ -317,6 +260,13 @@ impl<'a, T: Number> Training<'a, T> {
             Some(l1) => {
                 let scaled = (inverse, l1);
                 solver::orthant::minimise(objective, begin, scaled, &limits, show)?
+            }
+            None if self.controls.solver == Solver::ConjugateGradient => {
+                let pace = match judged {
+                    true => Pace::Lockstep,
+                    false => Pace::of(objective),
+                };
+                solver::conjugate::minimise(objective, begin, inverse, (&limits, pace), show)?
             }
             None => solver::newton::minimise(objective, begin, inverse, &limits, show)?,
         })
@@ -459,10 +409,10 @@ impl<'a, T: Number> Training<'a, T> {
         solved: &Summary,
         spec: &ObjectiveSpec,
         history: Vec<Iteration>,
-    ) -> SolveReport {
+    ) -> FitReport {
         let matrix = self.matrix;
         let cells = matrix.rows() as u64 * matrix.cols() as u64;
-        SolveReport {
+        FitReport {
             rows: matrix.rows(),
             nnz: matrix.problem().nnz.unwrap_or(cells),
             n_iter: solved.n_iter,

@@ -1,16 +1,80 @@
-//! Penalised least squares: ridge, lasso, elastic net.
+//! Least squares, plain and penalised: linear and ridge regression, lasso, elastic net.
 
 use super::FitError;
-use super::fit::{Controls, ObjectiveSpec, SampleLoss, control_setters, not_negative, share};
-use super::fit_methods::{NumberEstimator, number_estimator};
-use super::regressor::{Regressor, RegressorParams};
-use crate::ops::Number;
-use crate::ops::objective::Loss;
+use super::checks::{not_negative, share};
+use super::controls::{Controls, control_setters};
+use super::problem::Regression;
+use super::solver::Solver;
+use super::spec::ObjectiveSpec;
+
+/// Linear regression: minimises `Σ vᵢ·(yᵢ − xᵢ·w − b)² + λ‖w‖²`, the intercept unpenalised.
+///
+/// λ is scikit-learn's `alpha` of `Ridge`; λ = 0 is ordinary least squares. [`Ridge`] minimises the same with a penalty by
+/// default.
+///
+/// **Solver.** Conjugate gradients on the centred normal equations with a diagonal preconditioner, one pass over X per
+/// iteration. Where the solution is not unique, the one nearest to zero (in the norm of the preconditioner) is
+/// approached.
+///
+/// | parameter | default | scikit-learn |
+/// |---|---|---|
+/// | `l2` (λ) | 0 | `LinearRegression` has none; `alpha` of `Ridge` |
+/// | `fit_intercept` | yes | `fit_intercept=True` |
+/// | `tolerance` | 1e-6, of the gradient's norm over that at the start | `tol=1e-6` (sparse X); dense X by SVD |
+/// | `max_iter` | 1000 steps of conjugate gradients | – |
+/// | `standardize` | no | a `StandardScaler` before it |
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::device::Device;
+/// use warpfuse::learning::LinearRegression;
+/// use warpfuse::matrix::Features;
+///
+/// let x = Features::Dense(array![[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]);
+/// let model = LinearRegression::params().l2(0.5).fit(&Device::auto(), x, &[1.0, 2.0, 3.0, 4.0])?;
+/// assert_eq!(model.coef().len(), 2);
+/// # Ok::<(), warpfuse::learning::FitError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LinearRegression {
+    l2: f64,
+    controls: Controls,
+}
+
+impl Default for LinearRegression {
+    fn default() -> Self {
+        LinearRegression {
+            l2: 0.0,
+            controls: Controls {
+                solver: Solver::ConjugateGradient,
+                ..Controls::default()
+            },
+        }
+    }
+}
+
+control_setters!(LinearRegression);
+
+impl LinearRegression {
+    /// Sets λ ≥ 0, the weight of ‖w‖² (default 0).
+    pub fn l2(self, l2: f64) -> Self {
+        Self { l2, ..self }
+    }
+}
+
+impl Regression for LinearRegression {
+    fn check(&self) -> Result<(), FitError> {
+        not_negative("l2", self.l2)
+    }
+
+    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
+        ObjectiveSpec::sum_of_squares(self.l2, total)
+    }
+}
 
 /// Ridge regression: minimises `Σ vᵢ·(yᵢ − xᵢ·w − b)² + α‖w‖²`, the intercept unpenalised.
 ///
-/// The same numbers as scikit-learn's `Ridge`. [`LinearRegression`](super::LinearRegression) solves the same problem
-/// without sample weights, warm start and standardisation; α = 0 is least squares.
+/// The same numbers as scikit-learn's `Ridge`; α = 0 is least squares.
 ///
 /// **Solver.** One Newton step: conjugate gradients on the centred normal equations with a diagonal preconditioner,
 /// one pass over X per iteration.
@@ -50,7 +114,6 @@ impl Default for Ridge {
 }
 
 control_setters!(Ridge);
-number_estimator!(Ridge);
 
 impl Ridge {
     /// Sets α ≥ 0 (default 1).
@@ -59,30 +122,13 @@ impl Ridge {
     }
 }
 
-impl NumberEstimator for Ridge {
-    fn controls(&self) -> &Controls {
-        &self.controls
-    }
-
+impl Regression for Ridge {
     fn check(&self) -> Result<(), FitError> {
         not_negative("alpha", self.alpha)
     }
 
-    /// `(Σ v·½r² / S + ½·(α/S)‖w‖²) · 2S`.
-    fn spec<T: Number>(&self, _: &[T], weights: &[f64]) -> ObjectiveSpec {
-        let total: f64 = weights.iter().sum();
-        ObjectiveSpec {
-            loss: SampleLoss::Single(Loss::Squared),
-            l2: self.alpha / total,
-            l1: 0.0,
-            intercept_l2: 0.0,
-            factor: 2.0 * total,
-            constant: 0.0,
-        }
-    }
-
-    fn into_params(self) -> RegressorParams {
-        RegressorParams::Ridge(self)
+    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
+        ObjectiveSpec::sum_of_squares(self.alpha, total)
     }
 }
 
@@ -129,7 +175,6 @@ impl Default for Lasso {
 }
 
 control_setters!(Lasso);
-number_estimator!(Lasso);
 
 impl Lasso {
     /// Sets α ≥ 0 (default 1).
@@ -138,21 +183,13 @@ impl Lasso {
     }
 }
 
-impl NumberEstimator for Lasso {
-    fn controls(&self) -> &Controls {
-        &self.controls
-    }
-
+impl Regression for Lasso {
     fn check(&self) -> Result<(), FitError> {
         not_negative("alpha", self.alpha)
     }
 
-    fn spec<T: Number>(&self, _: &[T], _: &[f64]) -> ObjectiveSpec {
-        mean_squares(self.alpha, 1.0)
-    }
-
-    fn into_params(self) -> RegressorParams {
-        RegressorParams::Lasso(self)
+    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, _: f64) -> ObjectiveSpec {
+        ObjectiveSpec::mean_squares(self.alpha, 1.0)
     }
 }
 
@@ -199,7 +236,6 @@ impl Default for ElasticNet {
 }
 
 control_setters!(ElasticNet);
-number_estimator!(ElasticNet);
 
 impl ElasticNet {
     /// Sets α ≥ 0 (default 1).
@@ -213,32 +249,13 @@ impl ElasticNet {
     }
 }
 
-impl NumberEstimator for ElasticNet {
-    fn controls(&self) -> &Controls {
-        &self.controls
-    }
-
+impl Regression for ElasticNet {
     fn check(&self) -> Result<(), FitError> {
         not_negative("alpha", self.alpha)?;
         share("l1_ratio", self.l1_ratio)
     }
 
-    fn spec<T: Number>(&self, _: &[T], _: &[f64]) -> ObjectiveSpec {
-        mean_squares(self.alpha, self.l1_ratio)
-    }
-
-    fn into_params(self) -> RegressorParams {
-        RegressorParams::ElasticNet(self)
-    }
-}
-
-fn mean_squares(alpha: f64, l1_ratio: f64) -> ObjectiveSpec {
-    ObjectiveSpec {
-        loss: SampleLoss::Single(Loss::Squared),
-        l2: alpha * (1.0 - l1_ratio),
-        l1: alpha * l1_ratio,
-        intercept_l2: 0.0,
-        factor: 1.0,
-        constant: 0.0,
+    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, _: f64) -> ObjectiveSpec {
+        ObjectiveSpec::mean_squares(self.alpha, self.l1_ratio)
     }
 }

@@ -1,18 +1,12 @@
 //! Logistic regression, binary and multinomial.
 
-use super::checks::encode;
-use super::classifier::{Classifier, ClassifierParams};
-use super::fit::{
-    Controls, FitOptions, ObjectiveSpec, SampleLoss, control_setters, not_negative, positive, share,
-};
-use super::fit_methods::fit_methods;
-use super::labels::Labels;
+use super::FitError;
+use super::checks::{positive, share};
+use super::controls::{Controls, control_setters};
 use super::penalty::{ClassWeight, Penalty};
+use super::problem::{Classification, Coding};
 use super::solver::Solver;
-use super::task::{LabelTask, Task};
-use super::{FitError, ResidentDataset};
-use crate::matrix::Element;
-use crate::ops::Number;
+use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::ops::objective::Loss;
 
 /// Logistic regression: minimises `Σ vᵢ·ℓᵢ / S + r(w) / (S·C)`, S = Σ vᵢ, the intercept unpenalised.
@@ -82,7 +76,6 @@ impl Default for LogisticRegression {
 }
 
 control_setters!(LogisticRegression);
-fit_methods!(LogisticRegression, labels: &Labels, Classifier);
 
 impl LogisticRegression {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
@@ -108,73 +101,35 @@ impl LogisticRegression {
         self.controls.solver = solver;
         self
     }
+}
 
-    /// Expected reads of X for the one linear predictor of a row; a softmax has kernels of its own.
-    pub(super) fn evaluations(&self, labels: &Labels) -> u64 {
-        match labels.distinct(3) {
-            3 => 0,
-            _ => self.controls.evaluations(),
-        }
-    }
-
-    fn fit_placed<T: Number>(
-        &self,
-        data: &ResidentDataset<T>,
-        labels: &Labels,
-        mut options: FitOptions<'_>,
-    ) -> Result<Classifier, FitError> {
-        self.task(data, labels, &options)?.fit(data, &mut options)
-    }
-
-    /// What is to be solved.
-    pub(super) fn task<T: Number>(
-        &self,
-        data: &ResidentDataset<T>,
-        labels: &Labels,
-        options: &FitOptions<'_>,
-    ) -> Result<LabelTask<T>, FitError> {
-        self.check()?;
-        let (classes, codes) = encode(data, labels)?;
-        let weights = self.class_weight.weigh(&classes, &codes, options)?;
-        let targets = codes.iter().map(|code| f64::from(*code));
-        Ok(Task {
-            controls: self.controls,
-            spec: self.spec(classes.len(), weights.iter().sum()),
-            targets: targets.map(<T as Element>::from_f64).collect(),
-            weights,
-            answer: (classes, ClassifierParams::LogisticRegression(self.clone())),
-        })
-    }
-
+impl Classification for LogisticRegression {
     fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
-        if let Penalty::ElasticNet { l1_ratio } = self.penalty {
-            share("l1_ratio", l1_ratio)?;
+        match self.penalty {
+            Penalty::ElasticNet { l1_ratio } => share("l1_ratio", l1_ratio),
+            _ => Ok(()),
         }
-        not_negative("tol", self.controls.tolerance)?;
-        if self.penalty.l1() > 0.0 && self.controls.solver == Solver::Lbfgs {
-            return Err(FitError::Combination {
-                first: "solver lbfgs",
-                second: "an l1 penalty",
-                remedy: "use Newton's method (newton-cg)",
-            });
-        }
-        Ok(())
+    }
+
+    fn class_weight(&self) -> &ClassWeight {
+        &self.class_weight
+    }
+
+    fn coding(&self) -> Coding {
+        Coding::Numbers
     }
 
     fn spec(&self, classes: usize, total: f64) -> ObjectiveSpec {
         let strength = 1.0 / (self.c * total);
+        let loss = match classes {
+            2 => SampleLoss::Single(Loss::Logistic),
+            classes => SampleLoss::Multinomial { classes },
+        };
         ObjectiveSpec {
-            loss: if classes == 2 {
-                SampleLoss::Single(Loss::Logistic)
-            } else {
-                SampleLoss::Multinomial { classes }
-            },
             l2: self.penalty.l2() * strength,
             l1: self.penalty.l1() * strength,
-            intercept_l2: 0.0,
-            factor: 1.0,
-            constant: 0.0,
+            ..ObjectiveSpec::mean_of(loss)
         }
     }
 }

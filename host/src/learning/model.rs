@@ -1,153 +1,204 @@
-//! A fitted linear model.
+//! A fitted linear model of any kind, as files hold them.
 
 use std::sync::Arc;
 
-use super::cg::Convergence;
-use super::{FitError, LinearRegression, RegressionMetrics};
-use crate::device::{Buffer, Device};
-use crate::matrix::{Dtype, Element, Features};
-use crate::ops::{Matrix, Number, Terms};
+use super::classifier::{Classifier, by_rows};
+use super::error::mismatch;
+use super::estimators::Params;
+use super::evaluation::Evaluation;
+use super::fitted::Fitted;
+use super::regressor::Regressor;
+use super::report::FitReport;
+use super::weights::Weights;
+use super::{Classes, FitError, Targets, scoring};
+use crate::device::Device;
+use crate::matrix::{Dtype, Features};
+use crate::ops::{Matrix, Number};
 
-/// What a fit found out besides the coefficients.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct FitReport {
-    /// m.
-    pub rows: usize,
-    /// Stored entries of X.
-    pub nnz: u64,
-    /// Iterations.
-    pub n_iter: usize,
-    /// How the iteration ended.
-    pub convergence: Convergence,
-    /// ‖gradient‖ / ‖gradient at zero‖ at the end.
-    pub residual_ratio: f64,
-    /// R² and RMSE on the training data.
-    pub metrics: RegressionMetrics,
-    /// The device's name.
-    pub device: String,
-    /// Seconds until the data were on the device.
-    pub transfer_seconds: f64,
-    /// Seconds in all.
-    pub seconds: f64,
-    /// The most bytes that buffers held on the device.
-    pub peak_device_bytes: u64,
-}
-
-/// A linear model: prediction = x·coef + intercept.
+/// A fitted linear model.
+///
+/// [`Model::save`] and [`Model::load`] keep it in a safetensors file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LinearModel {
-    dtype: Dtype,
-    coef: Vec<f64>,
-    intercept: f64,
-    params: LinearRegression,
-    report: FitReport,
+pub enum Model {
+    /// Of an estimator of numbers.
+    Regressor(Regressor),
+    /// Of a classifier.
+    Classifier(Classifier),
 }
 
-impl LinearModel {
+impl Model {
+    /// Of a fit, with the classes of labels.
     pub(super) fn new(
         dtype: Dtype,
-        coef: Vec<f64>,
-        intercept: f64,
-        params: LinearRegression,
+        (params, classes): (Params, Option<Classes>),
+        weights: Weights,
         report: FitReport,
-    ) -> Self {
-        LinearModel {
-            dtype,
-            coef,
-            intercept,
-            params,
-            report,
+    ) -> Model {
+        match params {
+            Params::Regressor(params) => {
+                Model::Regressor(Fitted::new(dtype, weights, (), params, report))
+            }
+            Params::Classifier(params) => {
+                let classes = classes.expect("a classifier has classes");
+                Model::Classifier(Fitted::new(dtype, weights, classes, params, report))
+            }
         }
     }
 
-    /// The n coefficients; those of an f32 fit are f32 values, widened.
-    pub fn coef(&self) -> &[f64] {
-        &self.coef
+    /// n.
+    pub fn cols(&self) -> usize {
+        match self {
+            Model::Regressor(model) => model.cols(),
+            Model::Classifier(model) => model.cols(),
+        }
     }
 
-    /// The intercept, 0 when none was fitted.
-    pub fn intercept(&self) -> f64 {
-        self.intercept
-    }
-
-    /// `Σ (tᵢ − xᵢ·w − b)² + λ·‖w‖²` on the training data.
-    pub fn objective(&self) -> f64 {
-        let squares: f64 = self.coef.iter().map(|w| w * w).sum();
-        let rmse = self.report.metrics.rmse;
-        self.report.rows as f64 * rmse * rmse + self.params.l2 * squares
+    /// What files call its kind.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Model::Regressor(_) => "regressor",
+            Model::Classifier(_) => "classifier",
+        }
     }
 
     /// The type that the model was fitted in.
     pub fn dtype(&self) -> Dtype {
-        self.dtype
+        match self {
+            Model::Regressor(model) => model.dtype(),
+            Model::Classifier(model) => model.dtype(),
+        }
     }
 
-    /// The parameters of the fit.
-    pub fn params(&self) -> &LinearRegression {
-        &self.params
+    /// Coefficients, one list per linear predictor.
+    pub fn coef(&self) -> Vec<&[f64]> {
+        match self {
+            Model::Regressor(model) => vec![model.coef()],
+            Model::Classifier(model) => model.coef().iter().map(Vec::as_slice).collect(),
+        }
     }
 
-    /// Iterations of the fit.
+    /// Intercepts, one per linear predictor.
+    pub fn intercept(&self) -> Vec<f64> {
+        match self {
+            Model::Regressor(model) => vec![model.intercept()],
+            Model::Classifier(model) => model.intercept().to_vec(),
+        }
+    }
+
+    /// Outer iterations of the fit.
     pub fn n_iter(&self) -> usize {
-        self.report.n_iter
+        match self {
+            Model::Regressor(model) => model.n_iter(),
+            Model::Classifier(model) => model.n_iter(),
+        }
     }
 
     /// Whether the fit reached its tolerance.
     pub fn converged(&self) -> bool {
-        self.report.convergence == Convergence::Converged
+        match self {
+            Model::Regressor(model) => model.converged(),
+            Model::Classifier(model) => model.converged(),
+        }
     }
 
     /// How the fit went.
     pub fn report(&self) -> &FitReport {
-        &self.report
+        match self {
+            Model::Regressor(model) => model.report(),
+            Model::Classifier(model) => model.report(),
+        }
     }
 
-    /// Predictions for `features` (m × n), computed on `device`.
+    /// The classifier, if it is one.
+    pub fn classifier(&self) -> Option<&Classifier> {
+        match self {
+            Model::Classifier(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    /// Predicted numbers.
     ///
     /// # Errors
-    /// [`FitError::Features`] when n differs (see [`Features::with_cols`] for sparse files that show fewer
-    /// columns), [`FitError::Op`] when the device fails.
+    /// As [`Regressor::predict`]; [`FitError::Combination`] for a classifier, which predicts labels.
     pub fn predict<T: Number>(
         &self,
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
     ) -> Result<Vec<T>, FitError> {
-        let features = features.into();
-        let (expected, found) = (self.coef.len(), features.cols());
-        if expected != found {
-            return Err(FitError::Features { expected, found });
+        match self {
+            Model::Regressor(model) => model.predict(device, features),
+            Model::Classifier(_) => Err(mismatch(
+                "predicted numbers",
+                "a classifier",
+                "ask the classifier itself for labels, decisions or probabilities",
+            )),
         }
-        self.predict_on(&Matrix::new(device, features)?)
     }
 
-    /// Predictions for a matrix of n columns that is on a device already.
-    pub(super) fn predict_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, FitError> {
-        Ok(self.predictions_on(matrix)?.to_vec()?)
-    }
-
-    /// [`LinearModel::predict_on`], left on the device.
-    pub(super) fn predictions_on<T: Number>(
+    /// The figures of the model's task on data with known targets.
+    ///
+    /// # Errors
+    /// As the prediction's; [`FitError::Metric`] and [`FitError::Labels`] for targets that do not fit the rows or
+    /// the model, [`FitError::Combination`] for labels in a regression and the reverse.
+    pub fn evaluate<T: Number>(
         &self,
-        matrix: &Matrix<T>,
-    ) -> Result<Buffer<T>, FitError> {
-        let (expected, found) = (self.coef.len(), matrix.cols());
-        if expected != found {
-            return Err(FitError::Features { expected, found });
-        }
-        let device = matrix.device();
-        let coef: Vec<T> = self
-            .coef
-            .iter()
-            .map(|w| <T as Element>::from_f64(*w))
-            .collect();
-        let coef = device.upload(&coef)?;
-        let shift = device.upload(&[<T as Element>::from_f64(-self.intercept)])?;
-        let mut predictions = device.zeros(matrix.rows())?;
-        let terms = Terms {
-            shift: Some(&shift),
-            ..Terms::default()
-        };
-        matrix.forward(&coef, &terms, &mut predictions)?;
-        Ok(predictions)
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Evaluation, FitError> {
+        let x = Matrix::new(device, features)?;
+        self.evaluate_on(&x, targets, weights)
     }
+
+    /// [`Model::evaluate`] on a matrix that is on a device already.
+    ///
+    /// # Errors
+    /// As [`Model::evaluate`].
+    pub fn evaluate_on<T: Number>(
+        &self,
+        x: &Matrix<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Evaluation, FitError> {
+        match (self, targets) {
+            (Model::Classifier(model), Targets::Labels(labels)) => {
+                let predictors = model.predictors_on(x)?;
+                let summary = scoring::labels(model, &predictors, labels, weights)?;
+                Ok(Evaluation::Classification(summary))
+            }
+            (Model::Regressor(model), Targets::Numbers(targets)) => {
+                let predictors = model.predictors_on(x)?;
+                scoring::numbers(&predictors, targets, weights, model.params().glm())
+                    .map(of_numbers)
+            }
+            (_, targets) => Err(targets.mismatch()),
+        }
+    }
+
+    /// [`Model::evaluate_on`] of a model with one linear predictor per row, known already.
+    pub(super) fn evaluate_predictors<T: Number>(
+        &self,
+        predictors: Vec<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Evaluation, FitError> {
+        match (self, targets) {
+            (Model::Classifier(model), Targets::Labels(labels)) => {
+                let decisions = by_rows(&[predictors]);
+                let summary = scoring::labels_on_host(model, &decisions, labels, weights)?;
+                Ok(Evaluation::Classification(summary))
+            }
+            (Model::Regressor(model), Targets::Numbers(targets)) => {
+                scoring::numbers_on_host(&predictors, targets, weights, model.params().glm())
+                    .map(of_numbers)
+            }
+            (_, targets) => Err(targets.mismatch()),
+        }
+    }
+}
+
+fn of_numbers((summary, deviance): scoring::NumberFigures) -> Evaluation {
+    Evaluation::Regression { summary, deviance }
 }

@@ -1,9 +1,11 @@
 //! The model file: safetensors, readable from any language.
 //!
 //! Tensors `coef` (n elements, or k × n with one row per linear predictor of a classifier) and `intercept` (one
-//! element per linear predictor, f64); the metadata hold `format`, `version`, `kind` (`linreg`, `regressor` or
-//! `classifier`), `params` and `report` as JSON, and `classes` as JSON for a classifier. A file is written beside
+//! element per linear predictor, f64); the metadata hold `format`, `version`, `kind` (`regressor` or `classifier`; files of
+//! version 0.1 may say `linreg`), `params` and `report` as JSON, and `classes` as JSON for a classifier. A file is written beside
 //! its target and renamed, so that an interrupted write leaves the old one.
+
+mod linreg;
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -14,38 +16,16 @@ use safetensors::tensor::{Dtype as TensorType, SafeTensors, TensorView, serializ
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::fitted::Fitted;
 use super::liblinear::LiblinearModel;
+use super::report::FitReport;
 use super::weights::Weights;
-use super::{Classifier, LinearModel, Model, ModelError, Regressor};
+use super::{Classes, Model, ModelError, RegressorParams};
 use crate::matrix::Dtype;
 
 const FORMAT: &str = "warpfuse-model";
 /// How a LIBLINEAR model file begins.
 const LIBLINEAR: &[u8] = b"solver_type ";
-
-impl LinearModel {
-    /// Writes the model to `path`.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`] when the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        write(path, Parts::of_linear(self))
-    }
-
-    /// Reads a model that [`LinearModel::save`] wrote.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`] when the file cannot be read, [`ModelError::Format`] when it is something else.
-    pub fn load(path: &Path) -> Result<LinearModel, ModelError> {
-        match Model::load(path)? {
-            Model::Linear(model) => Ok(model),
-            _ => Err(format_error(
-                path,
-                format!("expected format {FORMAT}, kind linreg"),
-            )),
-        }
-    }
-}
 
 impl Model {
     /// Writes the model to `path`.
@@ -53,11 +33,7 @@ impl Model {
     /// # Errors
     /// [`ModelError::Io`] when the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let parts = match self {
-            Model::Linear(model) => Parts::of_linear(model),
-            Model::Regressor(model) => Parts::of_regressor(model),
-            Model::Classifier(model) => Parts::of_classifier(model),
-        };
+        let parts = Parts::of(self);
         write(path, parts)
     }
 
@@ -94,47 +70,27 @@ struct Parts {
 }
 
 impl Parts {
-    fn of_linear(model: &LinearModel) -> Result<Parts, String> {
+    fn of(model: &Model) -> Result<Parts, String> {
+        let (kind, k) = (model.kind(), model.coef().len());
+        let (mut metadata, shape) = match model {
+            Model::Regressor(model) => {
+                let params = json(model.params())?;
+                (vec![("params", params)], vec![model.cols()])
+            }
+            Model::Classifier(model) => {
+                let (classes, params) = (json(model.classes())?, json(model.params())?);
+                let metadata = vec![("classes", classes), ("params", params)];
+                (metadata, vec![k, model.cols()])
+            }
+        };
+        metadata.push(("report", json(model.report())?));
         Ok(Parts {
-            kind: "linreg",
+            kind,
             dtype: model.dtype(),
-            shape: vec![model.coef().len()],
-            coef: model.coef().to_vec(),
-            intercept: vec![model.intercept()],
-            metadata: vec![
-                ("params", json(model.params())?),
-                ("report", json(model.report())?),
-            ],
-        })
-    }
-
-    fn of_regressor(model: &Regressor) -> Result<Parts, String> {
-        Ok(Parts {
-            kind: "regressor",
-            dtype: model.dtype(),
-            shape: vec![model.coef().len()],
-            coef: model.coef().to_vec(),
-            intercept: vec![model.intercept()],
-            metadata: vec![
-                ("params", json(model.params())?),
-                ("report", json(model.report())?),
-            ],
-        })
-    }
-
-    fn of_classifier(model: &Classifier) -> Result<Parts, String> {
-        let n = model.coef().first().map_or(0, Vec::len);
-        Ok(Parts {
-            kind: "classifier",
-            dtype: model.dtype(),
-            shape: vec![model.coef().len(), n],
+            shape,
             coef: model.coef().concat(),
-            intercept: model.intercept().to_vec(),
-            metadata: vec![
-                ("classes", json(model.classes())?),
-                ("params", json(model.params())?),
-                ("report", json(model.report())?),
-            ],
+            intercept: model.intercept(),
+            metadata,
         })
     }
 
@@ -185,25 +141,24 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
     let (_, intercept) = floats(&tensors, "intercept")?;
     let weights = weights(coef, intercept)?;
     let (params, report) = (field("params")?, field("report")?);
+    let regressor = |params: RegressorParams, report: FitReport| {
+        let weights = one_predictor(weights.clone())?;
+        Ok(Model::Regressor(Fitted::new(
+            dtype,
+            weights,
+            (),
+            params,
+            report,
+        )))
+    };
     match field("kind")?.as_str() {
         "linreg" => {
-            let (coef, intercept) = one(weights)?;
-            let (params, report) = (of_json(params)?, of_json(report)?);
-            Ok(Model::Linear(LinearModel::new(
-                dtype, coef, intercept, params, report,
-            )))
+            let (params, report) = linreg::read(params, report, &weights)?;
+            regressor(params, report)
         }
-        "regressor" => {
-            let (coef, intercept) = one(weights)?;
-            let weights = Weights {
-                coef: vec![coef],
-                intercept: vec![intercept],
-            };
-            let model = Regressor::new(dtype, weights, of_json(params)?, of_json(report)?);
-            Ok(Model::Regressor(model))
-        }
+        "regressor" => regressor(of_json(params)?, of_json(report)?),
         "classifier" => {
-            let classes: super::Classes = of_json(field("classes")?)?;
+            let classes: Classes = of_json(field("classes")?)?;
             let wanted = if classes.len() == 2 { 1 } else { classes.len() };
             // LIBLINEAR's joint machine has a predictor for each of two classes.
             if classes.len() < 2 || ![wanted, classes.len()].contains(&weights.coef.len()) {
@@ -211,12 +166,11 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
                 return Err(format!("it has {found} linear predictors for {k} classes"));
             }
             let (params, report) = (of_json(params)?, of_json(report)?);
-            Ok(Model::Classifier(Classifier::new(
-                dtype, classes, weights, params, report,
-            )))
+            let model = Fitted::new(dtype, weights, classes, params, report);
+            Ok(Model::Classifier(model))
         }
         other => Err(format!(
-            "expected kind linreg, regressor or classifier, found {other}"
+            "expected kind regressor or classifier, found {other}"
         )),
     }
 }
@@ -235,13 +189,12 @@ fn weights(coef: Vec<f64>, intercept: Vec<f64>) -> Result<Weights, String> {
     Ok(Weights { coef, intercept })
 }
 
-fn one(weights: Weights) -> Result<(Vec<f64>, f64), String> {
-    match (
-        <[Vec<f64>; 1]>::try_from(weights.coef),
-        &weights.intercept[..],
-    ) {
-        (Ok([coef]), [intercept]) => Ok((coef, *intercept)),
-        _ => Err("`intercept` is not one number".into()),
+fn one_predictor(weights: Weights) -> Result<Weights, String> {
+    match weights.coef.len() {
+        1 => Ok(weights),
+        found => Err(format!(
+            "expected 1 intercept of a regression, found {found}"
+        )),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Penalties and class weights, named as in scikit-learn.
 
 use super::FitError;
-use super::fit::{FitOptions, not_negative, sample_weights};
+use super::checks::{not_negative, sample_weights};
 use super::labels::{Classes, Labels};
+use super::options::FitOptions;
 
 /// What is added to the loss of a classifier, before it is scaled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -6,7 +6,7 @@ use crate::ops::Number;
 
 /// How a fit went.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct SolveReport {
+pub struct FitReport {
     /// m.
     pub rows: usize,
     /// Stored entries of X.
@@ -31,10 +31,10 @@ pub struct SolveReport {
     pub peak_device_bytes: u64,
 }
 
-impl SolveReport {
+impl FitReport {
     /// Of a model that was not fitted here but read from a file of `source`.
-    pub(super) fn of_import(source: &str) -> SolveReport {
-        SolveReport {
+    pub(super) fn of_import(source: &str) -> FitReport {
+        FitReport {
             rows: 0,
             nnz: 0,
             n_iter: 0,

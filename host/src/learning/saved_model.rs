@@ -7,7 +7,6 @@ use super::kernel_ridge::holds_kernel_model;
 use super::model_file::io_error;
 use super::{Classifier, Evaluation, FitError, KernelModel, Model, ModelError, Targets};
 use crate::device::Device;
-use crate::learning::estimator::mismatch;
 use crate::matrix::{Dtype, Features};
 use crate::ops::Number;
 
@@ -85,9 +84,7 @@ impl SavedModel {
                     deviance: None,
                 })
             }
-            (SavedModel::Kernel(_), Targets::Labels(_)) => {
-                Err(mismatch("labels", "a regression", "give numbers"))
-            }
+            (SavedModel::Kernel(_), targets) => Err(targets.mismatch()),
         }
     }
 }

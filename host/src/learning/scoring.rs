@@ -1,18 +1,20 @@
 //! Figures of predictions: on the device where there are many rows, else on the host.
 
+use std::sync::Arc;
+
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::any_model::DevianceSummary;
-use super::classifier::codes_of;
+use super::classifier::{Classifier, codes_of};
 use super::metrics::{
-    ClassificationSummary, DEVICE_CLASSES, Deviance, RegressionSummary, ResidentClasses,
-    ResidentTargets, Scores, auc, takes_device,
+    ClassificationSummary, DEVICE_CLASSES, Deviance, DevianceSummary, RegressionSummary,
+    ResidentClasses, ResidentTargets, Scores, auc, takes_device,
 };
-use super::{Classifier, Family, FitError, Labels, Link};
-use crate::device::Buffer;
-use crate::matrix::Element;
-use crate::ops::Number;
+use super::regressor::Regressor;
+use super::{Family, FitError, Labels, Link};
+use crate::device::{Buffer, Device};
+use crate::matrix::{Element, Features};
+use crate::ops::{Matrix, Number};
 
 /// Of a regression; the deviance too of a generalised linear model.
 pub(super) type NumberFigures = (RegressionSummary, Option<DevianceSummary>);
@@ -138,4 +140,44 @@ pub(super) fn accuracy<T: Number>(
     }
     let found = codes_of(&model.by_rows(predictors)?);
     Ok(super::metrics::accuracy(&codes, &found, None)?)
+}
+
+impl Regressor {
+    /// R² of the predictions; of a [`Glm`](super::Glm) D², the share of the deviance that is explained.
+    ///
+    /// # Errors
+    /// As [`Regressor::decision_function`]; [`FitError::Metric`] when there is not one target per row, or a
+    /// target lies outside the distribution.
+    pub fn score<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: &[T],
+    ) -> Result<f64, FitError> {
+        let predictors = self.predictors_on(&Matrix::new(device, features)?)?;
+        let (summary, deviance) = numbers(&predictors, targets, None, self.params.glm())?;
+        Ok(deviance.map_or(summary.r2, |deviance| deviance.explained_deviance))
+    }
+}
+
+impl Classifier {
+    /// The share of rows whose label is predicted.
+    ///
+    /// # Errors
+    /// As [`Classifier::decision_function`]; [`FitError::Labels`] for labels that were not trained on,
+    /// [`FitError::Targets`] when there is not one per row.
+    pub fn score<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: &Labels,
+    ) -> Result<f64, FitError> {
+        let features = features.into();
+        let (rows, targets) = (features.rows(), labels.len());
+        if rows != targets {
+            return Err(FitError::Targets { rows, targets });
+        }
+        let predictors = self.predictors_on(&Matrix::new(device, features)?)?;
+        accuracy(self, &predictors, labels)
+    }
 }

@@ -1,7 +1,7 @@
 //! Where a solve begins without a warm start.
 
 use super::controls::Controls;
-use super::fit::{ObjectiveSpec, SampleLoss};
+use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
@@ -71,6 +71,6 @@ fn first_predictor(loss: Loss, mean: f64) -> f64 {
         Loss::Squared | Loss::EpsilonInsensitive { .. } => mean,
         Loss::Logistic => (mean / (1.0 - mean)).ln(),
         Loss::SquaredHinge => 0.0,
-        Loss::Glm { link, .. } => super::glm::link_of_mean(link, mean),
+        Loss::Glm { link, .. } => super::family::link_of_mean(link, mean),
     }
 }

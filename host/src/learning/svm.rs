@@ -1,24 +1,12 @@
 //! Linear support vector machines with squared losses.
 
-use super::checks::encode;
-use super::classifier::{Classifier, ClassifierParams};
-use super::fit::{
-    Controls, FitOptions, ObjectiveSpec, SampleLoss, Summary, Training, control_setters,
-    not_negative, positive,
-};
-use super::fit_methods::{NumberEstimator, fit_methods, number_estimator};
-use super::labels::Labels;
+use super::FitError;
+use super::checks::{not_negative, positive};
+use super::controls::{Controls, control_setters};
 use super::penalty::ClassWeight;
-use super::regressor::{Regressor, RegressorParams};
-use super::task::{Answer, LabelTask, Task};
-use super::weights::Weights;
-use super::{FitError, Iteration, ResidentDataset};
-use crate::matrix::Element;
-use crate::ops::Number;
+use super::problem::{Classification, Coding, Regression};
+use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::ops::objective::Loss;
-
-/// Labels that are told apart to see how many problems there are.
-const MANY_CLASSES: usize = 64;
 
 /// Linear support vector classification: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, 1 − yᵢ·tᵢ)²` for each class
 /// against all others, y = ±1, t = x·w + b.
@@ -70,7 +58,6 @@ impl Default for LinearSvc {
 }
 
 control_setters!(LinearSvc);
-fit_methods!(LinearSvc, labels: &Labels, Classifier);
 
 impl LinearSvc {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
@@ -93,89 +80,24 @@ impl LinearSvc {
             ..self
         }
     }
+}
 
+impl Classification for LinearSvc {
     fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)
     }
 
-    /// Expected reads of X for the one linear predictor of a row: as many again for each class beyond two.
-    pub(super) fn evaluations(&self, labels: &Labels) -> u64 {
-        let problems = match labels.distinct(MANY_CLASSES) {
-            0..=2 => 1,
-            classes => classes as u64,
-        };
-        problems.saturating_mul(self.controls.evaluations())
+    fn class_weight(&self) -> &ClassWeight {
+        &self.class_weight
     }
 
-    fn fit_placed<T: Number>(
-        &self,
-        data: &ResidentDataset<T>,
-        labels: &Labels,
-        mut options: FitOptions<'_>,
-    ) -> Result<Classifier, FitError> {
-        let mut tasks = self.tasks(data, labels, &options)?;
-        if tasks.len() == 1 {
-            return tasks.swap_remove(0).fit(data, &mut options);
-        }
-        self.one_against_rest(data, tasks, options)
+    fn coding(&self) -> Coding {
+        Coding::Signs
     }
 
-    /// What is to be solved: one problem for two classes, else one per class.
-    pub(super) fn tasks<T: Number>(
-        &self,
-        data: &ResidentDataset<T>,
-        labels: &Labels,
-        options: &FitOptions<'_>,
-    ) -> Result<Vec<LabelTask<T>>, FitError> {
-        self.check()?;
-        let (classes, codes) = encode(data, labels)?;
-        let weights = self.class_weight.weigh(&classes, &codes, options)?;
-        let strength = (self.c, self.intercept_scaling);
-        let spec = svm_spec(Loss::SquaredHinge, strength, weights.iter().sum());
-        let task = |class: u32| {
-            let side = |code: &u32| if *code == class { 1.0 } else { -1.0 };
-            let targets = codes.iter().map(side);
-            Task {
-                controls: self.controls,
-                spec,
-                targets: targets.map(<T as Element>::from_f64).collect(),
-                weights: weights.clone(),
-                answer: (classes.clone(), ClassifierParams::LinearSvc(self.clone())),
-            }
-        };
-        Ok(match classes.len() {
-            2 => vec![task(1)],
-            k => (0..k as u32).map(task).collect(),
-        })
-    }
-
-    fn one_against_rest<T: Number>(
-        &self,
-        data: &ResidentDataset<T>,
-        tasks: Vec<LabelTask<T>>,
-        mut options: FitOptions<'_>,
-    ) -> Result<Classifier, FitError> {
-        let training = Training::new(data, self.controls, &options)?;
-        let start = options.start.take();
-        let mut all = Vec::new();
-        let mut history: Vec<Iteration> = Vec::new();
-        let (spec, answer) = (tasks[0].spec, tasks[0].answer.clone());
-        for (problem, task) in tasks.into_iter().enumerate() {
-            options.start = start
-                .filter(|(coef, intercepts)| coef.len().min(intercepts.len()) > problem)
-                .map(|(coef, intercepts)| {
-                    let own = problem..problem + 1;
-                    (&coef[own.clone()], &intercepts[own])
-                });
-            let (targets, weights) = (&task.targets, &task.weights);
-            let (fitted, solved) =
-                training.solve(&spec, targets, weights, &mut options, &mut history)?;
-            all.push((fitted, Summary::of(&solved)));
-        }
-        let (fitted, summary) = joined(all);
-        let report = training.report(&summary, &spec, history);
-        Ok(answer.model::<T>(fitted, report))
+    fn spec(&self, _: usize, total: f64) -> ObjectiveSpec {
+        svm_spec(Loss::SquaredHinge, (self.c, self.intercept_scaling), total)
     }
 }
 
@@ -183,24 +105,11 @@ impl LinearSvc {
 fn svm_spec(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> ObjectiveSpec {
     let factor = c * total;
     ObjectiveSpec {
-        loss: SampleLoss::Single(loss),
         l2: 1.0 / factor,
-        l1: 0.0,
         intercept_l2: 1.0 / (factor * intercept_scaling * intercept_scaling),
         factor,
-        constant: 0.0,
+        ..ObjectiveSpec::mean_of(SampleLoss::Single(loss))
     }
-}
-
-fn joined(all: Vec<(Weights, Summary)>) -> (Weights, Summary) {
-    let mut problems = all.into_iter();
-    let (mut weights, mut summary) = problems.next().expect("there is one problem at least");
-    for (next, its) in problems {
-        weights.coef.extend(next.coef);
-        weights.intercept.extend(next.intercept);
-        summary = summary.and(its);
-    }
-    (weights, summary)
 }
 
 /// Linear support vector regression: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, |tᵢ − yᵢ| − ε)²`, t = x·w + b.
@@ -251,7 +160,6 @@ impl Default for LinearSvr {
 }
 
 control_setters!(LinearSvr);
-number_estimator!(LinearSvr);
 
 impl LinearSvr {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
@@ -273,26 +181,17 @@ impl LinearSvr {
     }
 }
 
-impl NumberEstimator for LinearSvr {
-    fn controls(&self) -> &Controls {
-        &self.controls
-    }
-
+impl Regression for LinearSvr {
     fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
         not_negative("epsilon", self.epsilon)
     }
 
-    fn spec<T: Number>(&self, _: &[T], weights: &[f64]) -> ObjectiveSpec {
+    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
         let loss = Loss::EpsilonInsensitive {
             epsilon: self.epsilon,
         };
-        let strength = (self.c, self.intercept_scaling);
-        svm_spec(loss, strength, weights.iter().sum())
-    }
-
-    fn into_params(self) -> RegressorParams {
-        RegressorParams::LinearSvr(self)
+        svm_spec(loss, (self.c, self.intercept_scaling), total)
     }
 }

@@ -1,21 +1,23 @@
 //! What coefficients are worth on other data, while a fit goes on.
 
+use std::sync::Arc;
+
 use ndarray::Array2;
 
 use super::classifier::codes_of;
-use super::estimator::mismatch;
+use super::error::mismatch;
 use super::metrics::{
     DEVICE_CLASSES, DEVICE_ROWS, Deviance, MetricError, ResidentClasses, ResidentTargets, accuracy,
     log_loss, r2,
 };
 use super::multinomial::softmax;
+use super::problem::{Coding, Stated};
 use super::weights::Weights;
 use super::{Classes, Estimator, Family, FitError, Link, Targets};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Probabilities;
 use crate::ops::{Matrix, Number};
-use std::sync::Arc;
 
 /// Data on a device that coefficients are judged by: see [`FitOptions::evaluate`](super::FitOptions::evaluate).
 ///
@@ -43,7 +45,7 @@ use std::sync::Arc;
 /// let options = FitOptions { evaluate: Some(&mut evaluate), ..FitOptions::default() };
 /// let x = Features::Dense(array![[0.0], [1.0], [2.0]]);
 /// let model = estimator.fit_with(&device, x, Targets::Numbers(&[0.0, 2.0, 4.0]), options)?;
-/// let history = &model.report().expect("an estimator's").history;
+/// let history = &model.report().history;
 /// assert!(history.last().and_then(|i| i.validation).is_some_and(|r2| r2 > 0.999));
 /// # Ok::<(), warpfuse::learning::FitError>(())
 /// ```
@@ -210,42 +212,28 @@ impl Judge {
         classes: Option<&Classes>,
     ) -> Result<Judge, FitError> {
         let numbers = |targets: &[T]| targets.iter().map(|b| b.to_f64()).collect::<Vec<f64>>();
-        Ok(match (estimator, targets) {
-            (Estimator::LogisticRegression(_), Targets::Labels(labels)) => {
-                let known = needed(classes)?;
-                Judge::LogLoss {
-                    codes: known.codes(labels)?,
-                    classes: known.len(),
+        match (estimator.stated(), targets) {
+            (Stated::Classification(of), Targets::Labels(labels)) => {
+                let known = classes.ok_or(FitError::Classes { found: 0 })?;
+                let (codes, classes) = (known.codes(labels)?, known.len());
+                if of.is_probabilistic() {
+                    return Ok(Judge::LogLoss { codes, classes });
                 }
-            }
-            (Estimator::LinearSvc(_), Targets::Labels(labels)) => {
-                let known = needed(classes)?;
-                if known.len() > 2 {
+                if of.coding() == Coding::Signs && classes > 2 {
                     return Err(mismatch(
                         "validation while it is fitted",
-                        "a support vector machine of several classes",
+                        "one problem for each of several classes",
                         "evaluate the fitted model",
                     ));
                 }
-                Judge::Accuracy {
-                    codes: known.codes(labels)?,
-                    classes: known.len(),
-                }
+                Ok(Judge::Accuracy { codes, classes })
             }
-            (Estimator::Glm(glm), Targets::Numbers(targets)) => {
-                let (family, link) = glm.family_and_link();
-                Judge::Deviance(family, link, numbers(targets))
-            }
-            (estimator, Targets::Numbers(targets)) if !estimator.is_classifier() => {
-                Judge::R2(numbers(targets))
-            }
-            (_, Targets::Numbers(_)) => {
-                return Err(mismatch("numbers", "a classifier", "give labels"));
-            }
-            (_, Targets::Labels(_)) => {
-                return Err(mismatch("labels", "a regression", "give numbers"));
-            }
-        })
+            (Stated::Regression(of), Targets::Numbers(targets)) => Ok(match of.glm() {
+                Some((family, link)) => Judge::Deviance(family, link, numbers(targets)),
+                None => Judge::R2(numbers(targets)),
+            }),
+            (_, targets) => Err(targets.mismatch()),
+        }
     }
 
     fn len(&self) -> usize {
@@ -254,10 +242,6 @@ impl Judge {
             Judge::Deviance(_, _, targets) | Judge::R2(targets) => targets.len(),
         }
     }
-}
-
-fn needed(classes: Option<&Classes>) -> Result<&Classes, FitError> {
-    classes.ok_or(FitError::Classes { found: 0 })
 }
 
 /// Of each class, from one linear predictor per row for two of them, or one per class.

@@ -20,6 +20,13 @@ impl Weights {
         self.coef.first().map_or(0, Vec::len)
     }
 
+    /// With those of another problem after them.
+    pub(super) fn and(mut self, other: Weights) -> Weights {
+        self.coef.extend(other.coef);
+        self.intercept.extend(other.intercept);
+        self
+    }
+
     /// `X·w + b` for each right-hand side in turn, m values each, computed on `device`.
     pub(super) fn apply<T: Number>(
         &self,

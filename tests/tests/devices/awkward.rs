@@ -1,12 +1,15 @@
 //! Data that have no solution, more than one, or none that is finite, for every estimator: a defined result or a clear
 //! error. And what fits may be given besides: other solvers, scaled columns, masks, starts.
 
-use anyhow::{Context, Result, ensure};
+use std::collections::HashSet;
+use std::mem::discriminant;
+
+use anyhow::{Result, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    ElasticNet, Estimator, Family, FitError, FitOptions, Glm, Labels, Lasso, LinearSvc, LinearSvr,
-    LogisticRegression, Model, Penalty, Ridge, Solver, Targets,
+    ElasticNet, Estimator, Family, FitError, FitOptions, Glm, Labels, Lasso, LinearRegression,
+    LinearSvc, LinearSvr, LogisticRegression, Model, Penalty, Ridge, Solver, Targets,
 };
 use warpfuse::matrix::Features;
 use warpfuse::ops::{Matrix, MatrixOptions};
@@ -49,59 +52,30 @@ pub fn add(suite: &mut Suite) {
 }
 
 fn estimators() -> Vec<(&'static str, Estimator)> {
-    let tight = 1e-10;
-    vec![
-        (
-            "ridge",
-            Estimator::Ridge(Ridge::params().alpha(0.5).tolerance(tight)),
-        ),
-        (
-            "lasso",
-            Estimator::Lasso(Lasso::params().alpha(0.05).tolerance(tight)),
-        ),
-        (
-            "elasticnet",
-            Estimator::ElasticNet(ElasticNet::params().alpha(0.05).tolerance(tight)),
-        ),
-        (
-            "logreg",
-            Estimator::LogisticRegression(LogisticRegression::params().tolerance(tight)),
-        ),
-        (
-            "logreg_l1",
-            Estimator::LogisticRegression(
-                LogisticRegression::params()
-                    .penalty(Penalty::L1)
-                    .tolerance(tight),
-            ),
-        ),
-        (
-            "poisson",
-            Estimator::Glm(
-                Glm::params()
-                    .family(Family::Poisson)
-                    .alpha(0.1)
-                    .tolerance(tight),
-            ),
-        ),
-        (
-            "gamma",
-            Estimator::Glm(
-                Glm::params()
-                    .family(Family::Gamma)
-                    .alpha(0.1)
-                    .tolerance(tight),
-            ),
-        ),
-        (
-            "svc",
-            Estimator::LinearSvc(LinearSvc::params().tolerance(tight)),
-        ),
-        (
-            "svr",
-            Estimator::LinearSvr(LinearSvr::params().tolerance(tight)),
-        ),
-    ]
+    let logreg_l1 = LogisticRegression::params().penalty(Penalty::L1);
+    let poisson = Glm::params().family(Family::Poisson).alpha(0.1);
+    let gamma = Glm::params().family(Family::Gamma).alpha(0.1);
+    let all: [(&str, Estimator); 10] = [
+        ("linreg", LinearRegression::params().l2(0.5).into()),
+        ("ridge", Ridge::params().alpha(0.5).into()),
+        ("lasso", Lasso::params().alpha(0.05).into()),
+        ("elasticnet", ElasticNet::params().alpha(0.05).into()),
+        ("logreg", LogisticRegression::params().into()),
+        ("logreg_l1", logreg_l1.into()),
+        ("poisson", poisson.into()),
+        ("gamma", gamma.into()),
+        ("svc", LinearSvc::params().into()),
+        ("svr", LinearSvr::params().into()),
+    ];
+    let kinds = all.iter().map(|(_, estimator)| discriminant(estimator));
+    let kinds: HashSet<_> = kinds.collect();
+    assert_eq!(
+        kinds.len(),
+        Estimator::all().len(),
+        "an estimator is missing here"
+    );
+    all.map(|(name, estimator)| (name, estimator.tolerance(1e-10)))
+        .into()
 }
 
 /// Numbers that every family takes, or labels of three classes.
@@ -160,7 +134,7 @@ fn finite(model: &Model) -> Result<()> {
         all.into_iter().all(f64::is_finite),
         "coefficients that are not finite"
     );
-    let report = model.report().context("estimators have a report")?;
+    let report = model.report();
     ensure!(report.convergence.is_success(), "{:?}", report.convergence);
     Ok(())
 }
@@ -349,7 +323,7 @@ fn warm_start(device: &Device, estimator: &Estimator) -> Result<()> {
 
 /// Scaled by powers of 2, the columns' scaled fit is the same.
 fn standardised(device: &Device, estimator: &Estimator) -> Result<()> {
-    let estimator = standardising(estimator);
+    let estimator = estimator.clone().standardize(true);
     let x = random(30, 3);
     let mut scaled = x.clone();
     for (j, mut column) in scaled.columns_mut().into_iter().enumerate() {
@@ -364,20 +338,6 @@ fn standardised(device: &Device, estimator: &Estimator) -> Result<()> {
         near(&back, expected, 1e-6)?;
     }
     Ok(())
-}
-
-fn standardising(estimator: &Estimator) -> Estimator {
-    match estimator.clone() {
-        Estimator::Ridge(params) => Estimator::Ridge(params.standardize(true)),
-        Estimator::Lasso(params) => Estimator::Lasso(params.standardize(true)),
-        Estimator::ElasticNet(params) => Estimator::ElasticNet(params.standardize(true)),
-        Estimator::Glm(params) => Estimator::Glm(params.standardize(true)),
-        Estimator::LinearSvr(params) => Estimator::LinearSvr(params.standardize(true)),
-        Estimator::LogisticRegression(params) => {
-            Estimator::LogisticRegression(params.standardize(true))
-        }
-        Estimator::LinearSvc(params) => Estimator::LinearSvc(params.standardize(true)),
-    }
 }
 
 /// Two solvers, one minimum.

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::learning::{
-    ClassWeight, Classifier, Convergence, ElasticNet, Family, FitError, FitOptions, Glm, Labels,
-    Lasso, LinearSvc, LinearSvr, Link, LogisticRegression, Penalty, Regressor, Ridge, SolveReport,
+    ClassWeight, Classifier, Convergence, ElasticNet, Family, FitError, FitOptions, FitReport, Glm,
+    Labels, Lasso, LinearSvc, LinearSvr, Link, LogisticRegression, Penalty, Regressor, Ridge,
 };
 use warpfuse::matrix::{CsrMatrix, Dtype, Features};
 use warpfuse::ops::Number;
@@ -143,7 +143,7 @@ fn repeated(device: &Device) -> Result<()> {
 struct Found {
     coef: Vec<Vec<f64>>,
     intercept: Vec<f64>,
-    report: SolveReport,
+    report: FitReport,
 }
 
 impl From<Classifier> for Found {

@@ -10,7 +10,7 @@ use ndarray::Array2;
 use warpfuse::device::Device;
 use warpfuse::device::emulator::{Action, Counting, Emulator, EmulatorOptions, Profile, Space};
 use warpfuse::learning::{
-    Estimator, FitOptions, Folds, Labels, LogisticRegression, ResidentDataset, Ridge, SolveReport,
+    Estimator, FitOptions, FitReport, Folds, Labels, LogisticRegression, ResidentDataset, Ridge,
     Targets, cross_validate,
 };
 use warpfuse::matrix::{CsrMatrix, Features};
@@ -126,7 +126,7 @@ fn counted(features: Features<f32>, classes: usize, expected: &[f64]) -> Result<
 }
 
 /// The first evaluation, one per iteration, and the Hessian products.
-fn products(report: &SolveReport) -> usize {
+fn products(report: &FitReport) -> usize {
     1 + report
         .history
         .iter()

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use super::{ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, RidgeArgs, SvcArgs, SvrArgs};
+use crate::cli::trainers::CvTrainer;
 
 /// Arguments of `cv`.
 #[derive(Debug, Args)]
@@ -19,36 +19,6 @@ Examples:
   warpfuse cv logreg data.svm --path 0.01,0.1,1,10
   warpfuse cv ridge x.npy --target y.npy --path 0.1,1,10 --folds 10 --json | jq .best
   warpfuse cv lasso data.svm --path 1,0.1,0.01 --folds 3 --seed 7";
-
-/// The models that can be cross-validated.
-#[derive(Debug, Subcommand)]
-pub(in crate::cli) enum CvTrainer {
-    /// Ridge regression
-    Ridge(Folded<RidgeArgs>),
-    /// Least squares with an l1 penalty
-    Lasso(Folded<LassoArgs>),
-    /// Least squares with an l1 and an l2 penalty
-    #[command(name = "elasticnet")]
-    ElasticNet(Folded<ElasticNetArgs>),
-    /// Logistic regression, of two classes or more
-    Logreg(Folded<LogregArgs>),
-    /// Generalised linear models
-    Glm(Folded<GlmArgs>),
-    /// Linear support vector classification
-    Svc(Folded<SvcArgs>),
-    /// Linear support vector regression
-    Svr(Folded<SvrArgs>),
-}
-
-/// A trainer's arguments, and those of the folds.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct Folded<A: Args> {
-    #[command(flatten)]
-    pub(in crate::cli) args: A,
-
-    #[command(flatten)]
-    pub(in crate::cli) folds: FoldArgs,
-}
 
 /// How rows are held out, and what is compared.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! Arguments of `train`: those that trainers share, and of linreg and ridge.
+//! Arguments of `train` that trainers share.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -6,40 +6,25 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    DeviceName, DtypeName, ElasticNetArgs, GlmArgs, HitsArgs, KernelRidgeArgs, LassoArgs,
-    LogregArgs, ModelName, PageRankArgs, ReadArgs, SampleArgs, SolveArgs, StoredName, SvcArgs,
-    SvdArgs, SvrArgs, matrix_options, summation,
+    DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs, ReadArgs,
+    StoredName, SvdArgs, matrix_options, summation,
 };
+use crate::cli::trainers::Trainer;
 use crate::ops::MatrixOptions;
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors")]
-pub(in crate::cli) struct TrainArgs {
+pub(in crate::cli) struct TrainCommand {
     #[command(subcommand)]
-    pub(in crate::cli) trainer: Trainer,
+    pub(in crate::cli) target: TrainTarget,
 }
 
-/// The models that can be trained.
+/// What can be trained.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Trainer {
-    /// Linear and ridge regression, by conjugate gradients
-    Linreg(LinregArgs),
-    /// Ridge regression with scikit-learn's names and defaults
-    Ridge(RidgeArgs),
-    /// Least squares with an l1 penalty
-    Lasso(LassoArgs),
-    /// Least squares with an l1 and an l2 penalty
-    #[command(name = "elasticnet")]
-    ElasticNet(ElasticNetArgs),
-    /// Logistic regression, of two classes or more
-    Logreg(LogregArgs),
-    /// Generalised linear models: Poisson, gamma, Tweedie and other targets
-    Glm(GlmArgs),
-    /// Linear support vector classification
-    Svc(SvcArgs),
-    /// Linear support vector regression
-    Svr(SvrArgs),
+pub(in crate::cli) enum TrainTarget {
+    #[command(flatten)]
+    Linear(Trainer),
     /// Kernel ridge regression, the mean of a Gaussian process
     KernelRidge(KernelRidgeArgs),
     /// Hubs and authorities of a graph
@@ -108,24 +93,30 @@ impl OutcomeArgs {
     }
 }
 
-/// Arguments of `train linreg`.
-///
-/// Minimises Σ (tᵢ − xᵢ·w − b)² + λ‖w‖², the intercept b unpenalised.
+/// What else is learnt from, and compared with.
 #[derive(Debug, Args)]
-#[command(after_help = LINREG_EXAMPLES)]
-pub(in crate::cli) struct LinregArgs {
-    #[command(flatten)]
-    pub(in crate::cli) source: SourceArgs,
+pub(in crate::cli) struct SampleArgs {
+    /// Weights of the rows, none negative; a row of weight 0 takes no part
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) sample_weight: Option<PathBuf>,
 
-    /// λ, the weight of ‖w‖² (scikit-learn's alpha)
-    #[arg(long, value_name = "LAMBDA", default_value = "0", value_parser = not_negative)]
-    pub(in crate::cli) l2: f64,
+    /// Data that are not learnt from: the model is scored on them as well
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) validation: Option<PathBuf>,
 
-    /// Stop when the gradient has shrunk to this part of what it was at w = 0
+    /// Targets of --validation, where that file holds features only
+    #[arg(long, value_name = "FILE", requires = "validation")]
+    pub(in crate::cli) validation_target: Option<PathBuf>,
+}
+
+/// When and how the solver stops.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SolveArgs {
+    /// Stop when the gradient has shrunk to this part of what it was at the start
     #[arg(long, value_name = "EPSILON", default_value = "1e-6", value_parser = not_negative)]
     pub(in crate::cli) tol: f64,
 
-    /// Stop after this many iterations
+    /// Stop after this many outer iterations
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(in crate::cli) max_iter: NonZeroUsize,
 
@@ -133,47 +124,13 @@ pub(in crate::cli) struct LinregArgs {
     #[arg(long)]
     pub(in crate::cli) no_intercept: bool,
 
-    #[command(flatten)]
-    pub(in crate::cli) outcome: OutcomeArgs,
+    /// Divide columns by their standard deviation for the fit, around the product and not in X
+    #[arg(long)]
+    pub(in crate::cli) standardize: bool,
 }
-
-const LINREG_EXAMPLES: &str = "\
-Examples:
-  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors
-  warpfuse train linreg x.npy --target y.npy --dtype f32 --device cuda:0
-  zcat data.svm.gz | warpfuse train linreg - --json | jq .r2
-  warpfuse train linreg large.svm --cache --tol 1e-4 --strict";
-
-/// Arguments of `train ridge`.
-///
-/// Minimises Σ vᵢ(tᵢ − xᵢ·w − b)² + α‖w‖², the intercept b unpenalised.
-#[derive(Debug, Args)]
-#[command(after_help = RIDGE_EXAMPLES)]
-pub(in crate::cli) struct RidgeArgs {
-    #[command(flatten)]
-    pub(in crate::cli) source: SourceArgs,
-
-    /// α, the weight of ‖w‖²
-    #[arg(long, value_name = "ALPHA", default_value = "1", value_parser = not_negative)]
-    pub(in crate::cli) alpha: f64,
-
-    #[command(flatten)]
-    pub(in crate::cli) solve: SolveArgs,
-
-    #[command(flatten)]
-    pub(in crate::cli) samples: SampleArgs,
-
-    #[command(flatten)]
-    pub(in crate::cli) outcome: OutcomeArgs,
-}
-
-const RIDGE_EXAMPLES: &str = "\
-Examples:
-  warpfuse train ridge data.svm --alpha 0.1 -o model.safetensors
-  warpfuse train ridge x.npy --target y.npy --alpha 10 --json | jq .coef";
 
 /// Reads a finite number of 0 or more.
-pub(super) fn not_negative(text: &str) -> Result<f64, &'static str> {
+pub(in crate::cli) fn not_negative(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a finite number, 0 or more";
     let number: f64 = text.parse().map_err(|_| EXPECTED)?;
     if number >= 0.0 && number.is_finite() {
@@ -184,7 +141,7 @@ pub(super) fn not_negative(text: &str) -> Result<f64, &'static str> {
 }
 
 /// Reads a number above 0; `inf` is one.
-pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
+pub(in crate::cli) fn positive(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a number above 0";
     let number: f64 = text.parse().map_err(|_| EXPECTED)?;
     if number > 0.0 {
@@ -195,7 +152,7 @@ pub(super) fn positive(text: &str) -> Result<f64, &'static str> {
 }
 
 /// Reads a finite number above 0.
-pub(super) fn finite_positive(text: &str) -> Result<f64, &'static str> {
+pub(in crate::cli) fn finite_positive(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a finite number above 0";
     let number = positive(text).map_err(|_| EXPECTED)?;
     if number.is_finite() {
@@ -206,7 +163,7 @@ pub(super) fn finite_positive(text: &str) -> Result<f64, &'static str> {
 }
 
 /// Reads a number from 0 to 1.
-pub(super) fn share(text: &str) -> Result<f64, &'static str> {
+pub(in crate::cli) fn share(text: &str) -> Result<f64, &'static str> {
     const EXPECTED: &str = "expected a number from 0 to 1";
     let number: f64 = text.parse().map_err(|_| EXPECTED)?;
     if (0.0..=1.0).contains(&number) {

@@ -5,7 +5,6 @@ mod calibrate;
 mod common;
 mod cv;
 mod emulate;
-mod estimators;
 mod kernel_ridge;
 mod learn;
 mod plan;
@@ -21,14 +20,13 @@ pub(super) use calibrate::CalibrateArgs;
 pub(super) use common::{
     DeviceName, DtypeName, ModelName, ReadArgs, StoredName, matrix_options, summation,
 };
-pub(super) use cv::{CvArgs, CvTrainer, FoldArgs};
+pub(super) use cv::{CvArgs, FoldArgs};
 pub(super) use emulate::EmulateArgs;
-pub(super) use estimators::{
-    ClassWeights, ElasticNetArgs, GlmArgs, LassoArgs, LogregArgs, PenaltyName, SampleArgs,
-    SolveArgs, SvcArgs, SvrArgs,
-};
 pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs};
-pub(super) use learn::{LinregArgs, OutcomeArgs, RidgeArgs, SourceArgs, TrainArgs, Trainer};
+pub(super) use learn::{
+    OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget, not_negative,
+    positive, share,
+};
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
 pub(super) use synth::{
@@ -74,7 +72,7 @@ Exit codes: 0 success, 1 error, 2 usage, 3 not converged with --strict";
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Fit a model to data
-    Train(TrainArgs),
+    Train(TrainCommand),
     /// Apply a model to data
     Predict(PredictArgs),
     /// Score a model on data with known targets

@@ -4,11 +4,14 @@ mod objective;
 
 use objective::{BatchedObjective, MemberSpec};
 
-use super::fit::{FitOptions, Summary, Training, Warm};
+use super::estimators::Params;
+use super::fit::{Training, Warm};
+use super::options::FitOptions;
+use super::problem::Task;
+use super::report::Summary;
 use super::solver::batched::{self, Problem};
-use super::task::{Answer, AnyAnswer, Task};
 use super::weights::Weights;
-use super::{FitError, Model, ResidentDataset, RowMoments};
+use super::{Classes, FitError, Model, ResidentDataset, RowMoments};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number};
 
@@ -17,7 +20,9 @@ pub(super) const MOST: usize = 8;
 
 /// One fit of a batch.
 pub(super) struct Member<'a, T> {
-    pub(super) task: Task<T, AnyAnswer>,
+    pub(super) task: Task<T>,
+    /// What the model keeps of the estimator, and the classes of labels.
+    pub(super) params: (Params, Option<Classes>),
     /// By [`Task::shared_loss`].
     pub(super) loss: Loss,
     pub(super) warm: Option<Warm<'a>>,
@@ -36,7 +41,9 @@ pub(super) fn fit<T: Number>(
             moments: member.moments,
             ..FitOptions::default()
         };
-        let Member { task, loss, .. } = member;
+        let Member {
+            task, params, loss, ..
+        } = member;
         let training = Training::new(data, task.controls, &options)?;
         let own = (&task.targets[..], &task.weights[..]);
         let setup = training.setup(&task.spec, own, (None, member.warm))?;
@@ -46,11 +53,11 @@ pub(super) fn fit<T: Number>(
             l1: training.l1(&task.spec),
             limits: training.limits(&task.spec),
         });
-        members.push((training, task, loss, setup.prepared));
+        members.push((training, (task, params), loss, setup.prepared));
     }
     let specs: Vec<MemberSpec<'_, T>> = members
         .iter()
-        .map(|(_, task, loss, prepared)| MemberSpec {
+        .map(|(_, (task, _), loss, prepared)| MemberSpec {
             columns: &prepared.columns,
             loss: *loss,
             ridge: task.spec.ridge(),
@@ -63,12 +70,15 @@ pub(super) fn fit<T: Number>(
     drop(objectives);
     let ended = members.into_iter().zip(solved);
     ended
-        .map(|((training, task, _, prepared), (solved, history))| {
-            let (fitted, solved) = training.finish(&task.spec, &prepared, &task.targets, solved)?;
-            let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
-            let report = training.report(&Summary::of(&solved), &task.spec, history);
-            Ok(task.answer.model::<T>(fitted, report))
-        })
+        .map(
+            |((training, (task, params), _, prepared), (solved, history))| {
+                let (fitted, solved) =
+                    training.finish(&task.spec, &prepared, &task.targets, solved)?;
+                let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
+                let report = training.report(&Summary::of(&solved), &task.spec, history);
+                Ok(Model::new(T::DTYPE, params, fitted, report))
+            },
+        )
         .collect()
 }
 

@@ -1,9 +1,11 @@
 //! Between LIBLINEAR's models and ours.
 
 use super::{LiblinearError, LiblinearModel, SolverType, Task};
+use crate::learning::fitted::Fitted;
+use crate::learning::report::FitReport;
 use crate::learning::weights::Weights;
 use crate::learning::{
-    Classes, Classifier, ClassifierParams, Model, Regressor, RegressorParams, SolveReport,
+    Classes, Classifier, ClassifierParams, Link, Model, Regressor, RegressorParams,
 };
 use crate::matrix::Dtype;
 
@@ -16,7 +18,6 @@ impl LiblinearModel {
     /// not the identity.
     pub fn of_model(model: &Model) -> Result<Self, LiblinearError> {
         let (solver, labels) = match model {
-            Model::Linear(_) => (SolverType::L2rL2lossSvr, Vec::new()),
             Model::Regressor(regressor) => (solver_of_regressor(regressor)?, Vec::new()),
             Model::Classifier(classifier) => (
                 solver_of_classifier(classifier),
@@ -40,45 +41,35 @@ impl LiblinearModel {
             intercept,
         } = self;
         let weights = Weights { coef, intercept };
-        let report = SolveReport::of_import("LIBLINEAR");
+        let report = FitReport::of_import("LIBLINEAR");
         if solver.task() == Task::Regression {
             let params = RegressorParams::Liblinear { solver };
-            return Model::Regressor(Regressor::new(Dtype::F64, weights, params, report));
+            return Model::Regressor(Fitted::new(Dtype::F64, weights, (), params, report));
         }
         let classes = Classes::Numbers(labels.into_iter().map(f64::from).collect());
         let params = ClassifierParams::Liblinear { solver };
-        Model::Classifier(Classifier::new(
-            Dtype::F64,
-            classes,
-            weights,
-            params,
-            report,
-        ))
+        Model::Classifier(Fitted::new(Dtype::F64, weights, classes, params, report))
     }
 }
 
 fn solver_of_classifier(classifier: &Classifier) -> SolverType {
     match classifier.params() {
-        ClassifierParams::LogisticRegression(_) => SolverType::L2rLr,
-        ClassifierParams::LinearSvc(_) => SolverType::L2rL2lossSvc,
         ClassifierParams::Liblinear { solver } => *solver,
+        params if params.is_probabilistic() => SolverType::L2rLr,
+        _ => SolverType::L2rL2lossSvc,
     }
 }
 
 fn solver_of_regressor(regressor: &Regressor) -> Result<SolverType, LiblinearError> {
     match regressor.params() {
         RegressorParams::Liblinear { solver } => Ok(*solver),
-        RegressorParams::Glm(glm) => {
-            let (family, link) = glm.family_and_link();
-            if link == crate::learning::Link::Identity {
-                return Ok(SolverType::L2rL2lossSvr);
-            }
-            Err(LiblinearError::Unsupported {
+        params => match params.family_and_link() {
+            (_, Link::Identity) => Ok(SolverType::L2rL2lossSvr),
+            (family, link) => Err(LiblinearError::Unsupported {
                 expected: "predictions without a link",
                 found: format!("{family} with link {link:?}").to_lowercase(),
-            })
-        }
-        _ => Ok(SolverType::L2rL2lossSvr),
+            }),
+        },
     }
 }
 

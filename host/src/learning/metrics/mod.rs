@@ -33,8 +33,6 @@ pub use on_device::{
     ResidentTargets,
 };
 pub use ranking::{roc_auc, roc_auc_one_vs_rest};
-pub use regression::{
-    RegressionMetrics, mean_absolute_error, mean_squared_error, r2, regression_metrics,
-};
+pub use regression::{mean_absolute_error, mean_squared_error, r2};
 pub(super) use summary::auc;
-pub use summary::{ClassificationSummary, RegressionSummary, Scores};
+pub use summary::{ClassificationSummary, DevianceSummary, RegressionSummary, Scores};

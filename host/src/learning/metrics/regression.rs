@@ -3,53 +3,6 @@
 use super::MetricError;
 use super::sums::{Weights, explained_share, same_length, sums};
 
-/// Figures of a regression.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct RegressionMetrics {
-    /// Coefficient of determination, 1 − Σ(t − p)² / Σ(t − t̄)². For constant targets it is 1 when every
-    /// prediction is exact and 0 otherwise, as in scikit-learn.
-    pub r2: f64,
-    /// Root of the mean squared error.
-    pub rmse: f64,
-}
-
-impl RegressionMetrics {
-    /// From the sums of squares of the residuals and of the centred targets, over `rows` samples.
-    pub fn of_sums(residual: f64, total: f64, rows: usize) -> RegressionMetrics {
-        RegressionMetrics {
-            r2: explained_share(residual, total),
-            rmse: (residual / rows as f64).sqrt(),
-        }
-    }
-}
-
-/// R² and RMSE of `predictions` against `targets`, in f64.
-///
-/// # Panics
-/// When the lengths differ or there are no samples.
-///
-/// ```
-/// use warpfuse::learning::regression_metrics;
-/// let metrics = regression_metrics(&[1.0, 2.0, 3.0], &[1.0, 2.0, 2.0]);
-/// assert_eq!(metrics.r2, 0.5);
-/// ```
-pub fn regression_metrics(targets: &[f64], predictions: &[f64]) -> RegressionMetrics {
-    assert_eq!(
-        targets.len(),
-        predictions.len(),
-        "one prediction per target"
-    );
-    assert!(!targets.is_empty(), "metrics need at least one sample");
-    let mean = targets.iter().sum::<f64>() / targets.len() as f64;
-    let residual = targets
-        .iter()
-        .zip(predictions)
-        .map(|(t, p)| (t - p) * (t - p))
-        .sum();
-    let total = targets.iter().map(|t| (t - mean) * (t - mean)).sum();
-    RegressionMetrics::of_sums(residual, total, targets.len())
-}
-
 /// R², the coefficient of determination: `1 − Σ w(t − p)² / Σ w(t − t̄)²`, t̄ the weighted mean.
 ///
 /// For constant targets (one sample among them) it is 1 when every prediction is exact and 0 otherwise.
@@ -77,7 +30,7 @@ pub fn r2(
     });
     let is_constant = targets.iter().all(|target| *target == targets[0]);
     let total = if is_constant { 0.0 } else { total };
-    Ok(RegressionMetrics::of_sums(residual, total, targets.len()).r2)
+    Ok(explained_share(residual, total))
 }
 
 /// `Σ w(t − p)² / Σ w`; its root is the RMSE.
@@ -121,13 +74,13 @@ mod tests {
 
     #[test]
     fn constant_targets_follow_scikit_learn() {
-        assert_eq!(regression_metrics(&[2.0, 2.0], &[2.0, 2.0]).r2, 1.0);
-        assert_eq!(regression_metrics(&[2.0, 2.0], &[2.0, 3.0]).r2, 0.0);
+        assert_eq!(r2(&[2.0, 2.0], &[2.0, 2.0], None), Ok(1.0));
+        assert_eq!(r2(&[2.0, 2.0], &[2.0, 3.0], None), Ok(0.0));
     }
 
     #[test]
     fn a_prediction_that_is_not_a_number_gives_no_score() {
-        let metrics = regression_metrics(&[1.0, 2.0], &[1.0, f64::NAN]);
-        assert!(metrics.r2.is_nan() && metrics.rmse.is_nan());
+        let score = r2(&[1.0, 2.0], &[1.0, f64::NAN], None).expect("two samples");
+        assert!(score.is_nan(), "{score}");
     }
 }

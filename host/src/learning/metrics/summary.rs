@@ -137,3 +137,12 @@ pub(in crate::learning) fn auc(
         area => area.map(Some),
     }
 }
+
+/// The deviance of a generalised linear model.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct DevianceSummary {
+    /// Mean unit deviance.
+    pub mean_deviance: f64,
+    /// D², the explained share.
+    pub explained_deviance: f64,
+}

@@ -30,19 +30,6 @@ pub struct FoldProgress {
     pub score: f64,
 }
 
-impl Evaluation {
-    /// The one figure to compare models by, the larger the better: accuracy, explained deviance of a generalised
-    /// linear model, else R². The same as the `score` of scikit-learn's estimators.
-    pub fn score(&self) -> f64 {
-        match self {
-            Evaluation::Classification(summary) => summary.accuracy,
-            Evaluation::Regression { summary, deviance } => {
-                deviance.map_or(summary.r2, |deviance| deviance.explained_deviance)
-            }
-        }
-    }
-}
-
 impl PathPoint {
     /// The mean of the folds' scores.
     pub fn mean_score(&self) -> f64 {
@@ -159,8 +146,8 @@ impl<T: Number> Search<'_, T> {
         let training = self.folds.training_weights(0, self.sample_weight);
         let mut losses = Vec::new();
         for estimator in self.path {
-            let task = estimator.task(self.data, self.targets, &weighted(&training))?;
-            match task.and_then(|task| task.shared_loss()) {
+            let task = estimator.task(self.rows(), self.targets, &weighted(&training))?;
+            match task.and_then(|(task, _)| task.shared_loss()) {
                 Some(loss) => losses.push(loss),
                 None => return Ok(None),
             }
@@ -183,11 +170,13 @@ impl<T: Number> Search<'_, T> {
         for place in group {
             let (point, fold) = self.point_and_fold(*place);
             let training = self.folds.training_weights(fold, self.sample_weight);
-            let task = self.path[point].task(self.data, self.targets, &weighted(&training))?;
-            let task = task.expect("all points have one problem each");
+            let estimator = &self.path[point];
+            let task = estimator.task(self.rows(), self.targets, &weighted(&training))?;
+            let (task, classes) = task.expect("all points have one problem each");
             let start = self.last[fold].as_ref();
             members.push(Member {
                 task,
+                params: (estimator.params(), classes),
                 loss: losses[point],
                 warm: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
                 moments: self.data.moments_of_fold(fold),
@@ -223,6 +212,10 @@ impl<T: Number> Search<'_, T> {
             }
         }
         Ok(())
+    }
+
+    fn rows(&self) -> usize {
+        self.data.matrix().rows()
     }
 
     fn point_and_fold(&self, place: usize) -> (usize, usize) {

@@ -101,7 +101,7 @@ fn inner<T: Number>(
         objective.hessian_vector(p, q, Some(state))?;
         vectors.advance()
     };
-    cg::run(method.vectors(), most, pace, product, |_| {})
+    cg::run(method.vectors(), most, pace, product, |_, _| Ok(()))
 }
 
 /// Tries one point after the other until the method has made up its mind.

@@ -2,6 +2,7 @@
 //!
 //! | solver | for | per outer iteration |
 //! |---|---|---|
+//! | [`conjugate`] | quadratic | one Hessian product |
 //! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
 //! | [`orthant`] | smooth + l1 | 1 evaluation, rarely more, one Hessian product per inner CG iteration |
@@ -10,6 +11,7 @@
 //! An evaluation and a Hessian product are one pass over X each.
 
 pub(super) mod batched;
+pub(super) mod conjugate;
 pub(super) mod lbfgs;
 mod method;
 mod minimum;
@@ -53,6 +55,9 @@ pub enum Solver {
     NewtonCg,
     /// Limited-memory BFGS; smooth penalties only.
     Lbfgs,
+    /// Conjugate gradients, for squared errors without an l1 penalty: an iteration is one product, where an iteration of
+    /// Newton's method is a whole solve.
+    ConjugateGradient,
 }
 
 /// When a solver stops.

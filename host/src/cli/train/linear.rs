@@ -1,28 +1,19 @@
-//! `train ridge`, `lasso`, `elasticnet`, `logreg`, `glm`, `svc`, `svr`: arguments as meant, fit, report.
+//! `train` of linear models: arguments as meant, fit, report.
 
 use anyhow::Result;
 
-use crate::cli::args::{DtypeName, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
+use crate::cli::args::DtypeName;
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::FittedSummary;
-use crate::cli::meant::Meant;
 use crate::cli::progress::Ui;
 use crate::cli::targets::Known;
+use crate::cli::trainers::Job;
 use crate::cli::{device, output};
 use crate::device::Device;
 use crate::io::Columns;
-use crate::learning::{Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
+use crate::learning::{Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
 use crate::ops::Number;
-
-/// What a trainer is given, whatever it trains.
-pub(super) struct Job<'a> {
-    pub(super) meant: Meant<'a>,
-    pub(super) source: &'a SourceArgs,
-    pub(super) solve: &'a SolveArgs,
-    pub(super) samples: &'a SampleArgs,
-    pub(super) outcome: &'a OutcomeArgs,
-}
 
 /// Fits, saves, scores, reports.
 pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
@@ -34,7 +25,7 @@ pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
 
 fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     let Job {
-        meant,
+        own,
         source,
         samples,
         outcome,
@@ -49,13 +40,13 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     let (data, known) = data::load_known::<T>(
         &source.data,
         target,
-        meant.task(),
+        own.task(),
         Columns::Infer,
         &outcome.read,
         ui,
     )?;
     let weights = data::sample_weights(samples.sample_weight.as_deref(), data.stats.rows)?;
-    let estimator = meant.estimator(&known)?;
+    let estimator = job.estimator(&known)?;
     let other = load_validation::<T>(job, data.stats.cols, ui)?;
     let mut during = match &other {
         Some(other) => during_fit(&estimator, &device, other, &known)?,
@@ -111,7 +102,7 @@ fn load_validation<T: Number>(
     };
     let target = job.samples.validation_target.as_deref();
     let columns = Columns::Exactly(cols);
-    let task = job.meant.task();
+    let task = job.own.task();
     Ok(Some(data::load_known(
         path,
         target,
@@ -130,8 +121,7 @@ fn during_fit<T: Number>(
     training: &Known<T>,
 ) -> Result<Option<Validation<T>>> {
     let classes = training.classes();
-    let one_vs_rest = classes.is_some_and(|classes| classes.len() > 2);
-    if one_vs_rest && matches!(estimator, Estimator::LinearSvc(_)) {
+    if estimator.problems(classes.map_or(0, Classes::len)) > 1 {
         return Ok(None);
     }
     let features = data.features.clone();
@@ -150,8 +140,8 @@ fn report<T: Number>(
 ) -> Result<()> {
     let device = device.to_string();
     let summary = FittedSummary {
-        name: job.meant.name(),
-        title: job.meant.title(),
+        name: job.name,
+        title: job.own.title(),
         model,
         stats: &data.stats,
         device: &device,
@@ -169,9 +159,7 @@ fn report<T: Number>(
 
 /// Warns when the fit did not converge; whether that counts is for the user to say.
 fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
-    let Some(report) = model.report() else {
-        return Exit::Success;
-    };
+    let report = model.report();
     if report.convergence.is_success() {
         return Exit::Success;
     }

@@ -1,0 +1,174 @@
+//! The trainers of linear models: one list, from which `train` and `cv` have their subcommands.
+//!
+//! A trainer is a struct with the arguments that it alone has, which implements [`Own`], and a row of the list. What all
+//! trainers share comes with [`TrainArgs`].
+
+mod glm;
+mod least_squares;
+mod logreg;
+mod svm;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::args::{FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
+use super::targets::{Known, Task};
+use crate::learning::{Classes, Estimator};
+use crate::ops::Number;
+
+pub(super) use glm::GlmArgs;
+pub(super) use least_squares::{ElasticNetArgs, LassoArgs, LinregArgs, RidgeArgs};
+pub(super) use logreg::LogregArgs;
+pub(super) use svm::{SvcArgs, SvrArgs};
+
+/// What a trainer's own arguments say.
+pub(super) trait Own {
+    /// The head of the report.
+    fn title(&self) -> &'static str;
+
+    /// Whether numbers or labels are learnt.
+    fn task(&self) -> Task {
+        Task::Numbers
+    }
+
+    /// What the strength of the penalty is called, and what it was typed as.
+    fn strength(&self) -> (&'static str, f64);
+
+    /// The estimator, with this strength.
+    ///
+    /// # Errors
+    /// When class weights name labels that the data do not have.
+    fn estimator(&self, strength: f64, classes: Option<&Classes>) -> Result<Estimator>;
+}
+
+/// The arguments of a trainer: its own, and those that all have.
+#[derive(Debug, Args)]
+pub(super) struct TrainArgs<P: Args> {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    #[command(flatten)]
+    own: P,
+
+    #[command(flatten)]
+    solve: SolveArgs,
+
+    #[command(flatten)]
+    samples: SampleArgs,
+
+    #[command(flatten)]
+    outcome: OutcomeArgs,
+}
+
+/// A trainer's arguments, and those of the folds.
+#[derive(Debug, Args)]
+pub(super) struct Folded<P: Args> {
+    #[command(flatten)]
+    train: TrainArgs<P>,
+
+    #[command(flatten)]
+    folds: FoldArgs,
+}
+
+/// What a trainer is given, whatever it trains.
+pub(super) struct Job<'a> {
+    /// The subcommand, and `model` in JSON.
+    pub(super) name: &'static str,
+    pub(super) own: &'a dyn Own,
+    pub(super) source: &'a SourceArgs,
+    pub(super) solve: &'a SolveArgs,
+    pub(super) samples: &'a SampleArgs,
+    pub(super) outcome: &'a OutcomeArgs,
+}
+
+impl<P: Args + Own> TrainArgs<P> {
+    fn job(&self, name: &'static str) -> Job<'_> {
+        Job {
+            name,
+            own: &self.own,
+            source: &self.source,
+            solve: &self.solve,
+            samples: &self.samples,
+            outcome: &self.outcome,
+        }
+    }
+}
+
+impl Job<'_> {
+    /// The estimator as typed.
+    ///
+    /// # Errors
+    /// As [`Own::estimator`].
+    pub(super) fn estimator<T: Number>(&self, known: &Known<T>) -> Result<Estimator> {
+        self.with_strength(self.own.strength().1, known)
+    }
+
+    /// The estimator with another strength of its penalty.
+    ///
+    /// # Errors
+    /// As [`Own::estimator`].
+    pub(super) fn with_strength<T: Number>(
+        &self,
+        strength: f64,
+        known: &Known<T>,
+    ) -> Result<Estimator> {
+        let estimator = self.own.estimator(strength, known.classes())?;
+        Ok(estimator
+            .tolerance(self.solve.tol)
+            .max_iter(self.solve.max_iter.get())
+            .fit_intercept(!self.solve.no_intercept)
+            .standardize(self.solve.standardize)
+            .matrix_options(self.outcome.matrix_options()))
+    }
+}
+
+macro_rules! trainers {
+    ($($(#[$about:meta])* $trainer:ident($own:ty) = $name:literal;)*) => {
+        /// `train` with one of the trainers.
+        #[derive(Debug, Subcommand)]
+        pub(super) enum Trainer {
+            $($(#[$about])* #[command(name = $name)] $trainer(TrainArgs<$own>),)*
+        }
+
+        /// `cv` with one of the trainers.
+        #[derive(Debug, Subcommand)]
+        pub(super) enum CvTrainer {
+            $($(#[$about])* #[command(name = $name)] $trainer(Folded<$own>),)*
+        }
+
+        impl Trainer {
+            pub(super) fn job(&self) -> Job<'_> {
+                match self {
+                    $(Trainer::$trainer(args) => args.job($name),)*
+                }
+            }
+        }
+
+        impl CvTrainer {
+            pub(super) fn job(&self) -> (Job<'_>, &FoldArgs) {
+                match self {
+                    $(CvTrainer::$trainer(args) => (args.train.job($name), &args.folds),)*
+                }
+            }
+        }
+    };
+}
+
+trainers! {
+    /// Linear and ridge regression, by conjugate gradients
+    Linreg(LinregArgs) = "linreg";
+    /// Ridge regression with scikit-learn's names and defaults
+    Ridge(RidgeArgs) = "ridge";
+    /// Least squares with an l1 penalty
+    Lasso(LassoArgs) = "lasso";
+    /// Least squares with an l1 and an l2 penalty
+    ElasticNet(ElasticNetArgs) = "elasticnet";
+    /// Logistic regression, of two classes or more
+    Logreg(LogregArgs) = "logreg";
+    /// Generalised linear models: Poisson, gamma, Tweedie and other targets
+    Glm(GlmArgs) = "glm";
+    /// Linear support vector classification
+    Svc(SvcArgs) = "svc";
+    /// Linear support vector regression
+    Svr(SvrArgs) = "svr";
+}

@@ -1,0 +1,213 @@
+//! Fits: from an estimator and data to a model.
+
+use std::sync::Arc;
+
+use super::controls::HasControls;
+use super::estimators::{ClassifierParams, Params, RegressorParams, estimators};
+use super::fit::Training;
+use super::fitted::Fitted;
+use super::problem::{
+    self, Classification, Regression, Stated, Task, classification_tasks, regression_task,
+};
+use super::report::{FitReport, Summary};
+use super::weights::Weights;
+use super::{
+    Classes, Classifier, Estimator, FitError, FitOptions, Labels, Model, Regressor,
+    ResidentDataset, Targets,
+};
+use crate::device::Device;
+use crate::matrix::Features;
+use crate::ops::Number;
+
+impl Estimator {
+    /// Fits to `features` (m × n) and `targets` (m) on `device`.
+    ///
+    /// # Errors
+    /// As the estimator's own; [`FitError::Combination`] for labels in a regression and the reverse.
+    pub fn fit_with<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: Targets<'_, T>,
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        let reads = match (self.stated(), targets) {
+            (Stated::Classification(of), Targets::Labels(labels)) => label_reads(of, labels),
+            _ => self.controls().evaluations(),
+        };
+        let data =
+            ResidentDataset::for_evaluations(device, features, self.controls().matrix, reads)?;
+        self.fit_on(&data, targets, options)
+    }
+
+    /// [`Estimator::fit_with`] on features that are on a device already.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`].
+    pub fn fit_on<T: Number>(
+        &self,
+        data: &ResidentDataset<T>,
+        targets: Targets<'_, T>,
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        match (self.stated(), self.params(), targets) {
+            (Stated::Regression(of), Params::Regressor(params), Targets::Numbers(targets)) => {
+                fit_numbers(of, params, data, targets, options).map(Model::Regressor)
+            }
+            (Stated::Classification(of), Params::Classifier(params), Targets::Labels(labels)) => {
+                fit_labels(of, params, data, labels, options).map(Model::Classifier)
+            }
+            (.., targets) => Err(targets.mismatch()),
+        }
+    }
+
+    /// What is to be solved, with the classes of labels; `None` where that are several problems.
+    pub(super) fn task<T: Number>(
+        &self,
+        rows: usize,
+        targets: Targets<'_, T>,
+        options: &FitOptions<'_>,
+    ) -> Result<Option<(Task<T>, Option<Classes>)>, FitError> {
+        match (self.stated(), targets) {
+            (Stated::Regression(of), Targets::Numbers(targets)) => {
+                let task = regression_task(of, rows, targets, options)?;
+                Ok(Some((task, None)))
+            }
+            (Stated::Classification(of), Targets::Labels(labels)) => {
+                let (classes, mut tasks) = classification_tasks(of, rows, labels, options)?;
+                let task = tasks.pop().filter(|_| tasks.is_empty());
+                Ok(task.map(|task| (task, Some(classes))))
+            }
+            (_, targets) => Err(targets.mismatch()),
+        }
+    }
+}
+
+fn fit_numbers<T: Number>(
+    of: &dyn Regression,
+    params: RegressorParams,
+    data: &ResidentDataset<T>,
+    targets: &[T],
+    options: FitOptions<'_>,
+) -> Result<Regressor, FitError> {
+    let task = regression_task(of, data.matrix().rows(), targets, &options)?;
+    let (weights, report) = solve(data, vec![task], options)?;
+    Ok(Fitted::new(T::DTYPE, weights, (), params, report))
+}
+
+fn fit_labels<T: Number>(
+    of: &dyn Classification,
+    params: ClassifierParams,
+    data: &ResidentDataset<T>,
+    labels: &Labels,
+    options: FitOptions<'_>,
+) -> Result<Classifier, FitError> {
+    let (classes, tasks) = classification_tasks(of, data.matrix().rows(), labels, &options)?;
+    let (weights, report) = solve(data, tasks, options)?;
+    Ok(Fitted::new(T::DTYPE, weights, classes, params, report))
+}
+
+/// One problem after the other, at least one; of several each has its own part of the start.
+fn solve<T: Number>(
+    data: &ResidentDataset<T>,
+    tasks: Vec<Task<T>>,
+    mut options: FitOptions<'_>,
+) -> Result<(Weights, FitReport), FitError> {
+    let (problems, spec) = (tasks.len(), tasks[0].spec);
+    let training = Training::new(data, tasks[0].controls, &options)?;
+    let start = options.start;
+    let mut history = Vec::new();
+    let mut solved: Option<(Weights, Summary)> = None;
+    for (problem, task) in tasks.into_iter().enumerate() {
+        if problems > 1 {
+            options.start = start
+                .filter(|(coef, intercepts)| coef.len().min(intercepts.len()) > problem)
+                .map(|(coef, intercepts)| {
+                    let own = problem..problem + 1;
+                    (&coef[own.clone()], &intercepts[own])
+                });
+        }
+        let (targets, weights) = (&task.targets, &task.weights);
+        let (weights, end) =
+            training.solve(&task.spec, targets, weights, &mut options, &mut history)?;
+        let summary = Summary::of(&end);
+        solved = Some(match solved {
+            Some((all, before)) => (all.and(weights), before.and(summary)),
+            None => (weights, summary),
+        });
+    }
+    let (weights, summary) = solved.expect("there is one problem at least");
+    Ok((weights, training.report(&summary, &spec, history)))
+}
+
+fn number_reads<T>(of: &dyn Regression, _: &[T]) -> u64 {
+    of.controls().evaluations()
+}
+
+fn label_reads(of: &dyn Classification, labels: &Labels) -> u64 {
+    problem::evaluations(of, labels)
+}
+
+/// `fit`, `fit_with` and `fit_on` of an estimator.
+macro_rules! fit_methods {
+    ($estimator:ident, $stated:ident, $fit:ident, $reads:ident, $targets:ident: $type:ty, $model:ident) => {
+        impl super::$estimator {
+            #[doc = concat!("Fits to `features` (m × n) and `", stringify!($targets), "` (m) on `device`.")]
+            ///
+            /// # Errors
+            /// [`FitError`] when shapes, values or parameters do not fit, or the device fails.
+            #[doc = concat!("Not converging is not an error: see [`", stringify!($model), "::converged`].")]
+            pub fn fit<T: Number>(
+                &self,
+                device: &Device,
+                features: impl Into<Arc<Features<T>>>,
+                $targets: $type,
+            ) -> Result<$model, FitError> {
+                self.fit_with(device, features, $targets, FitOptions::default())
+            }
+
+            /// [`Self::fit`] with sample weights, a mask of columns, a warm start or someone watching.
+            ///
+            /// # Errors
+            /// As [`Self::fit`].
+            pub fn fit_with<T: Number>(
+                &self,
+                device: &Device,
+                features: impl Into<Arc<Features<T>>>,
+                $targets: $type,
+                options: FitOptions<'_>,
+            ) -> Result<$model, FitError> {
+                $stated::check(self)?;
+                let (matrix, reads) = (self.controls().matrix, $reads(self, $targets));
+                let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
+                self.fit_on(&data, $targets, options)
+            }
+
+            /// [`Self::fit_with`] on features that are on a device already.
+            ///
+            /// # Errors
+            /// As [`Self::fit`].
+            pub fn fit_on<T: Number>(
+                &self,
+                data: &ResidentDataset<T>,
+                $targets: $type,
+                options: FitOptions<'_>,
+            ) -> Result<$model, FitError> {
+                $fit(self, self.clone().into(), data, $targets, options)
+            }
+        }
+    };
+}
+
+macro_rules! fits {
+    (regressions { $($regression:ident),* } classifications { $($classification:ident),* }) => {
+        $(fit_methods!(
+            $regression, Regression, fit_numbers, number_reads, targets: &[T], Regressor
+        );)*
+        $(fit_methods!(
+            $classification, Classification, fit_labels, label_reads, labels: &Labels, Classifier
+        );)*
+    };
+}
+
+estimators!(fits);

@@ -1,0 +1,189 @@
+//! What an estimator says about itself, and the minimisation that comes of it for some data.
+//!
+//! An estimator is a set of parameters that implements [`Regression`] or [`Classification`]; everything else (fits, files,
+//! dispatch, cross-validation) follows from that and from its row in the table of [`super::estimators`].
+
+use super::checks::{check_targets, encode, not_negative, sample_weights};
+use super::controls::{Controls, HasControls};
+use super::error::mismatch;
+use super::family::{Family, Link};
+use super::options::FitOptions;
+use super::penalty::ClassWeight;
+use super::solver::Solver;
+use super::spec::{ObjectiveSpec, SampleLoss};
+use super::{Classes, FitError, Labels};
+use crate::matrix::Element;
+use crate::ops::Number;
+use crate::ops::objective::Loss;
+
+/// Labels that are told apart to see how many problems there are.
+const MANY_CLASSES: usize = 64;
+
+/// An estimator of numbers: one minimisation over targets.
+pub(super) trait Regression: HasControls {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`FitError::Parameter`] or [`FitError::Combination`].
+    fn check(&self) -> Result<(), FitError>;
+
+    /// Checks finite targets.
+    ///
+    /// # Errors
+    /// [`FitError::TargetOutside`].
+    fn check_targets(&self, _targets: &mut dyn Iterator<Item = f64>) -> Result<(), FitError> {
+        Ok(())
+    }
+
+    /// What is minimised over rows of these targets and weights, of this total weight.
+    fn spec(&self, rows: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec;
+
+    /// Family and link of a generalised linear model; other models predict the linear predictor.
+    fn glm(&self) -> Option<(Family, Link)> {
+        None
+    }
+}
+
+/// How classes become targets of minimisations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// The numbers of the classes, in one problem: a softmax, or a sigmoid of two.
+    Numbers,
+    /// ±1, in one problem for each class against the others; in one for two classes.
+    Signs,
+}
+
+/// An estimator of labels.
+pub(super) trait Classification: HasControls {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`FitError::Parameter`] or [`FitError::Combination`].
+    fn check(&self) -> Result<(), FitError>;
+
+    /// What rows of each class weigh.
+    fn class_weight(&self) -> &ClassWeight;
+
+    /// How classes become targets.
+    fn coding(&self) -> Coding;
+
+    /// What is minimised for so many classes over rows of this total weight.
+    fn spec(&self, classes: usize, total: f64) -> ObjectiveSpec;
+
+    /// Whether linear predictors become probabilities.
+    fn is_probabilistic(&self) -> bool {
+        self.coding() == Coding::Numbers
+    }
+}
+
+/// Either of both.
+pub(super) enum Stated<'a> {
+    Regression(&'a dyn Regression),
+    Classification(&'a dyn Classification),
+}
+
+/// One minimisation.
+pub(super) struct Task<T> {
+    pub(super) controls: Controls,
+    pub(super) spec: ObjectiveSpec,
+    pub(super) targets: Vec<T>,
+    /// One per row; they add up to anything positive.
+    pub(super) weights: Vec<f64>,
+}
+
+impl<T> Task<T> {
+    /// The loss, where several such tasks can be solved over one read of X: of one predictor per row, by Newton's method in
+    /// a region or, with an l1 penalty, in an orthant.
+    pub(super) fn shared_loss(&self) -> Option<Loss> {
+        let batches = match self.controls.solver {
+            Solver::NewtonCg | Solver::ConjugateGradient => true,
+            Solver::Lbfgs => self.spec.l1 > 0.0,
+        };
+        match self.spec.loss {
+            SampleLoss::Single(loss) if batches => Some(loss),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the solver that was asked for can minimise this.
+fn check_solver(controls: &Controls, spec: &ObjectiveSpec) -> Result<(), FitError> {
+    not_negative("tol", controls.tolerance)?;
+    let quadratic = spec.loss == SampleLoss::Single(Loss::Squared);
+    let remedy = "use Newton's method (newton-cg)";
+    match controls.solver {
+        Solver::Lbfgs if spec.l1 > 0.0 => Err(mismatch("solver lbfgs", "an l1 penalty", remedy)),
+        Solver::ConjugateGradient if spec.l1 > 0.0 || !quadratic => {
+            let other = "an l1 penalty, or another loss than squared errors";
+            Err(mismatch("solver conjugate-gradient", other, remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The minimisation of a regression over `rows` rows.
+pub(super) fn regression_task<T: Number>(
+    of: &dyn Regression,
+    rows: usize,
+    targets: &[T],
+    options: &FitOptions<'_>,
+) -> Result<Task<T>, FitError> {
+    of.check()?;
+    check_targets(rows, targets)?;
+    of.check_targets(&mut targets.iter().map(|b| Element::to_f64(*b)))?;
+    let weights = sample_weights(targets.len(), options)?;
+    let total = weights.iter().sum();
+    let wide = targets.iter().map(|b| Element::to_f64(*b));
+    let spec = of.spec(&mut wide.zip(weights.iter().copied()), total);
+    check_solver(of.controls(), &spec)?;
+    Ok(Task {
+        controls: *of.controls(),
+        spec,
+        targets: targets.to_vec(),
+        weights,
+    })
+}
+
+/// The classes of `rows` labels, and the minimisations over them: one, or one per class.
+pub(super) fn classification_tasks<T: Number>(
+    of: &dyn Classification,
+    rows: usize,
+    labels: &Labels,
+    options: &FitOptions<'_>,
+) -> Result<(Classes, Vec<Task<T>>), FitError> {
+    of.check()?;
+    let (classes, codes) = encode(rows, labels)?;
+    let weights = of.class_weight().weigh(&classes, &codes, options)?;
+    let spec = of.spec(classes.len(), weights.iter().sum());
+    check_solver(of.controls(), &spec)?;
+    let task = |target: &dyn Fn(u32) -> f64| Task {
+        controls: *of.controls(),
+        spec,
+        targets: codes
+            .iter()
+            .map(|code| <T as Element>::from_f64(target(*code)))
+            .collect(),
+        weights: weights.clone(),
+    };
+    let against = |class: u32| task(&|code| if code == class { 1.0 } else { -1.0 });
+    let tasks = match (of.coding(), classes.len()) {
+        (Coding::Numbers, _) => vec![task(&f64::from)],
+        (Coding::Signs, 2) => vec![against(1)],
+        (Coding::Signs, k) => (0..k as u32).map(against).collect(),
+    };
+    Ok((classes, tasks))
+}
+
+/// Expected reads of X by a classifier, each for one linear predictor per row. A softmax has kernels of its own: it
+/// counts for nothing here.
+pub(super) fn evaluations(of: &dyn Classification, labels: &Labels) -> u64 {
+    let each = of.controls().evaluations();
+    match of.coding() {
+        Coding::Numbers if labels.distinct(3) == 3 => 0,
+        Coding::Numbers => each,
+        Coding::Signs => match labels.distinct(MANY_CLASSES) {
+            0..=2 => each,
+            classes => each.saturating_mul(classes as u64),
+        },
+    }
+}

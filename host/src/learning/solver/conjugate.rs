@@ -1,0 +1,122 @@
+//! Conjugate gradients on a quadratic objective: every iteration is one Hessian product.
+//!
+//! Where [`super::newton`] takes whole solves for its iterations, this counts, shows and limits their steps. A solve that
+//! has ended by its own recurrence is judged by the gradient at its end, and goes on from there where that is still too
+//! large. Source: Hestenes & Stiefel 1952, with a diagonal preconditioner.
+
+use std::time::Instant;
+
+use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, method, ratio};
+use crate::device::Buffer;
+use crate::learning::cg::{self, Convergence, Pace};
+use crate::matrix::Element;
+use crate::ops::cg::{CgState, CgVectors, Stop};
+use crate::ops::{Number, OpError, vector};
+
+/// A solve from a better start has to shrink the gradient to this part at least: else rounding is all that is left of it.
+const WORTHWHILE: f64 = 0.5;
+
+/// Minimises a quadratic `objective` from where it begins; `inverse_diagonal` approximates the inverse of the Hessian's
+/// diagonal and holds coordinates where it is 0. In [`Pace::Lockstep`] `watch` is shown where each iteration led; else
+/// where the solve began.
+pub(in crate::learning) fn minimise<T: Number>(
+    objective: &mut dyn Objective<T>,
+    begin: Begin<T>,
+    inverse_diagonal: Buffer<T>,
+    (limits, pace): (&Limits, Pace),
+    watch: &mut Watch<'_, T>,
+) -> Result<Solved<T>, OpError> {
+    let begun = Instant::now();
+    let (mut point, cold) = begin.points(objective)?;
+    let first_norm = cold.map_or(point.norm, |cold| cold.norm);
+    let device = objective.device().clone();
+    let mut trial = Point {
+        theta: point.theta.try_clone()?,
+        gradient: point.gradient.try_clone()?,
+        value: 0.0,
+        norm: 0.0,
+    };
+    let (gradient, stop) = (point.gradient.try_clone()?, Stop::at(limits.tolerance));
+    let mut vectors = CgVectors::new(&device, gradient, Some(inverse_diagonal), None, stop)?;
+    let mut n_iter = 0;
+    let convergence = loop {
+        let norms = (point.norm, first_norm);
+        if let Some(end) = method::end(n_iter, point.is_finite(), norms, limits) {
+            break end;
+        }
+        let progress = ratio(point.norm, first_norm);
+        vectors.restart(&point.gradient, Stop::at(limits.tolerance / progress))?;
+        let product = |vectors: &mut CgVectors<T>| {
+            let (p, q, state) = vectors.product();
+            objective.hessian_vector(p, q, Some(state))?;
+            vectors.advance()
+        };
+        let seen = |state: &CgState, vectors: &CgVectors<T>| {
+            if state.iterations == 0 {
+                return Ok(());
+            }
+            if pace == Pace::Lockstep {
+                aim(&point, vectors, &mut trial)?;
+            }
+            let iteration = Iteration {
+                objective: point.value - state.decrease,
+                gradient_ratio: ratio(state.residual_squared.sqrt(), first_norm),
+                inner: 1,
+                seconds: begun.elapsed().as_secs_f64(),
+                validation: None,
+            };
+            watch(iteration, &trial.theta);
+            Ok(())
+        };
+        let most = limits.max_iter - n_iter;
+        let inner = cg::run(&mut vectors, most, pace, product, seen)?;
+        n_iter += inner.iterations;
+        aim(&point, &vectors, &mut trial)?;
+        trial.evaluate(objective)?;
+        if let Some(end) = judge(&point, &trial, &inner, limits.tolerance * first_norm) {
+            if trial.is_finite() && trial.value <= point.value {
+                std::mem::swap(&mut point, &mut trial);
+            }
+            break end;
+        }
+        std::mem::swap(&mut point, &mut trial);
+        objective.accept();
+    };
+    Ok(Solved {
+        objective: point.value,
+        gradient_ratio: ratio(point.norm, first_norm),
+        theta: point.theta,
+        n_iter,
+        convergence,
+    })
+}
+
+/// Puts the end of a solve from `point` into `trial`.
+fn aim<T: Number>(
+    point: &Point<T>,
+    vectors: &CgVectors<T>,
+    trial: &mut Point<T>,
+) -> Result<(), OpError> {
+    let one = <T as Element>::from_f64(1.0);
+    trial.theta.copy_from(&point.theta)?;
+    vector::axpby(one, &vectors.w, one, &mut trial.theta)
+}
+
+/// How it ends at `trial`; not at all where there is more to gain from another solve.
+fn judge<T: Number>(
+    point: &Point<T>,
+    trial: &Point<T>,
+    inner: &CgState,
+    wanted: f64,
+) -> Option<Convergence> {
+    match cg::outcome(inner) {
+        Some(Convergence::NotFinite) => Some(Convergence::NotFinite),
+        _ if !trial.is_finite() => Some(Convergence::NotFinite),
+        _ if trial.norm <= wanted => Some(Convergence::Converged),
+        // The iterations are spent.
+        None => Some(Convergence::IterationLimit),
+        _ if trial.norm < WORTHWHILE * point.norm => None,
+        Some(Convergence::Singular) => Some(Convergence::Singular),
+        Some(_) => Some(Convergence::PrecisionLimit),
+    }
+}
