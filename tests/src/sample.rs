@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Element, Features, with_entries};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse::reference::fused::Terms;
@@ -149,11 +149,7 @@ impl<T: Number> Sample<T> {
     pub fn with_entries(mut self, value: impl Fn(usize, f64) -> f64) -> Self {
         let mut features = (*self.features).clone();
         if let Features::Sparse(x) = &mut features {
-            for (row, mut entries) in x.outer_iterator_mut().enumerate() {
-                for (_, entry) in entries.iter_mut() {
-                    *entry = of(value(row, Element::to_f64(*entry)));
-                }
-            }
+            *x = with_entries(x, |row, entry| of(value(row, Element::to_f64(entry))));
         }
         self.features = Arc::new(features);
         self
@@ -203,12 +199,19 @@ fn of<T: Number>(value: f64) -> T {
 
 /// Puts `value` into the middle of the stored entries, if there are any.
 fn spoil<T: Number>(features: &mut Features<T>, value: f64) {
-    let entries = match features {
-        Features::Sparse(x) => x.data_mut(),
-        Features::Dense(x) => x.as_slice_mut().expect("generated row by row"),
+    let put = |entries: &mut [T]| {
+        let middle = entries.len() / 2;
+        if let Some(entry) = entries.get_mut(middle) {
+            *entry = of(value);
+        }
     };
-    let middle = entries.len() / 2;
-    if let Some(entry) = entries.get_mut(middle) {
-        *entry = of(value);
+    match features {
+        Features::Sparse(x) => {
+            let mut values = x.data().to_vec();
+            put(&mut values);
+            let mut values = values.into_iter();
+            *x = with_entries(x, |_, _| values.next().expect("as many as before"));
+        }
+        Features::Dense(x) => put(x.as_slice_mut().expect("generated row by row")),
     }
 }

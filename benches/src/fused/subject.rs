@@ -269,12 +269,9 @@ fn with_entries<T: Number>(mut features: Features<T>, entries: Entries) -> Featu
     if let Features::Sparse(x) = &mut features
         && entries != Entries::Drawn
     {
-        for (row, mut values) in x.outer_iterator_mut().enumerate() {
-            for (_, value) in values.iter_mut() {
-                let drawn = Element::to_f64(*value);
-                *value = <T as Element>::from_f64(entries.value(row, drawn));
-            }
-        }
+        *x = warpfuse::matrix::with_entries(x, |row, drawn| {
+            <T as Element>::from_f64(entries.value(row, Element::to_f64(drawn)))
+        });
     }
     features
 }

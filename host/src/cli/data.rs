@@ -22,6 +22,8 @@ pub(super) struct Loaded<T> {
     pub(super) stats: MatrixStats,
     /// Seconds that reading took.
     pub(super) seconds: f64,
+    /// Bytes of the file, where it is one.
+    pub(super) bytes: u64,
 }
 
 /// Reads `data`; targets come from `target` where one is named.
@@ -77,6 +79,7 @@ pub(super) fn load<T: Element>(
         targets,
         stats,
         seconds,
+        bytes: data.metadata().map_or(0, |file| file.len()),
     })
 }
 
@@ -92,11 +95,13 @@ pub(super) fn load_known<T: Element>(
     args: &ReadArgs,
     ui: &Ui,
 ) -> Result<(Loaded<T>, Known<T>)> {
+    let begun = Instant::now();
     let mut loaded = load::<T>(data, None, columns, args, ui)?;
     let known = match target {
         Some(path) => Known::read(path, loaded.stats.rows, task)?,
         None => Known::of_numbers(loaded.take_targets(data)?, task)?,
     };
+    loaded.seconds = begun.elapsed().as_secs_f64();
     Ok((loaded, known))
 }
 

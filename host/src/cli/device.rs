@@ -1,10 +1,18 @@
 //! Opening the device that `--device` names.
 
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 
 use super::args::DeviceName;
+use super::data::Loaded;
 use super::progress::Ui;
-use crate::device::{Choice, Device, DeviceError, Emulator, EmulatorOptions};
+use super::targets::Known;
+use crate::device::{
+    Choice, Device, DeviceError, Emulator, EmulatorOptions, Phase, PhaseCost, Phases,
+};
 
 /// Opens a device.
 ///
@@ -23,6 +31,38 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
     };
     tracing::info!(device = %device, name = device.name(), "device opened");
     Ok(device)
+}
+
+/// Opens a device while `read` reads: a driver takes as long to start as a gigabyte takes to read.
+///
+/// # Errors
+/// As [`open`], which comes first, and as `read`.
+pub(super) fn open_beside<R: Send>(
+    name: DeviceName,
+    ui: &Ui,
+    phases: &mut Phases,
+    read: impl FnOnce() -> Result<(Loaded<R>, Known<R>)> + Send,
+) -> Result<(Device, (Loaded<R>, Known<R>))> {
+    let begun = Instant::now();
+    let opened = || (open(name, ui), begun.elapsed().as_secs_f64());
+    let ((device, open_seconds), data) = thread::scope(|scope| {
+        let opening = scope.spawn(opened);
+        let data = read();
+        let opened = opening.join();
+        (opened.unwrap_or_else(|panic| resume_unwind(panic)), data)
+    });
+    let (device, data) = (device?, data?);
+    let of_seconds = |seconds| PhaseCost {
+        seconds,
+        ..PhaseCost::default()
+    };
+    phases.add(Phase::Open, of_seconds(open_seconds));
+    let read = PhaseCost {
+        read_bytes: data.0.bytes,
+        ..of_seconds(data.0.seconds)
+    };
+    phases.add(Phase::Read, read);
+    Ok((device, data))
 }
 
 /// The first usable GPU, else the CPU. A GPU that is there and of no use is worth a remark; that there is

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::report::{Listing, bytes, figure, largest, seconds};
+use crate::device::Phases;
 use crate::learning::{Classifier, Evaluation, Model};
 use crate::matrix::MatrixStats;
 
@@ -22,6 +23,7 @@ pub(super) struct FittedSummary<'a> {
     /// Such as `cuda:0`.
     pub(super) device: &'a str,
     pub(super) parse_seconds: f64,
+    pub(super) phases: &'a Phases,
     pub(super) training: &'a Evaluation,
     pub(super) validation: Option<&'a Evaluation>,
     pub(super) saved: Option<&'a Path>,
@@ -71,6 +73,7 @@ impl FittedSummary<'_> {
         put("nnz", self.stats.nnz.into());
         put("density", self.stats.density().into());
         put("parse_seconds", self.parse_seconds.into());
+        put("phases", to_value(self.phases)?);
         put("saved", json!(self.saved));
         if let Some(validation) = self.validation {
             put("validation", to_value(validation)?);
@@ -114,6 +117,7 @@ impl FittedSummary<'_> {
                 format_args!("{:.1e} of the first", report.gradient_ratio),
             )
             .line("time", seconds(report.seconds))
+            .line("phases", self.phases)
             .line("peak device memory", bytes(report.peak_device_bytes));
     }
 

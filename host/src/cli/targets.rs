@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use rayon::prelude::*;
 
 use super::output;
 use crate::io;
@@ -41,7 +42,7 @@ impl<T: Element> Known<T> {
         match task {
             Task::Numbers => Ok(Known::Numbers(numbers)),
             Task::Labels => {
-                let numbers = numbers.iter().map(|number| number.to_f64()).collect();
+                let numbers = numbers.par_iter().map(|number| number.to_f64()).collect();
                 Self::of_labels(Labels::Numbers(numbers))
             }
         }

@@ -32,6 +32,7 @@ pub mod kernel;
 pub mod libraries;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
+pub mod phases;
 mod readback;
 #[cfg_attr(
     not(feature = "cuda"),
@@ -52,6 +53,7 @@ pub use emulator::{Emulator, EmulatorOptions};
 pub use error::DeviceError;
 pub use event::{Timer, time};
 pub use kernel::Prepared;
+pub use phases::{Phase, PhaseCost, Phases};
 pub use readback::Readback;
 pub use usage::Usage;
 

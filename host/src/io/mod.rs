@@ -4,6 +4,7 @@ mod cache;
 mod csv;
 mod cursor;
 mod error;
+mod finite;
 mod libsvm;
 mod matrix_market;
 mod npy;

@@ -1,6 +1,7 @@
 //! The one entry to all readers.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::cache::Companion;
 use super::error::{Fault, ReadError};
@@ -10,6 +11,9 @@ use super::{cache, csv, libsvm, matrix_market, npy, npz, source};
 use crate::matrix::{Dataset, Element, WidthError};
 
 /// Reads a data set; `-` is standard input.
+///
+/// The arrays of a binary cache are not copied but used where the file is mapped: while the data are in use the file may be
+/// replaced or removed, but must not be written to or cut.
 ///
 /// The format is [`ReadOptions::format`], or what the first bytes say, or what the name says
 /// (`.mtx`, `.npy`, `.npz`, `.csv`, `.tsv`, `.wfc`), else LIBSVM. Text may be compressed with gzip or zstd, whatever its
@@ -61,7 +65,7 @@ pub fn read<T: Element>(
 /// Reads the file itself, past any cache of it.
 fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset<T>, ReadError> {
     let limit = options.memory.bytes();
-    let content = source::open(path, limit)?;
+    let content = Arc::new(source::open(path, limit)?);
     let meter = Meter::new(options.progress.as_ref(), content.len(), limit);
     let located = |fault: Fault| fault.locate(path, &content);
     let columns = options.columns;
@@ -70,7 +74,7 @@ fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset
             libsvm::parse(&content, options.index_base, columns, &meter).map_err(located)?
         }
         Format::MatrixMarket => matrix_market::parse(&content, columns, &meter).map_err(located)?,
-        Format::Npy => npy::parse(path, &content, limit)?,
+        Format::Npy => npy::parse(path, npy::Bytes::of_file(&content), limit)?,
         Format::Npz => npz::parse(path, &content, options.target.as_ref(), limit)?,
         Format::Csv => {
             csv::parse(&content, &options.csv, options.target.as_ref(), &meter).map_err(located)?

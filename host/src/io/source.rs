@@ -17,7 +17,16 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// The whole content of a file.
 pub(super) enum Content {
     /// Mapped into memory: nothing is copied, and pages come in as they are read.
-    Mapped(Mmap),
+    Mapped {
+        /// The pages.
+        map: Mmap,
+        /// The file, for what is to be copied anyway.
+        #[cfg_attr(
+            not(unix),
+            expect(dead_code, reason = "read where it can be read anywhere")
+        )]
+        file: File,
+    },
     /// Read or decompressed.
     Owned(Vec<u8>),
 }
@@ -27,8 +36,28 @@ impl Deref for Content {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map,
+            Self::Mapped { map, .. } => map,
             Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Content {
+    /// Copies the bytes from `start` on to `to`: of a file without mapping them, which saves the memory and the faults of
+    /// its pages.
+    ///
+    /// # Errors
+    /// When the file cannot be read; [`io::ErrorKind::UnexpectedEof`] when it has become shorter.
+    pub(super) fn copy_to(&self, start: usize, to: &mut [u8]) -> io::Result<()> {
+        match self {
+            #[cfg(unix)]
+            Self::Mapped { file, .. } => {
+                std::os::unix::fs::FileExt::read_exact_at(file, to, start as u64)
+            }
+            _ => {
+                to.copy_from_slice(&self[start..start + to.len()]);
+                Ok(())
+            }
         }
     }
 }
@@ -71,8 +100,10 @@ fn open_raw(path: &Path, limit: u64) -> Result<Content, ReadError> {
     // SAFETY: the map is only read. Should another process shorten the file meanwhile, reading
     // beyond its end raises SIGBUS, as with every tool that maps its input; rewriting it in place
     // changes what is parsed, and every index and size is checked on the bytes that are stored.
+    // The arrays of a binary cache are used where they lie: this library never changes such a file
+    // but puts another in its place, and the documentation asks the same of others.
     let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
-    Ok(Content::Mapped(map))
+    Ok(Content::Mapped { map, file })
 }
 
 /// Reads to the end, but never more than `limit` bytes: a few bytes can decompress to anything.

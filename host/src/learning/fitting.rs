@@ -31,13 +31,26 @@ impl Estimator {
         targets: Targets<'_, T>,
         options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
+        let data = self.place(device, features, targets)?;
+        self.fit_on(&data, targets, options)
+    }
+
+    /// Puts `features` on `device`, in the forms that pay for one [`Estimator::fit_on`]: for those who go on with them
+    /// afterwards, such as with [`Model::evaluate_on`].
+    ///
+    /// # Errors
+    /// As [`ResidentDataset::new`].
+    pub fn place<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: Targets<'_, T>,
+    ) -> Result<ResidentDataset<T>, FitError> {
         let reads = match (self.stated(), targets) {
             (Stated::Classification(of), Targets::Labels(labels)) => label_reads(of, labels),
             _ => self.controls().evaluations(),
         };
-        let data =
-            ResidentDataset::for_evaluations(device, features, self.controls().matrix, reads)?;
-        self.fit_on(&data, targets, options)
+        ResidentDataset::for_evaluations(device, features, self.controls().matrix, reads)
     }
 
     /// [`Estimator::fit_with`] on features that are on a device already.

@@ -4,8 +4,10 @@
 //! have them, text as CSV files do. Classes are sorted as scikit-learn's `LabelEncoder` sorts them: numbers by
 //! size, text by code points.
 
+use std::cmp::Ordering;
 use std::fmt;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -145,21 +147,15 @@ impl Classes {
     pub fn encode(labels: &Labels) -> Result<(Self, Vec<u32>), LabelError> {
         let classes = match labels {
             Labels::Numbers(labels) => {
-                if let Some(row) = labels.iter().position(|label| !label.is_finite()) {
+                if let Some(row) = labels.par_iter().position_first(|label| !label.is_finite()) {
                     let value = labels[row];
                     return Err(LabelError::NotFinite { row, value });
                 }
-                // Adding 0 makes -0 a 0.
-                let mut distinct: Vec<f64> = labels.iter().map(|label| label + 0.0).collect();
-                distinct.sort_unstable_by(f64::total_cmp);
-                distinct.dedup();
-                Classes::Numbers(distinct)
+                Classes::Numbers(distinct(labels, |label| label + 0.0, f64::total_cmp))
             }
             Labels::Text(labels) => {
-                let mut distinct: Vec<&String> = labels.iter().collect();
-                distinct.sort_unstable();
-                distinct.dedup();
-                Classes::Text(distinct.into_iter().cloned().collect())
+                let names = distinct(labels, |label| label, |a, b| a.cmp(b));
+                Classes::Text(names.into_iter().cloned().collect())
             }
         };
         if u32::try_from(classes.len()).is_err() {
@@ -183,26 +179,15 @@ impl Classes {
         };
         match (self, labels) {
             (Classes::Numbers(classes), Labels::Numbers(labels)) => {
-                let find = |(row, label): (usize, &f64)| {
-                    let found = classes.binary_search_by(|class| class.total_cmp(&(label + 0.0)));
-                    found.map_err(|_| unknown(row, label.to_string()))
+                let find = |label: &f64| {
+                    // Adding 0 makes -0 a 0.
+                    classes.binary_search_by(|class| class.total_cmp(&(label + 0.0)))
                 };
-                labels
-                    .iter()
-                    .enumerate()
-                    .map(|at| find(at).map(|class| class as u32))
-                    .collect()
+                found(labels, find).map_err(|row| unknown(row, labels[row].to_string()))
             }
             (Classes::Text(classes), Labels::Text(labels)) => {
-                let find = |(row, label): (usize, &String)| {
-                    let found = classes.binary_search(label);
-                    found.map_err(|_| unknown(row, format!("{label:?}")))
-                };
-                labels
-                    .iter()
-                    .enumerate()
-                    .map(|at| find(at).map(|class| class as u32))
-                    .collect()
+                let find = |label: &String| classes.binary_search(label);
+                found(labels, find).map_err(|row| unknown(row, format!("{:?}", labels[row])))
             }
             _ => Err(LabelError::Kind {
                 expected: self.kind(),
@@ -258,6 +243,40 @@ impl Classes {
             Classes::Numbers(_) => "numbers",
             Classes::Text(_) => "text",
         }
+    }
+}
+
+/// Labels that one task sorts.
+const CHUNK: usize = 1 << 16;
+
+/// The different ones of `labels` in ascending order. Each task sorts a part, of which little is left.
+fn distinct<'a, T: Sync, D: Send + PartialEq>(
+    labels: &'a [T],
+    as_sorted: impl Fn(&'a T) -> D + Sync,
+    order: impl Fn(&D, &D) -> Ordering + Sync,
+) -> Vec<D> {
+    let sorted = |mut part: Vec<D>| {
+        part.sort_unstable_by(&order);
+        part.dedup();
+        part
+    };
+    let parts = labels.par_chunks(CHUNK);
+    let parts = parts.map(|part| sorted(part.iter().map(&as_sorted).collect()));
+    sorted(parts.flatten_iter().collect())
+}
+
+/// The code of each label, or the first row for which `find` has none.
+fn found<T: Sync>(
+    labels: &[T],
+    find: impl Fn(&T) -> Result<usize, usize> + Sync,
+) -> Result<Vec<u32>, usize> {
+    // No code: of so many classes the last has the number before.
+    const NONE: u32 = u32::MAX;
+    let code = |label| find(label).map_or(NONE, |code| code as u32);
+    let codes: Vec<u32> = labels.par_iter().map(code).collect();
+    match codes.par_iter().position_first(|code| *code == NONE) {
+        Some(row) => Err(row),
+        None => Ok(codes),
     }
 }
 

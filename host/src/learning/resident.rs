@@ -1,10 +1,9 @@
 //! Features on a device, with what estimators must know about their columns.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::{FitError, Folds, RowMoments};
-use crate::device::Device;
+use crate::device::{Device, Phase, Phases};
 use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
 use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Stored};
@@ -31,7 +30,7 @@ pub struct ResidentDataset<T: Number> {
     matrix: Matrix<T>,
     moments: RowMoments,
     of_folds: Vec<RowMoments>,
-    transfer_seconds: f64,
+    phases: Phases,
 }
 
 impl<T: Number> ResidentDataset<T> {
@@ -60,12 +59,11 @@ impl<T: Number> ResidentDataset<T> {
         options: MatrixOptions,
         evaluations: u64,
     ) -> Result<Self, FitError> {
-        let begun = Instant::now();
-        let features = features.into();
+        let (features, mut phases) = (features.into(), Phases::default());
         if features.rows() == 0 {
             return Err(FitError::NoRows);
         }
-        let moments = RowMoments::of_all(&features);
+        let moments = phases.time(Phase::Statistics, device, || RowMoments::of_all(&features));
         if let Some(column) = moments
             .columns
             .sum_of_squares
@@ -74,18 +72,14 @@ impl<T: Number> ResidentDataset<T> {
         {
             return Err(FitError::ColumnNotFinite { column });
         }
-        let to_come = Preparation::ForObjectives { evaluations };
-        // X stays on the host while forms are made of it.
-        let mut matrix = Matrix::prepared(device, features.clone(), options, to_come)?;
-        let stored = matrix.problem().stored;
-        if stored == Stored::Rows && !matrix.is_reproducible() {
-            matrix.tell_head(HeadSize::Planned)?;
-        }
+        let matrix = phases.time(Phase::Place, device, || {
+            placed(device, features, options, evaluations)
+        })?;
         Ok(ResidentDataset {
             matrix,
             moments,
             of_folds: Vec::new(),
-            transfer_seconds: begun.elapsed().as_secs_f64(),
+            phases,
         })
     }
 
@@ -135,6 +129,28 @@ impl<T: Number> ResidentDataset<T> {
 
     /// Seconds until X was on the device.
     pub fn transfer_seconds(&self) -> f64 {
-        self.transfer_seconds
+        self.phases.iter().map(|(_, cost)| cost.seconds).sum()
     }
+
+    /// What it took to get X there.
+    pub fn phases(&self) -> &Phases {
+        &self.phases
+    }
+}
+
+/// X on `device`, in the forms that pay.
+fn placed<T: Number>(
+    device: &Device,
+    features: Arc<Features<T>>,
+    options: MatrixOptions,
+    evaluations: u64,
+) -> Result<Matrix<T>, FitError> {
+    let to_come = Preparation::ForObjectives { evaluations };
+    // X stays on the host while forms are made of it.
+    let mut matrix = Matrix::prepared(device, features.clone(), options, to_come)?;
+    let stored = matrix.problem().stored;
+    if stored == Stored::Rows && !matrix.is_reproducible() {
+        matrix.tell_head(HeadSize::Planned)?;
+    }
+    Ok(matrix)
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use sprs::CompressedStorage;
 
-use super::{CsrMatrix, Element};
+use super::{CsrMatrix, Element, SharedSlice};
 
 /// Rows that one task checks: long enough to hide what a task costs, short enough to spread.
 const ROWS_PER_TASK: usize = 16 * 1024;
@@ -90,6 +90,20 @@ pub fn csr_from_parts<T: Element>(
     indices: Vec<u32>,
     values: Vec<T>,
 ) -> Result<CsrMatrix<T>, CsrError> {
+    csr_from_shared(shape, offsets.into(), indices.into(), values.into())
+}
+
+/// [`csr_from_parts`] of arrays that are shared: nothing is copied.
+///
+/// # Errors
+///
+/// As [`csr_from_parts`].
+pub fn csr_from_shared<T: Element>(
+    shape: (usize, usize),
+    offsets: SharedSlice<u64>,
+    indices: SharedSlice<u32>,
+    values: SharedSlice<T>,
+) -> Result<CsrMatrix<T>, CsrError> {
     check_ends(shape, &offsets, indices.len(), values.len())?;
     check_rows(shape.1, &offsets, &indices)?;
     // SAFETY: the two checks above establish every invariant that sprs documents: rows + 1 offsets
@@ -100,6 +114,28 @@ pub fn csr_from_parts<T: Element>(
             CsrMatrix::new_unchecked(CompressedStorage::CSR, shape, offsets, indices, values)
         },
     )
+}
+
+/// `x` with other values in its entries: `value` of the row and of what is there.
+///
+/// ```
+/// use warpfuse::matrix::{csr_from_parts, with_entries};
+/// let x = csr_from_parts((2, 3), vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0])?;
+/// assert_eq!(with_entries(&x, |row, value| value + row as f64).data(), [1.0, 2.0, 4.0]);
+/// # Ok::<(), warpfuse::matrix::CsrError>(())
+/// ```
+pub fn with_entries<T: Element>(
+    x: &CsrMatrix<T>,
+    mut value: impl FnMut(usize, T) -> T,
+) -> CsrMatrix<T> {
+    let mut values = Vec::with_capacity(x.nnz());
+    for (row, entries) in x.outer_iterator().enumerate() {
+        values.extend(entries.data().iter().map(|entry| value(row, *entry)));
+    }
+    let (shape, storage) = (x.shape(), x.storage());
+    let (offsets, indices, _) = x.clone().into_raw_storage();
+    // SAFETY: shape, offsets and indices are those of a valid matrix, and each entry has given a value.
+    unsafe { CsrMatrix::new_unchecked(storage, shape, offsets, indices, values.into()) }
 }
 
 fn check_ends(

@@ -106,6 +106,42 @@ impl<T> Features<T> {
     }
 }
 
+impl<T: Element> From<Array2<T>> for Features<T> {
+    fn from(x: Array2<T>) -> Self {
+        Self::Dense(x)
+    }
+}
+
+impl<T: Element> From<CsrMatrix<T>> for Features<T> {
+    fn from(x: CsrMatrix<T>) -> Self {
+        Self::Sparse(x)
+    }
+}
+
+/// Of sprs's own matrices; one of compressed columns is written as rows first.
+///
+/// ```
+/// use sprs::CsMatI;
+/// use warpfuse::matrix::Features;
+/// let x: CsMatI<f32, u32, u64> = CsMatI::eye(3);
+/// assert_eq!(Features::from(x).nnz(), 3);
+/// ```
+impl<T: Element> From<sprs::CsMatI<T, u32, u64>> for Features<T> {
+    fn from(x: sprs::CsMatI<T, u32, u64>) -> Self {
+        let x = if x.is_csr() { x } else { x.to_csr() };
+        let shape = x.shape();
+        let offsets = x.proper_indptr().into_owned().into();
+        let (_, indices, values) = x.into_raw_storage();
+        // SAFETY: the parts are those of a valid matrix of compressed rows; its offsets begin with 0 now, which they
+        // need not in sprs, and are as far apart as before.
+        let x = unsafe {
+            let storage = sprs::CompressedStorage::CSR;
+            CsrMatrix::new_unchecked(storage, shape, offsets, indices.into(), values.into())
+        };
+        Self::Sparse(x)
+    }
+}
+
 impl<T: Element> Features<T> {
     /// The same features with `wanted` columns; the new ones are zero.
     ///
@@ -175,8 +211,9 @@ impl<T: Element> Features<T> {
     pub fn cast<U: Element>(&self) -> Result<Features<U>, CastError> {
         match self {
             Self::Sparse(x) => {
-                let (shape, offsets) = (x.shape(), x.indptr().raw_storage().to_vec());
-                let (indices, values) = (x.indices().to_vec(), cast_slice(x.data())?);
+                let (shape, values) = (x.shape(), cast_slice(x.data())?.into());
+                // Clones share the structure.
+                let (offsets, indices, _) = x.clone().into_raw_storage();
                 // SAFETY: shape, offsets and indices are those of a matrix that is valid already,
                 // and there are as many values as before.
                 let cast = unsafe {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Element`] | what an entry may be: `f32` or `f64` |
 //! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
+//! | [`SharedSlice`] | arrays that are shared: those of a mapped file are used where they lie |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
 //! | [`hot`] | entries with the most frequent columns told apart, [`Values`] in few bits |
@@ -25,6 +26,7 @@ pub mod hot;
 mod moments;
 pub mod panels;
 mod row_steps;
+mod shared;
 mod skew;
 mod stats;
 #[cfg(test)]
@@ -35,17 +37,20 @@ pub mod tiles;
 pub mod transpose;
 
 pub use blocks::{RowBlock, csr_from_blocks};
-pub use csr::{CsrError, csr_from_parts};
+pub use csr::{CsrError, csr_from_parts, csr_from_shared, with_entries};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
 pub use hot::Values;
 pub use moments::{ColumnMoments, column_frequencies};
 pub use row_steps::RowSteps;
+pub use shared::SharedSlice;
 pub use skew::Skew;
 pub use stats::MatrixStats;
 
 /// A compressed-sparse-row matrix: 32-bit column indices, 64-bit row offsets.
 ///
 /// sprs guarantees that offsets ascend, that indices are below the number of columns and that the
-/// indices of a row strictly ascend (no duplicates).
-pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u64>;
+/// indices of a row strictly ascend (no duplicates). Its arrays are shared and never change, so that a clone costs nothing
+/// and a mapped file is not copied; [`Features`] are made [`From`] a `sprs::CsMatI<T, u32, u64>`, whose arrays are vectors.
+pub type CsrMatrix<T> =
+    sprs::CsMatBase<T, u32, SharedSlice<u64>, SharedSlice<u32>, SharedSlice<T>, u64>;

@@ -61,22 +61,24 @@ impl ColumnMoments {
     fn of_csr<T: Element>(x: &CsrMatrix<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
         let offsets = x.indptr();
         let offsets = offsets.raw_storage();
-        Self::by_blocks(x.rows(), x.cols(), x.nnz(), |rows, moments| {
+        Self::by_blocks(x.rows(), x.cols(), x.nnz(), |rows, sums| {
             for row in rows.filter(|row| takes(*row)) {
                 let entries = offsets[row] as usize..offsets[row + 1] as usize;
                 let indices = &x.indices()[entries.clone()];
                 for (&j, value) in indices.iter().zip(&x.data()[entries]) {
-                    moments.add(j as usize, value.to_f64());
+                    add(&mut sums[j as usize], value.to_f64());
                 }
             }
         })
     }
 
     fn of_dense<T: Element>(x: &Array2<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
-        Self::by_blocks(x.nrows(), x.ncols(), x.len(), |rows, moments| {
+        Self::by_blocks(x.nrows(), x.ncols(), x.len(), |rows, sums| {
             for row in rows.filter(|row| takes(*row)) {
-                for (j, value) in x.index_axis(Axis(0), row).iter().enumerate() {
-                    moments.add(j, value.to_f64());
+                let values = x.index_axis(Axis(0), row);
+                match values.as_slice() {
+                    Some(values) => add_row(sums, values),
+                    None => add_row(sums, values),
                 }
             }
         })
@@ -86,38 +88,52 @@ impl ColumnMoments {
         rows: usize,
         cols: usize,
         nnz: usize,
-        fill: impl Fn(Range<usize>, &mut Self) + Sync,
+        fill: impl Fn(Range<usize>, &mut [Sums]) + Sync,
     ) -> Self {
         let partial = |rows| {
-            let mut moments = Self::zeros(cols);
-            fill(rows, &mut moments);
-            moments
+            let mut sums = vec![[0.0; 2]; cols];
+            fill(rows, &mut sums);
+            sums
         };
-        let mut blocks = row_blocks(rows, cols, nnz)
+        let blocks: Vec<Vec<Sums>> = row_blocks(rows, cols, nnz)
             .into_par_iter()
             .map(partial)
-            .collect::<Vec<_>>()
-            .into_iter();
-        let mut total = blocks.next().unwrap_or_else(|| Self::zeros(cols));
-        for block in blocks {
-            add_to(&mut total.sum, &block.sum);
-            add_to(&mut total.sum_of_squares, &block.sum_of_squares);
-        }
-        total
-    }
-
-    fn zeros(cols: usize) -> Self {
+            .collect();
+        let mut blocks = blocks.into_iter();
+        let mut total = blocks.next().unwrap_or_else(|| vec![[0.0; 2]; cols]);
+        add_blocks(&mut total, blocks.as_slice());
+        let (sum, sum_of_squares) = total.into_par_iter().map(|[sum, of]| (sum, of)).unzip();
         Self {
-            sum: vec![0.0; cols],
-            sum_of_squares: vec![0.0; cols],
+            sum,
+            sum_of_squares,
         }
     }
+}
 
-    #[inline]
-    fn add(&mut self, column: usize, value: f64) {
-        self.sum[column] += value;
-        self.sum_of_squares[column] += value * value;
+/// Σ x and Σ x² of a column, side by side: both are in the line of the cache that one entry needs.
+type Sums = [f64; 2];
+
+#[inline]
+fn add(sums: &mut Sums, value: f64) {
+    sums[0] += value;
+    sums[1] += value * value;
+}
+
+fn add_row<'a, T: Element>(sums: &mut [Sums], values: impl IntoIterator<Item = &'a T>) {
+    for (sums, value) in sums.iter_mut().zip(values) {
+        add(sums, value.to_f64());
     }
+}
+
+/// Adds to each column the sums of the blocks in order.
+fn add_blocks(total: &mut [Sums], blocks: &[Vec<Sums>]) {
+    let columns = total.par_iter_mut().enumerate().with_min_len(1024);
+    columns.for_each(|(column, total)| {
+        for block in blocks {
+            total[0] += block[column][0];
+            total[1] += block[column][1];
+        }
+    });
 }
 
 /// Number of stored entries of each column (n entries), counted in parallel.

@@ -133,8 +133,11 @@ fn widening_keeps_entries_and_refuses_to_narrow() {
 
 #[test]
 fn a_cast_that_overflows_names_the_entry() {
-    let mut x = small();
-    x.data_mut()[3] = -1e39;
+    let mut entries = 0..;
+    let x = with_entries(&small(), |_, value| match entries.next() {
+        Some(3) => -1e39,
+        _ => value,
+    });
     let error = Features::Sparse(x).cast::<f32>().expect_err("too large");
     assert_eq!((error.entry, error.value, error.to), (3, -1e39, Dtype::F32));
 }
@@ -157,7 +160,7 @@ proptest! {
         // Every value becomes a small integer: sums are exact, in any order.
         let x = x.map(|v| (v.to_bits() % 17) as f64 - 8.0);
         let full = x.to_dense();
-        let sparse = Features::Sparse(x);
+        let sparse = Features::from(x);
         let moments = ColumnMoments::of(&sparse);
         let sums = full.sum_axis(ndarray::Axis(0)).to_vec();
         prop_assert_eq!(&moments.sum, &sums);

@@ -333,9 +333,9 @@ mod tests {
         let device = device();
         let x = CsrMatrix::new(
             (3, 2),
-            vec![0, 2, 3, 4],
-            vec![0, 1, 1, 0],
-            vec![1.0_f32, 2.0, 3.0, 4.0],
+            vec![0, 2, 3, 4].into(),
+            vec![0, 1, 1, 0].into(),
+            vec![1.0_f32, 2.0, 3.0, 4.0].into(),
         );
         let forced = Forced {
             strategy: Some(Strategy::SparseTwoProducts),

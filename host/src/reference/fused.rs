@@ -259,7 +259,9 @@ mod tests {
     }
 
     fn sparse() -> CsrMatrix<f64> {
-        CsrMatrix::new((2, 3), vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, -3.0])
+        let (offsets, indices) = (vec![0, 2, 3], vec![0, 2, 1]);
+        let values = vec![1.0, 2.0, -3.0];
+        CsrMatrix::new((2, 3), offsets.into(), indices.into(), values.into())
     }
 
     #[test]

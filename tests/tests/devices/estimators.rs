@@ -190,7 +190,12 @@ fn features<T: Number>(x: &Array2<f64>, storage: Storage) -> Features<T> {
         }
         offsets.push(values.len() as u64);
     }
-    Features::Sparse(CsrMatrix::new(x.dim(), offsets, indices, values))
+    Features::Sparse(CsrMatrix::new(
+        x.dim(),
+        offsets.into(),
+        indices.into(),
+        values.into(),
+    ))
 }
 
 fn fit<T: Number>(

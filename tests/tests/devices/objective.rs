@@ -393,7 +393,7 @@ fn masked_rows<T: Number>(device: &Device) -> Result<()> {
     let mut dense = ndarray::Array2::from_elem((70, 37), number::<T>(0.5));
     dense.row_mut(3).fill(number(-2.0));
     let values = [-1.0, -4.0, 1.0, 2.0].map(number::<T>).to_vec();
-    let sparse = warpfuse::matrix::CsrMatrix::new((2, 3), vec![0, 2, 4], vec![0, 2, 0, 1], values);
+    let sparse = warpfuse::matrix::csr_from_parts((2, 3), vec![0, 2, 4], vec![0, 2, 0, 1], values)?;
     for (features, masked) in [(Features::Dense(dense), 3), (Features::Sparse(sparse), 0)] {
         let matrix = Matrix::new(device, features)?;
         let mut weights = vec![number::<T>(1.0); matrix.rows()];

@@ -10,9 +10,10 @@ use crate::cli::progress::Ui;
 use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
 use crate::cli::{device, output};
-use crate::device::Device;
+use crate::device::{Device, Phase, Phases};
 use crate::io::Columns;
 use crate::learning::{Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
+use crate::matrix::MatrixStats;
 use crate::ops::Number;
 
 /// Fits, saves, scores, reports.
@@ -27,68 +28,122 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     let Job {
         own,
         source,
-        samples,
         outcome,
         ..
     } = job;
-    let saved = outcome.output.as_deref();
-    if let Some(path) = saved {
+    if let Some(path) = outcome.output.as_deref() {
         output::check_folder(path)?;
     }
-    let device = device::open(source.device, ui)?;
-    let target = source.target.as_deref();
-    let (data, known) = data::load_known::<T>(
-        &source.data,
-        target,
-        own.task(),
-        Columns::Infer,
-        &outcome.read,
-        ui,
-    )?;
-    let weights = data::sample_weights(samples.sample_weight.as_deref(), data.stats.rows)?;
-    let estimator = job.estimator(&known)?;
+    let mut phases = Phases::default();
+    let task = own.task();
+    let read = || {
+        let target = source.target.as_deref();
+        data::load_known::<T>(
+            &source.data,
+            target,
+            task,
+            Columns::Infer,
+            &outcome.read,
+            ui,
+        )
+    };
+    let (device, (data, known)) = device::open_beside(source.device, ui, &mut phases, read)?;
     let other = load_validation::<T>(job, data.stats.cols, ui)?;
-    let mut during = match &other {
-        Some(other) => during_fit(&estimator, &device, other, &known)?,
-        None => None,
-    };
-    let judges = during.is_some();
-    let mut evaluate = |coef: &[Vec<f64>], intercepts: &[f64]| {
-        let score = during.as_mut().map(|during| during.score(coef, intercepts));
-        score.unwrap_or(f64::NAN)
-    };
-    let bar = ui.iterations("gradient");
-    let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
-    let mut options = FitOptions {
-        sample_weight: weights.as_deref(),
-        watch: Some(&mut watch),
-        ..FitOptions::default()
-    };
-    if judges {
-        options.evaluate = Some(&mut evaluate);
-    }
-    let features = data.features.clone();
-    let model = estimator.fit_with(&device, features, known.targets(), options)?;
-    drop(bar);
-    if let Some(path) = saved {
-        model.save(path)?;
-    }
-    let features = data.features.clone();
-    let training = model.evaluate(&device, features, known.targets(), weights.as_deref())?;
-    let validation = match other {
-        Some((other, known)) => {
-            Some(model.evaluate(&device, other.features, known.targets(), None)?)
-        }
-        None => None,
-    };
-    report(
+    let mut run = Run {
         job,
-        &model,
-        &device,
-        &data,
-        (&training, validation.as_ref()),
-    )?;
-    Ok(judge(&model, job, ui))
+        ui,
+        device,
+        phases,
+    };
+    run.fit(data, &known, other)
+}
+
+/// A fit under way.
+struct Run<'a> {
+    job: &'a Job<'a>,
+    ui: &'a Ui,
+    device: Device,
+    phases: Phases,
+}
+
+impl Run<'_> {
+    fn fit<T: Number>(
+        &mut self,
+        data: Loaded<T>,
+        known: &Known<T>,
+        other: Option<(Loaded<T>, Known<T>)>,
+    ) -> Result<Exit> {
+        let (job, device) = (self.job, &self.device);
+        let weights = job.samples.sample_weight.as_deref();
+        let weights = data::sample_weights(weights, data.stats.rows)?;
+        let estimator = job.estimator(known)?;
+        let mut during = match &other {
+            Some(other) => during_fit(&estimator, device, other, known)?,
+            None => None,
+        };
+        let judges = during.is_some();
+        let mut evaluate = |coef: &[Vec<f64>], intercepts: &[f64]| {
+            let score = during.as_mut().map(|during| during.score(coef, intercepts));
+            score.unwrap_or(f64::NAN)
+        };
+        let bar = self.ui.iterations("gradient");
+        let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
+        let mut options = FitOptions {
+            sample_weight: weights.as_deref(),
+            watch: Some(&mut watch),
+            ..FitOptions::default()
+        };
+        if judges {
+            options.evaluate = Some(&mut evaluate);
+        }
+        let targets = known.targets();
+        let resident = estimator.place(device, data.features, targets)?;
+        self.phases.extend(resident.phases());
+        let solve = || estimator.fit_on(&resident, targets, options);
+        let model = self.phases.time(Phase::Solve, device, solve)?;
+        drop(bar);
+        if let Some(path) = &job.outcome.output {
+            model.save(path)?;
+        }
+        // X is on the device already.
+        let score = || model.evaluate_on(resident.matrix(), targets, weights.as_deref());
+        let training = self.phases.time(Phase::Evaluate, device, score)?;
+        let validation = match other {
+            Some((other, known)) => {
+                Some(model.evaluate(device, other.features, known.targets(), None)?)
+            }
+            None => None,
+        };
+        self.report(&model, &data.stats, data.seconds, (training, validation))?;
+        Ok(judge(&model, job, self.ui))
+    }
+
+    fn report(
+        &self,
+        model: &Model,
+        stats: &MatrixStats,
+        parse_seconds: f64,
+        (training, validation): (Evaluation, Option<Evaluation>),
+    ) -> Result<()> {
+        let (job, outcome) = (self.job, self.job.outcome);
+        let summary = FittedSummary {
+            name: job.name,
+            title: job.own.title(),
+            model,
+            stats,
+            device: &self.device.to_string(),
+            parse_seconds,
+            phases: &self.phases,
+            training: &training,
+            validation: validation.as_ref(),
+            saved: outcome.output.as_deref(),
+        };
+        if outcome.json {
+            output::print_json(&summary.to_json()?)
+        } else {
+            output::print(summary.to_string())
+        }
+    }
 }
 
 /// The data of `--validation`.
@@ -129,32 +184,6 @@ fn during_fit<T: Number>(
     Ok(Some(Validation::new(
         device, features, estimator, targets, classes,
     )?))
-}
-
-fn report<T: Number>(
-    job: &Job<'_>,
-    model: &Model,
-    device: &Device,
-    data: &Loaded<T>,
-    (training, validation): (&Evaluation, Option<&Evaluation>),
-) -> Result<()> {
-    let device = device.to_string();
-    let summary = FittedSummary {
-        name: job.name,
-        title: job.own.title(),
-        model,
-        stats: &data.stats,
-        device: &device,
-        parse_seconds: data.seconds,
-        training,
-        validation,
-        saved: job.outcome.output.as_deref(),
-    };
-    if job.outcome.json {
-        output::print_json(&summary.to_json()?)
-    } else {
-        output::print(summary.to_string())
-    }
 }
 
 /// Warns when the fit did not converge; whether that counts is for the user to say.

@@ -39,7 +39,7 @@ pub fn sparse<T: Scalar>(
         offsets.push(indices.len() as u64);
     }
     let values = values(indices.len(), rng);
-    CsrMatrix::new((rows, cols), offsets, indices, values)
+    CsrMatrix::new((rows, cols), offsets.into(), indices.into(), values.into())
 }
 
 pub fn csr<T: Scalar>(x: &CsrMatrix<T>) -> Csr<'_, T> {

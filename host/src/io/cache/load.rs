@@ -1,15 +1,19 @@
 //! A data set from the bytes of a cache.
 
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use rayon::prelude::*;
 
 use super::super::error::{Fault, ReadError};
+use super::super::finite::first_not_finite;
+use super::super::source::Content;
 use super::Source;
 use super::checksum::{checksum, combine};
 use super::header::{Header, LENGTH, Sections, Sizes};
-use crate::matrix::{Dataset, Dtype, Element, Features, csr_from_parts};
+use crate::matrix::{Dataset, Dtype, Element, Features, SharedSlice, csr_from_shared};
 
 /// Bytes that one task copies.
 const PER_TASK: usize = 1 << 20;
@@ -17,7 +21,7 @@ const PER_TASK: usize = 1 << 20;
 /// Loads a cache as a file in its own right, in whatever element type it was written.
 pub(in super::super) fn parse<T: Element>(
     path: &Path,
-    content: &[u8],
+    content: &Arc<Content>,
     limit: u64,
 ) -> Result<Dataset<T>, ReadError> {
     let header = Header::parse(path, content)?;
@@ -39,7 +43,7 @@ pub(in super::super) fn parse<T: Element>(
 /// Loads a cache if it was made from `source` with this element type, else gives `None`.
 pub(super) fn parse_fresh<T: Element>(
     path: &Path,
-    content: &[u8],
+    content: &Arc<Content>,
     limit: u64,
     source: Source,
 ) -> Result<Option<Dataset<T>>, ReadError> {
@@ -57,7 +61,7 @@ pub(super) fn parse_fresh<T: Element>(
 /// Checks the promised sizes against the length of the file, before anything is allocated.
 fn check_sizes(
     path: &Path,
-    content: &[u8],
+    content: &Content,
     header: &Header,
     limit: u64,
 ) -> Result<(Sizes, Sections), ReadError> {
@@ -69,7 +73,12 @@ fn check_sizes(
         let found = format!("{} bytes", content.len());
         return Err(ReadError::binary(path, LENGTH as u64, expected, found));
     };
-    let needed = content.len() as u64;
+    // What is mapped takes no memory but for the targets.
+    let copied = match content {
+        Content::Mapped { .. } => sections.targets.len(),
+        Content::Owned(_) => content.len(),
+    };
+    let needed = copied as u64;
     if needed > limit {
         let why = None;
         return Err(Fault::Memory { needed, limit, why }.locate(path, content));
@@ -79,7 +88,7 @@ fn check_sizes(
 
 fn load<T: Element>(
     path: &Path,
-    content: &[u8],
+    content: &Arc<Content>,
     header: &Header,
     sizes: &Sizes,
     sections: &Sections,
@@ -93,17 +102,20 @@ fn load<T: Element>(
         let expected = format!("data with the checksum {:016x}", header.checksum);
         return Err(bad(LENGTH, &expected, found));
     }
-    let values: Vec<T> = copy(&content[sections.values.clone()]);
+    let values: SharedSlice<T> = array(content, &sections.values);
     let targets: Vec<T> = copy(&content[sections.targets.clone()]);
-    for (section, start) in [(&values, &sections.values), (&targets, &sections.targets)] {
-        if let Some(i) = section.par_iter().position_first(|v| !v.is_finite()) {
+    for (section, start) in [
+        (&values[..], &sections.values),
+        (&targets, &sections.targets),
+    ] {
+        if let Some(i) = first_not_finite(section) {
             let at = start.start + i * size_of::<T>();
             return Err(bad(at, "finite values", section[i].to_string()));
         }
     }
-    let offsets = copy(&content[sections.offsets.clone()]);
-    let indices = copy(&content[sections.indices.clone()]);
-    let features = csr_from_parts((sizes.rows, sizes.cols), offsets, indices, values)
+    let offsets = array(content, &sections.offsets);
+    let indices = array(content, &sections.indices);
+    let features = csr_from_shared((sizes.rows, sizes.cols), offsets, indices, values)
         .map_err(|error| bad(LENGTH, "a sound CSR matrix", format!("none: {error}")))?;
     Ok(Dataset {
         features: Features::Sparse(features),
@@ -124,6 +136,16 @@ pub(super) fn total(content: &[u8], sections: &Sections) -> u64 {
         .into_iter()
         .map(|section| checksum(&content[section.clone()]))
         .fold(0, combine)
+}
+
+/// The numbers of a section: where they lie, or copied where they are not aligned.
+fn array<V: Pod + Send + Sync>(content: &Arc<Content>, section: &Range<usize>) -> SharedSlice<V> {
+    if bytemuck::try_cast_slice::<u8, V>(&content[section.clone()]).is_err() {
+        return copy(&content[section.clone()]).into();
+    }
+    SharedSlice::of_owner(content.clone(), |content: &Content| {
+        bytemuck::cast_slice(&content[section.clone()])
+    })
 }
 
 /// Copies bytes, wherever they lie, into a vector of numbers, with all threads.

@@ -4,7 +4,8 @@
 //! of 128 bytes, row offsets (u64, rows + 1 of them), column indices (u32), values, targets if there
 //! are any; each section is padded to a multiple of 8 bytes. The header carries sizes, element type,
 //! checksum, and the size, time and reading options of the text that the cache was made from. A
-//! cache is checked in full when it is loaded, as any other file from outside.
+//! cache is checked in full when it is loaded, as any other file from outside. Its arrays are used where the file is
+//! mapped; targets are copied.
 
 mod checksum;
 mod header;
@@ -15,6 +16,7 @@ mod tests;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::options::{Columns, IndexBase, ReadOptions};
@@ -73,7 +75,7 @@ impl Companion {
     /// The cached data, if they are there, fresh, sound and of the right element type.
     pub(super) fn load<T: Element>(&self, options: &ReadOptions) -> Option<Dataset<T>> {
         let limit = options.memory.bytes();
-        let content = source::open(&self.path, limit).ok()?;
+        let content = Arc::new(source::open(&self.path, limit).ok()?);
         match load::parse_fresh(&self.path, &content, limit, self.source) {
             Ok(data) => data,
             Err(error) => {

@@ -1,8 +1,11 @@
 //! Numbers from bytes, in parallel.
 
+use std::io;
+
 use rayon::prelude::*;
 
-use crate::matrix::Element;
+use super::super::finite::{first_not_finite, first_of};
+use crate::matrix::{Dtype, Element};
 
 /// Elements that one task decodes.
 const PER_TASK: usize = 64 * 1024;
@@ -54,6 +57,15 @@ impl Kind {
         Some(Self { number, big_endian })
     }
 
+    /// Whether elements lie in the file as they do in memory.
+    pub(super) fn is(self, dtype: Dtype) -> bool {
+        let number = match dtype {
+            Dtype::F32 => Number::F4,
+            Dtype::F64 => Number::F8,
+        };
+        self.number == number && self.big_endian == cfg!(target_endian = "big")
+    }
+
     /// Bytes of one element.
     pub(super) fn size(self) -> usize {
         match self.number {
@@ -65,8 +77,42 @@ impl Kind {
     }
 }
 
-/// Decodes all of `bytes`; an element that is not finite in `T` is returned with its number.
-pub(super) fn decode<T: Element>(bytes: &[u8], kind: Kind) -> Result<Vec<T>, (usize, f64)> {
+/// Why there are no values.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    /// An element is not finite in the type asked for.
+    Value {
+        /// Its number.
+        entry: usize,
+        /// What it is in the file.
+        value: f64,
+    },
+    /// The file cannot be read.
+    File(io::Error),
+}
+
+/// `count` elements that lie in the file as in memory: `read` copies bytes from a place on. Each task looks at its
+/// elements while they are in its cache.
+pub(super) fn copy<T: Element>(
+    count: usize,
+    read: impl Fn(usize, &mut [u8]) -> io::Result<()> + Sync,
+) -> Result<Vec<T>, Wrong> {
+    let mut values = vec![T::default(); count];
+    let parts = values.par_chunks_mut(PER_TASK).enumerate();
+    let wrong = parts.find_map_first(|(part, values)| {
+        let first = part * PER_TASK;
+        if let Err(error) = read(first * size_of::<T>(), bytemuck::cast_slice_mut(values)) {
+            return Some(Wrong::File(error));
+        }
+        let at = first_of(values)?;
+        let (entry, value) = (first + at, values[at].to_f64());
+        Some(Wrong::Value { entry, value })
+    });
+    wrong.map_or(Ok(values), Err)
+}
+
+/// Decodes all of `bytes`.
+pub(super) fn decode<T: Element>(bytes: &[u8], kind: Kind) -> Result<Vec<T>, Wrong> {
     match kind.number {
         Number::F4 => decode_with(bytes, kind, f32::from_le_bytes, f64::from),
         Number::F8 => decode_with(bytes, kind, f64::from_le_bytes, |v| v),
@@ -86,7 +132,7 @@ fn decode_with<T: Element, V, const N: usize>(
     kind: Kind,
     from_le: impl Fn([u8; N]) -> V + Sync,
     to_f64: impl Fn(V) -> f64 + Sync,
-) -> Result<Vec<T>, (usize, f64)> {
+) -> Result<Vec<T>, Wrong> {
     let read = |element: &[u8; N]| {
         let mut element = *element;
         if kind.big_endian {
@@ -100,8 +146,11 @@ fn decode_with<T: Element, V, const N: usize>(
         .with_min_len(PER_TASK)
         .map(|element| T::from_f64(read(element)))
         .collect();
-    match values.par_iter().position_first(|value| !value.is_finite()) {
-        Some(entry) => Err((entry, read(&elements[entry]))),
+    match first_not_finite(&values) {
+        Some(entry) => Err(Wrong::Value {
+            entry,
+            value: read(&elements[entry]),
+        }),
         None => Ok(values),
     }
 }

@@ -12,14 +12,16 @@ mod header;
 mod tests;
 mod write;
 
+use std::io;
 use std::path::Path;
 
 use ndarray::{Array2, ShapeBuilder};
 
 use super::error::{Fault, ReadError};
 use super::options::MemoryLimit;
-use super::source;
+use super::source::{self, Content};
 use crate::matrix::{Dataset, Element, Features};
+use decode::Wrong;
 use header::Header;
 
 pub(super) use header::MAGIC;
@@ -28,10 +30,10 @@ pub use write::{write_npy, write_vector};
 /// Parses the content of an npy file with two axes into dense features without targets.
 pub(super) fn parse<T: Element>(
     path: &Path,
-    content: &[u8],
+    content: Bytes<'_>,
     limit: u64,
 ) -> Result<Dataset<T>, ReadError> {
-    let header = Header::parse(path, content)?;
+    let header = Header::parse(path, content.all)?;
     let &[rows, cols] = &header.shape[..] else {
         let expected = "an array with two axes (samples × features)";
         return Err(header.fault(path, expected));
@@ -70,16 +72,16 @@ pub(super) fn parse<T: Element>(
 pub fn read_vector<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadError> {
     let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
     let content = source::open(path, limit)?;
-    parse_vector(path, &content, limit)
+    parse_vector(path, Bytes::of_file(&content), limit)
 }
 
 /// Parses the content of an npy file that holds a vector.
 pub(super) fn parse_vector<T: Element>(
     path: &Path,
-    content: &[u8],
+    content: Bytes<'_>,
     limit: u64,
 ) -> Result<Vec<T>, ReadError> {
-    let header = Header::parse(path, content)?;
+    let header = Header::parse(path, content.all)?;
     if !matches!(header.shape[..], [_] | [1, _] | [_, 1]) {
         return Err(header.fault(path, "an array with one axis (a vector)"));
     }
@@ -89,11 +91,11 @@ pub(super) fn parse_vector<T: Element>(
 /// All values in storage order.
 fn values<T: Element>(
     path: &Path,
-    content: &[u8],
+    content: Bytes<'_>,
     header: &Header,
     limit: u64,
 ) -> Result<Vec<T>, ReadError> {
-    let data = header.data(path, content)?;
+    let data = header.data(path, content.all)?;
     // Fortran order needs a second copy for a moment.
     let copies = 1 + u64::from(header.fortran);
     let needed = (header.count as u64 * copies).saturating_mul(size_of::<T>() as u64);
@@ -101,10 +103,52 @@ fn values<T: Element>(
         let why = None;
         return Err(Fault::Memory { needed, limit, why }.locate(path, &[]));
     }
-    decode::decode(data, header.kind).map_err(|(entry, value)| {
-        let offset = header.data_at + entry * header.kind.size();
-        let expected = format!("finite values that fit {}", T::DTYPE);
-        let found = format!("{value} at element {entry} in storage order");
-        ReadError::binary(path, offset as u64, expected, found)
+    let decoded = if header.kind.is(T::DTYPE) {
+        decode::copy(header.count, |start, to| {
+            content.copy_to(header.data_at + start, to)
+        })
+    } else {
+        decode::decode(data, header.kind)
+    };
+    decoded.map_err(|wrong| match wrong {
+        Wrong::Value { entry, value } => {
+            let offset = header.data_at + entry * header.kind.size();
+            let expected = format!("finite values that fit {}", T::DTYPE);
+            let found = format!("{value} at element {entry} in storage order");
+            ReadError::binary(path, offset as u64, expected, found)
+        }
+        Wrong::File(error) => ReadError::io(path, error),
     })
+}
+
+/// The content of an npy file.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes<'a> {
+    all: &'a [u8],
+    file: Option<&'a Content>,
+}
+
+impl<'a> Bytes<'a> {
+    /// That is a whole file.
+    pub(super) fn of_file(content: &'a Content) -> Self {
+        Bytes {
+            all: content,
+            file: Some(content),
+        }
+    }
+
+    /// That lies in memory.
+    pub(super) fn of_memory(all: &'a [u8]) -> Self {
+        Bytes { all, file: None }
+    }
+
+    fn copy_to(self, start: usize, to: &mut [u8]) -> io::Result<()> {
+        match self.file {
+            Some(file) => file.copy_to(start, to),
+            None => {
+                to.copy_from_slice(&self.all[start..start + to.len()]);
+                Ok(())
+            }
+        }
+    }
 }

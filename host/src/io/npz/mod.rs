@@ -43,11 +43,19 @@ pub(super) fn parse<T: Element>(
     let targets = target
         .map(|member| {
             let bytes = member.read(path, content, limit)?;
-            npy::parse_vector::<T>(&path.join(&member.name), &bytes, limit)
+            npy::parse_vector::<T>(
+                &path.join(&member.name),
+                npy::Bytes::of_memory(&bytes),
+                limit,
+            )
         })
         .transpose()?;
     let bytes = features.read(path, content, limit)?;
-    let data = npy::parse::<T>(&path.join(&features.name), &bytes, limit)?;
+    let data = npy::parse::<T>(
+        &path.join(&features.name),
+        npy::Bytes::of_memory(&bytes),
+        limit,
+    )?;
     if let Some(targets) = &targets
         && targets.len() != data.features.rows()
     {

@@ -206,20 +206,29 @@ pub fn log_loss(
 
 fn check_probabilities(probabilities: ArrayView2<'_, f64>) -> Result<(), MetricError> {
     let wrong = |p: &f64| !(0.0..=1.0).contains(p);
-    match probabilities.indexed_iter().find(|(_, p)| wrong(p)) {
+    let in_row = |row: usize| probabilities.row(row).iter().copied().find(|p| wrong(p));
+    let first = (0..probabilities.nrows())
+        .into_par_iter()
+        .with_min_len(CHUNK);
+    match first.find_map_first(|row| in_row(row).map(|value| (row, value))) {
         None => Ok(()),
-        Some(((row, _), value)) => Err(MetricError::Domain {
+        Some((row, value)) => Err(MetricError::Domain {
             what: "probabilities",
             expected: "from 0 to 1",
             row,
-            value: *value,
+            value,
         }),
     }
 }
 
 /// Fails at the first class that is not below `classes`.
 pub(super) fn check_classes(found: &[u32], classes: usize) -> Result<(), MetricError> {
-    match found.iter().position(|class| *class as usize >= classes) {
+    let is_wrong = |class: &u32| *class as usize >= classes;
+    match found
+        .par_iter()
+        .with_min_len(CHUNK)
+        .position_first(is_wrong)
+    {
         None => Ok(()),
         Some(row) => Err(MetricError::Class {
             row,

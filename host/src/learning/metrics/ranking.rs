@@ -31,7 +31,7 @@ pub fn roc_auc(
 ) -> Result<f64, MetricError> {
     same_length("scores", scores.len(), positive.len())?;
     let weights = Weights::check(weights, positive.len())?;
-    if let Some(row) = scores.iter().position(|score| score.is_nan()) {
+    if let Some(row) = scores.par_iter().position_first(|score| score.is_nan()) {
         let (what, expected) = ("scores", "that are numbers");
         let value = scores[row];
         return Err(MetricError::Domain {
@@ -41,6 +41,55 @@ pub fn roc_auc(
             value,
         });
     }
+    match weights.are_given() {
+        false => counted(positive, scores),
+        true => weighed(positive, scores, weights),
+    }
+}
+
+/// Scores of positives or of negatives that one task compares with the others.
+const CHUNK: usize = 1 << 14;
+
+/// The area of samples that weigh the same: whole numbers of pairs, added without rounding.
+fn counted(positive: &[bool], scores: &[f64]) -> Result<f64, MetricError> {
+    let of = |side: bool| {
+        let samples = positive.par_iter().zip(scores);
+        let chosen = samples.filter(|(is, _)| **is == side);
+        // -0.0 and 0.0 are one score: adding 0.0 makes them so.
+        let mut chosen: Vec<f64> = chosen.map(|(_, score)| score + 0.0).collect();
+        chosen.par_sort_unstable_by(f64::total_cmp);
+        chosen
+    };
+    let (positives, negatives) = rayon::join(|| of(true), || of(false));
+    if positives.is_empty() || negatives.is_empty() {
+        return Err(MetricError::OneClass);
+    }
+    let chunks = positives.par_chunks(CHUNK);
+    // A pair that is ranked right counts two, a tie one.
+    let halves: u128 = chunks.map(|part| halves_right(part, &negatives)).sum();
+    let pairs = positives.len() as f64 * negatives.len() as f64;
+    Ok(0.5 * halves as f64 / pairs)
+}
+
+/// Twice the pairs of these positives that are ranked right, and once those that are tied; both in ascending order.
+fn halves_right(positives: &[f64], negatives: &[f64]) -> u128 {
+    let mut below = negatives.partition_point(|score| *score < positives[0]);
+    let mut up_to = below;
+    let mut halves = 0;
+    for score in positives {
+        while negatives.get(below).is_some_and(|other| other < score) {
+            below += 1;
+        }
+        up_to = up_to.max(below);
+        while negatives.get(up_to).is_some_and(|other| other <= score) {
+            up_to += 1;
+        }
+        halves += (below + up_to) as u128;
+    }
+    halves
+}
+
+fn weighed(positive: &[bool], scores: &[f64], weights: Weights<'_>) -> Result<f64, MetricError> {
     // -0.0 and 0.0 are one score: adding 0.0 makes them so.
     let with_row = scores.par_iter().enumerate();
     let mut ranked: Vec<(f64, usize)> = with_row.map(|(row, t)| (t + 0.0, row)).collect();
@@ -109,4 +158,43 @@ pub fn roc_auc_one_vs_rest(
         });
     let areas = areas.collect::<Result<Vec<f64>, _>>()?;
     Ok(areas.iter().sum::<f64>() / areas.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn counting_pairs_and_weighing_them_agree(
+            samples in prop::collection::vec((any::<bool>(), -3_i8..4), 1..300)
+        ) {
+            let positive: Vec<bool> = samples.iter().map(|sample| sample.0).collect();
+            // Zeros of both signs, infinities, and many ties.
+            let scores: Vec<f64> = samples.iter().map(|sample| match sample.1 {
+                -3 => f64::NEG_INFINITY,
+                0 => -0.0,
+                1 => 0.0,
+                score => f64::from(score),
+            }).collect();
+            let ones = vec![1.0; scores.len()];
+            let (counted, weighed) =
+                (roc_auc(&positive, &scores, None), roc_auc(&positive, &scores, Some(&ones)));
+            prop_assert_eq!(counted, weighed);
+        }
+    }
+
+    #[test]
+    fn long_lists_are_counted_in_parts() {
+        let rows = 5 * CHUNK;
+        let positive: Vec<bool> = (0..rows).map(|row| row % 3 == 0).collect();
+        let scores: Vec<f64> = (0..rows)
+            .map(|row| f64::from((row * 7919 % 1000) as u32))
+            .collect();
+        let counted = roc_auc(&positive, &scores, None).expect("two classes");
+        let weighed = roc_auc(&positive, &scores, Some(&vec![1.0; rows])).expect("two classes");
+        assert!((counted - weighed).abs() < 1e-13, "{counted} {weighed}");
+    }
 }

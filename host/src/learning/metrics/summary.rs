@@ -1,6 +1,7 @@
 //! All figures of a task at once, as reports print them.
 
 use ndarray::ArrayView2;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
@@ -122,13 +123,11 @@ pub(in crate::learning) fn auc(
         return Ok(None);
     };
     let area = if values.ncols() <= 2 {
-        let positive: Vec<bool> = targets.iter().map(|target| *target == 1).collect();
-        let column = values.columns().into_iter().next_back();
-        roc_auc(
-            &positive,
-            &column.map_or(Vec::new(), |c| c.to_vec()),
-            weights,
-        )
+        let positive: Vec<bool> = targets.par_iter().map(|target| *target == 1).collect();
+        let column = values.ncols().saturating_sub(1);
+        let rows = (0..values.nrows()).into_par_iter();
+        let scores: Vec<f64> = rows.map(|row| values[[row, column]]).collect();
+        roc_auc(&positive, &scores, weights)
     } else {
         roc_auc_one_vs_rest(targets, values, weights)
     };

@@ -65,6 +65,11 @@ impl<'a> Weights<'a> {
         Ok(Weights { given, len })
     }
 
+    /// Whether samples may weigh differently.
+    pub(super) fn are_given(self) -> bool {
+        self.given.is_some()
+    }
+
     /// The weight of a sample, 1 where none were given.
     pub(super) fn of(self, row: usize) -> f64 {
         self.given.map_or(1.0, |weights| weights[row])

@@ -29,14 +29,13 @@ pub(in crate::learning) fn minimise<T: Number>(
     let begun = Instant::now();
     let (mut point, cold) = begin.points(objective)?;
     let first_norm = cold.map_or(point.norm, |cold| cold.norm);
-    let device = objective.device().clone();
     let mut trial = Point {
         theta: point.theta.try_clone()?,
         gradient: point.gradient.try_clone()?,
-        value: 0.0,
-        norm: 0.0,
+        ..point
     };
-    let (gradient, stop) = (point.gradient.try_clone()?, Stop::at(limits.tolerance));
+    let (device, stop) = (objective.device().clone(), Stop::at(limits.tolerance));
+    let gradient = point.gradient.try_clone()?;
     let mut vectors = CgVectors::new(&device, gradient, Some(inverse_diagonal), None, stop)?;
     let mut n_iter = 0;
     let convergence = loop {
@@ -46,41 +45,32 @@ pub(in crate::learning) fn minimise<T: Number>(
         }
         let progress = ratio(point.norm, first_norm);
         vectors.restart(&point.gradient, Stop::at(limits.tolerance / progress))?;
+        let seen = |state: &CgState, vectors: &CgVectors<T>| {
+            if pace == Pace::Lockstep {
+                aim(&point, vectors, &mut trial)?;
+            }
+            if state.iterations > 0 {
+                watch(shown(&point, state, first_norm, begun), &trial.theta);
+            }
+            Ok(())
+        };
         let product = |vectors: &mut CgVectors<T>| {
             let (p, q, state) = vectors.product();
             objective.hessian_vector(p, q, Some(state))?;
             vectors.advance()
         };
-        let seen = |state: &CgState, vectors: &CgVectors<T>| {
-            if state.iterations == 0 {
-                return Ok(());
-            }
-            if pace == Pace::Lockstep {
-                aim(&point, vectors, &mut trial)?;
-            }
-            let iteration = Iteration {
-                objective: point.value - state.decrease,
-                gradient_ratio: ratio(state.residual_squared.sqrt(), first_norm),
-                inner: 1,
-                seconds: begun.elapsed().as_secs_f64(),
-                validation: None,
-            };
-            watch(iteration, &trial.theta);
-            Ok(())
-        };
-        let most = limits.max_iter - n_iter;
-        let inner = cg::run(&mut vectors, most, pace, product, seen)?;
+        let inner = cg::run(&mut vectors, limits.max_iter - n_iter, pace, product, seen)?;
         n_iter += inner.iterations;
         aim(&point, &vectors, &mut trial)?;
         trial.evaluate(objective)?;
-        if let Some(end) = judge(&point, &trial, &inner, limits.tolerance * first_norm) {
-            if trial.is_finite() && trial.value <= point.value {
-                std::mem::swap(&mut point, &mut trial);
-            }
+        let end = judge(&point, &trial, &inner, limits.tolerance * first_norm);
+        if end.is_none() || trial.is_finite() && trial.value <= point.value {
+            std::mem::swap(&mut point, &mut trial);
+            objective.accept();
+        }
+        if let Some(end) = end {
             break end;
         }
-        std::mem::swap(&mut point, &mut trial);
-        objective.accept();
     };
     Ok(Solved {
         objective: point.value,
@@ -89,6 +79,22 @@ pub(in crate::learning) fn minimise<T: Number>(
         n_iter,
         convergence,
     })
+}
+
+/// An iteration of a solve from `point`, by the solve's own recurrences.
+fn shown<T: Number>(
+    point: &Point<T>,
+    state: &CgState,
+    first_norm: f64,
+    begun: Instant,
+) -> Iteration {
+    Iteration {
+        objective: point.value - state.decrease,
+        gradient_ratio: ratio(state.residual_squared.sqrt(), first_norm),
+        inner: 1,
+        seconds: begun.elapsed().as_secs_f64(),
+        validation: None,
+    }
 }
 
 /// Puts the end of a solve from `point` into `trial`.

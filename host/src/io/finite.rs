@@ -1,0 +1,45 @@
+//! The search for values that no reader accepts.
+
+use rayon::prelude::*;
+
+use crate::matrix::Element;
+
+/// Values that one task looks at.
+const PER_TASK: usize = 1 << 16;
+
+/// The first value that is infinite or NaN, found in parallel.
+pub(super) fn first_not_finite<T: Element>(values: &[T]) -> Option<usize> {
+    let parts = values.par_chunks(PER_TASK).enumerate();
+    parts.find_map_first(|(part, values)| Some(part * PER_TASK + first_of(values)?))
+}
+
+/// [`first_not_finite`] by one thread: parts without a fault are passed over by a loop that vectorises.
+pub(super) fn first_of<T: Element>(values: &[T]) -> Option<usize> {
+    if values
+        .iter()
+        .fold(true, |all, value| all & value.is_finite())
+    {
+        return None;
+    }
+    values.iter().position(|value| !value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_several_is_found_in_whatever_part() {
+        let mut values = vec![0.5_f32; 3 * PER_TASK + 7];
+        assert_eq!(first_not_finite(&values), None);
+        for at in [3 * PER_TASK + 6, 2 * PER_TASK, PER_TASK - 1, 0] {
+            values[at] = if at % 2 == 0 {
+                f32::NAN
+            } else {
+                f32::NEG_INFINITY
+            };
+            assert_eq!(first_not_finite(&values), Some(at));
+        }
+        assert_eq!(first_not_finite::<f64>(&[]), None);
+    }
+}
