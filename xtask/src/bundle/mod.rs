@@ -158,6 +158,7 @@ fn strip(from: &Path, to: &Path) -> Result<()> {
 fn scripts(out: &Path, compiler: &str) -> Result<()> {
     folder::write_script(&out.join("run.sh"), include_str!("run.sh"))?;
     folder::write_script(&out.join("sanitize.sh"), include_str!("sanitize.sh"))?;
+    folder::write_script(&out.join("placement.sh"), include_str!("placement.sh"))?;
     let commit = commit().unwrap_or_else(|| "unknown".into());
     folder::write(&out.join("commit.txt"), &format!("{commit}\n"))?;
     let about = json!({ "compiler": compiler, "commit": commit });
