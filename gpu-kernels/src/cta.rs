@@ -177,7 +177,7 @@ pub trait Cta: Sized {
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32;
 
     /// [`shared_fetch_add`](Self::shared_fetch_add) in block `rank` of the cluster, as
-    /// [`shared_write_to`](Self::shared_write_to) writes there. In this block's own memory the other one is quicker.
+    /// [`shared_write_to`](Self::shared_write_to) writes there. In this block's own memory the other one is faster.
     #[inline(always)]
     #[track_caller]
     fn shared_fetch_add_to(&self, rank: u32, array: Shared<u32>, i: usize, value: u32) -> u32 {

@@ -4,7 +4,47 @@
 //! compiled. The planner of the fused pattern reads nothing else, so a new kernel is known to it with its table.
 
 use crate::cta::WARP;
-use crate::fused::{Held, HotValues, Place, Product, TeamSize};
+
+/// Which product an entry computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// `w += α · Xᵀ( v ⊙ (X·y − s) )`.
+    Fused,
+    /// `p = α · v ⊙ (X·y − s) + β · z`.
+    Forward,
+    /// `w += α · Xᵀ( v ⊙ p )`.
+    Transposed,
+}
+
+impl Product {
+    /// Of X with m rows and n columns, the lengths of the vector that is multiplied and of the one that comes out.
+    pub const fn lengths<N: Copy>(self, m: N, n: N) -> (N, N) {
+        match self {
+            Product::Fused => (n, n),
+            Product::Forward => (n, m),
+            Product::Transposed => (m, n),
+        }
+    }
+}
+
+/// The threads that share a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TeamSize {
+    /// This many lanes of a warp: 1, 2, 4, 8, 16 or 32.
+    Lanes(u32),
+    /// All threads of the block.
+    Block,
+}
+
+impl TeamSize {
+    /// VS: threads per row in blocks of `block` threads.
+    pub const fn threads(&self, block: u32) -> u32 {
+        match self {
+            TeamSize::Lanes(vs) => *vs,
+            TeamSize::Block => block,
+        }
+    }
+}
 
 /// In which form an entry reads X.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +59,31 @@ pub enum Form {
     HotColumns(HotValues),
     /// Compressed sparse rows of the transpose.
     Transpose,
+}
+
+/// How the values of hot entries are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HotValues {
+    /// As elements of X.
+    Whole,
+    /// As f32, where elements are f64.
+    Single,
+    /// As bfloat16, the upper half of an f32.
+    Bf16,
+    /// Not at all: those of a row are equal, and there is one for each row or one for all.
+    Constant,
+}
+
+impl HotValues {
+    /// Bytes of a value, of elements of `size` bytes.
+    pub const fn bytes(self, size: u32) -> u32 {
+        match self {
+            HotValues::Whole => size,
+            HotValues::Single => 4,
+            HotValues::Bf16 => 2,
+            HotValues::Constant => 0,
+        }
+    }
 }
 
 /// What vectors or blocks share out among them.
@@ -36,12 +101,31 @@ pub enum Walk {
     Slices,
 }
 
+/// Where sums of w are while rows are walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In the block's shared memory, flushed once at the end.
+    Shared,
+    /// In the block's shared memory, a copy for each vector of lanes, summed up and flushed once at the end.
+    Private,
+    /// In the shared memory of a cluster's blocks, which walk rows of their own and add to the sums of each other.
+    Spread,
+    /// In the shared memory of a cluster's blocks, which walk the same rows and each add to their part of the columns.
+    Split,
+    /// In global memory, one atomic per nonzero.
+    Global,
+    /// In registers, aggregated over the block in shared memory at the end.
+    Registers,
+    /// Nowhere: the entry has no w.
+    Absent,
+}
+
 /// How sums are represented while rows are added to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Number {
     /// Floating point: the bits depend on the order of additions.
     Float,
-    /// Fixed-point integers, whose additions may come in any order: see [`fixed_point`](crate::fused::fixed_point).
+    /// Fixed-point integers, whose additions may come in any order: see [`fixed_point`](crate::fused::fixed::point).
     Fixed,
 }
 
@@ -74,6 +158,18 @@ pub struct Task {
     pub product: Product,
     /// What is read.
     pub form: Form,
+}
+
+/// Where rows of a dense X are between their two uses: [`RowStore`](crate::fused::RowStore) without what does not matter to
+/// the order of sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Held {
+    /// [`RowStore::Registers`](crate::fused::RowStore::Registers).
+    Registers,
+    /// [`RowStore::Ring`](crate::fused::RowStore::Ring).
+    Ring,
+    /// [`RowStore::Tiles`](crate::fused::RowStore::Tiles).
+    Tiles,
 }
 
 /// How a row is loaded.

@@ -78,6 +78,11 @@ macro_rules! list {
     ($( $family:ty; )*) => {
         $( impl Listed for $family {} )*
 
+        /// [`Family::NAME`] of each family, as often as there are families of the name.
+        pub fn family_names() -> impl Iterator<Item = &'static str> {
+            [$( <$family as Family>::NAME ),*].into_iter()
+        }
+
         /// Each entry's family and name.
         fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
             core::iter::empty() $( .chain(names::<$family>()) )*

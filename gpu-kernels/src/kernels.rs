@@ -3,7 +3,7 @@
 use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
-use crate::fused::fixed_point::FixedPoint;
+use crate::fused::fixed::point::FixedPoint;
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, Dense, DenseArgs, DenseMany, DenseManyArgs,
     DenseManyVariant, DenseTotals, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs,

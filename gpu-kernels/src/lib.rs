@@ -1,14 +1,4 @@
-//! Kernel bodies, argument structs and the table of compiled variants.
-//!
-//! The same crate is compiled twice: for `nvptx64-nvidia-cuda` (by the builder, to PTX) and for the
-//! host, where the table tells the launcher each entry's name, argument type and contract, and where
-//! another [`Cta`] can run the very same bodies on a CPU.
-//!
-//! A body is a function generic over a [`Cta`]: what the threads of one block can do. On the device
-//! the token is zero-sized and vanishes. A kernel reads as a sentence: load, reduce, store.
-//!
-//! Adding a kernel: write the body, add a row to its family's [`kernels!`] table. Nothing else knows
-//! its name. A new family is added to [`for_each_family!`] too.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",

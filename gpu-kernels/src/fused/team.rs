@@ -1,27 +1,9 @@
 //! Who works on a row together: some lanes of a warp, or a whole block.
 
 use crate::cta::{Cta, Shared, Shuffle, WARP};
+use crate::describe::TeamSize;
 use crate::scalar::Real;
 use crate::verbs::{FULL, lane, sum_lanes};
-
-/// The threads that share a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TeamSize {
-    /// This many lanes of a warp: 1, 2, 4, 8, 16 or 32.
-    Lanes(u32),
-    /// All threads of the block.
-    Block,
-}
-
-impl TeamSize {
-    /// VS: threads per row in blocks of `block` threads.
-    pub const fn threads(&self, block: u32) -> u32 {
-        match self {
-            TeamSize::Lanes(vs) => *vs,
-            TeamSize::Block => block,
-        }
-    }
-}
 
 /// [`TeamSize`] as a type. A *group* (a warp or a block) runs in lockstep through the rows; it holds
 /// `TEAMS` teams, which take neighbouring rows, so that a group's loads are contiguous.

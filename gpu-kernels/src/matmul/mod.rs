@@ -47,6 +47,7 @@
 // Loops over indices that are known once they are unrolled keep arrays in registers.
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
+mod args;
 pub mod blocked;
 pub mod combine;
 pub mod feed;
@@ -61,53 +62,13 @@ mod target;
 pub mod tensor;
 pub mod walk;
 
+pub use args::{MAX_SIZE, Matmul, MatmulArgs, THREADS};
+pub(crate) use args::{scaled, store};
+pub use panel::part_length;
+
 use crate::cta::WARP;
-use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
-
-/// The family of matrix products.
-pub struct Matmul<T>(core::marker::PhantomData<T>);
-
-/// Arguments of every matrix product.
-#[repr(C)]
-pub struct MatmulArgs<'a, T> {
-    /// Rows of C.
-    pub m: u32,
-    /// Columns of C.
-    pub n: u32,
-    /// Columns of op(A), rows of op(B).
-    pub k: u32,
-    /// 1 where A is stored transposed (k × m), else 0.
-    pub a_transposed: u32,
-    /// 1 where B is stored transposed (n × k), else 0.
-    pub b_transposed: u32,
-    /// Into how many parts k is divided. Beyond one, C is so many matrices of m × n below one another, each of one part.
-    pub parts: u32,
-    /// α.
-    pub alpha: T,
-    /// β.
-    pub beta: T,
-    /// Elements between the starts of two stored rows of A.
-    pub lda: u64,
-    /// The same of B.
-    pub ldb: u64,
-    /// The same of C.
-    pub ldc: u64,
-    /// A.
-    pub a: In<'a, T>,
-    /// B.
-    pub b: In<'a, T>,
-    /// C.
-    pub c: Out<'a, T>,
-}
-
-impl<T: Copy> Clone for MatmulArgs<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T: Copy> Copy for MatmulArgs<'_, T> {}
 
 /// Which rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,9 +96,6 @@ pub enum MatmulVariant {
     /// Adds the matrices below one another in A (`parts` · m × n) instead of multiplying: C = α · ΣA + β · C.
     Combine,
 }
-
-/// Threads of a block of the rungs that do not say otherwise.
-pub const THREADS: u32 = 256;
 
 impl MatmulVariant {
     /// Threads of a block.
@@ -195,15 +153,6 @@ impl MatmulVariant {
         elements as u64 * size as u64
     }
 }
-
-/// Steps of k in each of `parts` parts: whole panels in pairs; the last parts may have fewer, or none.
-pub const fn part_length(k: u32, parts: u32) -> u32 {
-    let pair = 2 * panel::DEPTH;
-    k.div_ceil(pair).div_ceil(parts) * pair
-}
-
-/// The most rows, columns and products: tiles may run past the end before 32 bits overflow.
-pub const MAX_SIZE: u32 = i32::MAX as u32;
 
 fn check<T: Real>(
     variant: &MatmulVariant,
@@ -263,23 +212,4 @@ fn check_matrix(
     }
     let needed = (rows - 1).saturating_mul(ld).saturating_add(columns as u64);
     Violation::at_least(of_len, needed, len)
-}
-
-/// Writes `α · sum + β · C(row, column)` where there is such an element.
-#[inline(always)]
-fn store<C: crate::Cta, T: Real>(cta: &C, args: &MatmulArgs<'_, T>, row: u32, column: u32, sum: T) {
-    if row < args.m && column < args.n {
-        let at = (row as u64 * args.ldc + column as u64) as usize;
-        cta.write(args.c, at, scaled(cta, args, at, sum));
-    }
-}
-
-/// `α · sum + β · C(at)`.
-#[inline(always)]
-fn scaled<C: crate::Cta, T: Real>(cta: &C, args: &MatmulArgs<'_, T>, at: usize, sum: T) -> T {
-    let value = args.alpha * sum;
-    if args.beta == T::ZERO {
-        return value;
-    }
-    args.beta.fma(cta.read(args.c, at), value)
 }

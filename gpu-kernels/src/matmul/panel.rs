@@ -155,3 +155,9 @@ impl<T: Real, const TILE: u32, const THREADS: u32> Panel<T, TILE, THREADS> {
         walk.copy(cta, self.to, |a, k| is_there(own.0 + a, own.1 + k));
     }
 }
+
+/// Steps of k in each of `parts` parts: whole panels in pairs; the last parts may have fewer, or none.
+pub const fn part_length(k: u32, parts: u32) -> u32 {
+    let pair = 2 * DEPTH;
+    k.div_ceil(pair).div_ceil(parts) * pair
+}

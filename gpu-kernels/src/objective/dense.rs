@@ -12,10 +12,9 @@ use super::sparse::Compiled;
 use super::{AnyLoss, Logistic, LossClass, Squared};
 use crate::cta::Cta;
 use crate::describe::Description;
-use crate::fused::dense::accumulate_rows;
-use crate::fused::{
-    DenseArgs, DenseVariant, Lanes, Product, RowStore, Team, TeamSize, WholeBlock, dense_variant,
-};
+use crate::fused::dense::variant;
+use crate::fused::dense::walk::accumulate_rows;
+use crate::fused::{DenseArgs, DenseVariant, Lanes, Product, RowStore, Team, TeamSize, WholeBlock};
 use crate::math::Elementary;
 use crate::scalar::Pack;
 use crate::table::{Launch, Violation};
@@ -59,14 +58,14 @@ fn check<T: Elementary>(
     launch: &Launch,
     args: &DenseObjectiveArgs<'_, T>,
 ) -> Result<(), Violation> {
-    crate::fused::dense_contract::check(&variant.dense, launch, &args.x)?;
+    crate::fused::dense::contract::check(&variant.dense, launch, &args.x)?;
     super::check_scratch(launch)?;
     args.rows.check(args.x.rows as u64)
 }
 
 /// What an entry does.
 const fn describe<T: Elementary>(variant: &DenseObjectiveVariant) -> Description {
-    super::with_sums(dense_variant::describe::<T>(&variant.dense))
+    super::with_sums(variant::describe::<T>(&variant.dense))
 }
 
 /// Rows: `lanes per row, elements per load: (packs per thread, rows in flight)…`.

@@ -5,7 +5,8 @@
 
 use super::{Point, RowArgs, RowLoss};
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
-use crate::fused::dense::{TeamStep, row_of};
+use crate::fused::dense::load::row_of;
+use crate::fused::dense::step::TeamStep;
 use crate::fused::sparse::RowStep;
 use crate::fused::{Team, TeamSize};
 use crate::math::Elementary;

@@ -16,8 +16,9 @@ use super::judge::Judge;
 use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
 use crate::cta::Cta;
 use crate::describe::Description;
+use crate::fused::sparse::variant;
 use crate::fused::sparse::{self, InGlobal, InShared, Target, accumulate_rows};
-use crate::fused::{Place, Product, SparseVariant, sparse_variant};
+use crate::fused::{Place, Product, SparseVariant};
 use crate::math::Elementary;
 use crate::table::{Launch, Violation};
 
@@ -114,7 +115,7 @@ fn check<T: Elementary>(
 /// What an entry does; those with a head are chosen beside the planner, by what X looks like.
 const fn describe<T: Elementary>(variant: &SparseObjectiveVariant) -> Description {
     match variant.columns {
-        Columns::Alike => super::with_sums(sparse_variant::describe::<T>(&variant.sparse)),
+        Columns::Alike => super::with_sums(variant::describe::<T>(&variant.sparse)),
         Columns::Headed => Description::UNPLANNED,
     }
 }

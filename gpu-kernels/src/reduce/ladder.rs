@@ -1,4 +1,4 @@
-//! The lecture's ladder: six ways to add up f32 numbers, each a step quicker than the one before.
+//! The lecture's ladder: six ways to add up f32 numbers, each a step faster than the one before.
 //!
 //! Formula: `out[block] = Σ x[i]` over the block's elements, in f32; launched again over `out` until one number
 //! is left. Shapes: n elements in, ⌈n / elements of a block⌉ out. Mapping: a thread loads one element (two

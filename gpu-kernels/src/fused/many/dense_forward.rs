@@ -7,7 +7,7 @@ use super::dense::{DenseManyArgs, Place, Walk, dots};
 use super::lanes::{Among, Spread};
 use crate::cta::{Cta, Shared};
 use crate::fused::Forward;
-use crate::fused::dense::row_of;
+use crate::fused::dense::load::row_of;
 use crate::scalar::Real;
 
 /// [`Product::Forward`] of one panel. V is R · B.

@@ -10,7 +10,7 @@
 //! without a gap a tile is one run of packs, whatever n is: its lanes copy neighbouring ones, and each reads its own rows.
 //!
 //! Instructions decide, those of a row besides its 2 · L · B multiply-adds: with rows in registers, copied from one step to
-//! the next, a shift and a multiplier for each side and row, and places reckoned for each of them, two columns and eight
+//! the next, a shift and a multiplier for each side and row, and places computed for each of them, two columns and eight
 //! sides of f32 took 160 for a row where 32 are multiply-adds, which is what 125,000,000 rows had to wait for (0.68 ms on an
 //! H200, one side 0.24; 2.24 by [`super::dense_split`], which left six of eight columns idle). Here they are 49, eight of
 //! which move the shifts out of uniform registers, and with eight columns 157 for 128: 0.21 and 0.17 ms of instructions,
@@ -31,7 +31,7 @@ use super::dense::{DenseManyArgs, Walk};
 use super::dense_split::{LANES_THREADS, flush};
 use super::narrow_tiles::{STEPS, Tiles};
 use crate::cta::{Cache, Cta, WARP};
-use crate::fused::dense_ring::wait;
+use crate::fused::dense::ring::wait;
 use crate::fused::{Fused, Lanes};
 use crate::scalar::{Real, Words};
 use crate::verbs::lane;

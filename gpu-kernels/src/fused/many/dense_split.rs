@@ -28,8 +28,8 @@ use super::dense::{DenseManyArgs, Walk, add_rows, dots};
 use super::lanes::{Among, Spread, gather};
 use super::{Ends, Sides};
 use crate::cta::{Cta, Shared, WARP};
-use crate::fused::dense::row_of;
-use crate::fused::dense_ring::wait;
+use crate::fused::dense::load::row_of;
+use crate::fused::dense::ring::wait;
 use crate::fused::team::sum_teams;
 use crate::fused::{Fused, TeamSize};
 use crate::scalar::{Real, Words};
@@ -137,7 +137,7 @@ impl<'a, 'b, T: Real, G: Spread, const S: u32, const L: usize, const R: usize>
     fn ask<C: Cta>(&self, cta: &C, first: u64, turn: u32) {
         let x = &self.args.x;
         let lanes = T::Pack::LANES as u32;
-        // Where the lane copies is reckoned again for every step: that takes fewer registers.
+        // Where the lane copies is computed again for every step: that takes fewer registers.
         let lane = cta.fresh(lane(cta));
         let left = (x.rows as u64).saturating_sub(first).min(Self::ROWS as u64) as u32;
         let start = self.own.first_pack * lanes;

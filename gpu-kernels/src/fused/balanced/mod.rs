@@ -1,0 +1,189 @@
+//! Sparse X (CSR): X·y with the work cut by nonzeros and rows alike, however long rows are.
+//!
+//! Formula: `p = α · v ⊙ (X·(u ⊙ y) − s) + β · z`, X m × n in CSR with 32-bit offsets and indices. Over the stored transpose
+//! of X, whose rows are the columns of X, the same entries give `α · Xᵀ(v ⊙ p) + β · z` without atomics, v in the part of u.
+//!
+//! The ends of rows and the nonzeros, in the order in which they come, are cut into *tiles* of TILE items: no tile has
+//! more rows or more nonzeros than that, be rows empty or as long as X. Once for a matrix *partition* finds where tiles
+//! start. For each product *walk* sums the rows of every tile and writes those that begin and end in it; what a tile has of
+//! a row that began before (its *head*) or goes on after it (its *carry*) is written down, and *finish* adds it up.
+//!
+//! Mapping of *walk*: a block of THREADS works on one tile at a time, tiles in strides of the grid. Nonzeros are loaded in
+//! order, whatever their row, PER_THREAD by each thread; those of the next tile are asked for before the rows of this one are
+//! summed. The products go to shared memory, where a power of two of threads sums each row: as many as leave every
+//! row of the tile its own, a warp at most; the whole block where the tile lies within one row. *partition* has a thread
+//! for each tile, and so has *finish*, in which a warp shares a row over more than SHORT tiles.
+//!
+//! Shared memory of *walk*: TILE elements and one for each warp; *partition* and *finish*: none. Result: in the output when
+//! *finish* has ended. Guarantees: the same bits on every run and for every grid, as tiles, and with them the order of
+//! additions, follow from X alone; not those of other kernels or of the CPU, which add in other orders.
+//!
+//! Source: Merrill and Garland, *Merge-based parallel sparse matrix-vector multiplication* (SC 2016), for tiles and their
+//! partition; summing a tile's rows from shared memory by groups that fit their number follows Greathouse and Daga,
+//! *Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format* (SC 2014).
+
+mod finish;
+mod table;
+mod walk;
+
+use crate::cta::{Cache, Cta, WARP};
+use crate::fused::SparseArgs;
+use crate::memory::{In, Out};
+use crate::scalar::Real;
+use crate::verbs::each_of_grid;
+
+/// Threads of a block of *walk*.
+pub const THREADS: u32 = 256;
+/// Nonzeros of a thread in a tile, at most.
+pub const PER_THREAD: u32 = 8;
+/// Nonzeros and ends of rows in a tile.
+pub const TILE: u32 = THREADS * PER_THREAD;
+
+/// The family of balanced kernels.
+pub struct Balanced<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every balanced kernel.
+#[repr(C)]
+pub struct BalancedArgs<'a, T> {
+    /// X and the vectors, as [`Product::Forward`] takes them; *partition* needs the offsets alone.
+    pub x: SparseArgs<'a, T>,
+    /// As long as the input, which is multiplied by it element by element; optional.
+    pub input_weights: In<'a, T>,
+    /// The row in which each tile starts, and m; written by *partition*.
+    pub starts: Out<'a, u32>,
+    /// What each tile has of the row that ends in it first, if that began before.
+    pub heads: Out<'a, T>,
+    /// What each tile has of the row that does not end in it.
+    pub carries: Out<'a, T>,
+}
+
+impl<T: Copy> Clone for BalancedArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for BalancedArgs<'_, T> {}
+
+/// What distinguishes balanced entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BalancedVariant {
+    /// Finds where tiles start.
+    Partition,
+    /// Sums the rows of tiles.
+    Walk,
+    /// Sums the rows of several tiles.
+    Finish,
+}
+
+impl BalancedVariant {
+    /// Dynamic shared memory of a block for elements of `size` bytes.
+    pub const fn shared_bytes(&self, size: u32) -> u64 {
+        match self {
+            BalancedVariant::Walk => ((TILE + THREADS / WARP) * size) as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// Tiles of a matrix with so many rows and nonzeros; at most 2²², as 32 bits count each.
+pub const fn tiles(rows: u64, nonzeros: u64) -> u32 {
+    (rows + nonzeros).div_ceil(TILE as u64) as u32
+}
+
+/// Ends of rows and nonzeros of X, and its tiles.
+pub(crate) struct Items {
+    pub rows: u32,
+    pub nonzeros: u32,
+    pub tiles: u32,
+}
+
+impl Items {
+    #[inline(always)]
+    pub fn of<C: Cta, T: Real>(cta: &C, x: &SparseArgs<'_, T>) -> Self {
+        let nonzeros: u32 = cta.load(x.offsets, x.rows as usize, Cache::Keep);
+        Items {
+            rows: x.rows,
+            nonzeros,
+            tiles: tiles(x.rows as u64, nonzeros as u64),
+        }
+    }
+
+    /// The number of the item with which a tile starts.
+    #[inline(always)]
+    fn start(&self, tile: u32) -> u64 {
+        let all = self.rows as u64 + self.nonzeros as u64;
+        (tile as u64 * TILE as u64).min(all)
+    }
+}
+
+/// [`BalancedVariant::Partition`].
+#[inline(always)]
+pub(crate) fn partition<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
+    let items = Items::of(cta, &args.x);
+    each_of_grid(cta, items.tiles as u64 + 1, |tile| {
+        let item = items.start(tile as u32);
+        // Rows that end before the item: the end of row r is item number offsets[r + 1] + r.
+        let mut ended = item.saturating_sub(items.nonzeros as u64) as u32;
+        let mut beyond = item.min(items.rows as u64) as u32;
+        while ended < beyond {
+            let row = ended + (beyond - ended) / 2;
+            let end: u32 = cta.load(args.x.offsets, row as usize + 1, Cache::Keep);
+            if (end as u64 + row as u64) < item {
+                ended = row + 1;
+            } else {
+                beyond = row;
+            }
+        }
+        cta.write(args.starts, tile, ended);
+    });
+}
+
+/// Rows and nonzeros of a tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile {
+    /// The first row that ends in the tile, and the first that does not.
+    pub rows: [u32; 2],
+    /// The first nonzero, and the first of the next tile.
+    pub nonzeros: [u32; 2],
+}
+
+impl Tile {
+    /// A tile that is not there is an empty one.
+    #[inline(always)]
+    pub fn read<C: Cta, T: Real>(
+        cta: &C,
+        args: &BalancedArgs<'_, T>,
+        items: &Items,
+        tile: u64,
+    ) -> Self {
+        if tile >= items.tiles as u64 {
+            return Tile {
+                rows: [0; 2],
+                nonzeros: [0; 2],
+            };
+        }
+        let tile = tile as u32;
+        let rows = [tile, tile + 1].map(|tile| cta.read(args.starts, tile as usize));
+        let first = |i: u32| (items.start(tile + i) - rows[i as usize] as u64) as u32;
+        Tile {
+            rows,
+            nonzeros: [first(0), first(1)],
+        }
+    }
+
+    /// Whether it lies within one row.
+    #[inline(always)]
+    pub fn is_within_row(&self) -> bool {
+        self.rows[0] == self.rows[1]
+    }
+
+    /// Threads for each row, of those that end in the tile and the one that does not.
+    #[inline(always)]
+    pub fn threads_per_row(&self) -> u32 {
+        let rows = self.rows[1] - self.rows[0] + 1;
+        if rows >= THREADS {
+            return 1;
+        }
+        (1 << (THREADS / rows).ilog2()).min(WARP)
+    }
+}

@@ -1,0 +1,88 @@
+//! The compiled balanced entries, their contract, and what they do.
+
+use crate::cta::WARP;
+use crate::describe::{Description, Form, Load, SharedUse, Task, Walk};
+use crate::fused::balanced::finish::finish;
+use crate::fused::balanced::walk::walk;
+use crate::fused::balanced::{
+    Balanced, BalancedArgs, BalancedVariant, PER_THREAD, THREADS, partition, tiles,
+};
+use crate::fused::{Place, Product, SparseVariant, TeamSize, sparse};
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+
+/// What the vectors have to be as long as for.
+const FORWARD: SparseVariant = SparseVariant {
+    product: Product::Forward,
+    place: Place::Absent,
+    vs: 1,
+    held: 1,
+};
+
+/// The contract of every balanced entry.
+fn check<T: Real>(
+    variant: &BalancedVariant,
+    launch: &Launch,
+    args: &BalancedArgs<'_, T>,
+) -> Result<(), Violation> {
+    let x = &args.x;
+    let shared = variant.shared_bytes(T::SIZE);
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    match variant {
+        BalancedVariant::Partition => {
+            Violation::at_most("rows", (u32::MAX - WARP) as u64, x.rows as u64)?;
+            sparse::check_csr(x)?;
+        }
+        BalancedVariant::Walk => {
+            Violation::equal("block", THREADS as u64, launch.block as u64)?;
+            sparse::check(&FORWARD, launch, x)?;
+        }
+        BalancedVariant::Finish => sparse::check(&FORWARD, launch, x)?,
+    }
+    let tiles = tiles(x.rows as u64, x.indices.len()) as u64;
+    let inputs = x.cols as u64;
+    crate::fused::check_optional(&args.input_weights, "length of input weights", inputs)?;
+    Violation::at_least("length of starts", tiles + 1, args.starts.len())?;
+    Violation::at_least("length of heads", tiles, args.heads.len())?;
+    Violation::at_least("length of carries", tiles, args.carries.len())
+}
+
+/// What an entry of elements of type T does: *walk* serves X and its stored transpose.
+const fn describe<T: Real>(variant: &BalancedVariant) -> Description {
+    const fn task(product: Product, form: Form) -> Option<Task> {
+        Some(Task { product, form })
+    }
+    match variant {
+        BalancedVariant::Walk => Description {
+            tasks: [
+                task(Product::Forward, Form::Rows),
+                task(Product::Fused, Form::Transpose),
+                task(Product::Transposed, Form::Transpose),
+            ],
+            walk: Walk::MergePartitions,
+            team: TeamSize::Block,
+            load: Load::entries(PER_THREAD),
+            shared: SharedUse::fixed(variant.shared_bytes(T::SIZE) as u32),
+            ..Description::UNPLANNED
+        },
+        _ => Description::UNPLANNED,
+    }
+}
+
+macro_rules! balanced_family {
+    ($t:ident) => {
+        crate::kernels! {
+            family Balanced<$t>, "fused";
+            args BalancedArgs<'a, $t>;
+            variant BalancedVariant;
+            check check::<$t>;
+            describe describe::<$t>;
+            concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
+            concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t>;
+            concat!("balanced_finish_", stringify!($t)), BalancedVariant::Finish => finish::<_, $t>;
+        }
+    };
+}
+
+balanced_family!(f32);
+balanced_family!(f64);

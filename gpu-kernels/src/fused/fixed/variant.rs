@@ -1,0 +1,111 @@
+//! What distinguishes entries with fixed-point sums, and what they do.
+
+use crate::describe::{Description, Form, Input, Load, Number, SharedUse, Sums};
+use crate::fused::fixed::point::FixedPoint;
+use crate::fused::{Place, Product, TeamSize};
+use crate::scalar::Real;
+
+/// Blocks of the clusters of [`Place::Spread`] and [`Place::Split`].
+pub const CLUSTER: u32 = 2;
+
+/// What distinguishes entries with fixed-point sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FixedVariant {
+    /// Finds the exponents of the columns.
+    Columns,
+    /// Scales the values.
+    Equilibrate,
+    /// Scales y, finds ranges.
+    Begin(Product),
+    /// Walks the rows.
+    Accumulate {
+        /// What is computed.
+        product: Product,
+        /// Where sums are.
+        place: Place,
+        /// Where y or p is.
+        input: Input,
+        /// VS: lanes per row.
+        vs: u32,
+        /// K: nonzeros per lane kept in registers.
+        held: u32,
+    },
+    /// Writes w.
+    Finish,
+}
+
+/// Sums that each block has room for when a cluster has those of `cols` columns.
+pub(crate) const fn places(cols: u32) -> u32 {
+    cols.div_ceil(CLUSTER)
+}
+
+impl FixedVariant {
+    /// Blocks of the clusters in which it is launched; 1 for blocks by themselves.
+    pub const fn cluster(&self) -> u32 {
+        match self {
+            FixedVariant::Accumulate {
+                place: Place::Spread | Place::Split,
+                ..
+            } => CLUSTER,
+            _ => 1,
+        }
+    }
+
+    /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
+    pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
+        let words = if size == 4 {
+            <f32 as FixedPoint>::WORDS
+        } else {
+            <f64 as FixedPoint>::WORDS
+        } as u64;
+        let FixedVariant::Accumulate { place, input, .. } = self else {
+            return match self {
+                FixedVariant::Begin(_) => crate::fused::fixed::range::shared_bytes(block),
+                _ => 0,
+            };
+        };
+        let sums = match place {
+            Place::Shared => cols,
+            Place::Spread | Place::Split => places(cols),
+            _ => 0,
+        };
+        let elements = match input {
+            Input::Shared => cols,
+            _ => 0,
+        };
+        sums as u64 * 4 * words + elements as u64 * size as u64
+    }
+}
+
+/// What an entry of elements of type T does.
+pub(crate) const fn describe<T: Real>(variant: &FixedVariant) -> Description {
+    let FixedVariant::Accumulate {
+        product,
+        place,
+        input,
+        vs,
+        held,
+    } = *variant
+    else {
+        return Description::UNPLANNED;
+    };
+    let cluster = variant.cluster();
+    let per_column = variant.shared_bytes(cluster, 0, T::SIZE) as u32 / cluster;
+    Description {
+        sums: Sums {
+            place,
+            number: Number::Fixed,
+        },
+        input,
+        team: TeamSize::Lanes(vs),
+        load: Load::entries(held),
+        shared: SharedUse {
+            per_column,
+            // A column that has no other beside it.
+            fixed: variant.shared_bytes(1, 0, T::SIZE) as u32 - per_column,
+            ..SharedUse::NONE
+        },
+        cluster,
+        ..Description::of(product, Form::Rows)
+    }
+}
