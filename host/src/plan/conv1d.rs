@@ -8,17 +8,17 @@ use super::limits::DeviceLimits;
 
 pub use gpu_kernels::conv1d::BLOCK;
 use gpu_kernels::conv1d::EARLIEST;
-/// With fewer packs of taps a strip of three packs is quicker than one of five. An H200, 2²⁶ elements of f32: 131 and 132 µs
+/// With fewer packs of taps a strip of three packs is faster than one of five. An H200, 2²⁶ elements of f32: 131 and 132 µs
 /// for 17 taps, 162 and 155 for 33, 246 and 224 for 64.
 const SHORT_FILTER: usize = 8;
-/// With fewer packs of taps a strip of five packs is quicker than windows, as above: 350 and 368 µs for 128 taps, 2,456 and
+/// With fewer packs of taps a strip of five packs is faster than windows, as above: 350 and 368 µs for 128 taps, 2,456 and
 /// 2,553 for 1,024. Longer ones were not measured.
 const STRIP_FILTER: usize = 257;
 /// From so many taps on a thread takes 16 outputs of f64, whose registers leave room for few warps; of f32 it always
 /// does: 145 µs for 3 taps with 16, 153 with 8, 178 and 202 for 33.
 const LONG_FILTER: usize = 64;
 /// From so many taps on a block takes a window's tiles one after the other, and copies what the next one needs while it
-/// computes; before, a tile for each block is quicker. An H200, as above: 159 µs for 3 taps, and 143 with a tile for each
+/// computes; before, a tile for each block is faster. An H200, as above: 159 µs for 3 taps, and 143 with a tile for each
 /// block; 158 and 145 for 17; 161 and 184 for 33.
 const MANY_TAPS: usize = 24;
 /// Blocks of an SM that do so: twice what an H200 holds at once of those with 16 outputs of f32 and fewer than some 400 taps.
@@ -153,7 +153,7 @@ impl Conv1dShape {
             Some(product) if product as u64 <= limit => Ok(()),
             _ => Err(Conv1dShapeError::TooLarge { what, limit }),
         };
-        // Kernels reckon places of taps and strides of a tile in 32 bits.
+        // Kernels compute places of taps and strides of a tile in 32 bits.
         const PLACES: u64 = 1 << 30;
         let elements = i64::MAX as u64 / 16;
         limited("the taps", self.taps.checked_mul(self.dilation), PLACES)?;
@@ -303,7 +303,7 @@ pub struct Conv1dPlan {
     pub shared_bytes: u32,
 }
 
-/// The quickest way to compute `shape` with elements of `bytes` bytes.
+/// The fastest way to compute `shape` with elements of `bytes` bytes.
 ///
 /// ```
 /// use warpfuse::plan::conv1d::{Conv1dShape, Conv1dStrategy, plan};

@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
-use super::fused::{Precision, Product, Strategy};
-use super::occupancy::Limiter;
+use super::fused::Strategy;
+use super::limiter::Limiter;
+use super::problem::{Precision, Product};
 
 /// Why no plan could be made, with the figures that led there.
 #[derive(Debug, Clone, PartialEq, Error)]

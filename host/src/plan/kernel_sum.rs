@@ -8,8 +8,8 @@
 use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, MAX_POINTS, tiled};
 
 use super::PlanError;
-use super::fused::{MAX_GRID, Precision};
-use super::limits::DeviceLimits;
+use super::limits::{DeviceLimits, MAX_GRID};
+use super::problem::Precision;
 
 /// Blocks wanted per SM: some ten waves of two or three resident ones.
 const BLOCKS_PER_SM: u64 = 24;
@@ -70,7 +70,7 @@ pub struct KernelSumPlan {
 ///
 /// ```
 /// use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant};
-/// use warpfuse::plan::fused::Precision;
+/// use warpfuse::plan::Precision;
 /// use warpfuse::plan::kernel_sum::{Problem, Work, plan};
 /// use warpfuse::plan::limits::DeviceLimits;
 ///

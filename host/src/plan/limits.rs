@@ -8,6 +8,9 @@ use super::error::PlanError;
 use super::known;
 use super::rates::Rates;
 
+/// The most blocks that a grid may have in its first dimension.
+pub(crate) const MAX_GRID: u32 = i32::MAX as u32;
+
 /// The version of an NVIDIA architecture, for instance 9.0 for Hopper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ComputeCapability {

@@ -2,15 +2,15 @@
 //!
 //! Sides are taken eight at a time, and the last four or fewer by an entry for four. A dense X wider than a block holds
 //! is cut into panels of columns, and the fused product into its halves. A sparse W is kept in shared memory or added to
-//! in global memory, whichever the device's rates say is quicker: both take an atomic addition per
+//! in global memory, whichever the device's rates say is faster: both take an atomic addition per
 //! side and nonzero.
 
 use gpu_kernels::fused::{DenseManyVariant, Place, SparseManyVariant, TeamSize};
 
 use super::PlanError;
-use super::fused::{MAX_GRID, Precision, Problem, Product};
-use super::limits::DeviceLimits;
+use super::limits::{DeviceLimits, MAX_GRID};
 use super::occupancy::{Usage, occupancy};
+use super::problem::{Precision, Problem, Product};
 
 /// Right-hand sides that one launch takes at most.
 pub const MOST_SIDES: u32 = 8;
@@ -194,7 +194,7 @@ pub fn sparse(
     })
 }
 
-/// Where W is quicker.
+/// Where W is faster.
 fn place(problem: &Problem, product: Product, sides: u32, limits: &DeviceLimits) -> Place {
     if product == Product::Forward {
         return Place::Absent;

@@ -8,8 +8,8 @@ use std::fmt;
 use gpu_kernels::matmul::{MAX_SIZE, MatmulVariant, panel::DEPTH};
 
 use super::PlanError;
-use super::fused::{MAX_GRID, Precision};
-use super::limits::DeviceLimits;
+use super::limits::{DeviceLimits, MAX_GRID};
+use super::problem::Precision;
 
 /// How products of f32 are computed. f64 has one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -17,7 +17,7 @@ pub enum Arithmetic {
     /// Fused multiply-adds of f32.
     #[default]
     Fp32,
-    /// Tensor cores, each number as a sum of two of TF32: as accurate for finite numbers, and quicker. Infinities
+    /// Tensor cores, each number as a sum of two of TF32: as accurate for finite numbers, and faster. Infinities
     /// become NaN.
     SplitTf32,
 }
@@ -131,7 +131,7 @@ const SPLIT_TF32: [Rate; 1] = [Rate {
 ///
 /// ```
 /// use gpu_kernels::matmul::MatmulVariant;
-/// use warpfuse::plan::fused::Precision;
+/// use warpfuse::plan::Precision;
 /// use warpfuse::plan::limits::DeviceLimits;
 /// use warpfuse::plan::matmul::{Arithmetic, Problem, plan};
 ///
@@ -210,7 +210,7 @@ fn cost(problem: &Problem, limits: &DeviceLimits, rate: &Rate, parts: u32) -> Ca
     }
 }
 
-/// The launch of one variant with k in one part, whether or not it is the quickest.
+/// The launch of one variant with k in one part, whether or not it is the fastest.
 ///
 /// # Errors
 /// As [`plan`].

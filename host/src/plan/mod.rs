@@ -19,8 +19,9 @@
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //!
 //! ```
-//! use warpfuse::plan::fused::{Candidate, Model, Planner, Precision, Problem, Product};
+//! use warpfuse::plan::fused::{Candidate, Model, Planner};
 //! use warpfuse::plan::limits::DeviceLimits;
+//! use warpfuse::plan::{Precision, Problem, Product};
 //!
 //! let titan = DeviceLimits::known("titan").expect("a listed device");
 //! let kernels = Candidate::of_the_source(Precision::F64);
@@ -32,6 +33,8 @@
 
 mod error;
 mod known;
+mod limiter;
+mod problem;
 
 pub mod conv1d;
 pub mod fused;
@@ -47,3 +50,4 @@ pub mod tiles;
 pub mod vector;
 
 pub use error::PlanError;
+pub use problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues, Summation};

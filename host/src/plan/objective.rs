@@ -13,9 +13,10 @@
 use gpu_kernels::objective::head;
 
 use super::error::PlanError;
-use super::fused::{Candidate, Model, Plan, Planner, Precision, Problem, Product, Strategy};
+use super::fused::{Candidate, Model, Plan, Planner, Strategy};
 use super::limits::DeviceLimits;
 use super::occupancy::{Usage, occupancy};
+use super::problem::{Precision, Problem, Product};
 use super::vector::{self, VectorPlan};
 
 /// The plan of an objective.
@@ -76,7 +77,7 @@ const ENTRIES_PER_SUM: u64 = 8;
 /// `frequencies` are entries per column, the most first.
 ///
 /// ```
-/// use warpfuse::plan::fused::{Precision, Problem};
+/// use warpfuse::plan::{Precision, Problem};
 /// use warpfuse::plan::limits::DeviceLimits;
 /// use warpfuse::plan::objective::head_places;
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
@@ -276,7 +277,7 @@ pub fn softmax(m: u64, kernel: SoftmaxKernel, limits: &DeviceLimits) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::fused::{Precision, Storage, Strategy, Team};
+    use crate::plan::fused::{Storage, Strategy, Team};
 
     /// What the sums over a block take of each warp.
     const SUM_BYTES: u32 = 8;

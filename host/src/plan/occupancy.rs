@@ -3,39 +3,9 @@
 //! Registers are given to warps, shared memory to blocks, and each has a unit; the smallest of four
 //! quotients is the number of resident blocks. Source: NVIDIA's occupancy calculator.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use super::limits::DeviceLimits;
 
-/// The resource that keeps an SM from holding one more block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Limiter {
-    /// Registers of the SM, of a block, or of a thread.
-    Registers,
-    /// Shared memory of the SM or of a block.
-    SharedMemory,
-    /// Resident warps of the SM.
-    Warps,
-    /// Resident blocks of the SM.
-    Blocks,
-    /// The block is empty or larger than a block may be.
-    BlockSize,
-}
-
-impl fmt::Display for Limiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Registers => "registers",
-            Self::SharedMemory => "shared memory",
-            Self::Warps => "warps",
-            Self::Blocks => "blocks",
-            Self::BlockSize => "block size",
-        })
-    }
-}
+pub use super::limiter::Limiter;
 
 /// How the warps of a block that do not fill all register partitions of an SM are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

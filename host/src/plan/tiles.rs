@@ -2,14 +2,14 @@
 //!
 //! Every column that a tile has entries of costs an addition to global memory for each pack of sides, so tiles have as many
 //! rows as fit, but for what evens them out over the SMs. Where both products are computed at once, Y and a tile's P lie in
-//! shared memory together; many columns leave few rows for a tile then, and it is quicker to compute one product after the
+//! shared memory together; many columns leave few rows for a tile then, and it is faster to compute one product after the
 //! other ([`TilePasses::Two`]). Where Y leaves room for four sides only, eight are shared out between neighbouring blocks
 //! that take the same tiles: on an H200 80 million entries of 10,000 columns and 8 sides took 0.69 ms in two launches of 4,
 //! which read X from memory twice, and 0.58 ms in one.
 //!
 //! In a pass of its own, `Xᵀ·P` is bound by what crosses between the halves of the L2 cache (88 % of its cycles, by ncu).
 //! With four sides a block has tiles of twice as many rows, and half as much is added to W; that every other block finds X
-//! in the L2 cache costs less: 442 in place of 466 µs with 10,000 columns, 453 in place of 485 with 12,000.
+//! in the L2 cache costs less: 442 instead of 466 µs with 10,000 columns, 453 instead of 485 with 12,000.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,8 +19,8 @@ use gpu_kernels::fused::{Product as KernelProduct, TilesManyVariant};
 
 use serde::Serialize;
 
-use super::fused::{Precision, Problem};
 use super::limits::DeviceLimits;
+use super::problem::{Precision, Problem};
 
 /// Rows of a tile that has enough entries in a column, at least.
 const LEAST_ROWS: u64 = 2_048;
@@ -114,10 +114,10 @@ pub struct TileShape {
 }
 
 impl TileShape {
-    /// The shape for a sparse X that is expected to be quicker; `None` where Y leaves no room for a tile.
+    /// The shape for a sparse X that is expected to be faster; `None` where Y leaves no room for a tile.
     ///
     /// ```
-    /// use warpfuse::plan::fused::{Precision, Problem};
+    /// use warpfuse::plan::{Precision, Problem};
     /// use warpfuse::plan::limits::DeviceLimits;
     /// use warpfuse::plan::tiles::{TilePasses, TileShape};
     ///

@@ -52,7 +52,7 @@ fn launch(n: u64, limits: &DeviceLimits, blocks_per_sm: u32) -> VectorPlan {
     let bs = one_block(n, BLOCK.min(limits.max_threads_per_block));
     let most = u64::from(blocks_per_sm) * u64::from(limits.sms.max(1));
     let wanted = n.div_ceil(u64::from(bs) * PER_THREAD);
-    let most = most.min(u64::from(super::fused::MAX_GRID));
+    let most = most.min(u64::from(super::limits::MAX_GRID));
     let grid = wanted.clamp(1, most);
     let per_thread = n.div_ceil(grid * u64::from(bs)).max(1);
     // No larger than the greatest grid by the line above.

@@ -5,11 +5,11 @@
 
 use gpu_kernels::fused::balanced::{PER_THREAD, tiles};
 
-use super::geometry::Blocks;
+use super::launch::Blocks;
 use super::prediction::soft_max;
-use super::problem::{Precision, Problem, Product};
-use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, wanted_bytes};
+use super::sparse_cost::{L1, L2_SECTOR, gathers_in_order, hits, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
+use crate::plan::problem::{Precision, Problem, Product};
 
 /// Instructions of a lane for an entry and for a row, read off the compiled kernel.
 const PER_ENTRY: f64 = 22.0;
@@ -33,8 +33,13 @@ const SHARED_SECTORS: f64 = 0.5;
 /// Kernels of a pass.
 const KERNELS: f64 = 2.0;
 
-/// Nanoseconds for the gathers of a pass.
-type Gathers = fn(&DeviceLimits, &Problem) -> f64;
+/// A pass over rows, of X or of its transpose.
+struct Pass {
+    outputs: f64,
+    inputs: f64,
+    /// What its gathers take, nanoseconds.
+    gathers: f64,
+}
 
 /// What a product costs, seconds.
 #[derive(Default)]
@@ -48,16 +53,24 @@ pub(super) struct BalancedCost {
 /// The cost of a product, whatever its launch.
 pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> BalancedCost {
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
-    let both: [(f64, f64, Gathers); 2] =
-        [(rows, cols, gathers_from_y), (cols, rows, gathers_from_p)];
+    let over_rows = || Pass {
+        outputs: rows,
+        inputs: cols,
+        gathers: gathers_from_y(limits, problem),
+    };
+    let over_columns = || Pass {
+        outputs: cols,
+        inputs: rows,
+        gathers: gathers_from_p(limits, problem),
+    };
     let passes = match product {
-        Product::Fused => &both[..],
-        Product::Forward => &both[..1],
-        Product::Transposed => &both[1..],
+        Product::Fused => [Some(over_rows()), Some(over_columns())],
+        Product::Forward => [Some(over_rows()), None],
+        Product::Transposed => [None, Some(over_columns())],
     };
     let mut sum = BalancedCost::default();
-    for &(outputs, inputs, gathers) in passes {
-        let one = pass(limits, problem, (outputs, inputs), gathers(limits, problem));
+    for pass in passes.iter().flatten() {
+        let one = pass.cost(limits, problem);
         sum.stream += one.stream;
         sum.access += one.access;
         sum.issue += one.issue;
@@ -66,35 +79,36 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
     sum
 }
 
-/// A pass with so many outputs and inputs, whose gathers take so many nanoseconds.
-fn pass(
-    limits: &DeviceLimits,
-    problem: &Problem,
-    (outputs, inputs): (f64, f64),
-    gathers: f64,
-) -> BalancedCost {
-    let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
-    let nnz = problem.nnz.unwrap_or(0) as f64;
-    let words = match problem.dtype {
-        Precision::F32 => 1.0,
-        Precision::F64 => EXCHANGE_OF_F64,
-    };
-    let exchanged = EXCHANGE * nnz * words / rates.shared_gather;
-    let bytes = nnz * (element + 4.0) + outputs * (element + 4.0) + inputs * element;
-    let instructions = nnz * PER_ENTRY + outputs * PER_ROW;
-    BalancedCost {
-        stream: bytes / (rates.stream_gbs * 1e9),
-        access: soft_max([gathers, exchanged, 0.0, 0.0, 0.0]) / 1e9,
-        issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
-        launch: KERNELS * rates.launch_us * 1e-6,
+impl Pass {
+    fn cost(&self, limits: &DeviceLimits, problem: &Problem) -> BalancedCost {
+        let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
+        let nnz = problem.nnz.unwrap_or(0) as f64;
+        let words = match problem.dtype {
+            Precision::F32 => 1.0,
+            Precision::F64 => EXCHANGE_OF_F64,
+        };
+        let exchanged = EXCHANGE * nnz * words / rates.shared_gather;
+        let bytes = nnz * (element + 4.0) + self.outputs * (element + 4.0) + self.inputs * element;
+        let instructions = nnz * PER_ENTRY + self.outputs * PER_ROW;
+        BalancedCost {
+            stream: bytes / (rates.stream_gbs * 1e9),
+            access: soft_max([self.gathers, exchanged, 0.0, 0.0, 0.0]) / 1e9,
+            issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
+            launch: KERNELS * rates.launch_us * 1e-6,
+        }
     }
 }
 
 /// Nanoseconds for the gathers from y of a pass over rows.
 fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> f64 {
     let room = l1_of_input(limits);
-    let hits = KEPT * hits(problem, (room, room));
-    timed(limits, problem, (wanted_bytes(problem), hits, 1.0))
+    let hits = KEPT * hits(problem, L1 { left: room, room });
+    let gathers = Gathers {
+        bytes: wanted_bytes(problem),
+        hits,
+        left: 1.0,
+    };
+    gathers.ns(limits, problem)
 }
 
 /// The same from p of a pass over the rows of the transpose: entries of a column come in the order of its rows, and those
@@ -112,7 +126,7 @@ fn gathers_from_p(limits: &DeviceLimits, problem: &Problem) -> f64 {
         None => 0.0,
     };
     let left = alike * (1.0 - SHARED_SECTORS * in_nearly_every_row.min(1.0));
-    timed(limits, problem, (bytes, hits, left))
+    Gathers { bytes, hits, left }.ns(limits, problem)
 }
 
 /// L1 that keeps the input.
@@ -120,14 +134,25 @@ fn l1_of_input(limits: &DeviceLimits) -> f64 {
     L1_SHARE_OF_INPUT * f64::from(limits.unified_cache_bytes)
 }
 
-/// Nanoseconds for a gather of each entry from so many bytes, of which a share hits L1, and so many go to L2 of the rest.
-fn timed(limits: &DeviceLimits, problem: &Problem, (bytes, hits, left): (f64, f64, f64)) -> f64 {
-    let rates = &limits.rates;
-    let nnz = problem.nnz.unwrap_or(0) as f64;
-    // The sectors of X take the same way from L2.
-    let sectors = problem.matrix_bytes() / L2_SECTOR;
-    let missed = (left * nnz + sectors) * (1.0 - hits) / rates.gather.at(bytes);
-    nnz * hits / rates.gather_l1 + missed
+/// A gather of each entry.
+struct Gathers {
+    /// From so many.
+    bytes: f64,
+    /// The share that hits L1.
+    hits: f64,
+    /// The share of the rest that goes to L2.
+    left: f64,
+}
+
+impl Gathers {
+    fn ns(&self, limits: &DeviceLimits, problem: &Problem) -> f64 {
+        let rates = &limits.rates;
+        let nnz = problem.nnz.unwrap_or(0) as f64;
+        // The sectors of X take the same way from L2.
+        let sectors = problem.matrix_bytes() / L2_SECTOR;
+        let missed = (self.left * nnz + sectors) * (1.0 - self.hits) / rates.gather.at(self.bytes);
+        nnz * self.hits / rates.gather_l1 + missed
+    }
 }
 
 /// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.

@@ -6,8 +6,8 @@ use gpu_kernels::describe::{Description, Form, Input, Number, Sums, Task, Walk};
 use gpu_kernels::fused::{Held, HotValues, Place, TeamSize};
 use serde::{Deserialize, Serialize};
 
-use super::problem::{Precision, Problem, Product, Stored, StoredValues};
 use super::strategy::Strategy;
+use crate::plan::problem::{Precision, Problem, Product, Stored, StoredValues};
 
 pub use gpu_kernels::describe::SharedUse;
 

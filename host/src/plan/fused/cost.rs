@@ -23,13 +23,13 @@ use gpu_kernels::fused::{DenseOrder, Held, Place};
 
 use super::candidate::Candidate;
 use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
-use super::geometry::{Blocks, Launch, Surplus};
+use super::launch::{Blocks, Launch, Surplus};
 use super::place::{self, L1_PER_BYTE_WITH_Y, PlaceCost};
 use super::prediction::Parts;
-use super::problem::{Precision, Problem, Product};
 use super::rows::Uneven;
 use super::sparse_cost::{L1_PER_BYTE_IN_FLIGHT, l1_left, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
+use crate::plan::problem::{Precision, Problem, Product};
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot, and blocks seldom add to the same ones
 /// at the same time: as quick as four times a scatter to so many bytes. From the dense kernel on 1,000,000 × 1,024, where
@@ -134,6 +134,11 @@ impl<'a> CostModel<'a> {
         }
     }
 
+    /// What is computed with.
+    pub fn problem(&self) -> &'a Problem {
+        self.problem
+    }
+
     /// The same for sums over a dense X that have an order.
     pub fn in_order(self, order: Option<DenseOrder>) -> Self {
         Self { order, ..self }
@@ -165,7 +170,7 @@ impl<'a> CostModel<'a> {
             access: self.access_of_kernel(kernel, vs),
             issue: self.issue(kernel, vs, column_tiles),
             longest_row: self.longest_row(kernel, vs),
-            uneven: Uneven::of(self.problem, self.product, (vs, kernel.tl)),
+            uneven: Uneven::of(self.problem, self.product, vs, kernel.tl),
             row: row_of_block(kernel),
             launch: self.launches(kernel) * rates.launch_us * 1e-6,
             row_in_flight: self.entries_in_flight(kernel, vs) * self.entry_bytes(),

@@ -3,7 +3,7 @@
 use gpu_kernels::fused::{DenseOrder, Held};
 
 use super::candidate::{Candidate, Team};
-use super::geometry::{Launch, Surplus};
+use super::launch::{Launch, Surplus};
 
 /// Bytes in flight of the rings of several blocks of an SM beyond which more of them cost more than they bring, and what
 /// twice as many cost. On an H200 with 6,016 columns: 0.238 ms for 1 GB with 47 KB in flight (one block), 0.248 with 94
@@ -19,7 +19,7 @@ const RING_PACK_US: f64 = 0.082;
 
 /// What the barrier of a cluster takes for a row besides, microseconds. On an H200 a row of 32,768 columns takes a cluster
 /// with K = 16, 20, 24, 28 and 32 packs 2.4, 2.5, 2.7, 2.8 and 3.0 µs, of which reading is 1.9, and one of 65,536 columns
-/// 4.1; a block that holds it alone is quicker (32,768 columns with K = 32 in 0.936 ms for 4 GB, over clusters 1.126).
+/// 4.1; a block that holds it alone is faster (32,768 columns with K = 32 in 0.936 ms for 4 GB, over clusters 1.126).
 const CLUSTER_ROW_US: f64 = 0.9;
 
 /// What a block that shares rows in registers takes for a step besides the rows' own time, microseconds: it asks for the

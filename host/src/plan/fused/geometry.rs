@@ -6,13 +6,11 @@ use gpu_kernels::fused::{Held, balanced};
 use super::balanced::most_tiles;
 use super::candidate::Candidate;
 use super::hot;
-use super::problem::Problem;
+use super::launch::{Blocks, Launch, Surplus};
 use crate::plan::error::PlanError;
-use crate::plan::limits::DeviceLimits;
-use crate::plan::occupancy::{Occupancy, RegisterRule, Usage, occupancy_with};
-
-/// The most blocks that a grid may have in its first dimension.
-pub(crate) const MAX_GRID: u32 = i32::MAX as u32;
+use crate::plan::limits::{DeviceLimits, MAX_GRID};
+use crate::plan::occupancy::{RegisterRule, Usage, occupancy_with};
+use crate::plan::problem::Problem;
 
 /// The block sizes of the published scan: 32, 64, … up to `max`.
 pub(super) fn block_sizes(
@@ -24,58 +22,14 @@ pub(super) fn block_sizes(
     (1..=largest / warp).map(move |warps| warps * warp)
 }
 
-/// Blocks of a kernel, and how many of them an SM holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Blocks {
-    pub vs: u32,
-    pub bs: u32,
-    pub shared_bytes: u64,
-    pub occupancy: Occupancy,
-}
-
-impl Blocks {
-    /// The same with as many blocks on an SM as the user fixes; `None` when that does not fit, or when
-    /// not even one does.
-    pub fn with_forced(self, forced: Option<u32>) -> Option<Self> {
-        let held = self.occupancy.blocks_per_sm;
-        let blocks_per_sm = forced.unwrap_or(held);
-        ((1..=held).contains(&blocks_per_sm)).then(|| self.with_resident(blocks_per_sm))
-    }
-
-    /// The same with `blocks_per_sm` of the blocks that an SM holds.
-    pub fn with_resident(self, blocks_per_sm: u32) -> Self {
-        let warps = self.occupancy.warps_per_sm / self.occupancy.blocks_per_sm.max(1);
-        let warps_per_sm = warps * blocks_per_sm;
-        Self {
-            occupancy: Occupancy {
-                blocks_per_sm,
-                warps_per_sm,
-                ..self.occupancy
-            },
-            ..self
-        }
-    }
-}
-
-/// A launch without its reasons.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Launch {
-    pub blocks: Blocks,
-    pub grid: u32,
-    pub column_tiles: u32,
-    pub c: u64,
-}
-
-impl Launch {
-    /// Vectors of the grid that work on different rows.
-    pub fn vectors(&self) -> u64 {
-        vectors(self.grid, self.column_tiles, self.blocks.bs, self.blocks.vs)
-    }
-}
-
-/// Vectors of a grid that work on different rows.
-pub(super) fn vectors(grid: u32, column_tiles: u32, bs: u32, vs: u32) -> u64 {
-    u64::from(grid / column_tiles.max(1)) * u64::from(bs / vs.max(1))
+/// Warps of a vector of `vs` threads with `tl` elements each that have nothing to load: `⌊(vs·tl − cols)/32⌋`.
+///
+/// ```
+/// use warpfuse::plan::fused::wasted_warps;
+/// assert_eq!((wasted_warps(200, 128, 2), wasted_warps(200, 32, 7)), (1, 0));
+/// ```
+pub fn wasted_warps(cols: u64, vs: u32, tl: u32) -> u64 {
+    (u64::from(vs) * u64::from(tl)).saturating_sub(cols) / 32
 }
 
 /// What `kernel` needs on `problem` in blocks of `bs` threads: the vector size and shared memory.
@@ -149,17 +103,6 @@ fn shares_of_form(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<u32>
         Walk::Slices => Some(hot::most_blocks(problem, bs)),
         Walk::Rows | Walk::ColumnTiles => None,
     }
-}
-
-/// Whether blocks without rows stay in the grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Surplus {
-    /// The published model launches what the device holds.
-    Keep,
-    /// No more blocks than there are rows for.
-    Drop,
-    /// The same where rows are shared out as to so many blocks, of which all of a launch take as many.
-    Chunks(u32),
 }
 
 /// Spreads the rows over the resident blocks of every SM.

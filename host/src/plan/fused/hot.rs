@@ -7,12 +7,12 @@
 use gpu_kernels::fused::HOT_BYTES;
 use gpu_kernels::fused::hot::{HELD, HELD_COLD, places_within};
 
-use super::geometry::Blocks;
+use super::launch::Blocks;
 use super::panels::Pass;
 use super::prediction::soft_max;
-use super::problem::{ColumnUse, Precision, Problem, Product};
 use super::sparse_cost::{L2_SECTOR, l1_left};
 use crate::plan::limits::DeviceLimits;
+use crate::plan::problem::{ColumnUse, Precision, Problem, Product};
 
 /// Shared memory of a block instead of [`HOT_BYTES`] where that is enough for all columns: then no row needs the cache.
 const SHARED_BYTES_OF_ALL: u32 = 163 * 1024;

@@ -1,7 +1,7 @@
 //! Who looks at the launches of a search, and keeps which of them.
 
 use super::candidate::Candidate;
-use super::geometry::Launch;
+use super::launch::Launch;
 use super::prediction::Parts;
 use super::reason::Reason;
 use super::strategy::Strategy;
@@ -60,7 +60,7 @@ impl Known<'_> {
     }
 }
 
-// The quickest launch, and what is known of other strategies. Launches that cannot be the quickest of all are not weighed
+// The fastest launch, and what is known of other strategies. Launches that cannot be the fastest of all are not weighed
 // for the sake of telling of them.
 pub(super) struct Quickest<'a> {
     known: [Option<Known<'a>>; STRATEGIES],
@@ -77,7 +77,7 @@ impl Default for Quickest<'_> {
 }
 
 impl<'a> Quickest<'a> {
-    // The quickest launch.
+    // The fastest launch.
     pub(super) fn chosen(&self) -> Option<Weighed<'a>> {
         self.all()
             .filter_map(|known| known.quickest)
@@ -121,7 +121,7 @@ impl<'a> Judge<'a> for Quickest<'a> {
     }
 }
 
-// The quickest launch that takes less than a time.
+// The fastest launch that takes less than a time.
 pub(super) struct Below<'a> {
     pub(super) ns: u64,
     pub(super) held: Option<Weighed<'a>>,

@@ -15,19 +15,20 @@
 
 mod balanced;
 mod candidate;
+mod choose;
 mod cost;
 mod dense_cost;
 mod forced;
 mod geometry;
 mod hot;
 mod judge;
+mod launch;
 mod panels;
 mod place;
 mod planner;
 mod predicted;
 mod prediction;
 mod preparation;
-mod problem;
 mod published;
 mod published_dense;
 mod reason;
@@ -41,7 +42,7 @@ mod tests;
 
 pub use candidate::{Candidate, SharedUse, Storage, Team};
 pub use forced::Forced;
-pub(crate) use geometry::MAX_GRID;
+pub use geometry::wasted_warps;
 pub(crate) use hot::places as hot_places;
 pub use place::Measured;
 pub use planner::Planner;
@@ -49,9 +50,10 @@ pub use predicted::{Explained, Trial};
 pub use prediction::{Bound, Prediction};
 pub(crate) use preparation::FURTHER as FURTHER_FORMS;
 pub use preparation::Weighing;
-pub use problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues};
 pub use published::vector_size;
-pub use published_dense::{dense_vector_size, wasted_warps};
+pub use published_dense::dense_vector_size;
 pub use reason::Reason;
 pub use strategy::Strategy;
-pub use value::{Model, Plan, PlanSummary, Summation};
+pub use value::{Model, Plan, PlanSummary};
+
+pub use super::problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues, Summation};

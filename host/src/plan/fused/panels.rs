@@ -6,12 +6,12 @@
 
 use gpu_kernels::fused::panels::widest_panel;
 
-use super::geometry::Blocks;
+use super::launch::Blocks;
 use super::prediction::soft_max;
-use super::problem::{Precision, Problem, Product};
 use super::sparse_cost::gathers_in_order;
 use crate::matrix::panels::are_made_as_many;
 use crate::plan::limits::DeviceLimits;
+use crate::plan::problem::{Precision, Problem, Product};
 
 /// Sectors of neighbouring lanes come at the rate of random gathers from a vector of this size, as blocks walk the same
 /// part of it.
@@ -25,8 +25,8 @@ const PER_LANE: f64 = 4.0;
 /// Round trips to memory that what is on the way has to last for: gathers wait for entries, and additions for both. A pass
 /// over 80 million entries takes 0.18 ms in blocks of 1,024 threads.
 pub(super) const ROUND_TRIPS: f64 = 3.0;
-/// How much quicker additions are than those to random places: fewer lanes meet in a bank, as chunks are laid out. 80
-/// million entries of 40,000 columns take 369 in place of 472 µs on an H200.
+/// How much faster additions are than those to random places: fewer lanes meet in a bank, as chunks are laid out. 80
+/// million entries of 40,000 columns take 369 instead of 472 µs on an H200.
 const FEWER_MEET: f64 = 1.5;
 /// A warp adds neighbouring sums to global memory at once.
 const FLUSH_COALESCING: f64 = 4.0;
@@ -85,7 +85,8 @@ pub(super) fn apart(
     limits: &DeviceLimits,
     problem: &Problem,
     product: Product,
-    (share, queue_left): (f64, f64),
+    share: f64,
+    queue_left: f64,
 ) -> f64 {
     let time = |cost: PanelCost| {
         let access = cost.access + queue_left * cost.queue;
@@ -136,7 +137,7 @@ fn share_of_first_panel(problem: &Problem) -> f64 {
 
 /// How much of a queue is left with blocks of `bs` threads, of which fewer want the same sum at a time: 0.77 ms in place
 /// of 0.83 with 1,024 for `Xᵀ·p` with 4,000,000 × 100,000 by Zipf's law with an exponent of 1.1 and blocks of 512 threads, though what
-/// is not a queue takes half as long again; the pattern with 1,000,000 columns in f64 1.49 in place of 1.71.
+/// is not a queue takes half as long again; the pattern with 1,000,000 columns in f64 1.49 instead of 1.71.
 pub(super) fn queue_left(problem: &Problem, bs: u32) -> f64 {
     let gained = match problem.dtype {
         Precision::F32 => 0.15,
@@ -183,7 +184,7 @@ impl Pass {
         // A block has as many entries of the longest row as its share of the panel has.
         let longest = self.longest * (panels / f64::from(limits.sms.max(1))).min(1.0);
         // They overlap in part: 8,000,000 x 20,000,000 with 224 million entries take 1.0 ms a pass on an H200, where gathers
-        // alone are reckoned to take 0.95 and additions 0.5 ms.
+        // alone are computed to take 0.95 and additions 0.5 ms.
         let gathers = self.touched(panels, element) / (rates.gather.at(WINDOW_BYTES) * 1e9);
         PanelCost {
             stream: bytes / (rates.stream_gbs * 1e9),

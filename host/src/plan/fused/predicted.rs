@@ -1,7 +1,7 @@
-//! The predicted-time model: every launch of every kernel, the quickest wins.
+//! The predicted-time model: every launch of every kernel, the fastest wins.
 //!
 //! Launches are weighed on the stack; only [`trials`] keeps them. Equal times go to the smaller grid. A lower bound
-//! of a time is quicker to reckon than the time: what cannot be the quickest of its strategy by its bound is left.
+//! of a time is faster to compute than the time: what cannot be the fastest of its strategy by its bound is left.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,16 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::candidate::Candidate;
 use super::cost::{CostModel, KernelCost};
 use super::forced::Forced;
-use super::geometry::{self, Blocks, Launch, Surplus};
+use super::geometry;
 use super::judge::{Below, Judge, Known, Quickest, Weighed};
+use super::launch::{Blocks, Launch, Surplus};
 use super::planner::Planner;
 use super::prediction::{Prediction, nanoseconds};
-use super::problem::{Problem, Product};
 use super::reason::Reason;
 use super::strategy::Strategy;
 use super::value::Plan;
 use crate::plan::error::PlanError;
 use crate::plan::occupancy::RegisterRule;
+use crate::plan::problem::{Problem, Product};
 
 /// Block sizes that are tried when none is forced.
 const BLOCK_SIZES: [u32; 4] = [128, 256, 512, 1_024];
@@ -79,7 +80,7 @@ impl Trial {
 pub struct Explained {
     /// The plan.
     pub chosen: Plan,
-    /// All launches that were weighed, the quickest first.
+    /// All launches that were weighed, the fastest first.
     pub candidates: Vec<Trial>,
 }
 
@@ -137,7 +138,7 @@ pub(super) fn plan(
     Ok(assembled(planner, &chosen, reasons))
 }
 
-/// The plan with the least predicted time, if that is below so many nanoseconds: quicker to find than [`plan`], as nothing
+/// The plan with the least predicted time, if that is below so many nanoseconds: faster to find than [`plan`], as nothing
 /// is told of other strategies.
 pub(super) fn plan_below(
     planner: &Planner<'_>,
@@ -205,13 +206,13 @@ fn weigh<'a>(
         accepts && planner.is_promised(kernel, problem)
     };
     let kernels = planner.kernels.iter().filter(is_kernel);
-    let bounded = kernels.map(|kernel| Bounded::of(planner, (problem, &model), kernel));
+    let bounded = kernels.map(|kernel| Bounded::of(planner, &model, kernel));
     let mut bounded: Vec<Bounded<'_>> = bounded.collect();
     if !judge.wants_all() {
         bounded.sort_by(|a, b| a.least().total_cmp(&b.least()));
     }
     for kernel in bounded {
-        weigh_kernel(planner, (problem, &model), kernel, &mut seen, judge);
+        weigh_kernel(planner, &model, kernel, &mut seen, judge);
     }
     seen
 }
@@ -223,15 +224,11 @@ struct Bounded<'a> {
 }
 
 impl<'a> Bounded<'a> {
-    fn of(
-        planner: &Planner<'_>,
-        (problem, model): (&Problem, &CostModel<'_>),
-        kernel: &'a Candidate,
-    ) -> Self {
+    fn of(planner: &Planner<'_>, model: &CostModel<'_>, kernel: &'a Candidate) -> Self {
         let bs = block_sizes(planner, kernel, model.block_size()).next();
         let cost = |bs| {
             let vs = kernel.team.size(bs);
-            let tiles = geometry::column_tiles(kernel, problem, vs).ok()?;
+            let tiles = geometry::column_tiles(kernel, model.problem(), vs).ok()?;
             Some((vs, model.of_kernel(kernel, vs, tiles)))
         };
         Bounded {
@@ -247,10 +244,10 @@ impl<'a> Bounded<'a> {
     }
 }
 
-// All launches of a kernel. What its blocks do not change is reckoned once, and is often enough to leave it.
+// All launches of a kernel. What its blocks do not change is computed once, and is often enough to leave it.
 fn weigh_kernel<'a>(
     planner: &Planner<'a>,
-    (problem, model): (&Problem, &CostModel<'_>),
+    model: &CostModel<'_>,
     Bounded { kernel, mut known }: Bounded<'a>,
     seen: &mut Seen<'a>,
     judge: &mut impl Judge<'a>,
@@ -261,7 +258,7 @@ fn weigh_kernel<'a>(
         let vs = kernel.team.size(bs);
         let cost = match known {
             Some((size, cost)) if size == vs => cost,
-            _ => match geometry::column_tiles(kernel, problem, vs) {
+            _ => match geometry::column_tiles(kernel, model.problem(), vs) {
                 Ok(tiles) => model.of_kernel(kernel, vs, tiles),
                 Err(error) => {
                     seen.overflow = Some(error);
@@ -273,8 +270,7 @@ fn weigh_kernel<'a>(
         if !judge.wants(kernel.strategy, nanoseconds(cost.least())) {
             continue;
         }
-        let surplus = model.surplus();
-        weigh_blocks(planner, problem, (kernel, bs, surplus), seen, |launch| {
+        weigh_blocks(planner, model, kernel, bs, seen, |launch| {
             let parts = model.parts(&cost, &launch);
             if judge.wants(kernel.strategy, parts.least_ns()) {
                 let total_ns = parts.total_ns();
@@ -307,12 +303,13 @@ fn block_sizes(
 
 fn weigh_blocks<'a>(
     planner: &Planner<'a>,
-    problem: &Problem,
-    (kernel, bs, surplus): (&'a Candidate, u32, Surplus),
+    model: &CostModel<'_>,
+    kernel: &'a Candidate,
+    bs: u32,
     seen: &mut Seen<'a>,
     mut visit: impl FnMut(Launch),
 ) {
-    let limits = planner.limits;
+    let (limits, problem, surplus) = (planner.limits, model.problem(), model.surplus());
     let Some((vs, shared_bytes)) = geometry::footprint(kernel, problem, bs) else {
         return;
     };
@@ -348,7 +345,7 @@ fn weigh_blocks<'a>(
     }
 }
 
-// As many as an SM holds, which is the quickest more often than not, then four blocks, two, one: what lies between, a
+// As many as an SM holds, which is the fastest more often than not, then four blocks, two, one: what lies between, a
 // larger block reaches with less to add to w at the end.
 fn blocks_to_try(steps: &[u32], least: u32, most: u32) -> impl Iterator<Item = u32> {
     let steps = steps.iter().rev().copied();

@@ -62,7 +62,7 @@ pub struct Prediction {
     pub bound: Bound,
 }
 
-/// The least share of the bandwidth that is reckoned with.
+/// The least share of the bandwidth that is computed with.
 const LEAST_SHARE: f64 = 1e-3;
 
 /// The parts of a predicted time, seconds.
@@ -93,7 +93,7 @@ pub(super) fn share(fill: f64) -> f64 {
 }
 
 impl Parts {
-    /// A lower bound of the whole that is quick to reckon, nanoseconds: no cube root.
+    /// A lower bound of the whole that is quick to compute, nanoseconds: no cube root.
     pub fn least_ns(&self) -> u64 {
         let stream = self.full / self.fill.clamp(LEAST_SHARE, 1.0);
         nanoseconds(soft_max(self.beside(stream)) + self.after())

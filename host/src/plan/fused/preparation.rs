@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::planner::Planner;
-use super::problem::{Problem, Product, Stored};
-use super::value::Summation;
 use crate::plan::error::PlanError;
+use crate::plan::problem::Summation;
+use crate::plan::problem::{Problem, Product, Stored};
 
 /// Nanoseconds of the host for each entry that is put into a further form, all copies made and uploaded: 80 million
 /// entries took 16 processors beside an H200 2.2 to 4.0 s for panels and 2.6 to 4.1 s for hot columns.

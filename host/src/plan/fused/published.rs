@@ -4,14 +4,15 @@
 //! rows. Register counts come from the candidates.
 
 use super::candidate::{Candidate, Team};
-use super::geometry::{self, Blocks, Surplus};
+use super::geometry;
+use super::launch::{Blocks, Surplus};
 use super::planner::Planner;
-use super::problem::{Problem, Product};
 use super::reason::Reason;
 use super::strategy::Strategy;
 use super::value::Plan;
 use crate::plan::error::PlanError;
 use crate::plan::occupancy::RegisterRule;
+use crate::plan::problem::{Problem, Product};
 
 /// The vector size of the published model: 32 if μ > 32, the power of two with 2·VS ≥ μ > VS, and 1
 /// if μ ≤ 2, for μ = `nnz / rows`.
@@ -47,7 +48,7 @@ pub(super) fn plan(
     }];
     let mut failure = None;
     for &strategy in strategies(problem, product) {
-        let kernels = nearest(planner, problem, product, (strategy, wanted));
+        let kernels = nearest(planner, problem, product, strategy, wanted);
         match most_warps(planner, problem, &kernels) {
             Ok(scan) => {
                 reasons.extend(nearest_reason(planner, wanted, &scan));
@@ -78,7 +79,8 @@ fn nearest<'a>(
     planner: &Planner<'a>,
     problem: &Problem,
     product: Product,
-    (strategy, wanted): (Strategy, u32),
+    strategy: Strategy,
+    wanted: u32,
 ) -> Vec<&'a Candidate> {
     let distance = |kernel: &Candidate| match kernel.team {
         Team::Lanes(lanes) => (

@@ -7,15 +7,15 @@
 use std::cmp::Reverse;
 
 use super::candidate::{Candidate, Team};
-use super::geometry;
+use super::geometry::{self, wasted_warps};
 use super::planner::Planner;
-use super::problem::{Problem, Product};
 use super::published::{Scan, finish};
 use super::reason::Reason;
 use super::strategy::Strategy;
 use super::value::Plan;
 use crate::plan::error::PlanError;
 use crate::plan::occupancy::RegisterRule;
+use crate::plan::problem::{Problem, Product};
 
 const WARP: u64 = 32;
 
@@ -41,16 +41,6 @@ pub fn dense_vector_size(cols: u64, tl: u32, block_size: u32) -> u32 {
     // At most 32 by the test above.
     let lanes = cols.div_ceil(tl).max(1).next_power_of_two();
     u32::try_from(lanes).unwrap_or(32)
-}
-
-/// Warps of a vector of `vs` threads with `tl` elements each that have nothing to load: `⌊(vs·tl − cols)/32⌋`.
-///
-/// ```
-/// use warpfuse::plan::fused::wasted_warps;
-/// assert_eq!((wasted_warps(200, 128, 2), wasted_warps(200, 32, 7)), (1, 0));
-/// ```
-pub fn wasted_warps(cols: u64, vs: u32, tl: u32) -> u64 {
-    (u64::from(vs) * u64::from(tl)).saturating_sub(cols) / WARP
 }
 
 // Whether a kernel's vectors are those that the model wants, or any that hold a row.

@@ -1,14 +1,14 @@
 //! What rows of different lengths cost, and columns that many rows have.
 
-use super::geometry::Blocks;
-use super::problem::{Problem, Product};
+use super::launch::Blocks;
 use crate::plan::limits::DeviceLimits;
+use crate::plan::problem::{Problem, Product};
 
 /// What a step beyond those in registers takes, where all warps of an SM have such, and where one warp is left with a long
 /// row, microseconds. On an H200 with 4,000,000 × 10,000, 20 entries a row in the log-normal mean and 1,399 in the
 /// longest: `X·y` takes 0.293 ms with VS = 8 and 0.350 with VS = 4, where equal rows take 0.200 and 0.181; `Xᵀ·p` 0.42 and
-/// 0.63 in place of 0.22 and 0.21, the whole pattern 0.64 and 0.74 in place of 0.24 and 0.23. With rows of 20,000 entries
-/// among those of 20 the pattern takes 2.4 ms with VS = 16 and n = 100,000 in place of 1.4. X·y has them
+/// 0.63 instead of 0.22 and 0.21, the whole pattern 0.64 and 0.74 instead of 0.24 and 0.23. With rows of 20,000 entries
+/// among those of 20 the pattern takes 2.4 ms with VS = 16 and n = 100,000 instead of 1.4. X·y has them
 /// beside what else it waits for: 0.36 ms with 1,000,000 columns by Zipf's law and the same lengths, 0.28 with equal ones.
 const FORWARD_US: [f64; 2] = [0.27, 0.35];
 const TRANSPOSED_US: [f64; 2] = [0.25, 0.3];
@@ -26,7 +26,7 @@ pub(super) struct Uneven {
 
 impl Uneven {
     /// For vectors of `vs` lanes that hold `held` entries each.
-    pub fn of(problem: &Problem, product: Product, (vs, held): (u32, u32)) -> Self {
+    pub fn of(problem: &Problem, product: Product, vs: u32, held: u32) -> Self {
         if problem.is_dense() || problem.row_steps.is_none() {
             return Uneven::default();
         }

@@ -1,6 +1,6 @@
 //! What entries of a sparse X cost besides their bytes.
 
-use super::problem::Problem;
+use crate::plan::problem::Problem;
 
 /// Shared memory that an SM can set aside, KiB; the rest of the unified cache is L1.
 const CARVE_OUTS: [f64; 10] = [
@@ -54,11 +54,19 @@ pub(super) fn gathers_in_order(bytes: f64, entries: f64) -> f64 {
     0.5 * (touched(bytes / L2_SECTOR) + touched(bytes / LINE))
 }
 
-/// The share of gathers from y that hit L1, of which `left` bytes are left and `room` keep what is gathered while rows stream
-/// past: 4,000,000 rows of 20 with n = 28,000 take 0.40 ms on an H200, where y just fits, and 0.63 with n = 40,000. Frequent columns are there when they are
+/// Bytes of the L1 cache.
+#[derive(Clone, Copy)]
+pub(super) struct L1 {
+    /// What shared memory leaves.
+    pub left: f64,
+    /// What keeps gathered elements while rows stream past.
+    pub room: f64,
+}
+
+/// The share of gathers from y that hit L1: 4,000,000 rows of 20 with n = 28,000 take 0.40 ms on an H200, where y just fits, and 0.63 with n = 40,000. Frequent columns are there when they are
 /// wanted again, the surer the more entries they have: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51, 0.27 and
 /// 0.20 ms on an H200 with 0.37, 0.79 and 0.96 of the entries in 10,922 columns, and 0.64 ms uniformly.
-pub(super) fn hits(problem: &Problem, (left, room): (f64, f64)) -> f64 {
+pub(super) fn hits(problem: &Problem, L1 { left, room }: L1) -> f64 {
     let element = f64::from(problem.dtype.bytes());
     let bytes = (problem.cols as f64 * element).max(1.0);
     let fits = MOST_HITS * (left / bytes).min(1.0).powi(4);

@@ -7,14 +7,14 @@ use gpu_kernels::fused::CLUSTER;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Team;
-use super::geometry::{self, MAX_GRID};
+use super::launch;
 use super::prediction::Prediction;
-use super::problem::{Precision, Problem, Product};
 use super::reason::Reason;
 use super::strategy::Strategy;
 use crate::plan::error::PlanError;
-use crate::plan::limits::DeviceLimits;
+use crate::plan::limits::{DeviceLimits, MAX_GRID};
 use crate::plan::occupancy::{Usage, occupancy};
+use crate::plan::problem::{Precision, Problem, Product};
 
 /// Which launch model chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -34,17 +34,6 @@ impl fmt::Display for Model {
             Self::Predicted => "predicted",
         })
     }
-}
-
-/// What is promised of the bits of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Summation {
-    /// Nothing: additions come in any order.
-    #[default]
-    Free,
-    /// The same bits on every run, grid and device, the CPU included.
-    Reproducible,
 }
 
 /// How to launch which kernel, and why.
@@ -100,7 +89,7 @@ pub struct Plan {
 impl Plan {
     /// Vectors of the grid that work on different rows.
     pub fn vectors(&self) -> u64 {
-        geometry::vectors(self.grid, self.column_tiles, self.bs, self.vs)
+        launch::vectors(self.grid, self.column_tiles, self.bs, self.vs)
     }
 
     /// The predicted time of all launches, nanoseconds, when the predicted model chose.

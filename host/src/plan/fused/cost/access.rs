@@ -4,10 +4,10 @@ use gpu_kernels::describe::{Input, Number};
 
 use super::super::candidate::Candidate;
 use super::super::place::{self, Adds, PlaceCost};
-use super::super::problem::{Precision, Product};
 use super::super::rows::queue_of;
-use super::super::sparse_cost::{L2_SECTOR, hits, l1_left, lines_per_entry};
+use super::super::sparse_cost::{L1, L2_SECTOR, hits, l1_left, lines_per_entry};
 use super::{CostModel, KernelCost, precision, seconds};
+use crate::plan::problem::{Precision, Product};
 
 /// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
 /// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
@@ -131,6 +131,6 @@ impl CostModel<'_> {
             Number::Fixed => room,
             Number::Float => l1_left(unified_bytes, taken),
         };
-        hits(self.problem, (left, room))
+        hits(self.problem, L1 { left, room })
     }
 }

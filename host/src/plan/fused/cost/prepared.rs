@@ -3,7 +3,7 @@
 use gpu_kernels::describe::Walk;
 
 use super::super::candidate::Candidate;
-use super::super::geometry::Blocks;
+use super::super::launch::Blocks;
 use super::super::place;
 use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
@@ -55,10 +55,10 @@ impl CostModel<'_> {
             Walk::Chunks => {
                 let in_flight = panels::bytes_in_flight(blocks, entry);
                 let fill = in_flight / (limits.rates.knee_bytes_per_sm * panels::ROUND_TRIPS);
-                let launch = (share(fill), panels::queue_left(problem, blocks.bs));
+                let (share, queue_left) = (share(fill), panels::queue_left(problem, blocks.bs));
                 let cost = panels::cost(limits, problem, self.product);
-                access += cost.queue * launch.1;
-                apart = panels::apart(limits, problem, self.product, launch);
+                access += cost.queue * queue_left;
+                apart = panels::apart(limits, problem, self.product, share, queue_left);
                 (in_flight, panels::ROUND_TRIPS, cost.flush)
             }
             Walk::Slices => {

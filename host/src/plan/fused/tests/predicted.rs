@@ -18,7 +18,7 @@ fn sparse(cols: u64) -> Problem {
     Problem::sparse(ROWS, cols, NNZ, Precision::F32).with_longest_row(28)
 }
 
-/// The quickest launch of the strategy, whether or not two products are quicker.
+/// The fastest launch of the strategy, whether or not two products are faster.
 fn one_kernel(problem: &Problem, strategy: Strategy) -> Trial {
     let (limits, kernels) = (device("h200"), compiled(problem.dtype));
     let launches = Planner::new(&limits, &kernels).launches(problem, Product::Fused);

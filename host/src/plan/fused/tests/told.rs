@@ -9,11 +9,11 @@ fn problems() -> Vec<Problem> {
     sparse.into_iter().chain(dense).collect()
 }
 
-/// The strategies of all launches of one kernel, and what their quickest launch takes.
+/// The strategies of all launches of one kernel, and what their fastest launch takes.
 fn least_of_each(trials: &[Trial]) -> Vec<(Strategy, u64)> {
     let mut least: Vec<(Strategy, u64)> = Vec::new();
     for trial in trials {
-        // The quickest launch comes first.
+        // The fastest launch comes first.
         if least
             .iter()
             .all(|(strategy, _)| *strategy != trial.strategy)

@@ -6,8 +6,8 @@ use gpu_kernels::fused::Product as KernelProduct;
 use gpu_kernels::fused::dense_order::leading_dimension;
 use serde::{Deserialize, Serialize};
 
+use super::error::PlanError;
 use crate::matrix::RowSteps;
-use crate::plan::error::PlanError;
 
 /// The type of the elements of X and of the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -85,6 +85,17 @@ impl fmt::Display for Product {
             Self::Transposed => "Xᵀ·p",
         })
     }
+}
+
+/// What is promised of the bits of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Summation {
+    /// Nothing: additions come in any order.
+    #[default]
+    Free,
+    /// The same bits on every run, grid and device, the CPU included.
+    Reproducible,
 }
 
 /// In which forms a sparse X is stored.
@@ -286,7 +297,7 @@ impl Problem {
     }
 
     /// The most frequent columns and their entries, where they are known.
-    pub(super) fn frequent_columns(&self) -> Option<(f64, f64)> {
+    pub(crate) fn frequent_columns(&self) -> Option<(f64, f64)> {
         let columns = self
             .columns
             .filter(|_| self.nnz.is_some_and(|nnz| nnz > 0))?;
