@@ -1,5 +1,6 @@
 //! Makes one trial per case and device, runs them, reports.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -99,6 +100,8 @@ pub struct Suite {
     trials: Vec<Trial>,
     /// Cases so far that came in both element types.
     turns: usize,
+    /// The first part of the names of all tests, whether or not an engine suits them.
+    groups: BTreeSet<String>,
 }
 
 impl Suite {
@@ -108,6 +111,7 @@ impl Suite {
             engines: Engine::from_environment(),
             trials: Vec::new(),
             turns: 0,
+            groups: BTreeSet::new(),
         }
     }
 
@@ -147,6 +151,8 @@ impl Suite {
         test: Test,
         check: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
     ) {
+        let group = test.name.split('/').next().unwrap_or_default();
+        self.groups.insert(group.to_owned());
         let suits = |engine: &&Engine| test.suits(engine) && takes(engine);
         for engine in self.engines.iter().filter(suits) {
             let name = format!("{}/{}", test.name, engine.name);
@@ -154,6 +160,11 @@ impl Suite {
             let run = move || run_on(device, check);
             self.trials.push(Trial::ignorable_test(name, run));
         }
+    }
+
+    /// Whether there are tests whose names begin with `group` and a slash.
+    pub fn has(&self, group: &str) -> bool {
+        self.groups.contains(group)
     }
 
     /// Runs what the arguments select, and prints and writes the report.

@@ -1,6 +1,7 @@
 //! `tidy`: what the compiler does not check. Each rule looks at text only, so it is quick and needs no build.
 
 mod arrows;
+mod circles;
 mod families;
 mod files;
 mod rooms;
@@ -55,6 +56,7 @@ fn findings(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     findings.extend(files::findings(&files));
     findings.extend(arrows::findings(&files));
+    findings.extend(circles::findings(&files));
     findings.extend(rooms::findings(&files));
     findings.extend(families::findings(&files));
     Ok(findings)

@@ -3,6 +3,8 @@
 //!
 //! What is behind the end of an input is NaN or an index out of range, what is behind the end of an
 //! output has to stay.
+//!
+//! A family is [`Tested`] here, or says which tests launch its entries: one that does neither does not compile.
 
 pub mod agreement;
 mod balanced;
@@ -23,8 +25,23 @@ mod totals;
 mod vector;
 
 use anyhow::Result;
+use gpu_kernels::cg::Cg;
+use gpu_kernels::conv1d::Conv1d;
+use gpu_kernels::design::Designs;
+use gpu_kernels::design::orthant::Orthants;
+use gpu_kernels::fused::{
+    Balanced, Dense, DenseMany, DenseTotals, Fixed, Hot, Panels, Sparse, SparseMany, TilesMany,
+};
+use gpu_kernels::kernel_sum::KernelSums;
+use gpu_kernels::matmul::Matmul;
+use gpu_kernels::objective::{
+    DenseObjective, DenseSoftmax, RowObjective, Scores, SparseObjective, SparseSoftmax,
+};
+use gpu_kernels::reduce::Reduce;
+use gpu_kernels::reduce::ladder::Ladder;
 use gpu_kernels::stream::Stream;
 use gpu_kernels::stream::probe::Probes;
+use gpu_kernels::vector::Vectors;
 use gpu_kernels::{Entry, Family};
 use warpfuse::device::Device;
 use warpfuse::matrix::Element;
@@ -37,31 +54,84 @@ use warpfuse_tests::sample::Values;
 
 use super::suite::{Suite, Test};
 
-/// Adds one test per entry.
-pub fn add(suite: &mut Suite) {
-    add_type::<f32>(suite);
-    add_type::<f64>(suite);
-    add_family::<Stream<f32>>(suite, |device, entry, _| stream::check(device, entry));
-    add_family::<Probes<f32>>(suite, probe::check::<_, f32>);
-    add_family::<Probes<f64>>(suite, probe::check::<_, f64>);
+/// How the entries of a family are tested.
+trait Tested: Family {
+    /// Adds a test for each of them, or sees that there are others for the family.
+    fn add(suite: &mut Suite);
 }
 
-fn add_type<T: Number>(suite: &mut Suite) {
-    add_family::<T::Sparse>(suite, sparse::check::<_, T>);
-    add_family::<T::Fixed>(suite, fixed::check::<_, T>);
-    add_family::<T::Hot>(suite, hot::check::<_, T>);
-    add_family::<T::Balanced>(suite, balanced::check::<_, T>);
-    add_family::<T::Panels>(suite, panels::check::<_, T>);
-    add_family::<T::Dense>(suite, dense::check::<_, T>);
-    add_family::<T::DenseTotals>(suite, totals::check::<_, T>);
-    add_family::<T::DenseMany>(suite, many::check_dense::<_, T>);
-    add_family::<T::SparseMany>(suite, many::check_sparse::<_, T>);
-    add_family::<T::TilesMany>(suite, tiles::check::<_, T>);
-    add_family::<T::Vectors>(suite, vector::check::<_, T>);
-    add_family::<T::Cg>(suite, cg::check::<_, T>);
-    add_family::<T::Designs>(suite, design::check::<_, T>);
-    add_family::<T::Orthants>(suite, orthant::check::<_, T>);
+/// Families whose entries are launched one by one.
+macro_rules! one_by_one {
+    ($( $family:ident: $module:ident::$check:ident; )*) => { $(
+        impl Tested for $family<f32> {
+            fn add(suite: &mut Suite) {
+                add_family::<$family<f32>>(suite, $module::$check::<_, f32>);
+            }
+        }
+        impl Tested for $family<f64> {
+            fn add(suite: &mut Suite) {
+                add_family::<$family<f64>>(suite, $module::$check::<_, f64>);
+            }
+        }
+    )* };
 }
+
+one_by_one! {
+    Sparse: sparse::check;
+    Fixed: fixed::check;
+    Hot: hot::check;
+    Balanced: balanced::check;
+    Panels: panels::check;
+    Dense: dense::check;
+    DenseTotals: totals::check;
+    DenseMany: many::check_dense;
+    SparseMany: many::check_sparse;
+    TilesMany: tiles::check;
+    Vectors: vector::check;
+    Cg: cg::check;
+    Designs: design::check;
+    Orthants: orthant::check;
+    Probes: probe::check;
+}
+
+impl Tested for Stream<f32> {
+    fn add(suite: &mut Suite) {
+        add_family::<Self>(suite, |device, entry, _| stream::check(device, entry));
+    }
+}
+
+/// Families whose operation launches all of their entries: the group of its tests.
+macro_rules! by_operation {
+    ($( $group:literal: $( $family:ty ),*; )*) => { $( $(
+        impl Tested for $family {
+            fn add(suite: &mut Suite) {
+                assert!(suite.has($group), "no tests `{}/…` for {}", $group, stringify!($family));
+            }
+        }
+    )* )* };
+}
+
+by_operation! {
+    "objective": SparseObjective<f32>, SparseObjective<f64>, DenseObjective<f32>, DenseObjective<f64>,
+        RowObjective<f32>, RowObjective<f64>;
+    "softmax": SparseSoftmax<f32>, SparseSoftmax<f64>, DenseSoftmax<f32>, DenseSoftmax<f64>;
+    "metrics": Scores<f32>, Scores<f64>;
+    "kernel_sum": KernelSums<f32>, KernelSums<f64>;
+    "matmul": Matmul<f32>, Matmul<f64>;
+    "conv1d": Conv1d<f32>, Conv1d<f64>;
+    "reduce": Reduce<f32>, Reduce<f64>, Reduce<i32>, Reduce<i64>, Ladder;
+}
+
+macro_rules! add_all {
+    ($( $family:ty; )*) => {
+        /// Adds the tests of every family.
+        pub fn add(suite: &mut Suite) {
+            $( <$family as Tested>::add(suite); )*
+        }
+    };
+}
+
+gpu_kernels::for_each_family!(add_all);
 
 fn add_family<F: Family>(
     suite: &mut Suite,
