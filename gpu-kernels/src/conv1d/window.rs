@@ -44,14 +44,16 @@ fn add_taps<C: Cta, T: Real, const R: usize>(
         k += 2 * R as u32;
         place += 2 * next;
     }
+    // Two ends instead of one that moves `high` to `low`: LLVM 22 keeps an array that is moved in local memory.
     if k + R as u32 <= all {
         let high = window(place);
         add_window(cta, taps, k, (&low, &high), sums);
-        low = high;
-        k += R as u32;
-        place += next;
-    }
-    if k < all {
+        let rest = k + R as u32;
+        if rest < all {
+            let last = window(place + next);
+            add_last(cta, (taps, rest, all), (&high, &last), sums);
+        }
+    } else if k < all {
         add_last(cta, (taps, k, all), (&low, &window(place)), sums);
     }
 }
