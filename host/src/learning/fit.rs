@@ -6,7 +6,6 @@ use super::cg::{Convergence, Pace};
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
 use super::design::{Columns, Design};
-use super::judge;
 use super::multinomial::Multinomial;
 use super::options::FitOptions;
 use super::report::{FitReport, Summary};
@@ -19,10 +18,11 @@ use super::spec::{ObjectiveSpec, SampleLoss};
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
+use super::{judge, least_norm};
 use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
 use crate::ops::objective::Loss;
-use crate::ops::{Matrix, Number, OpError};
+use crate::ops::{Matrix, Number, OpError, Terms};
 
 /// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
 const NOISE: f64 = 1e-10;
@@ -142,6 +142,17 @@ impl<'a, T: Number> Training<'a, T> {
         inverse
     }
 
+    /// Means of the columns over rows with these weights, which add up to 1: Xᵀv.
+    fn weighted_means(&self, weights: &[T]) -> Result<Vec<f64>, FitError> {
+        let device = self.matrix.device();
+        let mut means = device.zeros(self.matrix.cols())?;
+        let weights = device.upload(weights)?;
+        self.matrix
+            .transposed(&weights, &Terms::default(), &mut means)?;
+        let means: Vec<T> = means.to_vec()?;
+        Ok(means.iter().map(|mean| Element::to_f64(*mean)).collect())
+    }
+
     /// Everything that a solve of `spec` over `targets` with `weights`, which add up to anything positive, begins with.
     pub(super) fn setup(
         &self,
@@ -155,9 +166,16 @@ impl<'a, T: Number> Training<'a, T> {
             .iter()
             .map(|weight| <T as Element>::from_f64(*weight))
             .collect();
-        let columns = self.columns(spec, mask);
+        let mut columns = self.columns(spec, mask);
         let start = Start::of(spec, targets, &weights, &self.controls);
-        let inverse = self.inverse_diagonal(&columns, spec, start.curvature);
+        let mut inverse = self.inverse_diagonal(&columns, spec, start.curvature);
+        let of_columns = self.matrix.cols() * spec.loss.predictors();
+        if least_norm::is_wanted((spec.l1, spec.l2), &exact, &inverse[..of_columns]) {
+            if columns.means.is_some() && least_norm::vary(&exact) {
+                columns.means = Some(self.weighted_means(&weights)?);
+            }
+            least_norm::even(&mut inverse[..of_columns]);
+        }
         let theta = self.theta(spec, &columns, &start, warm)?;
         let cold = match warm {
             Some(_) => Some(self.theta(spec, &columns, &start, None)?),

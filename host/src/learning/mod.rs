@@ -37,6 +37,7 @@ mod judge;
 mod kernel_ridge;
 mod labels;
 mod lanczos;
+mod least_norm;
 mod least_squares;
 pub mod liblinear;
 mod logistic;
