@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use gpu_kernels_builder::{Arch, Install, LineInfo, Origin, Toolchain};
 
-use crate::{ptx, step, tidy, workspace};
+use crate::{ptx, step, tidy, wheel, workspace};
 
 /// The arguments of `test`.
 #[derive(clap::Args)]
@@ -16,6 +16,9 @@ pub struct Arguments {
     /// Install and fetch nothing; say instead what to do.
     #[arg(long)]
     no_install: bool,
+    /// Run all of scikit-learn's tests of what the Python package replaces, not a sample.
+    #[arg(long)]
+    python_full: bool,
 }
 
 /// Runs all steps, quick ones first.
@@ -42,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let kernels = thread::spawn(move || kernels(install));
     let mut steps = vec![("lint", lint()), ("documentation", documentation())];
     steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
-    let count = steps.len() + 5;
+    let count = steps.len() + 6;
     for (headline, mut command) in steps {
         step::run(headline, &mut command)?;
     }
@@ -53,12 +56,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     // Builds everything, and includes doctests.
     let mut tests = cargo(&["test", "--workspace", "--quiet"]);
     step::run("tests", tests.env("WARPFUSE_ARCH", NEWEST.name()))?;
+    named("Python", || python(arguments, install))?;
     println!(
         "\nall {count} steps passed in {:.1} min; {}",
         start.elapsed().as_secs_f64() / 60.0,
         cuda_cases()
     );
     Ok(())
+}
+
+/// The package's tests, with the library as the other tests have it.
+fn python(arguments: &Arguments, install: Install) -> Result<()> {
+    if install == Install::Forbidden {
+        eprintln!("left out: a fresh environment fetches packages from PyPI");
+        return Ok(());
+    }
+    let extent = match arguments.python_full {
+        true => wheel::Extent::Full,
+        false => wheel::Extent::Sample,
+    };
+    let mut build = cargo(&["build", "--package", "warpfuse-python", "--quiet"]);
+    wheel::check(build.env("WARPFUSE_ARCH", NEWEST.name()), extent)
 }
 
 /// Compiles and checks the kernels.

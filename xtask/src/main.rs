@@ -8,6 +8,7 @@ mod ptx;
 mod quickstart;
 mod step;
 mod tidy;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ enum Chore {
     Tidy,
     /// Make a folder that runs tests and benchmarks on a GPU machine without Rust.
     Bundle(bundle::Arguments),
+    /// Build the wheel of the Python package, check it, and fit once with it in a fresh environment.
+    Wheel(wheel::Arguments),
     /// Print recorded benchmark results as Markdown tables, or write them with a figure per device.
     BenchReport(bench_report::Arguments),
 }
@@ -57,6 +60,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::BuildPtx(arguments) => ptx::run(&arguments),
         Chore::Tidy => tidy::run(),
         Chore::Bundle(arguments) => bundle::run(&arguments),
+        Chore::Wheel(arguments) => wheel::run(&arguments),
         Chore::BenchReport(arguments) => bench_report::run(&arguments),
     }
 }

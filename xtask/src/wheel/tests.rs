@@ -1,0 +1,109 @@
+//! The package's tests, against the extension as cargo builds it for tests: in a fresh environment, without maturin.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::python::Environment;
+use crate::{step, workspace};
+
+/// How much of scikit-learn's own tests runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// A fixed sample.
+    Sample,
+    /// All of them, recorded.
+    Full,
+}
+
+/// What the package needs, and what its tests do.
+const PACKAGES: &[&str] = &["numpy", "scipy", "scikit-learn>=1.6", "pandas", "pytest>=8"];
+
+/// The folders and files of scikit-learn that test what the package replaces.
+const WHOLE: &[&str] = &[
+    "sklearn.linear_model.tests.test_base",
+    "sklearn.linear_model.tests.test_ridge",
+    "sklearn.linear_model.tests.test_coordinate_descent",
+    "sklearn.linear_model.tests.test_logistic",
+    "sklearn.linear_model._glm",
+    "sklearn.svm.tests.test_svm",
+    "sklearn.decomposition.tests.test_pca",
+    "sklearn.decomposition.tests.test_truncated_svd",
+    "sklearn.tests.test_kernel_ridge",
+];
+
+/// Of those, what takes seconds.
+const SAMPLE: &[&str] = &[
+    "sklearn.linear_model.tests.test_base",
+    "sklearn.svm.tests.test_svm",
+    "sklearn.decomposition.tests.test_truncated_svd",
+    "sklearn.tests.test_kernel_ridge",
+];
+
+/// Runs them on the extension that `build` builds.
+///
+/// # Errors
+/// With the step that failed.
+pub fn check(build: &mut Command, extent: Extent) -> Result<()> {
+    step::run("Python extension", build)?;
+    let package = assemble()?;
+    let environment = Environment::fresh("tests", PACKAGES)?;
+    let pytest = |arguments: &[&str]| {
+        let mut pytest = environment.python();
+        pytest
+            .env("PYTHONPATH", &package)
+            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
+            .args(arguments);
+        pytest
+    };
+    step::run("Python tests", &mut pytest(&["python/tests"]))?;
+    let sources = package.join("warpfuse");
+    let mut examples = pytest(&["--doctest-modules", "--ignore-glob=*/testing/*"]);
+    step::run("Python examples", examples.arg(sources))?;
+    let (suites, record) = match extent {
+        Extent::Sample => (SAMPLE, None),
+        Extent::Full => (
+            WHOLE,
+            Some(workspace::target_dir().join("python/scikit-learn.xml")),
+        ),
+    };
+    let mut foreign = pytest(&["-p", "warpfuse.testing.sklearn", "--pyargs"]);
+    foreign.args(suites);
+    if let Some(record) = record {
+        foreign.arg(format!("--junit-xml={}", record.display()));
+    }
+    step::run("scikit-learn's tests", &mut foreign).map(|_| ())
+}
+
+/// The package as it is installed, in cargo's target folder.
+fn assemble() -> Result<PathBuf> {
+    let package = workspace::target_dir().join("python/package");
+    let extension = workspace::target_dir().join("debug/lib_native.so");
+    let folder = package.join("warpfuse");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    copy(&workspace::root().join("python/warpfuse"), &folder)?;
+    let to = folder.join("_native.abi3.so");
+    fs::copy(&extension, &to).with_context(|| format!("copying {}", extension.display()))?;
+    Ok(package)
+}
+
+/// A folder with all that is in it, but for compiled files.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            if entry.file_name() != "__pycache__" {
+                copy(&path, &target)?;
+            }
+        } else if path.extension().is_none_or(|extension| extension != "so") {
+            fs::copy(&path, &target).with_context(|| format!("copying {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
