@@ -25,7 +25,6 @@ mod matrix;
 mod spectral;
 mod watch;
 
-#[cfg(feature = "cli")]
 use std::process::ExitCode;
 
 use pyo3::prelude::*;
@@ -60,19 +59,9 @@ mod _native {
 
 /// Runs the command line program on `arguments`, the first of which is its name, and returns its exit code.
 #[pyfunction]
-fn run_command_line(py: Python<'_>, arguments: Vec<String>) -> PyResult<u8> {
-    #[cfg(feature = "cli")]
-    {
-        let end = py.detach(|| warpfuse::cli::main_on(arguments));
-        // An exit code does not tell its number: it is compared with all.
-        Ok((0..=u8::MAX)
-            .find(|code| ExitCode::from(*code) == end)
-            .unwrap_or(1))
-    }
-    #[cfg(not(feature = "cli"))]
-    {
-        let _ = (py, arguments);
-        let missing = "this build of warpfuse has no command line program";
-        Err(pyo3::exceptions::PyNotImplementedError::new_err(missing))
-    }
+fn run_command_line(py: Python<'_>, arguments: Vec<String>) -> u8 {
+    let end = py.detach(|| warpfuse::cli::main_on(arguments));
+    // An exit code does not tell its number: it is compared with all.
+    let code = (0..=u8::MAX).find(|code| ExitCode::from(*code) == end);
+    code.unwrap_or(1)
 }

@@ -107,7 +107,7 @@ def test_fallbacks_are_counted_and_said(rng):
 
 def test_it_warns_with_advice(rng):
     X, y = data(rng, 300, 20)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="failed to converge.*raise max_iter"):
         warpfuse.LogisticRegression(max_iter=1, C=100.0).fit(X, y > 0)
 
 

@@ -24,10 +24,11 @@ class Accelerated:
         """Why scikit-learn has to fit, or None."""
         return None
 
-    def _falls_back(self, X: Any, y: Any = None, sample_weight: Any = None) -> bool:
+    def _falls_back(self, X: Any, y: Any = None, sample_weight: Any = None, *, unchecked: bool = False) -> bool:
         """Decides who fits, and counts it."""
         name = type(self).__name__
-        reason = _foreign(X, y, sample_weight) or _watched(self)
+        reason = "check_input=False is for scikit-learn's own loops" if unchecked else None
+        reason = reason or _foreign(X, y, sample_weight) or _watched(self)
         reason = reason or self._refusal(X, y, sample_weight)
         if reason is None:
             _report.served(name)

@@ -1,5 +1,6 @@
 """One fit: arrays to the library, its answer and its warnings back."""
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -71,30 +72,38 @@ class Problem:
         else:
             x = native(self._x)
             found = _native.fit(x, self._device, name, params, y, sample_weight, start, watch)
-        return self._solution(found)
+        return self._solution(found, 0 if start is not None else 1)
 
-    def _solution(self, found: dict[str, Any]) -> Solution:
+    def _solution(self, found: dict[str, Any], least: int) -> Solution:
         return Solution(
             coef=found.pop("coef").astype(self.dtype, copy=False),
             intercept=found.pop("intercept").astype(self.dtype, copy=False),
-            n_iter=max(1, found.pop("n_iter")),
+            # A cold fit that begins at the minimum looked once.
+            n_iter=max(least, found.pop("n_iter")),
             converged=found.pop("converged"),
             advice=found.pop("advice", ""),
             report=found,
         )
 
 
-def warn_unless_converged(name: str, *solutions: Solution) -> None:
-    """A ConvergenceWarning with advice for the first solution that needs one."""
+def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
+    """A ConvergenceWarning with advice for the first solution that needs one.
+
+    A fit that ended early is none where the gradient is as small as ``tol`` says: the library is asked for more.
+    """
     for solution in solutions:
-        if not solution.converged:
-            warnings.warn(
-                f"{name} did not converge in {solution.n_iter} iterations: {solution.advice}. The gradient is"
-                f" {solution.report.get('gradient_ratio', float('nan')):.1e} of that at the start.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-            return
+        ratio = solution.report.get("gradient_ratio", math.nan)
+        if solution.converged or ratio <= getattr(estimator, "tol", 0.0):
+            continue
+        name = getattr(estimator, "solver", type(estimator).__name__)
+        what = getattr(estimator, "_not_converged", f"{name} failed to converge")
+        warnings.warn(
+            f"{what}: after {solution.n_iter} iterations of warpfuse the gradient is {ratio:.1e} of that at the start"
+            f" ({solution.advice}). Increase the number of iterations (max_iter), or scale the data.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+        return
 
 
 def _watch(total: int | None) -> Any:

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 from sklearn import linear_model as _peer
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -48,7 +48,7 @@ class _LeastSquares(Accelerated, RegressorPrediction):
         triples = zip(per_target, targets, starts, strict=True)
         solutions = [problem.solve(name, params, t, weights, start) for params, t, start in triples]
         self._set_coefficients(solutions, y.ndim)
-        warn_unless_converged(type(self).__name__, *solutions)
+        warn_unless_converged(self, *solutions)
         return solutions
 
     def _set_coefficients(self, solutions: list[Solution], ndim: int) -> None:
@@ -101,7 +101,8 @@ class LinearRegression(_LeastSquares, _peer.LinearRegression):
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         params = {
             "alpha": 0.0,
-            "tol": tolerance(getattr(self, "tol", 1e-6), X.dtype),
+            # scikit-learn's method is direct: all digits that iterations give.
+            "tol": tolerance(min(getattr(self, "tol", 1e-6), 1e-8), X.dtype),
             "max_iter": 1000,
             "fit_intercept": self.fit_intercept,
         }
@@ -113,8 +114,8 @@ class LinearRegression(_LeastSquares, _peer.LinearRegression):
 class Ridge(_LeastSquares, _peer.Ridge):
     """Least squares with an l2 penalty: :class:`sklearn.linear_model.Ridge` by warpfuse.
 
-    Parameters and attributes are scikit-learn's. ``solver`` is accepted and changes nothing; ``solver_`` is
-    ``"warpfuse"``.
+    Parameters and attributes are scikit-learn's. ``solver`` is accepted and changes nothing; ``solver_`` is the one
+    that was asked for, and ``"sparse_cg"`` for ``"auto"``.
 
     Examples
     --------
@@ -128,6 +129,8 @@ class Ridge(_LeastSquares, _peer.Ridge):
             return "positive coefficients are not offered"
         if self.solver == "lbfgs":
             return "solver='lbfgs' is for positive coefficients"
+        if sparse.issparse(X) and self.fit_intercept and self.solver not in ("auto", "lsqr", "sag", "sparse_cg"):
+            return f"scikit-learn refuses sparse X with an intercept and solver={self.solver!r}"
         return None
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -161,15 +164,21 @@ class Ridge(_LeastSquares, _peer.Ridge):
         }
         per_target = [{**common, "alpha": float(alpha)} for alpha in alphas]
         solutions = self._solve_targets("ridge", per_target, X, y, checked_weights(sample_weight, X))
+        if count == 1:
+            self.coef_ = np.atleast_2d(self.coef_)[0]
         self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
-        self.solver_ = "warpfuse"
+        self.solver_ = "sparse_cg" if self.solver == "auto" else self.solver
         return self
 
 
 class _CoordinateDescent(_LeastSquares):
     """What Lasso and ElasticNet share."""
 
+    _not_converged = "Objective did not converge. You might want to increase the number of iterations"
+
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if not isinstance(self.precompute, bool):
+            return "a Gram matrix of one's own is for coordinate descent"
         return "positive coefficients are not offered" if self.positive else None
 
     def _fit_penalised(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -252,13 +261,13 @@ class ElasticNet(_CoordinateDescent, _peer.ElasticNet):
         y : array-like
         sample_weight : float or array-like of shape (n_samples,), default=None
         check_input : bool, default=True
-            Accepted as scikit-learn has it; the checks are always made.
+            Without its checks scikit-learn fits.
 
         Returns
         -------
         self : object
         """
-        if self._falls_back(X, y, sample_weight):
+        if self._falls_back(X, y, sample_weight, unchecked=not check_input):
             return super().fit(X, y, sample_weight, check_input)
         self._fit_penalised(X, y, sample_weight)
         return self
@@ -287,13 +296,13 @@ class Lasso(_CoordinateDescent, _peer.Lasso):
         y : array-like
         sample_weight : float or array-like of shape (n_samples,), default=None
         check_input : bool, default=True
-            Accepted as scikit-learn has it; the checks are always made.
+            Without its checks scikit-learn fits.
 
         Returns
         -------
         self : object
         """
-        if self._falls_back(X, y, sample_weight):
+        if self._falls_back(X, y, sample_weight, unchecked=not check_input):
             return super().fit(X, y, sample_weight, check_input)
         self._fit_penalised(X, y, sample_weight)
         return self
@@ -380,9 +389,9 @@ class LogisticRegression(Accelerated, ClassifierPrediction, _peer.LogisticRegres
         }
         start = self._start(X) if self.warm_start else None
         found = Problem(X).solve("logistic_regression", params, codes, weights, start)
-        self.coef_, self.intercept_ = found.coef, found.intercept
+        self.coef_, self.intercept_ = _centred(found, C) if len(self.classes_) > 2 else (found.coef, found.intercept)
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
-        warn_unless_converged(type(self).__name__, found)
+        warn_unless_converged(self, found)
         return self
 
     def _checked_penalty(self) -> tuple[float, float]:
@@ -438,6 +447,15 @@ class LogisticRegression(Accelerated, ClassifierPrediction, _peer.LogisticRegres
         return coef, self.intercept_
 
 
+def _centred(found: Solution, C: float) -> tuple[Any, Any]:
+    """Of the numbers that give the same probabilities those that add up to 0 over the classes, as scikit-learn has them.
+
+    An l2 penalty centres the coefficients by itself; an l1 penalty has one minimum, too, and must not be touched.
+    """
+    intercept = found.intercept - found.intercept.mean()
+    return (found.coef - found.coef.mean(axis=0) if np.isinf(C) else found.coef), intercept
+
+
 class _Glm(Accelerated, RegressorPrediction):
     """What scikit-learn's generalised linear models share."""
 
@@ -490,7 +508,7 @@ class _Glm(Accelerated, RegressorPrediction):
         found = Problem(X).solve("glm", params, y, weights, start)
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
-        warn_unless_converged(type(self).__name__, found)
+        warn_unless_converged(self, found)
         return self
 
     def _linear_predictor(self, X: Any) -> Any:
@@ -682,7 +700,7 @@ class GeneralizedLinearRegressor(Accelerated, RegressorMixin, BaseEstimator):
         found = Problem(X).solve("glm", params, y, checked_weights(sample_weight, X), start)
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
-        warn_unless_converged(type(self).__name__, found)
+        warn_unless_converged(self, found)
         return self
 
     def predict(self, X: Any) -> Any:

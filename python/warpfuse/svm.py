@@ -87,7 +87,7 @@ class LinearSVC(_SquaredLoss, ClassifierPrediction, _peer.LinearSVC):
         found = Problem(X).solve("linear_svc", self._params(X), codes, weights)
         self.coef_, self.n_iter_ = found.coef, found.n_iter
         self.intercept_ = found.intercept if self.fit_intercept else 0.0
-        warn_unless_converged(type(self).__name__, found)
+        warn_unless_converged(self, found)
         return self
 
 
@@ -131,5 +131,5 @@ class LinearSVR(_SquaredLoss, RegressorPrediction, _peer.LinearSVR):
         found = Problem(X).solve("linear_svr", params, y, checked_weights(sample_weight, X))
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept if self.fit_intercept else 0.0
-        warn_unless_converged(type(self).__name__, found)
+        warn_unless_converged(self, found)
         return self

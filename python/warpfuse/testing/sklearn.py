@@ -42,7 +42,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def expected_failures() -> dict[str, str]:
-    """Patterns of tests (``file::name``) and why they fail."""
+    """Patterns of tests, ``file::name`` in the language of :mod:`fnmatch`, and why they fail."""
     if not _EXPECTED.exists():
         return {}
     groups = tomllib.loads(_EXPECTED.read_text())["group"]
@@ -57,18 +57,13 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     for item in items:
         name = _name(item)
         for pattern, reason in patterns.items():
-            if name == pattern or fnmatchcase(_escaped(name), _escaped(pattern)):
+            if fnmatchcase(name, pattern):
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
                 break
 
 
 def _name(item: Any) -> str:
     return f"{Path(str(item.fspath)).name}::{item.name}"
-
-
-def _escaped(text: str) -> str:
-    """Brackets are part of the names of tests, not of patterns."""
-    return text.replace("[", "(").replace("]", ")")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
