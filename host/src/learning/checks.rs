@@ -1,5 +1,7 @@
 //! Checks of parameters and lists before a fit.
 
+use rayon::prelude::*;
+
 use super::options::FitOptions;
 use super::{Classes, FitError, Labels};
 use crate::matrix::Element;
@@ -8,13 +10,14 @@ use crate::ops::Number;
 /// Sample weights, 1 where none are given; their sum is positive.
 pub(super) fn sample_weights(rows: usize, options: &FitOptions<'_>) -> Result<Vec<f64>, FitError> {
     let Some(weights) = options.sample_weight else {
-        return Ok(vec![1.0; rows]);
+        return Ok((0..rows).into_par_iter().map(|_| 1.0).collect());
     };
     expect_len("sample weights", Some(weights.len()), rows)?;
-    for weight in weights {
+    let wrong = |weight: &&f64| not_negative("a sample weight", **weight).is_err();
+    if let Some(weight) = weights.par_iter().find_first(wrong) {
         not_negative("a sample weight", *weight)?;
     }
-    if weights.iter().sum::<f64>() > 0.0 {
+    if weights.par_iter().any(|weight| *weight > 0.0) {
         return Ok(weights.to_vec());
     }
     Err(FitError::Parameter {
@@ -30,7 +33,10 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
         let targets = targets.len();
         return Err(FitError::Targets { rows, targets });
     }
-    match targets.iter().position(|b| !Element::is_finite(*b)) {
+    match targets
+        .par_iter()
+        .position_first(|b| !Element::is_finite(*b))
+    {
         Some(row) => {
             let value = Element::to_f64(targets[row]);
             Err(FitError::TargetNotFinite { row, value })

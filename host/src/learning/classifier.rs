@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ndarray::Array2;
+use rayon::prelude::*;
 
 use super::FitError;
 use super::estimators::ClassifierParams;
@@ -65,9 +66,8 @@ impl Classifier {
         let columns = self.weights.coef.len();
         let values = predictors.to_vec()?;
         let shape = (values.len() / columns, columns);
-        Ok(Array2::from_shape_fn(shape, |(i, c)| {
-            Element::to_f64(values[i * columns + c])
-        }))
+        let wide = values.par_iter().map(|t| Element::to_f64(*t)).collect();
+        Ok(Array2::from_shape_vec(shape, wide).expect("m lists of k"))
     }
 
     /// What its linear predictors are made probabilities by.
@@ -113,10 +113,12 @@ impl Classifier {
     pub(super) fn probabilities_of(&self, decisions: &Array2<f64>) -> Array2<f64> {
         let sigmoid = |t: f64| 1.0 / (1.0 + (-t).exp());
         if decisions.ncols() == 1 {
-            return Array2::from_shape_fn((decisions.nrows(), 2), |(i, c)| {
-                let t = decisions[[i, 0]];
-                sigmoid(if c == 1 { t } else { -t })
+            let rows = (0..decisions.nrows()).into_par_iter().flat_map_iter(|row| {
+                let t = decisions[[row, 0]];
+                [sigmoid(-t), sigmoid(t)]
             });
+            let both = Array2::from_shape_vec((decisions.nrows(), 2), rows.collect());
+            return both.expect("two for each row");
         }
         let one_vs_rest = matches!(self.params, ClassifierParams::Liblinear { .. });
         let mut probabilities = decisions.clone();

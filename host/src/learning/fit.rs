@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use super::cg::{Convergence, Pace};
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
 use super::design::{Columns, Design};
+use super::metrics::sums;
 use super::multinomial::Multinomial;
 use super::options::FitOptions;
 use super::report::{FitReport, Summary};
@@ -160,10 +163,10 @@ impl<'a, T: Number> Training<'a, T> {
         (targets, weights): (&[T], &[f64]),
         (mask, warm): (Option<&[bool]>, Option<Warm<'_>>),
     ) -> Result<Setup<T>, FitError> {
-        let total: f64 = weights.iter().sum();
-        let exact: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+        let [total] = sums(weights.len(), |row| [weights[row]]);
+        let exact: Vec<f64> = weights.par_iter().map(|weight| weight / total).collect();
         let weights: Vec<T> = exact
-            .iter()
+            .par_iter()
             .map(|weight| <T as Element>::from_f64(*weight))
             .collect();
         let mut columns = self.columns(spec, mask);

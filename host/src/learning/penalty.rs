@@ -98,6 +98,9 @@ impl ClassWeight {
         options: &FitOptions<'_>,
     ) -> Result<Vec<f64>, FitError> {
         let mut weights = sample_weights(codes.len(), options)?;
+        if *self == ClassWeight::Uniform {
+            return Ok(weights);
+        }
         let mut masses = vec![0.0; classes.len()];
         for (code, weight) in codes.iter().zip(&weights) {
             masses[*code as usize] += weight;

@@ -3,10 +3,13 @@
 //! An estimator is a set of parameters that implements [`Regression`] or [`Classification`]; everything else (fits, files,
 //! dispatch, cross-validation) follows from that and from its row in the table of [`super::estimators`].
 
+use rayon::prelude::*;
+
 use super::checks::{check_targets, encode, not_negative, sample_weights};
 use super::controls::{Controls, HasControls};
 use super::error::mismatch;
 use super::family::{Family, Link};
+use super::metrics::sums;
 use super::options::FitOptions;
 use super::penalty::ClassWeight;
 use super::solver::Solver;
@@ -132,14 +135,14 @@ pub(super) fn regression_task<T: Number>(
     check_targets(rows, targets)?;
     of.check_targets(&mut targets.iter().map(|b| Element::to_f64(*b)))?;
     let weights = sample_weights(targets.len(), options)?;
-    let total = weights.iter().sum();
+    let [total] = sums(weights.len(), |row| [weights[row]]);
     let wide = targets.iter().map(|b| Element::to_f64(*b));
     let spec = of.spec(&mut wide.zip(weights.iter().copied()), total);
     check_solver(of.controls(), &spec)?;
     Ok(Task {
         controls: *of.controls(),
         spec,
-        targets: targets.to_vec(),
+        targets: targets.par_iter().copied().collect(),
         weights,
     })
 }
@@ -154,16 +157,17 @@ pub(super) fn classification_tasks<T: Number>(
     of.check()?;
     let (classes, codes) = encode(rows, labels)?;
     let weights = of.class_weight().weigh(&classes, &codes, options)?;
-    let spec = of.spec(classes.len(), weights.iter().sum());
+    let [total] = sums(weights.len(), |row| [weights[row]]);
+    let spec = of.spec(classes.len(), total);
     check_solver(of.controls(), &spec)?;
-    let task = |target: &dyn Fn(u32) -> f64| Task {
+    let task = |target: &(dyn Fn(u32) -> f64 + Sync)| Task {
         controls: *of.controls(),
         spec,
         targets: codes
-            .iter()
+            .par_iter()
             .map(|code| <T as Element>::from_f64(target(*code)))
             .collect(),
-        weights: weights.clone(),
+        weights: weights.par_iter().copied().collect(),
     };
     let against = |class: u32| task(&|code| if code == class { 1.0 } else { -1.0 });
     let tasks = match (of.coding(), classes.len()) {

@@ -1,6 +1,7 @@
 //! Where a solve begins without a warm start.
 
 use super::controls::Controls;
+use super::metrics::sums;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::matrix::Element;
 use crate::ops::Number;
@@ -20,13 +21,14 @@ impl Start {
         controls: &Controls,
     ) -> Start {
         let free = controls.fit_intercept && spec.intercept_l2 == 0.0;
-        let rows = || {
-            let rows = targets.iter().zip(weights);
-            rows.map(|(b, v)| (Element::to_f64(*b), Element::to_f64(*v)))
+        let row = |row: usize| (Element::to_f64(targets[row]), Element::to_f64(weights[row]));
+        let sum = |term: &(dyn Fn((f64, f64)) -> f64 + Sync)| {
+            let [sum] = sums(targets.len(), |at| [term(row(at))]);
+            sum
         };
         match spec.loss {
             SampleLoss::Single(loss) => {
-                let mean: f64 = rows().map(|(b, v)| v * b).sum();
+                let mean = sum(&|(b, v)| v * b);
                 let intercept = if free {
                     first_predictor(loss, mean)
                 } else {
@@ -37,9 +39,7 @@ impl Start {
                 } else {
                     0.0
                 };
-                let curvature: f64 = rows()
-                    .map(|(b, v)| v * loss.at(intercept, b).curvature)
-                    .sum();
+                let curvature = sum(&|(b, v)| v * loss.at(intercept, b).curvature);
                 let usable = curvature.is_finite() && curvature > 0.0;
                 Start {
                     intercepts: vec![intercept],
@@ -48,7 +48,8 @@ impl Start {
             }
             SampleLoss::Multinomial { classes } => {
                 let mut shares = vec![0.0; classes];
-                rows().for_each(|(b, v)| shares[b as usize] += v);
+                let rows = (0..targets.len()).map(row);
+                rows.for_each(|(b, v)| shares[b as usize] += v);
                 let logs: Vec<f64> = shares
                     .iter()
                     .map(|share: &f64| share.max(f64::MIN_POSITIVE).ln())

@@ -36,3 +36,4 @@ pub use ranking::{roc_auc, roc_auc_one_vs_rest};
 pub use regression::{mean_absolute_error, mean_squared_error, r2};
 pub(super) use summary::auc;
 pub use summary::{ClassificationSummary, DevianceSummary, RegressionSummary, Scores};
+pub(super) use sums::sums;

@@ -8,7 +8,7 @@ use super::MetricError;
 const CHUNK: usize = 1 << 14;
 
 /// Σᵢ term(i) over `0..len`, `N` sums at once.
-pub(super) fn sums<const N: usize>(
+pub(in crate::learning) fn sums<const N: usize>(
     len: usize,
     term: impl Fn(usize) -> [f64; N] + Sync,
 ) -> [f64; N] {
