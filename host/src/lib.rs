@@ -3,7 +3,7 @@
 //! The heart is `w = α · Xᵀ( v ⊙ (X·y) ) + β · z` with X sparse (CSR) or dense, computed while X is
 //! read **once**. Rooms, and the one direction in which they may use each other:
 //!
-//! `io → matrix → plan → device → ops → learning → cli`
+//! `io → matrix → plan → layout, device → ops → learning → cli`
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | [`io`] | LIBSVM, Matrix Market, npy, the binary cache, synthetic data |
 //! | [`mod@reference`] | f64 loops: the truth for tests |
 //! | [`plan`] | device limits, occupancy, launch models: pure functions |
+//! | [`layout`] | host arrays of the forms in which a GPU stores a sparse X |
 //! | [`device`] | driver loader, streams, buffers, prepared launches |
 //! | [`cpu`] | the bodies of the CPU device: slices in, slices out |
 //! | [`ops`] | one safe operation per kernel family |
@@ -21,6 +22,7 @@
 pub mod cpu;
 pub mod device;
 pub mod io;
+pub mod layout;
 pub mod learning;
 pub mod matrix;
 pub mod ops;

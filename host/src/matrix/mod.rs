@@ -7,24 +7,18 @@
 //! | [`SharedSlice`] | arrays that are shared: those of a mapped file are used where they lie |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
-//! | [`hot`] | entries with the most frequent columns told apart, [`Values`] in few bits |
-//! | [`panels`] | entries in an order in which all that is random fits in shared memory |
-//! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
-//! | [`transpose`] | the columns of X as rows |
+//! | [`Values`] | in how few bits a further form may store values |
 //! | [`RowSteps`] | what unequal rows make of a warp's work |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
 //! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
 //!
 //! This room knows no files, no devices and no launches.
 
-mod banks;
 mod blocks;
 mod csr;
 mod element;
 mod features;
-pub mod hot;
 mod moments;
-pub mod panels;
 mod row_steps;
 mod shared;
 mod skew;
@@ -33,19 +27,18 @@ mod stats;
 pub(crate) mod strategy;
 #[cfg(test)]
 mod tests;
-pub mod tiles;
-pub mod transpose;
+mod values;
 
 pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts, csr_from_shared, with_entries};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
-pub use hot::Values;
 pub use moments::{ColumnMoments, column_frequencies};
 pub use row_steps::RowSteps;
 pub use shared::SharedSlice;
 pub use skew::Skew;
 pub use stats::MatrixStats;
+pub use values::Values;
 
 /// A compressed-sparse-row matrix: 32-bit column indices, 64-bit row offsets.
 ///

@@ -10,8 +10,8 @@ use super::fused::{Terms, prepare};
 use super::layout::{Layout, SparsePart, upload_sparse};
 use super::{Matrix, Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
+use crate::layout::transpose::transposed;
 use crate::matrix::CsrMatrix;
-use crate::matrix::transpose::transposed;
 use crate::plan::fused::{Plan, Product};
 
 /// Where the tiles of a matrix start, and what is left over between them.

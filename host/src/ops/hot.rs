@@ -14,9 +14,9 @@ use super::fused::Terms;
 use super::panels::DevicePanels;
 use super::{Matrix, Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
+use crate::layout::hot::{HotData, HotLayout, HotSize, ValueForm};
+use crate::layout::panels::{PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
-use crate::matrix::hot::{HotData, HotLayout, HotSize, ValueForm};
-use crate::matrix::panels::{PanelLayout, PanelSize};
 use crate::plan::fused::{ColumnUse, Plan, Product, StoredValues};
 
 /// Threads of a block of the small kernels.
@@ -167,13 +167,13 @@ impl<T: Number> ColdPanels<T> {
             ranges,
             result: cols,
         };
-        let mut panels = PanelLayout::of_columns(&layout.cold, size);
+        // Where values are constant, the rows' factors have them.
+        let mut panels = match layout.values.form().is_constant() {
+            true => PanelLayout::of_columns_of_ones(&layout.cold, size),
+            false => PanelLayout::of_columns(&layout.cold, size),
+        };
         for column in panels.order.iter_mut().flatten() {
             *column = layout.cold_columns[*column as usize];
-        }
-        if layout.values.form().is_constant() {
-            // The rows' factors have them.
-            panels.values.clear();
         }
         Ok(Some(ColdPanels {
             shared_bytes: PanelVariant.shared_bytes(panels.width, T::SIZE) as u32,

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use rayon::prelude::*;
+
 use super::balanced::{TilesOfParts, Transpose};
 use super::catalog::{candidates_for, candidates_on};
 use super::fixed::Equilibrated;
@@ -16,6 +18,7 @@ use super::{Number, OpError};
 use crate::cpu::Workspace;
 use crate::cpu::fixed::Columns;
 use crate::device::{Buffer, Device};
+use crate::layout::hot::expected;
 use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Values};
 use crate::plan::fused::{
     Candidate, ColumnUse, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
@@ -260,11 +263,11 @@ pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Prob
     }
     problem
         .with_columns(column_use(x))
-        .with_values(stored_values(values.expected(x)))
+        .with_values(stored_values(expected(values, x)))
 }
 
 fn sparse_problem<T: Number>(x: &CsrMatrix<T>, offsets: &[u64]) -> Problem {
-    let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
+    let longest = offsets.par_windows(2).map(|pair| pair[1] - pair[0]).max();
     let (rows, cols) = (x.rows() as u64, x.cols() as u64);
     Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION).with_longest_row(longest.unwrap_or(0))
 }

@@ -7,8 +7,8 @@ use gpu_kernels::{In, Out, Real};
 use super::fused::{Terms, begin, prepare};
 use super::{Matrix, Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
+use crate::layout::panels::{PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
-use crate::matrix::panels::{PanelLayout, PanelSize};
 use crate::plan::fused::{Plan, Product};
 
 /// Both copies.

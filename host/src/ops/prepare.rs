@@ -8,7 +8,7 @@ use super::balanced::Transpose;
 use super::layout::{Layout, Upload, csr};
 use super::{Matrix, MatrixOptions, Number, OpError};
 use crate::device::Device;
-use crate::matrix::hot::HotSize;
+use crate::layout::hot::HotSize;
 use crate::matrix::{CsrMatrix, Features};
 use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
 use crate::plan::tiles::{TilePasses, TileShape};

@@ -7,8 +7,8 @@ use gpu_kernels::{Entry, Family, In, Launch};
 use super::catalog::{max_block, registers_on};
 use super::{Matrix, Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
+use crate::layout::tiles::{SliceLayout, TileLayout, TileSize};
 use crate::matrix::CsrMatrix;
-use crate::matrix::tiles::{SliceLayout, TileLayout, TileSize};
 use crate::plan::fused::Product;
 use crate::plan::tiles::{TileCut, TilePasses, TileShape};
 

@@ -1,5 +1,6 @@
 //! What a device reaches in practice, in the units that the predicted-time model divides by.
 
+pub(crate) mod panels;
 mod probed;
 mod size_table;
 mod source;

@@ -35,12 +35,16 @@ const ROOMS: &[Room] = &[
         uses: &["matrix"],
     },
     Room {
+        name: "layout",
+        uses: &["matrix", "plan"],
+    },
+    Room {
         name: "device",
         uses: &["plan", "cpu"],
     },
     Room {
         name: "ops",
-        uses: &["matrix", "plan", "cpu", "device"],
+        uses: &["matrix", "plan", "layout", "cpu", "device"],
     },
     Room {
         name: "learning",

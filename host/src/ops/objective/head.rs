@@ -1,9 +1,6 @@
 //! The head of a sparse matrix: its most frequent columns, told apart for objectives.
 
-use rayon::prelude::*;
-
 use gpu_kernels::Family;
-use gpu_kernels::objective::head::HEAD;
 use gpu_kernels::objective::{Columns, LossClass};
 
 use super::super::catalog::registers_on;
@@ -11,16 +8,9 @@ use super::super::layout::{Layout, csr};
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
 use crate::device::Buffer;
+use crate::layout::head::{by_frequency, marked};
 use crate::plan::fused::Plan;
 use crate::plan::objective::{self as planning, HeadedKernel};
-
-/// Entries that are looked at for the columns' frequencies, in runs.
-const SAMPLE: usize = 1 << 24;
-const RUN: usize = 1_024;
-/// Entries that one thread marks.
-const CHUNK: usize = 1 << 16;
-/// No place.
-const NONE: u32 = u32::MAX;
 
 /// How large the head is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,17 +64,14 @@ impl<T: Number> Matrix<T> {
         let places = match size {
             HeadSize::Places(places) => (places as usize).min(frequent.len()),
             HeadSize::Planned => {
-                let counts: Vec<u64> = frequent.iter().map(|(count, _)| *count).collect();
+                let counts: Vec<u64> = frequent.iter().map(|one| one.entries).collect();
                 planning::head_places(limits, self.problem(), &counts)
             }
         };
         if places == 0 {
             return Ok(0);
         }
-        let order: Vec<u32> = frequent[..places]
-            .iter()
-            .map(|(_, column)| *column)
-            .collect();
+        let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
         let marked = marked(indices, &order, self.cols());
         let device = self.device();
         let (mut parts, mut rest) = (Vec::new(), &marked[..]);
@@ -117,49 +104,5 @@ impl<T: Number> Matrix<T> {
         let places = head.order.len() as u32;
         let size = (self.rows() as u64, self.problem().nnz.unwrap_or_default());
         planning::with_head(limits, plan, places, size, &kernels.collect::<Vec<_>>())
-    }
-}
-
-/// Columns that appear in a sample, the most frequent first, with about how many entries they have.
-fn by_frequency(indices: &[u32], cols: usize) -> Vec<(u64, u32)> {
-    let step = indices.len().div_ceil(SAMPLE).max(1);
-    let mut counts = vec![0_u32; cols];
-    let runs = indices.chunks(RUN).step_by(step);
-    runs.flatten()
-        .for_each(|column| counts[*column as usize] += 1);
-    let seen = counts.iter().zip(0..).filter(|(count, _)| **count > 0);
-    let mut seen: Vec<(u64, u32)> = seen
-        .map(|(count, column)| (u64::from(*count) * step as u64, column))
-        .collect();
-    // Equal ones in the order of the columns, so that the head is always the same.
-    seen.par_sort_unstable_by_key(|(count, column)| (std::cmp::Reverse(*count), *column));
-    seen
-}
-
-/// Indices in which the columns of `order` are places of the head.
-fn marked(indices: &[u32], order: &[u32], cols: usize) -> Vec<u32> {
-    let mut places = vec![NONE; cols];
-    for (place, column) in (0..).zip(order) {
-        places[*column as usize] = place;
-    }
-    let mark = |index: &u32| match places[*index as usize] {
-        NONE => *index,
-        place => place | HEAD,
-    };
-    indices.par_iter().with_min_len(CHUNK).map(mark).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_most_frequent_columns_are_marked() {
-        let indices = [3, 1, 2, 1, 3, 1];
-        let frequent = by_frequency(&indices, 5);
-        assert_eq!(frequent, [(3, 1), (2, 3), (1, 2)]);
-        let marked = marked(&indices, &[1, 3], 5);
-        let (first, second) = (HEAD, HEAD | 1);
-        assert_eq!(marked, [second, first, 2, first, second, first]);
     }
 }

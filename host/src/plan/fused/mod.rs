@@ -44,6 +44,7 @@ pub use candidate::{Candidate, SharedUse, Storage, Team};
 pub use forced::Forced;
 pub use geometry::wasted_warps;
 pub(crate) use hot::places as hot_places;
+pub(crate) use panels::are_made_as_many;
 pub use place::Measured;
 pub use planner::Planner;
 pub use predicted::{Explained, Trial};

@@ -9,7 +9,6 @@ use gpu_kernels::fused::panels::widest_panel;
 use super::launch::Blocks;
 use super::prediction::soft_max;
 use super::sparse_cost::gathers_in_order;
-use crate::matrix::panels::are_made_as_many;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -211,4 +210,9 @@ impl Pass {
             }
         }
     }
+}
+
+/// Whether so many panels are made as many for each of the ranges, so that none is cut.
+pub(crate) fn are_made_as_many(panels: usize, ranges: usize) -> bool {
+    2 * panels > ranges
 }

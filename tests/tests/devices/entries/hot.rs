@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use gpu_kernels::fused::{HotArgs, HotValues, HotVariant, Product as KernelProduct};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
-use warpfuse::matrix::hot::{HotData, HotLayout, HotSize};
+use warpfuse::layout::hot::{HotData, HotLayout, HotSize};
 use warpfuse::matrix::{Features, Values};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;

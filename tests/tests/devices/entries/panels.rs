@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use gpu_kernels::fused::PanelArgs;
 use gpu_kernels::{Entry, In, Launch};
-use warpfuse::matrix::panels::{PanelLayout, PanelSize};
+use warpfuse::layout::panels::{PanelLayout, PanelSize};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use gpu_kernels::fused::{TileSlices, TilesManyArgs, TilesManyVariant};
 use gpu_kernels::{Entry, Launch};
-use warpfuse::matrix::tiles::{SliceLayout, TileLayout, TileSize};
+use warpfuse::layout::tiles::{SliceLayout, TileLayout, TileSize};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;

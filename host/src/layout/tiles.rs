@@ -7,7 +7,7 @@ use gpu_kernels::fused::many::tiles::{GROUP, NONE};
 use rayon::prelude::*;
 
 use super::banks::{Entry, Rows, arrange, even_out};
-use super::{CsrMatrix, Element};
+use crate::matrix::{CsrMatrix, Element};
 
 /// Entries of an output that a warp shares: longer ones would keep 31 lanes waiting. With 96 all of 1,000 columns were long,
 /// and summing over lanes took half of the time (0.65 ms on an H200 for 80 million entries and 8 sides).

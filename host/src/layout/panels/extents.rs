@@ -1,7 +1,10 @@
 //! Where panels begin and end, and which of them a block takes as they are.
 
 use super::PanelSize;
-use super::ranges::{ENTRY_FS, OUTPUT_FS, SECTOR_FS};
+use crate::plan::fused::are_made_as_many;
+use crate::plan::rates::panels::{
+    ENTRY_FS, OUTPUT_FS, SECTOR_FS, SECTOR_OF_RESULT_FS, WHOLE_OUTPUT_FS,
+};
 
 /// Outputs that lie side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +29,6 @@ impl Extents {
         let widths = self.panels.iter().map(|panel| panel.outputs as usize);
         widths.max().unwrap_or(1)
     }
-}
-
-/// Whether so many panels are made as many for each of the ranges, so that none is cut.
-pub(crate) fn are_made_as_many(panels: usize, ranges: usize) -> bool {
-    2 * panels > ranges
 }
 
 /// Panels of one size, and as many for every range where there are nearly as many as ranges or more, so that blocks that start
@@ -189,11 +187,9 @@ impl Costs {
 /// Femtoseconds for an output of a panel that a range takes whole, `outputs` of `result` elements: adding to a sector of the
 /// result takes most of it, which as many share as meet there.
 fn whole_output_fs(outputs: usize, result: usize, in_sector: usize) -> u64 {
-    const EACH_FS: f64 = 1_500.0;
-    const SECTOR_OF_RESULT_FS: f64 = 15_000.0;
     let share = (outputs as f64 / result.max(1) as f64).clamp(1e-3, 1.0);
     let touched = 1.0 - (1.0 - share).powi(in_sector as i32);
-    (EACH_FS + SECTOR_OF_RESULT_FS * touched / (in_sector as f64 * share)) as u64
+    (WHOLE_OUTPUT_FS + SECTOR_OF_RESULT_FS * touched / (in_sector as f64 * share)) as u64
 }
 
 /// Sectors that so many entries touch at random, of all.

@@ -6,8 +6,10 @@
 //! | `values` | in how few bits values can be stored |
 //! | `slices` | which rows share a slice |
 //! | `copy` | entries put where lanes find them |
+//! | `deal` | which entry of a row a lane takes next |
 
 mod copy;
+mod deal;
 mod labels;
 mod slices;
 #[cfg(test)]
@@ -17,14 +19,15 @@ mod values;
 use gpu_kernels::Word;
 use gpu_kernels::fused::fixed_point::FixedPoint;
 use gpu_kernels::fused::hot::{CLASSES, MOST_PLACES, NONE, fields_per_word};
+use rayon::prelude::*;
 
-use super::{CsrMatrix, Element};
+use super::counts::frequencies;
+use crate::matrix::{CsrMatrix, Element, Values};
 use copy::{Copied, Copier};
 use labels::Labels;
-pub(super) use labels::frequencies;
 use slices::Slices;
-pub use values::{HotData, ValueForm, Values};
-use values::{Kept, fields};
+use values::Kept;
+pub use values::{HotData, ValueForm, expected};
 
 /// Which columns are hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +85,7 @@ impl<T: Element + FixedPoint> HotLayout<T> {
         let most = size.most.min(MOST_PLACES as usize);
         let frequencies = frequencies(x);
         let labels = Labels::new(&frequencies, HotSize { most, ..size });
-        let (own_fields, has_non_finite) = fields(x, &labels);
-        let kept = Kept::choose(x, &labels, own_fields, values);
+        let kept = Kept::choose(x, &labels, values);
         let slices = Slices::of(x, &labels);
         let copier = Copier {
             x,
@@ -107,11 +109,11 @@ impl<T: Element + FixedPoint> HotLayout<T> {
             cold_values,
             order: slices.order,
             slices: slices.ends,
-            busiest: frequencies.into_iter().max().unwrap_or(0),
+            busiest: frequencies.into_par_iter().max().unwrap_or(0),
             exponents: pack_fields::<T>(&labels.hot, &kept.fields),
             cold_exponents: pack_fields::<T>(&labels.cold, &kept.fields),
+            has_non_finite: kept.has_non_finite,
             columns: labels.hot,
-            has_non_finite,
             cold,
             cold_columns: labels.cold,
         })

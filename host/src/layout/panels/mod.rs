@@ -5,24 +5,24 @@
 
 mod chunk;
 mod extents;
+mod pack;
 mod ranges;
+mod sorted;
 
-use gpu_kernels::fused::panels::{CHUNK, SPARE};
 use rayon::prelude::*;
 
-use super::hot::frequencies;
-use super::{CsrMatrix, Element};
-use chunk::{Ends, Widths};
-pub(crate) use extents::are_made_as_many;
+use super::counts::frequencies;
+use crate::matrix::{CsrMatrix, Element};
 use extents::{Extents, by_frequency, even};
-use ranges::{Work, share};
+use pack::{Packed, pack};
+use ranges::share;
+use sorted::{Entries, Weights, by_panel, of_rows};
 
 /// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
 const SECTOR: usize = 32;
-/// Entries that one task of the preparation takes at least.
-const PER_TASK: usize = 1 << 20;
 /// The distance of an input from the base of its chunk has 16 bits.
 const REACH: u32 = 0xffff;
+
 /// What panels are cut to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PanelSize {
@@ -45,7 +45,7 @@ pub struct PanelLayout<T> {
     pub width: u32,
     /// A key for each entry.
     pub keys: Vec<u32>,
-    /// A value for each entry.
+    /// A value for each entry; none where all are 1.
     pub values: Vec<T>,
     /// A base for each chunk.
     pub bases: Vec<u32>,
@@ -57,37 +57,32 @@ pub struct PanelLayout<T> {
     pub order: Option<Vec<u32>>,
 }
 
-/// Input, place of the sum in its panel, value.
-type Entry<T> = (u32, u16, T);
-
 impl<T: Element> PanelLayout<T> {
     /// Rows as outputs.
     pub fn of_rows(x: &CsrMatrix<T>, size: PanelSize) -> Self {
         let extents = even(x.rows(), size);
-        let width = extents.width();
-        let panels = extents.panels.par_iter();
-        let packed = panels.map(|panel| {
-            let entries = entries_of_rows(x, panel.first as usize, panel.outputs as usize);
-            pack(entries, width)
-        });
-        let packed = packed.collect();
-        Self::assemble((x.rows(), x.cols()), (&extents, size.ranges), packed)
+        let entries = of_rows(x, &extents);
+        Self::assemble((x.rows(), x.cols()), (&extents, size.ranges), &entries)
     }
 
     /// Columns as outputs, the most frequent first.
     pub fn of_columns(x: &CsrMatrix<T>, size: PanelSize) -> Self {
+        Self::by_columns(x, size, Weights::Values)
+    }
+
+    /// [`PanelLayout::of_columns`] of a matrix whose entries are all 1: without values.
+    pub fn of_columns_of_ones(x: &CsrMatrix<T>, size: PanelSize) -> Self {
+        Self::by_columns(x, size, Weights::Ones)
+    }
+
+    fn by_columns(x: &CsrMatrix<T>, size: PanelSize, weights: Weights) -> Self {
         let counts = frequencies(x);
         let order = order_by_frequency(&counts);
         let in_order: Vec<u64> = order.iter().map(|j| counts[*j as usize]).collect();
         let extents = by_frequency(&in_order, (x.rows(), SECTOR / size_of::<T>()), size);
-        let tasks = entries_of_columns(x, &places(&order, &extents), extents.panels.len());
-        let width = extents.width();
-        let packed = (0..extents.panels.len()).into_par_iter().map(|panel| {
-            let of_panel = tasks.iter().flat_map(|task| task[panel].iter().copied());
-            pack(of_panel, width)
-        });
-        let packed = packed.collect();
-        let layout = Self::assemble((x.cols(), x.rows()), (&extents, size.ranges), packed);
+        let places = places(&order, &extents);
+        let entries = by_panel(x, (&places, weights), extents.panels.len());
+        let layout = Self::assemble((x.cols(), x.rows()), (&extents, size.ranges), &entries);
         Self {
             order: Some(order),
             ..layout
@@ -104,23 +99,22 @@ impl<T: Element> PanelLayout<T> {
     fn assemble(
         (outputs, inputs): (usize, usize),
         (extents, ranges): (&Extents, usize),
-        panels: Vec<Packed<T>>,
+        entries: &Entries<T>,
     ) -> Self {
-        let work: Vec<Work> = panels.iter().map(Packed::work).collect();
+        let Packed {
+            keys,
+            values,
+            bases,
+            work,
+        } = pack(entries, extents.width() as u32);
         let (pieces, ranges) = share(&work, extents, ranges as u32);
-        let mut all = Packed::with_capacity(work.iter().map(|panel| panel.chunks as usize).sum());
-        for panel in panels {
-            all.keys.extend(panel.keys);
-            all.values.extend(panel.values);
-            all.bases.extend(panel.bases);
-        }
         PanelLayout {
             outputs,
             inputs,
             width: extents.width() as u32,
-            keys: all.keys,
-            values: all.values,
-            bases: all.bases,
+            keys,
+            values,
+            bases,
             pieces,
             ranges,
             order: None,
@@ -128,61 +122,23 @@ impl<T: Element> PanelLayout<T> {
     }
 }
 
-/// The entries of `count` rows in the order of their columns.
-fn entries_of_rows<T: Element>(
-    x: &CsrMatrix<T>,
-    first: usize,
-    count: usize,
-) -> impl Iterator<Item = Entry<T>> {
-    let offsets = x.proper_indptr();
-    let rows = first..(first + count).min(x.rows());
-    let of_rows = offsets[rows.start] as usize..offsets[rows.end] as usize;
-    let mut entries = Vec::with_capacity(of_rows.len());
-    for row in rows {
-        for i in offsets[row] as usize..offsets[row + 1] as usize {
-            entries.push((x.indices()[i], (row - first) as u16, x.data()[i]));
-        }
-    }
-    entries.sort_unstable_by_key(|(input, sum, _)| u64::from(*input) << 16 | u64::from(*sum));
-    entries.into_iter()
+/// The panel of an output, and its sum there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Place {
+    panel: u32,
+    sum: u16,
 }
 
-/// The panel of each column, and its sum there.
-fn places(order: &[u32], extents: &Extents) -> Vec<(u32, u16)> {
-    let mut places = vec![(0, 0); order.len()];
-    for (number, panel) in (0..).zip(&extents.panels) {
-        let columns = &order[panel.first as usize..][..panel.outputs as usize];
-        for (sum, column) in columns.iter().enumerate() {
-            places[*column as usize] = (number, sum as u16);
+/// The place of each column.
+fn places(order: &[u32], extents: &Extents) -> Vec<Place> {
+    let mut places = vec![Place::default(); order.len()];
+    for (panel, extent) in (0..).zip(&extents.panels) {
+        let columns = &order[extent.first as usize..][..extent.outputs as usize];
+        for (sum, column) in (0..).zip(columns) {
+            places[*column as usize] = Place { panel, sum };
         }
     }
     places
-}
-
-/// The entries of each task's rows, by panel.
-fn entries_of_columns<T: Element>(
-    x: &CsrMatrix<T>,
-    places: &[(u32, u16)],
-    panels: usize,
-) -> Vec<Vec<Vec<Entry<T>>>> {
-    let offsets = x.proper_indptr();
-    let tasks = x
-        .nnz()
-        .div_ceil(PER_TASK)
-        .clamp(1, 4 * rayon::current_num_threads());
-    let rows = x.rows().div_ceil(tasks).max(1);
-    let task = |first: usize| {
-        let mut of_panel = vec![Vec::new(); panels];
-        for row in first..(first + rows).min(x.rows()) {
-            for i in offsets[row] as usize..offsets[row + 1] as usize {
-                let (panel, sum) = places[x.indices()[i] as usize];
-                of_panel[panel as usize].push((row as u32, sum, x.data()[i]));
-            }
-        }
-        of_panel
-    };
-    let firsts: Vec<usize> = (0..x.rows()).step_by(rows).collect();
-    firsts.into_par_iter().map(task).collect()
 }
 
 /// Entries of columns that keep their own order, at most: sums that lie side by side are added together, and columns as
@@ -193,7 +149,7 @@ const RARE: u64 = 64;
 /// are all alike.
 fn order_by_frequency(counts: &[u64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..counts.len() as u32).collect();
-    order.sort_by_key(|column| digits_missing(counts[*column as usize]));
+    order.par_sort_by_key(|column| digits_missing(counts[*column as usize]));
     order
 }
 
@@ -201,76 +157,9 @@ fn digits_missing(count: u64) -> u32 {
     count.max(RARE).leading_zeros()
 }
 
-/// Chunks of one panel.
-struct Packed<T> {
-    keys: Vec<u32>,
-    values: Vec<T>,
-    bases: Vec<u32>,
-    /// Sectors of the inputs that are asked for.
-    sectors: u64,
-}
-
-impl<T: Element> Packed<T> {
-    fn with_capacity(chunks: usize) -> Self {
-        Packed {
-            keys: Vec::with_capacity(chunks * CHUNK as usize),
-            values: Vec::with_capacity(chunks * CHUNK as usize),
-            bases: Vec::with_capacity(chunks),
-            sectors: 0,
-        }
-    }
-
-    fn work(&self) -> Work {
-        Work {
-            chunks: self.bases.len() as u32,
-            sectors: self.sectors,
-        }
-    }
-
-    /// Adds a chunk of at most [`CHUNK`] entries, or nothing where there are none.
-    fn add_chunk(&mut self, entries: &[Entry<T>], width: u32) {
-        let Some((base, ..)) = entries.first() else {
-            return;
-        };
-        let first = self.keys.len();
-        self.bases.push(*base);
-        // The four places of a lane are neighbours.
-        let spare = (0..CHUNK).map(|at| (width + at * SPARE / CHUNK) << 16);
-        self.keys.extend(spare);
-        self.values.resize(self.keys.len(), T::from_f64(0.0));
-        let wanted: Vec<Ends> = entries.iter().map(|e| (e.0, e.1)).collect();
-        let places = Widths::of_bytes(size_of::<T>()).places(&wanted);
-        for (at, (input, sum, value)) in places.iter().zip(entries) {
-            let at = first + usize::from(*at);
-            self.keys[at] = u32::from(*sum) << 16 | (input - base);
-            self.values[at] = *value;
-        }
-    }
-}
-
-/// Fills chunks with entries in the order of their inputs; what is left over adds zeros behind the `width` sums.
-fn pack<T: Element>(entries: impl Iterator<Item = Entry<T>>, width: usize) -> Packed<T> {
-    let mut packed = Packed::with_capacity(entries.size_hint().0.div_ceil(CHUNK as usize));
-    let mut chunk: Vec<Entry<T>> = Vec::with_capacity(CHUNK as usize);
-    let mut last_sector = None;
-    for entry in entries {
-        let sector = entry.0 / (SECTOR / size_of::<T>()) as u32;
-        packed.sectors += u64::from(last_sector.replace(sector) != Some(sector));
-        let is_full = chunk.len() == CHUNK as usize;
-        let is_far = chunk.first().is_some_and(|first| entry.0 - first.0 > REACH);
-        if is_full || is_far {
-            packed.add_chunk(&chunk, width as u32);
-            chunk.clear();
-        }
-        chunk.push(entry);
-    }
-    packed.add_chunk(&chunk, width as u32);
-    packed
-}
-
 #[cfg(test)]
 mod tests {
-    use gpu_kernels::fused::panels::{LEADS, PIECE_WORDS};
+    use gpu_kernels::fused::panels::{CHUNK, LEADS, PIECE_WORDS};
 
     use super::*;
     use crate::matrix::csr_from_parts;

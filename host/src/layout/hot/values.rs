@@ -1,30 +1,15 @@
 //! In how few bits the values of hot entries can be stored.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use gpu_kernels::fused::HotValues;
 use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use super::labels::{CHUNK, Labels};
-use crate::matrix::{CsrMatrix, Element};
-
-/// How the values of a sparse matrix may be stored in a further form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Values {
-    /// Without loss, in as few bits as that takes: none where all values of a row are equal, bfloat16 or f32 where
-    /// every value is one (times its column's power of two).
-    #[default]
-    Exact,
-    /// At most as f32: each value is rounded once, by no more than 2⁻²⁴ of itself (2⁻¹⁵⁰ of its column's largest,
-    /// where that is more).
-    F32,
-    /// At most as bfloat16: each value is rounded once, by no more than 2⁻⁸ of itself (2⁻¹³⁴ of its column's largest,
-    /// where that is more).
-    Bf16,
-}
+use super::labels::Labels;
+use crate::layout::counts::CHUNK;
+use crate::matrix::{CsrMatrix, Element, Values};
 
 /// The values of hot entries, brought below 1 by powers of two.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +57,8 @@ pub(super) struct Kept {
     pub(super) form: ValueForm,
     /// The exponent field of each column.
     pub(super) fields: Vec<u32>,
+    /// Whether hot columns have infinities or NaN.
+    pub(super) has_non_finite: bool,
     rounding: Values,
 }
 
@@ -107,28 +94,30 @@ impl ValueForm {
     }
 }
 
-impl Values {
-    /// How the values of `x` are likely to be stored, from a sample of its rows.
-    pub fn expected<T: Element + FixedPoint>(self, x: &CsrMatrix<T>) -> ValueForm {
-        let rows = x.outer_iterator().step_by((x.rows() / SAMPLE).max(1));
-        let sample: Vec<&[T]> = rows.map(|row| row.into_raw_storage().1).collect();
-        let fits = |narrow: fn(f64) -> f64| {
-            let mut values = sample.iter().copied().flatten();
-            values.all(|value| {
-                let exponent = column_exponent::<T>(value.exponent_field());
-                let value = Element::to_f64(value.scaled(-exponent));
-                same(narrow(value), value)
-            })
-        };
-        if let Some(form) = constants(&sample) {
-            form
-        } else if self == Values::Bf16 || fits(|value| of_bf16(to_bf16(value))) {
-            ValueForm::Half
-        } else if T::SIZE == 8 && (self == Values::F32 || fits(|value| f64::from(value as f32))) {
-            ValueForm::Single
-        } else {
-            ValueForm::Whole
-        }
+/// How the values of `x` are likely to be stored where `values` says so, from a sample of its rows.
+pub fn expected<T: Element + FixedPoint>(values: Values, x: &CsrMatrix<T>) -> ValueForm {
+    let rows = Rows::of(x);
+    let step = (x.rows() / SAMPLE).max(1);
+    let sample: Vec<&[T]> = (0..x.rows())
+        .step_by(step)
+        .map(|row| rows.values(row))
+        .collect();
+    let fits = |narrow: fn(f64) -> f64| {
+        let mut values = sample.iter().copied().flatten();
+        values.all(|value| {
+            let exponent = column_exponent::<T>(value.exponent_field());
+            let value = Element::to_f64(value.scaled(-exponent));
+            same(narrow(value), value)
+        })
+    };
+    if let Some(form) = constants(sample.len(), |row| sample[row]) {
+        form
+    } else if values == Values::Bf16 || fits(|value| of_bf16(to_bf16(value))) {
+        ValueForm::Half
+    } else if T::SIZE == 8 && (values == Values::F32 || fits(|value| f64::from(value as f32))) {
+        ValueForm::Single
+    } else {
+        ValueForm::Whole
     }
 }
 
@@ -136,30 +125,38 @@ impl Values {
 const SAMPLE: usize = 1 << 12;
 
 impl Kept {
-    /// The shortest form that holds every value of `x` as `values` wants it; columns have these largest exponent
-    /// fields.
+    /// The shortest form that holds every value of `x` as `rounding` wants it.
     pub(super) fn choose<T: Element + FixedPoint>(
         x: &CsrMatrix<T>,
         labels: &Labels,
-        fields: Vec<u32>,
-        values: Values,
+        rounding: Values,
     ) -> Self {
-        let widest = fields.iter().copied().max().unwrap_or(0);
-        let are_alike = labels
-            .hot
-            .iter()
-            .all(|column| fields[*column as usize] + ALIKE >= widest);
-        let constant = match are_alike {
-            true => constants(&rows_of(x)),
-            false => None,
-        };
-        let alike = vec![widest; if constant.is_some() { x.cols() } else { 0 }];
+        if let Some(value) = common(x.data()) {
+            return Kept {
+                form: ValueForm::Equal,
+                fields: vec![value.exponent_field(); x.cols()],
+                has_non_finite: false,
+                rounding,
+            };
+        }
+        let (fields, has_non_finite) = fields(x, labels);
+        let widest = fields.par_iter().copied().max().unwrap_or(0);
+        let mut hot = labels.hot.iter();
+        let rows = Rows::of(x);
+        let constant = hot
+            .all(|column| fields[*column as usize] + ALIKE >= widest)
+            .then(|| constants(x.rows(), |row| rows.values(row)))
+            .flatten();
         let mut kept = Kept {
             form: constant.unwrap_or(ValueForm::Whole),
-            fields: if constant.is_some() { alike } else { fields },
-            rounding: values,
+            fields: match constant {
+                Some(_) => vec![widest; x.cols()],
+                None => fields,
+            },
+            has_non_finite,
+            rounding,
         };
-        if kept.form == ValueForm::Whole {
+        if constant.is_none() {
             kept.form = kept.narrowest(x, labels);
         }
         kept
@@ -209,37 +206,58 @@ impl Kept {
     }
 }
 
-/// The values of each row.
-fn rows_of<T: Element>(x: &CsrMatrix<T>) -> Vec<&[T]> {
-    let offsets = x.proper_indptr();
-    let rows = offsets.windows(2);
-    rows.map(|row| &x.data()[row[0] as usize..row[1] as usize])
-        .collect()
+/// Rows of a matrix, which sprs gives one after the other only.
+struct Rows<'a, T> {
+    offsets: Cow<'a, [u64]>,
+    values: &'a [T],
 }
 
-/// Whether all values are equal and finite, or at least those of every row.
-fn constants<T: Element + FixedPoint>(rows: &[&[T]]) -> Option<ValueForm> {
-    let first = |row: &&[T]| row.first().copied();
+impl<'a, T> Rows<'a, T> {
+    fn of(x: &'a CsrMatrix<T>) -> Self {
+        Rows {
+            offsets: x.proper_indptr(),
+            values: x.data(),
+        }
+    }
+
+    /// The values of a row.
+    fn values(&self, row: usize) -> &'a [T] {
+        &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+/// The value that all are, where it is finite.
+fn common<T: Element + FixedPoint>(values: &[T]) -> Option<T> {
+    let first = values.first().copied().filter(|first| first.is_finite())?;
+    let bits = first.to_bits();
+    let chunks = values.par_chunks(CHUNK);
+    let are_equal = chunks.all(|chunk| chunk.iter().all(|value| value.to_bits() == bits));
+    are_equal.then_some(first)
+}
+
+/// Whether all values are equal and finite, or at least those of every row, of so many rows.
+fn constants<'a, T: Element + FixedPoint>(
+    count: usize,
+    row: impl Fn(usize) -> &'a [T] + Sync,
+) -> Option<ValueForm> {
+    let first = |number: usize| row(number).first().copied();
     let equals = |first: T| move |value: &T| value.to_bits() == first.to_bits();
-    let is_constant = |row: &&[T]| {
-        first(row).is_none_or(|first| first.is_finite() && row.iter().all(equals(first)))
+    let is_constant = |number: usize| {
+        first(number).is_none_or(|first| first.is_finite() && row(number).iter().all(equals(first)))
     };
-    let common = rows.iter().find_map(first)?;
-    if !rows.par_iter().all(is_constant) {
+    let common = (0..count).find_map(first)?;
+    if !(0..count).into_par_iter().all(is_constant) {
         return None;
     }
-    let mut firsts = rows.iter().filter_map(first);
-    match firsts.all(|first| equals(common)(&first)) {
+    let is_common = |number: usize| first(number).is_none_or(|first| equals(common)(&first));
+    match (0..count).into_par_iter().all(is_common) {
         true => Some(ValueForm::Equal),
         false => Some(ValueForm::OfRows),
     }
 }
 
 /// The largest exponent field of each column's finite values, and whether a hot column has others.
-pub(super) fn fields<T: Element + FixedPoint>(
-    x: &CsrMatrix<T>,
-    labels: &Labels,
-) -> (Vec<u32>, bool) {
+fn fields<T: Element + FixedPoint>(x: &CsrMatrix<T>, labels: &Labels) -> (Vec<u32>, bool) {
     let fields: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
     let has_non_finite = AtomicBool::new(false);
     let entries = x
@@ -250,7 +268,11 @@ pub(super) fn fields<T: Element + FixedPoint>(
         for (column, value) in indices.iter().zip(values) {
             let field = value.exponent_field();
             if field != T::NON_FINITE {
-                fields[*column as usize].fetch_max(field, Ordering::Relaxed);
+                let largest = &fields[*column as usize];
+                // Columns soon have their largest one, and who only looks does not take the cache line from others.
+                if largest.load(Ordering::Relaxed) < field {
+                    largest.fetch_max(field, Ordering::Relaxed);
+                }
             } else if labels.is_hot(*column) {
                 has_non_finite.store(true, Ordering::Relaxed);
             }

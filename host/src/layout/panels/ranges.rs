@@ -3,24 +3,12 @@
 use gpu_kernels::fused::panels::{CHUNK, LEADS, PIECE_WORDS};
 
 use super::extents::Extents;
+use crate::plan::rates::panels::{ENTRY_FS, OUTPUT_FS, SECTOR_FS};
 
 /// A range ends with a panel that is so near to its end: one part in this many.
 const NEAR: i64 = 32;
 /// How often ranges are cut.
 const ATTEMPTS: u64 = 64;
-/// Femtoseconds that a whole H200 takes for an entry: 8 bytes and an addition in shared memory, some of it at once. With
-/// [`SECTOR_FS`], the best of those tried over the cold columns of matrices of kddb's shape and by Zipf's law, 1,000,000 and
-/// 20,000,000 columns: 2,450 and 1,200 (724, 314, 467 µs), 1,900 and 1,200 (727, 313, 470), 1,900 and 1,700 (725, 306,
-/// 466), 1,600 and 2,000 (735, 302, 471). The others are fitted to the cycles that each of 132 blocks took.
-pub(super) const ENTRY_FS: u64 = 1_900;
-/// The same for a sector of the inputs, from L2. A panel of rare columns wants one for each entry, one of frequent columns
-/// one for eight.
-pub(super) const SECTOR_FS: u64 = 1_500;
-/// The same for an output of a panel whose chunks are dealt out: its sum is set to zero and added to global memory. A panel
-/// of many columns with few entries each costs as much for its sums as for its entries: without it the last block had
-/// nearly all panels of 20,000,000 columns by Zipf's law to itself (7.4 ms).
-pub(super) const OUTPUT_FS: u64 = 4_700;
-
 /// What there is to do in a panel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {

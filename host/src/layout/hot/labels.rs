@@ -1,15 +1,11 @@
 //! What columns are called in the copy.
 
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
 use super::HotSize;
-use crate::matrix::{CsrMatrix, Element};
 
-/// Entries that one task looks at.
-pub(super) const CHUNK: usize = 1 << 18;
 /// Marks the label of a hot column.
 const HOT: u32 = 1 << 31;
 /// Entries of columns that keep their own order, at most: those as rare as that are not wanted together anyway.
@@ -56,6 +52,15 @@ impl Labels {
         }
     }
 
+    /// The hot columns as a set.
+    pub(super) fn hot_columns(&self) -> Columns {
+        let mut words = vec![0; self.of_columns.len().div_ceil(64)];
+        for column in &self.hot {
+            words[*column as usize / 64] |= 1 << (column % 64);
+        }
+        Columns(words)
+    }
+
     /// The name of a column that has entries.
     pub(super) fn of(&self, column: u32) -> Label {
         match self.of_columns[column as usize] {
@@ -69,16 +74,11 @@ impl Labels {
     }
 }
 
-/// Entries of each column: in parallel whatever n is, as nobody has counts of its own.
-pub(in crate::matrix) fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
-    let counts: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
-    x.indices().par_chunks(CHUNK).for_each(|chunk| {
-        for column in chunk {
-            counts[*column as usize].fetch_add(1, Ordering::Relaxed);
-        }
-    });
-    counts
-        .into_iter()
-        .map(|count| u64::from(count.into_inner()))
-        .collect()
+/// Some columns, a bit for each: few enough bytes for the L2 cache where the names are not.
+pub(super) struct Columns(Vec<u64>);
+
+impl Columns {
+    pub(super) fn has(&self, column: u32) -> bool {
+        self.0[column as usize / 64] >> (column % 64) & 1 != 0
+    }
 }

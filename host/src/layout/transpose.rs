@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{CsrMatrix, Element, csr_from_parts};
+use crate::matrix::{CsrMatrix, Element, csr_from_parts};
 
 /// Entries that one task takes at least.
 const PER_TASK: usize = 1 << 18;
@@ -16,7 +16,8 @@ type Entry<T> = (u32, u32, T);
 /// parallel, with two more copies of the entries at the time.
 ///
 /// ```
-/// use warpfuse::matrix::{csr_from_parts, transpose::transposed};
+/// use warpfuse::layout::transpose::transposed;
+/// use warpfuse::matrix::csr_from_parts;
 /// let x = csr_from_parts((2, 3), vec![0, 2, 3], vec![0, 2, 2], vec![1.0, 2.0, 3.0])?;
 /// let t = transposed(&x);
 /// assert_eq!((t.shape(), t.indices(), t.data()), ((3, 2), &[0, 0, 1][..], &[1.0, 2.0, 3.0][..]));

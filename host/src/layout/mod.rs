@@ -1,0 +1,28 @@
+//! Host arrays of the forms in which a GPU stores a sparse X, made from its rows by all cores.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`hot`] | entries with the most frequent columns told apart |
+//! | [`panels`] | entries in an order in which all that is random fits in shared memory |
+//! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
+//! | [`transpose`] | the columns of X as rows |
+//! | [`head`] | indices in which the most frequent columns are marked |
+//! | `counts` | entries of each column |
+//! | `banks` | the order of entries in which lanes meet in few banks of shared memory |
+//! | `parallel` | arrays cut for tasks that write them side by side |
+//!
+//! The arrays of a matrix do not depend on how many threads make them. This room knows how kernels read a form and what
+//! a device takes for it ([`crate::plan`]); it knows no device and no launch.
+
+mod banks;
+mod counts;
+pub mod head;
+pub mod hot;
+pub mod panels;
+mod parallel;
+#[cfg(test)]
+mod tests;
+pub mod tiles;
+pub mod transpose;
+
+pub use counts::frequencies;
