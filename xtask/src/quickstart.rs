@@ -33,12 +33,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         data.is_file(),
         "expected the data set {DATA}, found nothing"
     );
+    let archs = archs()?;
     eprintln!("==> kernels: Rust to PTX");
-    match ptx::build(&Arch::DEFAULT, install, LineInfo::Omitted) {
+    match ptx::build(&archs, install, LineInfo::Omitted) {
         Ok(output) => ptx::summarise(&output),
         Err(error) => eprintln!("without kernels for the GPU, since {error:#}"),
     }
+    let names: Vec<&str> = archs.iter().map(|arch| arch.name()).collect();
     let mut build = step::cargo(&["build", "--release", "--package", "warpfuse"]);
+    build.env("WARPFUSE_ARCH", names.join(","));
     step::run("the program (some minutes the first time)", &mut build)?;
     let mut train = step::command(program(), &["train", "linreg", DATA]);
     step::run(
@@ -47,6 +50,39 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     )?;
     print!("{}", next_steps());
     Ok(())
+}
+
+/// Those that the caller names, or that of the GPU at hand; without one, the newest that is measured.
+fn archs() -> Result<Vec<Arch>> {
+    if let Ok(list) = std::env::var("WARPFUSE_ARCH") {
+        return Ok(Arch::parse_list(&list)?);
+    }
+    let mut ask = step::command(
+        "nvidia-smi",
+        &["--query-gpu=compute_cap", "--format=csv,noheader"],
+    );
+    let said = ask.output().map(|output| output.stdout).unwrap_or_default();
+    let mut archs: Vec<Arch> = String::from_utf8_lossy(&said)
+        .lines()
+        .filter_map(arch_of)
+        .collect();
+    archs.sort_unstable();
+    archs.dedup();
+    if archs.is_empty() {
+        archs.push(Arch::Sm90);
+    }
+    Ok(archs)
+}
+
+/// The architecture whose machine code a GPU of this compute capability (such as `8.6`) runs: the oldest of its major number, as
+/// it serves all of that number; of an unknown number the newest before it, whose PTX the driver compiles.
+fn arch_of(capability: &str) -> Option<Arch> {
+    let (major, minor) = capability.trim().split_once('.')?;
+    let capability: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    let older = |arch: &Arch| arch.compute_capability() <= capability;
+    let same = |arch: &Arch| arch.compute_capability().0 == capability.0;
+    let mut known = Arch::ALL.into_iter().filter(older);
+    known.clone().find(same).or_else(|| known.next_back())
 }
 
 fn program() -> PathBuf {
@@ -80,4 +116,20 @@ fn next_steps() -> String {
         "\nWhat to try next:\n{}",
         steps.iter().map(line).collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_gets_machine_code_that_it_runs() {
+        assert_eq!(arch_of("8.6"), Some(Arch::Sm80));
+        assert_eq!(arch_of(" 9.0"), Some(Arch::Sm90));
+        assert_eq!(arch_of("10.3"), Some(Arch::Sm100));
+        assert_eq!(arch_of("12.1"), Some(Arch::Sm120));
+        assert_eq!(arch_of("11.0"), Some(Arch::Sm100));
+        assert_eq!(arch_of("7.5"), None);
+        assert_eq!(arch_of("[N/A]"), None);
+    }
 }

@@ -1,17 +1,22 @@
 //! What happens meanwhile, on stderr: bars, remarks, warnings, logs.
 
+use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::args::Verbosity;
 use crate::io::Progress as ReadProgress;
 use crate::learning::{FoldProgress, Iteration, Progress as FitProgress};
 
-/// The variable that sets the log filter in place of `-v`, in the syntax of tracing's `EnvFilter`.
+/// The variable that sets the log filter instead of `-v`: levels of modules, such as `warpfuse=debug,warn`, in the syntax of
+/// tracing's `Targets`.
 const LOG_VARIABLE: &str = "WARPFUSE_LOG";
 /// Bytes of a file that are read before a bar is worth its flicker.
 const WORTH_A_BAR: u64 = 32 << 20;
@@ -129,7 +134,6 @@ impl Bar {
         }
         self.0.set_message(message);
         tracing::debug!(
-            iteration = self.0.position(),
             objective = iteration.objective,
             gradient = iteration.gradient_ratio,
             inner = iteration.inner,
@@ -151,16 +155,18 @@ fn start_log(verbosity: Verbosity) {
         Verbosity::Verbose => "warpfuse=info,warn",
         Verbosity::Debug => "warpfuse=debug,info",
     };
-    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(level));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let wanted = env::var(LOG_VARIABLE).ok();
+    let wanted: Option<Targets> = wanted.and_then(|text| text.parse().ok());
+    let filter = wanted.unwrap_or_else(|| level.parse().expect("each of these is a filter"));
+    let log = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .without_time()
         .with_target(false)
-        .log_internal_errors(false);
+        .log_internal_errors(false)
+        .with_filter(filter);
     // A library user may have started a log of their own; then theirs is used.
-    let _ = log.try_init();
+    let _ = tracing_subscriber::registry().with(log).try_init();
 }
 
 fn to_stderr(text: impl Display) {
