@@ -98,6 +98,9 @@ fn remedy(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         _ => cause.downcast_ref::<DeviceError>(),
     };
     match device? {
+        DeviceError::OutOfMemory { held, .. } if held.limit_bytes.is_some() => {
+            Some("raise the limit in WARPFUSE_GPU_MEMORY; `--dtype f32` halves the data")
+        }
         DeviceError::OutOfMemory { .. } => {
             Some("`--dtype f32` halves the data, `--device cpu` uses main memory")
         }

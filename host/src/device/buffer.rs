@@ -16,7 +16,7 @@ pub use rows::RowLayout;
 use super::cpu::CpuMemory;
 use super::cuda::CudaMemory;
 use super::emulator::EmulatorMemory;
-use super::usage::Counter;
+use super::memory::Ledger;
 use super::{Device, DeviceError, host_memory};
 
 /// `len` values of type `T` on one device, always initialised.
@@ -123,7 +123,7 @@ impl<T: Pod> Buffer<T> {
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
     pub fn read(&self, start: usize, values: &mut [T]) -> Result<(), DeviceError> {
         let bytes = self.byte_range("read from a buffer", start, values.len())?;
-        self.counter().received(bytes.len());
+        self.ledger().received(bytes.len());
         match &self.storage {
             Storage::Cuda(memory) => memory.read(bytes.start, bytemuck::cast_slice_mut(values)),
             Storage::Cpu(memory) => {
@@ -143,7 +143,7 @@ impl<T: Pod> Buffer<T> {
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
     pub fn write(&mut self, start: usize, values: &[T]) -> Result<(), DeviceError> {
         let bytes = self.byte_range("write to a buffer", start, values.len())?;
-        self.counter().sent(bytes.len());
+        self.ledger().sent(bytes.len());
         match &mut self.storage {
             Storage::Cuda(memory) => memory.write(bytes.start, bytemuck::cast_slice(values)),
             Storage::Cpu(memory) => {
@@ -217,11 +217,11 @@ impl<T: Pod> Buffer<T> {
         })
     }
 
-    fn counter(&self) -> &Counter {
+    fn ledger(&self) -> &Ledger {
         match &self.storage {
-            Storage::Cuda(memory) => memory.device().counter(),
-            Storage::Cpu(memory) => memory.device.counter(),
-            Storage::Emulator(memory) => memory.emulator().counter(),
+            Storage::Cuda(memory) => memory.device().ledger(),
+            Storage::Cpu(memory) => memory.device.ledger(),
+            Storage::Emulator(memory) => memory.emulator().ledger(),
         }
     }
 

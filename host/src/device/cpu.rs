@@ -5,22 +5,23 @@ use std::sync::OnceLock;
 
 use super::error::DeviceError;
 use super::host_memory::HostMemory;
-use super::usage::{Counter, Held, Usage};
+use super::memory::{Held, Ledger};
+use super::usage::Usage;
 use super::{MemoryInfo, system};
 
 /// The processor of this machine, with the threads of rayon's pool.
 ///
-/// Clones share one memory counter; each [`CpuDevice::new`] starts its own.
+/// Clones share one account of memory; each [`CpuDevice::new`] starts its own.
 #[derive(Clone)]
 pub struct CpuDevice {
-    counter: Counter,
+    ledger: Ledger,
 }
 
 impl CpuDevice {
-    /// The CPU, with a fresh memory counter.
+    /// The CPU, with a fresh account of memory.
     pub fn new() -> CpuDevice {
         CpuDevice {
-            counter: Counter::default(),
+            ledger: Ledger::default(),
         }
     }
 
@@ -37,12 +38,12 @@ impl CpuDevice {
 
     /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
-        self.counter.usage()
+        self.ledger.usage()
     }
 
-    /// What counts this device's bytes.
-    pub(super) fn counter(&self) -> &Counter {
-        &self.counter
+    /// The account of this device's bytes.
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Free and total memory, where the operating system says.
@@ -52,16 +53,15 @@ impl CpuDevice {
 
     /// `bytes` zero bytes.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<CpuMemory, DeviceError> {
-        let Some(memory) = HostMemory::zeroed(bytes) else {
+        let shortage = || {
             let info = self.memory_info().unwrap_or_default();
-            return Err(DeviceError::OutOfMemory {
-                device: self.name().to_owned(),
-                requested: bytes,
-                free: info.free_bytes,
-                total: info.total_bytes,
-            });
+            self.ledger.shortage(self.name(), bytes, info)
         };
-        let held = self.counter.hold(bytes);
+        let held = self.ledger.hold(bytes).ok_or_else(shortage)?;
+        let memory = HostMemory::zeroed(bytes).ok_or_else(|| {
+            self.ledger.refuse();
+            shortage()
+        })?;
         Ok(CpuMemory {
             device: self.clone(),
             memory,

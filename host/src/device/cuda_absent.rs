@@ -6,8 +6,9 @@ use std::convert::Infallible;
 use gpu_kernels::Launch;
 
 use super::error::DeviceError;
+use super::memory::Ledger;
 use super::staging::Fill;
-use super::usage::{Counter, Usage};
+use super::usage::Usage;
 use super::{Buffer, MemoryInfo};
 use crate::plan::limits::DeviceLimits;
 
@@ -108,7 +109,7 @@ never! {
         pub fn driver_version(&Self) -> u32;
         pub fn has_clusters(&Self) -> bool;
         pub fn usage(&Self) -> Usage;
-        pub(crate) fn counter(&Self) -> &Counter;
+        pub(crate) fn ledger(&Self) -> &Ledger;
         pub fn synchronize(&Self) -> Result<(), DeviceError>;
         pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
         pub fn check_kernels(&Self) -> Result<(), DeviceError>;

@@ -1,6 +1,7 @@
 //! What can go wrong between the program and a device.
 
 use super::emulator::{Fault, MemoryError};
+use super::holding::Holding;
 
 /// A failure of a device, its driver, or a request that it cannot meet.
 ///
@@ -61,7 +62,7 @@ pub enum DeviceError {
     },
 
     /// An allocation does not fit.
-    #[error("allocate {requested} bytes on {device}: {free} of {total} bytes are free")]
+    #[error("allocate {requested} bytes on {device}: {free} of {total} bytes are free; {held}")]
     OutOfMemory {
         /// The device's name.
         device: String,
@@ -69,8 +70,21 @@ pub enum DeviceError {
         requested: usize,
         /// Free bytes at that moment (0 where unknown).
         free: usize,
-        /// Bytes that the device has (0 where unknown).
+        /// Bytes that the device has (0 where unknown), or that buffers may hold, where that is limited.
         total: usize,
+        /// Who holds them.
+        held: Box<Holding>,
+    },
+
+    /// A setting from outside makes no sense.
+    #[error("{what}: expected {expected}, found `{found}`")]
+    Setting {
+        /// The setting.
+        what: &'static str,
+        /// What it may be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
     },
 
     /// A launch breaks its kernel's contract.

@@ -27,11 +27,13 @@ pub mod embedded;
 pub mod emulator;
 pub mod error;
 pub mod event;
+mod holding;
 mod host_memory;
 pub mod kernel;
 pub mod libraries;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
+pub mod memory;
 pub mod phases;
 mod readback;
 #[cfg_attr(
@@ -52,11 +54,14 @@ pub use cuda::CudaDevice;
 pub use emulator::{Emulator, EmulatorOptions};
 pub use error::DeviceError;
 pub use event::{Timer, time};
+pub use holding::{Holder, Holding};
 pub use kernel::Prepared;
+pub use memory::MemoryOptions;
 pub use phases::{Phase, PhaseCost, Phases};
 pub use readback::Readback;
 pub use usage::Usage;
 
+use self::memory::Ledger;
 use crate::plan::limits::DeviceLimits;
 
 /// A place where buffers lie and work is done. Clones are the same device.
@@ -174,6 +179,26 @@ impl Device {
             Device::Cuda(device) => device.memory_info().ok(),
             Device::Cpu(device) => device.memory_info(),
             Device::Emulator(_) => None,
+        }
+    }
+
+    /// Sets how much its buffers may hold from now on. What they hold stays, and nothing is added until it fits.
+    ///
+    /// All handles of one device share the limit.
+    pub fn limit_memory(&self, options: MemoryOptions) {
+        self.ledger().limit(options);
+    }
+
+    /// How much its buffers may hold.
+    pub fn memory_options(&self) -> MemoryOptions {
+        self.ledger().options()
+    }
+
+    fn ledger(&self) -> &Ledger {
+        match self {
+            Device::Cuda(device) => device.ledger(),
+            Device::Cpu(device) => device.ledger(),
+            Device::Emulator(device) => device.ledger(),
         }
     }
 

@@ -68,7 +68,7 @@ impl<T: Pod> Buffer<T> {
     ) -> Result<(), DeviceError> {
         let bytes = self.byte_range("fill a buffer", start, count)?;
         let len = bytes.len();
-        self.counter().sent(len);
+        self.ledger().sent(len);
         let step = staging::step(size_of::<T>()).unwrap_or(len.max(1));
         match &mut self.storage {
             Storage::Cuda(memory) if step <= len && len >= staging::STAGED_BYTES => {

@@ -78,7 +78,7 @@ impl Mailbox {
             )?
         };
         slot.full.record(&self.device)?;
-        self.device.counter().received(bytes);
+        self.device.ledger().received(bytes);
         self.pending += 1;
         Ok(())
     }

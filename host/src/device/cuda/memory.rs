@@ -17,9 +17,9 @@ use crate::device::host_memory::HostMemory;
 use crate::device::loader::symbols::{
     cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async,
 };
+use crate::device::memory::Held;
 use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
 use crate::device::system;
-use crate::device::usage::Held;
 
 /// Allocations are padded to this many bytes, so that a 16-byte load never reaches beyond them.
 const PAD_BYTES: usize = 16;
@@ -46,10 +46,11 @@ impl CudaDevice {
                     count: bytes,
                     element_bytes: 1,
                 })?;
+        let held = self.ledger().hold(padded);
+        let held = held.ok_or_else(|| self.shortage(padded))?;
         // SAFETY: nobody reads the bytes before they are written: see `Buffer`.
         let allocation = unsafe { DeviceBuffer::<u8>::uninitialized(padded) }
             .map_err(|error| self.allocation_error(error, padded))?;
-        let held = self.0.counter.hold(padded);
         let allocation = ManuallyDrop::new(allocation);
         let mut memory = CudaMemory {
             device: self.clone(),
@@ -79,6 +80,7 @@ impl CudaDevice {
             requested,
             free: info.free_bytes,
             total: info.total_bytes,
+            held: Box::default(),
         }
     }
 
@@ -86,13 +88,13 @@ impl CudaDevice {
         if error != CudaError::OutOfMemory {
             return from_cust("cuMemAlloc")(error);
         }
+        self.ledger().refuse();
+        self.shortage(requested)
+    }
+
+    fn shortage(&self, requested: usize) -> DeviceError {
         let info = self.memory_info().unwrap_or_default();
-        DeviceError::OutOfMemory {
-            device: self.name().to_owned(),
-            requested,
-            free: info.free_bytes,
-            total: info.total_bytes,
-        }
+        self.ledger().shortage(self.name(), requested, info)
     }
 }
 

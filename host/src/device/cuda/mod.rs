@@ -39,7 +39,8 @@ use super::MemoryInfo;
 use super::embedded::{self, Image};
 use super::error::DeviceError;
 use super::loader::symbols::cuMemGetInfo_v2;
-use super::usage::{Counter, Usage};
+use super::memory::Ledger;
+use super::usage::Usage;
 use crate::plan::limits::{ComputeCapability, DeviceLimits};
 
 /// An NVIDIA GPU. Clones, and every opening of the same number, are the same device.
@@ -51,7 +52,7 @@ struct Inner {
     ordinal: u32,
     limits: DeviceLimits,
     driver_version: u32,
-    counter: Counter,
+    ledger: Ledger,
     module: OnceLock<Result<Module, DeviceError>>,
     staging: Mutex<Pinned>,
     ring: Mutex<Ring>,
@@ -97,12 +98,12 @@ impl CudaDevice {
 
     /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
-        self.0.counter.usage()
+        self.0.ledger.usage()
     }
 
-    /// What counts this device's bytes.
-    pub(crate) fn counter(&self) -> &Counter {
-        &self.0.counter
+    /// The account of this device's bytes.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.0.ledger
     }
 
     /// Waits until everything submitted so far has ended.

@@ -15,7 +15,7 @@ use super::{CudaDevice, Inner, limits};
 use crate::device::calibration;
 use crate::device::error::DeviceError;
 use crate::device::loader::{self, symbols::cuInit};
-use crate::device::usage::Counter;
+use crate::device::memory::{Ledger, MemoryOptions};
 
 /// What to do where no driver is found.
 const REMEDY_DRIVER: &str =
@@ -73,6 +73,8 @@ fn start_driver() -> Result<u32, DeviceError> {
 }
 
 fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
+    let ledger = Ledger::default();
+    ledger.limit(MemoryOptions::from_environment()?);
     let device = Device::get_device(ordinal).map_err(from_cust("cuDeviceGet"))?;
     let version = CudaApiVersion::get().map_err(from_cust("cuDriverGetVersion"))?;
     let driver_version = (version.major() * 1000 + version.minor() * 10).unsigned_abs();
@@ -83,7 +85,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         ordinal,
         limits,
         driver_version,
-        counter: Counter::default(),
+        ledger,
         module: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),
         ring: Mutex::default(),

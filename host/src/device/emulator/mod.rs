@@ -30,8 +30,10 @@ pub use gpu_kernels_emulator::{
     Profile, Site, SiteCounts, SiteKey, Space, Thread, Whereabouts, self_check,
 };
 
+use super::MemoryInfo;
 use super::error::DeviceError;
-use super::usage::{Counter, Held, Usage};
+use super::memory::{Held, Ledger};
+use super::usage::Usage;
 use crate::plan::limits::DeviceLimits;
 
 /// A device that runs kernel bodies on the CPU and checks every access. Clones are the same device.
@@ -41,7 +43,7 @@ use crate::plan::limits::DeviceLimits;
 pub struct Emulator {
     engine: engine::Emulator,
     limits: Arc<DeviceLimits>,
-    usage: Counter,
+    ledger: Ledger,
 }
 
 impl Emulator {
@@ -87,7 +89,7 @@ impl Emulator {
         Emulator {
             engine: engine::Emulator::with_limits(options, kept),
             limits: Arc::new(limits),
-            usage: Counter::default(),
+            ledger: Ledger::default(),
         }
     }
 
@@ -120,18 +122,20 @@ impl Emulator {
 
     /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
-        self.usage.usage()
+        self.ledger.usage()
     }
 
-    /// What counts this device's bytes.
-    pub(super) fn counter(&self) -> &Counter {
-        &self.usage
+    /// The account of this device's bytes.
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// `bytes` bytes that nobody has written, counted.
-    pub(super) fn storage(&self, bytes: usize) -> Result<EmulatorMemory, MemoryError> {
+    pub(super) fn storage(&self, bytes: usize) -> Result<EmulatorMemory, DeviceError> {
+        let unknown = MemoryInfo::default();
+        let shortage = || self.ledger.shortage(self.name(), bytes, unknown);
+        let held = self.ledger.hold(bytes).ok_or_else(shortage)?;
         let memory = self.allocate_unnamed(bytes as u64)?;
-        let held = self.usage.hold(bytes);
         Ok(EmulatorMemory {
             memory,
             emulator: self.clone(),

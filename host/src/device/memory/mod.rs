@@ -1,0 +1,167 @@
+//! How much memory of a device may be held, and by whom it is.
+//!
+//! Every buffer's memory, on every kind of device, passes through one account for each device: it is counted, held below a
+//! limit, and named where there is too little. Nothing here knows what the bytes mean.
+
+mod ledger;
+
+use std::str::FromStr;
+
+pub(crate) use ledger::{Held, Ledger};
+
+use super::error::DeviceError;
+
+/// The variable with the limit for GPUs, such as `8GiB`.
+pub const LIMIT_VARIABLE: &str = "WARPFUSE_GPU_MEMORY";
+
+/// How much memory buffers of a device may take.
+///
+/// A GPU that is opened takes the limit from [`LIMIT_VARIABLE`]; [`Device::limit_memory`](super::Device::limit_memory)
+/// sets it afterwards.
+///
+/// ```
+/// use warpfuse::device::{Device, MemoryOptions};
+/// let device = Device::cpu();
+/// device.limit_memory("1KiB".parse()?);
+/// assert!(device.zeros::<f32>(257).is_err());
+/// assert!(device.zeros::<f32>(256).is_ok());
+/// # Ok::<(), warpfuse::device::DeviceError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryOptions {
+    /// Most bytes that buffers may hold at once; `None` for as many as the device has.
+    pub limit_bytes: Option<usize>,
+}
+
+impl MemoryOptions {
+    /// At most so many bytes.
+    pub fn limited(bytes: usize) -> MemoryOptions {
+        MemoryOptions {
+            limit_bytes: Some(bytes),
+        }
+    }
+
+    /// What [`LIMIT_VARIABLE`] says; no limit where it is not set.
+    ///
+    /// # Errors
+    /// [`DeviceError::Setting`] when it is no number of bytes.
+    pub fn from_environment() -> Result<MemoryOptions, DeviceError> {
+        match std::env::var_os(LIMIT_VARIABLE) {
+            None => Ok(MemoryOptions::default()),
+            Some(text) => text.to_string_lossy().parse(),
+        }
+    }
+}
+
+/// Reads a number of bytes with or without a unit: `8GiB`, `1.5 GB`, `4096`.
+impl FromStr for MemoryOptions {
+    type Err = DeviceError;
+
+    fn from_str(text: &str) -> Result<MemoryOptions, DeviceError> {
+        let wrong = || DeviceError::Setting {
+            what: LIMIT_VARIABLE,
+            expected: "a number of bytes such as `8GiB`, `500MB` or `4096`",
+            found: text.to_owned(),
+        };
+        bytes_of(text).map(MemoryOptions::limited).ok_or_else(wrong)
+    }
+}
+
+/// The bytes that a text names.
+fn bytes_of(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = (text[..digits].parse::<f64>().ok()?, text[digits..].trim());
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" | "k" => 1024.0,
+        "mib" | "m" => 1024.0 * 1024.0,
+        "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
+        "tib" | "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let bytes = number * factor;
+    // A float cast saturates; more than the address space is no number of bytes.
+    (bytes < isize::MAX as f64).then_some(bytes as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Device, EmulatorOptions};
+
+    #[test]
+    fn sizes_are_read_with_and_without_units() {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("8GiB", 8 << 30),
+            (" 1.5 gib ", 3 << 29),
+            ("500MB", 500_000_000),
+            ("2k", 2048),
+            ("0", 0),
+        ] {
+            assert_eq!(
+                text.parse::<MemoryOptions>().ok(),
+                Some(MemoryOptions::limited(bytes)),
+                "{text}"
+            );
+        }
+        for wrong in [
+            "",
+            "GiB",
+            "-1",
+            "8 apples",
+            "1e3",
+            "nan",
+            "99999999TiB",
+            "1.2.3",
+        ] {
+            let error = wrong.parse::<MemoryOptions>().expect_err(wrong).to_string();
+            assert!(
+                error.contains("WARPFUSE_GPU_MEMORY") && error.contains("8GiB"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_device_without_room_says_who_holds_it_and_works_afterwards() {
+        for device in [Device::cpu(), Device::emulator(EmulatorOptions::default())] {
+            device.limit_memory(MemoryOptions::limited(1_000));
+            assert_eq!(device.memory_options().limit_bytes, Some(1_000));
+            let held = device.upload(&[1.0_f64; 100]).unwrap();
+            let error = device.upload(&[1.0_f64; 26]).unwrap_err();
+            let DeviceError::OutOfMemory {
+                requested,
+                free,
+                total,
+                ..
+            } = &error
+            else {
+                panic!("{error}");
+            };
+            assert_eq!((*requested, *free, *total), (208, 200, 1_000));
+            assert!(error.to_string().contains("by 1 of 800 bytes"), "{error}");
+            assert_eq!(held.read_scalar(99).unwrap(), 1.0);
+            assert_eq!(
+                device
+                    .upload(&[2.0_f64; 25])
+                    .unwrap()
+                    .read_scalar(24)
+                    .unwrap(),
+                2.0
+            );
+            drop(held);
+            assert!(device.zeros::<f64>(125).is_ok());
+            let usage = device.usage();
+            assert_eq!((usage.live_bytes, usage.refused), (0, 1));
+            assert!(usage.peak_bytes <= 1_000);
+        }
+    }
+}
