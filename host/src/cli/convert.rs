@@ -11,7 +11,7 @@ use crate::learning::liblinear::LiblinearModel;
 
 /// Reads a model and writes it again.
 pub(super) fn run(args: &ConvertArgs, ui: &Ui) -> Result<Exit> {
-    output::check_folder(&args.output)?;
+    output::check_place(&args.output)?;
     let model = match SavedModel::load(&args.model)? {
         SavedModel::Linear(model) => model,
         SavedModel::Kernel(_) => bail!(

@@ -14,7 +14,7 @@ use super::trainers::Job;
 use super::{data, device, output};
 use crate::io::Columns;
 use crate::learning::{
-    Classes, Estimator, Evaluation, Folds, PathPoint, ResidentDataset, cross_validate,
+    Classes, Estimator, Evaluation, FitOptions, Folds, PathPoint, ResidentDataset, cross_validate,
 };
 use crate::ops::Number;
 
@@ -29,9 +29,17 @@ pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
 
 fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     ensure!(
-        job.outcome.output.is_none() && job.samples.validation.is_none(),
-        "-o and --validation: expected neither with cv, which compares penalties and keeps no model; train with the best one"
+        job.samples.validation.is_none() && job.samples.start.is_none(),
+        "--validation and --start: expected neither with cv, whose folds hold out data of their own and start anew"
     );
+    let saved = job.outcome.output.as_deref();
+    if let Some(path) = saved {
+        ensure!(
+            !output::is_stdout(path),
+            "-o -: expected the name of a file; standard output has the comparison"
+        );
+        output::check_place(path)?;
+    }
     let device = device::open(job.source.device, ui)?;
     let (data, known) = data::load_known::<T>(
         &job.source.data,
@@ -61,7 +69,16 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         bar.fit(&fit)
     })?;
     drop(bar);
-    tell((job, args), &strengths, &points, ui)
+    let best = best(&points);
+    if let Some(file) = saved {
+        let options = FitOptions {
+            sample_weight: weights,
+            ..FitOptions::default()
+        };
+        let model = path[best].fit_on(&resident, targets, options)?;
+        model.save(file)?;
+    }
+    tell((job, args), &strengths, (&points, best), ui)
 }
 
 /// Folds that spread classes evenly; of numbers, random ones.
@@ -86,8 +103,13 @@ fn strengths(job: &Job<'_>, args: &FoldArgs) -> Vec<f64> {
     }
 }
 
-fn tell(asked: Asked<'_>, strengths: &[f64], points: &[PathPoint], ui: &Ui) -> Result<Exit> {
-    let (job, best) = (asked.0, best(points));
+fn tell(
+    asked: Asked<'_>,
+    strengths: &[f64],
+    (points, best): (&[PathPoint], usize),
+    ui: &Ui,
+) -> Result<Exit> {
+    let job = asked.0;
     if job.outcome.json {
         output::print_json(&to_json(asked, strengths, points, best))?;
     } else {
@@ -135,6 +157,7 @@ fn to_json((job, args): Asked<'_>, strengths: &[f64], points: &[PathPoint], best
         "path": strengths.iter().zip(points).map(point).collect::<Vec<_>>(),
         "best": { name: strengths[best], "mean_score": points[best].mean_score() },
         "seed": args.seed,
+        "saved": job.outcome.output,
     })
 }
 
@@ -155,5 +178,8 @@ fn table((job, args): Asked<'_>, strengths: &[f64], points: &[PathPoint], best: 
     text.push_str(&indented(&rows));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "best: --{name} {}", strengths[best]);
+    if let Some(path) = &job.outcome.output {
+        let _ = writeln!(text, "saved: {}, fitted to all rows", path.display());
+    }
     text
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::args::EvaluateArgs;
 use super::exit::Exit;
-use super::fitted::figures;
+use super::fitted::{figures, warn_undefined};
 use super::predict::{dtype, task};
 use super::progress::Ui;
 use super::report::Listing;
@@ -38,6 +38,7 @@ fn evaluate<T: Number>(model: &SavedModel, args: &EvaluateArgs, ui: &Ui) -> Resu
     let weights = data::sample_weights(args.sample_weight.as_deref(), rows)?;
     let targets = known.targets();
     let evaluation = model.evaluate(&device, data.features, targets, weights.as_deref())?;
+    warn_undefined(&evaluation, ui);
     if args.json {
         output::print_json(&to_json(&evaluation, model, rows)?)?;
     } else {

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
+use super::progress::Ui;
 use super::report::{Listing, bytes, figure, largest, seconds};
 use crate::device::Phases;
 use crate::learning::{Classifier, Evaluation, Model};
@@ -190,6 +191,15 @@ pub(super) fn figures(evaluation: &Evaluation) -> Vec<(String, String)> {
             all.extend(summary.auc.map(|area| named("AUC", area)));
             all
         }
+    }
+}
+
+/// Says which figures are not defined for so few samples.
+pub(super) fn warn_undefined(evaluation: &Evaluation, ui: &Ui) {
+    if let Evaluation::Regression { summary, .. } = evaluation
+        && summary.r2.is_nan()
+    {
+        ui.warn("R² is not defined for fewer than two samples with weight, or for predictions that are not finite");
     }
 }
 

@@ -62,10 +62,24 @@ where
         Ok(arguments) => arguments,
         Err(message) => return exit::of_usage(&message),
     };
+    if let Err(message) = arguments.command.check() {
+        let kind = clap::error::ErrorKind::ArgumentConflict;
+        return exit::of_usage(&clap::Error::raw(kind, format!("{message}\n")));
+    }
     let ui = Ui::start(arguments.verbosity());
+    limit_threads(arguments.threads(), &ui);
     match run(arguments.command, &ui) {
         Ok(exit) => exit.into(),
         Err(error) => exit::of_error(&error),
+    }
+}
+
+/// Has the CPU compute with so many threads.
+fn limit_threads(threads: Option<usize>, ui: &Ui) {
+    let Some(threads) = threads else { return };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    if let Err(reason) = pool.build_global() {
+        ui.warn(format_args!("--threads {threads} has no effect: {reason}"));
     }
 }
 

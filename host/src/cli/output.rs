@@ -1,12 +1,12 @@
 //! Results: on stdout, or in a file that is replaced as a whole.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
+use crate::learning::whole_file::write_whole;
 use crate::matrix::Element;
 
 /// Writes to stdout.
@@ -30,12 +30,28 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
     print(text)
 }
 
-/// Writes `bytes` to `path`.
+/// What `-o` names for a model: `-` is stdout.
+pub(super) fn place(path: &Path) -> &Path {
+    match is_stdout(path) {
+        true => Path::new("/dev/stdout"),
+        false => path,
+    }
+}
+
+/// Whether `-o` names stdout.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Writes `bytes` to `path`: as a whole, or not at all; `-` is stdout.
 ///
 /// # Errors
 /// When the file cannot be written.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    if is_stdout(path) {
+        return print(bytes);
+    }
+    write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes numbers to `path`, as npy if it ends in `.npy`, else one per line.
@@ -59,11 +75,14 @@ pub(super) fn lines<T: Element>(numbers: &[T]) -> Vec<u8> {
     text
 }
 
-/// Fails where `path` lies in no folder: better before the work than after.
+/// Fails where nothing can be written to `path`: better before the work than after.
 ///
 /// # Errors
-/// When the folder is missing.
-pub(super) fn check_folder(path: &Path) -> Result<()> {
+/// When the folder is missing or takes no files, or `path` is a folder.
+pub(super) fn check_place(path: &Path) -> Result<()> {
+    if is_stdout(path) {
+        return Ok(());
+    }
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -74,7 +93,8 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
         path.display(),
         missing.unwrap_or(path).display()
     );
-    Ok(())
+    crate::learning::whole_file::check_place(path)
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The extension of a file name in lower case; empty without one.

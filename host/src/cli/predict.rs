@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::args::{ApplyArgs, ComputeArgs, DtypeName, PredictArgs};
 use super::data::Loaded;
 use super::exit::Exit;
-use super::fitted::figures;
+use super::fitted::{figures, warn_undefined};
 use super::progress::Ui;
 use super::targets::{Known, Task};
 use super::{data, device, output};
@@ -56,7 +56,7 @@ enum Output<T> {
 
 fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
-        output::check_folder(path)?;
+        output::check_place(path)?;
     }
     let device = device::open(args.compute.device, ui)?;
     // A sparse file shows only columns that occur in it; the model knows how many there are.
@@ -70,6 +70,10 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
         None => None,
     };
     if let Some(path) = &args.output {
+        ensure!(
+            !args.json || !output::is_stdout(path),
+            "-o -: expected the name of a file with --json, which is printed to standard output"
+        );
         write(path, &predictions)?;
     }
     if args.json {
@@ -80,6 +84,7 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
         output::print(lines(&predictions))?;
     }
     if let Some(evaluation) = evaluation {
+        warn_undefined(&evaluation, ui);
         let figures: Vec<String> = figures(&evaluation)
             .into_iter()
             .map(|(name, value)| format!("{name} {value}"))

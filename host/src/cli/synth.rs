@@ -114,7 +114,7 @@ impl Target {
             None => apart.then(|| path.with_extension("target.npy")),
         };
         for file in [Some(&path), targets.as_ref()].into_iter().flatten() {
-            output::check_folder(file)?;
+            output::check_place(file)?;
         }
         Ok(Target {
             path,

@@ -17,13 +17,15 @@ pub(super) fn sample_weights(rows: usize, options: &FitOptions<'_>) -> Result<Ve
     if let Some(weight) = weights.par_iter().find_first(wrong) {
         not_negative("a sample weight", *weight)?;
     }
-    if weights.par_iter().any(|weight| *weight > 0.0) {
+    // Whether it overflows and whether it is 0 do not depend on the order of the sum.
+    let found: f64 = weights.par_iter().sum();
+    if found > 0.0 && found.is_finite() {
         return Ok(weights.to_vec());
     }
     Err(FitError::Parameter {
         name: "the sum of sample weights",
-        expected: "positive",
-        found: 0.0,
+        expected: "positive and finite",
+        found,
     })
 }
 

@@ -445,6 +445,7 @@ impl<'a, T: Number> Training<'a, T> {
             transfer_seconds: self.transfer_seconds,
             seconds: self.transfer_seconds + self.begun.elapsed().as_secs_f64(),
             peak_device_bytes: matrix.device().usage().peak_bytes as u64,
+            reproducible: matrix.is_reproducible(),
         }
     }
 }

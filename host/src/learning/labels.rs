@@ -53,6 +53,16 @@ pub enum LabelError {
         /// Its label.
         value: f64,
     },
+    /// Numbers that are no labels: those of a regression.
+    #[error(
+        "unknown label type: continuous; expected labels that are whole numbers, found {value} for sample {row} (counted from 0): train a regression, or name the classes"
+    )]
+    Continuous {
+        /// Which sample.
+        row: usize,
+        /// Its label.
+        value: f64,
+    },
     /// More classes than a 32-bit number can count.
     #[error("expected at most {max} classes, found {found}", max = u32::MAX)]
     TooMany {
@@ -143,13 +153,21 @@ impl Classes {
     /// -0 and 0 are one label.
     ///
     /// # Errors
-    /// [`LabelError`] for numbers that are not finite.
+    /// [`LabelError`] for numbers that are not finite, or not whole.
     pub fn encode(labels: &Labels) -> Result<(Self, Vec<u32>), LabelError> {
         let classes = match labels {
             Labels::Numbers(labels) => {
                 if let Some(row) = labels.par_iter().position_first(|label| !label.is_finite()) {
                     let value = labels[row];
                     return Err(LabelError::NotFinite { row, value });
+                }
+                // As scikit-learn tells labels from the targets of a regression.
+                if let Some(row) = labels
+                    .par_iter()
+                    .position_first(|label| label.fract() != 0.0)
+                {
+                    let value = labels[row];
+                    return Err(LabelError::Continuous { row, value });
                 }
                 Classes::Numbers(distinct(labels, |label| label + 0.0, f64::total_cmp))
             }

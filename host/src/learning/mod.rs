@@ -72,6 +72,7 @@ mod tests;
 mod truncated_svd;
 mod validation;
 mod weights;
+pub(crate) mod whole_file;
 
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use classifier::Classifier;

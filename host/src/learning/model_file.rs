@@ -7,12 +7,11 @@
 
 mod linreg;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::Write;
 use std::path::Path;
 
-use safetensors::tensor::{Dtype as TensorType, SafeTensors, TensorView, serialize};
+use safetensors::tensor::{Dtype as TensorType, SafeTensors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,6 +20,7 @@ use super::liblinear::LiblinearModel;
 use super::report::FitReport;
 use super::weights::Weights;
 use super::{Classes, Model, ModelError, RegressorParams};
+use crate::learning::whole_file::write_whole;
 use crate::matrix::Dtype;
 
 const FORMAT: &str = "warpfuse-model";
@@ -83,7 +83,11 @@ impl Parts {
                 (metadata, vec![k, model.cols()])
             }
         };
-        metadata.push(("report", json(model.report())?));
+        let report = match model.report() {
+            report if report.reproducible => json(&report.without_times())?,
+            report => json(report)?,
+        };
+        metadata.push(("report", report));
         Ok(Parts {
             kind,
             dtype: model.dtype(),
@@ -102,21 +106,29 @@ impl Parts {
             }
             Dtype::F64 => (TensorType::F64, bytemuck::cast_slice(&self.coef).to_vec()),
         };
-        let coef = TensorView::new(dtype, self.shape.clone(), &coef).map_err(text)?;
-        let intercepts = bytemuck::cast_slice(&self.intercept);
-        let shape = vec![self.intercept.len()];
-        let intercept = TensorView::new(TensorType::F64, shape, intercepts).map_err(text)?;
+        let intercept = bytemuck::cast_slice(&self.intercept);
         let fixed = [
             ("format", FORMAT.to_owned()),
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("kind", self.kind.to_owned()),
         ];
-        let metadata: HashMap<String, String> = fixed
-            .into_iter()
-            .chain(self.metadata.clone())
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        serialize([("coef", coef), ("intercept", intercept)], Some(metadata)).map_err(text)
+        let metadata: BTreeMap<&str, String> =
+            fixed.into_iter().chain(self.metadata.clone()).collect();
+        let end = coef.len() + intercept.len();
+        let header = serde_json::json!({
+            "__metadata__": metadata,
+            "coef": {"dtype": dtype, "shape": self.shape, "data_offsets": [0, coef.len()]},
+            "intercept": {
+                "dtype": TensorType::F64,
+                "shape": [self.intercept.len()],
+                "data_offsets": [coef.len(), end],
+            },
+        });
+        // With the keys in order, unlike that of the library, so that equal models are equal files.
+        let mut header = header.to_string().into_bytes();
+        header.resize(header.len().next_multiple_of(8), b' ');
+        let length = (header.len() as u64).to_le_bytes();
+        Ok([&length[..], &header, &coef, intercept].concat())
     }
 }
 
@@ -136,6 +148,7 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
     if field("format")? != FORMAT {
         return Err(format!("expected format {FORMAT}"));
     }
+    check_version(field("version")?)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(text)?;
     let (dtype, coef) = floats(&tensors, "coef")?;
     let (_, intercept) = floats(&tensors, "intercept")?;
@@ -175,6 +188,21 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
     }
 }
 
+/// Fails at files of versions that this one knows nothing of.
+fn check_version(found: &str) -> Result<(), String> {
+    let parse = |version: &str| -> Option<(u32, u32)> {
+        let mut numbers = version.split('.').map(|number| number.parse().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    match (parse(found), parse(own)) {
+        (Some(found), Some(own)) if found <= own => Ok(()),
+        _ => Err(format!(
+            "expected a file of version {own} or earlier, found version {found}; read it with the program that wrote it"
+        )),
+    }
+}
+
 /// Coefficients cut into as many lists as there are intercepts.
 fn weights(coef: Vec<f64>, intercept: Vec<f64>) -> Result<Weights, String> {
     let k = intercept.len();
@@ -183,6 +211,12 @@ fn weights(coef: Vec<f64>, intercept: Vec<f64>) -> Result<Weights, String> {
             "it has {} coefficients for {k} intercepts",
             coef.len()
         ));
+    }
+    if let Some(at) = coef.iter().chain(&intercept).position(|w| !w.is_finite()) {
+        return Err(match at < coef.len() {
+            true => format!("coefficient {at} (counted from 0) is {}", coef[at]),
+            false => "an intercept is not finite".to_owned(),
+        });
     }
     let n = coef.len() / k;
     let coef = (0..k).map(|c| coef[c * n..(c + 1) * n].to_vec()).collect();
@@ -222,19 +256,7 @@ fn write(path: &Path, parts: Result<Parts, String>) -> Result<(), ModelError> {
     let bytes = parts
         .and_then(|parts| parts.to_bytes())
         .map_err(|reason| format_error(path, reason))?;
-    let io = |source| io_error(path, "write", source);
-    let folder = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".model-")
-        .tempfile_in(folder)
-        .map_err(io)?;
-    file.write_all(&bytes).map_err(io)?;
-    file.as_file().sync_all().map_err(io)?;
-    file.persist(path).map_err(|error| io(error.error))?;
-    Ok(())
+    write_whole(path, &bytes).map_err(|source| io_error(path, "write", source))
 }
 
 fn json(value: &impl Serialize) -> Result<String, String> {

@@ -29,6 +29,9 @@ pub struct FitReport {
     pub seconds: f64,
     /// The most bytes that buffers held on the device.
     pub peak_device_bytes: u64,
+    /// Whether sums were reproducible, by the options of the matrix.
+    #[serde(default)]
+    pub reproducible: bool,
 }
 
 impl FitReport {
@@ -46,6 +49,22 @@ impl FitReport {
             transfer_seconds: 0.0,
             seconds: 0.0,
             peak_device_bytes: 0,
+            reproducible: false,
+        }
+    }
+
+    /// Without what differs between two fits that are the same otherwise.
+    pub(super) fn without_times(&self) -> FitReport {
+        let timeless = |iteration: &Iteration| Iteration {
+            seconds: 0.0,
+            ..*iteration
+        };
+        FitReport {
+            history: self.history.iter().map(timeless).collect(),
+            transfer_seconds: 0.0,
+            seconds: 0.0,
+            peak_device_bytes: 0,
+            ..self.clone()
         }
     }
 }

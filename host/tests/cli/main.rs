@@ -8,6 +8,7 @@ mod kernel_ridge;
 mod plan;
 mod predict;
 mod program;
+mod promises;
 mod snapshots;
 mod spectral;
 mod synth;

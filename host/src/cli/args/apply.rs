@@ -16,7 +16,7 @@ pub(in crate::cli) struct ApplyArgs {
     pub(in crate::cli) data: PathBuf,
 
     /// Targets to score the predictions with (those of a LIBSVM file are used anyway)
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 }
 

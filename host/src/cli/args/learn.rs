@@ -42,7 +42,7 @@ pub(in crate::cli) struct SourceArgs {
     pub(in crate::cli) data: PathBuf,
 
     /// Targets, one for each row (npy and Matrix Market files hold features only)
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 
     /// Where to compute: auto, cpu, cuda or cuda:N
@@ -57,7 +57,7 @@ pub(in crate::cli) struct SourceArgs {
 /// What becomes of the fit.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OutcomeArgs {
-    /// Save the model (safetensors)
+    /// Save the model (safetensors); - is stdout, and the report goes to stderr
     #[arg(short, long, value_name = "MODEL")]
     pub(in crate::cli) output: Option<PathBuf>,
 
@@ -99,6 +99,10 @@ pub(in crate::cli) struct SampleArgs {
     /// Weights of the rows, none negative; a row of weight 0 takes no part
     #[arg(long, value_name = "FILE.npy")]
     pub(in crate::cli) sample_weight: Option<PathBuf>,
+
+    /// Start from the coefficients of a model of the same features and classes
+    #[arg(long, value_name = "MODEL")]
+    pub(in crate::cli) start: Option<PathBuf>,
 
     /// Data that are not learnt from: the model is scored on them as well
     #[arg(long, value_name = "FILE")]

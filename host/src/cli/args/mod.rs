@@ -55,6 +55,10 @@ pub(super) struct Arguments {
     /// Say more: -v what is done, -vv every iteration (WARPFUSE_LOG takes a finer filter)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 991)]
     verbose: u8,
+
+    /// Threads of the CPU; all cores if not given. Results do not depend on it
+    #[arg(long, global = true, value_name = "N", display_order = 992)]
+    threads: Option<std::num::NonZeroUsize>,
 }
 
 const EXAMPLES: &str = "\
@@ -129,7 +133,27 @@ pub(super) enum Verbosity {
     Debug,
 }
 
+impl Command {
+    /// Refuses options that would do nothing beside the others.
+    ///
+    /// # Errors
+    /// Which one, and why.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        match self {
+            Command::Train(TrainCommand {
+                target: TrainTarget::Linear(trainer),
+            }) => trainer.job().own.check(),
+            Command::Cv(arguments) => arguments.trainer.job().0.own.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Arguments {
+    pub(super) fn threads(&self) -> Option<usize> {
+        self.threads.map(std::num::NonZeroUsize::get)
+    }
+
     pub(super) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,

@@ -27,7 +27,7 @@ pub(super) fn run(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
 
 fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
-        output::check_folder(path)?;
+        output::check_place(path)?;
     }
     let device = device::open(args.source.device, ui)?;
     let target = args.source.target.as_deref();

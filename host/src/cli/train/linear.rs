@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::cli::args::DtypeName;
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
-use crate::cli::fitted::FittedSummary;
+use crate::cli::fitted::{FittedSummary, warn_undefined};
 use crate::cli::progress::Ui;
 use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
@@ -32,7 +32,7 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         ..
     } = job;
     if let Some(path) = outcome.output.as_deref() {
-        output::check_folder(path)?;
+        output::check_place(path)?;
     }
     let mut phases = Phases::default();
     let task = own.task();
@@ -88,8 +88,13 @@ impl Run<'_> {
         };
         let bar = self.ui.iterations("gradient");
         let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
+        let start = job.start(data.stats.cols, known.classes())?;
+        let start = start
+            .as_ref()
+            .map(|(coef, intercepts)| (&coef[..], &intercepts[..]));
         let mut options = FitOptions {
             sample_weight: weights.as_deref(),
+            start,
             watch: Some(&mut watch),
             ..FitOptions::default()
         };
@@ -103,11 +108,12 @@ impl Run<'_> {
         let model = self.phases.time(Phase::Solve, device, solve)?;
         drop(bar);
         if let Some(path) = &job.outcome.output {
-            model.save(path)?;
+            model.save(output::place(path))?;
         }
         // X is on the device already.
         let score = || model.evaluate_on(resident.matrix(), targets, weights.as_deref());
         let training = self.phases.time(Phase::Evaluate, device, score)?;
+        warn_undefined(&training, self.ui);
         let validation = match other {
             Some((other, known)) => {
                 Some(model.evaluate(device, other.features, known.targets(), None)?)
@@ -138,7 +144,11 @@ impl Run<'_> {
             validation: validation.as_ref(),
             saved: outcome.output.as_deref(),
         };
-        if outcome.json {
+        if outcome.output.as_deref().is_some_and(output::is_stdout) {
+            // Standard output is the model's.
+            self.ui.remark(summary.to_string().trim_end());
+            Ok(())
+        } else if outcome.json {
             output::print_json(&summary.to_json()?)
         } else {
             output::print(summary.to_string())
@@ -199,6 +209,7 @@ fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
         Convergence::Singular => {
             "the columns are linearly dependent to working precision: penalise more, or accept this fit"
         }
+        _ if job.solve.standardize => "raise --max-iter, or raise --tol",
         _ => "scale the features (--standardize), raise --max-iter, or raise --tol",
     };
     ui.warn(format_args!(

@@ -31,7 +31,7 @@ impl<T: Number> Input<T> {
     /// Checks that `outputs` can be written, opens the device, reads the matrix.
     fn new(args: &MatrixArgs, outputs: &[Option<&Path>], ui: &Ui) -> Result<Self> {
         for path in outputs.iter().flatten() {
-            output::check_folder(path)?;
+            output::check_place(path)?;
         }
         let device = device::open(args.device, ui)?;
         let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;

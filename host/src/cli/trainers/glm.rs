@@ -55,6 +55,13 @@ impl Own for GlmArgs {
         ("alpha", self.alpha)
     }
 
+    fn check(&self) -> Result<(), &'static str> {
+        match (self.family, self.power) {
+            (FamilyName::Tweedie, _) | (_, None) => Ok(()),
+            _ => Err("--power does nothing without --family tweedie"),
+        }
+    }
+
     fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
         let params = Glm::params()
             .family(self.family.with_power(self.power.unwrap_or(0.0)))

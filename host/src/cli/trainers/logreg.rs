@@ -56,6 +56,13 @@ impl Own for LogregArgs {
         ("c", self.c)
     }
 
+    fn check(&self) -> Result<(), &'static str> {
+        match (self.penalty, self.l1_ratio) {
+            (PenaltyName::Elasticnet, _) | (_, None) => Ok(()),
+            _ => Err("--l1-ratio does nothing without --penalty elasticnet"),
+        }
+    }
+
     fn estimator(&self, strength: f64, classes: Option<&Classes>) -> Result<Estimator> {
         let params = LogisticRegression::params()
             .c(strength)

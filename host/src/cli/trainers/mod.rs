@@ -8,12 +8,12 @@ mod least_squares;
 mod logreg;
 mod svm;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 
 use super::args::{FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
 use super::targets::{Known, Task};
-use crate::learning::{Classes, Estimator};
+use crate::learning::{Classes, Classifier, Estimator, Model};
 use crate::ops::Number;
 
 pub(super) use glm::GlmArgs;
@@ -33,6 +33,14 @@ pub(super) trait Own {
 
     /// What the strength of the penalty is called, and what it was typed as.
     fn strength(&self) -> (&'static str, f64);
+
+    /// Refuses options that would do nothing beside the others.
+    ///
+    /// # Errors
+    /// Which one, and why.
+    fn check(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
 
     /// The estimator, with this strength.
     ///
@@ -95,6 +103,31 @@ impl<P: Args + Own> TrainArgs<P> {
 }
 
 impl Job<'_> {
+    /// Coefficients and intercepts of the model that `--start` names, for data of so many columns and these classes.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is of other data.
+    pub(super) fn start(&self, cols: usize, classes: Option<&Classes>) -> Result<Option<Start>> {
+        let Some(path) = &self.samples.start else {
+            return Ok(None);
+        };
+        let model = Model::load(path)?;
+        let (found, file) = (model.cols(), path.display());
+        ensure!(
+            found == cols,
+            "--start {file}: expected a model of {cols} features, as the data have, found one of {found}"
+        );
+        let known = model.classifier().map(Classifier::classes);
+        ensure!(
+            known == classes,
+            "--start {file}: expected a model of the same classes as the data ({}), found {}",
+            listed(classes),
+            listed(known)
+        );
+        let coef = model.coef().into_iter().map(<[f64]>::to_vec).collect();
+        Ok(Some((coef, model.intercept())))
+    }
+
     /// The estimator as typed.
     ///
     /// # Errors
@@ -120,6 +153,13 @@ impl Job<'_> {
             .standardize(self.solve.standardize)
             .matrix_options(self.outcome.matrix_options()))
     }
+}
+
+/// Coefficients, one list per linear predictor, and intercepts.
+type Start = (Vec<Vec<f64>>, Vec<f64>);
+
+fn listed(classes: Option<&Classes>) -> String {
+    classes.map_or("a regression".to_owned(), Classes::to_string)
 }
 
 macro_rules! trainers {

@@ -1,7 +1,6 @@
 //! The model file: safetensors with `points` (N × D) and `dual_coef` (N), f64, and the parameters as metadata.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 use ndarray::Array2;
@@ -9,6 +8,7 @@ use safetensors::tensor::{Dtype as TensorType, SafeTensors, TensorView, serializ
 
 use super::KernelModel;
 use crate::learning::ModelError;
+use crate::learning::whole_file::write_whole;
 use crate::matrix::Dtype;
 use crate::ops::{Kernel, KernelFunction};
 
@@ -22,23 +22,11 @@ impl KernelModel {
     /// [`ModelError::Io`] when the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         let bytes = self.to_bytes().map_err(|reason| format(path, reason))?;
-        let io = |source| ModelError::Io {
+        write_whole(path, &bytes).map_err(|source| ModelError::Io {
             action: "write",
             path: path.to_owned(),
             source,
-        };
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let mut builder = tempfile::Builder::new();
-        let beside = builder
-            .prefix(".model-")
-            .tempfile_in(folder.unwrap_or(Path::new(".")));
-        let mut file = beside.map_err(io)?;
-        file.write_all(&bytes).map_err(io)?;
-        file.as_file().sync_all().map_err(io)?;
-        file.persist(path).map_err(|error| io(error.error))?;
-        Ok(())
+        })
     }
 
     /// Reads a model that [`KernelModel::save`] wrote.

@@ -5,7 +5,8 @@ use super::sums::{Weights, explained_share, same_length, sums};
 
 /// R², the coefficient of determination: `1 − Σ w(t − p)² / Σ w(t − t̄)²`, t̄ the weighted mean.
 ///
-/// For constant targets (one sample among them) it is 1 when every prediction is exact and 0 otherwise.
+/// For constant targets it is 1 when every prediction is exact and 0 otherwise. Of fewer than two samples with weight it
+/// is not defined: NaN, as in scikit-learn.
 ///
 /// # Errors
 /// [`MetricError`] when lengths or weights do not fit.
@@ -22,6 +23,10 @@ pub fn r2(
     weights: Option<&[f64]>,
 ) -> Result<f64, MetricError> {
     let weights = check(targets, predictions, weights)?;
+    let samples = (0..targets.len()).filter(|row| weights.of(*row) > 0.0);
+    if samples.take(2).count() < 2 {
+        return Ok(f64::NAN);
+    }
     let mean = weights.mean(|row| targets[row]);
     let [residual, total] = sums(targets.len(), |row| {
         let weight = weights.of(row);
@@ -76,6 +81,16 @@ mod tests {
     fn constant_targets_follow_scikit_learn() {
         assert_eq!(r2(&[2.0, 2.0], &[2.0, 2.0], None), Ok(1.0));
         assert_eq!(r2(&[2.0, 2.0], &[2.0, 3.0], None), Ok(0.0));
+    }
+
+    #[test]
+    fn one_sample_has_no_score() {
+        for weights in [None, Some(&[1.0][..])] {
+            let score = r2(&[2.0], &[2.0], weights).expect("one sample");
+            assert!(score.is_nan(), "{score}");
+        }
+        let held_out = r2(&[1.0, 2.0], &[1.0, 2.0], Some(&[0.0, 1.0])).expect("weights");
+        assert!(held_out.is_nan(), "{held_out}");
     }
 
     #[test]

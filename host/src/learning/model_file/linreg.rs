@@ -65,6 +65,7 @@ pub(super) fn read(
         transfer_seconds: report.transfer_seconds,
         seconds: report.seconds,
         peak_device_bytes: report.peak_device_bytes,
+        reproducible: false,
     };
     Ok((params.into(), report))
 }

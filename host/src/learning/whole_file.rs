@@ -1,0 +1,75 @@
+//! Files that are written as a whole or not at all.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+/// Writes `bytes` to `path`.
+///
+/// A regular file is replaced at once, by one that was written beside it: an interrupted write or a full disk leaves what
+/// was there. Its mode stays; a new file has that of the umask. Devices, pipes and sockets are written to, and symbolic
+/// links are followed: none of them is ever replaced.
+///
+/// # Errors
+/// When the file system refuses.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if ["/dev", "/proc"].iter().any(|of| path.starts_with(of)) {
+        return write_through(path, bytes);
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
+            Ok(target) => write_whole(&target, bytes),
+            Err(_) => fs::write(path, bytes),
+        },
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if found.is_file() => replace(path, bytes, Some(found.permissions())),
+        Ok(_) => write_through(path, bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => replace(path, bytes, None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Fails where [`write_whole`] would find no place: a folder that is missing or takes no files, or a folder in the
+/// file's stead.
+///
+/// # Errors
+/// When the file system refuses.
+pub(crate) fn check_place(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Ok(()),
+        _ if ["/dev", "/proc"].iter().any(|of| path.starts_with(of)) => Ok(()),
+        _ => beside(path).map(drop),
+    }
+}
+
+fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).open(path)?;
+    file.write_all(bytes)?;
+    file.flush()
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: Option<Permissions>) -> io::Result<()> {
+    let mut file = beside(path)?;
+    file.write_all(bytes)?;
+    if let Some(mode) = mode {
+        file.as_file().set_permissions(mode)?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".warpfuse-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The umask takes its part of it.
+        builder.permissions(Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
+}

@@ -1,0 +1,205 @@
+//! What a user may rely on: files that are not destroyed, options that do something, models that say what they are.
+
+use std::fs;
+
+use crate::program::{Folder, diabetes, numbers, run};
+
+/// `train TRAINER` on the sample data, saved to `path`.
+fn train<'a>(trainer: &'a str, path: &'a str, options: &[&'a str]) -> crate::program::Run {
+    let data = diabetes();
+    let fixed = ["train", trainer, &data, "--device", "cpu", "-o", path];
+    run(fixed.iter().chain(options))
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_written_through_and_devices_stay() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = Folder::new();
+    let (real, link) = (folder.file("real", "old"), folder.path("link"));
+    symlink(&real, &link).expect("a link");
+    train("linreg", &link, &[]).expect_code(0);
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    assert!(folder.read("real").len() > 100);
+    let full = train("linreg", "/dev/full", &[]).expect_code(1);
+    assert!(full.stderr.contains("/dev/full"), "{}", full.stderr);
+    let device = fs::metadata("/dev/full").expect("there").file_type();
+    assert!(device.is_char_device());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_no_place_for_a_model_and_is_found_out_before_the_fit() {
+    let folder = Folder::new();
+    let path = folder.path("");
+    let fit = run(["train", "linreg", "no-such-data", "-o", &path]).expect_code(1);
+    assert!(fit.stderr.contains("cannot write"), "{}", fit.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_model_can_be_read_by_those_whom_the_umask_lets() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let (plain, model) = (folder.file("plain", ""), folder.path("model"));
+    train("linreg", &model, &[]).expect_code(0);
+    let mode = |path: &str| fs::metadata(path).expect("there").permissions().mode();
+    assert_eq!(mode(&model), mode(&plain));
+}
+
+#[test]
+fn reproducible_models_are_the_same_file() {
+    let folder = Folder::new();
+    let [first, second] = ["first", "second"].map(|name| {
+        train("ridge", &folder.path(name), &["--reproducible"]).expect_code(0);
+        folder.read(name)
+    });
+    assert!(first == second);
+}
+
+#[test]
+fn options_that_do_nothing_are_refused() {
+    let data = diabetes();
+    let cases: [&[&str]; 5] = [
+        &["train", "glm", &data, "--power", "1.5"],
+        &["cv", "glm", &data, "--power", "1.5"],
+        &["train", "logreg", &data, "--l1-ratio", "0.5"],
+        &[
+            "train",
+            "logreg",
+            &data,
+            "--penalty",
+            "l1",
+            "--l1-ratio",
+            "0.5",
+        ],
+        &[
+            "train",
+            "ridge",
+            &data,
+            "--target",
+            "y.npy",
+            "--target-column",
+            "y",
+        ],
+    ];
+    for case in cases {
+        let refused = run(case).expect_code(2);
+        assert!(refused.stderr.contains("error:"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn targets_of_a_regression_are_no_labels() {
+    let folder = Folder::new();
+    let data = folder.file("data.svm", "0.5 1:1\n1.25 1:2\n0.75 1:3\n2 1:4\n");
+    for trainer in ["logreg", "svc"] {
+        let refused = run(["train", trainer, &data, "--device", "cpu"]).expect_code(1);
+        let words = "unknown label type: continuous";
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_model_of_another_version_or_with_broken_numbers_is_refused() {
+    let folder = Folder::new();
+    let model = folder.path("model");
+    train("linreg", &model, &[]).expect_code(0);
+    let whole = folder.read("model");
+    let version = format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION"));
+    let at = whole
+        .windows(version.len())
+        .position(|bytes| bytes == version.as_bytes())
+        .expect("a version");
+    let mut later = whole.clone();
+    later[at + 11] = b'9';
+    let mut broken = whole.clone();
+    let last = broken.len() - 16;
+    broken[last..last + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    for (bytes, words) in [(later, "found version 9"), (broken, "is NaN")] {
+        let path = folder.file("other", bytes);
+        let refused = run(["predict", &path, &diabetes(), "--device", "cpu"]).expect_code(1);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn one_row_has_no_r2_and_says_so() {
+    let folder = Folder::new();
+    let data = folder.file("one.svm", "3 1:2\n");
+    let fit = run(["train", "ridge", &data, "--device", "cpu", "--json"]).expect_code(0);
+    assert!(fit.json()["r2"].is_null(), "{}", fit.stdout);
+    assert!(fit.stderr.contains("R² is not defined"), "{}", fit.stderr);
+}
+
+#[test]
+fn cv_saves_the_best_fitted_to_all_rows() {
+    let folder = Folder::new();
+    let (best, alone) = (folder.path("best"), folder.path("alone"));
+    let data = diabetes();
+    let arguments = [
+        "cv",
+        "ridge",
+        &data,
+        "--device",
+        "cpu",
+        "--path",
+        "0.01,1000",
+        "-o",
+        &best,
+        "--json",
+    ];
+    let compared = run(arguments).expect_code(0).json();
+    let alpha = compared["best"]["alpha"].to_string();
+    train("ridge", &alone, &["--alpha", &alpha]).expect_code(0);
+    let predict = |model: &str| {
+        let arguments = ["predict", model, &data, "--device", "cpu", "--json"];
+        numbers(&run(arguments).expect_code(0).json(), "predictions")
+    };
+    for (found, expected) in predict(&best).iter().zip(predict(&alone)) {
+        assert!(
+            (found - expected).abs() <= 1e-9 * expected.abs(),
+            "{found} {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_fit_goes_on_from_a_model_and_threads_do_not_matter() {
+    let folder = Folder::new();
+    let (first, second) = (folder.path("first"), folder.path("second"));
+    train("lasso", &first, &["--alpha", "0.1"]).expect_code(0);
+    let again = [
+        "--alpha",
+        "0.1",
+        "--start",
+        &first,
+        "--threads",
+        "1",
+        "--json",
+    ];
+    let warm = train("lasso", &second, &again).expect_code(0).json();
+    assert_eq!(warm["n_iter"], 0, "{warm}");
+    let narrow = folder.file("narrow.svm", "1 1:1\n2 1:2\n");
+    let other = [
+        "train", "lasso", &narrow, "--start", &first, "--device", "cpu",
+    ];
+    let refused = run(other).expect_code(1);
+    assert!(
+        refused.stderr.contains("expected a model of 1 features"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let folder = Folder::new();
+    let model = folder.path("model");
+    train("linreg", &model, &[]).expect_code(0);
+    let data = diabetes();
+    let plain = run(["predict", &model, &data, "--device", "cpu"]).expect_code(0);
+    let dash = run(["predict", &model, &data, "--device", "cpu", "-o", "-"]).expect_code(0);
+    assert_eq!(plain.stdout, dash.stdout);
+    assert!(!std::path::Path::new("-").exists());
+}
