@@ -248,7 +248,7 @@ class ElasticNet(_CoordinateDescent, _peer.ElasticNet):
     >>> from warpfuse import ElasticNet
     >>> model = ElasticNet(alpha=0.1, l1_ratio=0.2).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
     >>> model.coef_.round(4)
-    array([1.7568])
+    array([1.7589])
     """
 
     @fit_context(prefer_skip_nested_validation=True)
