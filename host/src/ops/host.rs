@@ -1,16 +1,54 @@
 //! The pattern on the CPU device: buffers as slices, handed to [`crate::cpu`].
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ndarray::Array2;
 
 use super::Number;
-use super::fused::Terms;
+use super::terms::Terms;
 use crate::cpu::fixed::{self, Columns};
 use crate::cpu::{self, Addend, Csr, Workspace, ordered};
 use crate::device::Buffer;
 use crate::matrix::{CsrMatrix, Features};
-use crate::plan::fused::Product;
+use crate::plan::fused::{Product, Summation};
+
+/// X as it came, with what its products keep from one to the next.
+pub(super) struct HostRows<T> {
+    pub(super) features: Arc<Features<T>>,
+    pub(super) workspace: Mutex<Workspace>,
+    /// What reproducible sums need to know, looked up when they are first wanted.
+    columns: OnceLock<Columns>,
+}
+
+impl<T: Number> HostRows<T> {
+    pub(super) fn new(features: Arc<Features<T>>) -> Self {
+        HostRows {
+            features,
+            workspace: Mutex::new(Workspace::new()),
+            columns: OnceLock::new(),
+        }
+    }
+
+    /// Computes `product`; shapes and devices have been checked.
+    pub(super) fn product(
+        &self,
+        (product, summation): (Product, Summation),
+        input: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        output: &mut Buffer<T>,
+    ) {
+        match (summation, &*self.features) {
+            (Summation::Reproducible, Features::Sparse(x)) => {
+                let columns = self.columns.get_or_init(|| columns(x));
+                run_reproducibly(product, (x, columns), input, terms, output);
+            }
+            (Summation::Reproducible, Features::Dense(x)) => {
+                run_in_order(product, x, input, terms, output);
+            }
+            (Summation::Free, x) => run(product, x, input, terms, output, &self.workspace),
+        }
+    }
+}
 
 const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
 
@@ -73,12 +111,12 @@ fn with_csr<T: Number, R>(x: &CsrMatrix<T>, run: impl FnOnce(&Csr<'_, T>) -> R) 
 }
 
 /// What reproducible sums need to know of a matrix.
-pub(super) fn columns<T: Number>(x: &CsrMatrix<T>) -> Columns {
+fn columns<T: Number>(x: &CsrMatrix<T>) -> Columns {
     with_csr(x, |x| Columns::of(x))
 }
 
 /// [`run`] with the bits that every device gets.
-pub(super) fn run_reproducibly<T: Number>(
+fn run_reproducibly<T: Number>(
     product: Product,
     (x, columns): (&CsrMatrix<T>, &Columns),
     input: &Buffer<T>,
@@ -98,7 +136,7 @@ pub(super) fn run_reproducibly<T: Number>(
 }
 
 /// [`run_reproducibly`] for a dense matrix.
-pub(super) fn run_in_order<T: Number>(
+fn run_in_order<T: Number>(
     product: Product,
     x: &Array2<T>,
     input: &Buffer<T>,
@@ -120,7 +158,7 @@ pub(super) fn run_in_order<T: Number>(
 }
 
 /// Computes `product` on the CPU; shapes and devices have been checked.
-pub(super) fn run<T: Number>(
+fn run<T: Number>(
     product: Product,
     x: &Features<T>,
     input: &Buffer<T>,
@@ -130,9 +168,7 @@ pub(super) fn run<T: Number>(
 ) {
     let terms = host_terms(terms);
     let (input, output) = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
-    let mut workspace = workspace
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut workspace = workspace.lock().unwrap_or_else(PoisonError::into_inner);
     with_rows!(x, |x| dispatch(
         product,
         &x,

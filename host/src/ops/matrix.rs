@@ -1,23 +1,15 @@
 //! A matrix on a device, with the plans of its products.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::balanced::{TilesOfParts, Transpose};
 use super::catalog::{candidates_for, candidates_on};
-use super::fixed::Equilibrated;
-use super::fused::Launches;
-use super::hot::{HotColumns, stored_values};
-use super::layout::{Layout, Upload};
-use super::many::ManyLaunches;
-use super::objective::ObjectiveLaunches;
-use super::panels::Panels;
-use super::tiles::Tiles;
+use super::forms::hot::stored_values;
+use super::forms::{Forms, Site, Upload};
+use super::plans::Plans;
 use super::{Number, OpError};
-use crate::cpu::Workspace;
-use crate::cpu::fixed::Columns;
-use crate::device::{Buffer, Device};
+use crate::device::Device;
 use crate::layout::hot::expected;
 use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Values};
 use crate::plan::fused::{
@@ -30,33 +22,11 @@ use crate::plan::limits::DeviceLimits;
 ///
 /// Each product is planned when it is first used; the plan stays with the matrix.
 pub struct Matrix<T: Number> {
-    device: Device,
-    rows: usize,
-    cols: usize,
-    pub(super) problem: Problem,
+    pub(super) site: Site<T>,
+    pub(super) shape: Problem,
     pub(super) options: MatrixOptions,
-    pub(super) layout: Layout<T>,
-    pub(super) launches: [OnceLock<Result<Launches<T>, OpError>>; 3],
-    /// p between the two products of a dense matrix too wide for one.
-    pub(super) between: Mutex<Option<Buffer<T>>>,
-    /// The same with several right-hand sides.
-    pub(super) between_many: Mutex<Option<Buffer<T>>>,
-    pub(super) workspace: Mutex<Workspace>,
-    pub(super) objectives: ObjectiveLaunches<T>,
-    pub(super) many: ManyLaunches<T>,
-    /// What fixed-point sums need besides, made when they are first used.
-    pub(super) equilibrated: OnceLock<Result<Equilibrated<T>, OpError>>,
-    pub(super) columns: OnceLock<Columns>,
-    /// A second and third copy of X, once prepared.
-    pub(super) panels: Option<Panels<T>>,
-    /// The same of a copy with its most frequent columns told apart.
-    pub(super) hot: Option<HotColumns<T>>,
-    /// Its transpose, once prepared.
-    pub(super) transpose: Option<Transpose<T>>,
-    /// What products whose work is cut by nonzeros need besides, made when they are first used.
-    pub(super) tiles: OnceLock<Result<TilesOfParts<T>, OpError>>,
-    /// Two copies for several right-hand sides.
-    pub(super) row_tiles: Option<Tiles<T>>,
+    pub(super) forms: Forms<T>,
+    pub(super) plans: Plans<T>,
 }
 
 /// How products of a matrix are planned on a GPU.
@@ -105,32 +75,19 @@ impl<T: Number> Matrix<T> {
         upload: Upload,
     ) -> Result<Self, OpError> {
         let problem = problem(&features, device, options.values);
-        let (rows, cols) = (features.rows(), features.cols());
-        let layout = Layout::new(device, features, upload)?;
-        let problem = match layout.ld() {
+        let size = (features.rows(), features.cols());
+        let forms = Forms::new(device, features, upload)?;
+        let shape = match forms.rows.ld() {
             Some(ld) => problem.with_pitch(ld as u64),
             None => problem,
         };
+        let longest = shape.longest_row.unwrap_or(shape.cols);
         Ok(Matrix {
-            device: device.clone(),
-            rows,
-            cols,
-            problem,
+            site: Site::new(device, size, longest),
+            shape,
             options,
-            layout,
-            launches: Default::default(),
-            between: Mutex::new(None),
-            between_many: Mutex::new(None),
-            workspace: Mutex::new(Workspace::new()),
-            objectives: ObjectiveLaunches::default(),
-            many: ManyLaunches::default(),
-            equilibrated: OnceLock::new(),
-            columns: OnceLock::new(),
-            panels: None,
-            hot: None,
-            transpose: None,
-            tiles: OnceLock::new(),
-            row_tiles: None,
+            forms,
+            plans: Plans::default(),
         })
     }
 
@@ -142,29 +99,27 @@ impl<T: Number> Matrix<T> {
     /// Plans all products anew with other options.
     pub fn replan(&mut self, options: MatrixOptions) {
         self.options = options;
-        self.launches = Default::default();
-        self.objectives.replan();
-        self.many = ManyLaunches::default();
+        self.plans.replan();
     }
 
     /// The device that the matrix lies on.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.site.device
     }
 
     /// m.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.site.rows
     }
 
     /// n.
     pub fn cols(&self) -> usize {
-        self.cols
+        self.site.cols
     }
 
     /// The shape as the planner sees it.
     pub fn problem(&self) -> &Problem {
-        &self.problem
+        &self.shape
     }
 
     /// The plan of a product, or `None` on the CPU, which needs none.
@@ -172,7 +127,7 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
-        self.planning(|planner| Ok(planner.plan(&self.problem, product)?))
+        self.planning(|planner| Ok(planner.plan(&self.shape, product)?))
     }
 
     /// Asks a planner with the matrix's device and options, if the device needs plans.
@@ -199,12 +154,12 @@ impl<T: Number> Matrix<T> {
             return Ok(Vec::new());
         };
         let planner = Planner::new(limits, &kernels).summation(self.options.summation);
-        Ok(planner.launches(&self.problem, product)?)
+        Ok(planner.launches(&self.shape, product)?)
     }
 
     // The device's limits and the kernels that it runs; `None` on the CPU.
     fn choices(&self) -> Result<Option<Choices<'_>>, OpError> {
-        Ok(match &self.device {
+        Ok(match self.device() {
             Device::Cpu(_) => None,
             Device::Cuda(device) => {
                 device.check_kernels()?;
@@ -223,7 +178,7 @@ type Choices<'a> = (&'a DeviceLimits, Arc<[Candidate]>);
 
 impl<T: Number> std::fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Matrix({} on {})", self.problem, self.device)
+        write!(f, "Matrix({} on {})", self.shape, self.site.device)
     }
 }
 

@@ -18,42 +18,39 @@
 //! # Ok::<(), warpfuse::ops::OpError>(())
 //! ```
 
-mod balanced;
 mod catalog;
 pub mod cg;
 pub mod conv1d;
 pub mod design;
 mod error;
-mod fixed;
+mod forms;
 pub mod fused;
 mod host;
-mod hot;
 mod kept;
 pub mod kernel_sum;
-mod layout;
+mod launch;
 pub mod many;
 pub mod matmul;
 mod matrix;
 pub mod measure;
 mod number;
 pub mod objective;
-mod ordered;
 pub mod orthant;
-mod panels;
+mod plans;
 mod prepare;
 pub mod reduce;
-mod tiles;
+mod terms;
 pub mod vector;
 
 pub use catalog::{candidates, candidates_of};
 pub use error::OpError;
-pub use fused::Terms;
 pub use gpu_kernels::kernel_sum::KernelFunction;
 pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, MatrixOptions, problem_on_gpu};
 pub use number::Number;
 pub use prepare::Preparation;
+pub use terms::Terms;
 
 // What `Matrix::prepare` takes and returns.
 pub use crate::plan::fused::{Product, Stored};

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
-use super::balanced::Transpose;
-use super::layout::{Layout, Upload, csr};
+use super::forms::rows::csr;
+use super::forms::tiles::tile_shape;
+use super::forms::{Making, Rows, Upload};
 use super::{Matrix, MatrixOptions, Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::HotSize;
-use crate::matrix::{CsrMatrix, Features};
+use crate::matrix::Features;
 use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
-use crate::plan::tiles::{TilePasses, TileShape};
+use crate::plan::tiles::TilePasses;
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,14 +64,6 @@ pub enum Preparation {
 /// Entries of a hot column for each SM, at least.
 const ENTRIES_PER_SM: u64 = 2;
 
-/// What is to be made.
-enum Form {
-    Panels,
-    HotColumns(HotSize),
-    Transpose,
-    Tiles(TileShape),
-}
-
 impl<T: Number> Matrix<T> {
     /// Puts `features` on `device` in the form that `preparation` chooses: [`Matrix::with_options`] and
     /// [`Matrix::prepare`], but the form is chosen and made before anything is uploaded, so that a GPU gets X once and
@@ -113,8 +106,8 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.
     pub fn upload_rows(&self) -> Result<(), OpError> {
-        match &self.layout {
-            Layout::Sparse(rows) => rows.parts().map(drop),
+        match &self.forms.rows {
+            Rows::Sparse(rows) => rows.parts().map(drop),
             _ => Ok(()),
         }
     }
@@ -122,8 +115,8 @@ impl<T: Number> Matrix<T> {
     /// Whether the device has the rows of X as they came: not where a further form was made first
     /// ([`Matrix::prepared`]) and no product has needed them.
     pub fn has_rows(&self) -> bool {
-        match &self.layout {
-            Layout::Sparse(rows) => rows.are_uploaded(),
+        match &self.forms.rows {
+            Rows::Sparse(rows) => rows.are_uploaded(),
             _ => true,
         }
     }
@@ -168,73 +161,52 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory, [`OpError::Plan`] when no launch fits it.
     pub fn prepare(&mut self, preparation: Preparation) -> Result<Stored, OpError> {
-        let Layout::Sparse(rows) = &self.layout else {
+        let Rows::Sparse(rows) = &self.forms.rows else {
             return Ok(Stored::Rows);
         };
         let is_empty = self.rows() == 0 || self.cols() == 0;
-        if !is_empty && let Some(form) = self.form(preparation)? {
+        if !is_empty && let Some(making) = self.making(preparation)? {
             let features = rows.features()?;
-            self.store(form, csr(&features))?;
+            let x = (&self.site.device, csr(&features));
+            let stored = self.shape.stored;
+            self.shape = self.forms.make(making, x, self.shape)?;
+            if self.shape.stored != stored {
+                self.replan(self.options);
+            }
         }
-        Ok(self.problem.stored)
-    }
-
-    /// Makes a form of `x`, which is this matrix.
-    fn store(&mut self, form: Form, x: &CsrMatrix<T>) -> Result<(), OpError> {
-        self.problem = match form {
-            Form::Panels => {
-                self.panels = Some(self.panels_of(x)?);
-                self.problem.with_stored(Stored::RowsAndPanels)
-            }
-            Form::HotColumns(size) => {
-                let (hot, columns, values) = self.hot_columns_of(x, size)?;
-                self.hot = Some(hot);
-                let problem = self.problem.with_columns(columns).with_values(values);
-                problem.with_stored(Stored::RowsAndHotColumns)
-            }
-            Form::Transpose => {
-                self.transpose = Some(Transpose::of(self.device(), x)?);
-                self.problem.with_stored(Stored::RowsAndTranspose)
-            }
-            // Not for the products that are planned.
-            Form::Tiles(shape) => {
-                self.row_tiles = Some(self.tiles_of(x, shape)?);
-                return Ok(());
-            }
-        };
-        self.replan(self.options);
-        Ok(())
+        Ok(self.shape.stored)
     }
 
     /// Whether [`Preparation::Tiles`] has been made.
     pub fn has_tiles(&self) -> bool {
-        self.row_tiles.is_some()
+        self.forms.tiles.is_some()
     }
 
     /// What a preparation asks for and is not there yet.
-    fn form(&self, preparation: Preparation) -> Result<Option<Form>, OpError> {
+    fn making(&self, preparation: Preparation) -> Result<Option<Making>, OpError> {
         if let Preparation::Tiles { passes } = preparation {
-            let shape = self.tile_shape(passes).filter(|_| !self.has_tiles());
-            return Ok(shape.map(Form::Tiles));
+            let shape = tile_shape(self.device(), &self.shape, passes);
+            let shape = shape.filter(|_| !self.has_tiles());
+            return Ok(shape.map(Making::Tiles));
         }
-        if self.problem.stored != Stored::Rows {
+        if self.shape.stored != Stored::Rows {
             return Ok(None);
         }
-        let entries = self.problem.nnz.unwrap_or(0);
+        let entries = self.shape.nnz.unwrap_or(0);
         let is_one_part = entries <= u64::from(MAX_NONZEROS);
         let has_hot = is_one_part && self.cols() < 1 << 31;
-        let transpose = is_one_part.then_some(Form::Transpose);
+        let transpose = is_one_part.then_some(Making::Transpose);
         let hot = |most: u32, least| {
             let size = HotSize {
                 most: most as usize,
                 least,
             };
-            has_hot.then_some(Form::HotColumns(size))
+            has_hot.then_some(Making::HotColumns(size, self.options.values))
         };
-        let frequent = || hot(hot_places(T::SIZE, self.problem.cols), self.least_hot());
+        let frequent = || hot(hot_places(T::SIZE, self.shape.cols), self.least_hot());
         let best = match preparation {
             Preparation::Tiles { .. } => unreachable!("they are beside the other forms"),
-            Preparation::Panels => return Ok(Some(Form::Panels)),
+            Preparation::Panels => return Ok(Some(Making::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
@@ -249,7 +221,7 @@ impl<T: Number> Matrix<T> {
             tracing::info!(%best, "X is stored in a further form");
         }
         Ok(match best.map(|weighing| weighing.stored) {
-            Some(Stored::RowsAndPanels) => Some(Form::Panels),
+            Some(Stored::RowsAndPanels) => Some(Making::Panels),
             Some(Stored::RowsAndHotColumns) => frequent(),
             Some(Stored::RowsAndTranspose) => transpose,
             _ => None,
@@ -258,7 +230,7 @@ impl<T: Number> Matrix<T> {
 
     fn best_form(&self, product: Product, evaluations: u64) -> Result<Option<Weighing>, OpError> {
         let best =
-            |planner: Planner<'_>| Ok(planner.best_form(&self.problem, product, evaluations)?);
+            |planner: Planner<'_>| Ok(planner.best_form(&self.shape, product, evaluations)?);
         Ok(self.planning(best)?.flatten())
     }
 

@@ -3,7 +3,7 @@
 use gpu_kernels::vector::{VectorArgs, VectorVariant};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::fused::{slice, slice_mut};
+use super::launch::{slice, slice_mut};
 use super::{Number, OpError};
 use crate::cpu;
 use crate::device::{Buffer, Device};

@@ -9,10 +9,12 @@ use gpu_kernels::fused::{
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::super::catalog::registers_on;
-use super::super::fused::{slice, slice_mut};
-use super::super::kept::Kept;
-use super::super::layout::{DensePart, Layout, SparsePart};
-use super::super::tiles::{TileEnds, Tiles};
+use super::super::forms::dense::DenseRows;
+use super::super::forms::rows::SparsePart;
+use super::super::forms::tiles::{TileEnds, Tiles};
+use super::super::forms::{Call, Rows};
+use super::super::launch::{slice, slice_mut};
+use super::launches::DenseLaunch;
 use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
 use crate::device::{Buffer, Prepared};
 use crate::plan::fused::Product;
@@ -25,39 +27,6 @@ struct Many<'a, T: Number> {
     sides: u32,
     input: &'a Buffer<T>,
     terms: &'a ManyTerms<'a, T>,
-}
-
-/// The launches of a matrix for groups of sides, planned and prepared when first used.
-pub(in crate::ops) struct ManyLaunches<T: Number> {
-    sparse: Kept<(Product, u32), Prepared<T::SparseMany>>,
-    dense: Kept<(Product, u32), Option<DenseLaunch<T>>>,
-    tiles: Kept<(Product, u32), Prepared<T::TilesMany>>,
-}
-
-impl<T: Number> Default for ManyLaunches<T> {
-    fn default() -> Self {
-        ManyLaunches {
-            sparse: Kept::default(),
-            dense: Kept::default(),
-            tiles: Kept::default(),
-        }
-    }
-}
-
-/// The launch of each panel of a dense X.
-struct DenseLaunch<T: Number> {
-    kernel: Prepared<T::DenseMany>,
-    /// Columns of a panel.
-    panel: u64,
-}
-
-impl<T: Number> Clone for DenseLaunch<T> {
-    fn clone(&self) -> Self {
-        DenseLaunch {
-            kernel: self.kernel.clone(),
-            panel: self.panel,
-        }
-    }
 }
 
 impl<T: Number> Matrix<T> {
@@ -75,7 +44,7 @@ impl<T: Number> Matrix<T> {
             input,
             terms,
         };
-        if let Some(tiles) = &self.row_tiles {
+        if let Some(tiles) = &self.forms.tiles {
             let launch =
                 |many: &Many<'_, T>, to: &mut Buffer<T>| self.launch_tiles(many, tiles, to);
             return match (product, tiles.passes()) {
@@ -83,10 +52,10 @@ impl<T: Number> Matrix<T> {
                 _ => launch(&many, output),
             };
         }
-        match &self.layout {
-            Layout::Sparse(rows) => self.launch_sparse(&many, rows.parts()?, output),
-            Layout::Dense(part) => self.launch_dense(&many, part, output),
-            Layout::Host(_) => unreachable!("the CPU has code of its own"),
+        match &self.forms.rows {
+            Rows::Sparse(rows) => self.launch_sparse(&many, rows.parts()?, output),
+            Rows::Dense(part) => self.launch_dense(&many, part, output),
+            Rows::Host(_) => unreachable!("the CPU has code of its own"),
         }
     }
 
@@ -98,7 +67,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         for (first, count) in groups(many.sides, MOST_SIDES) {
             let key = (many.product, count);
-            let kernel = self.many.sparse.get(key, || {
+            let kernel = self.plans.many.sparse.get(key, || {
                 let kernels: Vec<Kernel<SparseManyVariant>> = kernels::<T::SparseMany, T>(self);
                 let plan = many::sparse(self.problem(), key, &kernels, self.launch_limits())?;
                 self.prepare_many::<T::SparseMany>(&plan)
@@ -128,9 +97,10 @@ impl<T: Number> Matrix<T> {
             let sides = sides(many, first, count);
             let groups = count.div_ceil(tiles.sides(many.product));
             let key = (many.product, groups);
-            let make = || self.tile_kernel(tiles, key);
-            let kernel = self.many.tiles.get(key, make)?;
-            kernel.launch(self.tile_args(tiles, &ends, (many.product, sides, &mut *output)))?;
+            let make = || tiles.kernel(&self.site, self.problem(), key);
+            let kernel = self.plans.many.tiles.get(key, make)?;
+            let to = (many.product, sides, &mut *output);
+            kernel.launch(tiles.args(&self.site, &ends, to))?;
         }
         Ok(())
     }
@@ -138,12 +108,12 @@ impl<T: Number> Matrix<T> {
     fn launch_dense(
         &self,
         many: &Many<'_, T>,
-        part: &DensePart<T>,
+        part: &DenseRows<T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         for group in groups(many.sides, MOST_SIDES) {
             let key = (many.product, group.1);
-            match self.many.dense.get(key, || self.dense_launch(key))? {
+            match self.plans.many.dense.get(key, || self.dense_launch(key))? {
                 Some(launch) => self.panels(many, part, group, &launch, output)?,
                 // Wider than a block holds, and so is every other group.
                 None => {
@@ -175,10 +145,8 @@ impl<T: Number> Matrix<T> {
         output: &mut Buffer<T>,
         launch: impl Fn(&Many<'_, T>, &mut Buffer<T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut kept = self
-            .between_many
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let kept = self.plans.many.between.lock();
+        let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
         let len = self.rows() * many.sides as usize;
         let between = match &mut *kept {
             Some(p) if p.len() == len => p,
@@ -212,7 +180,7 @@ impl<T: Number> Matrix<T> {
     fn panels(
         &self,
         many: &Many<'_, T>,
-        part: &DensePart<T>,
+        part: &DenseRows<T>,
         (first, count): (u32, u32),
         DenseLaunch { kernel, panel }: &DenseLaunch<T>,
         output: &mut Buffer<T>,
@@ -236,24 +204,20 @@ impl<T: Number> Matrix<T> {
     fn dense_many<'a>(
         &self,
         many: &Many<'a, T>,
-        part: &'a DensePart<T>,
+        part: &'a DenseRows<T>,
         output: &'a mut Buffer<T>,
     ) -> DenseArgs<'a, T> {
-        let terms = many.terms;
         let (beta, addend) = addend(many);
+        let call = Call {
+            product: many.product,
+            input: many.input,
+            terms: many.terms.single(),
+            output,
+        };
         DenseArgs {
-            rows: self.rows() as u32,
-            cols: self.cols() as u32,
-            chunks: 0,
-            ld: part.ld as u64,
-            x: part.values.input(),
-            input: many.input.input(),
-            weights: weights(terms).map_or(In::none(), Buffer::input),
-            shift: terms.shift.map_or(In::none(), Buffer::input),
             addend: addend.map_or(In::none(), Buffer::input),
-            output: output.output(),
-            alpha: terms.alpha,
             beta,
+            ..part.args(&self.site, call)
         }
     }
 
@@ -274,11 +238,6 @@ impl<T: Number> Matrix<T> {
         };
         let weights_stride = sides.weights_stride as usize;
         let x = SparseArgs {
-            rows: part.rows as u32,
-            cols: self.cols() as u32,
-            offsets: part.offsets.input(),
-            indices: part.indices.input(),
-            values: part.values.input(),
             input: match many.product {
                 Product::Transposed => slice(many.input, &rows(k)),
                 _ => many.input.input(),
@@ -289,6 +248,7 @@ impl<T: Number> Matrix<T> {
             output,
             alpha: terms.alpha,
             beta,
+            ..part.arrays(self.cols())
         };
         SparseManyArgs { x, sides }
     }

@@ -18,13 +18,12 @@
 
 mod host;
 mod launch;
+pub(super) mod launches;
 
-pub(super) use launch::ManyLaunches;
-
-use super::fused::Terms;
-use super::layout::Layout;
+use super::forms::Rows;
 use super::matrix::Matrix;
-use super::{Number, OpError, vector};
+use super::terms::{Terms, begin};
+use super::{Number, OpError};
 use crate::device::Buffer;
 use crate::plan::fused::{Product, Summation};
 
@@ -162,15 +161,12 @@ impl<T: Number> Matrix<T> {
         if self.options.summation == Summation::Reproducible {
             return self.one_by_one((product, k), input, terms, output);
         }
-        if let Layout::Host(x) = &self.layout {
-            host::run((product, k), x, input, terms, output);
+        if let Rows::Host(x) = &self.forms.rows {
+            host::run((product, k), &x.features, input, terms, output);
             return Ok(());
         }
         if product != Product::Forward {
-            match terms.addend {
-                Some((beta, z)) => vector::scaled_copy(beta, z, output)?,
-                None => output.fill_zero()?,
-            }
+            begin(output, &terms.single())?;
         }
         if self.rows() == 0 || self.cols() == 0 && product != Product::Forward {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Objectives on a GPU: plan, arguments, launch.
 
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock};
+use std::sync::PoisonError;
 
 use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::objective::{
@@ -13,69 +13,17 @@ use super::super::catalog::{
     candidates_for, candidates_on, max_block as most_threads, objectives_for, objectives_on,
     registers_on,
 };
-use super::super::fused::{Terms, begin, prepare, slice, slice_mut};
-use super::super::layout::{Layout, SparsePart};
+use super::super::forms::rows::SparsePart;
+use super::super::forms::{Call, Rows};
+use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
+use super::super::terms::{Terms, begin};
 use super::super::{Number, OpError};
-use super::head::Head;
-use super::softmax::SoftmaxLaunches;
+use super::launches::{Planned, Step};
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device, Prepared};
 use crate::plan::fused::{FURTHER_FORMS, Plan, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
-
-/// What a matrix keeps for its objectives: plans by class of losses, and vectors of m elements where X is multiplied
-/// twice or for the loss alone.
-pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
-    by_class: [OnceLock<Result<Planned<T>, OpError>>; 3],
-    rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
-    between: Mutex<Option<[Buffer<T>; 2]>>,
-    pub(super) softmax: SoftmaxLaunches<T>,
-    /// The most frequent columns of a sparse X, where they are told apart.
-    pub(super) head: Option<Head>,
-}
-
-impl<T: Number> ObjectiveLaunches<T> {
-    /// Forgets all plans.
-    pub(in crate::ops) fn replan(&mut self) {
-        let head = self.head.take();
-        self.begin_with(head);
-    }
-
-    /// Forgets all plans and the head.
-    pub(super) fn begin_with(&mut self, head: Option<Head>) {
-        *self = ObjectiveLaunches {
-            head,
-            ..ObjectiveLaunches::default()
-        };
-    }
-}
-
-impl<T: Number> Default for ObjectiveLaunches<T> {
-    fn default() -> Self {
-        ObjectiveLaunches {
-            by_class: Default::default(),
-            rows: OnceLock::new(),
-            between: Mutex::new(None),
-            softmax: SoftmaxLaunches::default(),
-            head: None,
-        }
-    }
-}
-
-struct Planned<T: Number> {
-    plan: Plan,
-    step: Step<T>,
-    /// Two products over a further form of X, where that is expected to be quicker.
-    prepared: Option<Plan>,
-}
-
-enum Step<T: Number> {
-    Sparse(Prepared<T::SparseObjective>),
-    Headed(Prepared<T::SparseObjective>),
-    Dense(Prepared<T::DenseObjective>),
-    TwoProducts,
-}
 
 impl<T: Number> Matrix<T> {
     /// The plan that this matrix uses for an objective with this loss on a GPU, `None` on the CPU.
@@ -118,25 +66,25 @@ impl<T: Number> Matrix<T> {
         if planned.prepared.is_some() && is_plain(evaluation, out) {
             return self.objective_by_products(evaluation, y, out);
         }
-        match (&planned.step, &self.layout) {
-            (Step::Sparse(kernel), Layout::Sparse(rows)) => {
+        match (&planned.step, &self.forms.rows) {
+            (Step::Sparse(kernel), Rows::Sparse(rows)) => {
                 for part in rows.parts()? {
                     kernel.launch(self.sparse_objective_args(part, None, evaluation, y, out))?;
                 }
                 Ok(())
             }
-            (Step::Headed(kernel), Layout::Sparse(rows)) => {
-                let head = self.objectives.head.as_ref().expect(HEADED);
+            (Step::Headed(kernel), Rows::Sparse(rows)) => {
+                let head = self.plans.objectives.head.as_ref().expect(HEADED);
                 for (part, indices) in rows.parts()?.iter().zip(&head.indices) {
                     let marked = Some((indices, &head.order));
                     kernel.launch(self.sparse_objective_args(part, marked, evaluation, y, out))?;
                 }
                 Ok(())
             }
-            (Step::Dense(kernel), Layout::Dense(part)) => {
+            (Step::Dense(kernel), Rows::Dense(part)) => {
                 let (rows, gradient) = row_args(evaluation, y, out, 0..self.rows());
                 let gradient = gradient.expect(GRADIENT);
-                let x = self.dense_args(part, Product::Fused, y, &Terms::default(), gradient);
+                let x = part.args(&self.site, fused(y, gradient));
                 Ok(kernel.launch(ObjectiveArgs { x, rows })?)
             }
             _ => self.objective_by_products(evaluation, y, out),
@@ -151,10 +99,9 @@ impl<T: Number> Matrix<T> {
         y: &'a Buffer<T>,
         out: &'a mut ObjectiveOut<'_, T>,
     ) -> SparseObjectiveArgs<'a, T> {
-        let range = part.first_row..part.first_row + part.rows;
-        let (rows, gradient) = row_args(evaluation, y, out, range);
+        let (rows, gradient) = row_args(evaluation, y, out, part.rows());
         let gradient = gradient.expect(GRADIENT);
-        let x = self.sparse_args(part, Product::Fused, y, &Terms::default(), gradient);
+        let x = part.args(self.cols(), fused(y, gradient));
         let x = match marked {
             Some((indices, order)) => HeadedArgs {
                 x: SparseArgs {
@@ -195,11 +142,8 @@ impl<T: Number> Matrix<T> {
         y: &Buffer<T>,
         out: &mut ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
-        let mut between = self
-            .objectives
-            .between
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let between = self.plans.objectives.between.lock();
+        let mut between = between.unwrap_or_else(PoisonError::into_inner);
         let [products, residual] = match &mut *between {
             Some(vectors) => vectors,
             empty => {
@@ -238,7 +182,7 @@ impl<T: Number> Matrix<T> {
     }
 
     fn planned(&self, class: LossClass) -> Result<&Planned<T>, OpError> {
-        let slot = &self.objectives.by_class[class as usize];
+        let slot = &self.plans.objectives.by_class[class as usize];
         slot.get_or_init(|| self.prepare_objective(class))
             .as_ref()
             .map_err(OpError::clone)
@@ -272,9 +216,9 @@ impl<T: Number> Matrix<T> {
                 prepared,
             });
         }
-        let step = match &self.layout {
+        let step = match &self.forms.rows {
             _ if plan.then.is_some() => Step::TwoProducts,
-            Layout::Sparse(_) => Step::Sparse(prepare::<T::SparseObjective>(self.device(), &plan)?),
+            Rows::Sparse(_) => Step::Sparse(prepare::<T::SparseObjective>(self.device(), &plan)?),
             _ => Step::Dense(prepare::<T::DenseObjective>(self.device(), &plan)?),
         };
         Ok(Planned {
@@ -326,7 +270,8 @@ impl<T: Number> Matrix<T> {
     }
 
     fn row_kernel(&self) -> Result<&Prepared<T::RowObjective>, OpError> {
-        self.objectives
+        self.plans
+            .objectives
             .rows
             .get_or_init(|| prepare_rows::<T>(self.device(), self.rows(), self.options.summation))
             .as_ref()
@@ -358,6 +303,19 @@ pub(super) fn prepare_rows<T: Number>(
 /// Whether products by themselves give the gradient: they have n elements, and no addend where they write all of it.
 fn is_plain<T: Number>(evaluation: &Evaluation<'_, T>, out: &ObjectiveOut<'_, T>) -> bool {
     out.addend.is_none() && !matches!(evaluation.intercept, Intercept::Last)
+}
+
+/// The pattern without terms, whose vectors an objective has.
+pub(super) fn fused<'a, 'w, T: Number>(
+    y: &'a Buffer<T>,
+    gradient: &'w mut Buffer<T>,
+) -> Call<'a, 'w, T> {
+    Call {
+        product: Product::Fused,
+        input: y,
+        terms: Terms::default(),
+        output: gradient,
+    }
 }
 
 const HEADED: &str = "a plan with a head is made where there is one";

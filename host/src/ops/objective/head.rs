@@ -4,10 +4,11 @@ use gpu_kernels::Family;
 use gpu_kernels::objective::{Columns, LossClass};
 
 use super::super::catalog::registers_on;
-use super::super::layout::{Layout, csr};
+use super::super::forms::Rows;
+use super::super::forms::rows::csr;
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
-use crate::device::Buffer;
+use super::launches::Head;
 use crate::layout::head::{by_frequency, marked};
 use crate::plan::fused::Plan;
 use crate::plan::objective::{self as planning, HeadedKernel};
@@ -20,14 +21,6 @@ pub enum HeadSize {
     Planned,
     /// So many columns, whether or not that pays.
     Places(u32),
-}
-
-/// The places, and X's indices with those columns marked.
-pub(in crate::ops) struct Head {
-    /// The column of each place.
-    pub(super) order: Buffer<u32>,
-    /// One buffer for each part of X.
-    pub(super) indices: Vec<Buffer<u32>>,
 }
 
 impl<T: Number> Matrix<T> {
@@ -52,7 +45,7 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.
     pub fn tell_head(&mut self, size: HeadSize) -> Result<usize, OpError> {
-        let Layout::Sparse(rows) = &self.layout else {
+        let Rows::Sparse(rows) = &self.forms.rows else {
             return Ok(0);
         };
         let Some(limits) = self.device().limits() else {
@@ -84,13 +77,13 @@ impl<T: Number> Matrix<T> {
             indices: parts,
             order: device.upload(&order)?,
         };
-        self.objectives.begin_with(Some(head));
+        self.plans.objectives.begin_with(Some(head));
         Ok(places)
     }
 
     /// `plan` with the kernel for a head, where there is one that fits.
     pub(super) fn plan_with_head(&self, plan: &Plan, class: LossClass) -> Option<Plan> {
-        let head = self.objectives.head.as_ref()?;
+        let head = self.plans.objectives.head.as_ref()?;
         let limits = self.device().limits()?;
         let kernels = T::SparseObjective::entries().iter();
         let kernels = kernels

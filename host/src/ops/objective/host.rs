@@ -1,14 +1,13 @@
 //! Objectives on the CPU device: buffers as slices, handed to [`crate::cpu::objective`].
 
-use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use super::super::Number;
-use super::super::host::with_rows;
+use super::super::host::{HostRows, with_rows};
 use super::{Evaluation, Intercept, ObjectiveOut};
+use crate::cpu::Addend;
 use crate::cpu::objective as cpu;
-use crate::cpu::{Addend, Workspace};
 use crate::device::Buffer;
-use crate::matrix::Features;
 
 const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
 
@@ -22,12 +21,12 @@ fn slice_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
 
 /// Evaluates an objective on the CPU; shapes and devices have been checked.
 pub(super) fn run<T: Number>(
-    x: &Features<T>,
+    rows: &HostRows<T>,
     evaluation: &Evaluation<'_, T>,
     y: &Buffer<T>,
     out: &mut ObjectiveOut<'_, T>,
-    workspace: &Mutex<Workspace>,
 ) {
+    let x = &*rows.features;
     let cols = x.cols();
     let (coefficients, last) = slice(y).split_at(cols);
     let evaluation = cpu::Evaluation {
@@ -53,9 +52,8 @@ pub(super) fn run<T: Number>(
         residual: out.residual.as_mut().map(|v| slice_mut(v)),
         curvature: out.curvature.as_mut().map(|v| slice_mut(v)),
     };
-    let mut workspace = workspace
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let workspace = rows.workspace.lock();
+    let mut workspace = workspace.unwrap_or_else(PoisonError::into_inner);
     let sums = with_rows!(x, |x| cpu::objective(
         &x,
         coefficients,

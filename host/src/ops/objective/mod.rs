@@ -18,6 +18,7 @@
 mod gpu;
 mod head;
 mod host;
+pub(super) mod launches;
 mod rows;
 mod score;
 mod softmax;
@@ -32,9 +33,7 @@ pub use score::{
 };
 pub use softmax::{Softmax, SoftmaxOut};
 
-pub(super) use gpu::ObjectiveLaunches;
-
-use super::layout::Layout;
+use super::forms::Rows;
 use super::matrix::Matrix;
 use super::{Number, OpError};
 use crate::device::Buffer;
@@ -175,9 +174,9 @@ impl<T: Number> Matrix<T> {
         mut out: ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
         self.check_objective(evaluation, y, &out)?;
-        match &self.layout {
-            Layout::Host(x) => {
-                host::run(x, evaluation, y, &mut out, &self.workspace);
+        match &self.forms.rows {
+            Rows::Host(x) => {
+                host::run(x, evaluation, y, &mut out);
                 Ok(())
             }
             _ => self.objective_on_gpu(evaluation, y, &mut out),

@@ -9,7 +9,7 @@
 //! to repeat; see [`Matrix::has_softmax`].
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, PoisonError};
 
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::Place;
@@ -19,14 +19,16 @@ use gpu_kernels::objective::{
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::super::catalog::registers_on;
-use super::super::fused::{Terms, slice};
-use super::super::host::with_rows;
-use super::super::layout::Layout;
+use super::super::forms::Rows;
+use super::super::host::{HostRows, with_rows};
+use super::super::launch::slice;
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
+use super::gpu::fused;
+use super::launches::SoftmaxStep;
 use crate::cpu::objective as cpu;
 use crate::device::{Buffer, Device, Prepared};
-use crate::plan::fused::{Product, Summation};
+use crate::plan::fused::Summation;
 use crate::plan::objective::{SoftmaxKernel, SoftmaxPlan, softmax as plan};
 
 /// What a softmax objective is made of besides X and Y.
@@ -61,29 +63,13 @@ enum Work<'a, T: Number> {
     },
 }
 
-/// The launches of a matrix for one number of classes.
-pub(in crate::ops) struct SoftmaxLaunches<T: Number>(Mutex<Option<(usize, Arc<Step<T>>)>>);
-
-impl<T: Number> Default for SoftmaxLaunches<T> {
-    fn default() -> Self {
-        SoftmaxLaunches(Mutex::new(None))
-    }
-}
-
-enum Step<T: Number> {
-    Sparse(Prepared<T::SparseSoftmax>),
-    Dense(Prepared<T::DenseSoftmax>),
-    /// There is no kernel for so many classes or columns.
-    Absent,
-}
-
 impl<T: Number> Matrix<T> {
     /// Whether softmax objectives of `classes` columns can be had of this matrix in one pass.
     ///
     /// # Errors
     /// [`OpError::Device`] when a kernel cannot be loaded.
     pub fn has_softmax(&self, classes: usize) -> Result<bool, OpError> {
-        Ok(self.device().is_cpu() || !matches!(*self.softmax_step(classes)?, Step::Absent))
+        Ok(self.device().is_cpu() || !matches!(*self.softmax_step(classes)?, SoftmaxStep::Absent))
     }
 
     /// Evaluates Σ v·(ln Σ exp t − t_b) and its gradient at `y` (n × k), b the numbers of the rows' classes in `target`;
@@ -151,30 +137,28 @@ impl<T: Number> Matrix<T> {
         work: Work<'_, T>,
     ) -> Result<(), OpError> {
         self.check_softmax(softmax, y, &out, &work)?;
-        if let Layout::Host(x) = &self.layout {
+        if let Rows::Host(x) = &self.forms.rows {
             self.softmax_on_host(x, softmax, y, out, work);
             return Ok(());
         }
         out.sums.fill_zero()?;
         out.gradient.fill_zero()?;
-        match (&*self.softmax_step(softmax.classes)?, &self.layout) {
-            (Step::Sparse(kernel), Layout::Sparse(stored)) => {
+        match (&*self.softmax_step(softmax.classes)?, &self.forms.rows) {
+            (SoftmaxStep::Sparse(kernel), Rows::Sparse(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
                 let mut work = work;
                 for part in stored.parts()? {
-                    let range = part.first_row..part.first_row + part.rows;
+                    let range = part.rows();
                     let rows = softmax_rows(softmax, &mut *sums, &mut work, range);
-                    let terms = Terms::default();
-                    let x = self.sparse_args(part, Product::Fused, y, &terms, &mut *gradient);
+                    let x = part.args(self.cols(), fused(y, &mut *gradient));
                     kernel.launch(SparseSoftmaxArgs { x, rows })?;
                 }
                 Ok(())
             }
-            (Step::Dense(kernel), Layout::Dense(part)) => {
+            (SoftmaxStep::Dense(kernel), Rows::Dense(part)) => {
                 let mut work = work;
                 let rows = softmax_rows(softmax, out.sums, &mut work, 0..self.rows());
-                let terms = Terms::default();
-                let x = self.dense_args(part, Product::Fused, y, &terms, out.gradient);
+                let x = part.args(&self.site, fused(y, out.gradient));
                 Ok(kernel.launch(DenseSoftmaxArgs { x, rows })?)
             }
             _ => Err(OpError::NoVariant {
@@ -229,7 +213,7 @@ impl<T: Number> Matrix<T> {
 
     fn softmax_on_host(
         &self,
-        x: &crate::matrix::Features<T>,
+        x: &HostRows<T>,
         softmax: &Softmax<'_, T>,
         y: &Buffer<T>,
         out: SoftmaxOut<'_, T>,
@@ -251,12 +235,10 @@ impl<T: Number> Matrix<T> {
             constants: softmax.constants.map(host),
             work,
         };
-        let mut workspace = self
-            .workspace
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let workspace = x.workspace.lock();
+        let mut workspace = workspace.unwrap_or_else(PoisonError::into_inner);
         let results = (host_mut(out.gradient), probabilities);
-        let sums = with_rows!(x, |x| cpu::softmax(
+        let sums = with_rows!(&*x.features, |x| cpu::softmax(
             &x,
             host(y),
             &rows,
@@ -266,8 +248,8 @@ impl<T: Number> Matrix<T> {
         host_mut(out.sums).copy_from_slice(&sums);
     }
 
-    fn softmax_step(&self, classes: usize) -> Result<Arc<Step<T>>, OpError> {
-        let slot = &self.objectives.softmax.0;
+    fn softmax_step(&self, classes: usize) -> Result<Arc<SoftmaxStep<T>>, OpError> {
+        let slot = &self.plans.objectives.softmax.0;
         let mut slot = slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some((known, step)) = &*slot
             && *known == classes
@@ -279,19 +261,19 @@ impl<T: Number> Matrix<T> {
         Ok(step)
     }
 
-    fn prepare_softmax(&self, classes: usize) -> Result<Step<T>, OpError> {
+    fn prepare_softmax(&self, classes: usize) -> Result<SoftmaxStep<T>, OpError> {
         let (Ok(k), Summation::Free) = (u32::try_from(classes), self.options.summation) else {
-            return Ok(Step::Absent);
+            return Ok(SoftmaxStep::Absent);
         };
-        match &self.layout {
-            Layout::Host(_) => Ok(Step::Absent),
-            Layout::Sparse(_) => self.prepare_sparse_softmax(k),
-            Layout::Dense(_) => self.prepare_dense_softmax(k),
+        match &self.forms.rows {
+            Rows::Host(_) => Ok(SoftmaxStep::Absent),
+            Rows::Sparse(_) => self.prepare_sparse_softmax(k),
+            Rows::Dense(_) => self.prepare_dense_softmax(k),
         }
     }
 
     /// W in shared memory where a copy per block costs fewer atomics than the entries do.
-    fn prepare_sparse_softmax(&self, k: u32) -> Result<Step<T>, OpError> {
+    fn prepare_sparse_softmax(&self, k: u32) -> Result<SoftmaxStep<T>, OpError> {
         let elements = self.cols() as u64 * u64::from(k);
         let entries = T::SparseSoftmax::entries().iter();
         let fitting = entries.filter(|entry| entry.variant.classes() >= k);
@@ -316,19 +298,19 @@ impl<T: Number> Matrix<T> {
             if place == Place::Shared && nonzeros < u64::from(plan.grid) * self.cols() as u64 {
                 continue;
             }
-            return Ok(Step::Sparse(self.prepare_planned(entry, plan)?));
+            return Ok(SoftmaxStep::Sparse(self.prepare_planned(entry, plan)?));
         }
-        Ok(Step::Absent)
+        Ok(SoftmaxStep::Absent)
     }
 
-    fn prepare_dense_softmax(&self, k: u32) -> Result<Step<T>, OpError> {
+    fn prepare_dense_softmax(&self, k: u32) -> Result<SoftmaxStep<T>, OpError> {
         let entries = T::DenseSoftmax::entries().iter();
         let fits = |entry: &&Entry<T::DenseSoftmax>| {
             entry.variant.vs >= k && entry.variant.columns() as usize >= self.cols()
         };
         let lanes = |entry: &&Entry<T::DenseSoftmax>| entry.variant.vs * entry.variant.groups;
         let Some(entry) = entries.filter(fits).min_by_key(lanes) else {
-            return Ok(Step::Absent);
+            return Ok(SoftmaxStep::Absent);
         };
         let elements = self.cols() as u64 * u64::from(k);
         let kernel = SoftmaxKernel {
@@ -340,8 +322,8 @@ impl<T: Number> Matrix<T> {
         };
         let limits = self.device().limits().expect("a GPU has limits");
         match plan(self.rows() as u64, kernel, limits) {
-            Some(plan) => Ok(Step::Dense(self.prepare_planned(entry, plan)?)),
-            None => Ok(Step::Absent),
+            Some(plan) => Ok(SoftmaxStep::Dense(self.prepare_planned(entry, plan)?)),
+            None => Ok(SoftmaxStep::Absent),
         }
     }
 
@@ -389,7 +371,7 @@ fn softmax_rows<'a, T: Number>(
         } => {
             rows.target = slice(target, &range);
             if let Some(probabilities) = probabilities {
-                rows.probabilities = super::super::fused::slice_mut(probabilities, &wide);
+                rows.probabilities = super::super::launch::slice_mut(probabilities, &wide);
             }
         }
         Work::Curvature { given, solve } => {

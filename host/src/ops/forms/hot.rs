@@ -1,6 +1,6 @@
-//! Hot columns of a sparse matrix on a GPU: made once, used by every product whose plan names them.
+//! Hot columns of a sparse X: made once, used by every product whose plan names them.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_kernels::fused::hot::{CLASSES, TOGETHER, places_within};
 use gpu_kernels::fused::panels::widest_panel;
@@ -9,15 +9,17 @@ use gpu_kernels::fused::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::catalog::{max_block, registers_on};
-use super::fused::Terms;
 use super::panels::DevicePanels;
-use super::{Matrix, Number, OpError};
+use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::hot::{HotData, HotLayout, HotSize, ValueForm};
 use crate::layout::panels::{PanelLayout, PanelSize};
-use crate::matrix::CsrMatrix;
-use crate::plan::fused::{ColumnUse, Plan, Product, StoredValues};
+use crate::matrix::{CsrMatrix, Values};
+use crate::ops::catalog::{max_block, registers_on};
+use crate::ops::launch::optional;
+use crate::ops::terms::Terms;
+use crate::ops::{Number, OpError};
+use crate::plan::fused::{ColumnUse, Plan, StoredValues};
 
 /// Threads of a block of the small kernels.
 const THREADS: u32 = 512;
@@ -30,7 +32,7 @@ const TOGETHER_OF_ROWS: usize = 32;
 const ENTRIES_PER_RANGE: usize = 1 << 12;
 
 /// A [`HotLayout`] on a device.
-pub(super) struct HotColumns<T> {
+pub(in crate::ops) struct HotColumns<T> {
     steps: Buffer<u64>,
     places: Buffer<u32>,
     values: DeviceValues<T>,
@@ -79,14 +81,47 @@ struct Work<T> {
 }
 
 /// What is launched for a product with hot columns.
-pub(super) struct HotKernels<T: Number> {
+pub(in crate::ops) struct HotKernels<T: Number> {
     begin: Prepared<T::Hot>,
     walk: Prepared<T::Hot>,
     finish: Prepared<T::Hot>,
     cold: Option<Prepared<T::Panels>>,
+    hot: Arc<HotColumns<T>>,
+}
+
+/// A form that was made, and what it says of the columns and of the values.
+pub(in crate::ops) struct Made<T> {
+    pub form: HotColumns<T>,
+    pub columns: ColumnUse,
+    pub values: StoredValues,
 }
 
 impl<T: Number> HotColumns<T> {
+    /// The form of `x`, its values stored as `values` allows.
+    pub(in crate::ops) fn of(
+        device: &Device,
+        x: &CsrMatrix<T>,
+        (size, values): (HotSize, Values),
+    ) -> Result<Made<T>, OpError> {
+        let room = device.limits().map_or(0, |limits| limits.shared_per_block);
+        let size = HotSize {
+            most: size.most.min(places_within(room, T::SIZE) as usize),
+            ..size
+        };
+        let layout = HotLayout::new(x, size, values);
+        let layout = layout.expect("no more entries than are counted");
+        Ok(Made {
+            columns: ColumnUse {
+                busiest: layout.busiest,
+                hot_columns: layout.columns.len() as u32,
+                hot_entries: (x.nnz() - layout.cold.nnz()) as u64,
+                cold_columns: layout.cold_columns.len() as u32,
+            },
+            values: stored_values(layout.values.form()),
+            form: Self::upload(device, &layout, x.cols())?,
+        })
+    }
+
     fn upload(device: &Device, layout: &HotLayout<T>, cols: usize) -> Result<Self, OpError> {
         let places = layout.columns.len();
         let order = layout.order.as_ref().map(|order| device.upload(order));
@@ -195,9 +230,12 @@ impl<T: Number> ColdPanels<T> {
 
 impl<T: Number> HotKernels<T> {
     /// The kernel that a plan names, and those that belong to it.
-    pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
-        let hot = matrix.hot.as_ref().expect("planned after it was made");
-        let (device, places) = (matrix.device(), hot.columns.len());
+    pub(in crate::ops) fn prepare(
+        site: &Site<T>,
+        hot: &Arc<HotColumns<T>>,
+        plan: &Plan,
+    ) -> Result<Self, OpError> {
+        let (device, places) = (&site.device, hot.columns.len());
         let product = KernelProduct::from(plan.product);
         let walk = HotVariant::Walk(product, hot.values.form);
         let launch = Launch {
@@ -205,13 +243,14 @@ impl<T: Number> HotKernels<T> {
             block: plan.bs,
             shared_bytes: walk.shared_bytes(places as u32, plan.bs, T::SIZE) as u32,
         };
-        let elements = matrix.cols() / TOGETHER + matrix.rows() / TOGETHER_OF_ROWS;
+        let elements = site.cols / TOGETHER + site.rows / TOGETHER_OF_ROWS;
         let cold = hot.cold.as_ref();
         Ok(HotKernels {
             begin: small::<T>(device, HotVariant::Begin(product), elements)?,
             walk: device.prepare(entry::<T>(walk), launch)?,
             finish: small::<T>(device, HotVariant::Finish, places)?,
             cold: cold.map(|cold| cold.prepare(device, plan.bs)).transpose()?,
+            hot: hot.clone(),
         })
     }
 }
@@ -240,121 +279,90 @@ fn entry<T: Number>(variant: HotVariant) -> &'static Entry<T::Hot> {
     found.expect("the table has every step")
 }
 
-impl<T: Number> Matrix<T> {
-    /// The form of `x`, and what it says of the columns and of the values.
-    pub(super) fn hot_columns_of(
-        &self,
-        x: &CsrMatrix<T>,
-        size: HotSize,
-    ) -> Result<(HotColumns<T>, ColumnUse, StoredValues), OpError> {
-        let limits = self.device().limits();
-        let room = limits.map_or(0, |limits| limits.shared_per_block);
-        let size = HotSize {
-            most: size.most.min(places_within(room, T::SIZE) as usize),
-            ..size
-        };
-        let layout = HotLayout::new(x, size, self.options.values);
-        let layout = layout.expect("no more entries than are counted");
-        let columns = ColumnUse {
-            busiest: layout.busiest,
-            hot_columns: layout.columns.len() as u32,
-            hot_entries: (x.nnz() - layout.cold.nnz()) as u64,
-            cold_columns: layout.cold_columns.len() as u32,
-        };
-        let values = stored_values(layout.values.form());
-        Ok((
-            HotColumns::upload(self.device(), &layout, x.cols())?,
-            columns,
-            values,
-        ))
+impl<T: Number> OnDevice<T> for HotKernels<T> {
+    fn writes_all(&self) -> bool {
+        true
     }
 
-    /// One product; it writes all of `output`.
-    pub(super) fn over_hot_columns(
-        &self,
-        kernels: &HotKernels<T>,
-        product: Product,
-        input: &Buffer<T>,
-        terms: &Terms<'_, T>,
-        output: &mut Buffer<T>,
-    ) -> Result<(), OpError> {
-        let hot = self.hot.as_ref().expect("planned after it was made");
-        let mut guard = hot
-            .work
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+    fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
+        let hot = &self.hot;
+        let mut guard = hot.work.lock().unwrap_or_else(PoisonError::into_inner);
         let (work, ColdInput(cold_input)) = &mut *guard;
-        let ranges = 2 * kernels.begin.shape().grid as usize;
+        let ranges = 2 * self.begin.shape().grid as usize;
         if work.ranges.len() != ranges {
-            work.ranges = self.device().zeros(ranges)?;
+            work.ranges = site.device.zeros(ranges)?;
         }
-        // p has been shifted already.
-        let shift = terms.shift.filter(|_| product != Product::Transposed);
-        let terms = Terms { shift, ..*terms };
-        let longest = match product {
-            Product::Transposed => 1,
-            _ => self.problem().longest_row.unwrap_or(self.problem().cols) as u32,
+        let vectors = Vectors {
+            input: call.input,
+            terms: call.terms.of(call.product),
+            longest: site.longest(call.product),
         };
-        let vectors = (input, &terms);
-        let args = self.hot_args((hot, longest), vectors, (work, output));
-        kernels.begin.launch(HotArgs {
+        let output = call.output;
+        let args = hot.args(site, &vectors, (work, &mut *output));
+        self.begin.launch(HotArgs {
             cold: cold_input.output(),
             ..args
         })?;
-        for kernel in [&kernels.walk, &kernels.finish] {
-            let args = self.hot_args((hot, longest), vectors, (work, output));
+        for kernel in [&self.walk, &self.finish] {
+            let args = hot.args(site, &vectors, (work, &mut *output));
             kernel.launch(HotArgs {
                 cold_input: cold_input.input(),
                 ..args
             })?;
         }
-        let cold = hot.cold.as_ref().zip(kernels.cold.as_ref());
+        let cold = hot.cold.as_ref().zip(self.cold.as_ref());
         let cold = cold.zip(work.factors.as_ref());
         cold.map_or(Ok(()), |((cold, kernel), factors)| {
             Ok(kernel.launch(PanelArgs {
-                alpha: terms.alpha,
+                alpha: vectors.terms.alpha,
                 ..cold.panels.args(factors, output.output())
             })?)
         })
     }
+}
 
-    fn hot_args<'a>(
-        &self,
-        (hot, longest): (&'a HotColumns<T>, u32),
-        (input, terms): (&'a Buffer<T>, &Terms<'a, T>),
+/// What a product is computed from.
+struct Vectors<'a, T: Number> {
+    input: &'a Buffer<T>,
+    terms: Terms<'a, T>,
+    /// Entries of a sum in a row, at most.
+    longest: u32,
+}
+
+impl<T: Number> HotColumns<T> {
+    fn args<'a>(
+        &'a self,
+        site: &Site<T>,
+        vectors: &Vectors<'a, T>,
         (work, output): (&'a mut Work<T>, &'a mut Buffer<T>),
     ) -> HotArgs<'a, T> {
-        let values = &hot.values;
-        let (beta, addend) = match terms.addend {
-            Some((beta, z)) => (beta, z.input()),
-            None => (T::ZERO, In::none()),
-        };
+        let (values, terms) = (&self.values, vectors.terms);
         HotArgs {
-            rows: self.rows() as u32,
-            cols: self.cols() as u32,
-            steps: hot.steps.input(),
-            places: hot.places.input(),
+            rows: site.rows as u32,
+            cols: site.cols as u32,
+            steps: self.steps.input(),
+            places: self.places.input(),
             values: optional(&values.whole),
             packed: optional(&values.packed),
-            ranks: hot.ranks.input(),
-            cold_values: hot.cold_values.input(),
+            ranks: self.ranks.input(),
+            cold_values: self.cold_values.input(),
             constants: optional(&values.constants),
             constant: values.constant,
             constant_exponent: values.constant_exponent,
-            order: optional(&hot.order),
-            slices: hot.slices,
-            longest,
-            columns: hot.columns.input(),
-            cold_columns: hot.cold_columns.input(),
-            exponents: hot.exponents.input(),
-            cold_exponents: hot.cold_exponents.input(),
-            non_finite: hot.non_finite,
-            input: input.input(),
-            weights: terms.weights.map_or(In::none(), Buffer::input),
-            shift: terms.shift.map_or(In::none(), Buffer::input),
-            addend,
+            order: optional(&self.order),
+            slices: self.slices,
+            longest: vectors.longest,
+            columns: self.columns.input(),
+            cold_columns: self.cold_columns.input(),
+            exponents: self.exponents.input(),
+            cold_exponents: self.cold_exponents.input(),
+            non_finite: self.non_finite,
+            input: vectors.input.input(),
+            weights: terms.weights(),
+            shift: terms.shift(),
+            addend: terms.addend(),
             alpha: terms.alpha,
-            beta,
+            beta: terms.beta(),
             output: output.output(),
             hot: work.hot.output(),
             cold: Out::none(),
@@ -367,12 +375,8 @@ impl<T: Number> Matrix<T> {
     }
 }
 
-fn optional<T: bytemuck::Pod>(buffer: &Option<Buffer<T>>) -> In<'_, T> {
-    buffer.as_ref().map_or(In::none(), Buffer::input)
-}
-
 /// The form of values as planners have it.
-pub(super) fn stored_values(form: ValueForm) -> StoredValues {
+pub(in crate::ops) fn stored_values(form: ValueForm) -> StoredValues {
     match form {
         ValueForm::Whole => StoredValues::Whole,
         ValueForm::Single => StoredValues::F32,

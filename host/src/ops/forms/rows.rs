@@ -1,33 +1,24 @@
-//! How a matrix lies on a device.
+//! Compressed sparse rows, as they came: on the host until a product needs them on the device.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use gpu_kernels::fused::dense::MAX_COLUMNS;
-use gpu_kernels::fused::dense_order::leading_dimension;
+use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
+use gpu_kernels::{In, Out, Real};
 
-use super::{Number, OpError};
-use crate::device::buffer::RowLayout;
-use crate::device::{Buffer, Device};
+use super::site::{Call, OnDevice, Site};
+use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::{CsrMatrix, Features, csr_from_parts};
+use crate::ops::launch::{prepare, slice, slice_mut};
+use crate::ops::{Number, OpError};
+use crate::plan::fused::{Plan, Product};
 
-/// Rows of a CUDA launch; each kernel adds up to a warp of rows before it looks.
-const MAX_ROWS: u64 = u32::MAX as u64 - 64;
 /// Parts start at multiples of this many rows, so that slices of m-vectors stay aligned to 16 bytes.
 const PART_ROWS: usize = 32;
 
-/// A matrix on a device.
-pub(super) enum Layout<T> {
-    /// The CPU's: sprs and ndarray as they came.
-    Host(Arc<Features<T>>),
-    /// CSR, for a GPU.
-    Sparse(SparseRows<T>),
-    /// Row-major on a GPU.
-    Dense(DensePart<T>),
-}
-
 /// The rows of a sparse X: on the host until a product needs them on the device.
-pub(super) struct SparseRows<T> {
+pub(in crate::ops) struct SparseRows<T> {
     device: Device,
     shape: (usize, usize),
     on_host: Mutex<OnHost<T>>,
@@ -43,67 +34,126 @@ enum OnHost<T> {
     Borrowed(Weak<Features<T>>),
 }
 
-/// When the device gets X.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Upload {
-    /// At once, and the host's copy is let go.
-    Now,
-    /// A dense X at once, the rows of a sparse one when they are first used: further forms may do without.
-    WhenUsed,
-}
-
 /// Rows `first_row .. first_row + rows` in CSR with offsets of their own.
-pub(super) struct SparsePart<T> {
-    pub(super) first_row: usize,
-    pub(super) rows: usize,
-    pub(super) offsets: Buffer<u32>,
-    pub(super) indices: Buffer<u32>,
-    pub(super) values: Buffer<T>,
+pub(in crate::ops) struct SparsePart<T> {
+    pub(in crate::ops) first_row: usize,
+    pub(in crate::ops) rows: usize,
+    pub(in crate::ops) offsets: Buffer<u32>,
+    pub(in crate::ops) indices: Buffer<u32>,
+    pub(in crate::ops) values: Buffer<T>,
 }
 
-/// m rows, `ld` elements apart.
-pub(super) struct DensePart<T> {
-    pub(super) ld: usize,
-    pub(super) values: Buffer<T>,
-}
+impl<T: Number> SparsePart<T> {
+    /// Its rows among all.
+    pub(in crate::ops) fn rows(&self) -> Range<usize> {
+        self.first_row..self.first_row + self.rows
+    }
 
-impl<T: Number> Layout<T> {
-    /// Puts `features` on `device`; the CPU keeps them as they are.
-    pub(super) fn new(
-        device: &Device,
-        features: Arc<Features<T>>,
-        upload: Upload,
-    ) -> Result<Self, OpError> {
-        at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
-        match device {
-            Device::Cpu(_) => Ok(Layout::Host(features)),
-            _ => {
-                at_most("rows", MAX_ROWS, features.rows() as u64)?;
-                match &*features {
-                    Features::Dense(x) => Ok(Layout::Dense(upload_dense(device, x)?)),
-                    Features::Sparse(_) => {
-                        let rows = SparseRows::new(device, features);
-                        if upload == Upload::Now {
-                            rows.parts()?;
-                        }
-                        Ok(Layout::Sparse(rows))
-                    }
-                }
-            }
+    /// The arrays without vectors; there are so many columns.
+    pub(in crate::ops) fn arrays(&self, cols: usize) -> SparseArgs<'_, T> {
+        SparseArgs {
+            rows: self.rows as u32,
+            cols: cols as u32,
+            offsets: self.offsets.input(),
+            indices: self.indices.input(),
+            values: self.values.input(),
+            ..no_matrix()
         }
     }
 
-    /// Elements from one row to the next of a dense matrix on a GPU.
-    pub(super) fn ld(&self) -> Option<usize> {
-        match self {
-            Layout::Dense(part) => Some(part.ld),
-            _ => None,
+    /// The arguments of a product.
+    pub(in crate::ops) fn args<'a>(
+        &'a self,
+        cols: usize,
+        call: Call<'a, 'a, T>,
+    ) -> SparseArgs<'a, T> {
+        let rows = self.rows();
+        let Call {
+            product,
+            input,
+            terms,
+            output,
+        } = call;
+        let is_forward = product == Product::Forward;
+        SparseArgs {
+            input: match product {
+                Product::Transposed => slice(input, &rows),
+                Product::Fused | Product::Forward => input.input(),
+            },
+            weights: terms.weights.map_or(In::none(), |v| slice(v, &rows)),
+            shift: terms.shift(),
+            addend: match terms.addend {
+                Some((_, z)) if is_forward => slice(z, &rows),
+                _ => In::none(),
+            },
+            output: match is_forward {
+                true => slice_mut(output, &rows),
+                false => output.output(),
+            },
+            alpha: terms.alpha,
+            beta: terms.beta(),
+            ..self.arrays(cols)
         }
+    }
+}
+
+/// Arguments without anything.
+pub(in crate::ops) fn no_matrix<'a, T: Number>() -> SparseArgs<'a, T> {
+    SparseArgs {
+        rows: 0,
+        cols: 0,
+        offsets: In::none(),
+        indices: In::none(),
+        values: In::none(),
+        input: In::none(),
+        weights: In::none(),
+        shift: In::none(),
+        addend: In::none(),
+        output: Out::none(),
+        alpha: <T as Real>::ONE,
+        beta: T::ZERO,
+    }
+}
+
+/// One kernel over the rows, part after part.
+pub(in crate::ops) struct RowKernel<T: Number> {
+    kernel: Prepared<T::Sparse>,
+    rows: Arc<SparseRows<T>>,
+}
+
+impl<T: Number> RowKernel<T> {
+    /// The kernel that a plan names.
+    pub(in crate::ops) fn prepare(
+        site: &Site<T>,
+        rows: &Arc<SparseRows<T>>,
+        plan: &Plan,
+    ) -> Result<Self, OpError> {
+        Ok(RowKernel {
+            kernel: prepare::<T::Sparse>(&site.device, plan)?,
+            rows: rows.clone(),
+        })
+    }
+}
+
+impl<T: Number> OnDevice<T> for RowKernel<T> {
+    fn writes_all(&self) -> bool {
+        false
+    }
+
+    fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
+        for part in self.rows.parts()? {
+            let of_part = Call {
+                output: &mut *call.output,
+                ..call
+            };
+            self.kernel.launch(part.args(site.cols, of_part))?;
+        }
+        Ok(())
     }
 }
 
 impl<T: Number> SparseRows<T> {
-    fn new(device: &Device, features: Arc<Features<T>>) -> Self {
+    pub(in crate::ops) fn new(device: &Device, features: Arc<Features<T>>) -> Self {
         SparseRows {
             device: device.clone(),
             shape: (features.rows(), features.cols()),
@@ -113,13 +163,13 @@ impl<T: Number> SparseRows<T> {
     }
 
     /// The rows on the device: uploaded now, if they have not been, and then no longer kept on the host.
-    pub(super) fn parts(&self) -> Result<&[SparsePart<T>], OpError> {
+    pub(in crate::ops) fn parts(&self) -> Result<&[SparsePart<T>], OpError> {
         let parts = self.parts.get_or_init(|| self.upload());
         parts.as_deref().map_err(OpError::clone)
     }
 
     /// Whether the device has the rows.
-    pub(super) fn are_uploaded(&self) -> bool {
+    pub(in crate::ops) fn are_uploaded(&self) -> bool {
         matches!(self.parts.get(), Some(Ok(_)))
     }
 
@@ -132,7 +182,7 @@ impl<T: Number> SparseRows<T> {
     }
 
     /// X on the host: as it came, as long as anybody keeps it, else copied back from the device.
-    pub(super) fn features(&self) -> Result<Arc<Features<T>>, OpError> {
+    pub(in crate::ops) fn features(&self) -> Result<Arc<Features<T>>, OpError> {
         let kept = match &*self.on_host.lock().unwrap_or_else(PoisonError::into_inner) {
             OnHost::Kept(features) => Some(features.clone()),
             OnHost::Borrowed(features) => features.upgrade(),
@@ -158,23 +208,15 @@ impl<T: Number> SparseRows<T> {
 }
 
 /// The rows of features that are sparse.
-pub(super) fn csr<T>(features: &Features<T>) -> &CsrMatrix<T> {
+pub(in crate::ops) fn csr<T>(features: &Features<T>) -> &CsrMatrix<T> {
     match features {
         Features::Sparse(x) => x,
         Features::Dense(_) => unreachable!("rows are made of sparse features alone"),
     }
 }
 
-fn at_most(what: &'static str, limit: u64, found: u64) -> Result<(), OpError> {
-    if found <= limit {
-        Ok(())
-    } else {
-        Err(OpError::TooLarge { what, limit, found })
-    }
-}
-
 /// X as parts on a device: one, but where 32 bits do not count its entries.
-pub(super) fn upload_sparse<T: Number>(
+pub(in crate::ops) fn upload_sparse<T: Number>(
     device: &Device,
     x: &CsrMatrix<T>,
 ) -> Result<Vec<SparsePart<T>>, OpError> {
@@ -221,26 +263,6 @@ fn cut_rows(offsets: &[u64], limit: u64) -> Vec<usize> {
         cuts.push(0);
     }
     cuts
-}
-
-fn upload_dense<T: Number>(
-    device: &Device,
-    x: &ndarray::Array2<T>,
-) -> Result<DensePart<T>, OpError> {
-    let x = x.as_standard_layout();
-    let values = x.as_slice().expect("standard layout is contiguous");
-    let (rows, cols) = x.dim();
-    let pack = 16 / size_of::<T>();
-    let ld = leading_dimension(cols as u64, pack as u64) as usize;
-    let values = device.upload_rows(
-        values,
-        RowLayout {
-            rows,
-            cols,
-            pitch: ld,
-        },
-    )?;
-    Ok(DensePart { ld, values })
 }
 
 #[cfg(test)]

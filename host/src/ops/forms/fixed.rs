@@ -1,17 +1,19 @@
-//! Products with fixed-point sums on a GPU: begin, walk the rows, finish.
+//! Fixed-point sums over sparse rows: begin, walk the rows, finish.
 //!
 //! Where a plan has two products, the rows are walked twice, first for `v ⊙ (X·y − s)`; the scale is that of the fused
 //! product, so that the sums have its bits.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out, Real};
 
-use super::fused::{Terms, prepare, slice, slice_mut};
-use super::layout::{Layout, SparsePart};
-use super::{Matrix, Number, OpError};
+use super::rows::{SparsePart, SparseRows, no_matrix};
+use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
+use crate::ops::launch::{prepare, slice, slice_mut};
+use crate::ops::terms::Terms;
+use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
 
 /// Threads of a block of the small kernels.
@@ -22,27 +24,35 @@ const BLOCKS_PER_SM: u32 = 2;
 const PER_THREAD: usize = 4;
 
 /// The launches of one product.
-pub(super) struct FixedKernels<T: Number> {
+pub(in crate::ops) struct FixedKernels<T: Number> {
     begin: Prepared<T::Fixed>,
     /// `X·y`, where `walk` takes what it gives.
     dots: Option<Prepared<T::Sparse>>,
     walk: Prepared<T::Fixed>,
     finish: Prepared<T::Fixed>,
+    rows: Arc<SparseRows<T>>,
+    equilibrated: Arc<Equilibrated<T>>,
 }
 
 impl<T: Number> FixedKernels<T> {
     /// The kernels that a plan names, and the two that belong to them.
-    pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
-        let device = matrix.device();
+    pub(in crate::ops) fn prepare(
+        site: &Site<T>,
+        (rows, equilibrated): (&Arc<SparseRows<T>>, &Arc<Equilibrated<T>>),
+        plan: &Plan,
+    ) -> Result<Self, OpError> {
+        let device = &site.device;
         let product = KernelProduct::from(plan.product);
-        let longer = matrix.rows().max(matrix.cols());
+        let longer = site.rows.max(site.cols);
         let dots = plan.then.as_ref();
         let dots = dots.map(|_| prepare::<T::Sparse>(device, plan));
         Ok(FixedKernels {
             begin: small::<T>(device, FixedVariant::Begin(product), longer)?,
             dots: dots.transpose()?,
             walk: prepare::<T::Fixed>(device, plan.then.as_deref().unwrap_or(plan))?,
-            finish: small::<T>(device, FixedVariant::Finish, matrix.cols())?,
+            finish: small::<T>(device, FixedVariant::Finish, site.cols)?,
+            rows: rows.clone(),
+            equilibrated: equilibrated.clone(),
         })
     }
 }
@@ -72,8 +82,10 @@ fn entry<T: Number>(variant: FixedVariant) -> &'static Entry<T::Fixed> {
     found.expect("the table has every step")
 }
 
-/// What fixed-point sums need besides X.
-pub(super) struct Equilibrated<T> {
+/// What fixed-point sums need besides X, made when they are first used.
+pub(in crate::ops) struct Equilibrated<T>(OnceLock<Result<Made<T>, OpError>>);
+
+struct Made<T> {
     /// The values of each part, every column scaled to magnitudes below 1.
     values: Vec<Buffer<T>>,
     /// Locked from the first launch of a product to the last.
@@ -108,101 +120,100 @@ impl<T: Number> Work<T> {
     }
 }
 
-impl<T: Number> Matrix<T> {
-    fn equilibrated(&self, parts: &[SparsePart<T>]) -> Result<&Equilibrated<T>, OpError> {
-        let made = self.equilibrated.get_or_init(|| self.equilibrate(parts));
+impl<T> Default for Equilibrated<T> {
+    fn default() -> Self {
+        Equilibrated(OnceLock::new())
+    }
+}
+
+impl<T: Number> Equilibrated<T> {
+    fn of(&self, site: &Site<T>, parts: &[SparsePart<T>]) -> Result<&Made<T>, OpError> {
+        let made = self.0.get_or_init(|| Made::new(site, parts));
         made.as_ref().map_err(OpError::clone)
     }
+}
 
+impl<T: Number> Made<T> {
     /// Finds the exponents of the columns and scales a copy of the values.
-    fn equilibrate(&self, parts: &[SparsePart<T>]) -> Result<Equilibrated<T>, OpError> {
-        let device = self.device();
-        let mut work = Work::new(device, self.cols())?;
+    fn new(site: &Site<T>, parts: &[SparsePart<T>]) -> Result<Self, OpError> {
+        let device = &site.device;
+        let mut work = Work::new(device, site.cols)?;
         let mut values = Vec::with_capacity(parts.len());
         for part in parts {
             let nonzeros = part.values.len();
             let find = small::<T>(device, FixedVariant::Columns, nonzeros)?;
-            find.launch(self.preparation(part, &mut work, Out::none()))?;
+            find.launch(preparation(site, part, &mut work, Out::none()))?;
             values.push(device.zeros(nonzeros)?);
         }
         for (part, scaled) in parts.iter().zip(&mut values) {
             let scale = small::<T>(device, FixedVariant::Equilibrate, part.values.len())?;
-            scale.launch(self.preparation(part, &mut work, scaled.output()))?;
+            scale.launch(preparation(site, part, &mut work, scaled.output()))?;
         }
         let work = Mutex::new(work);
-        Ok(Equilibrated { values, work })
+        Ok(Made { values, work })
     }
 
-    fn preparation<'a>(
-        &self,
-        part: &'a SparsePart<T>,
-        work: &'a mut Work<T>,
-        scaled: Out<'a, T>,
-    ) -> FixedArgs<'a, T> {
-        FixedArgs {
-            x: SparseArgs {
-                rows: part.rows as u32,
-                cols: self.cols() as u32,
-                offsets: part.offsets.input(),
-                indices: part.indices.input(),
-                values: part.values.input(),
-                ..no_matrix()
-            },
-            all_rows: self.rows() as u64,
-            longest: 1,
-            exponents: work.exponents.output(),
-            scaled,
-            ranges: Out::none(),
-            sums: Out::none(),
-        }
+    fn work(&self) -> MutexGuard<'_, Work<T>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn preparation<'a, T: Number>(
+    site: &Site<T>,
+    part: &'a SparsePart<T>,
+    work: &'a mut Work<T>,
+    scaled: Out<'a, T>,
+) -> FixedArgs<'a, T> {
+    FixedArgs {
+        x: part.arrays(site.cols),
+        all_rows: site.rows as u64,
+        longest: 1,
+        exponents: work.exponents.output(),
+        scaled,
+        ranges: Out::none(),
+        sums: Out::none(),
+    }
+}
+
+impl<T: Number> OnDevice<T> for FixedKernels<T> {
+    fn writes_all(&self) -> bool {
+        true
     }
 
-    /// One product; shapes and devices have been checked, and there are rows and columns.
-    pub(super) fn fixed(
-        &self,
-        kernels: &FixedKernels<T>,
-        product: Product,
-        input: &Buffer<T>,
-        terms: &Terms<'_, T>,
-        output: &mut Buffer<T>,
-    ) -> Result<(), OpError> {
-        let Layout::Sparse(rows) = &self.layout else {
-            unreachable!("fixed-point sums are planned for sparse matrices alone")
+    fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
+        let parts = self.rows.parts()?;
+        let made = self.equilibrated.of(site, parts)?;
+        let mut work = made.work();
+        work.fit_ranges(&site.device, self.begin.shape().grid)?;
+        let vectors = Vectors {
+            product: call.product,
+            input: call.input,
+            terms: call.terms.of(call.product),
         };
-        let parts = rows.parts()?;
-        let equilibrated = self.equilibrated(parts)?;
-        let mut work = equilibrated
-            .work
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        work.fit_ranges(self.device(), kernels.begin.shape().grid)?;
-        // p has been shifted already.
-        let shift = terms.shift.filter(|_| product != Product::Transposed);
-        let terms = Terms { shift, ..*terms };
-        kernels
-            .begin
-            .launch(self.ends(product, input, &terms, &mut work, output))?;
-        for (part, values) in parts.iter().zip(&equilibrated.values) {
-            let walk = self.walk((part, values), product, input, &terms, &mut work, output);
-            match &kernels.dots {
-                Some(dots) => self.walk_twice((dots, &kernels.walk), part, walk)?,
-                None => kernels.walk.launch(walk)?,
+        let output = call.output;
+        self.begin
+            .launch(vectors.ends(site, &mut work, &mut *output))?;
+        for (part, values) in parts.iter().zip(&made.values) {
+            let walk = vectors.walk(site, (part, values), &mut work, &mut *output);
+            match &self.dots {
+                Some(dots) => self.walk_twice(dots, site, (part, walk))?,
+                None => self.walk.launch(walk)?,
             }
         }
-        Ok(kernels
-            .finish
-            .launch(self.ends(product, input, &terms, &mut work, output))?)
+        Ok(self.finish.launch(vectors.ends(site, &mut work, output))?)
     }
+}
 
+impl<T: Number> FixedKernels<T> {
     /// Walks the rows of a part for `p = v ⊙ (X·y − s)`, then for `Xᵀ·p`, with the arguments of one walk for both.
     fn walk_twice(
         &self,
-        (dots, walk): (&Prepared<T::Sparse>, &Prepared<T::Fixed>),
-        part: &SparsePart<T>,
-        args: FixedArgs<'_, T>,
+        dots: &Prepared<T::Sparse>,
+        site: &Site<T>,
+        (part, args): (&SparsePart<T>, FixedArgs<'_, T>),
     ) -> Result<(), OpError> {
-        let rows = part.first_row..part.first_row + part.rows;
-        self.with_row_vector(|p| {
+        let rows = part.rows();
+        site.with_row_vector(|p| {
             dots.launch(SparseArgs {
                 output: slice_mut(p, &rows),
                 alpha: <T as Real>::ONE,
@@ -214,44 +225,44 @@ impl<T: Number> Matrix<T> {
                 weights: In::none(),
                 ..args.x
             };
-            Ok(walk.launch(FixedArgs { x, ..args })?)
+            Ok(self.walk.launch(FixedArgs { x, ..args })?)
         })
     }
+}
 
-    fn longest(&self, product: Product) -> u32 {
-        match product {
-            Product::Transposed => 1,
-            _ => self.problem().longest_row.unwrap_or(self.problem().cols) as u32,
-        }
-    }
+/// What a product is computed from.
+struct Vectors<'a, T: Number> {
+    product: Product,
+    input: &'a Buffer<T>,
+    terms: Terms<'a, T>,
+}
 
+impl<'v, T: Number> Vectors<'v, T> {
     /// The arguments of *begin* and *finish*.
     fn ends<'a>(
         &self,
-        product: Product,
-        input: &'a Buffer<T>,
-        terms: &Terms<'a, T>,
+        site: &Site<T>,
         work: &'a mut Work<T>,
         output: &'a mut Buffer<T>,
-    ) -> FixedArgs<'a, T> {
-        let (beta, addend) = match terms.addend {
-            Some((beta, z)) => (beta, z.input()),
-            None => (T::ZERO, In::none()),
-        };
+    ) -> FixedArgs<'a, T>
+    where
+        'v: 'a,
+    {
+        let terms = self.terms;
         FixedArgs {
             x: SparseArgs {
-                cols: self.cols() as u32,
-                input: input.input(),
-                weights: terms.weights.map_or(In::none(), Buffer::input),
-                shift: terms.shift.map_or(In::none(), Buffer::input),
-                addend,
+                cols: site.cols as u32,
+                input: self.input.input(),
+                weights: terms.weights(),
+                shift: terms.shift(),
+                addend: terms.addend(),
                 output: output.output(),
                 alpha: terms.alpha,
-                beta,
+                beta: terms.beta(),
                 ..no_matrix()
             },
-            all_rows: self.rows() as u64,
-            longest: self.longest(product),
+            all_rows: site.rows as u64,
+            longest: site.longest(self.product),
             exponents: work.exponents.output(),
             scaled: work.y.output(),
             ranges: work.ranges.output(),
@@ -262,17 +273,24 @@ impl<T: Number> Matrix<T> {
     /// The arguments of the row walk over one part.
     fn walk<'a>(
         &self,
+        site: &Site<T>,
         (part, values): (&'a SparsePart<T>, &'a Buffer<T>),
-        product: Product,
-        input: &'a Buffer<T>,
-        terms: &Terms<'a, T>,
         work: &'a mut Work<T>,
         output: &'a mut Buffer<T>,
-    ) -> FixedArgs<'a, T> {
-        let x = self.sparse_args(part, product, input, terms, output);
-        let input = match product {
+    ) -> FixedArgs<'a, T>
+    where
+        'v: 'a,
+    {
+        let call = Call {
+            product: self.product,
+            input: self.input,
+            terms: self.terms,
+            output,
+        };
+        let x = part.args(site.cols, call);
+        let input = match self.product {
             Product::Transposed => x.input,
-            _ => work.y.input(),
+            Product::Fused | Product::Forward => work.y.input(),
         };
         FixedArgs {
             x: SparseArgs {
@@ -280,8 +298,8 @@ impl<T: Number> Matrix<T> {
                 input,
                 ..x
             },
-            all_rows: self.rows() as u64,
-            longest: self.longest(product),
+            all_rows: site.rows as u64,
+            longest: site.longest(self.product),
             exponents: work.exponents.output(),
             scaled: Out::none(),
             ranges: work.ranges.output(),
@@ -290,30 +308,12 @@ impl<T: Number> Matrix<T> {
     }
 }
 
-/// Arguments without anything.
-fn no_matrix<'a, T: Number>() -> SparseArgs<'a, T> {
-    SparseArgs {
-        rows: 0,
-        cols: 0,
-        offsets: In::none(),
-        indices: In::none(),
-        values: In::none(),
-        input: In::none(),
-        weights: In::none(),
-        shift: In::none(),
-        addend: In::none(),
-        output: Out::none(),
-        alpha: <T as Real>::ONE,
-        beta: T::ZERO,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::{Emulator, EmulatorOptions};
     use crate::matrix::{CsrMatrix, Features};
-    use crate::ops::MatrixOptions;
+    use crate::ops::{Matrix, MatrixOptions};
     use crate::plan::fused::{Forced, Strategy};
     use crate::plan::limits::DeviceLimits;
     use crate::plan::rates::SizeTable;

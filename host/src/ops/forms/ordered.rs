@@ -1,77 +1,81 @@
-//! Products of a dense X whose sums have an order, on a GPU: chunks of rows, then their sums.
+//! Products of a dense X whose sums have an order: chunks of rows, then their sums.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_kernels::fused::{
     DenseArgs, DenseOrder, Product as KernelProduct, TotalArgs, TotalVariant,
 };
-use gpu_kernels::{Family, In, Launch};
+use gpu_kernels::{Family, Launch};
 
-use super::fused::{Terms, prepare};
-use super::layout::Layout;
-use super::{Matrix, Number, OpError};
+use super::dense::DenseRows;
+use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Prepared};
-use crate::plan::fused::{Plan, Product};
+use crate::ops::launch::prepare;
+use crate::ops::{Number, OpError};
+use crate::plan::fused::Plan;
 
 /// The launches of one product.
-pub(super) struct OrderedKernels<T: Number> {
+pub(in crate::ops) struct OrderedKernels<T: Number> {
     walk: Prepared<T::Dense>,
     total: Prepared<T::DenseTotals>,
     chunks: u32,
     /// Locked from the first launch of a product to the last.
     sums: Mutex<Buffer<T>>,
+    rows: Arc<DenseRows<T>>,
 }
 
 impl<T: Number> OrderedKernels<T> {
     /// The kernel that a plan names, and the one that belongs to it.
-    pub(super) fn prepare(matrix: &Matrix<T>, plan: &Plan) -> Result<Self, OpError> {
-        let device = matrix.device();
-        let (rows, cols) = (matrix.rows() as u64, matrix.cols() as u64);
+    pub(in crate::ops) fn prepare(
+        site: &Site<T>,
+        rows: &Arc<DenseRows<T>>,
+        plan: &Plan,
+    ) -> Result<Self, OpError> {
         let product = KernelProduct::from(plan.product);
-        let order = DenseOrder::of(product, rows, cols, T::SIZE);
+        let order = DenseOrder::of(product, site.rows as u64, site.cols as u64, T::SIZE);
         let chunks = order.expect("it was planned with an order").chunks;
         let launch = Launch {
-            grid: (matrix.cols() as u32)
-                .div_ceil(TotalVariant::COLUMNS)
-                .max(1),
+            grid: (site.cols as u32).div_ceil(TotalVariant::COLUMNS).max(1),
             block: TotalVariant::THREADS,
             shared_bytes: TotalVariant.shared_bytes(T::SIZE),
         };
         let total = &T::DenseTotals::entries()[0];
         Ok(OrderedKernels {
-            walk: prepare::<T::Dense>(device, plan)?,
-            total: device.prepare(total, launch)?,
+            walk: prepare::<T::Dense>(&site.device, plan)?,
+            total: site.device.prepare(total, launch)?,
             chunks,
-            sums: Mutex::new(device.zeros(chunks as usize * matrix.cols())?),
+            sums: Mutex::new(site.device.zeros(chunks as usize * site.cols)?),
+            rows: rows.clone(),
         })
     }
 }
 
-impl<T: Number> Matrix<T> {
-    /// One product; shapes and devices have been checked, and there are rows and columns.
-    pub(super) fn in_order(
-        &self,
-        kernels: &OrderedKernels<T>,
-        product: Product,
-        input: &Buffer<T>,
-        terms: &Terms<'_, T>,
-        output: &mut Buffer<T>,
-    ) -> Result<(), OpError> {
-        let Layout::Dense(part) = &self.layout else {
-            unreachable!("an order of chunks is planned for dense matrices alone")
+impl<T: Number> OnDevice<T> for OrderedKernels<T> {
+    fn writes_all(&self) -> bool {
+        true
+    }
+
+    fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
+        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let (terms, output) = (call.terms, call.output);
+        let walk = Call {
+            product: call.product,
+            input: call.input,
+            terms,
+            output: &mut *sums,
         };
-        let mut sums = kernels.sums.lock().unwrap_or_else(PoisonError::into_inner);
-        let x = self.dense_args(part, product, input, terms, &mut sums);
-        let chunks = kernels.chunks;
-        kernels.walk.launch(DenseArgs { chunks, ..x })?;
-        Ok(kernels.total.launch(TotalArgs {
-            cols: self.cols() as u32,
-            chunks,
+        self.walk.launch(DenseArgs {
+            chunks: self.chunks,
+            ..self.rows.args(site, walk)
+        })?;
+        Ok(self.total.launch(TotalArgs {
+            cols: site.cols as u32,
+            chunks: self.chunks,
             sums: sums.input(),
-            addend: terms.addend.map_or(In::none(), |(_, z)| z.input()),
+            addend: terms.addend(),
             output: output.output(),
             alpha: terms.alpha,
-            beta: terms.addend.map_or(T::ZERO, |(beta, _)| beta),
+            beta: terms.beta(),
         })?)
     }
 }
@@ -80,7 +84,7 @@ impl<T: Number> Matrix<T> {
 mod tests {
     use super::*;
     use crate::ops::candidates_of;
-    use crate::plan::fused::{Planner, Precision, Problem, Summation};
+    use crate::plan::fused::{Planner, Precision, Problem, Product, Summation};
     use crate::plan::limits::DeviceLimits;
 
     #[test]

@@ -1,19 +1,20 @@
-//! Tiles of a sparse matrix on a GPU: made once, used by every product with several right-hand sides.
+//! Tiles of a sparse X: made once, used by every product with several right-hand sides.
 
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::{Sides, TileSlices, TilesManyArgs, TilesManyVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
 
-use super::catalog::{max_block, registers_on};
-use super::{Matrix, Number, OpError};
+use super::site::Site;
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::tiles::{SliceLayout, TileLayout, TileSize};
 use crate::matrix::CsrMatrix;
-use crate::plan::fused::Product;
+use crate::ops::catalog::{max_block, registers_on};
+use crate::ops::{Number, OpError};
+use crate::plan::fused::{Problem, Product};
 use crate::plan::tiles::{TileCut, TilePasses, TileShape};
 
 /// A [`TileLayout`] on a device.
-pub(super) struct Tiles<T> {
+pub(in crate::ops) struct Tiles<T> {
     shape: TileShape,
     by_row: DeviceSlices<T>,
     by_column: DeviceSlices<T>,
@@ -51,7 +52,7 @@ impl<T: Number> DeviceSlices<T> {
 }
 
 /// The vectors of a product with several right-hand sides, as kernels take them.
-pub(super) struct TileEnds<'a, T> {
+pub(in crate::ops) struct TileEnds<'a, T> {
     pub input: In<'a, T>,
     pub weights: In<'a, T>,
     pub shift: In<'a, T>,
@@ -62,30 +63,38 @@ pub(super) struct TileEnds<'a, T> {
 
 impl<T> Tiles<T> {
     /// Right-hand sides of a block, at most.
-    pub(super) fn sides(&self, product: Product) -> u32 {
+    pub(in crate::ops) fn sides(&self, product: Product) -> u32 {
         self.shape.cut(product.into()).sides
     }
 
     /// How many launches compute the fused product.
-    pub(super) fn passes(&self) -> TilePasses {
+    pub(in crate::ops) fn passes(&self) -> TilePasses {
         self.shape.passes
     }
 }
 
-impl<T: Number> Matrix<T> {
-    /// The shape of tiles for so many launches, or whatever number is expected to be quicker; `None` where there is no
-    /// room for them, or nothing to store.
-    pub(super) fn tile_shape(&self, passes: Option<TilePasses>) -> Option<TileShape> {
-        self.problem.nnz.filter(|nnz| *nnz > 0)?;
-        let limits = self.device().limits()?;
-        match passes {
-            Some(passes) => TileShape::of(&self.problem, passes, limits),
-            None => TileShape::new(&self.problem, limits),
-        }
+/// The shape of tiles for so many launches, or whatever number is expected to be faster; `None` where there is no room
+/// for them, or nothing to store.
+pub(in crate::ops) fn tile_shape(
+    device: &Device,
+    problem: &Problem,
+    passes: Option<TilePasses>,
+) -> Option<TileShape> {
+    problem.nnz.filter(|nnz| *nnz > 0)?;
+    let limits = device.limits()?;
+    match passes {
+        Some(passes) => TileShape::of(problem, passes, limits),
+        None => TileShape::new(problem, limits),
     }
+}
 
+impl<T: Number> Tiles<T> {
     /// The tiles of `x`.
-    pub(super) fn tiles_of(&self, x: &CsrMatrix<T>, shape: TileShape) -> Result<Tiles<T>, OpError> {
+    pub(in crate::ops) fn of(
+        device: &Device,
+        x: &CsrMatrix<T>,
+        shape: TileShape,
+    ) -> Result<Self, OpError> {
         let size = |cut: TileCut| TileSize {
             rows: cut.rows as usize,
             packs: cut.packs(T::PRECISION),
@@ -93,51 +102,52 @@ impl<T: Number> Matrix<T> {
         let layout = TileLayout::new(x, (size(shape.by_row), size(shape.by_column)));
         Ok(Tiles {
             shape,
-            by_row: DeviceSlices::upload(self.device(), &layout.by_row)?,
-            by_column: DeviceSlices::upload(self.device(), &layout.by_column)?,
+            by_row: DeviceSlices::upload(device, &layout.by_row)?,
+            by_column: DeviceSlices::upload(device, &layout.by_column)?,
         })
     }
 
-    /// The kernel of a product over tiles, ready to be launched for so many groups of sides.
-    pub(super) fn tile_kernel(
+    /// The kernel of a product, ready to be launched for so many groups of sides.
+    pub(in crate::ops) fn kernel(
         &self,
-        tiles: &Tiles<T>,
+        site: &Site<T>,
+        problem: &Problem,
         (product, groups): (Product, u32),
     ) -> Result<Prepared<T::TilesMany>, OpError> {
         let wanted = TilesManyVariant {
             product: product.into(),
-            sides: tiles.sides(product),
+            sides: self.sides(product),
         };
         let mut entries = T::TilesMany::entries().iter();
         let entry: &'static Entry<T::TilesMany> = entries
             .find(|entry| entry.variant == wanted)
             .expect("the table has every number of sides that shapes have");
-        let registers = registers_on(self.device(), entry.name);
-        let limits = self.device().limits();
+        let registers = registers_on(&site.device, entry.name);
+        let limits = site.device.limits();
         let limits = limits.expect("tiles are made for devices that launch, which have limits");
         let launch = Launch {
-            grid: tiles
+            grid: self
                 .shape
-                .grid(self.rows() as u64, (wanted.product, groups), limits),
+                .grid(site.rows as u64, (wanted.product, groups), limits),
             block: max_block(registers) / WARP * WARP,
-            shared_bytes: tiles.shape.shared_bytes(&self.problem, wanted.product) as u32,
+            shared_bytes: self.shape.shared_bytes(problem, wanted.product) as u32,
         };
-        Ok(self.device().prepare(entry, launch)?)
+        Ok(site.device.prepare(entry, launch)?)
     }
 
     /// The arguments for some groups of sides.
-    pub(super) fn tile_args<'a>(
-        &self,
-        tiles: &'a Tiles<T>,
+    pub(in crate::ops) fn args<'a>(
+        &'a self,
+        site: &Site<T>,
         ends: &TileEnds<'a, T>,
         (product, sides, output): (Product, Sides, &'a mut Buffer<T>),
     ) -> TilesManyArgs<'a, T> {
         TilesManyArgs {
-            rows: self.rows() as u32,
-            cols: self.cols() as u32,
-            tile_rows: tiles.shape.cut(product.into()).rows,
-            by_row: tiles.by_row.args(),
-            by_column: tiles.by_column.args(),
+            rows: site.rows as u32,
+            cols: site.cols as u32,
+            tile_rows: self.shape.cut(product.into()).rows,
+            by_row: self.by_row.args(),
+            by_column: self.by_column.args(),
             input: ends.input,
             weights: ends.weights,
             shift: ends.shift,

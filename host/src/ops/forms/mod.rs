@@ -1,0 +1,226 @@
+//! The forms in which a device stores a block of rows of X, and the launches of products over each of them.
+//!
+//! | file | form | fused | X·y | Xᵀ·p | several sides |
+//! |---|---|---|---|---|---|
+//! | `rows` | compressed sparse rows, as they came | one kernel | one kernel | one kernel | yes |
+//! | `fixed` | the rows with values scaled for fixed-point sums | three or four | – | three | – |
+//! | `transpose` | rows of Xᵀ; work cut by nonzeros | two and two | two | two | – |
+//! | `panels` | panels of rows and of columns | two | one | one | – |
+//! | `hot` | rows with their most frequent columns told apart, panels of the others | four | four | four | – |
+//! | `tiles` | tiles in both orders | – | – | – | yes |
+//! | `dense` | row-major | one kernel | one kernel | one kernel | yes |
+//! | `ordered` | the same, sums in an order | – | – | two | – |
+//!
+//! A form is what lies on the device and a type that implements [`OnDevice`]; [`Forms::launches`] is the only place that
+//! knows all of them.
+
+pub(super) mod dense;
+mod fixed;
+pub(super) mod hot;
+mod ordered;
+mod panels;
+pub(super) mod rows;
+mod site;
+pub(super) mod tiles;
+mod transpose;
+
+use std::sync::Arc;
+
+use gpu_kernels::fused::dense::MAX_COLUMNS;
+
+use super::host::HostRows;
+use super::{Number, OpError};
+use crate::device::Device;
+use crate::layout::hot::HotSize;
+use crate::matrix::{CsrMatrix, Features, Values};
+use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation};
+use crate::plan::tiles::TileShape;
+use dense::{DenseKernel, DenseRows};
+use fixed::{Equilibrated, FixedKernels};
+use hot::{HotColumns, HotKernels};
+use ordered::OrderedKernels;
+use panels::{PanelKernel, Panels};
+use rows::{RowKernel, SparseRows};
+pub(super) use site::{Call, OnDevice, Site};
+use tiles::Tiles;
+use transpose::{Balanced, BalancedKernels, TilesOfRows, Transpose};
+
+/// Rows of a CUDA launch; each kernel adds up to a warp of rows before it looks.
+const MAX_ROWS: u64 = u32::MAX as u64 - 64;
+
+/// A block of rows of X as it came.
+pub(super) enum Rows<T> {
+    /// The CPU's: sprs and ndarray.
+    Host(HostRows<T>),
+    /// CSR for a GPU.
+    Sparse(Arc<SparseRows<T>>),
+    /// Row-major on a GPU.
+    Dense(Arc<DenseRows<T>>),
+}
+
+/// When a device gets X.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upload {
+    /// At once, and the host's copy is let go.
+    Now,
+    /// A dense X at once, the rows of a sparse one when they are first used: further forms may do without.
+    WhenUsed,
+}
+
+/// A block of rows in all forms that have been made.
+pub(super) struct Forms<T> {
+    pub(super) rows: Rows<T>,
+    equilibrated: Arc<Equilibrated<T>>,
+    tiles_of_rows: Arc<TilesOfRows<T>>,
+    panels: Option<Arc<Panels<T>>>,
+    hot: Option<Arc<HotColumns<T>>>,
+    transpose: Option<Arc<Transpose<T>>>,
+    /// For several right-hand sides.
+    pub(super) tiles: Option<Arc<Tiles<T>>>,
+}
+
+/// A form that is to be made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Making {
+    /// Panels of rows and of columns.
+    Panels,
+    /// Hot columns, their values in as few bits as are allowed.
+    HotColumns(HotSize, Values),
+    /// The transpose.
+    Transpose,
+    /// Tiles, which are not for the products that are planned.
+    Tiles(TileShape),
+}
+
+impl<T: Number> Forms<T> {
+    /// Puts `features` on `device`; the CPU keeps them as they are.
+    pub(super) fn new(
+        device: &Device,
+        features: Arc<Features<T>>,
+        upload: Upload,
+    ) -> Result<Self, OpError> {
+        at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
+        Ok(Forms {
+            rows: Rows::new(device, features, upload)?,
+            equilibrated: Arc::default(),
+            tiles_of_rows: Arc::default(),
+            panels: None,
+            hot: None,
+            transpose: None,
+            tiles: None,
+        })
+    }
+
+    /// Makes a form of `x`, which these rows are; returns the problem that products are then.
+    pub(super) fn make(
+        &mut self,
+        making: Making,
+        (device, x): (&Device, &CsrMatrix<T>),
+        problem: Problem,
+    ) -> Result<Problem, OpError> {
+        Ok(match making {
+            Making::Panels => {
+                self.panels = Some(Arc::new(Panels::of(device, x)?));
+                problem.with_stored(Stored::RowsAndPanels)
+            }
+            Making::HotColumns(size, values) => {
+                let made = HotColumns::of(device, x, (size, values))?;
+                self.hot = Some(Arc::new(made.form));
+                let problem = problem.with_columns(made.columns).with_values(made.values);
+                problem.with_stored(Stored::RowsAndHotColumns)
+            }
+            Making::Transpose => {
+                self.transpose = Some(Arc::new(Transpose::of(device, x)?));
+                problem.with_stored(Stored::RowsAndTranspose)
+            }
+            Making::Tiles(shape) => {
+                self.tiles = Some(Arc::new(Tiles::of(device, x, shape)?));
+                problem
+            }
+        })
+    }
+
+    /// The launches of a plan; `None` for two products one after the other.
+    pub(super) fn launches(
+        &self,
+        site: &Site<T>,
+        (problem, summation): (&Problem, Summation),
+        plan: &Plan,
+    ) -> Result<Option<Box<dyn OnDevice<T>>>, OpError> {
+        let is_reproducible = summation == Summation::Reproducible;
+        Ok(Some(match &self.rows {
+            Rows::Host(_) => unreachable!("the CPU has code of its own"),
+            Rows::Sparse(rows) => {
+                // Both walks with the scale of the fused product.
+                let walks_twice = is_reproducible && plan.then.is_some();
+                if plan.then.is_some() && !walks_twice {
+                    return Ok(None);
+                }
+                match plan.strategy {
+                    strategy if walks_twice || strategy.is_fixed() => {
+                        let forms = (rows, &self.equilibrated);
+                        Box::new(FixedKernels::prepare(site, forms, plan)?)
+                    }
+                    strategy if strategy.is_balanced() => {
+                        let over = Balanced {
+                            rows: rows.clone(),
+                            tiles: self.tiles_of_rows.clone(),
+                            transpose: self.transpose.clone(),
+                        };
+                        let nnz = problem.nnz.unwrap_or(0);
+                        Box::new(BalancedKernels::prepare(site, (over, nnz), plan)?)
+                    }
+                    Strategy::Panels => {
+                        let panels = self.panels.as_ref().expect(MADE);
+                        Box::new(PanelKernel::prepare(site, panels, plan)?)
+                    }
+                    Strategy::HotColumns => {
+                        let hot = self.hot.as_ref().expect(MADE);
+                        Box::new(HotKernels::prepare(site, hot, plan)?)
+                    }
+                    _ => Box::new(RowKernel::prepare(site, rows, plan)?),
+                }
+            }
+            Rows::Dense(_) if plan.then.is_some() => return Ok(None),
+            Rows::Dense(rows) if is_reproducible && plan.product != Product::Forward => {
+                Box::new(OrderedKernels::prepare(site, rows, plan)?)
+            }
+            Rows::Dense(rows) => Box::new(DenseKernel::prepare(site, rows, plan)?),
+        }))
+    }
+}
+
+const MADE: &str = "a form is planned with after it was made";
+
+impl<T: Number> Rows<T> {
+    fn new(device: &Device, features: Arc<Features<T>>, upload: Upload) -> Result<Self, OpError> {
+        if device.is_cpu() {
+            return Ok(Rows::Host(HostRows::new(features)));
+        }
+        at_most("rows", MAX_ROWS, features.rows() as u64)?;
+        if let Features::Dense(x) = &*features {
+            return Ok(Rows::Dense(Arc::new(DenseRows::upload(device, x)?)));
+        }
+        let rows = SparseRows::new(device, features);
+        if upload == Upload::Now {
+            rows.parts()?;
+        }
+        Ok(Rows::Sparse(Arc::new(rows)))
+    }
+
+    /// Elements from one row to the next of a dense matrix on a GPU.
+    pub(super) fn ld(&self) -> Option<usize> {
+        match self {
+            Rows::Dense(rows) => Some(rows.ld),
+            Rows::Host(_) | Rows::Sparse(_) => None,
+        }
+    }
+}
+
+fn at_most(what: &'static str, limit: u64, found: u64) -> Result<(), OpError> {
+    if found <= limit {
+        Ok(())
+    } else {
+        Err(OpError::TooLarge { what, limit, found })
+    }
+}

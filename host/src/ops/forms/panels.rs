@@ -1,0 +1,150 @@
+//! Panels of a sparse X: made once, used by every product whose plan names them.
+
+use std::sync::Arc;
+
+use gpu_kernels::fused::PanelArgs;
+use gpu_kernels::fused::panels::widest_panel;
+use gpu_kernels::{In, Out, Real};
+
+use super::site::{Call, OnDevice, Site};
+use crate::device::{Buffer, Device, Prepared};
+use crate::layout::panels::{PanelLayout, PanelSize};
+use crate::matrix::CsrMatrix;
+use crate::ops::launch::{optional, prepare};
+use crate::ops::terms::begin;
+use crate::ops::{Number, OpError};
+use crate::plan::fused::{Plan, Product};
+
+/// Both copies.
+pub(in crate::ops) struct Panels<T> {
+    rows: DevicePanels<T>,
+    columns: DevicePanels<T>,
+}
+
+/// A [`PanelLayout`] on a device.
+pub(in crate::ops) struct DevicePanels<T> {
+    outputs: usize,
+    inputs: usize,
+    width: u32,
+    keys: Buffer<u32>,
+    /// None where all are 1.
+    values: Option<Buffer<T>>,
+    bases: Buffer<u32>,
+    pieces: Buffer<u32>,
+    ranges: Buffer<u32>,
+    order: Option<Buffer<u32>>,
+}
+
+/// What is launched for a product over panels.
+pub(in crate::ops) struct PanelKernel<T: Number> {
+    kernel: Prepared<T::Panels>,
+    panels: Arc<Panels<T>>,
+}
+
+impl<T: Number> PanelKernel<T> {
+    /// The kernel that a plan names.
+    pub(in crate::ops) fn prepare(
+        site: &Site<T>,
+        panels: &Arc<Panels<T>>,
+        plan: &Plan,
+    ) -> Result<Self, OpError> {
+        Ok(PanelKernel {
+            kernel: prepare::<T::Panels>(&site.device, plan)?,
+            panels: panels.clone(),
+        })
+    }
+}
+
+impl<T: Number> DevicePanels<T> {
+    pub(in crate::ops) fn upload(
+        device: &Device,
+        layout: &PanelLayout<T>,
+    ) -> Result<Self, OpError> {
+        let order = layout.order.as_ref().map(|order| device.upload(order));
+        Ok(DevicePanels {
+            outputs: layout.outputs,
+            inputs: layout.inputs,
+            width: layout.width,
+            keys: device.upload(&layout.keys)?,
+            values: match layout.values.is_empty() {
+                true => None,
+                false => Some(device.upload(&layout.values)?),
+            },
+            bases: device.upload(&layout.bases)?,
+            pieces: device.upload(&layout.pieces)?,
+            ranges: device.upload(&layout.ranges)?,
+            order: order.transpose()?,
+        })
+    }
+
+    /// Arguments without terms.
+    pub(in crate::ops) fn args<'a>(
+        &'a self,
+        input: &'a Buffer<T>,
+        output: Out<'a, T>,
+    ) -> PanelArgs<'a, T> {
+        PanelArgs {
+            outputs: self.outputs as u32,
+            inputs: self.inputs as u32,
+            widest: self.width,
+            keys: self.keys.input(),
+            values: optional(&self.values),
+            bases: self.bases.input(),
+            pieces: self.pieces.input(),
+            ranges: self.ranges.input(),
+            order: optional(&self.order),
+            input: input.input(),
+            input_weights: In::none(),
+            weights: In::none(),
+            shift: In::none(),
+            output,
+            alpha: <T as Real>::ONE,
+        }
+    }
+}
+
+impl<T: Number> Panels<T> {
+    /// Both copies of `x`.
+    pub(in crate::ops) fn of(device: &Device, x: &CsrMatrix<T>) -> Result<Self, OpError> {
+        let size = PanelSize {
+            widest: widest_panel(T::SIZE) as usize,
+            ranges: device.limits().map_or(1, |limits| limits.sms) as usize,
+            result: x.cols(),
+        };
+        let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
+        let columns = DevicePanels::upload(device, &PanelLayout::of_columns(x, size))?;
+        Ok(Panels { rows, columns })
+    }
+}
+
+impl<T: Number> OnDevice<T> for PanelKernel<T> {
+    /// `X·y` begins its own result.
+    fn writes_all(&self) -> bool {
+        false
+    }
+
+    fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
+        let terms = call.terms;
+        match call.product {
+            Product::Fused => site.in_two_products(call, |half| self.run(site, half)),
+            Product::Transposed => {
+                let args = self.panels.columns.args(call.input, call.output.output());
+                Ok(self.kernel.launch(PanelArgs {
+                    input_weights: terms.weights(),
+                    alpha: terms.alpha,
+                    ..args
+                })?)
+            }
+            Product::Forward => {
+                begin(call.output, &terms)?;
+                let args = self.panels.rows.args(call.input, call.output.output());
+                Ok(self.kernel.launch(PanelArgs {
+                    weights: terms.weights(),
+                    shift: terms.shift(),
+                    alpha: terms.alpha,
+                    ..args
+                })?)
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Where a block of rows lies, and what every form of it has in common.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::device::{Buffer, Device};
+use crate::ops::terms::Terms;
+use crate::ops::{Number, OpError};
+use crate::plan::fused::Product;
+
+/// Where rows lie and how many there are: all that launches over a form need to know besides the form.
+pub(in crate::ops) struct Site<T> {
+    pub device: Device,
+    pub rows: usize,
+    pub cols: usize,
+    /// Entries of the longest row.
+    pub longest: u32,
+    /// p between two products; locked from the first to the second.
+    between: Mutex<Option<Buffer<T>>>,
+}
+
+/// A product that is to be computed; shapes and devices have been checked.
+pub(in crate::ops) struct Call<'a, 'w, T: Number> {
+    pub product: Product,
+    /// y, or p.
+    pub input: &'a Buffer<T>,
+    pub terms: Terms<'a, T>,
+    /// w, or p.
+    pub output: &'w mut Buffer<T>,
+}
+
+/// The launches of one product over a form.
+///
+/// A form is added by a file of this folder with what lies on the device and a type that implements this; see the page of
+/// the room.
+pub(in crate::ops) trait OnDevice<T: Number>: Send + Sync {
+    /// Whether all of w is written, β·z included. Other launches add to what is there.
+    fn writes_all(&self) -> bool;
+
+    /// Launches; nothing is waited for.
+    fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError>;
+}
+
+impl<T: Number> Site<T> {
+    pub(in crate::ops) fn new(device: &Device, (rows, cols): (usize, usize), longest: u64) -> Self {
+        Site {
+            device: device.clone(),
+            rows,
+            cols,
+            longest: longest as u32,
+            between: Mutex::new(None),
+        }
+    }
+
+    /// Entries of which sums of a product consist at most, in a row.
+    pub(in crate::ops) fn longest(&self, product: Product) -> u32 {
+        match product {
+            Product::Transposed => 1,
+            Product::Fused | Product::Forward => self.longest,
+        }
+    }
+
+    /// Calls `work` with a vector of m elements, whatever they are.
+    pub(in crate::ops) fn with_row_vector(
+        &self,
+        work: impl FnOnce(&mut Buffer<T>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let mut between = self.between.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *between {
+            Some(p) => work(p),
+            empty => work(empty.insert(self.device.zeros(self.rows)?)),
+        }
+    }
+
+    /// The pattern in two products: `p = v ⊙ (X·y − s)`, then `w = α·Xᵀ·p + β·z`.
+    pub(in crate::ops) fn in_two_products(
+        &self,
+        call: Call<'_, '_, T>,
+        mut run: impl FnMut(Call<'_, '_, T>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let Call {
+            input,
+            terms,
+            output,
+            ..
+        } = call;
+        self.with_row_vector(|p| {
+            run(Call {
+                product: Product::Forward,
+                input,
+                terms: terms.of_first_half(),
+                output: &mut *p,
+            })?;
+            run(Call {
+                product: Product::Transposed,
+                input: p,
+                terms: terms.of_second_half(),
+                output,
+            })
+        })
+    }
+}

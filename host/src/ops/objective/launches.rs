@@ -1,0 +1,86 @@
+//! What a matrix keeps for its objectives.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::device::{Buffer, Prepared};
+use crate::ops::{Number, OpError};
+use crate::plan::fused::Plan;
+
+/// What a matrix keeps for its objectives: plans by class of losses, and vectors of m elements where X is multiplied
+/// twice or for the loss alone.
+pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
+    pub(super) by_class: [OnceLock<Result<Planned<T>, OpError>>; 3],
+    pub(super) rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
+    pub(super) between: Mutex<Option<[Buffer<T>; 2]>>,
+    pub(super) softmax: SoftmaxLaunches<T>,
+    /// The most frequent columns of a sparse X, where they are told apart.
+    pub(super) head: Option<Head>,
+}
+
+impl<T: Number> ObjectiveLaunches<T> {
+    /// Forgets all plans.
+    pub(in crate::ops) fn replan(&mut self) {
+        let head = self.head.take();
+        self.begin_with(head);
+    }
+
+    /// Forgets all plans and the head.
+    pub(super) fn begin_with(&mut self, head: Option<Head>) {
+        *self = ObjectiveLaunches {
+            head,
+            ..ObjectiveLaunches::default()
+        };
+    }
+}
+
+impl<T: Number> Default for ObjectiveLaunches<T> {
+    fn default() -> Self {
+        ObjectiveLaunches {
+            by_class: Default::default(),
+            rows: OnceLock::new(),
+            between: Mutex::new(None),
+            softmax: SoftmaxLaunches::default(),
+            head: None,
+        }
+    }
+}
+
+pub(super) struct Planned<T: Number> {
+    pub(super) plan: Plan,
+    pub(super) step: Step<T>,
+    /// Two products over a further form of X, where that is expected to be quicker.
+    pub(super) prepared: Option<Plan>,
+}
+
+pub(super) enum Step<T: Number> {
+    Sparse(Prepared<T::SparseObjective>),
+    Headed(Prepared<T::SparseObjective>),
+    Dense(Prepared<T::DenseObjective>),
+    TwoProducts,
+}
+
+/// The places, and X's indices with those columns marked.
+pub(in crate::ops) struct Head {
+    /// The column of each place.
+    pub(super) order: Buffer<u32>,
+    /// One buffer for each part of X.
+    pub(super) indices: Vec<Buffer<u32>>,
+}
+
+/// The launches of a matrix for one number of classes.
+pub(super) struct SoftmaxLaunches<T: Number>(
+    pub(super) Mutex<Option<(usize, Arc<SoftmaxStep<T>>)>>,
+);
+
+impl<T: Number> Default for SoftmaxLaunches<T> {
+    fn default() -> Self {
+        SoftmaxLaunches(Mutex::new(None))
+    }
+}
+
+pub(super) enum SoftmaxStep<T: Number> {
+    Sparse(Prepared<T::SparseSoftmax>),
+    Dense(Prepared<T::DenseSoftmax>),
+    /// There is no kernel for so many classes or columns.
+    Absent,
+}
