@@ -131,7 +131,7 @@ pub fn fused<T: Scalar>(
     x.transpose(RowInput::Product(y), terms, w, workspace);
 }
 
-/// `w = α·Xᵀ(v ⊙ (p − shift)) + β·z`: n elements from `p` of m elements.
+/// `w = α·Xᵀ(v ⊙ p) + β·z`: n elements from `p` of m elements. The shift belongs to X·y: p has been shifted already.
 ///
 /// # Panics
 /// When the length of `p`, `w`, v or z does not fit X.
@@ -146,7 +146,11 @@ pub fn transposed<T: Scalar>(
     assert_eq!(p.len(), rows, "p needs one element per row of X");
     assert_eq!(w.len(), cols, "w needs one element per column of X");
     terms.check(rows, cols);
-    x.transpose(RowInput::Given(p), terms, w, workspace);
+    let terms = Terms {
+        shift: None,
+        ..*terms
+    };
+    x.transpose(RowInput::Given(p), &terms, w, workspace);
 }
 
 /// `p = α·v ⊙ (X·y − shift) + β·z`: m elements from `y` of n elements.

@@ -190,13 +190,6 @@ fn dispatch<T: Number>(
     match product {
         Product::Fused => cpu::fused(x, input, terms, output, workspace),
         Product::Forward => cpu::forward(x, input, terms, output),
-        // The shift belongs to X·y; p has been shifted already.
-        Product::Transposed => {
-            let terms = cpu::Terms {
-                shift: None,
-                ..*terms
-            };
-            cpu::transposed(x, input, &terms, output, workspace);
-        }
+        Product::Transposed => cpu::transposed(x, input, terms, output, workspace),
     }
 }

@@ -93,9 +93,8 @@ impl<T: Number> Matrix<T> {
         preparation: Preparation,
     ) -> Result<Self, OpError> {
         let mut matrix = Self::build(device, features.into(), options, Upload::WhenUsed)?;
-        match matrix.prepare(preparation)? {
-            Stored::RowsAndPanels | Stored::RowsAndHotColumns => {}
-            Stored::Rows | Stored::RowsAndTranspose => matrix.upload_rows()?,
+        if matrix.prepare(preparation)?.facts().reads_rows {
+            matrix.upload_rows()?;
         }
         Ok(matrix)
     }

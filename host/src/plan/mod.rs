@@ -37,6 +37,7 @@ mod limiter;
 mod problem;
 
 pub mod conv1d;
+pub mod form;
 pub mod fused;
 pub mod kernel_sum;
 pub mod limits;

@@ -7,6 +7,7 @@ use gpu_kernels::fused::dense_order::leading_dimension;
 use serde::{Deserialize, Serialize};
 
 use super::error::PlanError;
+pub use super::form::Stored;
 use crate::matrix::RowSteps;
 
 /// The type of the elements of X and of the vectors.
@@ -96,32 +97,6 @@ pub enum Summation {
     Free,
     /// The same bits on every run, grid and device, the CPU included.
     Reproducible,
-}
-
-/// In which forms a sparse X is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stored {
-    /// Compressed sparse rows alone, as it came.
-    #[default]
-    Rows,
-    /// Panels of rows and of columns besides: see [`gpu_kernels::fused::panels`].
-    RowsAndPanels,
-    /// Rows with their most frequent columns told apart besides: see [`gpu_kernels::fused::hot`].
-    RowsAndHotColumns,
-    /// Rows of the transpose besides: see [`gpu_kernels::fused::balanced`].
-    RowsAndTranspose,
-}
-
-impl fmt::Display for Stored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rows => "rows",
-            Self::RowsAndPanels => "rows and panels",
-            Self::RowsAndHotColumns => "rows and hot columns",
-            Self::RowsAndTranspose => "rows and transpose",
-        })
-    }
 }
 
 /// How the values of hot columns' entries are stored, or would be.

@@ -56,7 +56,7 @@ pub fn forward<T: Copy + Into<f64>>(x: &impl Rows, y: &[T], terms: &Terms<T>) ->
     Widened::new(terms).forward(x, &widen(y))
 }
 
-/// `w = α·Xᵀ(v ⊙ (p − shift)) + β·z`: n elements from `p` of m elements.
+/// `w = α·Xᵀ(v ⊙ p) + β·z`: n elements from `p` of m elements. The shift belongs to X·y: p has been shifted already.
 ///
 /// # Panics
 /// When the length of `p`, v or z does not fit X.
@@ -88,7 +88,7 @@ pub fn forward_magnitude<T: Copy + Into<f64>>(
         .forward(&Magnitudes(x), &magnitudes(&widen(y)))
 }
 
-/// `|α|·|X|ᵀ(|v| ⊙ (|p| + |shift|)) + |β·z|`: what errors of [`transposed`] are relative to.
+/// `|α|·|X|ᵀ(|v| ⊙ |p|) + |β·z|`: what errors of [`transposed`] are relative to.
 ///
 /// # Panics
 /// As [`transposed`].
@@ -165,29 +165,31 @@ impl Widened {
     }
 
     fn fused(&self, x: &impl Rows, y: &[f64]) -> Vec<f64> {
-        self.transpose_weighted(x, &self.weigh(&product(x, y)))
+        self.transpose_weighted(x, &self.weigh(self.shifted(&product(x, y))))
     }
 
     fn transposed(&self, x: &impl Rows, p: &[f64]) -> Vec<f64> {
         assert_eq!(p.len(), x.rows(), "p needs one element per row of X");
-        self.transpose_weighted(x, &self.weigh(p))
+        self.transpose_weighted(x, &self.weigh(p.to_vec()))
     }
 
     fn forward(&self, x: &impl Rows, y: &[f64]) -> Vec<f64> {
-        let weighted = self.weigh(&product(x, y));
+        let weighted = self.weigh(self.shifted(&product(x, y)));
         self.scale_and_add(weighted)
     }
 
-    /// `v ⊙ (p − shift)`.
-    fn weigh(&self, p: &[f64]) -> Vec<f64> {
-        let shifted = p.iter().map(|p| p - self.shift);
-        match &self.weights {
-            None => shifted.collect(),
-            Some(weights) => {
-                assert_eq!(weights.len(), p.len(), "v needs one element per row of X");
-                shifted.zip(weights).map(|(p, v)| v * p).collect()
-            }
+    /// `p − shift`.
+    fn shifted(&self, p: &[f64]) -> Vec<f64> {
+        p.iter().map(|p| p - self.shift).collect()
+    }
+
+    /// `v ⊙ p`.
+    fn weigh(&self, mut p: Vec<f64>) -> Vec<f64> {
+        if let Some(weights) = &self.weights {
+            assert_eq!(weights.len(), p.len(), "v needs one element per row of X");
+            p.iter_mut().zip(weights).for_each(|(p, v)| *p *= v);
         }
+        p
     }
 
     fn transpose_weighted(&self, x: &impl Rows, weighted: &[f64]) -> Vec<f64> {

@@ -22,7 +22,7 @@ use super::super::{Number, OpError};
 use super::launches::{Planned, Step};
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device, Prepared};
-use crate::plan::fused::{FURTHER_FORMS, Plan, Product, Stored, Summation, Weighing};
+use crate::plan::fused::{Plan, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
 
 impl<T: Number> Matrix<T> {
@@ -259,7 +259,7 @@ impl<T: Number> Matrix<T> {
         let plan = &self.planned(LossClass::Any)?.plan;
         let before_ns = planning::one_pass_ns(limits, problem, plan);
         let mut weighings = Vec::new();
-        for stored in FURTHER_FORMS {
+        for stored in Stored::further() {
             let problem = problem.with_stored(stored);
             let after =
                 self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;

@@ -49,7 +49,6 @@ pub use place::Measured;
 pub use planner::Planner;
 pub use predicted::{Explained, Trial};
 pub use prediction::{Bound, Prediction};
-pub(crate) use preparation::FURTHER as FURTHER_FORMS;
 pub use preparation::Weighing;
 pub use published::vector_size;
 pub use published_dense::dense_vector_size;

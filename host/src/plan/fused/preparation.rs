@@ -9,12 +9,6 @@ use crate::plan::error::PlanError;
 use crate::plan::problem::Summation;
 use crate::plan::problem::{Problem, Product, Stored};
 
-/// Nanoseconds of the host for each entry that is put into a further form, all copies made and uploaded: 80 million
-/// entries took 16 processors beside an H200 2.2 to 4.0 s for panels and 2.6 to 4.1 s for hot columns.
-const PANELS_NS_PER_ENTRY: f64 = 38.0;
-const HOT_COLUMNS_NS_PER_ENTRY: f64 = 42.0;
-const TRANSPOSE_NS_PER_ENTRY: f64 = 20.0;
-
 /// What a further form of storage costs once and saves in each evaluation of the fused product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weighing {
@@ -43,15 +37,12 @@ impl fmt::Display for Weighing {
 impl Weighing {
     /// Of a form that costs what is usual for so many entries; `None` for X as it is stored anyway.
     pub fn of(stored: Stored, nnz: u64, before_ns: u64, after_ns: u64) -> Option<Weighing> {
-        let of_entry = match stored {
-            Stored::Rows => return None,
-            Stored::RowsAndPanels => PANELS_NS_PER_ENTRY,
-            Stored::RowsAndHotColumns => HOT_COLUMNS_NS_PER_ENTRY,
-            Stored::RowsAndTranspose => TRANSPOSE_NS_PER_ENTRY,
-        };
+        if !stored.is_further() {
+            return None;
+        }
         Some(Weighing {
             stored,
-            cost_ns: (nnz as f64 * of_entry) as u64,
+            cost_ns: (nnz as f64 * stored.facts().ns_per_entry) as u64,
             before_ns,
             after_ns,
         })
@@ -94,13 +85,6 @@ impl Weighing {
     }
 }
 
-/// Further forms of a sparse X.
-pub(crate) const FURTHER: [Stored; 3] = [
-    Stored::RowsAndPanels,
-    Stored::RowsAndHotColumns,
-    Stored::RowsAndTranspose,
-];
-
 impl Planner<'_> {
     /// What a further form of a sparse X would cost and save in one of its products; `None` where it cannot be used:
     /// for a dense X, and where the bits of results are promised.
@@ -134,7 +118,7 @@ impl Planner<'_> {
         product: Product,
     ) -> Result<Vec<Weighing>, PlanError> {
         let mut weighings = Vec::new();
-        for stored in FURTHER {
+        for stored in Stored::further() {
             weighings.extend(self.weigh(problem, product, stored)?);
         }
         Ok(weighings)

@@ -1,0 +1,106 @@
+//! The forms in which a GPU stores a sparse X: the closed list, with what is known of each.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// In which forms a sparse X is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stored {
+    /// Compressed sparse rows alone, as it came.
+    #[default]
+    Rows,
+    /// Panels of rows and of columns besides: see [`gpu_kernels::fused::panels`].
+    RowsAndPanels,
+    /// Rows with their most frequent columns told apart besides: see [`gpu_kernels::fused::hot`].
+    RowsAndHotColumns,
+    /// Rows of the transpose besides: see [`gpu_kernels::fused::balanced`].
+    RowsAndTranspose,
+}
+
+/// What is known of a form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FormFacts {
+    /// The form.
+    pub stored: Stored,
+    /// How it is printed.
+    pub name: &'static str,
+    /// Nanoseconds of the host for each entry, all copies made and uploaded; 0 for the rows, which are there anyway. 80
+    /// million entries took 16 processors beside an H200 2.2 to 4.0 s for panels and 2.6 to 4.1 s for hot columns, when
+    /// one thread put the parts of all of them together.
+    pub ns_per_entry: f64,
+    /// Whether products read the rows besides; where they do not, the device gets them when something else does.
+    pub reads_rows: bool,
+}
+
+/// All forms, in the order of [`Stored`].
+pub const FORMS: [FormFacts; 4] = [
+    FormFacts {
+        stored: Stored::Rows,
+        name: "rows",
+        ns_per_entry: 0.0,
+        reads_rows: true,
+    },
+    FormFacts {
+        stored: Stored::RowsAndPanels,
+        name: "rows and panels",
+        ns_per_entry: 38.0,
+        reads_rows: false,
+    },
+    FormFacts {
+        stored: Stored::RowsAndHotColumns,
+        name: "rows and hot columns",
+        ns_per_entry: 42.0,
+        reads_rows: false,
+    },
+    FormFacts {
+        stored: Stored::RowsAndTranspose,
+        name: "rows and transpose",
+        ns_per_entry: 20.0,
+        reads_rows: true,
+    },
+];
+
+impl Stored {
+    /// What is known of the form.
+    ///
+    /// ```
+    /// use warpfuse::plan::fused::Stored;
+    /// assert_eq!(Stored::RowsAndTranspose.facts().name, "rows and transpose");
+    /// ```
+    pub const fn facts(self) -> &'static FormFacts {
+        &FORMS[self as usize]
+    }
+
+    /// Whether this is a form besides the rows, which has to be made.
+    pub const fn is_further(self) -> bool {
+        !matches!(self, Stored::Rows)
+    }
+
+    /// All forms besides the rows.
+    pub fn further() -> impl Iterator<Item = Stored> {
+        let all = FORMS.iter().map(|facts| facts.stored);
+        all.filter(|stored| stored.is_further())
+    }
+}
+
+impl fmt::Display for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.facts().name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_has_its_own_facts() {
+        for facts in &FORMS {
+            assert_eq!(facts.stored.facts(), facts);
+            assert_eq!(facts.stored.is_further(), facts.ns_per_entry > 0.0);
+        }
+        assert_eq!(Stored::further().count(), FORMS.len() - 1);
+    }
+}
