@@ -1,22 +1,4 @@
-//! One safe operation per kernel family: check shapes → plan → buffers → launch.
-//!
-//! An operation takes device [`Buffer`](crate::device::Buffer)s and leaves its result on the device. On a CUDA
-//! device it launches the compiled kernel that the plan names; on the CPU it calls the body in [`crate::cpu`].
-//!
-//! ```
-//! use ndarray::array;
-//! use warpfuse::device::Device;
-//! use warpfuse::matrix::Features;
-//! use warpfuse::ops::{Matrix, Terms};
-//!
-//! let device = Device::cpu();
-//! let x = Matrix::new(&device, Features::Dense(array![[1.0, 2.0], [0.0, 3.0]]))?;
-//! let y = device.upload(&[1.0, 1.0])?;
-//! let mut w = device.zeros(2)?;
-//! x.fused(&y, &Terms::default(), &mut w)?; // Xᵀ(X·y)
-//! assert_eq!(w.to_vec()?, [3.0, 15.0]);
-//! # Ok::<(), warpfuse::ops::OpError>(())
-//! ```
+#![doc = include_str!("README.md")]
 
 mod catalog;
 pub mod cg;
