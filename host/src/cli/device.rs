@@ -33,6 +33,9 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
     Ok(device)
 }
 
+/// What was read, and what is known of its targets and rows.
+type Data<T> = (Loaded<T>, Known<T>);
+
 /// Opens a device while `read` reads: a driver takes as long to start as a gigabyte takes to read.
 ///
 /// # Errors
@@ -41,8 +44,8 @@ pub(super) fn open_beside<R: Send>(
     name: DeviceName,
     ui: &Ui,
     phases: &mut Phases,
-    read: impl FnOnce() -> Result<(Loaded<R>, Known<R>)> + Send,
-) -> Result<(Device, (Loaded<R>, Known<R>))> {
+    read: impl FnOnce() -> Result<Data<R>> + Send,
+) -> Result<(Device, Data<R>)> {
     let begun = Instant::now();
     let opened = || (open(name, ui), begun.elapsed().as_secs_f64());
     let ((device, open_seconds), data) = thread::scope(|scope| {

@@ -6,10 +6,7 @@ use rayon::prelude::*;
 const BLOCK: usize = 1 << 16;
 
 /// Pieces of an array, one after the other, of these lengths; what is behind them is left out.
-pub(super) fn cut<'a, T>(
-    array: &'a mut [T],
-    lengths: impl IntoIterator<Item = usize>,
-) -> Vec<&'a mut [T]> {
+pub(super) fn cut<T>(array: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = array;
     let piece = |length| {
         let (piece, behind) = std::mem::take(&mut rest).split_at_mut(length);

@@ -19,6 +19,9 @@ use crate::device::Device;
 use crate::matrix::Features;
 use crate::ops::Number;
 
+/// One problem, with the classes of its labels if it has labels.
+type Classified<T> = (Task<T>, Option<Classes>);
+
 impl Estimator {
     /// Fits to `features` (m × n) and `targets` (m) on `device`.
     ///
@@ -80,7 +83,7 @@ impl Estimator {
         rows: usize,
         targets: Targets<'_, T>,
         options: &FitOptions<'_>,
-    ) -> Result<Option<(Task<T>, Option<Classes>)>, FitError> {
+    ) -> Result<Option<Classified<T>>, FitError> {
         match (self.stated(), targets) {
             (Stated::Regression(of), Targets::Numbers(targets)) => {
                 let task = regression_task(of, rows, targets, options)?;

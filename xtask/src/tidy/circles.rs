@@ -416,7 +416,7 @@ mod tests {
             reason: "for now",
         };
         assert_eq!(judge(room, &[circle[..3].to_vec()], None), []);
-        assert_eq!(judge(room, &[circle.clone()], None).len(), 1);
+        assert_eq!(judge(room, std::slice::from_ref(&circle), None).len(), 1);
         assert_eq!(judge(room, &[circle], Some(&exception)), []);
         assert!(
             judge(room, &[], Some(&exception))[0]
