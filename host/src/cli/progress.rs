@@ -134,6 +134,7 @@ impl Bar {
         }
         self.0.set_message(message);
         tracing::debug!(
+            iteration = self.0.position(),
             objective = iteration.objective,
             gradient = iteration.gradient_ratio,
             inner = iteration.inner,
