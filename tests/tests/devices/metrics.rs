@@ -162,18 +162,27 @@ fn numbers<T: Number>(
         };
         (absolute + absolute * (1.0 - one_minus).abs()) / b.abs().max(f64::MIN_POSITIVE)
     };
+    // R² of one sample is not defined, and NaN is never equal to a truth.
+    ensure!(
+        summary.r2.is_nan() == found.summary.r2.is_nan(),
+        "{found:?}"
+    );
+    let r2 = |summary: &RegressionSummary| match summary.r2.is_nan() {
+        true => 0.0,
+        false => summary.r2,
+    };
     let truth = Truth {
         values: vec![
             summary.mae,
             summary.rmse,
-            summary.r2,
+            r2(&summary),
             mean_deviance,
             explained,
         ],
         bounds: vec![
             relative * size,
             absolute / summary.rmse.max(1e-3),
-            share(summary.r2, summary.rmse.powi(2)),
+            share(r2(&summary), summary.rmse.powi(2)),
             absolute,
             share(explained, mean_deviance),
         ],
@@ -181,7 +190,7 @@ fn numbers<T: Number>(
     let computed = [
         found.summary.mae,
         found.summary.rmse,
-        found.summary.r2,
+        r2(&found.summary),
         found.mean_deviance,
         found.explained_deviance,
     ];

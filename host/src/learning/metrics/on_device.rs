@@ -43,6 +43,8 @@ pub struct ResidentTargets<T: Number> {
     weights: Option<RowWeights>,
     mean: f64,
     is_constant: bool,
+    /// Whether there are two samples with weight, without which R² is not defined.
+    are_several: bool,
 }
 
 /// Figures of predicted means.
@@ -67,6 +69,10 @@ impl<T: Number> ResidentTargets<T> {
             weights: place(device, weights, targets.len())?,
             mean: all.mean(|row| Element::to_f64(targets[row])),
             is_constant: targets.par_iter().all(|target| *target == targets[0]),
+            are_several: match weights {
+                None => targets.len() >= 2,
+                Some(weights) => weights.iter().filter(|w| **w > 0.0).take(2).count() == 2,
+            },
             targets: device.upload(targets)?,
         })
     }
@@ -105,7 +111,11 @@ impl<T: Number> ResidentTargets<T> {
         };
         RegressionFigures {
             summary: RegressionSummary {
-                r2: explained_share(squared, total),
+                r2: if self.are_several {
+                    explained_share(squared, total)
+                } else {
+                    f64::NAN
+                },
                 rmse: (squared / weight).sqrt(),
                 mae: sums.absolute / weight,
             },
