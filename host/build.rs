@@ -11,16 +11,16 @@
 //! | `WARPFUSE_RUSTC`, `WARPFUSE_CARGO` | the compiler to use |
 //! | `WARPFUSE_PTXAS` | the assembler to use |
 
+#[path = "build/pack.rs"]
+mod pack;
+
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
-use gpu_kernels_builder::{Arch, BuildError, Image, LineInfo, PtxBuilder};
+use gpu_kernels_builder::{Arch, BuildError, Image, LineInfo, PtxBuilder, Unit};
 
 /// Variables of ours, and those under which a toolkit is found.
 const VARIABLES: [&str; 10] = [
@@ -45,7 +45,7 @@ enum Kernels {
 fn main() -> ExitCode {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     watch();
-    match kernels(&out).and_then(|kernels| embed(&kernels, &out)) {
+    match kernels(&out).and_then(|kernels| embed(kernels, &out)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("cargo::error={}", one_line(&described(&error)));
@@ -60,6 +60,7 @@ fn watch() {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build/pack.rs");
     for part in ["src", "Cargo.toml"] {
         println!(
             "cargo::rerun-if-changed={}",
@@ -81,7 +82,7 @@ fn kernels(out: &Path) -> Result<Kernels, BuildError> {
         println!("cargo::rerun-if-changed={}", folder.display());
         let images = Image::read_folder(&folder)?;
         for image in &images {
-            image.require(gpu_kernels::families::all_names())?;
+            image.require(gpu_kernels::families::all().map(|known| known.kernel))?;
         }
         return Ok(Kernels::Images(images));
     }
@@ -122,27 +123,28 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
     let builder = PtxBuilder::new(kernel_crate())
         .archs(archs)
         .tools_dir(tools)
+        .core_dir(target.join("ptx").join("core"))
         .line_info(lines);
     Ok(selected(builder, &target.join("ptx")).build()?.images)
 }
 
 /// All families, or those that are asked for, in a folder of their own: the others' PTX stays as it is.
 fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
-    let Ok(families) = env::var("WARPFUSE_FAMILIES") else {
-        return builder
-            .target_dir(folder)
-            .expect_entries(gpu_kernels::families::all_names());
-    };
-    let families: Vec<&str> = families.split(',').map(str::trim).collect();
-    let conditions: Vec<_> = families
-        .iter()
-        .map(|name| format!("warpfuse_family={name:?}"))
-        .collect();
-    builder
-        .target_dir(folder.join("some"))
-        .cfgs(["warpfuse_some_families".to_owned()])
-        .cfgs(conditions)
-        .expect_entries(gpu_kernels::families::names_of(&families))
+    match env::var("WARPFUSE_FAMILIES") {
+        Ok(list) => {
+            let families: Vec<&str> = list.split(',').map(str::trim).collect();
+            let builder = builder.target_dir(folder.join("some"));
+            builder.units(units(|family| families.contains(&family)))
+        }
+        Err(_) => builder.target_dir(folder).units(units(|_| true)),
+    }
+}
+
+/// The units of the families that are wanted.
+fn units(wanted: impl Fn(&str) -> bool) -> Vec<Unit> {
+    let kernels = gpu_kernels::families::all().filter(|known| wanted(known.family));
+    let pairs: Vec<_> = kernels.map(|known| (known.unit, known.kernel)).collect();
+    Unit::collect(pairs)
 }
 
 fn kernel_crate() -> &'static Path {
@@ -175,47 +177,22 @@ fn watch_for_source() {
     }
 }
 
-/// Packs the images beside the generated file: several programs of a workspace embed them, and machine
-/// code of many similar kernels shrinks to a fifth.
-fn embed(kernels: &Kernels, out: &Path) -> Result<(), BuildError> {
+/// Packs the images beside the generated file.
+fn embed(kernels: Kernels, out: &Path) -> Result<(), BuildError> {
     let text = match kernels {
-        Kernels::Missing(why) => generated(&[], Some(why)),
-        Kernels::Images(images) => {
-            for image in images {
-                for file in [Some(&image.ptx), image.cubin.as_ref()]
-                    .into_iter()
-                    .flatten()
-                {
-                    pack(file, out)?;
-                }
+        Kernels::Missing(why) => generated("", Some(&why)),
+        Kernels::Images(mut images) => {
+            images.sort_by_key(|image| image.arch);
+            let mut rows = String::new();
+            for (at, image) in images.iter().enumerate() {
+                // PTX serves devices newer than all machine code, and so does that of the newest architecture.
+                let with_ptx = at + 1 == images.len() || !image.assembled;
+                write_image(&mut rows, image, with_ptx, out)?;
             }
-            generated(images, None)
+            generated(&rows, None)
         }
     };
     write(&out.join("embedded.rs"), text.as_bytes())
-}
-
-fn pack(file: &Path, out: &Path) -> Result<(), BuildError> {
-    let failed = |action| {
-        let path = file.to_owned();
-        move |source| BuildError::Io {
-            path,
-            action,
-            source,
-        }
-    };
-    let content = fs::read(file).map_err(failed("read"))?;
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    let packed = encoder
-        .write_all(&content)
-        .and_then(|()| encoder.finish())
-        .map_err(failed("packed"))?;
-    write(&out.join(packed_name(file)), &packed)
-}
-
-fn packed_name(file: &Path) -> String {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}.deflate")
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<(), BuildError> {
@@ -226,47 +203,56 @@ fn write(path: &Path, content: &[u8]) -> Result<(), BuildError> {
     })
 }
 
-fn generated(images: &[Image], missing: Option<&str>) -> String {
-    let mut text = format!("pub static IMAGES: [Image; {}] = [\n", images.len());
-    for image in images {
-        write_image(&mut text, image);
-    }
-    text.push_str("];\n\npub static RESOURCES: &[Resource] = &[\n");
-    write_resources(&mut text, images);
-    text.push_str("];\n\n");
-    let _ = writeln!(text, "pub static MISSING: Option<&str> = {missing:?};");
-    text
+fn generated(images: &str, missing: Option<&str>) -> String {
+    format!(
+        "pub static IMAGES: &[Image] = &[\n{images}];\n\n\
+         pub static MISSING: Option<&str> = {missing:?};\n"
+    )
 }
 
-fn write_image(text: &mut String, image: &Image) {
-    let packed = |file: &Path| format!("Packed::new(include_bytes!({:?}))", packed_name(file));
-    let cubin = match &image.cubin {
-        Some(file) => format!("Some({})", packed(file)),
-        None => "None".into(),
-    };
+/// One row of the table of images; kernels are sorted by name, for the library searches by halves.
+fn write_image(
+    text: &mut String,
+    image: &Image,
+    with_ptx: bool,
+    out: &Path,
+) -> Result<(), BuildError> {
+    let ptx = with_ptx
+        .then(|| pack::archive(image, "ptx", out))
+        .transpose()?;
+    let cubin = image
+        .assembled
+        .then(|| pack::archive(image, "cubin", out))
+        .transpose()?;
     let _ = writeln!(
         text,
-        "    Image {{ arch: \"{}\", capability: {:?}, ptx: {}, cubin: {cubin} }},",
-        image.arch,
+        "    Image {{ arch: {:?}, capability: {:?}, ptx: {}, cubin: {}, kernels: &[",
+        image.arch.name(),
         image.arch.compute_capability(),
-        packed(&image.ptx),
+        row_of(ptx.as_ref()),
+        row_of(cubin.as_ref()),
     );
-}
-
-/// Sorted by architecture and entry as text: the library searches by halves.
-fn write_resources(text: &mut String, images: &[Image]) {
-    let mut rows: Vec<_> = images
-        .iter()
-        .flat_map(|image| image.resources.iter().map(|r| (image.arch.name(), r)))
-        .collect();
-    rows.sort_by_key(|(arch, resources)| (*arch, resources.entry.clone()));
-    for (arch, resources) in rows {
+    for (at, entry) in image.kernels.iter().enumerate() {
+        let takes = image.resources.get(at);
+        let takes = takes.map(|takes| (takes.registers, takes.shared_bytes));
+        let part = |archive: Option<&pack::Archive>| archive.map_or((0, 0, 0), |a| a.parts[at]);
+        let (ptx, cubin) = (part(ptx.as_ref()), part(cubin.as_ref()));
         let _ = writeln!(
             text,
-            "    Resource {{ arch: {arch:?}, entry: {:?}, registers: {}, shared_bytes: {} }},",
-            resources.entry, resources.registers, resources.shared_bytes,
+            "        Kernel {{ entry: {entry:?}, takes: {takes:?}, ptx: Part{ptx:?}, cubin: Part{cubin:?} }},"
         );
     }
+    text.push_str("    ] },\n");
+    Ok(())
+}
+
+fn row_of(archive: Option<&pack::Archive>) -> String {
+    archive.map_or("None".into(), |archive| {
+        format!(
+            "Some(Archive::new(include_bytes!({:?}), include_bytes!({:?}), {}))",
+            archive.dictionary, archive.content, archive.dictionary_bytes
+        )
+    })
 }
 
 /// An error with its causes.

@@ -74,6 +74,17 @@ macro_rules! for_each_family {
     };
 }
 
+/// A compiled kernel and where it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compiled {
+    /// Its family, as [`Family::NAME`] says.
+    pub family: &'static str,
+    /// Its unit, as [`Family::UNIT`] says.
+    pub unit: &'static str,
+    /// Its name in the PTX.
+    pub kernel: &'static str,
+}
+
 macro_rules! list {
     ($( $family:ty; )*) => {
         $( impl Listed for $family {} )*
@@ -83,28 +94,19 @@ macro_rules! list {
             [$( <$family as Family>::NAME ),*].into_iter()
         }
 
-        /// Each entry's family and name.
-        fn names_with_family() -> impl Iterator<Item = (&'static str, &'static str)> {
-            core::iter::empty() $( .chain(names::<$family>()) )*
+        /// All entries of all families: what the PTX must contain.
+        pub fn all() -> impl Iterator<Item = Compiled> {
+            core::iter::empty() $( .chain(entries::<$family>()) )*
         }
     };
 }
 
 for_each_family!(list);
 
-fn names<F: Family>() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let named = |entry: &'static Entry<F>| (F::NAME, entry.name);
-    F::entries().iter().map(named)
-}
-
-/// The names of all entries of all families: what the PTX must contain.
-pub fn all_names() -> impl Iterator<Item = &'static str> {
-    names_with_family().map(|(_, name)| name)
-}
-
-/// The names of all entries of some families, told by [`Family::NAME`].
-pub fn names_of(families: &[&str]) -> impl Iterator<Item = &'static str> {
-    names_with_family()
-        .filter(|(family, _)| families.contains(family))
-        .map(|(_, name)| name)
+fn entries<F: Family>() -> impl Iterator<Item = Compiled> {
+    F::entries().iter().map(|entry: &Entry<F>| Compiled {
+        family: F::NAME,
+        unit: F::UNIT,
+        kernel: entry.name,
+    })
 }

@@ -188,9 +188,8 @@ macro_rules! kernels {
             }
         }
 
-        // The other cfgs come from the builder, which compiles the families that are asked for, or have changed.
+        // The other cfg comes from the builder, which compiles the units that have changed.
         $( #[cfg(target_arch = "nvptx64")]
-        #[cfg(any(not(warpfuse_some_families), warpfuse_family = $family_name))]
         #[cfg(any(not(warpfuse_units), all $unit))]
         const _: () = {
             type Args<'a> = $args;

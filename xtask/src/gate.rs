@@ -136,7 +136,8 @@ fn lint_of_device_code(toolchain: &Toolchain) -> Option<(&'static str, Command)>
     ]);
     lint.args(["--target-dir"])
         .arg(workspace::ptx_dir().join("lint"))
-        .args(["--", "-D", "warnings"])
+        // The builder makes the conditions of units.
+        .args(["--", "-D", "warnings", "-A", "unexpected_cfgs"])
         .env("RUSTC_BOOTSTRAP", "1");
     Some(("lint of device code", lint))
 }

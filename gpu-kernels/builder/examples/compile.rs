@@ -9,7 +9,7 @@ fn main() -> Result<(), BuildError> {
     let archs = Arch::parse_list(&arguments.next().unwrap_or_else(|| "sm_90".into()))?;
     let output = PtxBuilder::new(crate_dir).archs(archs).build()?;
     for image in &output.images {
-        println!("{}: {}", image.arch, image.ptx.display());
+        println!("{}: {}", image.arch, image.folder.display());
         for kernel in &image.resources {
             println!("  {kernel:?}");
         }

@@ -1,14 +1,16 @@
 //! The builder: what the caller wants, and the steps from the crate to checked cubins.
 
 use std::env;
-use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
 use crate::device_crate::DeviceCrate;
-use crate::stamp::{self, Stamp};
+use crate::image::Request;
+use crate::parallel::in_parallel;
 use crate::{
-    Arch, Assembly, BuildError, Image, Install, LineInfo, PtxOutput, Ptxas, Resources,
-    Surroundings, Toolchain, checks, compile, fetch, install, process,
+    Arch, Assembly, BuildError, Install, LineInfo, PtxOutput, Ptxas, Surroundings, Toolchain, Unit,
+    fetch, install, process,
 };
 
 /// Compiles a crate of kernels; made with [`PtxBuilder::new`], run with [`PtxBuilder::build`].
@@ -18,11 +20,11 @@ pub struct PtxBuilder {
     archs: Vec<Arch>,
     target_dir: PathBuf,
     tools_dir: Option<PathBuf>,
+    core_dir: Option<PathBuf>,
     install: Install,
     assembly: Assembly,
     lines: LineInfo,
-    expected: Vec<String>,
-    cfgs: Vec<String>,
+    units: Vec<Unit>,
 }
 
 impl PtxBuilder {
@@ -40,11 +42,11 @@ impl PtxBuilder {
             archs: Vec::new(),
             target_dir,
             tools_dir: None,
+            core_dir: None,
             install: Install::Forbidden,
             assembly: Assembly::WhenPossible,
             lines: LineInfo::Omitted,
-            expected: Vec::new(),
-            cfgs: Vec::new(),
+            units: Vec::new(),
         }
     }
 
@@ -77,6 +79,13 @@ impl PtxBuilder {
         self
     }
 
+    /// Where Rust's own library is compiled for the GPU, once for all folders of kernels; `core` in the target folder by default.
+    #[must_use]
+    pub fn core_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.core_dir = Some(folder.into());
+        self
+    }
+
     /// Whether missing tools may be installed or fetched.
     #[must_use]
     pub fn install(mut self, install: Install) -> Self {
@@ -98,17 +107,12 @@ impl PtxBuilder {
         self
     }
 
-    /// Adds names of kernels that the PTX must contain.
+    /// Adds units: the kernels that the crate must have, and which of them are compiled together. Under
+    /// `--cfg warpfuse_units` the crate has to compile the units whose conditions are given too. Without units the whole crate is
+    /// compiled after every change of a kernel.
     #[must_use]
-    pub fn expect_entries<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.expected.extend(names.into_iter().map(Into::into));
-        self
-    }
-
-    /// Adds conditions of the crate's `cfg` attributes, such as `part` or `part = "sums"`.
-    #[must_use]
-    pub fn cfgs<N: Into<String>>(mut self, conditions: impl IntoIterator<Item = N>) -> Self {
-        self.cfgs.extend(conditions.into_iter().map(Into::into));
+    pub fn units(mut self, units: impl IntoIterator<Item = Unit>) -> Self {
+        self.units.extend(units);
         self
     }
 
@@ -125,22 +129,25 @@ impl PtxBuilder {
         } else {
             &self.archs
         };
-        let manifest = device.write_manifest(&target_dir.join("manifest"), self.lines)?;
-        let make = |arch| {
-            process::say(&format!("building {} for {arch}", device.name));
-            let ptx = compile::Job {
+        let core_dir = self.core_dir.clone();
+        let core_dir = absolute(&core_dir.unwrap_or_else(|| target_dir.join("core")))?;
+        let workers = available_parallelism().map_or(1, NonZero::get);
+        let make = |&arch: &Arch| {
+            let request = Request {
                 device: &device,
                 toolchain: &toolchain,
+                ptxas: ptxas.as_ref(),
                 arch,
-                manifest: &manifest,
-                folder: &target_dir,
-                cfgs: &self.cfgs,
+                lines: self.lines,
+                units: &self.units,
+                target_dir: &target_dir,
+                core_dir: &core_dir,
+                workers: workers.div_ceil(archs.len()),
             };
-            let ptx = ptx.compile()?;
-            self.check_and_assemble(arch, ptx, ptxas.as_ref())
+            request.image()
         };
         Ok(PtxOutput {
-            images: for_each_at_once(archs, make)?,
+            images: in_parallel(archs, workers, make)?,
             toolchain,
             ptxas,
         })
@@ -178,108 +185,8 @@ impl PtxBuilder {
             _ => self.install,
         }
     }
-
-    fn check_and_assemble(
-        &self,
-        arch: Arch,
-        ptx: PathBuf,
-        ptxas: Option<&Ptxas>,
-    ) -> Result<Image, BuildError> {
-        let text = fs::read_to_string(&ptx).map_err(BuildError::io(&ptx, "read"))?;
-        checks::check(&text, arch, &self.expected)?;
-        let Some(ptxas) = ptxas else {
-            return Ok(Image {
-                arch,
-                ptx,
-                cubin: None,
-                resources: Vec::new(),
-            });
-        };
-        let image = assembled(ptxas, arch, ptx, &text)?;
-        check_report(&text, &image.resources)?;
-        Ok(image)
-    }
-}
-
-/// The image with its cubin; assembled again only if the PTX or the assembler changed.
-fn assembled(ptxas: &Ptxas, arch: Arch, ptx: PathBuf, text: &str) -> Result<Image, BuildError> {
-    let cubin = ptx.with_extension("cubin");
-    let recipe = format!("{ptxas:?} {}", stamp::fingerprint(text));
-    let stamp = Stamp::new(&cubin, recipe);
-    if cubin.is_file() && stamp.is_current() {
-        return Image::read(ptx.parent().unwrap_or(Path::new(".")), arch);
-    }
-    let image = Image {
-        arch,
-        resources: ptxas.assemble(&ptx, arch, &cubin)?,
-        ptx,
-        cubin: Some(cubin),
-    };
-    image.save_figures()?;
-    stamp.save()?;
-    Ok(image)
-}
-
-/// Works on all architectures at once, one thread each: rustc and ptxas use one core for one crate.
-fn for_each_at_once(
-    archs: &[Arch],
-    make: impl Fn(Arch) -> Result<Image, BuildError> + Sync,
-) -> Result<Vec<Image>, BuildError> {
-    let make = &make;
-    std::thread::scope(|scope| {
-        let running: Vec<_> = archs
-            .iter()
-            .map(|&arch| scope.spawn(move || make(arch)))
-            .collect();
-        running
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
-    })
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, BuildError> {
     std::path::absolute(folder).map_err(BuildError::io(folder, "resolved"))
-}
-
-/// Every kernel of the PTX must have its figures, or a change of ptxas's wording would hide spills.
-fn check_report(ptx: &str, resources: &[Resources]) -> Result<(), BuildError> {
-    let entries: Vec<String> = checks::entries(ptx)
-        .into_iter()
-        .filter(|entry| !resources.iter().any(|r| r.entry == *entry))
-        .map(String::from)
-        .collect();
-    if entries.is_empty() {
-        Ok(())
-    } else {
-        Err(BuildError::Report { entries })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_without_figures_is_an_error() {
-        let text = ".visible .entry a()\n{ ret; }";
-        assert!(matches!(
-            check_report(text, &[]),
-            Err(BuildError::Report { .. })
-        ));
-        assert!(
-            check_report(
-                text,
-                &[Resources {
-                    entry: "a".into(),
-                    ..Resources::default()
-                }]
-            )
-            .is_ok()
-        );
-    }
 }

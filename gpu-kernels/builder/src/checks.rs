@@ -26,34 +26,38 @@ pub fn unresolved_functions(ptx: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Refuses a text that calls what it does not define, or lacks an expected kernel.
-pub(crate) fn check(ptx: &str, arch: Arch, expected: &[String]) -> Result<(), BuildError> {
-    let functions = unresolved_functions(ptx);
-    if !functions.is_empty() {
-        return Err(BuildError::Unresolved {
-            arch,
-            functions: functions.into_iter().map(String::from).collect(),
-        });
+/// Refuses an image without an expected kernel.
+pub(crate) fn require<'a>(
+    found: &[&str],
+    arch: Arch,
+    expected: impl IntoIterator<Item = &'a str>,
+) -> Result<(), BuildError> {
+    let present: BTreeSet<&str> = found.iter().copied().collect();
+    let missing: Vec<String> = expected
+        .into_iter()
+        .filter(|name| !present.contains(name))
+        .map(String::from)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
     }
-    let missing = missing_entries(ptx, expected);
-    if !missing.is_empty() {
-        return Err(BuildError::MissingEntries {
-            arch,
-            found: entries(ptx).len(),
-            missing,
-        });
-    }
-    Ok(())
+    Err(BuildError::MissingEntries {
+        arch,
+        found: found.len(),
+        missing,
+    })
 }
 
-/// The expected names that are not among the entries.
-fn missing_entries(ptx: &str, expected: &[String]) -> Vec<String> {
-    let present: BTreeSet<_> = entries(ptx).into_iter().collect();
-    expected
-        .iter()
-        .filter(|name| !present.contains(name.as_str()))
-        .cloned()
-        .collect()
+/// Refuses a text that calls what it does not define.
+pub(crate) fn check(ptx: &str, arch: Arch) -> Result<(), BuildError> {
+    let functions = unresolved_functions(ptx);
+    if functions.is_empty() {
+        return Ok(());
+    }
+    Err(BuildError::Unresolved {
+        arch,
+        functions: functions.into_iter().map(String::from).collect(),
+    })
 }
 
 /// Lines without their comments: names in comments are not entries.
@@ -116,15 +120,6 @@ mod tests {
     }
 
     #[test]
-    fn only_absent_names_are_missing() {
-        let expected = ["second", "fused_f32_v16", "fused_f32"].map(String::from);
-        assert_eq!(
-            missing_entries(PTX, &expected),
-            ["fused_f32_v16", "fused_f32"]
-        );
-    }
-
-    #[test]
     fn an_empty_text_has_nothing() {
         assert!(entries("").is_empty());
         assert!(unresolved_functions("").is_empty());
@@ -133,16 +128,15 @@ mod tests {
     #[test]
     fn unresolved_calls_and_missing_entries_are_errors() {
         let extern_call = ".extern .func memcpy\n.visible .entry a()\n{ ret; }";
-        let error = check(extern_call, Arch::Sm80, &[]).expect_err("unresolved");
+        let error = check(extern_call, Arch::Sm80).expect_err("unresolved");
         assert!(error.to_string().contains("memcpy"), "{error}");
+        assert!(check(".visible .entry a()\n{ ret; }", Arch::Sm80).is_ok());
 
-        let text = ".visible .entry a()\n{ ret; }";
-        let expected = ["a".to_owned(), "b".to_owned()];
-        let error = check(text, Arch::Sm80, &expected).expect_err("b is missing");
+        let error = require(&["a"], Arch::Sm80, ["a", "b"]).expect_err("b is missing");
         assert!(
             error.to_string().contains("lacks 1 expected ones: b"),
             "{error}"
         );
-        assert!(check(text, Arch::Sm80, &expected[..1]).is_ok());
+        assert!(require(&["a"], Arch::Sm80, ["a"]).is_ok());
     }
 }

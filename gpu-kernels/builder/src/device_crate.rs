@@ -1,9 +1,9 @@
-//! The kernel crate as cargo describes it, and the manifest through which it is compiled for the GPU.
+//! The kernel crate as cargo describes it, and the empty crate through which cargo compiles `core`.
 //!
-//! The crate is not compiled through its own manifest: that one may be a member of a workspace whose lock
+//! The kernel crate is not compiled through its own manifest: that one may be a member of a workspace whose lock
 //! file names a hundred packages that the GPU has no use for, may lie in a read-only registry folder, and
-//! takes its profile from whatever workspace it happens to be in. A generated manifest with the crate's
-//! name, version, edition and source has none of these ties and needs no network.
+//! takes its profile from whatever workspace it happens to be in. rustc is told its name, version, edition and source,
+//! which has none of these ties and needs no network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::{BuildError, LineInfo, Toolchain, process};
+use crate::{BuildError, LineInfo, Toolchain, index, process};
 
-/// What the generated manifest needs to know.
+/// What rustc needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceCrate {
     pub folder: PathBuf,
     pub name: String,
-    version: String,
-    edition: String,
-    lib_name: String,
-    lib_path: PathBuf,
+    pub version: String,
+    pub edition: String,
+    pub lib_name: String,
+    pub lib_path: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -110,45 +110,72 @@ impl DeviceCrate {
         })
     }
 
-    /// Writes the generated manifest into `folder`, if it would change, and returns its path.
-    pub(crate) fn write_manifest(
+    /// Writes an empty crate into `folder`, if it would change, through which cargo compiles `core` as the kernels need it;
+    /// returns its manifest.
+    pub(crate) fn write_core_manifest(
         &self,
         folder: &Path,
         lines: LineInfo,
     ) -> Result<PathBuf, BuildError> {
-        let path = folder.join("Cargo.toml");
-        let text = self.manifest(lines);
-        if fs::read_to_string(&path).is_ok_and(|present| present == text) {
-            return Ok(path);
-        }
-        fs::create_dir_all(folder).map_err(BuildError::io(folder, "created"))?;
-        fs::write(&path, text).map_err(BuildError::io(&path, "written"))?;
-        Ok(path)
+        let manifest = folder.join("Cargo.toml");
+        update(&folder.join("lib.rs"), "#![no_std]\n")?;
+        update(&manifest, &self.core_manifest(lines))?;
+        Ok(manifest)
     }
 
-    /// The empty `[workspace]` keeps cargo from looking for one further up. JSON's escapes are TOML's. Which
-    /// cfgs are known is checked where the crate is compiled through its own manifest.
-    fn manifest(&self, lines: LineInfo) -> String {
+    /// The empty `[workspace]` keeps cargo from looking for one further up.
+    fn core_manifest(&self, lines: LineInfo) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         format!(
-            "# Written by gpu-kernels-builder: the kernel crate, alone, for the GPU.\n\
-             [package]\nname = {}\nversion = {}\nedition = {}\n\n\
-             [lib]\nname = {}\npath = {}\n\n\
+            "# Written by gpu-kernels-builder: nothing, so that cargo compiles `core` for the GPU.\n\
+             [package]\nname = \"gpu-core\"\nversion = \"0.0.0\"\nedition = {}\n\n\
+             [lib]\npath = \"lib.rs\"\n\n\
              [profile.ptx]\ninherits = \"release\"\nlto = \"fat\"\ncodegen-units = 1\nopt-level = 3\n\
              panic = \"abort\"\ndebug = {}\n\n\
-             [lints.rust]\nunexpected_cfgs = \"allow\"\n\n\
              [workspace]\n",
-            quoted(&self.name),
-            quoted(&self.version),
             quoted(&self.edition),
-            quoted(&self.lib_name),
-            quoted(&self.lib_path.to_string_lossy()),
             match lines {
                 LineInfo::Kept => "\"line-directives-only\"",
                 LineInfo::Omitted => "false",
             },
         )
     }
+
+    /// Fingerprint of the crate's source files.
+    ///
+    /// # Errors
+    /// [`BuildError::Io`] with the file that could not be read.
+    pub(crate) fn source(&self) -> Result<String, BuildError> {
+        let mut files = Vec::new();
+        read_all(self.lib_path.parent().unwrap_or(&self.folder), &mut files)?;
+        files.sort();
+        Ok(index::fingerprint(files))
+    }
+}
+
+/// Every file below a folder with its content.
+fn read_all(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) -> Result<(), BuildError> {
+    for entry in fs::read_dir(folder).map_err(BuildError::io(folder, "read"))? {
+        let path = entry.map_err(BuildError::io(folder, "read"))?.path();
+        if path.is_dir() {
+            read_all(&path, files)?;
+        } else {
+            let content = fs::read(&path).map_err(BuildError::io(&path, "read"))?;
+            files.push((path, content));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file if that changes it.
+fn update(path: &Path, text: &str) -> Result<(), BuildError> {
+    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(BuildError::io(folder, "created"))?;
+    }
+    fs::write(path, text).map_err(BuildError::io(path, "written"))
 }
 
 fn refuse(folder: &Path, reason: String) -> BuildError {
@@ -171,13 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_repeats_the_crate_and_stands_alone() {
+    fn the_crate_is_described_and_the_manifest_stands_alone() {
         let found = DeviceCrate::from_metadata(Path::new("/k"), &metadata("", "lib"))
             .expect("a plain library");
-        let text = found.manifest(LineInfo::Omitted);
-        assert!(text.contains("name = \"k-k\"\nversion = \"1.2.3\"\nedition = \"2024\""));
-        assert!(text.contains("[lib]\nname = \"k_k\"\npath = \"/k/src/lib.rs\""));
-        assert!(text.ends_with("[workspace]\n"));
+        assert_eq!(
+            (found.name.as_str(), found.version.as_str()),
+            ("k-k", "1.2.3")
+        );
+        assert_eq!(found.lib_name, "k_k");
+        assert_eq!(found.lib_path, Path::new("/k/src/lib.rs"));
+        let text = found.core_manifest(LineInfo::Omitted);
+        assert!(text.contains("edition = \"2024\""), "{text}");
+        assert!(text.ends_with("[workspace]\n"), "{text}");
     }
 
     #[test]

@@ -78,6 +78,17 @@ pub enum BuildError {
         functions: Vec<String>,
     },
 
+    /// Kernels share code or data, and each must be complete.
+    #[error(
+        "the PTX for {arch} has code or data that kernels share: `{what}`; have it inlined (`#[inline(always)]`), or computed: a kernel is loaded without the others"
+    )]
+    Shared {
+        /// For which architecture.
+        arch: Arch,
+        /// The kernel or the line of PTX.
+        what: String,
+    },
+
     /// Entries that the caller expects are not in the PTX.
     #[error("the PTX for {arch} has {found} entries and lacks {} expected ones: {}; the kernel table and the compiled shims disagree", .missing.len(), some_of(.missing))]
     MissingEntries {
@@ -131,7 +142,7 @@ pub enum BuildError {
     },
 
     /// A folder that should hold compiled kernels holds none.
-    #[error("expected files such as kernels.sm_90.ptx in {}, found none; make them with `cargo xtask build-ptx --out {}`", .folder.display(), .folder.display())]
+    #[error("expected folders such as sm_90, with an index.json, in {}, found none; make them with `cargo xtask build-ptx --out {}`", .folder.display(), .folder.display())]
     NoImages {
         /// The folder.
         folder: PathBuf,

@@ -1,45 +1,62 @@
-//! A folder of compiled kernels: what a build leaves behind, what is handed to another machine, and what a
-//! build script takes instead of compiling.
-//!
-//! Per architecture: `kernels.sm_90.ptx`, and where ptxas was at hand `kernels.sm_90.cubin` and
-//! `kernels.sm_90.json`, a list of [`Resources`].
+//! What a build leaves behind: a folder for each architecture, with PTX and machine code of every kernel and an index.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::index::Index;
 use crate::{Arch, BuildError, Resources, checks};
 
-/// The kernels, compiled for one architecture.
+/// The kernels for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Image {
     /// For which.
     pub arch: Arch,
-    /// The PTX text.
-    pub ptx: PathBuf,
-    /// The assembled binary, where ptxas was at hand.
-    pub cubin: Option<PathBuf>,
+    /// Where their files lie.
+    pub folder: PathBuf,
+    /// Their names, sorted.
+    pub kernels: Vec<String>,
+    /// Whether machine code was made too: ptxas was at hand.
+    pub assembled: bool,
     /// What each kernel takes, sorted by name; empty without ptxas.
     pub resources: Vec<Resources>,
 }
 
+/// Where the kernels for an architecture lie in a folder of kernels.
+pub(crate) fn folder_of(folder: &Path, arch: Arch) -> PathBuf {
+    folder.join(arch.name())
+}
+
+/// Where a kernel's PTX lies in the folder of its architecture.
+pub(crate) fn ptx_file(folder: &Path, kernel: &str) -> PathBuf {
+    folder.join("kernels").join(format!("{kernel}.ptx"))
+}
+
 impl Image {
-    /// Where the PTX for an architecture lies in a folder of kernels.
-    pub(crate) fn ptx_in(folder: &Path, arch: Arch) -> PathBuf {
-        folder.join(format!("kernels.{arch}.ptx"))
+    /// The file with a kernel's PTX.
+    pub fn ptx(&self, kernel: &str) -> PathBuf {
+        ptx_file(&self.folder, kernel)
+    }
+
+    /// The file with a kernel's machine code, if it was made.
+    pub fn cubin(&self, kernel: &str) -> Option<PathBuf> {
+        self.assembled
+            .then(|| ptx_file(&self.folder, kernel).with_extension("cubin"))
     }
 
     /// Reads the images of a folder, oldest architecture first.
     ///
     /// # Errors
-    /// [`BuildError::NoImages`] if there is no PTX in it, [`BuildError::Io`] if its figures cannot be read.
+    /// [`BuildError::NoImages`] if there is none in it, [`BuildError::Io`] if an index cannot be read.
     pub fn read_folder(folder: &Path) -> Result<Vec<Image>, BuildError> {
-        let images: Vec<Image> = Arch::ALL
-            .into_iter()
-            .filter(|&arch| Self::ptx_in(folder, arch).is_file())
-            .map(|arch| Self::read(folder, arch))
-            .collect::<Result<_, _>>()?;
+        let mut images = Vec::new();
+        for arch in Arch::ALL {
+            let of_arch = folder_of(folder, arch);
+            if let Some(index) = Index::read(&of_arch)? {
+                images.push(Self::of(arch, of_arch, &index));
+            }
+        }
         if images.is_empty() {
             return Err(BuildError::NoImages {
                 folder: folder.to_owned(),
@@ -48,41 +65,31 @@ impl Image {
         Ok(images)
     }
 
-    /// Reads the image of one architecture, whose PTX is there.
-    pub(crate) fn read(folder: &Path, arch: Arch) -> Result<Image, BuildError> {
-        let ptx = Self::ptx_in(folder, arch);
-        let cubin = Some(ptx.with_extension("cubin")).filter(|path| path.is_file());
-        let figures = ptx.with_extension("json");
-        let resources = match fs::read(&figures) {
-            Ok(json) => serde_json::from_slice(&json)
-                .map_err(|error| BuildError::io(&figures, "understood")(error.into()))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(BuildError::io(&figures, "read")(error)),
-        };
-        Ok(Image {
+    /// The image of a folder with this index.
+    pub(crate) fn of(arch: Arch, folder: PathBuf, index: &Index) -> Image {
+        let assembled = |(_, record): (_, &crate::index::Record)| record.assembled.clone();
+        let made: Vec<_> = index.kernels.iter().filter_map(assembled).collect();
+        let assembled = !made.is_empty() && made.len() == index.kernels.len();
+        Image {
             arch,
-            ptx,
-            cubin,
-            resources,
-        })
+            folder,
+            kernels: index.kernels.keys().cloned().collect(),
+            assembled,
+            resources: made
+                .into_iter()
+                .filter(|_| assembled)
+                .map(|made| made.resources)
+                .collect(),
+        }
     }
 
-    /// Checks that the PTX has every kernel of these names and calls nothing that it does not define.
+    /// Checks that it has every kernel of these names.
     ///
     /// # Errors
-    /// [`BuildError::MissingEntries`] or [`BuildError::Unresolved`], [`BuildError::Io`] if it cannot be read.
+    /// [`BuildError::MissingEntries`].
     pub fn require<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), BuildError> {
-        let text = fs::read_to_string(&self.ptx).map_err(BuildError::io(&self.ptx, "read"))?;
-        let expected: Vec<String> = names.into_iter().map(String::from).collect();
-        checks::check(&text, self.arch, &expected)
-    }
-
-    /// Writes the figures beside the PTX.
-    pub(crate) fn save_figures(&self) -> Result<(), BuildError> {
-        let path = self.ptx.with_extension("json");
-        let json = serde_json::to_vec_pretty(&self.resources)
-            .map_err(|error| BuildError::io(&path, "written")(error.into()))?;
-        fs::write(&path, json).map_err(BuildError::io(&path, "written"))
+        let found: Vec<&str> = self.kernels.iter().map(String::as_str).collect();
+        checks::require(&found, self.arch, names)
     }
 
     /// Copies the image's files into a folder, which is made if need be.
@@ -90,22 +97,25 @@ impl Image {
     /// # Errors
     /// [`BuildError::Io`] with the path that could not be written.
     pub fn copy_to(&self, folder: &Path) -> Result<(), BuildError> {
-        fs::create_dir_all(folder).map_err(BuildError::io(folder, "created"))?;
-        let figures = Some(self.ptx.with_extension("json")).filter(|path| path.is_file());
-        for file in [Some(&self.ptx), self.cubin.as_ref(), figures.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            let copy = folder.join(file.file_name().unwrap_or_default());
-            fs::copy(file, &copy).map_err(BuildError::io(&copy, "written"))?;
+        let to = folder_of(folder, self.arch);
+        let kernels = to.join("kernels");
+        fs::create_dir_all(&kernels).map_err(BuildError::io(&kernels, "created"))?;
+        let copy =
+            |from: &Path, to: PathBuf| fs::copy(from, &to).map_err(BuildError::io(&to, "written"));
+        for kernel in &self.kernels {
+            copy(&self.ptx(kernel), ptx_file(&to, kernel))?;
+            if let Some(cubin) = self.cubin(kernel) {
+                copy(&cubin, ptx_file(&to, kernel).with_extension("cubin"))?;
+            }
         }
-        Ok(())
+        copy(&self.folder.join("index.json"), to.join("index.json")).map(drop)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::{Assembled, Record};
 
     fn scratch(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("warpfuse-{}-{name}", std::process::id()));
@@ -114,49 +124,62 @@ mod tests {
         folder
     }
 
+    fn record(registers: Option<u32>) -> Record {
+        let resources = |registers| Resources {
+            entry: "a".into(),
+            registers,
+            ..Resources::default()
+        };
+        Record {
+            code: "code".into(),
+            ptx: "ptx".into(),
+            assembled: registers.map(|registers| Assembled {
+                recipe: "ptxas".into(),
+                resources: resources(registers),
+            }),
+        }
+    }
+
+    fn index(kernels: &[(&str, Option<u32>)]) -> Index {
+        let kernels = kernels.iter().map(|&(name, r)| (name.into(), record(r)));
+        Index {
+            source: String::new(),
+            kernels: kernels.collect(),
+        }
+    }
+
     #[test]
     fn what_is_copied_reads_back_the_same() {
         let (from, to) = (scratch("from"), scratch("to"));
-        let ptx = Image::ptx_in(&from, Arch::Sm90);
+        let of_arch = folder_of(&from, Arch::Sm90);
+        fs::create_dir_all(of_arch.join("kernels")).expect("writable");
+        let ptx = ptx_file(&of_arch, "a");
         fs::write(&ptx, "ptx").expect("writable");
         fs::write(ptx.with_extension("cubin"), "cubin").expect("writable");
-        let image = Image {
-            arch: Arch::Sm90,
-            cubin: Some(ptx.with_extension("cubin")),
-            ptx,
-            resources: vec![Resources {
-                entry: "a".into(),
-                registers: 32,
-                ..Resources::default()
-            }],
-        };
-        image.save_figures().expect("writable");
+        index(&[("a", Some(32))]).save(&of_arch).expect("writable");
+        let image = Image::read_folder(&from).expect("one image").remove(0);
         image.copy_to(&to).expect("writable");
         let read = Image::read_folder(&to).expect("one image");
+        let copied = read[0].cubin("a").map(fs::read);
+        let required = image.require(["a", "b"]);
         let _ = (fs::remove_dir_all(&from), fs::remove_dir_all(&to));
 
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].resources, image.resources);
-        assert_eq!(read[0].cubin, Some(to.join("kernels.sm_90.cubin")));
+        assert_eq!(image.resources[0].registers, 32);
+        assert_eq!(copied.and_then(Result::ok), Some(b"cubin".to_vec()));
+        assert!(matches!(required, Err(BuildError::MissingEntries { .. })));
     }
 
     #[test]
-    fn an_empty_folder_and_broken_figures_are_errors() {
-        let folder = scratch("broken");
+    fn an_empty_folder_is_an_error_and_half_an_image_has_no_machine_code() {
+        let folder = scratch("empty");
         let empty = Image::read_folder(&folder);
-        fs::write(Image::ptx_in(&folder, Arch::Sm80), "ptx").expect("writable");
-        let without_figures = Image::read_folder(&folder);
-        let required = without_figures
-            .as_ref()
-            .map(|images| images[0].require(["a"]));
-        let required = matches!(required, Ok(Err(BuildError::MissingEntries { .. })));
-        fs::write(folder.join("kernels.sm_80.json"), "{").expect("writable");
-        let broken = Image::read_folder(&folder);
         let _ = fs::remove_dir_all(&folder);
-
-        assert!(required, "an entry that is not there was not missed");
         assert!(matches!(empty, Err(BuildError::NoImages { .. })));
-        assert!(without_figures.is_ok_and(|images| images[0].resources.is_empty()));
-        assert!(matches!(broken, Err(BuildError::Io { .. })));
+        let half = index(&[("a", Some(32)), ("b", None)]);
+        let image = Image::of(Arch::Sm80, folder, &half);
+        assert!(!image.assembled && image.resources.is_empty());
+        assert_eq!(image.cubin("a"), None);
     }
 }

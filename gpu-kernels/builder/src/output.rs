@@ -52,8 +52,9 @@ mod tests {
             ptxas: None,
             images: vec![Image {
                 arch: Arch::Sm90,
-                ptx: "k.ptx".into(),
-                cubin: None,
+                folder: "k".into(),
+                kernels: Vec::new(),
+                assembled: true,
                 resources,
             }],
         }

@@ -30,6 +30,14 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
         }
     };
     tracing::info!(device = %device, name = device.name(), "device opened");
+    if let Device::Cuda(cuda) = &device
+        && cuda.compiles_kernels().unwrap_or(false)
+    {
+        ui.remark(format_args!(
+            "this program has no machine code for {}: its driver compiles each kernel at its first use, and keeps it",
+            device.name()
+        ));
+    }
     Ok(device)
 }
 

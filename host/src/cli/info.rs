@@ -69,6 +69,7 @@ struct Image {
     arch: &'static str,
     kernels: usize,
     machine_code: bool,
+    ptx: bool,
 }
 
 #[derive(Serialize)]
@@ -232,10 +233,10 @@ impl Kernels {
             lines.line("kernels", format_args!("none: {reason}"));
         }
         for image in &self.images {
-            let form = if image.machine_code {
-                "PTX and machine code"
-            } else {
-                "PTX"
+            let form = match (image.machine_code, image.ptx) {
+                (true, true) => "machine code and PTX",
+                (true, false) => "machine code",
+                (false, _) => "PTX",
             };
             lines.line(
                 "kernels",
@@ -249,8 +250,9 @@ impl Image {
     fn of(image: &'static embedded::Image) -> Image {
         Image {
             arch: image.arch,
-            kernels: image.ptx().matches(".entry ").count(),
-            machine_code: image.cubin_for(image.capability).is_some(),
+            kernels: image.kernels().len(),
+            machine_code: image.has(embedded::Form::MachineCode),
+            ptx: image.has(embedded::Form::Ptx),
         }
     }
 }

@@ -113,6 +113,8 @@ never! {
         pub fn synchronize(&Self) -> Result<(), DeviceError>;
         pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
         pub fn check_kernels(&Self) -> Result<(), DeviceError>;
+        pub fn compiles_kernels(&Self) -> Result<bool, DeviceError>;
+        pub fn registers(&Self, &'static str) -> Option<u32>;
         pub fn kernels(&Self) -> Result<&str, DeviceError>;
         pub fn attributes(&Self, &'static str) -> Result<Attributes, DeviceError>;
         pub(crate) fn allocate(&Self, usize) -> Result<CudaMemory, DeviceError>;

@@ -1,9 +1,12 @@
-//! The kernels inside this library: PTX, cubins and resource figures that `build.rs` put there.
+//! The kernels inside this library: PTX, machine code and resource figures that `build.rs` put there.
+//!
+//! Every kernel is packed for itself, with a dictionary that all of an architecture share, so that a program unpacks what it
+//! launches. PTX is there for the newest architecture only, whose machine code devices of later generations cannot run.
 
-use std::io::Read;
 use std::sync::OnceLock;
 
-use flate2::read::DeflateDecoder;
+use zstd::bulk::Decompressor;
+use zstd::dict::DecoderDictionary;
 
 /// The kernels, compiled for one architecture.
 #[derive(Debug)]
@@ -12,58 +15,83 @@ pub struct Image {
     pub arch: &'static str,
     /// Its compute capability, major and minor.
     pub capability: (u32, u32),
-    ptx: Packed,
-    cubin: Option<Packed>,
+    ptx: Option<Archive>,
+    cubin: Option<Archive>,
+    /// Sorted by name.
+    kernels: &'static [Kernel],
+}
+
+/// One kernel of an image.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub entry: &'static str,
+    /// Registers of a thread and static shared memory of a block, as the assembler said.
+    takes: Option<(u32, u32)>,
+    ptx: Part,
+    cubin: Part,
 }
 
 /// What one kernel takes of a multiprocessor when compiled for one architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// The architecture's name, such as `sm_90`.
-    pub arch: &'static str,
-    /// The kernel's name.
-    pub entry: &'static str,
     /// 32-bit registers per thread.
     pub registers: u32,
     /// Static shared memory per block, in bytes; what is given at launch comes on top.
     pub shared_bytes: u32,
 }
 
-/// A file that `build.rs` packed; unpacked when it is first asked for, and kept.
-struct Packed {
-    packed: &'static [u8],
-    unpacked: OnceLock<Vec<u8>>,
+/// What can be loaded into a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Machine code of the device's generation.
+    MachineCode,
+    /// Text that the driver compiles, for the image's architecture and every newer one.
+    Ptx,
 }
+
+/// The packed files of all kernels of an image.
+struct Archive {
+    packed_dictionary: &'static [u8],
+    content: &'static [u8],
+    dictionary_bytes: usize,
+    dictionary: OnceLock<DecoderDictionary<'static>>,
+}
+
+/// Where a kernel begins in its archive, its bytes there, and its bytes when unpacked.
+#[derive(Clone, Copy, Debug)]
+struct Part(usize, usize, usize);
 
 mod generated {
     #[allow(unused_imports, reason = "unused where nothing is embedded")]
-    use super::{Image, Packed, Resource};
+    use super::{Archive, Image, Kernel, Part};
 
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
 
 /// All images, oldest architecture first; empty if there was no PTX compiler ([`missing`] says why).
 pub fn images() -> &'static [Image] {
-    &generated::IMAGES
+    generated::IMAGES
 }
 
-/// The image that suits a device best: the newest one that is not newer than the device.
+/// The image that suits a device best: the newest one that is not newer than the device and that it can run.
 pub fn image_for(capability: (u32, u32)) -> Option<&'static Image> {
-    best(images(), capability)
+    best(images(), capability, |image| image.form_for(capability))
 }
 
-impl Image {
-    /// Whether its kernels may be launched in clusters of blocks.
-    pub fn has_clusters(&self) -> bool {
-        self.capability >= (9, 0)
-    }
+/// The newest image with PTX for a device, whatever machine code there is: what a device of a later generation gets.
+pub fn ptx_for(capability: (u32, u32)) -> Option<&'static Image> {
+    best(images(), capability, |image| {
+        image.ptx.is_some().then_some(Form::Ptx)
+    })
 }
 
 /// What the assembler said about a kernel, if there was one when the library was built.
 ///
 /// `arch` is an image's name for its architecture, such as `sm_90`.
 pub fn resources(arch: &str, entry: &str) -> Option<Resource> {
-    find(generated::RESOURCES, arch, entry)
+    let image = images().iter().find(|image| image.arch == arch)?;
+    image.kernel(entry)?.resource()
 }
 
 /// Why no kernels are embedded, and what to do about it; `None` if there are.
@@ -72,83 +100,144 @@ pub fn missing() -> Option<&'static str> {
 }
 
 impl Image {
-    /// PTX, which the driver compiles when it is loaded, on this architecture and every newer one.
-    pub fn ptx(&'static self) -> &'static str {
-        std::str::from_utf8(self.ptx.bytes()).expect("PTX is ASCII")
+    /// Whether its kernels may be launched in clusters of blocks.
+    pub fn has_clusters(&self) -> bool {
+        self.capability >= (9, 0)
     }
 
-    /// The machine code, if an assembler was at hand when the library was built and if it runs on a device
-    /// of this compute capability: the same major number, and a minor number that is not older. Otherwise
-    /// the PTX has to be loaded.
-    pub fn cubin_for(&'static self, capability: (u32, u32)) -> Option<&'static [u8]> {
+    /// All kernels, by name.
+    pub fn kernels(&self) -> &'static [Kernel] {
+        self.kernels
+    }
+
+    /// The kernel of this name.
+    pub fn kernel(&self, entry: &str) -> Option<&'static Kernel> {
+        let at = self
+            .kernels
+            .binary_search_by_key(&entry, |kernel| kernel.entry);
+        at.ok().map(|at| &self.kernels[at])
+    }
+
+    /// Whether it holds something in this form.
+    pub fn has(&self, form: Form) -> bool {
+        self.archive(form).is_some()
+    }
+
+    /// In which form a device of this compute capability can load it: machine code if an assembler was at hand when the library
+    /// was built and the major number is the same and the minor number not older, else PTX; `None` if neither is there.
+    pub fn form_for(&self, capability: (u32, u32)) -> Option<Form> {
         let (major, minor) = self.capability;
         let fits = capability.0 == major && capability.1 >= minor;
-        self.cubin.as_ref().filter(|_| fits).map(Packed::bytes)
+        let machine_code = self.cubin.as_ref().filter(|_| fits);
+        let ptx = self.ptx.as_ref().filter(|_| capability >= self.capability);
+        machine_code
+            .map(|_| Form::MachineCode)
+            .or(ptx.map(|_| Form::Ptx))
+    }
+
+    /// A kernel's file; `None` if the image does not hold this form.
+    ///
+    /// # Panics
+    /// If the library's own data are damaged.
+    pub fn unpacked(&self, kernel: &Kernel, form: Form) -> Option<Vec<u8>> {
+        let part = match form {
+            Form::MachineCode => kernel.cubin,
+            Form::Ptx => kernel.ptx,
+        };
+        self.archive(form).map(|archive| archive.unpacked(part))
+    }
+
+    fn archive(&self, form: Form) -> Option<&Archive> {
+        match form {
+            Form::MachineCode => self.cubin.as_ref(),
+            Form::Ptx => self.ptx.as_ref(),
+        }
     }
 }
 
-impl Packed {
+impl Kernel {
+    /// What the assembler said about it, if there was one when the library was built.
+    pub fn resource(&self) -> Option<Resource> {
+        self.takes.map(|(registers, shared_bytes)| Resource {
+            registers,
+            shared_bytes,
+        })
+    }
+
+    /// Bytes that it takes in this library.
+    pub fn packed_bytes(&self) -> usize {
+        self.cubin.1 + self.ptx.1
+    }
+}
+
+impl Archive {
     #[allow(dead_code, reason = "unused where nothing is embedded")]
-    const fn new(packed: &'static [u8]) -> Self {
-        Packed {
-            packed,
-            unpacked: OnceLock::new(),
+    const fn new(
+        packed_dictionary: &'static [u8],
+        content: &'static [u8],
+        dictionary_bytes: usize,
+    ) -> Self {
+        Archive {
+            packed_dictionary,
+            content,
+            dictionary_bytes,
+            dictionary: OnceLock::new(),
         }
     }
 
-    fn bytes(&self) -> &[u8] {
-        self.unpacked.get_or_init(|| {
-            let mut bytes = Vec::new();
-            DeflateDecoder::new(self.packed)
-                .read_to_end(&mut bytes)
-                .expect("build.rs packed it");
-            bytes
-        })
+    fn unpacked(&self, Part(start, packed, unpacked): Part) -> Vec<u8> {
+        let dictionary = self.dictionary.get_or_init(|| {
+            let dictionary = zstd::bulk::decompress(self.packed_dictionary, self.dictionary_bytes);
+            DecoderDictionary::copy(&dictionary.expect("build.rs packed it"))
+        });
+        Decompressor::with_prepared_dictionary(dictionary)
+            .and_then(|mut one| one.decompress(&self.content[start..start + packed], unpacked))
+            .expect("build.rs packed it")
     }
 }
 
-impl std::fmt::Debug for Packed {
+impl std::fmt::Debug for Archive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} packed bytes", self.packed.len())
+        write!(f, "{} packed bytes", self.content.len())
     }
 }
 
-fn best(images: &'static [Image], capability: (u32, u32)) -> Option<&'static Image> {
+fn best(
+    images: &'static [Image],
+    capability: (u32, u32),
+    form: impl Fn(&Image) -> Option<Form>,
+) -> Option<&'static Image> {
     images
         .iter()
-        .filter(|image| image.capability <= capability)
+        .filter(|image| image.capability <= capability && form(image).is_some())
         .max_by_key(|image| image.capability)
-}
-
-/// `build.rs` sorts by architecture and entry, as text.
-fn find(table: &[Resource], arch: &str, entry: &str) -> Option<Resource> {
-    table
-        .binary_search_by_key(&(arch, entry), |resource| (resource.arch, resource.entry))
-        .ok()
-        .map(|index| table[index])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Deflate of nothing: one empty final block.
-    const EMPTY: &[u8] = &[3, 0];
-
-    const fn image(arch: &'static str, capability: (u32, u32)) -> Image {
+    const fn image(arch: &'static str, capability: (u32, u32), ptx: bool) -> Image {
         Image {
             arch,
             capability,
-            ptx: Packed::new(EMPTY),
-            cubin: Some(Packed::new(EMPTY)),
+            ptx: if ptx {
+                Some(Archive::new(&[], &[], 0))
+            } else {
+                None
+            },
+            cubin: Some(Archive::new(&[], &[], 0)),
+            kernels: &[],
         }
     }
 
-    static TWO: [Image; 2] = [image("sm_80", (8, 0)), image("sm_90", (9, 0))];
+    static TWO: [Image; 2] = [image("sm_80", (8, 0), false), image("sm_90", (9, 0), true)];
 
     #[test]
-    fn the_newest_image_that_is_not_too_new_is_taken() {
-        let name = |capability| best(&TWO, capability).map(|image| image.arch);
+    fn the_newest_image_that_the_device_can_run_is_taken() {
+        let name = |capability| {
+            best(&TWO, capability, |image| image.form_for(capability)).map(|image| image.arch)
+        };
         assert_eq!(name((7, 5)), None);
         assert_eq!(name((8, 0)), Some("sm_80"));
         assert_eq!(name((8, 9)), Some("sm_80"));
@@ -158,22 +247,36 @@ mod tests {
 
     #[test]
     fn machine_code_runs_within_its_major_number_only() {
-        assert!(TWO[0].cubin_for((8, 6)).is_some());
-        assert!(TWO[0].cubin_for((9, 0)).is_none());
-        assert!(TWO[1].cubin_for((8, 9)).is_none());
+        assert_eq!(TWO[0].form_for((8, 6)), Some(Form::MachineCode));
+        assert_eq!(TWO[0].form_for((9, 0)), None);
+        assert_eq!(TWO[1].form_for((8, 9)), None);
+        assert_eq!(TWO[1].form_for((9, 0)), Some(Form::MachineCode));
+        assert_eq!(TWO[1].form_for((10, 0)), Some(Form::Ptx));
     }
 
     #[test]
     fn what_is_embedded_is_consistent() {
         assert_eq!(images().is_empty(), missing().is_some());
-        for resource in generated::RESOURCES {
-            assert_eq!(resources(resource.arch, resource.entry), Some(*resource));
-        }
         for image in images() {
-            assert!(image.ptx().contains(&format!(".target {}", image.arch)));
-            if let Some(cubin) = image.cubin_for(image.capability) {
-                assert!(cubin.starts_with(b"\x7fELF"));
+            let names: Vec<&str> = image.kernels().iter().map(|kernel| kernel.entry).collect();
+            assert!(names.is_sorted() && !names.is_empty());
+            for kernel in image.kernels() {
+                let found = image.kernel(kernel.entry).map(|found| found.entry);
+                assert_eq!(found, Some(kernel.entry));
+                assert_eq!(resources(image.arch, kernel.entry), kernel.resource());
+            }
+            for kernel in image.kernels().iter().step_by(50) {
+                if let Some(ptx) = image.unpacked(kernel, Form::Ptx) {
+                    let ptx = String::from_utf8(ptx).expect("PTX is ASCII");
+                    assert!(ptx.contains(&format!(".target {}", image.arch)));
+                    assert!(ptx.contains(&format!(".entry {}(", kernel.entry)));
+                }
+                if let Some(cubin) = image.unpacked(kernel, Form::MachineCode) {
+                    assert!(cubin.starts_with(b"\x7fELF"));
+                }
             }
         }
+        let newest = images().last();
+        assert!(newest.is_none_or(|image| image.has(Form::Ptx)));
     }
 }

@@ -78,7 +78,7 @@ enum Home<'a> {
 impl Home<'_> {
     fn registers(self, name: &'static str) -> u32 {
         let counted = match self {
-            Home::Gpu(device) => device.attributes(name).ok().map(|found| found.registers),
+            Home::Gpu(device) => device.registers(name),
             Home::Compiled(arch) => embedded::resources(arch, name).map(|found| found.registers),
         };
         counted.unwrap_or(ASSUMED_REGISTERS)

@@ -7,33 +7,37 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use gpu_kernels_builder::{Arch, Assembly, Image, LineInfo, PtxBuilder, PtxOutput};
+use gpu_kernels_builder::{Arch, Assembly, Image, LineInfo, PtxBuilder, PtxOutput, Unit};
 
 use crate::workspace;
 
 const CRATE: &str = "gpu-kernels";
 
-/// Compiles the crate alone for one of the architectures of `output`, under the same `cfgs`, and compares.
+/// Compiles the crate alone for one of the architectures of `output`, the same units, and compares.
 ///
 /// # Errors
-/// With the first line that differs.
-pub fn check(output: &PtxOutput, lines: LineInfo, cfgs: &[String]) -> Result<()> {
+/// With the first kernel and line that differs.
+pub fn check(output: &PtxOutput, lines: LineInfo, units: Vec<Unit>) -> Result<()> {
     let Some(image) = output.images.last() else {
         bail!("there is no PTX to compare with");
     };
     let folder = workspace::ptx_dir().join("alone");
     copy_crate(&folder).context("copying the kernel crate")?;
     let alone =
-        compile(&folder, image.arch, lines, cfgs).context("compiling the kernel crate alone")?;
-    same(&read(&image.ptx)?, &read(&alone.ptx)?)
-        .with_context(|| format!("{} alone for {}", CRATE, image.arch))
+        compile(&folder, image.arch, lines, units).context("compiling the kernel crate alone")?;
+    for kernel in &image.kernels {
+        same(&read(&image.ptx(kernel))?, &read(&alone.ptx(kernel))?)
+            .with_context(|| format!("{kernel} of {CRATE} alone for {}", image.arch))?;
+    }
+    Ok(())
 }
 
-fn compile(folder: &Path, arch: Arch, lines: LineInfo, cfgs: &[String]) -> Result<Image> {
+fn compile(folder: &Path, arch: Arch, lines: LineInfo, units: Vec<Unit>) -> Result<Image> {
     let output = PtxBuilder::new(folder.join(CRATE))
         .arch(arch)
-        .cfgs(cfgs.iter().cloned())
+        .units(units)
         .target_dir(folder.join("ptx"))
+        .core_dir(workspace::ptx_dir().join("core"))
         .line_info(lines)
         .assembly(Assembly::Skipped)
         .build()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use gpu_kernels_builder::{
-    Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput, Toolchain,
+    Arch, Assembly, Exemption, Install, LineInfo, PtxBuilder, PtxOutput, Toolchain, Unit,
 };
 use serde_json::json;
 
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         build_families(&archs, &families, install, lines)?
     };
     if arguments.compare_alone {
-        alone::check(&output, lines, &[])?;
+        alone::check(&output, lines, units(&[]))?;
         eprintln!("the kernel crate alone gives the same PTX, byte by byte");
     }
     if let Some(folder) = &arguments.out {
@@ -115,7 +115,7 @@ pub fn obtain_tools(install: Install) -> Result<Toolchain> {
 pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOutput> {
     let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir())
-        .expect_entries(gpu_kernels::families::all_names());
+        .units(units(&[]));
     checked(builder)
 }
 
@@ -127,7 +127,7 @@ fn build_families(
     lines: LineInfo,
 ) -> Result<PtxOutput> {
     for family in families {
-        if gpu_kernels::families::names_of(&[family]).next().is_none() {
+        if units(&[family]).is_empty() {
             bail!(
                 "there is no family `{family}`: the folders and files of gpu-kernels/src name them"
             );
@@ -135,24 +135,23 @@ fn build_families(
     }
     let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir().join("some"))
-        .cfgs(cfgs(families))
-        .expect_entries(gpu_kernels::families::names_of(families));
+        .units(units(families));
     checked(builder)
 }
 
-/// Under which the kernel crate compiles the kernels of some families only.
-fn cfgs(families: &[&str]) -> Vec<String> {
-    let some = ["warpfuse_some_families".to_owned()];
-    let each = families
-        .iter()
-        .map(|name| format!("warpfuse_family={name:?}"));
-    some.into_iter().chain(each).collect()
+/// The units of some families, or of all.
+fn units(families: &[&str]) -> Vec<Unit> {
+    let wanted = |family| families.is_empty() || families.contains(&family);
+    let kernels = gpu_kernels::families::all().filter(|known| wanted(known.family));
+    let pairs: Vec<_> = kernels.map(|known| (known.unit, known.kernel)).collect();
+    Unit::collect(pairs)
 }
 
 fn builder(archs: &[Arch], install: Install, lines: LineInfo) -> PtxBuilder {
     PtxBuilder::new(workspace::root().join("gpu-kernels"))
         .archs(archs.iter().copied())
         .tools_dir(workspace::tools_dir())
+        .core_dir(workspace::ptx_dir().join("core"))
         .install(install)
         .line_info(lines)
         .assembly(Assembly::Required)
@@ -182,7 +181,7 @@ pub fn check_older(install: Install) -> Result<()> {
 pub fn compare_alone(install: Install) -> Result<()> {
     const COMPARED: [&str; 2] = ["stream", "vector"];
     let output = build_families(&[Arch::Sm90], &COMPARED, install, LineInfo::Omitted)?;
-    alone::check(&output, LineInfo::Omitted, &cfgs(&COMPARED))?;
+    alone::check(&output, LineInfo::Omitted, units(&COMPARED))?;
     eprintln!("the kernel crate alone gives the same PTX, byte by byte");
     Ok(())
 }
@@ -190,7 +189,7 @@ pub fn compare_alone(install: Install) -> Result<()> {
 /// One line per architecture, for chores that build the PTX on the way.
 pub fn summarise(output: &PtxOutput) {
     for image in &output.images {
-        eprintln!("{}: {} kernels", image.arch, image.resources.len());
+        eprintln!("{}: {} kernels", image.arch, image.kernels.len());
     }
 }
 

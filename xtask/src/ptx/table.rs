@@ -12,7 +12,7 @@ pub fn text(output: &PtxOutput) -> String {
     }
     let _ = writeln!(text, "compiled by {}", output.toolchain.version);
     for image in &output.images {
-        let _ = writeln!(text, "{}: {}", image.arch, image.ptx.display());
+        let _ = writeln!(text, "{}: {}", image.arch, image.folder.display());
     }
     text
 }
@@ -62,8 +62,9 @@ mod tests {
         };
         let image = Image {
             arch: Arch::Sm90,
-            ptx: "k.ptx".into(),
-            cubin: None,
+            folder: "k".into(),
+            kernels: Vec::new(),
+            assembled: true,
             resources: vec![kernel("a", 32), kernel("longer_name", 128)],
         };
         let text = rows(&image);

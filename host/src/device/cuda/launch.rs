@@ -34,7 +34,7 @@ impl CudaDevice {
         (launch, cluster): (Launch, u32),
         argument_bytes: usize,
     ) -> Result<PreparedFunction, DeviceError> {
-        let function = self.module()?.function(kernel)?;
+        let function = self.loader()?.function(kernel)?;
         let prepared = PreparedFunction {
             device: self.clone(),
             function,
@@ -56,7 +56,7 @@ impl CudaDevice {
     /// # Errors
     /// As [`CudaDevice::check_kernels`], and [`DeviceError::NoEntry`] when the module lacks the kernel.
     pub fn attributes(&self, kernel: &'static str) -> Result<Attributes, DeviceError> {
-        Ok(*self.module()?.function(kernel)?.attributes())
+        Ok(*self.loader()?.function(kernel)?.attributes())
     }
 }
 

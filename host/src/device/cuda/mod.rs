@@ -31,7 +31,7 @@ pub(crate) use memory::CudaMemory;
 pub use attributes::Attributes;
 
 use self::driver::{check, from_cust};
-use self::module::Module;
+use self::module::Kernels;
 use self::pinned::Pinned;
 use self::ring::Ring;
 use self::stream::Stream;
@@ -53,7 +53,7 @@ struct Inner {
     limits: DeviceLimits,
     driver_version: u32,
     ledger: Ledger,
-    module: OnceLock<Result<Module, DeviceError>>,
+    kernels: OnceLock<Result<Kernels, DeviceError>>,
     staging: Mutex<Pinned>,
     ring: Mutex<Ring>,
     stream: Stream,
@@ -129,21 +129,38 @@ impl CudaDevice {
         Ok(info)
     }
 
-    /// Loads the kernels, if that has not happened yet.
+    /// Looks for the kernels that run here and loads the smallest, if that has not happened yet. The others are loaded when they
+    /// are first used.
     ///
     /// # Errors
     /// [`DeviceError::NoKernels`] when none are embedded, [`DeviceError::UnsupportedArch`] when none
     /// run here, [`DeviceError::Driver`] (with the compiler's log) when the driver refuses them.
     pub fn check_kernels(&self) -> Result<(), DeviceError> {
-        self.module().map(drop)
+        self.loader().map(drop)
     }
 
-    /// The architecture of the loaded kernels and whether the driver compiled them.
+    /// Whether the driver compiles each kernel when it is first used, because this program has no machine code for the device. It
+    /// keeps what it compiled for the next program.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::check_kernels`].
+    pub fn compiles_kernels(&self) -> Result<bool, DeviceError> {
+        self.loader().map(Kernels::are_compiled_by_driver)
+    }
+
+    /// Registers of a thread of a kernel: what its assembler counted, without loading it, or else what the driver counts. `None` if
+    /// there is no such kernel.
+    pub fn registers(&self, kernel: &'static str) -> Option<u32> {
+        let known = self.loader().ok()?.registers(kernel);
+        known.or_else(|| self.attributes(kernel).ok().map(|known| known.registers))
+    }
+
+    /// The architecture of the kernels and whether the driver compiles them.
     ///
     /// # Errors
     /// As [`CudaDevice::check_kernels`].
     pub fn kernels(&self) -> Result<&str, DeviceError> {
-        self.module().map(Module::origin)
+        self.loader().map(Kernels::origin)
     }
 
     /// The driver's handle of the stream in which this device's work runs (a `CUstream`), for libraries
@@ -158,11 +175,11 @@ impl CudaDevice {
         CurrentContext::set_current(&self.0.context).map_err(from_cust("cuCtxSetCurrent"))
     }
 
-    pub(crate) fn module(&self) -> Result<&Module, DeviceError> {
+    pub(crate) fn loader(&self) -> Result<&Kernels, DeviceError> {
         self.enter()?;
         self.0
-            .module
-            .get_or_init(|| Module::load(&self.0.limits))
+            .kernels
+            .get_or_init(|| Kernels::find(&self.0.limits))
             .as_ref()
             .map_err(Clone::clone)
     }

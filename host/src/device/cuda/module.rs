@@ -1,16 +1,17 @@
-//! The module of compiled kernels: loaded once per device, functions looked up by name.
+//! The compiled kernels of a device: each is loaded when it is first asked for, and kept.
 
 use std::collections::HashMap;
+use std::env;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cust::error::CudaError;
-use cust::module::Module as CustModule;
+use cust::module::{Module, ModuleJitOption};
 use cust_raw::{CUfunction, CUfunction_attribute, CUjit_option, CUresult};
 
 use super::attributes::Attributes;
 use super::driver::{check, from_cust};
-use crate::device::embedded;
+use crate::device::embedded::{self, Form, Image, Kernel};
 use crate::device::error::DeviceError;
 use crate::device::loader::newer::cuFuncGetParamInfo;
 use crate::device::loader::symbols::{cuFuncSetAttribute, cuModuleLoadDataEx, cuModuleUnload};
@@ -24,15 +25,24 @@ const LOG_BYTES: usize = 8192;
 /// The call that has the driver compile.
 const LOAD_PTX: &str = "cuModuleLoadDataEx (PTX)";
 
-/// A loaded image.
-pub(crate) struct Module {
-    module: CustModule,
-    arch: &'static str,
+/// If set, the driver compiles all kernels, whatever machine code there is: to see what a device of a later generation does.
+const FORCE_PTX: &str = "WARPFUSE_FORCE_PTX";
+
+/// The kernels that a device runs.
+pub(crate) struct Kernels {
+    image: &'static Image,
+    form: Form,
     origin: String,
-    functions: Mutex<HashMap<&'static str, Arc<Function>>>,
+    loaded: Mutex<HashMap<&'static str, Loaded>>,
 }
 
-/// A kernel in a loaded module. It may be used as long as the module's device is open.
+/// A kernel on the device. The function may be used as long as the module is there.
+struct Loaded {
+    function: Arc<Function>,
+    _module: Module,
+}
+
+/// A loaded kernel. It may be used as long as its device is open.
 #[derive(Debug)]
 pub(crate) struct Function {
     raw: CUfunction,
@@ -46,26 +56,37 @@ unsafe impl Send for Function {}
 // SAFETY: as above; the one attribute that is set is guarded by the mutex.
 unsafe impl Sync for Function {}
 
-impl Module {
-    /// Loads the embedded image for a device into the current context.
-    pub(super) fn load(limits: &DeviceLimits) -> Result<Module, DeviceError> {
+impl Kernels {
+    /// Finds the embedded image for a device, whose context is current, and loads its smallest kernel: a driver that refuses one
+    /// refuses all.
+    pub(super) fn find(limits: &DeviceLimits) -> Result<Kernels, DeviceError> {
         let capability = (
             limits.compute_capability.major,
             limits.compute_capability.minor,
         );
-        let image = embedded::image_for(capability).ok_or_else(|| no_image(capability))?;
-        let (module, form) = match image.cubin_for(capability) {
-            Some(cubin) => (load_cubin(cubin)?, "machine code"),
-            None => (load_ptx(image.ptx())?, "PTX, compiled by the driver"),
+        let forced = env::var_os(FORCE_PTX).is_some();
+        let image = if forced {
+            embedded::ptx_for(capability)
+        } else {
+            embedded::image_for(capability)
         };
-        let origin = format!("{} ({form})", image.arch);
-        tracing::debug!(%origin, "kernels loaded");
-        Ok(Module {
-            module,
-            arch: image.arch,
-            origin,
-            functions: Mutex::default(),
-        })
+        let image = image.ok_or_else(|| no_image(capability))?;
+        let form = image.form_for(capability).filter(|_| !forced);
+        let form = form.unwrap_or(Form::Ptx);
+        let told = match form {
+            Form::MachineCode => "machine code",
+            Form::Ptx => "PTX, each kernel compiled by the driver when it is first used",
+        };
+        let kernels = Kernels {
+            image,
+            form,
+            origin: format!("{} ({told})", image.arch),
+            loaded: Mutex::default(),
+        };
+        tracing::debug!(origin = kernels.origin, "kernels found");
+        let smallest = image.kernels().iter().min_by_key(|one| one.packed_bytes());
+        smallest.map_or(Ok(()), |kernel| kernels.function(kernel.entry).map(drop))?;
+        Ok(kernels)
     }
 
     /// The image's architecture and form.
@@ -73,37 +94,67 @@ impl Module {
         &self.origin
     }
 
-    /// The function of an entry. The module's context must be current.
+    /// Whether the driver has to compile them.
+    pub(crate) fn are_compiled_by_driver(&self) -> bool {
+        self.form == Form::Ptx
+    }
+
+    /// Registers of a thread as the assembler counted them, which is what the driver is held to where it compiles; `None` if the
+    /// image does not say.
+    pub(crate) fn registers(&self, name: &str) -> Option<u32> {
+        let resource = self.image.kernel(name)?.resource()?;
+        Some(resource.registers)
+    }
+
+    /// The function of an entry, loaded if need be. The device's context must be current.
     pub(crate) fn function(&self, name: &'static str) -> Result<Arc<Function>, DeviceError> {
         // Entries are inserted whole, so a panic elsewhere leaves the map usable.
-        let mut functions = self
-            .functions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = functions.get(name) {
-            return Ok(Arc::clone(function));
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = loaded.get(name) {
+            return Ok(Arc::clone(&loaded.function));
         }
-        let function = Arc::new(self.look_up(name)?);
-        functions.insert(name, Arc::clone(&function));
+        let kernel = self.image.kernel(name);
+        let kernel = kernel.ok_or_else(|| self.no_entry(name))?;
+        let (module, function) = self.load(kernel)?;
+        let function = Arc::new(function);
+        let held = Loaded {
+            function: Arc::clone(&function),
+            _module: module,
+        };
+        loaded.insert(name, held);
         Ok(function)
     }
 
-    fn look_up(&self, name: &str) -> Result<Function, DeviceError> {
-        let function = self
-            .module
-            .get_function(name)
+    fn load(&self, kernel: &Kernel) -> Result<(Module, Function), DeviceError> {
+        let file = self.image.unpacked(kernel, self.form);
+        let file = file.ok_or_else(|| self.no_entry(kernel.entry))?;
+        let module = match self.form {
+            Form::MachineCode => Module::from_cubin(&file, &[])
+                .map_err(from_cust("cuModuleLoadDataEx (machine code)"))?,
+            Form::Ptx => {
+                tracing::info!(kernel = kernel.entry, "compiled by the driver");
+                load_ptx(file, self.registers(kernel.entry))?
+            }
+        };
+        let function = module
+            .get_function(kernel.entry)
             .map_err(|error| match error {
-                CudaError::NotFound => DeviceError::NoEntry {
-                    kernel: name.to_owned(),
-                    arch: self.arch.to_owned(),
-                },
+                CudaError::NotFound => self.no_entry(kernel.entry),
                 other => from_cust("cuModuleGetFunction")(other),
             })?;
-        Ok(Function {
+        let function = Function {
             raw: function.to_raw(),
             attributes: Attributes::read(&function)?,
             dynamic_shared_limit: Mutex::new(0),
-        })
+        };
+        Ok((module, function))
+    }
+
+    fn no_entry(&self, name: &str) -> DeviceError {
+        DeviceError::NoEntry {
+            kernel: name.to_owned(),
+            arch: self.image.arch.to_owned(),
+        }
     }
 }
 
@@ -170,15 +221,13 @@ fn no_image((major, minor): (u32, u32)) -> DeviceError {
     }
 }
 
-fn load_cubin(cubin: &[u8]) -> Result<CustModule, DeviceError> {
-    CustModule::from_cubin(cubin, &[]).map_err(from_cust("cuModuleLoadDataEx (machine code)"))
-}
-
-fn load_ptx(ptx: &str) -> Result<CustModule, DeviceError> {
+/// Has the driver compile, with as many registers as launches are planned with.
+fn load_ptx(ptx: Vec<u8>, registers: Option<u32>) -> Result<Module, DeviceError> {
     let Ok(text) = CString::new(ptx) else {
         return Err(from_cust(LOAD_PTX)(CudaError::InvalidPtx));
     };
-    CustModule::from_ptx_cstr(&text, &[])
+    let most = registers.map(ModuleJitOption::MaxRegisters);
+    Module::from_ptx_cstr(&text, most.as_slice())
         .map_err(|error| explain(&text).unwrap_or(from_cust(LOAD_PTX)(error)))
 }
 

@@ -86,7 +86,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         limits,
         driver_version,
         ledger,
-        module: OnceLock::new(),
+        kernels: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),
         ring: Mutex::default(),
         stream,
