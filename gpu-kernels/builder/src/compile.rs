@@ -108,6 +108,7 @@ impl Compiler<'_> {
         let file = self.folder.join("kernels.ll");
         let mut command = self.rustc(core);
         command
+            .current_dir(self.scratch("codes")?)
             .arg(joined("--emit=llvm-ir=", &file))
             .args(["-Cno-prepopulate-passes", "-Clto=off"])
             .args(unit_conditions(job));
@@ -134,6 +135,7 @@ impl Compiler<'_> {
         let file = self.folder.join(format!("kernels.{number}.ptx"));
         let mut command = self.rustc(core);
         command
+            .current_dir(self.scratch(&number.to_string())?)
             .arg(joined("--emit=asm=", &file))
             .args(self.profile())
             .args(unit_conditions(job));
@@ -147,6 +149,13 @@ impl Compiler<'_> {
             fs::read_to_string(&file).map_err(BuildError::io(&file, "read after compiling"))?;
         fs::remove_file(&file).map_err(BuildError::io(&file, "removed"))?;
         split::split(&text, self.arch)
+    }
+
+    /// A folder of a run's own: rustc puts files of the same names where it runs, and several run at once.
+    fn scratch(&self, name: &str) -> Result<PathBuf, BuildError> {
+        let folder = self.folder.join("runs").join(name);
+        fs::create_dir_all(&folder).map_err(BuildError::io(&folder, "created"))?;
+        Ok(folder)
     }
 
     /// rustc on the kernel crate, with what cargo would tell it.
