@@ -180,7 +180,7 @@ fn watch_for_source() {
 /// Packs the images beside the generated file.
 fn embed(kernels: Kernels, out: &Path) -> Result<(), BuildError> {
     let text = match kernels {
-        Kernels::Missing(why) => generated("", Some(&why)),
+        Kernels::Missing(why) => generated(0, "", Some(&why)),
         Kernels::Images(mut images) => {
             images.sort_by_key(|image| image.arch);
             let mut rows = String::new();
@@ -189,7 +189,7 @@ fn embed(kernels: Kernels, out: &Path) -> Result<(), BuildError> {
                 let with_ptx = at + 1 == images.len() || !image.assembled;
                 write_image(&mut rows, image, with_ptx, out)?;
             }
-            generated(&rows, None)
+            generated(images.len(), &rows, None)
         }
     };
     write(&out.join("embedded.rs"), text.as_bytes())
@@ -203,9 +203,10 @@ fn write(path: &Path, content: &[u8]) -> Result<(), BuildError> {
     })
 }
 
-fn generated(images: &str, missing: Option<&str>) -> String {
+/// An array, not a reference to one: images fill in their dictionaries when these are first needed.
+fn generated(count: usize, images: &str, missing: Option<&str>) -> String {
     format!(
-        "pub static IMAGES: &[Image] = &[\n{images}];\n\n\
+        "pub static IMAGES: [Image; {count}] = [\n{images}];\n\n\
          pub static MISSING: Option<&str> = {missing:?};\n"
     )
 }

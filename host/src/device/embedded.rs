@@ -71,7 +71,7 @@ mod generated {
 
 /// All images, oldest architecture first; empty if there was no PTX compiler ([`missing`] says why).
 pub fn images() -> &'static [Image] {
-    generated::IMAGES
+    &generated::IMAGES
 }
 
 /// The image that suits a device best: the newest one that is not newer than the device and that it can run.
