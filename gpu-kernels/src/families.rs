@@ -1,4 +1,4 @@
-//! The list of all families: whoever has to do something for each of them asks [`for_each_family!`].
+//! The list of all families: whoever has to do something for each of them asks [`for_each_family!`](crate::for_each_family).
 //!
 //! A family that is not in the list does not compile, because [`Family`] asks for [`Listed`].
 

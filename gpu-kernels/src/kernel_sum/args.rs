@@ -11,8 +11,8 @@ pub struct KernelSumArgs<'a, T> {
     pub sources: u32,
     /// D.
     pub dims: u32,
-    /// Values per target in `partials`: weight vectors of [`tiled`], at most [`tiled::VECTORS`]; dimensions of
-    /// [`gradient`], at most [`gradient::WINDOW`]; 1 of [`narrow`].
+    /// Values per target in `partials`: weight vectors of [`tiled`](crate::kernel_sum::tiled), at most [`tiled::VECTORS`](crate::kernel_sum::tiled::VECTORS); dimensions of
+    /// [`gradient`](crate::kernel_sum::gradient), at most [`gradient::WINDOW`](crate::kernel_sum::gradient::WINDOW); 1 of [`narrow`](crate::kernel_sum::narrow).
     pub vectors: u32,
     /// Slices that the sources are cut into; the grid has as many blocks for each tile of targets.
     pub slices: u32,

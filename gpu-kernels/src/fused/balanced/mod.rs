@@ -45,7 +45,7 @@ pub struct Balanced<T>(core::marker::PhantomData<T>);
 /// Arguments of every balanced kernel.
 #[repr(C)]
 pub struct BalancedArgs<'a, T> {
-    /// X and the vectors, as [`Product::Forward`] takes them; *partition* needs the offsets alone.
+    /// X and the vectors, as [`Product::Forward`](crate::fused::Product::Forward) takes them; *partition* needs the offsets alone.
     pub x: SparseArgs<'a, T>,
     /// As long as the input, which is multiplied by it element by element; optional.
     pub input_weights: In<'a, T>,

@@ -3,7 +3,7 @@
 //! Formula: `w += α · Xᵀ( v ⊙ (X·y − s) )`, X m × n with leading dimension `ld`; w holds β·z (or zero)
 //! before. Rows start at multiples of the load width.
 //!
-//! Mapping: a [`Team`] of threads owns R rows at a time; each thread holds K packs of every row, the same
+//! Mapping: a [`Team`](crate::fused::team::Team) of threads owns R rows at a time; each thread holds K packs of every row, the same
 //! K packs of y for the whole kernel, and K packs of the partial w. Thread `t`'s packs are t, t + size, …
 //! so that a team's loads are contiguous. Columns past n are guarded, not padded.
 //!

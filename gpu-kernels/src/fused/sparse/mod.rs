@@ -7,7 +7,7 @@
 //! Lane `l` takes nonzeros l, l + VS, …; its first K of them stay in registers between the dot product
 //! and the scatter, the rest of a long row is read a second time, from cache.
 //!
-//! Shared memory: n elements where w is placed there, for private copies see [`private`](crate::fused::sparse::private), else none. Result: in w when the kernel has ended.
+//! Shared memory: n elements where w is placed there, for private copies see [`private`], else none. Result: in w when the kernel has ended.
 //! Guarantees: no two runs need give the same bits, as atomics add in any order.
 //!
 //! Source: the launch model and the hierarchy of aggregation (registers, shuffles, shared memory, global
