@@ -45,7 +45,7 @@ fn compile(folder: &Path, arch: Arch, lines: LineInfo, units: Vec<Unit>) -> Resu
     images.next().context("nothing was compiled")
 }
 
-/// The crate's manifest and source, and a workspace manifest for what it inherits.
+/// The crate's manifest, page and source, and a workspace manifest for what it inherits.
 fn copy_crate(folder: &Path) -> Result<()> {
     let (from, to) = (workspace::root().join(CRATE), folder.join(CRATE));
     let manifest = fs::read_to_string(workspace::root().join("Cargo.toml"))?;
@@ -53,7 +53,10 @@ fn copy_crate(folder: &Path) -> Result<()> {
         &folder.join("Cargo.toml"),
         only_member(&manifest).as_bytes(),
     )?;
-    update(&to.join("Cargo.toml"), &fs::read(from.join("Cargo.toml"))?)?;
+    // The page is the crate's documentation, which the compiler reads too.
+    for file in ["Cargo.toml", "README.md"] {
+        update(&to.join(file), &fs::read(from.join(file))?)?;
+    }
     let sources = files(&from.join("src"))?;
     for file in files(&to.join("src")).unwrap_or_default() {
         let original = from.join("src").join(file.strip_prefix(to.join("src"))?);
