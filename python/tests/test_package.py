@@ -247,7 +247,7 @@ def test_accelerated_scripts(tmp_path):
     script.write_text(
         "import sys\n"
         "from sklearn.linear_model import LinearRegression, Ridge\n"
-        "assert Ridge.__module__ == 'warpfuse.linear_model', Ridge\n"
+        "assert Ridge.__module__.startswith('warpfuse.linear_model'), Ridge\n"
         "Ridge().fit([[0.0], [1.0]], [0.0, 1.0])\n"
         "LinearRegression(positive=True).fit([[0.0], [1.0]], [0.0, 1.0])\n"
         "print(sys.argv[1])\n"

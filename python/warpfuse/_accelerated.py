@@ -24,19 +24,21 @@ class Accelerated:
         """Why scikit-learn has to fit, or None."""
         return None
 
-    def _falls_back(self, X: Any, y: Any = None, sample_weight: Any = None, *, unchecked: bool = False) -> bool:
+    def _falls_back(self, X: Any, y: Any = None, sample_weight: Any = None) -> bool:
         """Decides who fits, and counts it."""
-        name = type(self).__name__
-        reason = "check_input=False is for scikit-learn's own loops" if unchecked else None
-        reason = reason or _foreign(X, y, sample_weight) or _watched(self)
-        reason = reason or self._refusal(X, y, sample_weight)
+        reason = _foreign(X, y, sample_weight) or _watched(self) or self._refusal(X, y, sample_weight)
         if reason is None:
-            _report.served(name)
+            _report.served(type(self).__name__)
             return False
+        self._count_fallback(X, reason)
+        return True
+
+    def _count_fallback(self, X: Any, reason: str) -> None:
+        """Counts a fit by scikit-learn, which cannot be on a Dataset."""
+        name = type(self).__name__
         if isinstance(X, Dataset):
             raise ValueError(f"{name} cannot fit a Dataset: {reason}")
         _report.fell_back(name, reason)
-        return True
 
     def _validated(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
         """X and y after scikit-learn's checks; a Dataset has been checked when it was made."""

@@ -1,7 +1,6 @@
 """One fit: arrays to the library, its answer and its warnings back."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from . import _native
 from ._config import device_for, get_config
 from ._dataset import Dataset, entries, native
+from ._warn import warn
 
 #: The library stops at a norm of the gradient relative to that at the start. scikit-learn's ``tol`` means something
 #: else for each of its solvers; with these factors a fit is at least as close to the minimum as scikit-learn's with
@@ -97,11 +97,10 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
             continue
         name = getattr(estimator, "solver", type(estimator).__name__)
         what = getattr(estimator, "_not_converged", f"{name} failed to converge")
-        warnings.warn(
+        warn(
             f"{what}: after {solution.n_iter} iterations of warpfuse the gradient is {ratio:.1e} of that at the start"
             f" ({solution.advice}). Increase the number of iterations (max_iter), or scale the data.",
             ConvergenceWarning,
-            stacklevel=4,
         )
         return
 

@@ -2,10 +2,10 @@
 
 import logging
 import threading
-import warnings
 from collections import Counter
 
 from ._config import get_config
+from ._warn import warn
 
 _log = logging.getLogger("warpfuse")
 _lock = threading.Lock()
@@ -32,7 +32,7 @@ def fell_back(name: str, reason: str) -> None:
         _fell_back[name, reason] += 1
     _log.info("scikit-learn fits %s: %s", name, reason)
     if mode == "warn":
-        warnings.warn(f"scikit-learn fits this {name}: {reason}", FallbackWarning, stacklevel=4)
+        warn(f"scikit-learn fits this {name}: {reason}", FallbackWarning)
 
 
 def fits() -> dict[str, dict[str, object]]:

@@ -1,6 +1,5 @@
 """Singular vectors and principal components of sparse and dense data; sparse X stays sparse, centred too."""
 
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +16,7 @@ from ._config import device_for
 from ._dataset import entries, native
 from ._fit import _watch
 from ._sklearn import fit_context
+from ._warn import warn
 
 __all__ = ["PCA", "TruncatedSVD"]
 
@@ -38,11 +38,10 @@ def _decompose(name: str, X: Any, components: int, *, centred: bool, random_stat
         watch=_watch(_MAX_ITER),
     )
     if not found["converged"]:
-        warnings.warn(
+        warn(
             f"{name} did not converge in {found['n_iter']} products: the residual is {found['change']:.1e} of the"
             " eigenvalue. Ask for fewer components, or scale the columns.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     for key in ("components", "singular_values", "explained_variance", "explained_variance_ratio"):
         found[key] = found[key].astype(X.dtype, copy=False)

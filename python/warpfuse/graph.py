@@ -1,6 +1,5 @@
 """Rankings of a graph's nodes."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from . import _native
 from ._config import device_for
 from ._dataset import entries, native
 from ._fit import _watch
+from ._warn import warn
 
 __all__ = ["hits", "pagerank"]
 
@@ -27,11 +27,10 @@ def _warn(name: str, found: dict[str, Any]) -> None:
     if not found["converged"]:
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.warn(
+        warn(
             f"{name} did not converge in {found['n_iter']} steps: the last changed the scores by {found['change']:.1e}."
             " Raise max_iter, or tol.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 

@@ -1,7 +1,6 @@
 """Kernel ridge regression whose kernel matrix is never formed."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ._accelerated import Accelerated
 from ._config import device_for
 from ._fit import _watch
 from ._sklearn import fit_context
+from ._warn import warn
 
 __all__ = ["KernelRidge"]
 
@@ -92,11 +92,10 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
             watch=_watch(_MAX_ITER),
         )
         if not found["converged"] and found["residual_ratio"] > 1e-8:
-            warnings.warn(
+            warn(
                 f"KernelRidge did not converge in {found['n_iter']} iterations: {found['advice']}. The residual is"
                 f" {found['residual_ratio']:.1e} of the targets; a larger alpha converges faster.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return found
 

@@ -6,28 +6,20 @@ The classes are scikit-learn's of the same names with another ``fit``. The losse
 
 from typing import Any
 
-import numpy as np
 from sklearn import svm as _peer
-from sklearn.utils.multiclass import check_classification_targets
 
-from ._accelerated import Accelerated, ClassifierPrediction, RegressorPrediction
-from ._fit import Problem, tolerance, warn_unless_converged
-from ._sklearn import checked_weights, class_weighted, fit_context
+from ._accelerated import ClassifierPrediction, RegressorPrediction
+from ._fit import warn_unless_converged
+from ._linear import ClassifierFit, LinearFit, OneTargetFit
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
 
-class _SquaredLoss(Accelerated):
+class _SquaredLoss(LinearFit):
     """What both have in common."""
 
-    def _params(self, X: Any) -> dict[str, Any]:
-        return {
-            "C": float(self.C),
-            "intercept_scaling": float(self.intercept_scaling),
-            "tol": tolerance(self.tol, X.dtype),
-            "max_iter": self.max_iter,
-            "fit_intercept": self.fit_intercept,
-        }
+    def _params(self) -> dict[str, Any]:
+        return {"C": float(self.C), "intercept_scaling": float(self.intercept_scaling)}
 
     def _scaling_refusal(self) -> str | None:
         if self.fit_intercept and self.intercept_scaling <= 0:
@@ -35,7 +27,7 @@ class _SquaredLoss(Accelerated):
         return None
 
 
-class LinearSVC(_SquaredLoss, ClassifierPrediction, _peer.LinearSVC):
+class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearSVC):
     """Linear support vector classification: :class:`sklearn.svm.LinearSVC` by warpfuse.
 
     Parameters and attributes are scikit-learn's. Sparse X stays sparse, and weighted fits are those with repeated
@@ -58,40 +50,15 @@ class LinearSVC(_SquaredLoss, ClassifierPrediction, _peer.LinearSVC):
             return f"multi_class={self.multi_class!r} is not offered, 'ovr' is"
         return self._scaling_refusal()
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
-        """Fit to X of shape (n_samples, n_features) and the classes y of (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or :class:`warpfuse.Dataset`
-        y : array-like
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-        """
-        if self._falls_back(X, y, sample_weight):
-            return super().fit(X, y, sample_weight)
-        X, y = self._validated(X, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "This solver needs samples of at least 2 classes in the data, but the data contains only one class:"
-                f" {self.classes_[0]!r}"
-            )
-        weights = checked_weights(sample_weight, X)
-        weights = class_weighted(self.class_weight, self.classes_, y, codes, weights)
-        found = Problem(X).solve("linear_svc", self._params(X), codes, weights)
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        codes, weights = self._encoded(X, y, weights)
+        found = self._solve_classes("linear_svc", self._params(), X, codes, weights)
         self.coef_, self.n_iter_ = found.coef, found.n_iter
         self.intercept_ = found.intercept if self.fit_intercept else 0.0
         warn_unless_converged(self, found)
-        return self
 
 
-class LinearSVR(_SquaredLoss, RegressorPrediction, _peer.LinearSVR):
+class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR):
     """Linear support vector regression: :class:`sklearn.svm.LinearSVR` by warpfuse.
 
     Parameters and attributes are scikit-learn's, and so is the default ``loss="epsilon_insensitive"``, with which
@@ -110,26 +77,9 @@ class LinearSVR(_SquaredLoss, RegressorPrediction, _peer.LinearSVR):
             return f"loss={self.loss!r} is not offered, 'squared_epsilon_insensitive' is"
         return self._scaling_refusal()
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVR":
-        """Fit to X of shape (n_samples, n_features) and y of (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or :class:`warpfuse.Dataset`
-        y : array-like
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self : object
-        """
-        if self._falls_back(X, y, sample_weight):
-            return super().fit(X, y, sample_weight)
-        X, y = self._validated(X, y, y_numeric=True)
-        params = {**self._params(X), "epsilon": float(self.epsilon)}
-        found = Problem(X).solve("linear_svr", params, y, checked_weights(sample_weight, X))
-        self.coef_, self.n_iter_ = found.coef[0], found.n_iter
-        self.intercept_ = found.intercept if self.fit_intercept else 0.0
-        warn_unless_converged(self, found)
-        return self
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        params = {**self._params(), "epsilon": float(self.epsilon)}
+        self._solve_one("linear_svr", params, X, y, weights)
+        if self.fit_intercept:
+            # scikit-learn's is a list of one.
+            self.intercept_ = self.intercept_.reshape(1)

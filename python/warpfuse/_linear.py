@@ -1,0 +1,90 @@
+"""The way of every linear model through ``fit``: who fits, the checks, the library, the warnings."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from ._accelerated import Accelerated
+from ._fit import Problem, Solution, tolerance, warn_unless_converged
+from ._sklearn import checked_weights, class_weighted, fit_context
+
+__all__ = ["ClassifierFit", "LinearFit", "OneTargetFit"]
+
+
+class LinearFit(Accelerated):
+    """A mixin left of a linear model of scikit-learn; a class says in :meth:`_fit_served` what it is to the library."""
+
+    #: What scikit-learn's checks of X and y are told besides types.
+    _checks: ClassVar[dict[str, Any]] = {}
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X of shape (n_samples, n_features) and y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset`
+        y : array-like of shape (n_samples,)
+            Classes of a classifier, else numbers; of shape (n_samples, n_targets) where the class has several targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        if self._falls_back(X, y, sample_weight):
+            return super().fit(X, y, sample_weight)
+        X, y = self._validated(X, y, **self._checks)
+        self._fit_served(X, y, checked_weights(sample_weight, X))
+        return self
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        """Sets the attributes of a fit; what is given has been checked."""
+        raise NotImplementedError
+
+    def _controls(self, X: Any) -> dict[str, Any]:
+        """What all estimators of the library have."""
+        return {
+            "tol": tolerance(self.tol, X.dtype),
+            "max_iter": self.max_iter,
+            "fit_intercept": self.fit_intercept,
+        }
+
+
+class OneTargetFit(LinearFit):
+    """Of one list of coefficients: generalised linear models, support vector regression."""
+
+    _checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    def _solve_one(
+        self, name: str, params: dict[str, Any], X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None
+    ) -> None:
+        found = Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start)
+        self.coef_, self.n_iter_ = found.coef[0], found.n_iter
+        self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
+        warn_unless_converged(self, found)
+
+    def _own_start(self) -> tuple[Any, Any] | None:
+        """Where a fit with ``warm_start`` begins."""
+        return (self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else None
+
+
+class ClassifierFit(LinearFit):
+    """Of classes."""
+
+    def _encoded(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
+        """A code for each sample's class, and weights with those of the classes; sets ``classes_``."""
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the data contains only one class:"
+                f" {self.classes_[0]!r}"
+            )
+        return codes, class_weighted(self.class_weight, self.classes_, y, codes, weights)
+
+    def _solve_classes(
+        self, name: str, params: dict[str, Any], X: Any, codes: Any, weights: Any, start: Any = None
+    ) -> Solution:
+        return Problem(X).solve(name, {**self._controls(X), **params}, codes, weights, start)

@@ -1,0 +1,115 @@
+"""Least squares with an l1 penalty, with an l2 penalty besides or none."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn import linear_model as _peer
+
+from .._accelerated import Accelerated
+from .._dataset import Dataset
+from .._fit import Solution
+from .._warn import warn
+from ._least_squares import SeveralTargets, columns
+
+
+class _CoordinateDescent(SeveralTargets):
+    """What Lasso and ElasticNet share: all but the default of ``l1_ratio``."""
+
+    _not_converged = "Objective did not converge. You might want to increase the number of iterations"
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if not isinstance(self.precompute, bool):
+            return "a Gram matrix of one's own is for coordinate descent"
+        return "positive coefficients are not offered" if self.positive else None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
+        """Fit to X of shape (n_samples, n_features) and y of (n_samples,) or (n_samples, n_targets).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset`
+        y : array-like
+        sample_weight : float or array-like of shape (n_samples,), default=None
+        check_input : bool, default=True
+            Without its checks scikit-learn fits.
+
+        Returns
+        -------
+        self : object
+        """
+        if not check_input:
+            self._count_fallback(X, "check_input=False is for scikit-learn's own loops")
+            return super(Accelerated, self).fit(X, y, sample_weight, check_input)
+        # One weight for all changes nothing.
+        return super().fit(X, y, None if np.isscalar(sample_weight) else sample_weight)
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        if self.alpha == 0:
+            warn(
+                "With alpha=0, this algorithm does not converge well. You are advised to use the LinearRegression"
+                " estimator",
+            )
+        name = "lasso" if self.l1_ratio == 1 else "elastic_net"
+        count, params = len(columns(y)), {"alpha": self.alpha, "l1_ratio": self.l1_ratio}
+        solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count))
+        self.n_iter_ = [s.n_iter for s in solutions]
+        gaps = np.array([self._gap(X, t, s, weights) for t, s in zip(columns(y), solutions, strict=True)])
+        self.dual_gap_ = gaps
+        if count == 1:
+            self.n_iter_, self.dual_gap_ = self.n_iter_[0], gaps[0]
+            self.coef_ = np.atleast_2d(self.coef_)[0]
+
+    def _starts(self, X: Any, count: int) -> list[Any] | None:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        if coef.shape != (count, X.shape[1]):
+            return None
+        return list(zip(coef, np.broadcast_to(intercept, count), strict=True))
+
+    def _gap(self, X: Any, target: Any, solution: Solution, weights: Any) -> float:
+        """The duality gap over the number of samples, as scikit-learn has it."""
+        coef = solution.coef[0].astype(np.float64)
+        v = np.ones(len(target)) if weights is None else weights * (len(target) / weights.sum())
+        predicted = X.decision(coef[None], solution.intercept).ravel() if isinstance(X, Dataset) else X @ coef
+        if not isinstance(X, Dataset):
+            predicted = predicted + float(solution.intercept[0])
+        residual = np.asarray(target, np.float64) - predicted
+        weighted = np.ascontiguousarray(v * residual)
+        correlation = X._native.transposed(weighted) if isinstance(X, Dataset) else X.T @ weighted
+        centred = target - np.average(target, weights=weights) if self.fit_intercept else target
+        l1 = self.alpha * self.l1_ratio * len(target)
+        l2 = self.alpha * (1.0 - self.l1_ratio) * len(target)
+        bound = np.abs(correlation - l2 * coef).max(initial=0.0)
+        scale = l1 / bound if bound > l1 else 1.0
+        square = weighted @ residual
+        gap = 0.5 * square * (1.0 + scale**2) + l1 * np.abs(coef).sum() - scale * (weighted @ centred)
+        return float((gap + 0.5 * l2 * (1.0 + scale**2) * (coef @ coef)) / len(target))
+
+
+class ElasticNet(_CoordinateDescent, _peer.ElasticNet):
+    """Least squares with l1 and l2 penalties: :class:`sklearn.linear_model.ElasticNet` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. X with 64-bit indices is taken, which scikit-learn's refuses.
+
+    Examples
+    --------
+    >>> from warpfuse import ElasticNet
+    >>> model = ElasticNet(alpha=0.1, l1_ratio=0.2).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
+    >>> model.coef_.round(4)
+    array([1.7589])
+    """
+
+
+class Lasso(_CoordinateDescent, _peer.Lasso):
+    """Least squares with an l1 penalty: :class:`sklearn.linear_model.Lasso` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. X with 64-bit indices is taken, which scikit-learn's refuses.
+
+    Examples
+    --------
+    >>> from warpfuse import Lasso
+    >>> X = [[0.0, 1.0], [1.0, -1.0], [2.0, 1.0], [3.0, -1.0]]
+    >>> Lasso(alpha=0.5).fit(X, [0.0, 2.0, 4.0, 6.0]).coef_.round(4)
+    array([1.6, 0. ])
+    """

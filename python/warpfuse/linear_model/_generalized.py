@@ -1,0 +1,165 @@
+"""A generalised linear model of every family and link, which scikit-learn does not have."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import special
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._dataset import Dataset
+from .._linear import OneTargetFit
+
+_LINKS = {
+    "identity": lambda t: t,
+    "logit": special.expit,
+    "probit": special.ndtr,
+    "cloglog": lambda t: -np.expm1(-np.exp(t)),
+    "log": np.exp,
+    "inverse": lambda t: 1.0 / t,
+    "sqrt": lambda t: t * t,
+}
+_POWERS = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse_gaussian": 3.0}
+
+
+class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
+    """A generalised linear model of any family and link, with l1 and l2 penalties.
+
+    Minimises ``sum(w * d(y, mu)) / (2 * sum(w)) + alpha * (l1_ratio * |coef|_1 + (1 - l1_ratio) / 2 * |coef|^2)`` with
+    the unit deviance d of the family and ``link(mu) = X @ coef + intercept``; the intercept is not penalised. With
+    ``alpha=0`` the estimates are those of statsmodels' ``GLM``.
+
+    Parameters
+    ----------
+    family : {"gaussian", "binomial", "poisson", "gamma", "inverse_gaussian", "tweedie"}, default="gaussian"
+    link : {"auto", "identity", "logit", "probit", "cloglog", "log", "inverse", "sqrt", "power"}, default="auto"
+        "auto" is identity for "gaussian", logit for "binomial" and log for the others.
+    power : float, default=1.5
+        Of the variance of family="tweedie": 0, or at least 1.
+    link_power : float, default=1.0
+        The exponent of link="power".
+    alpha : float, default=1.0
+    l1_ratio : float, default=0.0
+    fit_intercept : bool, default=True
+    solver : {"newton-cg", "lbfgs"}, default="newton-cg"
+        "lbfgs" only without an l1 penalty.
+    max_iter : int, default=100
+    tol : float, default=1e-4
+    warm_start : bool, default=False
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from warpfuse import GeneralizedLinearRegressor
+    >>> model = GeneralizedLinearRegressor(family="poisson", link="sqrt", alpha=0.0)
+    >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 4.0, 9.0]).predict([[3.0]]).round(4)
+    array([16.])
+    """
+
+    _parameter_constraints: dict = {
+        "family": [StrOptions({*_POWERS, "binomial", "tweedie"})],
+        "link": [StrOptions({"auto", "power", *_LINKS})],
+        "power": [Interval(Real, None, None, closed="neither")],
+        "link_power": [Interval(Real, None, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"newton-cg", "lbfgs"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        family: str = "gaussian",
+        link: str = "auto",
+        *,
+        power: float = 1.5,
+        link_power: float = 1.0,
+        alpha: float = 1.0,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        solver: str = "newton-cg",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+    ) -> None:
+        self.family = family
+        self.link = link
+        self.power = power
+        self.link_power = link_power
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        return None
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        params = {
+            "family": self.family,
+            "link": self.link,
+            "power": float(self.power),
+            "link_power": float(self.link_power),
+            "alpha": float(self.alpha),
+            "l1_ratio": float(self.l1_ratio),
+            "solver": self.solver,
+        }
+        self._solve_one("glm", params, X, y, weights, self._own_start())
+
+    def predict(self, X: Any) -> Any:
+        """The means, of shape (n_samples,)."""
+        check_is_fitted(self)
+        if isinstance(X, Dataset):
+            t = X.decision(self.coef_[None], np.atleast_1d(self.intercept_)).ravel()
+        else:
+            X = validate_data(
+                self, X, accept_sparse=["csr", "csc", "coo"], dtype=[np.float64, np.float32], reset=False
+            )
+            t = X @ self.coef_ + self.intercept_
+        return self._mean(t)
+
+    def _mean(self, t: Any) -> Any:
+        link = self.link
+        if link == "power":
+            return np.power(t, 1.0 / self.link_power)
+        if link == "auto":
+            gaussian = self.family == "gaussian" or (self.family == "tweedie" and self.power == 0)
+            link = "identity" if gaussian else "logit" if self.family == "binomial" else "log"
+        return _LINKS[link](t)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the deviance that is explained: R² for family="gaussian"."""
+        mu, y = self.predict(X), np.asarray(y, dtype=np.float64)
+        mean = np.full_like(mu, np.average(y, weights=sample_weight))
+        of_model, of_mean = (self._deviance(y, m, sample_weight) for m in (mu, mean))
+        return float(1.0 - of_model / of_mean)
+
+    def _deviance(self, y: Any, mu: Any, weights: Any) -> float:
+        from sklearn.metrics import mean_tweedie_deviance
+
+        if self.family == "binomial":
+            unit = special.xlogy(y, y / mu) + special.xlogy(1 - y, (1 - y) / (1 - mu))
+            return float(np.average(2 * unit, weights=weights))
+        power = self.power if self.family == "tweedie" else _POWERS[self.family]
+        return float(mean_tweedie_deviance(y, mu, sample_weight=weights, power=power))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.positive_only = self.family in ("gamma", "inverse_gaussian", "poisson", "binomial")
+        return tags

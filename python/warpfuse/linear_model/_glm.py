@@ -1,0 +1,94 @@
+"""The generalised linear models that scikit-learn has, by warpfuse."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import linear_model as _peer
+
+from .._accelerated import RegressorPrediction
+from .._linear import OneTargetFit
+
+
+class _Glm(OneTargetFit, RegressorPrediction):
+    """What scikit-learn's generalised linear models share."""
+
+    _checks: ClassVar[dict[str, Any]] = {"multi_output": False, "y_numeric": True}
+    _family: str
+
+    def _family_params(self) -> dict[str, Any]:
+        return {"family": self._family, "link": "log"}
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        return None if isinstance(self.solver, str) else "solvers of one's own are scikit-learn's"
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        y = np.ascontiguousarray(y, dtype=X.dtype)
+        self._base_loss = self._get_loss()
+        if not self._base_loss.in_y_true_range(y):
+            raise ValueError(
+                "Some value(s) of y are out of the valid range of the loss"
+                f" {self._base_loss.__class__.__name__!r}."
+            )
+        params = {**self._family_params(), "alpha": float(self.alpha), "l1_ratio": 0.0, "solver": "newton-cg"}
+        self._solve_one("glm", params, X, y, weights, self._own_start())
+
+    def _linear_predictor(self, X: Any) -> Any:
+        found = self._product(X)
+        return super()._linear_predictor(X) if found is None else found.ravel()
+
+
+class PoissonRegressor(_Glm, _peer.PoissonRegressor):
+    """Counts, with a log link: :class:`sklearn.linear_model.PoissonRegressor` by warpfuse.
+
+    Parameters and attributes are scikit-learn's; ``solver`` changes nothing.
+
+    Examples
+    --------
+    >>> from warpfuse import PoissonRegressor
+    >>> model = PoissonRegressor(alpha=0.0).fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 2.0, 4.0, 8.0])
+    >>> model.coef_.round(4)
+    array([0.6931])
+    """
+
+    _family = "poisson"
+
+
+class GammaRegressor(_Glm, _peer.GammaRegressor):
+    """Positive targets of variance mean², with a log link: :class:`sklearn.linear_model.GammaRegressor` by warpfuse.
+
+    Parameters and attributes are scikit-learn's; ``solver`` changes nothing.
+
+    Examples
+    --------
+    >>> from warpfuse import GammaRegressor
+    >>> model = GammaRegressor(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> model.coef_.round(4)
+    array([0.6931])
+    """
+
+    _family = "gamma"
+
+
+class TweedieRegressor(_Glm, _peer.TweedieRegressor):
+    """Targets of variance mean^power: :class:`sklearn.linear_model.TweedieRegressor` by warpfuse.
+
+    Parameters and attributes are scikit-learn's; ``solver`` changes nothing. Powers below 0 are scikit-learn's.
+
+    Examples
+    --------
+    >>> from warpfuse import TweedieRegressor
+    >>> model = TweedieRegressor(power=1.5, alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> model.coef_.round(4)
+    array([0.6931])
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if self.power < 0:
+            return "powers below 0 are not offered"
+        return super()._refusal(X, y, sample_weight)
+
+    def _family_params(self) -> dict[str, Any]:
+        link = self.link
+        if link == "auto":
+            link = "identity" if self.power <= 0 else "log"
+        return {"family": "tweedie", "power": float(self.power), "link": link}

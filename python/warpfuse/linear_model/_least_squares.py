@@ -1,0 +1,119 @@
+"""Least squares of one target or several, with an l2 penalty or none."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn import linear_model as _peer
+
+from .._accelerated import RegressorPrediction
+from .._fit import Problem, Solution, tolerance, warn_unless_converged
+from .._linear import LinearFit
+
+
+class SeveralTargets(LinearFit, RegressorPrediction):
+    """Fits of one target or several, X placed once."""
+
+    _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+
+    def _solve_targets(
+        self, name: str, per_target: list[dict[str, Any]], X: Any, y: Any, weights: Any, starts: Any = None
+    ) -> list[Solution]:
+        problem, controls = Problem(X, len(per_target)), self._controls(X)
+        starts = starts or [None] * len(per_target)
+        triples = zip(per_target, columns(y), starts, strict=True)
+        solutions = [problem.solve(name, {**controls, **params}, t, weights, start) for params, t, start in triples]
+        self._set_coefficients(solutions, y.ndim)
+        warn_unless_converged(self, *solutions)
+        return solutions
+
+    def _set_coefficients(self, solutions: list[Solution], ndim: int) -> None:
+        coef = np.vstack([s.coef for s in solutions])
+        intercept = np.concatenate([s.intercept for s in solutions])
+        self.coef_ = coef if ndim == 2 else coef[0]
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        else:
+            self.intercept_ = intercept if ndim == 2 else intercept[0]
+
+
+def columns(y: Any) -> Any:
+    """The targets one after the other."""
+    return y.reshape(len(y), -1).T
+
+
+class LinearRegression(SeveralTargets, _peer.LinearRegression):
+    """Ordinary least squares: :class:`sklearn.linear_model.LinearRegression` by warpfuse.
+
+    Parameters and attributes are scikit-learn's, but for ``rank_`` and ``singular_``, which only a singular value
+    decomposition of X gives. Of linearly dependent columns a solution near zero is taken.
+
+    See Also
+    --------
+    Ridge : with an l2 penalty.
+
+    Examples
+    --------
+    >>> from warpfuse import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model.coef_.round(6), model.intercept_.round(6)
+    (array([2.]), np.float64(1.0))
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        return "positive coefficients are not offered" if self.positive else None
+
+    def _controls(self, X: Any) -> dict[str, Any]:
+        return {
+            # scikit-learn's method is direct: all digits that iterations give.
+            "tol": tolerance(min(getattr(self, "tol", 1e-6), 1e-8), X.dtype),
+            "max_iter": 1000,
+            "fit_intercept": self.fit_intercept,
+        }
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        self._solve_targets("ridge", [{"alpha": 0.0}] * len(columns(y)), X, y, weights)
+
+
+class Ridge(SeveralTargets, _peer.Ridge):
+    """Least squares with an l2 penalty: :class:`sklearn.linear_model.Ridge` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. ``solver`` is accepted and changes nothing; ``solver_`` is the one
+    that was asked for, and ``"sparse_cg"`` for ``"auto"``.
+
+    Examples
+    --------
+    >>> from warpfuse import Ridge
+    >>> Ridge(alpha=2.0).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0]).coef_.round(6)
+    array([1.])
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if self.positive:
+            return "positive coefficients are not offered"
+        if self.solver == "lbfgs":
+            return "solver='lbfgs' is for positive coefficients"
+        if sparse.issparse(X) and self.fit_intercept and self.solver not in ("auto", "lsqr", "sag", "sparse_cg"):
+            return f"scikit-learn refuses sparse X with an intercept and solver={self.solver!r}"
+        return None
+
+    def _controls(self, X: Any) -> dict[str, Any]:
+        return {
+            "tol": tolerance(self.tol, X.dtype),
+            "max_iter": self.max_iter or 1000,
+            "fit_intercept": self.fit_intercept,
+        }
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        count = len(columns(y))
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        if alphas.size not in (1, count):
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: {alphas.size} != {count}"
+            )
+        per_target = [{"alpha": float(alpha)} for alpha in np.broadcast_to(alphas, count)]
+        solutions = self._solve_targets("ridge", per_target, X, y, weights)
+        if count == 1:
+            self.coef_ = np.atleast_2d(self.coef_)[0]
+        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+        self.solver_ = "sparse_cg" if self.solver == "auto" else self.solver

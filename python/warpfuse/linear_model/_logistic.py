@@ -1,0 +1,120 @@
+"""Logistic regression of two classes and more."""
+
+from typing import Any
+
+import numpy as np
+from sklearn import linear_model as _peer
+
+from .._accelerated import ClassifierPrediction
+from .._fit import Solution, warn_unless_converged
+from .._linear import ClassifierFit
+from .._warn import warn
+
+
+def _penalty_of(estimator: Any) -> tuple[str | None, float, float]:
+    """Penalty, C and l1 ratio of a LogisticRegression, in the words of before and after scikit-learn 1.8."""
+    penalty, ratio, C = estimator.penalty, estimator.l1_ratio, estimator.C
+    if penalty == "deprecated":
+        if ratio is None:
+            warn(
+                "'l1_ratio=None' was deprecated in version 1.8 and will trigger an error in 1.10. Use 0<=l1_ratio<=1"
+                " instead.",
+                FutureWarning,
+            )
+        ratio = ratio or 0.0
+        penalty = {0: "l2", 1: "l1"}.get(ratio, "elasticnet") if C != np.inf else None
+        return penalty, float(C), float(ratio)
+    if penalty is None:
+        return None, np.inf, 0.0
+    return penalty, float(C), {"l2": 0.0, "l1": 1.0}.get(penalty, ratio if ratio is not None else 0.0)
+
+
+class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegression):
+    """Logistic regression, binary and multinomial: :class:`sklearn.linear_model.LogisticRegression` by warpfuse.
+
+    Parameters and attributes are scikit-learn's. Every penalty goes with every ``solver``, since the solver changes
+    nothing, but for ``"liblinear"`` with an intercept, which penalises that and is left to scikit-learn.
+
+    Examples
+    --------
+    >>> from warpfuse import LogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = LogisticRegression(C=10.0).fit(X, y)
+    >>> model.predict([[0.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if self.dual:
+            return "dual=True is a method of liblinear"
+        if self.solver == "liblinear":
+            return "solver='liblinear' penalises the intercept and splits classes"
+        if self.max_iter == 0:
+            return "max_iter=0 fits nothing"
+        return None
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        C, ratio = self._checked_penalty()
+        codes, weights = self._encoded(X, y, weights)
+        start = self._start(X) if self.warm_start else None
+        found = self._solve_classes("logistic_regression", {"C": C, "l1_ratio": ratio}, X, codes, weights, start)
+        self.coef_, self.intercept_ = _centred(found, C) if len(self.classes_) > 2 else (found.coef, found.intercept)
+        self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
+        warn_unless_converged(self, found)
+
+    def _checked_penalty(self) -> tuple[float, float]:
+        """C and the l1 ratio, with scikit-learn's complaints about combinations."""
+        from sklearn.linear_model._logistic import _check_solver
+
+        penalty, C, ratio = _penalty_of(self)
+        _check_solver(self.solver, penalty, self.dual)
+        self._warn_of_old_words(penalty)
+        if penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
+        return C, ratio
+
+    def _warn_of_old_words(self, penalty: str | None) -> None:
+        deprecates = _peer.LogisticRegression().penalty == "deprecated"
+        if deprecates and self.penalty != "deprecated":
+            warn(
+                "'penalty' was deprecated in version 1.8 and will be removed in 1.10. To avoid this warning, leave"
+                " 'penalty' set to its default value and use 'l1_ratio' or 'C' instead. Use l1_ratio=0 instead of"
+                " penalty='l2', l1_ratio=1 instead of penalty='l1', l1_ratio set to a float between 0 and 1 instead"
+                " of penalty='elasticnet', and C=np.inf instead of penalty=None.",
+                FutureWarning,
+            )
+        if deprecates and self.n_jobs is not None:
+            warn(
+                "'n_jobs' has no effect since 1.8 and will be removed in 1.10. You provided"
+                f" 'n_jobs={self.n_jobs}', please leave it unspecified.",
+                FutureWarning,
+            )
+        if penalty != "elasticnet" and self.l1_ratio is not None and 0 < self.l1_ratio < 1:
+            warn(
+                f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})",
+            )
+        if (self.penalty == "l2" and self.l1_ratio not in (0, None)) or (
+            self.penalty == "l1" and deprecates and self.l1_ratio != 1
+        ):
+            warn(
+                f"Inconsistent values: penalty={self.penalty} with l1_ratio={self.l1_ratio}. penalty is deprecated."
+                " Please use l1_ratio only.",
+            )
+        if self.penalty is None and self.C != 1.0:
+            warn("Setting penalty=None will ignore the C and l1_ratio parameters")
+
+    def _start(self, X: Any) -> tuple[Any, Any] | None:
+        coef = getattr(self, "coef_", None)
+        rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if coef is None or coef.shape != (rows, X.shape[1]):
+            return None
+        return coef, self.intercept_
+
+
+def _centred(found: Solution, C: float) -> tuple[Any, Any]:
+    """Of the numbers that give the same probabilities those that add up to 0 over the classes, as scikit-learn has them.
+
+    An l2 penalty centres the coefficients by itself; an l1 penalty has one minimum, too, and must not be touched.
+    """
+    intercept = found.intercept - found.intercept.mean()
+    return (found.coef - found.coef.mean(axis=0) if np.isinf(C) else found.coef), intercept
