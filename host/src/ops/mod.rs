@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod blocks;
 mod catalog;
 pub mod cg;
 pub mod conv1d;

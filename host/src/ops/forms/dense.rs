@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::In;
-use gpu_kernels::fused::DenseArgs;
 use gpu_kernels::fused::dense_order::leading_dimension;
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::buffer::RowLayout;
 use crate::device::{Buffer, Device, Prepared};
+use crate::ops::blocks::DenseBlock;
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
-use crate::plan::fused::{Plan, Product};
+use crate::plan::fused::Plan;
 
 /// m rows, `ld` elements apart.
 pub(in crate::ops) struct DenseRows<T> {
+    rows: usize,
     pub ld: usize,
-    pub values: Buffer<T>,
+    values: Buffer<T>,
 }
 
 impl<T: Number> DenseRows<T> {
@@ -34,37 +34,29 @@ impl<T: Number> DenseRows<T> {
                 pitch: ld,
             },
         )?;
-        Ok(DenseRows { ld, values })
+        Ok(DenseRows { rows, ld, values })
     }
 
-    /// The arguments of a product.
-    pub(in crate::ops) fn args<'a>(
-        &'a self,
-        site: &Site<T>,
-        call: Call<'a, 'a, T>,
-    ) -> DenseArgs<'a, T> {
-        let terms = call.terms;
-        DenseArgs {
-            rows: site.rows as u32,
-            cols: site.cols as u32,
-            chunks: 0,
-            ld: self.ld as u64,
-            x: self.values.input(),
-            input: call.input.input(),
-            weights: terms.weights(),
-            shift: terms.shift(),
-            addend: match call.product {
-                Product::Forward => terms.addend(),
-                Product::Fused | Product::Transposed => In::none(),
-            },
-            output: call.output.output(),
-            alpha: terms.alpha,
-            beta: terms.beta(),
+    /// Walks over the blocks of rows.
+    pub(in crate::ops) fn each(
+        &self,
+        mut walk: impl FnMut(DenseBlock<'_, T>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        walk(self.whole())
+    }
+
+    /// All rows in one block.
+    pub(in crate::ops) fn whole(&self) -> DenseBlock<'_, T> {
+        DenseBlock {
+            first_row: 0,
+            rows: self.rows,
+            ld: self.ld,
+            values: self.values.input(),
         }
     }
 }
 
-/// One kernel over all rows.
+/// One kernel over the rows, block after block.
 pub(in crate::ops) struct DenseKernel<T: Number> {
     kernel: Prepared<T::Dense>,
     rows: Arc<DenseRows<T>>,
@@ -90,6 +82,12 @@ impl<T: Number> OnDevice<T> for DenseKernel<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        Ok(self.kernel.launch(self.rows.args(site, call))?)
+        self.rows.each(|block| {
+            let of_block = Call {
+                output: &mut *call.output,
+                ..call
+            };
+            Ok(self.kernel.launch(block.args(site.cols, of_block))?)
+        })
     }
 }

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out, Real};
 
-use super::rows::{SparsePart, SparseRows, no_matrix};
+use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
+use crate::ops::blocks::{SparseBlock, no_matrix};
 use crate::ops::launch::{prepare, slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
@@ -86,7 +87,7 @@ fn entry<T: Number>(variant: FixedVariant) -> &'static Entry<T::Fixed> {
 pub(in crate::ops) struct Equilibrated<T>(OnceLock<Result<Made<T>, OpError>>);
 
 struct Made<T> {
-    /// The values of each part, every column scaled to magnitudes below 1.
+    /// The values of each block, every column scaled to magnitudes below 1.
     values: Vec<Buffer<T>>,
     /// Locked from the first launch of a product to the last.
     work: Mutex<Work<T>>,
@@ -127,28 +128,30 @@ impl<T> Default for Equilibrated<T> {
 }
 
 impl<T: Number> Equilibrated<T> {
-    fn of(&self, site: &Site<T>, parts: &[SparsePart<T>]) -> Result<&Made<T>, OpError> {
-        let made = self.0.get_or_init(|| Made::new(site, parts));
+    fn of(&self, site: &Site<T>, rows: &SparseRows<T>) -> Result<&Made<T>, OpError> {
+        let made = self.0.get_or_init(|| Made::new(site, rows));
         made.as_ref().map_err(OpError::clone)
     }
 }
 
 impl<T: Number> Made<T> {
     /// Finds the exponents of the columns and scales a copy of the values.
-    fn new(site: &Site<T>, parts: &[SparsePart<T>]) -> Result<Self, OpError> {
+    fn new(site: &Site<T>, rows: &SparseRows<T>) -> Result<Self, OpError> {
         let device = &site.device;
         let mut work = Work::new(device, site.cols)?;
-        let mut values = Vec::with_capacity(parts.len());
-        for part in parts {
-            let nonzeros = part.values.len();
+        let mut values = Vec::new();
+        rows.each(|_, block| {
+            let nonzeros = block.entries();
             let find = small::<T>(device, FixedVariant::Columns, nonzeros)?;
-            find.launch(preparation(site, part, &mut work, Out::none()))?;
+            find.launch(preparation(site, &block, &mut work, Out::none()))?;
             values.push(device.zeros(nonzeros)?);
-        }
-        for (part, scaled) in parts.iter().zip(&mut values) {
-            let scale = small::<T>(device, FixedVariant::Equilibrate, part.values.len())?;
-            scale.launch(preparation(site, part, &mut work, scaled.output()))?;
-        }
+            Ok(())
+        })?;
+        rows.each(|number, block| {
+            let scaled: &mut Buffer<T> = &mut values[number];
+            let scale = small::<T>(device, FixedVariant::Equilibrate, scaled.len())?;
+            Ok(scale.launch(preparation(site, &block, &mut work, scaled.output()))?)
+        })?;
         let work = Mutex::new(work);
         Ok(Made { values, work })
     }
@@ -160,12 +163,12 @@ impl<T: Number> Made<T> {
 
 fn preparation<'a, T: Number>(
     site: &Site<T>,
-    part: &'a SparsePart<T>,
+    block: &SparseBlock<'a, T>,
     work: &'a mut Work<T>,
     scaled: Out<'a, T>,
 ) -> FixedArgs<'a, T> {
     FixedArgs {
-        x: part.arrays(site.cols),
+        x: block.arrays(site.cols),
         all_rows: site.rows as u64,
         longest: 1,
         exponents: work.exponents.output(),
@@ -181,8 +184,7 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        let parts = self.rows.parts()?;
-        let made = self.equilibrated.of(site, parts)?;
+        let made = self.equilibrated.of(site, &self.rows)?;
         let mut work = made.work();
         work.fit_ranges(&site.device, self.begin.shape().grid)?;
         let vectors = Vectors {
@@ -193,26 +195,30 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
         let output = call.output;
         self.begin
             .launch(vectors.ends(site, &mut work, &mut *output))?;
-        for (part, values) in parts.iter().zip(&made.values) {
-            let walk = vectors.walk(site, (part, values), &mut work, &mut *output);
+        self.rows.each(|number, block| {
+            let scaled = SparseBlock {
+                values: made.values[number].input(),
+                ..block
+            };
+            let walk = vectors.walk(site, &scaled, &mut work, &mut *output);
             match &self.dots {
-                Some(dots) => self.walk_twice(dots, site, (part, walk))?,
-                None => self.walk.launch(walk)?,
+                Some(dots) => self.walk_twice(dots, site, (&scaled, walk)),
+                None => Ok(self.walk.launch(walk)?),
             }
-        }
+        })?;
         Ok(self.finish.launch(vectors.ends(site, &mut work, output))?)
     }
 }
 
 impl<T: Number> FixedKernels<T> {
-    /// Walks the rows of a part for `p = v ⊙ (X·y − s)`, then for `Xᵀ·p`, with the arguments of one walk for both.
+    /// Walks the rows of a block for `p = v ⊙ (X·y − s)`, then for `Xᵀ·p`, with the arguments of one walk for both.
     fn walk_twice(
         &self,
         dots: &Prepared<T::Sparse>,
         site: &Site<T>,
-        (part, args): (&SparsePart<T>, FixedArgs<'_, T>),
+        (block, args): (&SparseBlock<'_, T>, FixedArgs<'_, T>),
     ) -> Result<(), OpError> {
-        let rows = part.rows();
+        let rows = block.range();
         site.with_row_vector(|p| {
             dots.launch(SparseArgs {
                 output: slice_mut(p, &rows),
@@ -270,11 +276,11 @@ impl<'v, T: Number> Vectors<'v, T> {
         }
     }
 
-    /// The arguments of the row walk over one part.
+    /// The arguments of the row walk over one block with scaled values.
     fn walk<'a>(
         &self,
         site: &Site<T>,
-        (part, values): (&'a SparsePart<T>, &'a Buffer<T>),
+        block: &SparseBlock<'a, T>,
         work: &'a mut Work<T>,
         output: &'a mut Buffer<T>,
     ) -> FixedArgs<'a, T>
@@ -287,17 +293,13 @@ impl<'v, T: Number> Vectors<'v, T> {
             terms: self.terms,
             output,
         };
-        let x = part.args(site.cols, call);
+        let x = block.args(site.cols, call);
         let input = match self.product {
             Product::Transposed => x.input,
             Product::Fused | Product::Forward => work.y.input(),
         };
         FixedArgs {
-            x: SparseArgs {
-                values: values.input(),
-                input,
-                ..x
-            },
+            x: SparseArgs { input, ..x },
             all_rows: site.rows as u64,
             longest: site.longest(self.product),
             exponents: work.exponents.output(),

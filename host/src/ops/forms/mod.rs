@@ -20,7 +20,7 @@ pub(super) mod hot;
 mod ordered;
 mod panels;
 pub(super) mod rows;
-mod site;
+pub(super) mod site;
 pub(super) mod tiles;
 mod transpose;
 

@@ -66,7 +66,7 @@ impl<T: Number> OnDevice<T> for OrderedKernels<T> {
         };
         self.walk.launch(DenseArgs {
             chunks: self.chunks,
-            ..self.rows.args(site, walk)
+            ..self.rows.whole().args(site.cols, walk)
         })?;
         Ok(self.total.launch(TotalArgs {
             cols: site.cols as u32,

@@ -1,18 +1,16 @@
 //! Compressed sparse rows, as they came: on the host until a product needs them on the device.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
-use gpu_kernels::{In, Out, Real};
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::{CsrMatrix, Features, csr_from_parts};
-use crate::ops::launch::{prepare, slice, slice_mut};
+use crate::ops::blocks::SparseBlock;
+use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
-use crate::plan::fused::{Plan, Product};
+use crate::plan::fused::Plan;
 
 /// Parts start at multiples of this many rows, so that slices of m-vectors stay aligned to 16 bytes.
 const PART_ROWS: usize = 32;
@@ -36,86 +34,27 @@ enum OnHost<T> {
 
 /// Rows `first_row .. first_row + rows` in CSR with offsets of their own.
 pub(in crate::ops) struct SparsePart<T> {
-    pub(in crate::ops) first_row: usize,
-    pub(in crate::ops) rows: usize,
-    pub(in crate::ops) offsets: Buffer<u32>,
-    pub(in crate::ops) indices: Buffer<u32>,
-    pub(in crate::ops) values: Buffer<T>,
+    first_row: usize,
+    rows: usize,
+    offsets: Buffer<u32>,
+    indices: Buffer<u32>,
+    values: Buffer<T>,
 }
 
 impl<T: Number> SparsePart<T> {
-    /// Its rows among all.
-    pub(in crate::ops) fn rows(&self) -> Range<usize> {
-        self.first_row..self.first_row + self.rows
-    }
-
-    /// The arrays without vectors; there are so many columns.
-    pub(in crate::ops) fn arrays(&self, cols: usize) -> SparseArgs<'_, T> {
-        SparseArgs {
-            rows: self.rows as u32,
-            cols: cols as u32,
+    /// As kernels take it.
+    pub(in crate::ops) fn block(&self) -> SparseBlock<'_, T> {
+        SparseBlock {
+            first_row: self.first_row,
+            rows: self.rows,
             offsets: self.offsets.input(),
             indices: self.indices.input(),
             values: self.values.input(),
-            ..no_matrix()
-        }
-    }
-
-    /// The arguments of a product.
-    pub(in crate::ops) fn args<'a>(
-        &'a self,
-        cols: usize,
-        call: Call<'a, 'a, T>,
-    ) -> SparseArgs<'a, T> {
-        let rows = self.rows();
-        let Call {
-            product,
-            input,
-            terms,
-            output,
-        } = call;
-        let is_forward = product == Product::Forward;
-        SparseArgs {
-            input: match product {
-                Product::Transposed => slice(input, &rows),
-                Product::Fused | Product::Forward => input.input(),
-            },
-            weights: terms.weights.map_or(In::none(), |v| slice(v, &rows)),
-            shift: terms.shift(),
-            addend: match terms.addend {
-                Some((_, z)) if is_forward => slice(z, &rows),
-                _ => In::none(),
-            },
-            output: match is_forward {
-                true => slice_mut(output, &rows),
-                false => output.output(),
-            },
-            alpha: terms.alpha,
-            beta: terms.beta(),
-            ..self.arrays(cols)
         }
     }
 }
 
-/// Arguments without anything.
-pub(in crate::ops) fn no_matrix<'a, T: Number>() -> SparseArgs<'a, T> {
-    SparseArgs {
-        rows: 0,
-        cols: 0,
-        offsets: In::none(),
-        indices: In::none(),
-        values: In::none(),
-        input: In::none(),
-        weights: In::none(),
-        shift: In::none(),
-        addend: In::none(),
-        output: Out::none(),
-        alpha: <T as Real>::ONE,
-        beta: T::ZERO,
-    }
-}
-
-/// One kernel over the rows, part after part.
+/// One kernel over the rows, block after block.
 pub(in crate::ops) struct RowKernel<T: Number> {
     kernel: Prepared<T::Sparse>,
     rows: Arc<SparseRows<T>>,
@@ -141,14 +80,13 @@ impl<T: Number> OnDevice<T> for RowKernel<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        for part in self.rows.parts()? {
-            let of_part = Call {
+        self.rows.each(|_, block| {
+            let of_block = Call {
                 output: &mut *call.output,
                 ..call
             };
-            self.kernel.launch(part.args(site.cols, of_part))?;
-        }
-        Ok(())
+            Ok(self.kernel.launch(block.args(site.cols, of_block))?)
+        })
     }
 }
 
@@ -160,6 +98,15 @@ impl<T: Number> SparseRows<T> {
             on_host: Mutex::new(OnHost::Kept(features)),
             parts: OnceLock::new(),
         }
+    }
+
+    /// Walks over the blocks of rows, each with its number.
+    pub(in crate::ops) fn each(
+        &self,
+        mut walk: impl FnMut(usize, SparseBlock<'_, T>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let mut parts = self.parts()?.iter().enumerate();
+        parts.try_for_each(|(number, part)| walk(number, part.block()))
     }
 
     /// The rows on the device: uploaded now, if they have not been, and then no longer kept on the host.

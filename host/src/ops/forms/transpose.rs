@@ -11,6 +11,7 @@ use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::transpose::transposed;
 use crate::matrix::CsrMatrix;
+use crate::ops::blocks::SparseBlock;
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
@@ -23,7 +24,7 @@ struct Tiles<T> {
     carries: Buffer<T>,
 }
 
-/// The tiles of every part of X, made when they are first used; locked from the first launch of a product to the last.
+/// The tiles of every block of X, made when they are first used; locked from the first launch of a product to the last.
 pub(in crate::ops) struct TilesOfRows<T>(OnceLock<Result<Mutex<Vec<Tiles<T>>>, OpError>>);
 
 /// Rows of Xᵀ with their tiles.
@@ -89,8 +90,8 @@ fn entry<T: Number>(variant: BalancedVariant) -> &'static Entry<T::Balanced> {
 }
 
 impl<T: Number> Tiles<T> {
-    fn of(device: &Device, part: &SparsePart<T>) -> Result<Self, OpError> {
-        let count = tiles(part.rows as u64, part.indices.len() as u64);
+    fn of(device: &Device, block: &SparseBlock<'_, T>) -> Result<Self, OpError> {
+        let count = tiles(block.rows as u64, block.entries() as u64);
         let mut tiles = Tiles {
             count,
             starts: device.zeros(count as usize + 1)?,
@@ -98,7 +99,7 @@ impl<T: Number> Tiles<T> {
             carries: device.zeros(count as usize)?,
         };
         let partition = small::<T>(device, BalancedVariant::Partition, count + 1)?;
-        partition.launch(tiles.args(part.arrays(0), In::none()))?;
+        partition.launch(tiles.args(block.arrays(0), In::none()))?;
         Ok(tiles)
     }
 
@@ -125,14 +126,14 @@ impl<T> Default for TilesOfRows<T> {
 }
 
 impl<T: Number> TilesOfRows<T> {
-    fn of(
-        &self,
-        device: &Device,
-        parts: &[SparsePart<T>],
-    ) -> Result<&Mutex<Vec<Tiles<T>>>, OpError> {
+    fn of(&self, device: &Device, rows: &SparseRows<T>) -> Result<&Mutex<Vec<Tiles<T>>>, OpError> {
         let make = || -> Result<_, OpError> {
-            let tiles = parts.iter().map(|part| Tiles::of(device, part));
-            Ok(Mutex::new(tiles.collect::<Result<_, _>>()?))
+            let mut tiles = Vec::new();
+            rows.each(|_, block| {
+                tiles.push(Tiles::of(device, &block)?);
+                Ok(())
+            })?;
+            Ok(Mutex::new(tiles))
         };
         self.0.get_or_init(make).as_ref().map_err(OpError::clone)
     }
@@ -143,7 +144,7 @@ impl<T: Number> Transpose<T> {
     pub(in crate::ops) fn of(device: &Device, x: &CsrMatrix<T>) -> Result<Self, OpError> {
         let mut parts = upload_sparse(device, &transposed(x))?;
         let rows = parts.pop().expect("no more entries than one part has");
-        let tiles = Mutex::new(Tiles::of(device, &rows)?);
+        let tiles = Mutex::new(Tiles::of(device, &rows.block())?);
         Ok(Transpose { rows, tiles })
     }
 }
@@ -164,18 +165,17 @@ impl<T: Number> OnDevice<T> for BalancedKernels<T> {
 
 impl<T: Number> BalancedKernels<T> {
     fn over_rows(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        let parts = self.over.rows.parts()?;
-        let tiles = self.over.tiles.of(&site.device, parts)?;
+        let rows = &self.over.rows;
+        let tiles = self.over.tiles.of(&site.device, rows)?;
         let mut tiles = tiles.lock().unwrap_or_else(PoisonError::into_inner);
-        for (part, tiles) in parts.iter().zip(&mut *tiles) {
-            let of_part = Call {
+        rows.each(|number, block| {
+            let of_block = Call {
                 output: &mut *call.output,
                 ..call
             };
-            let x = part.args(site.cols, of_part);
-            self.launch(tiles.args(x, In::none()))?;
-        }
-        Ok(())
+            let x = block.args(site.cols, of_block);
+            self.launch(tiles[number].args(x, In::none()))
+        })
     }
 
     fn over_transpose(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
@@ -188,7 +188,7 @@ impl<T: Number> BalancedKernels<T> {
             output: call.output.output(),
             alpha: terms.alpha,
             beta: terms.beta(),
-            ..transpose.rows.arrays(site.rows)
+            ..transpose.rows.block().arrays(site.rows)
         };
         let tiles = &transpose.tiles;
         let mut tiles = tiles.lock().unwrap_or_else(PoisonError::into_inner);

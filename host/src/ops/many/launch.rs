@@ -1,5 +1,6 @@
-//! Several right-hand sides on a GPU: one launch for each group of them, part of X and panel of columns.
+//! Several right-hand sides on a GPU: one launch for each block of X, group of sides and panel of columns.
 
+use std::ops::Range;
 use std::sync::PoisonError;
 
 use gpu_kernels::fused::{
@@ -8,11 +9,11 @@ use gpu_kernels::fused::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+use super::super::blocks::{DenseBlock, SparseBlock};
 use super::super::catalog::registers_on;
-use super::super::forms::dense::DenseRows;
-use super::super::forms::rows::SparsePart;
+use super::super::forms::Rows;
+use super::super::forms::rows::SparseRows;
 use super::super::forms::tiles::{TileEnds, Tiles};
-use super::super::forms::{Call, Rows};
 use super::super::launch::{slice, slice_mut};
 use super::launches::DenseLaunch;
 use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
@@ -53,8 +54,8 @@ impl<T: Number> Matrix<T> {
             };
         }
         match &self.forms.rows {
-            Rows::Sparse(rows) => self.launch_sparse(&many, rows.parts()?, output),
-            Rows::Dense(part) => self.launch_dense(&many, part, output),
+            Rows::Sparse(rows) => self.launch_sparse(&many, rows, output),
+            Rows::Dense(rows) => rows.each(|block| self.launch_dense(&many, &block, output)),
             Rows::Host(_) => unreachable!("the CPU has code of its own"),
         }
     }
@@ -62,21 +63,26 @@ impl<T: Number> Matrix<T> {
     fn launch_sparse(
         &self,
         many: &Many<'_, T>,
-        parts: &[SparsePart<T>],
+        rows: &SparseRows<T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        for (first, count) in groups(many.sides, MOST_SIDES) {
-            let key = (many.product, count);
+        // X may have to be fetched: all groups while a block of it is there.
+        let prepared = groups(many.sides, MOST_SIDES).map(|group| {
+            let key = (many.product, group.1);
             let kernel = self.plans.many.sparse.get(key, || {
                 let kernels: Vec<Kernel<SparseManyVariant>> = kernels::<T::SparseMany, T>(self);
                 let plan = many::sparse(self.problem(), key, &kernels, self.launch_limits())?;
                 self.prepare_many::<T::SparseMany>(&plan)
             })?;
-            for part in parts {
-                kernel.launch(self.sparse_many(many, part, (first, count), output))?;
+            Ok((group, kernel))
+        });
+        let prepared = prepared.collect::<Result<Vec<_>, OpError>>()?;
+        rows.each(|_, block| {
+            for (group, kernel) in &prepared {
+                kernel.launch(self.sparse_many(many, &block, *group, output))?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn launch_tiles(
@@ -108,17 +114,17 @@ impl<T: Number> Matrix<T> {
     fn launch_dense(
         &self,
         many: &Many<'_, T>,
-        part: &DenseRows<T>,
+        block: &DenseBlock<'_, T>,
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         for group in groups(many.sides, MOST_SIDES) {
             let key = (many.product, group.1);
             match self.plans.many.dense.get(key, || self.dense_launch(key))? {
-                Some(launch) => self.panels(many, part, group, &launch, output)?,
+                Some(launch) => self.panels(many, block, group, &launch, output)?,
                 // Wider than a block holds, and so is every other group.
                 None => {
                     return self
-                        .two_halves(many, output, |many, to| self.launch_dense(many, part, to));
+                        .two_halves(many, output, |many, to| self.launch_dense(many, block, to));
                 }
             }
         }
@@ -180,7 +186,7 @@ impl<T: Number> Matrix<T> {
     fn panels(
         &self,
         many: &Many<'_, T>,
-        part: &DenseRows<T>,
+        block: &DenseBlock<'_, T>,
         (first, count): (u32, u32),
         DenseLaunch { kernel, panel }: &DenseLaunch<T>,
         output: &mut Buffer<T>,
@@ -190,7 +196,7 @@ impl<T: Number> Matrix<T> {
         for number in 0..=last {
             let start = number * panel;
             kernel.launch(DenseManyArgs {
-                x: self.dense_many(many, part, output),
+                x: self.dense_many(many, block, output),
                 first_column: start as u32,
                 columns: panel.min(cols - start) as u32,
                 continues: u32::from(number > 0),
@@ -204,52 +210,41 @@ impl<T: Number> Matrix<T> {
     fn dense_many<'a>(
         &self,
         many: &Many<'a, T>,
-        part: &'a DenseRows<T>,
+        block: &DenseBlock<'a, T>,
         output: &'a mut Buffer<T>,
     ) -> DenseArgs<'a, T> {
-        let (beta, addend) = addend(many);
-        let call = Call {
-            product: many.product,
-            input: many.input,
-            terms: many.terms.single(),
-            output,
-        };
+        let ends = Ends::of(many, block.range(), output);
         DenseArgs {
-            addend: addend.map_or(In::none(), Buffer::input),
-            beta,
-            ..part.args(&self.site, call)
+            input: ends.input,
+            weights: ends.weights,
+            shift: ends.shift,
+            addend: ends.addend,
+            output: ends.output,
+            alpha: many.terms.alpha,
+            beta: ends.beta,
+            ..block.arrays(self.cols())
         }
     }
 
     fn sparse_many<'a>(
         &self,
         many: &Many<'a, T>,
-        part: &'a SparsePart<T>,
+        block: &SparseBlock<'a, T>,
         (first, count): (u32, u32),
         output: &'a mut Buffer<T>,
     ) -> SparseManyArgs<'a, T> {
-        let (terms, k) = (many.terms, many.sides as usize);
-        let sides = sides(many, first, count);
-        let rows = |each: usize| part.first_row * each..(part.first_row + part.rows) * each;
-        let (beta, addend) = addend(many);
-        let output: Out<'a, T> = match many.product {
-            Product::Forward => slice_mut(output, &rows(k)),
-            _ => output.output(),
-        };
-        let weights_stride = sides.weights_stride as usize;
+        let ends = Ends::of(many, block.range(), output);
         let x = SparseArgs {
-            input: match many.product {
-                Product::Transposed => slice(many.input, &rows(k)),
-                _ => many.input.input(),
-            },
-            weights: weights(terms).map_or(In::none(), |v| slice(v, &rows(weights_stride))),
-            shift: terms.shift.map_or(In::none(), Buffer::input),
-            addend: addend.map_or(In::none(), |z| slice(z, &rows(k))),
-            output,
-            alpha: terms.alpha,
-            beta,
-            ..part.arrays(self.cols())
+            input: ends.input,
+            weights: ends.weights,
+            shift: ends.shift,
+            addend: ends.addend,
+            output: ends.output,
+            alpha: many.terms.alpha,
+            beta: ends.beta,
+            ..block.arrays(self.cols())
         };
+        let sides = sides(many, first, count);
         SparseManyArgs { x, sides }
     }
 
@@ -267,6 +262,39 @@ impl<T: Number> Matrix<T> {
     fn launch_limits(&self) -> &crate::plan::limits::DeviceLimits {
         let limits = self.device().limits();
         limits.expect("a device that launches has limits")
+    }
+}
+
+/// The vectors of a product as far as they belong to a block of rows.
+struct Ends<'a, T> {
+    input: In<'a, T>,
+    weights: In<'a, T>,
+    shift: In<'a, T>,
+    addend: In<'a, T>,
+    beta: T,
+    output: Out<'a, T>,
+}
+
+impl<'a, T: Number> Ends<'a, T> {
+    fn of(many: &Many<'a, T>, range: Range<usize>, output: &'a mut Buffer<T>) -> Self {
+        let (terms, k) = (many.terms, many.sides as usize);
+        let rows = |each: usize| range.start * each..range.end * each;
+        let stride = sides(many, 0, 0).weights_stride as usize;
+        let (beta, addend) = addend(many);
+        Ends {
+            input: match many.product {
+                Product::Transposed => slice(many.input, &rows(k)),
+                _ => many.input.input(),
+            },
+            weights: weights(terms).map_or(In::none(), |v| slice(v, &rows(stride))),
+            shift: terms.shift.map_or(In::none(), Buffer::input),
+            addend: addend.map_or(In::none(), |z| slice(z, &rows(k))),
+            beta,
+            output: match many.product {
+                Product::Forward => slice_mut(output, &rows(k)),
+                _ => output.output(),
+            },
+        }
     }
 }
 

@@ -9,11 +9,11 @@ use gpu_kernels::objective::{
 };
 use gpu_kernels::{Family, In, Launch, Out};
 
+use super::super::blocks::SparseBlock;
 use super::super::catalog::{
     candidates_for, candidates_on, max_block as most_threads, objectives_for, objectives_on,
     registers_on,
 };
-use super::super::forms::rows::SparsePart;
 use super::super::forms::{Call, Rows};
 use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
@@ -67,41 +67,39 @@ impl<T: Number> Matrix<T> {
             return self.objective_by_products(evaluation, y, out);
         }
         match (&planned.step, &self.forms.rows) {
-            (Step::Sparse(kernel), Rows::Sparse(rows)) => {
-                for part in rows.parts()? {
-                    kernel.launch(self.sparse_objective_args(part, None, evaluation, y, out))?;
-                }
-                Ok(())
-            }
+            (Step::Sparse(kernel), Rows::Sparse(rows)) => rows.each(|_, block| {
+                let args = self.sparse_objective_args(&block, None, evaluation, y, out);
+                Ok(kernel.launch(args)?)
+            }),
             (Step::Headed(kernel), Rows::Sparse(rows)) => {
                 let head = self.plans.objectives.head.as_ref().expect(HEADED);
-                for (part, indices) in rows.parts()?.iter().zip(&head.indices) {
-                    let marked = Some((indices, &head.order));
-                    kernel.launch(self.sparse_objective_args(part, marked, evaluation, y, out))?;
-                }
-                Ok(())
+                rows.each(|number, block| {
+                    let marked = Some((&head.indices[number], &head.order));
+                    let args = self.sparse_objective_args(&block, marked, evaluation, y, out);
+                    Ok(kernel.launch(args)?)
+                })
             }
-            (Step::Dense(kernel), Rows::Dense(part)) => {
-                let (rows, gradient) = row_args(evaluation, y, out, 0..self.rows());
+            (Step::Dense(kernel), Rows::Dense(rows)) => rows.each(|block| {
+                let (rows, gradient) = row_args(evaluation, y, out, block.range());
                 let gradient = gradient.expect(GRADIENT);
-                let x = part.args(&self.site, fused(y, gradient));
+                let x = block.args(self.cols(), fused(y, gradient));
                 Ok(kernel.launch(ObjectiveArgs { x, rows })?)
-            }
+            }),
             _ => self.objective_by_products(evaluation, y, out),
         }
     }
 
     fn sparse_objective_args<'a>(
         &self,
-        part: &'a SparsePart<T>,
+        block: &SparseBlock<'a, T>,
         marked: Option<(&'a Buffer<u32>, &'a Buffer<u32>)>,
         evaluation: &Evaluation<'a, T>,
         y: &'a Buffer<T>,
         out: &'a mut ObjectiveOut<'_, T>,
     ) -> SparseObjectiveArgs<'a, T> {
-        let (rows, gradient) = row_args(evaluation, y, out, part.rows());
+        let (rows, gradient) = row_args(evaluation, y, out, block.range());
         let gradient = gradient.expect(GRADIENT);
-        let x = part.args(self.cols(), fused(y, gradient));
+        let x = block.args(self.cols(), fused(y, gradient));
         let x = match marked {
             Some((indices, order)) => HeadedArgs {
                 x: SparseArgs {

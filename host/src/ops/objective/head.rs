@@ -68,11 +68,12 @@ impl<T: Number> Matrix<T> {
         let marked = marked(indices, &order, self.cols());
         let device = self.device();
         let (mut parts, mut rest) = (Vec::new(), &marked[..]);
-        for part in rows.parts()? {
-            let (own, others) = rest.split_at(part.indices.len());
+        rows.each(|_, block| {
+            let (own, others) = rest.split_at(block.entries());
             parts.push(device.upload(own)?);
             rest = others;
-        }
+            Ok(())
+        })?;
         let head = Head {
             indices: parts,
             order: device.upload(&order)?,

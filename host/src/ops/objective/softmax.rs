@@ -147,19 +147,20 @@ impl<T: Number> Matrix<T> {
             (SoftmaxStep::Sparse(kernel), Rows::Sparse(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
                 let mut work = work;
-                for part in stored.parts()? {
-                    let range = part.rows();
-                    let rows = softmax_rows(softmax, &mut *sums, &mut work, range);
-                    let x = part.args(self.cols(), fused(y, &mut *gradient));
-                    kernel.launch(SparseSoftmaxArgs { x, rows })?;
-                }
-                Ok(())
+                stored.each(|_, block| {
+                    let rows = softmax_rows(softmax, &mut *sums, &mut work, block.range());
+                    let x = block.args(self.cols(), fused(y, &mut *gradient));
+                    Ok(kernel.launch(SparseSoftmaxArgs { x, rows })?)
+                })
             }
-            (SoftmaxStep::Dense(kernel), Rows::Dense(part)) => {
+            (SoftmaxStep::Dense(kernel), Rows::Dense(stored)) => {
+                let SoftmaxOut { sums, gradient } = out;
                 let mut work = work;
-                let rows = softmax_rows(softmax, out.sums, &mut work, 0..self.rows());
-                let x = part.args(&self.site, fused(y, out.gradient));
-                Ok(kernel.launch(DenseSoftmaxArgs { x, rows })?)
+                stored.each(|block| {
+                    let rows = softmax_rows(softmax, &mut *sums, &mut work, block.range());
+                    let x = block.args(self.cols(), fused(y, &mut *gradient));
+                    Ok(kernel.launch(DenseSoftmaxArgs { x, rows })?)
+                })
             }
             _ => Err(OpError::NoVariant {
                 what: "softmax objective",

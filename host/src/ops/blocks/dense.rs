@@ -1,0 +1,80 @@
+//! A block of dense rows as the arguments of kernels.
+
+use std::ops::Range;
+
+use gpu_kernels::fused::DenseArgs;
+use gpu_kernels::{In, Out, Real};
+
+use crate::ops::Number;
+use crate::ops::forms::site::Call;
+use crate::ops::launch::{slice, slice_mut};
+use crate::plan::fused::Product;
+
+/// Rows `first_row .. first_row + rows`, `ld` elements apart.
+#[derive(Clone, Copy)]
+pub(in crate::ops) struct DenseBlock<'a, T> {
+    /// Its first row; a multiple of 32, so that parts of vectors are aligned.
+    pub first_row: usize,
+    /// Its number of rows.
+    pub rows: usize,
+    /// Elements from one row to the next.
+    pub ld: usize,
+    /// `rows · ld` elements.
+    pub values: In<'a, T>,
+}
+
+impl<'a, T: Number> DenseBlock<'a, T> {
+    /// Its rows among all.
+    pub(in crate::ops) fn range(&self) -> Range<usize> {
+        self.first_row..self.first_row + self.rows
+    }
+
+    /// The array without vectors; there are so many columns.
+    pub(in crate::ops) fn arrays(&self, cols: usize) -> DenseArgs<'a, T> {
+        DenseArgs {
+            rows: self.rows as u32,
+            cols: cols as u32,
+            chunks: 0,
+            ld: self.ld as u64,
+            x: self.values,
+            input: In::none(),
+            weights: In::none(),
+            shift: In::none(),
+            addend: In::none(),
+            output: Out::none(),
+            alpha: <T as Real>::ONE,
+            beta: T::ZERO,
+        }
+    }
+
+    /// The arguments of a product.
+    pub(in crate::ops) fn args(&self, cols: usize, call: Call<'a, 'a, T>) -> DenseArgs<'a, T> {
+        let rows = self.range();
+        let Call {
+            product,
+            input,
+            terms,
+            output,
+        } = call;
+        let is_forward = product == Product::Forward;
+        DenseArgs {
+            input: match product {
+                Product::Transposed => slice(input, &rows),
+                Product::Fused | Product::Forward => input.input(),
+            },
+            weights: terms.weights.map_or(In::none(), |v| slice(v, &rows)),
+            shift: terms.shift(),
+            addend: match terms.addend {
+                Some((_, z)) if is_forward => slice(z, &rows),
+                _ => In::none(),
+            },
+            output: match is_forward {
+                true => slice_mut(output, &rows),
+                false => output.output(),
+            },
+            alpha: terms.alpha,
+            beta: terms.beta(),
+            ..self.arrays(cols)
+        }
+    }
+}
