@@ -7,7 +7,7 @@
 use super::Operator;
 use super::solver::Objective;
 use crate::device::{Buffer, Readback};
-use crate::matrix::Element;
+use crate::matrix::{Dtype, Element};
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, Terms};
 
@@ -37,6 +37,9 @@ pub enum Convergence {
     /// The objective cannot be decreased any further at working precision, though the gradient is still above
     /// the tolerance.
     PrecisionLimit,
+    /// No step decreases the objective any further, though the gradient is far from the tolerance and from what the
+    /// precision allows.
+    Stalled,
     /// The coefficients grow without bound: the data can be separated, and no penalty holds them.
     Separable,
 }
@@ -47,12 +50,36 @@ impl Convergence {
         matches!(self, Convergence::Converged | Convergence::PrecisionLimit)
     }
 
+    /// Of a solve that ended with a gradient of this ratio: a precision limit far from a minimum is none.
+    ///
+    /// A gradient of ratio r leaves about r² of the first decrease to gain. Models promise objectives to 10⁻⁶ (f32: 10⁻⁵)
+    /// where columns are of one scale; f64 has the digits for more. A gradient is no larger than rounding makes it where
+    /// slopes of mean size `slope` add up to some units in their last place.
+    pub(super) fn of_gradient<T: Number>(
+        self,
+        (ratio, norm): (f64, f64),
+        slope: f64,
+    ) -> Convergence {
+        let (most, unit) = match T::DTYPE {
+            Dtype::F32 => (3e-3, f64::from(f32::EPSILON)),
+            Dtype::F64 => (1e-5, f64::EPSILON),
+        };
+        let small = ratio <= most || norm <= 8.0 * unit * slope;
+        match self {
+            Convergence::PrecisionLimit if !small => Convergence::Stalled,
+            other => other,
+        }
+    }
+
     /// What happened and what to do about it, for a message.
     pub fn advice(self) -> &'static str {
         match self {
             Convergence::Converged => "converged",
             Convergence::PrecisionLimit => {
                 "no further decrease at working precision: use f64 for a smaller gradient"
+            }
+            Convergence::Stalled => {
+                "no step decreased the objective, far from a minimum: scale the features, use f64, or try another solver or link"
             }
             Convergence::IterationLimit => {
                 "iteration limit reached: scale the features, raise max_iter, or raise tol"

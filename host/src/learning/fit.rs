@@ -16,14 +16,14 @@ use super::rows_objective::RowsObjective;
 use super::single::SingleRows;
 use super::softmax::SoftmaxRows;
 use super::solver::orthant::L1;
-use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch};
+use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch, ratio};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
 use super::{judge, least_norm};
 use crate::device::Buffer;
-use crate::matrix::{Dtype, Element};
+use crate::matrix::{Dtype, Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
 
@@ -41,6 +41,8 @@ pub(super) struct Prepared<T> {
     /// v, which add up to 1, and as T.
     pub(super) exact: Vec<f64>,
     pub(super) weights: Vec<T>,
+    /// Mean size of the slopes at the start.
+    pub(super) slope: f64,
 }
 
 /// What a solve begins with.
@@ -55,9 +57,11 @@ pub(super) struct Setup<T: Number> {
 pub(super) struct Training<'a, T: Number> {
     pub(super) matrix: &'a Matrix<T>,
     moments: &'a RowMoments,
-    controls: Controls,
+    pub(super) controls: Controls,
     begun: Instant,
     transfer_seconds: f64,
+    /// X on the host, where it is at hand there.
+    pub(super) host: Option<&'a Features<T>>,
 }
 
 impl<'a, T: Number> Training<'a, T> {
@@ -81,6 +85,7 @@ impl<'a, T: Number> Training<'a, T> {
             controls,
             begun: Instant::now(),
             transfer_seconds: data.transfer_seconds(),
+            host: data.host_features(),
         })
     }
 
@@ -193,6 +198,7 @@ impl<'a, T: Number> Training<'a, T> {
             columns,
             exact,
             weights,
+            slope: start.slope,
         };
         Ok(Setup {
             prepared,
@@ -209,7 +215,12 @@ impl<'a, T: Number> Training<'a, T> {
         weights: &[f64],
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
-    ) -> Result<(Weights, Solved<T>), FitError> {
+    ) -> Result<(Weights, Summary), FitError> {
+        let chosen = self.choose(spec)?;
+        if let (Some(method), Some(features)) = (chosen.direct, self.host) {
+            let sides = (targets, weights);
+            return self.solve_on_host((features, method, chosen), spec, sides, options, history);
+        }
         let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
         let (prepared, k) = (&setup.prepared, spec.loss.predictors());
         let mut objective = self.objective(spec, prepared, targets)?;
@@ -231,12 +242,19 @@ impl<'a, T: Number> Training<'a, T> {
             history.push(iteration);
         };
         let (begin, inverse) = (setup.begin, setup.inverse);
-        let solved = self.minimise((spec, judged), &mut *objective, begin, inverse, &mut show)?;
+        let solved = self.minimise(
+            (spec, chosen.solver, judged),
+            &mut *objective,
+            begin,
+            inverse,
+            &mut show,
+        )?;
         if let Some(error) = failed {
             return Err(OpError::from(error).into());
         }
         drop(objective);
-        self.finish(spec, prepared, targets, solved)
+        let (fitted, solved) = self.finish(spec, prepared, targets, solved)?;
+        Ok((fitted, Summary::of(&solved, chosen)))
     }
 
     /// Coefficients in the units of X, and how the solve really ended.
@@ -252,11 +270,18 @@ impl<'a, T: Number> Training<'a, T> {
                 iterations: solved.n_iter,
             });
         }
+        let ended = solved.convergence;
+        let gradient = (solved.gradient_ratio, solved.gradient_norm);
+        let solved = Solved {
+            convergence: ended.of_gradient::<T>(gradient, prepared.slope),
+            ..solved
+        };
         let k = spec.loss.predictors();
         let Prepared {
             columns,
             exact,
             weights,
+            ..
         } = prepared;
         let design = Design::new(self.matrix, columns, k);
         let solved = Self::judge(&design, spec, ((targets, weights), exact), solved)?;
@@ -266,14 +291,14 @@ impl<'a, T: Number> Training<'a, T> {
     /// Has the solver of these controls and penalties do it; `judged` says that coefficients of each iteration are wanted.
     fn minimise(
         &self,
-        (spec, judged): (&ObjectiveSpec, bool),
+        (spec, solver, judged): (&ObjectiveSpec, Solver, bool),
         objective: &mut dyn Objective<T>,
         begin: Begin<T>,
         inverse: Vec<f64>,
         show: &mut Watch<'_, T>,
     ) -> Result<Solved<T>, FitError> {
         let limits = self.limits(spec);
-        if spec.l1 == 0.0 && self.controls.solver == Solver::Lbfgs {
+        if spec.l1 == 0.0 && solver == Solver::Lbfgs {
             return Ok(solver::lbfgs::minimise(objective, begin, &limits, show)?);
         }
         let inverse = self.upload(&inverse)?;
@@ -282,7 +307,7 @@ impl<'a, T: Number> Training<'a, T> {
                 let scaled = (inverse, l1);
                 solver::orthant::minimise(objective, begin, scaled, &limits, show)?
             }
-            None if self.controls.solver == Solver::ConjugateGradient => {
+            None if solver == Solver::ConjugateGradient => {
                 let pace = match judged {
                     true => Pace::Lockstep,
                     false => Pace::of(objective),
@@ -440,6 +465,9 @@ impl<'a, T: Number> Training<'a, T> {
             convergence: solved.convergence,
             gradient_ratio: solved.gradient_ratio,
             objective: spec.factor * solved.objective + spec.constant,
+            solver: solved.chosen.solver,
+            solver_reason: solved.chosen.reason.to_owned(),
+            relative_gap: solved.gap.map(|gap| ratio(gap, solved.objective.abs())),
             history,
             device: matrix.device().name().to_owned(),
             transfer_seconds: self.transfer_seconds,
@@ -451,7 +479,7 @@ impl<'a, T: Number> Training<'a, T> {
 }
 
 /// Coefficients in the units of X, one list per right-hand side.
-fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
+pub(super) fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
     let n = theta.len() / k - usize::from(columns.intercept);
     let side = |c: usize| {
         let coef: Vec<f64> = (0..n).map(|j| Element::to_f64(theta[j * k + c])).collect();

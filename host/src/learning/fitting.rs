@@ -144,9 +144,8 @@ fn solve<T: Number>(
                 });
         }
         let (targets, weights) = (&task.targets, &task.weights);
-        let (weights, end) =
+        let (weights, summary) =
             training.solve(&task.spec, targets, weights, &mut options, &mut history)?;
-        let summary = Summary::of(&end);
         solved = Some(match solved {
             Some((all, before)) => (all.and(weights), before.and(summary)),
             None => (weights, summary),

@@ -21,6 +21,8 @@ mod checks;
 mod classifier;
 mod controls;
 mod design;
+#[cfg(test)]
+mod endings;
 mod error;
 mod estimators;
 mod evaluation;
@@ -33,6 +35,7 @@ mod glm;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
 mod hits;
+mod host_fit;
 mod judge;
 mod kernel_ridge;
 mod labels;

@@ -99,8 +99,8 @@ impl<T> Task<T> {
     /// a region or, with an l1 penalty, in an orthant.
     pub(super) fn shared_loss(&self) -> Option<Loss> {
         let batches = match self.controls.solver {
-            Solver::NewtonCg | Solver::ConjugateGradient => true,
-            Solver::Lbfgs => self.spec.l1 > 0.0,
+            Solver::Auto | Solver::NewtonCg | Solver::ConjugateGradient => true,
+            _ => self.spec.l1 > 0.0,
         };
         match self.spec.loss {
             SampleLoss::Single(loss) if batches => Some(loss),

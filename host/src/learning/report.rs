@@ -1,7 +1,8 @@
 //! How fits went.
 
 use super::cg::Convergence;
-use super::solver::{Iteration, Solved};
+use super::solver::host::choice::Chosen;
+use super::solver::{Iteration, Solved, Solver};
 use crate::ops::Number;
 
 /// How a fit went.
@@ -19,6 +20,16 @@ pub struct FitReport {
     pub gradient_ratio: f64,
     /// The objective at the end, scaled as the estimator documents; of one-vs-rest problems the sum.
     pub objective: f64,
+    /// What solved it.
+    #[serde(default)]
+    pub solver: Solver,
+    /// Why that.
+    #[serde(default)]
+    pub solver_reason: String,
+    /// The objective less a lower bound of its minimum, relative to the objective, where an l1 penalty is minimised by
+    /// coordinate descent and such a bound is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_gap: Option<f64>,
     /// All outer iterations; of one-vs-rest problems one class after the other.
     pub history: Vec<Iteration>,
     /// The device's name.
@@ -44,6 +55,9 @@ impl FitReport {
             convergence: Convergence::Converged,
             gradient_ratio: 0.0,
             objective: 0.0,
+            solver: Solver::Auto,
+            solver_reason: String::new(),
+            relative_gap: None,
             history: Vec::new(),
             device: source.to_owned(),
             transfer_seconds: 0.0,
@@ -76,11 +90,15 @@ pub(super) struct Summary {
     pub(super) convergence: Convergence,
     pub(super) gradient_ratio: f64,
     pub(super) objective: f64,
+    pub(super) gap: Option<f64>,
+    pub(super) chosen: Chosen,
 }
 
 impl Summary {
-    pub(super) fn of<T: Number>(solved: &Solved<T>) -> Summary {
+    pub(super) fn of<T: Number>(solved: &Solved<T>, chosen: Chosen) -> Summary {
         Summary {
+            gap: None,
+            chosen,
             n_iter: solved.n_iter,
             convergence: solved.convergence,
             gradient_ratio: solved.gradient_ratio,
@@ -100,6 +118,8 @@ impl Summary {
             convergence: worse.convergence,
             gradient_ratio: self.gradient_ratio.max(other.gradient_ratio),
             objective: self.objective + other.objective,
+            gap: None,
+            chosen: self.chosen,
         }
     }
 }

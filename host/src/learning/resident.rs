@@ -7,6 +7,7 @@ use crate::device::{Device, Phase, Phases};
 use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
 use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Stored};
+use crate::plan::fused::Summation;
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -31,7 +32,12 @@ pub struct ResidentDataset<T: Number> {
     moments: RowMoments,
     of_folds: Vec<RowMoments>,
     phases: Phases,
+    /// X on the host, where that costs nothing or little.
+    host: Option<Arc<Features<T>>>,
 }
+
+/// Entries up to which the host keeps X besides a GPU: small fits are solved there.
+const KEPT: usize = 1 << 20;
 
 impl<T: Number> ResidentDataset<T> {
     /// Checks `features` and puts them on `device`.
@@ -72,6 +78,7 @@ impl<T: Number> ResidentDataset<T> {
         {
             return Err(FitError::ColumnNotFinite { column });
         }
+        let host = keeps(device, &features, options).then(|| features.clone());
         let matrix = phases.time(Phase::Place, device, || {
             placed(device, features, options, evaluations)
         })?;
@@ -80,6 +87,7 @@ impl<T: Number> ResidentDataset<T> {
             moments,
             of_folds: Vec::new(),
             phases,
+            host,
         })
     }
 
@@ -127,6 +135,11 @@ impl<T: Number> ResidentDataset<T> {
         &self.moments
     }
 
+    /// X on the host: on the CPU always, besides a GPU where it is small.
+    pub(super) fn host_features(&self) -> Option<&Features<T>> {
+        self.host.as_deref()
+    }
+
     /// Seconds until X was on the device.
     pub fn transfer_seconds(&self) -> f64 {
         self.phases.iter().map(|(_, cost)| cost.seconds).sum()
@@ -153,4 +166,14 @@ fn placed<T: Number>(
         matrix.tell_head(HeadSize::Planned)?;
     }
     Ok(matrix)
+}
+
+/// Whether the host keeps X besides the device. An emulator is there to run kernels, and what is reproducible has the same
+/// bits on every device.
+fn keeps<T: Number>(device: &Device, features: &Features<T>, options: MatrixOptions) -> bool {
+    match device {
+        Device::Cpu(_) => true,
+        Device::Cuda(_) => features.nnz() <= KEPT && options.summation != Summation::Reproducible,
+        Device::Emulator(_) => false,
+    }
 }

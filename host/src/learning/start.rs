@@ -11,6 +11,8 @@ use crate::ops::objective::Loss;
 pub(super) struct Start {
     pub(super) intercepts: Vec<f64>,
     pub(super) curvature: f64,
+    /// Mean size of the slopes there: rounding makes gradients of some units in the last place of this.
+    pub(super) slope: f64,
 }
 
 impl Start {
@@ -40,10 +42,12 @@ impl Start {
                     0.0
                 };
                 let curvature = sum(&|(b, v)| v * loss.at(intercept, b).curvature);
+                let slope = sum(&|(b, v)| v * loss.at(intercept, b).slope.abs());
                 let usable = curvature.is_finite() && curvature > 0.0;
                 Start {
                     intercepts: vec![intercept],
                     curvature: if usable { curvature } else { 1.0 },
+                    slope,
                 }
             }
             SampleLoss::Multinomial { classes } => {
@@ -60,6 +64,7 @@ impl Start {
                 Start {
                     intercepts: logs.iter().map(intercept).collect(),
                     curvature: share * (1.0 - share),
+                    slope: 1.0,
                 }
             }
         }

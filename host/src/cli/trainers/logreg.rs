@@ -100,10 +100,18 @@ fn penalty(name: PenaltyName, l1_ratio: Option<f64>) -> Penalty {
 /// `--solver`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum SolverName {
+    /// Chosen by size, structure and penalty
+    Auto,
     /// Newton's method with inner conjugate gradients
     NewtonCg,
     /// Limited-memory BFGS; not with l1
     Lbfgs,
+    /// Newton's method with a Cholesky factor of the Hessian; not with l1
+    NewtonCholesky,
+    /// Coordinate descent on the Hessian of the columns that matter
+    CoordinateDescent,
+    /// Singular values; least squares only
+    Svd,
 }
 
 impl From<SolverName> for Solver {
@@ -111,6 +119,10 @@ impl From<SolverName> for Solver {
         match name {
             SolverName::NewtonCg => Solver::NewtonCg,
             SolverName::Lbfgs => Solver::Lbfgs,
+            SolverName::Auto => Solver::Auto,
+            SolverName::NewtonCholesky => Solver::NewtonCholesky,
+            SolverName::CoordinateDescent => Solver::CoordinateDescent,
+            SolverName::Svd => Solver::Svd,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::options::FitOptions;
 use super::problem::Task;
 use super::report::Summary;
 use super::solver::batched::{self, Problem};
+use super::solver::host::choice::Chosen;
 use super::weights::Weights;
 use super::{Classes, FitError, Model, ResidentDataset, RowMoments};
 use crate::ops::objective::Loss;
@@ -75,7 +76,8 @@ pub(super) fn fit<T: Number>(
                 let (fitted, solved) =
                     training.finish(&task.spec, &prepared, &task.targets, solved)?;
                 let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
-                let report = training.report(&Summary::of(&solved), &task.spec, history);
+                let summary = Summary::of(&solved, Chosen::batched());
+                let report = training.report(&summary, &task.spec, history);
                 Ok(Model::new(T::DTYPE, params, fitted, report))
             },
         )

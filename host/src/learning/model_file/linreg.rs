@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::{of_json, text};
 use crate::learning::report::FitReport;
+use crate::learning::solver::Solver;
 use crate::learning::weights::Weights;
 use crate::learning::{Convergence, LinearRegression, RegressorParams};
 
@@ -60,6 +61,9 @@ pub(super) fn read(
         convergence: report.convergence,
         gradient_ratio: report.residual_ratio,
         objective: report.rows as f64 * report.metrics.rmse.powi(2) + of.l2 * squares,
+        solver: Solver::ConjugateGradient,
+        solver_reason: String::new(),
+        relative_gap: None,
         history: Vec::new(),
         device: report.device,
         transfer_seconds: report.transfer_seconds,

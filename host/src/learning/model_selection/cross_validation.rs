@@ -2,6 +2,7 @@
 
 use super::Folds;
 use crate::learning::batched::{self, Member};
+use crate::learning::fit::Training;
 use crate::learning::{
     Estimator, Evaluation, FitError, FitOptions, Model, ResidentDataset, Targets,
 };
@@ -147,9 +148,14 @@ impl<T: Number> Search<'_, T> {
         let mut losses = Vec::new();
         for estimator in self.path {
             let task = estimator.task(self.rows(), self.targets, &weighted(&training))?;
-            match task.and_then(|(task, _)| task.shared_loss()) {
-                Some(loss) => losses.push(loss),
-                None => return Ok(None),
+            let Some((task, _)) = task else {
+                return Ok(None);
+            };
+            let training = Training::new(self.data, task.controls, &FitOptions::default())?;
+            let direct = training.choose(&task.spec)?.direct.is_some();
+            match task.shared_loss() {
+                Some(loss) if !direct => losses.push(loss),
+                _ => return Ok(None),
             }
         }
         Ok(Some(losses))

@@ -75,6 +75,7 @@ pub(in crate::learning) fn minimise<T: Number>(
     Ok(Solved {
         objective: point.value,
         gradient_ratio: ratio(point.norm, first_norm),
+        gradient_norm: point.norm,
         theta: point.theta,
         n_iter,
         convergence,

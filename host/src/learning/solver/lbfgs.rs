@@ -47,6 +47,7 @@ pub(in crate::learning) fn minimise<T: Number>(
     Ok(Solved {
         objective: lbfgs.point.value,
         gradient_ratio: ratio(lbfgs.point.norm, lbfgs.first_norm),
+        gradient_norm: lbfgs.point.norm,
         theta: lbfgs.point.theta,
         n_iter: lbfgs.n_iter,
         convergence,

@@ -6,12 +6,14 @@
 //! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
 //! | [`orthant`] | smooth + l1 | 1 evaluation, rarely more, one Hessian product per inner CG iteration |
+//! | [`host`] | small, where asked for | see there |
 //! | [`batched`] | several problems | as [`newton`] or [`orthant`], for the whole batch |
 //!
 //! An evaluation and a Hessian product are one pass over X each.
 
 pub(super) mod batched;
 pub(super) mod conjugate;
+pub(super) mod host;
 pub(super) mod lbfgs;
 mod method;
 mod minimum;
@@ -49,6 +51,8 @@ pub(super) type Watch<'a, T> = dyn FnMut(Iteration, &Buffer<T>) + 'a;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
+    /// Whichever the size, the structure and the penalty suit best; the report names it and says why.
+    Auto,
     /// Newton's, from inner conjugate gradients: in a trust region, as LIBLINEAR's TRON, or in an orthant
     /// where there is an l1 penalty.
     #[default]
@@ -58,6 +62,27 @@ pub enum Solver {
     /// Conjugate gradients, for squared errors without an l1 penalty: an iteration is one product, where an iteration of
     /// Newton's method is a whole solve.
     ConjugateGradient,
+    /// Newton's, with a Cholesky factor of the Hessian, on the host; smooth penalties only.
+    NewtonCholesky,
+    /// Newton's with an l1 penalty, each step by coordinate descent on the Hessian of the columns that matter, on the host.
+    CoordinateDescent,
+    /// Least squares by singular values, on the host.
+    Svd,
+}
+
+impl Solver {
+    /// As the command line and model files name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Solver::Auto => "auto",
+            Solver::NewtonCg => "newton-cg",
+            Solver::Lbfgs => "lbfgs",
+            Solver::ConjugateGradient => "conjugate-gradient",
+            Solver::NewtonCholesky => "newton-cholesky",
+            Solver::CoordinateDescent => "coordinate-descent",
+            Solver::Svd => "svd",
+        }
+    }
 }
 
 /// When a solver stops.
@@ -95,6 +120,8 @@ pub(super) struct Solved<T: Number> {
     pub(super) theta: Buffer<T>,
     pub(super) objective: f64,
     pub(super) gradient_ratio: f64,
+    /// ‖gradient‖.
+    pub(super) gradient_norm: f64,
     pub(super) n_iter: usize,
     pub(super) convergence: Convergence,
 }

@@ -157,6 +157,7 @@ impl<T: Number> Method<T> for Newton<T> {
         Solved {
             objective: self.point.value,
             gradient_ratio: ratio(self.point.norm, self.first_norm),
+            gradient_norm: self.point.norm,
             theta: self.point.theta,
             n_iter: self.n_iter,
             convergence,

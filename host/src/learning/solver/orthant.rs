@@ -257,6 +257,7 @@ impl<T: Number> Method<T> for Orthant<T> {
         Solved {
             objective: self.at.value,
             gradient_ratio: ratio(self.at.norm, self.first_norm),
+            gradient_norm: self.at.norm,
             theta: self.theta,
             n_iter: self.n_iter,
             convergence,

@@ -1,0 +1,137 @@
+//! Fits by the direct methods of the host.
+
+use super::cg::Convergence;
+use super::design::Columns;
+use super::fit::{Setup, Training};
+use super::options::FitOptions;
+use super::report::Summary;
+use super::solver::Iteration;
+use super::solver::host::choice::{self, Chosen, Direct, Place, Shape};
+use super::solver::host::design::HostDesign;
+use super::solver::host::{self, Problem, Solved, Start};
+use super::spec::{ObjectiveSpec, SampleLoss};
+use super::weights::Weights;
+use super::{FitError, fit};
+use crate::matrix::{Element, Features};
+use crate::ops::Number;
+use crate::ops::objective::Loss;
+
+impl<T: Number> Training<'_, T> {
+    /// What solves it, and why.
+    ///
+    /// # Errors
+    /// [`FitError::Combination`] where the solver that was asked for cannot.
+    pub(super) fn choose(&self, spec: &ObjectiveSpec) -> Result<Chosen, FitError> {
+        let cells = self.matrix.rows() as u64 * self.matrix.cols() as u64;
+        let shape = Shape {
+            rows: self.matrix.rows(),
+            cols: self.matrix.cols(),
+            entries: self.matrix.problem().nnz.unwrap_or(cells),
+            predictors: spec.loss.predictors(),
+            quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
+            has_l1: spec.l1 > 0.0,
+            has_l2: spec.l2 > 0.0,
+            place: match self.host {
+                Some(_) if self.matrix.device().is_cpu() => Place::Host,
+                Some(_) => Place::Both,
+                None => Place::Device,
+            },
+        };
+        choice::check(&shape, self.controls.solver)?;
+        Ok(choice::choose(&shape, self.controls.solver))
+    }
+
+    /// Minimises `spec` over `targets` with `weights` on the host, in f64.
+    pub(super) fn solve_on_host(
+        &self,
+        (features, method, chosen): (&Features<T>, Direct, Chosen),
+        spec: &ObjectiveSpec,
+        (targets, weights): (&[T], &[f64]),
+        options: &mut FitOptions<'_>,
+        history: &mut Vec<Iteration>,
+    ) -> Result<(Weights, Summary), FitError> {
+        let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
+        let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
+        let problem = problem(features, &setup, spec, &wide);
+        let start = start(&setup)?;
+        let k = spec.loss.predictors();
+        let mut show = |iteration: Iteration, theta: &[f64]| {
+            let mut iteration = spec.shown(iteration);
+            if let Some(evaluate) = options.evaluate.as_deref_mut() {
+                let Weights { coef, intercept } = fit::restore(&setup.prepared.columns, theta, k);
+                iteration.validation = Some(evaluate(&coef, &intercept));
+            }
+            if let Some(watch) = options.watch.as_deref_mut() {
+                watch(iteration);
+            }
+            history.push(iteration);
+        };
+        let solved = host::minimise(&problem, method, start, &self.limits(spec), &mut show);
+        let summary = summary(&problem, &solved, chosen);
+        if summary.convergence == Convergence::NotFinite {
+            let iterations = solved.n_iter;
+            return Err(FitError::NotFinite { iterations });
+        }
+        Ok((
+            restored::<T>(&setup.prepared.columns, &solved.theta, k),
+            summary,
+        ))
+    }
+}
+
+fn problem<'a, T: Number>(
+    features: &'a Features<T>,
+    setup: &'a Setup<T>,
+    spec: &ObjectiveSpec,
+    targets: &'a [f64],
+) -> Problem<'a> {
+    let columns = &setup.prepared.columns;
+    let k = spec.loss.predictors();
+    Problem {
+        design: HostDesign::new(features, columns),
+        spec: *spec,
+        targets,
+        weights: &setup.prepared.exact,
+        intercept: columns.intercept,
+        held: setup.inverse.iter().step_by(k).map(|d| *d == 0.0).collect(),
+    }
+}
+
+fn start<T: Number>(setup: &Setup<T>) -> Result<Start, FitError> {
+    let wide = |theta: &crate::device::Buffer<T>| -> Result<Vec<f64>, FitError> {
+        Ok(theta.to_vec()?.into_iter().map(Element::to_f64).collect())
+    };
+    Ok(Start {
+        theta: wide(&setup.begin.theta)?,
+        cold: setup.begin.cold.as_ref().map(wide).transpose()?,
+    })
+}
+
+/// Tells an unpenalised logistic fit to separable classes from one that converged.
+fn summary(problem: &Problem<'_>, solved: &Solved, chosen: Chosen) -> Summary {
+    let spec = &problem.spec;
+    let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
+    let logistic = spec.loss == SampleLoss::Single(Loss::Logistic);
+    let convergence = if logistic && !penalised && problem.separated(&solved.theta) {
+        Convergence::Separable
+    } else {
+        solved.convergence
+    };
+    Summary {
+        n_iter: solved.n_iter,
+        convergence,
+        gradient_ratio: solved.gradient_ratio,
+        objective: solved.objective,
+        gap: solved.gap,
+        chosen,
+    }
+}
+
+/// Coefficients in the units of X, as values of T.
+fn restored<T: Number>(columns: &Columns, theta: &[f64], k: usize) -> Weights {
+    let mut weights = fit::restore(columns, theta, k);
+    let narrow = |value: &mut f64| *value = Element::to_f64(<T as Element>::from_f64(*value));
+    weights.coef.iter_mut().flatten().for_each(narrow);
+    weights.intercept.iter_mut().for_each(narrow);
+    weights
+}

@@ -1,0 +1,240 @@
+//! Which method solves which problem, and why.
+
+use crate::learning::FitError;
+use crate::learning::solver::Solver;
+
+/// A method of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::learning) enum Direct {
+    /// Newton's, with a Cholesky factor of the Hessian.
+    Cholesky,
+    /// Newton's, with coordinate descent.
+    CoordinateDescent,
+    /// Orthogonal factors of X̃.
+    Svd,
+}
+
+/// A problem, as far as the choice depends on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learning) struct Shape {
+    /// m.
+    pub(in crate::learning) rows: usize,
+    /// n.
+    pub(in crate::learning) cols: usize,
+    /// Stored entries.
+    pub(in crate::learning) entries: u64,
+    /// Linear predictors of a row.
+    pub(in crate::learning) predictors: usize,
+    /// Whether the loss is a square.
+    pub(in crate::learning) quadratic: bool,
+    /// Whether there is an l1 term.
+    pub(in crate::learning) has_l1: bool,
+    /// Whether there is a ridge.
+    pub(in crate::learning) has_l2: bool,
+    pub(in crate::learning) place: Place,
+}
+
+/// Where X is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::learning) enum Place {
+    /// On the CPU.
+    Host,
+    /// On a GPU, with a copy on the host.
+    Both,
+    /// On a GPU alone, or on a device whose kernels are to be run.
+    Device,
+}
+
+/// A method, and why it was chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learning) struct Chosen {
+    /// What the report names.
+    pub(in crate::learning) solver: Solver,
+    pub(in crate::learning) reason: &'static str,
+    /// `None`: iterations on the device.
+    pub(in crate::learning) direct: Option<Direct>,
+}
+
+impl Chosen {
+    /// Of fits that share their products with X.
+    pub(in crate::learning) fn batched() -> Chosen {
+        on_device(Solver::NewtonCg, "several fits share each read of X")
+    }
+}
+
+/// Coordinates up to which a Hessian is formed: 128 MiB.
+const MOST_COORDINATES: f64 = 4096.0;
+/// The same where it is asked for: 2 GiB.
+const MOST_FORCED: f64 = 16_384.0;
+/// Multiplications (of products of matrices, 10⁹ and more a second) up to which the host solves: some seconds.
+const HOST_WORK: f64 = 4e10;
+/// The same where a GPU has X as well: about as long as its launches take.
+const SMALL_WORK: f64 = 1e8;
+/// Newton iterations to be expected.
+const NEWTON_STEPS: f64 = 8.0;
+/// Products with X that iterations without a Hessian take: 12 to 894 were recorded.
+const ITERATIONS: f64 = 87.0;
+/// How many multiplications of a product of matrices take as long as one with a vector, which waits for memory.
+const VECTOR_SLOWER: f64 = 8.0;
+/// Work up to which iterations are not looked at: nothing takes long.
+const TRIFLE: f64 = 2e9;
+
+impl Shape {
+    fn coordinates(&self) -> f64 {
+        (self.cols + 1) as f64 * self.predictors as f64
+    }
+
+    /// Multiplications of one Hessian, over `cols` columns.
+    fn hessian(&self, cols: f64) -> f64 {
+        let k = self.predictors as f64;
+        self.rows as f64 * cols * cols * k * (k + 1.0) / 4.0
+    }
+
+    /// Of all Newton steps.
+    fn newton(&self) -> f64 {
+        let steps = if self.quadratic { 1.0 } else { NEWTON_STEPS };
+        let factor = self.coordinates().powi(3) / 6.0;
+        steps * (self.hessian((self.cols + 1) as f64) + factor)
+    }
+
+    /// Of iterations that multiply X with vectors, as long as so many multiplications of a product of matrices.
+    fn iterations(&self) -> f64 {
+        2.0 * self.entries as f64 * self.predictors as f64 * ITERATIONS * VECTOR_SLOWER
+    }
+
+    fn svd(&self) -> f64 {
+        let (m, n) = (self.rows as f64, self.coordinates());
+        m.max(n) * m.min(n).powi(2) + 4.0 * m.min(n).powi(3)
+    }
+
+    /// Of coordinate descent, whose Hessians are over the columns that matter: as many as rows at most.
+    fn descent(&self) -> f64 {
+        let n = (self.cols + 1) as f64;
+        let active = n
+            .min((self.rows as f64).max(64.0))
+            .min(512.0_f64.max(n / 8.0));
+        let k = self.predictors as f64;
+        NEWTON_STEPS * (self.hessian(active) + (active * k).powi(3) / 6.0)
+            + NEWTON_STEPS * 2.0 * self.entries as f64 * k
+    }
+
+    fn most_work(&self) -> f64 {
+        match self.place {
+            Place::Host => HOST_WORK,
+            Place::Both => SMALL_WORK,
+            Place::Device => 0.0,
+        }
+    }
+}
+
+/// The method for a problem, of the solver asked for.
+pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
+    let forced = "asked for";
+    match asked {
+        Solver::Auto => automatic(shape),
+        Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => on_device(asked, forced),
+        Solver::NewtonCholesky => direct(asked, Direct::Cholesky, forced),
+        Solver::CoordinateDescent => direct(asked, Direct::CoordinateDescent, forced),
+        Solver::Svd => direct(asked, Direct::Svd, forced),
+    }
+}
+
+fn automatic(shape: &Shape) -> Chosen {
+    let most = shape.most_work();
+    if shape.place == Place::Device {
+        return on_device(iterative(shape), "X is on a device");
+    }
+    if shape.has_l1 {
+        return if shape.descent() <= most {
+            direct(
+                Solver::CoordinateDescent,
+                Direct::CoordinateDescent,
+                "an l1 penalty, and few enough columns matter for their Gram matrix",
+            )
+        } else {
+            on_device(Solver::NewtonCg, "Gram matrices of this size take too long")
+        };
+    }
+    if shape.quadratic && !shape.has_l2 && shape.svd() <= most.min(HOST_WORK / 4.0) {
+        return direct(
+            Solver::Svd,
+            Direct::Svd,
+            "least squares without a penalty: columns may depend on each other",
+        );
+    }
+    let fits = shape.coordinates() <= MOST_COORDINATES && shape.newton() <= most;
+    if fits && (shape.newton() <= TRIFLE.min(most) || shape.newton() <= shape.iterations()) {
+        return direct(
+            Solver::NewtonCholesky,
+            Direct::Cholesky,
+            "few enough coefficients for their Hessian",
+        );
+    }
+    on_device(
+        Solver::NewtonCg,
+        "a Hessian of this size takes longer than products with it",
+    )
+}
+
+/// By products with X.
+fn iterative(shape: &Shape) -> Solver {
+    if shape.quadratic && !shape.has_l1 && !shape.has_l2 {
+        Solver::ConjugateGradient
+    } else {
+        Solver::NewtonCg
+    }
+}
+
+fn on_device(solver: Solver, reason: &'static str) -> Chosen {
+    Chosen {
+        solver,
+        reason,
+        direct: None,
+    }
+}
+
+fn direct(solver: Solver, method: Direct, reason: &'static str) -> Chosen {
+    Chosen {
+        solver,
+        reason,
+        direct: Some(method),
+    }
+}
+
+/// Whether the solver asked for can solve the problem where X is.
+///
+/// # Errors
+/// [`FitError::Combination`] with what to do instead.
+pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), FitError> {
+    let refuse = |first, second, remedy| {
+        Err(FitError::Combination {
+            first,
+            second,
+            remedy,
+        })
+    };
+    let first = match asked {
+        Solver::Auto | Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => {
+            return Ok(());
+        }
+        Solver::NewtonCholesky => "solver newton-cholesky",
+        Solver::CoordinateDescent => "solver coordinate-descent",
+        Solver::Svd => "solver svd",
+    };
+    match asked {
+        _ if shape.place == Place::Device => {
+            let remedy = "fit on the CPU, or leave the choice to auto";
+            refuse(first, "features that are on a device alone", remedy)
+        }
+        Solver::NewtonCholesky | Solver::Svd if shape.has_l1 => {
+            refuse(first, "an l1 penalty", "use coordinate-descent")
+        }
+        Solver::Svd if !shape.quadratic => {
+            refuse(first, "a loss that is no square", "use newton-cholesky")
+        }
+        Solver::NewtonCholesky if shape.coordinates() > MOST_FORCED => {
+            refuse(first, "so many coefficients", "use newton-cg or lbfgs")
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,38 @@
+//! Direct methods on the host, in f64, for problems whose normal equations are small enough to be formed.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`choice`] | which method solves which problem, and why, as a value |
+//! | [`run`] | does what was chosen |
+//! | [`outcome`] | where a solve begins, how it ends |
+//! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, X̃ᵀDX̃, some of its columns |
+//! | [`losses`] | losses, slopes and curvatures of all rows |
+//! | [`problem`] | the objective: value, gradient, Hessian |
+//! | [`gap`] | the duality gap of an l1 penalty |
+//! | [`quadratic`] | coordinate descent on a quadratic model with an l1 term, polished in its orthant |
+//! | [`step`] | Newton steps by Cholesky, or by eigenvalues where columns depend on each other |
+//! | [`newton`] | the outer iteration of both, with a line search |
+//! | [`working_set`] | the same over few of many columns at a time |
+//! | [`least_squares`] | QR and singular values of X̃ itself |
+//!
+//! Everything is cut by the shape alone, so that results are the same with any number of threads; what is small runs on
+//! one.
+
+pub(in crate::learning) mod choice;
+pub(in crate::learning) mod design;
+mod gap;
+mod least_squares;
+mod losses;
+mod newton;
+mod outcome;
+mod problem;
+mod quadratic;
+mod run;
+mod step;
+#[cfg(test)]
+mod tests;
+mod working_set;
+
+pub(in crate::learning) use outcome::{Solved, Start};
+pub(in crate::learning) use problem::Problem;
+pub(in crate::learning) use run::minimise;

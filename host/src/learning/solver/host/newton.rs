@@ -1,0 +1,321 @@
+//! Newton's method with the Hessian formed: steps by Cholesky, with an l1 term by coordinate descent, and a line search.
+//!
+//! Source: with the l1 term, J. Lee, Y. Sun, M. Saunders, "Proximal Newton-type methods for minimizing composite functions",
+//! SIAM J. Optim. 24, 2014; G.-X. Yuan, C.-H. Ho, C.-J. Lin, "An improved GLMNET for l1-regularized logistic regression",
+//! JMLR 13, 2012.
+
+use std::time::Instant;
+
+use faer::Mat;
+
+use super::gap::duality_gap;
+use super::outcome::{Solved, Start, Watch};
+use super::problem::{At, Problem};
+use super::quadratic::Quadratic;
+use super::step::Step;
+use crate::learning::cg::Convergence;
+use crate::learning::solver::{Iteration, Limits, noise, ratio};
+
+/// Share of the predicted decrease that a step has to bring.
+const SUFFICIENT: f64 = 1e-4;
+/// Halvings of a step.
+const TRIALS: usize = 60;
+/// How much smaller than the gradient the model's is made.
+const FORCING: f64 = 1e-2;
+
+/// Minimises `problem` from where it begins.
+pub(super) fn minimise(
+    problem: &Problem<'_>,
+    start: Start,
+    limits: &Limits,
+    watch: &mut Watch<'_>,
+) -> Solved {
+    let first_norm = start.cold.map(|cold| problem.at(cold).norm);
+    let at = problem.at(start.theta);
+    let first_norm = first_norm.unwrap_or(at.norm);
+    let mut newton = Newton::new(problem, at, first_norm);
+    let convergence = newton.run(limits, watch);
+    newton.solved(convergence)
+}
+
+/// What a gap and a gradient have to be for a solve to have converged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    /// Of the least subgradient.
+    pub(super) norm: f64,
+    /// Of the gap, relative to the objective.
+    pub(super) gap: f64,
+}
+
+impl Target {
+    /// Of a tolerance, relative to the first gradient. A gap is asked for no closer than rounding shows it.
+    pub(super) fn of(limits: &Limits, first_norm: f64) -> Target {
+        Target {
+            norm: limits.tolerance * first_norm,
+            gap: limits.tolerance.max(NO_CLOSER),
+        }
+    }
+
+    /// Whether `at` meets it, with the gap there.
+    pub(super) fn is_met(&self, problem: &Problem<'_>, at: &At) -> (bool, Option<f64>) {
+        if at.norm > self.norm {
+            return (false, None);
+        }
+        let gap = duality_gap(problem, at);
+        let small = gap.is_none_or(|gap| gap <= self.gap * at.value.abs());
+        (small || at.norm == 0.0, gap)
+    }
+}
+
+/// A gap that is asked for, relative to the objective, is no smaller: it falls with the gradient, the distance to the minimum
+/// with its square, so that rounding of the gradient keeps a gap where the objective has all its digits.
+const NO_CLOSER: f64 = 1e-7;
+
+/// A solve.
+pub(super) struct Newton<'a, 'p> {
+    problem: &'a Problem<'p>,
+    at: At,
+    first_norm: f64,
+    free: Vec<usize>,
+    l1: Vec<f64>,
+    gap: Option<f64>,
+    n_iter: usize,
+    begun: Instant,
+    /// Of a quadratic objective, for all iterations.
+    hessian: Option<Mat<f64>>,
+    step: Option<Step>,
+    /// The point of the least norm, and the steps since then, where differences of the objective drown in rounding.
+    best: Option<At>,
+    idle: usize,
+}
+
+/// Steps below the rounding of the objective that may fail to shorten the gradient: a coordinate that becomes 0 or leaves it
+/// lengthens it once.
+const PATIENCE: usize = 3;
+
+/// A direction, and what it promises.
+struct Direction {
+    step: Vec<f64>,
+    /// Slope of the smooth part along it, and change of the l1 term at its end: not positive.
+    decrease: f64,
+    inner: usize,
+}
+
+impl<'a, 'p> Newton<'a, 'p> {
+    pub(super) fn new(problem: &'a Problem<'p>, at: At, first_norm: f64) -> Self {
+        Newton {
+            free: problem.free(),
+            l1: (0..problem.len()).map(|i| problem.l1(i)).collect(),
+            problem,
+            at,
+            first_norm,
+            gap: None,
+            n_iter: 0,
+            begun: Instant::now(),
+            hessian: None,
+            step: None,
+            best: None,
+            idle: 0,
+        }
+    }
+
+    pub(super) fn run(&mut self, limits: &Limits, watch: &mut Watch<'_>) -> Convergence {
+        let target = Target::of(limits, self.first_norm);
+        self.run_to(target, limits.max_iter, watch)
+    }
+
+    /// Iterates until the target is met.
+    pub(super) fn run_to(
+        &mut self,
+        target: Target,
+        max_iter: usize,
+        watch: &mut Watch<'_>,
+    ) -> Convergence {
+        loop {
+            if !(self.at.value.is_finite() && self.at.norm.is_finite()) {
+                return Convergence::NotFinite;
+            }
+            let (met, gap) = target.is_met(self.problem, &self.at);
+            self.gap = gap;
+            if met {
+                return Convergence::Converged;
+            }
+            if self.n_iter >= max_iter {
+                self.at = self.best.take().unwrap_or_else(|| self.at.clone());
+                return Convergence::IterationLimit;
+            }
+            let direction = self.direction(target.norm);
+            self.n_iter += 1;
+            let found = self.search(&direction);
+            watch(self.iteration(direction.inner), &self.at.theta);
+            if let Some(ending) = found {
+                return ending;
+            }
+        }
+    }
+
+    fn direction(&mut self, target: f64) -> Direction {
+        if self.hessian.is_none() || !self.problem.is_quadratic() {
+            self.hessian = Some(self.problem.hessian(&self.at));
+            self.step = None;
+        }
+        let hessian = self.hessian.as_ref().expect("formed above");
+        if self.problem.spec.l1 == 0.0 {
+            let step = self.step.get_or_insert_with(|| {
+                let together = without_softmax_shift(hessian, self.problem);
+                Step::new(together.as_ref().unwrap_or(hessian), &self.free)
+            });
+            let step = step.direction(&self.at.gradient);
+            let decrease = dot(&step, &self.at.gradient);
+            return Direction {
+                step,
+                decrease,
+                inner: 1,
+            };
+        }
+        let (theta, gradient) = (&self.at.theta, &self.at.gradient);
+        let curved = times(hessian, theta);
+        let b: Vec<f64> = curved.iter().zip(gradient).map(|(h, g)| h - g).collect();
+        let model = Quadratic {
+            h: hessian,
+            b: &b,
+            l1: &self.l1,
+            free: &self.free,
+        };
+        let wanted = (FORCING * self.at.norm).max(0.3 * target);
+        let wanted = if self.problem.is_quadratic() || self.best.is_some() {
+            0.3 * target
+        } else {
+            wanted
+        };
+        let (end, inner) = model.descend(theta.clone(), wanted);
+        let step: Vec<f64> = end.iter().zip(theta).map(|(a, b)| a - b).collect();
+        let absolute =
+            |x: &[f64]| -> f64 { x.iter().zip(&self.l1).map(|(x, l)| l * x.abs()).sum() };
+        let decrease = dot(&step, gradient) + absolute(&end) - absolute(theta);
+        Direction {
+            step,
+            decrease,
+            inner,
+        }
+    }
+
+    /// Halves the step until it brings enough; how the solve ends where none does. A step that promises less than rounding
+    /// hides comes from the Hessian itself: what is left to gain is as little.
+    fn search(&mut self, direction: &Direction) -> Option<Convergence> {
+        let problem = self.problem;
+        let along = problem
+            .design
+            .predictors(&direction.step, problem.predictors());
+        let moved = |t: f64| -> Vec<f64> {
+            let pairs = self.at.theta.iter().zip(&direction.step);
+            pairs
+                .map(|(x, d)| if t == 1.0 { x + d } else { x + t * d })
+                .collect()
+        };
+        let is_noise = direction.decrease.abs() <= noise::<f64>(self.at.value);
+        let mut t = 1.0;
+        for _ in 0..TRIALS {
+            let theta = moved(t);
+            let loss = problem.losses().along(&self.at.predictors, &along, t);
+            let value = loss + problem.penalty(&theta);
+            let wanted = self.at.value + SUFFICIENT * t * direction.decrease;
+            if is_noise {
+                let goes_on = value.is_finite() && self.wander(theta);
+                return (!goes_on).then_some(Convergence::PrecisionLimit);
+            }
+            if value.is_finite() && value <= wanted && direction.decrease < 0.0 {
+                let next = problem.at(theta);
+                if next.value.is_finite() && next.norm.is_finite() {
+                    self.at = next;
+                    return None;
+                }
+            }
+            t *= 0.5;
+        }
+        Some(Convergence::Stalled)
+    }
+
+    /// Takes a step that only the gradient can judge; whether to go on.
+    fn wander(&mut self, theta: Vec<f64>) -> bool {
+        let next = self.problem.at(theta);
+        let least = self.best.as_ref().unwrap_or(&self.at).norm;
+        if next.norm < least && next.value.is_finite() {
+            (self.idle, self.best, self.at) = (0, None, next);
+            return true;
+        }
+        self.idle += 1;
+        let last = std::mem::replace(&mut self.at, next);
+        let best = self.best.take().unwrap_or(last);
+        if self.idle > PATIENCE || !(self.at.value.is_finite() && self.at.norm.is_finite()) {
+            self.at = best;
+            return false;
+        }
+        self.best = Some(best);
+        true
+    }
+
+    fn iteration(&self, inner: usize) -> Iteration {
+        Iteration {
+            objective: self.at.value,
+            gradient_ratio: ratio(self.at.norm, self.first_norm),
+            inner,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            validation: None,
+        }
+    }
+
+    pub(super) fn solved(self, convergence: Convergence) -> Solved {
+        Solved {
+            objective: self.at.value,
+            gradient_ratio: ratio(self.at.norm, self.first_norm),
+            gap: self.gap.or_else(|| duality_gap(self.problem, &self.at)),
+            n_iter: self.n_iter,
+            convergence,
+            theta: self.at.theta,
+        }
+    }
+
+    /// Where it stands.
+    pub(super) fn into_theta(self) -> Vec<f64> {
+        self.at.theta
+    }
+}
+
+/// A softmax does not see what is added to all classes alike: without a ridge the Hessian has no curvature along that, and
+/// gets some, which changes no step across it.
+fn without_softmax_shift(hessian: &Mat<f64>, problem: &Problem<'_>) -> Option<Mat<f64>> {
+    let k = problem.predictors();
+    if k == 1 {
+        return None;
+    }
+    let mut together = hessian.clone();
+    for j in 0..problem.design.width() {
+        if problem.l2(j * k) > 0.0 {
+            continue;
+        }
+        let mean = (0..k).map(|c| hessian[(j * k + c, j * k + c)]).sum::<f64>() / k as f64;
+        for a in 0..k {
+            for b in 0..k {
+                together[(j * k + a, j * k + b)] += mean;
+            }
+        }
+    }
+    Some(together)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// H·x, of which most elements may be 0.
+fn times(h: &Mat<f64>, x: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; x.len()];
+    for (j, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+        let column = h.col_as_slice(j);
+        out.iter_mut()
+            .zip(column)
+            .for_each(|(out, h)| *out += x * h);
+    }
+    out
+}

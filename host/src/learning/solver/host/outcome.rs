@@ -1,0 +1,28 @@
+//! Where a solve begins, and how it ends.
+
+use crate::learning::cg::Convergence;
+use crate::learning::solver::Iteration;
+
+/// Where a solve begins.
+#[derive(Debug, Clone)]
+pub(in crate::learning) struct Start {
+    /// θ, element j of predictor c at `j·k + c`.
+    pub(in crate::learning) theta: Vec<f64>,
+    /// Whose gradient the tolerance is relative to, where that is not θ's.
+    pub(in crate::learning) cold: Option<Vec<f64>>,
+}
+
+/// How a solve ended.
+#[derive(Debug, Clone)]
+pub(in crate::learning) struct Solved {
+    pub(in crate::learning) theta: Vec<f64>,
+    pub(in crate::learning) objective: f64,
+    pub(in crate::learning) gradient_ratio: f64,
+    /// Objective less a lower bound of the minimum, where there is an l1 term and such a bound is known.
+    pub(in crate::learning) gap: Option<f64>,
+    pub(in crate::learning) n_iter: usize,
+    pub(in crate::learning) convergence: Convergence,
+}
+
+/// Called after each outer iteration, with where it led.
+pub(super) type Watch<'a> = dyn FnMut(Iteration, &[f64]) + 'a;

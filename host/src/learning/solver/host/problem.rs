@@ -1,0 +1,198 @@
+//! What is minimised: value, gradient, Hessian.
+
+use faer::Mat;
+
+use super::design::HostDesign;
+use super::losses::{Judged, Losses};
+use crate::learning::spec::{ObjectiveSpec, SampleLoss};
+use crate::ops::objective::Loss;
+
+/// `Σ vᵢ·loss(x̃ᵢ·Θ, bᵢ) + ½·λ‖W̃‖² + l1·‖W̃‖₁ + ½·λ_b·‖b̃‖²` over data of the host.
+pub(in crate::learning) struct Problem<'a> {
+    pub(in crate::learning) design: HostDesign<'a>,
+    pub(in crate::learning) spec: ObjectiveSpec,
+    pub(in crate::learning) targets: &'a [f64],
+    /// v, which add up to 1.
+    pub(in crate::learning) weights: &'a [f64],
+    /// Whether the last column is the intercept's.
+    pub(in crate::learning) intercept: bool,
+    /// Columns of X̃ that keep the coefficients they begin with.
+    pub(in crate::learning) held: Vec<bool>,
+}
+
+/// A point.
+#[derive(Debug, Clone)]
+pub(super) struct At {
+    pub(super) theta: Vec<f64>,
+    pub(super) predictors: Vec<f64>,
+    pub(super) judged: Judged,
+    /// Without the l1 term.
+    pub(super) gradient: Vec<f64>,
+    /// With the l1 term.
+    pub(super) value: f64,
+    /// ‖least subgradient‖ over coordinates that are not held.
+    pub(super) norm: f64,
+}
+
+impl<'a> Problem<'a> {
+    /// k.
+    pub(super) fn predictors(&self) -> usize {
+        self.spec.loss.predictors()
+    }
+
+    /// n.
+    pub(in crate::learning) fn columns(&self) -> usize {
+        self.design.width() - usize::from(self.intercept)
+    }
+
+    /// Elements of θ.
+    pub(in crate::learning) fn len(&self) -> usize {
+        self.design.width() * self.predictors()
+    }
+
+    pub(super) fn losses(&self) -> Losses<'_> {
+        Losses {
+            loss: self.spec.loss,
+            targets: self.targets,
+            weights: self.weights,
+        }
+    }
+
+    /// Whether the Hessian is the same everywhere.
+    pub(super) fn is_quadratic(&self) -> bool {
+        self.spec.loss == SampleLoss::Single(Loss::Squared)
+    }
+
+    /// Whether coordinate i of θ is an intercept.
+    fn is_intercept(&self, i: usize) -> bool {
+        i / self.predictors() >= self.columns()
+    }
+
+    /// The weight of the l1 term of coordinate i.
+    pub(super) fn l1(&self, i: usize) -> f64 {
+        if self.is_intercept(i) {
+            0.0
+        } else {
+            self.spec.l1
+        }
+    }
+
+    /// The ridge of coordinate i.
+    pub(super) fn l2(&self, i: usize) -> f64 {
+        if self.is_intercept(i) {
+            self.spec.intercept_l2
+        } else {
+            self.spec.l2
+        }
+    }
+
+    /// Coordinates of θ that are not held.
+    pub(super) fn free(&self) -> Vec<usize> {
+        let k = self.predictors();
+        (0..self.len()).filter(|i| !self.held[i / k]).collect()
+    }
+
+    /// ½·Σ λ·θ² + Σ l1·|θ|.
+    pub(super) fn penalty(&self, theta: &[f64]) -> f64 {
+        let each = theta.iter().enumerate();
+        each.map(|(i, x)| 0.5 * self.l2(i) * x * x + self.l1(i) * x.abs())
+            .sum()
+    }
+
+    /// Everything at `theta`.
+    pub(super) fn at(&self, theta: Vec<f64>) -> At {
+        let k = self.predictors();
+        let predictors = self.design.predictors(&theta, k);
+        let judged = self.losses().judge(&predictors);
+        let mut gradient = self.design.transposed(&judged.slopes, k);
+        for (i, (g, x)) in gradient.iter_mut().zip(&theta).enumerate() {
+            *g += self.l2(i) * x;
+        }
+        let value = judged.loss + self.penalty(&theta);
+        let mut at = At {
+            theta,
+            predictors,
+            judged,
+            gradient,
+            value,
+            norm: 0.0,
+        };
+        at.norm = self.norm(&at);
+        at
+    }
+
+    fn norm(&self, at: &At) -> f64 {
+        let k = self.predictors();
+        let each = at.gradient.iter().zip(&at.theta).enumerate();
+        let each = each.filter(|(i, _)| !self.held[i / k]);
+        each.map(|(i, (g, x))| least_subgradient(*g, *x, self.l1(i)).powi(2))
+            .sum::<f64>()
+            .sqrt()
+    }
+
+    /// Whether every row with weight is on its class's side, of a logistic loss.
+    pub(in crate::learning) fn separated(&self, theta: &[f64]) -> bool {
+        let predictors = self.design.predictors(theta, self.predictors());
+        self.losses().separated(&predictors)
+    }
+
+    /// The Hessian at a point, θ's order on both sides.
+    pub(super) fn hessian(&self, at: &At) -> Mat<f64> {
+        let mut hessian = match self.spec.loss {
+            SampleLoss::Single(_) => {
+                let kept = &at.judged.kept;
+                self.design.grams(1, |_, i| kept[i]).swap_remove(0)
+            }
+            SampleLoss::Multinomial { classes } => self.softmax_hessian(at, classes),
+        };
+        for i in 0..self.len() {
+            hessian[(i, i)] += self.l2(i);
+        }
+        hessian
+    }
+
+    fn softmax_hessian(&self, at: &At, k: usize) -> Mat<f64> {
+        let pairs: Vec<(usize, usize)> =
+            (0..k).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
+        let (kept, weights) = (&at.judged.kept, self.weights);
+        let grams = self.design.grams(pairs.len(), |pair, i| {
+            let (a, b) = pairs[pair];
+            let same = if a == b { 1.0 } else { 0.0 };
+            weights[i] * kept[i * k + a] * (same - kept[i * k + b])
+        });
+        let width = self.design.width();
+        let mut hessian = Mat::zeros(width * k, width * k);
+        for ((a, b), gram) in pairs.into_iter().zip(grams) {
+            for j in 0..width {
+                for i in 0..width {
+                    hessian[(i * k + a, j * k + b)] = gram[(i, j)];
+                    hessian[(i * k + b, j * k + a)] = gram[(i, j)];
+                }
+            }
+        }
+        hessian
+    }
+
+    /// The same over some columns of X̃, in ascending order.
+    pub(super) fn select(&self, columns: &[usize]) -> Problem<'_> {
+        Problem {
+            design: self.design.select(columns),
+            spec: self.spec,
+            targets: self.targets,
+            weights: self.weights,
+            intercept: self.intercept,
+            held: columns.iter().map(|column| self.held[*column]).collect(),
+        }
+    }
+}
+
+/// The element of the least subgradient, of a smooth gradient `g` at `x` with an l1 term of weight `l1`.
+pub(super) fn least_subgradient(g: f64, x: f64, l1: f64) -> f64 {
+    if x > 0.0 {
+        g + l1
+    } else if x < 0.0 {
+        g - l1
+    } else {
+        g.signum() * (g.abs() - l1).max(0.0)
+    }
+}

@@ -1,0 +1,25 @@
+//! Does what was chosen.
+
+use super::choice::Direct;
+use super::outcome::{Solved, Start, Watch};
+use super::problem::Problem;
+use super::{least_squares, newton, working_set};
+use crate::learning::solver::Limits;
+
+/// Minimises by this method.
+pub(in crate::learning) fn minimise(
+    problem: &Problem<'_>,
+    method: Direct,
+    start: Start,
+    limits: &Limits,
+    watch: &mut Watch<'_>,
+) -> Solved {
+    match method {
+        Direct::Svd => least_squares::minimise(problem, start, limits, watch),
+        Direct::Cholesky => newton::minimise(problem, start, limits, watch),
+        Direct::CoordinateDescent if problem.columns() > working_set::FEW_COLUMNS => {
+            working_set::minimise(problem, start, limits, watch)
+        }
+        Direct::CoordinateDescent => newton::minimise(problem, start, limits, watch),
+    }
+}

@@ -1,0 +1,403 @@
+use ndarray::Array2;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::choice::{Chosen, Direct, Place, Shape, choose};
+use super::design::HostDesign;
+use super::{Problem, Solved, Start, minimise};
+use crate::learning::Columns;
+use crate::learning::cg::Convergence;
+use crate::learning::solver::{Limits, Solver};
+use crate::learning::spec::{ObjectiveSpec, SampleLoss};
+use crate::matrix::Features;
+use crate::ops::objective::Loss;
+
+/// X, b and the objective of a test.
+struct Data {
+    features: Features<f64>,
+    columns: Columns,
+    targets: Vec<f64>,
+    weights: Vec<f64>,
+    spec: ObjectiveSpec,
+}
+
+fn spec(loss: SampleLoss, (l1, l2): (f64, f64)) -> ObjectiveSpec {
+    ObjectiveSpec {
+        loss,
+        l2,
+        l1,
+        intercept_l2: 0.0,
+        factor: 1.0,
+        constant: 0.0,
+    }
+}
+
+const SQUARED: SampleLoss = SampleLoss::Single(Loss::Squared);
+const LOGISTIC: SampleLoss = SampleLoss::Single(Loss::Logistic);
+const SOFTMAX: SampleLoss = SampleLoss::Multinomial { classes: 4 };
+
+fn random(rows: usize, cols: usize) -> Array2<f64> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64((rows * 1000 + cols) as u64);
+    Array2::from_shape_fn((rows, cols), |_| 2.0 * random.random::<f64>() - 1.0)
+}
+
+/// Columns of which every third is nearly the sum of the two before it.
+fn correlated(rows: usize, cols: usize) -> Array2<f64> {
+    let mut x = random(rows, cols);
+    for j in (2..cols).step_by(3) {
+        for i in 0..rows {
+            x[[i, j]] = x[[i, j - 1]] + x[[i, j - 2]] + 1e-3 * x[[i, j]];
+        }
+    }
+    x
+}
+
+/// Indicators of groups: those of each group add up to 1, so that they depend on each other and on the intercept.
+fn one_hot(rows: usize, groups: &[usize]) -> Array2<f64> {
+    let mut x = Array2::zeros((rows, groups.iter().sum()));
+    for i in 0..rows {
+        let mut first = 0;
+        for (g, size) in groups.iter().enumerate() {
+            x[[i, first + (i * (g + 3) * 7919 + i / (g + 2)) % size]] = 1.0;
+            first += size;
+        }
+    }
+    x
+}
+
+impl Data {
+    fn new(x: Array2<f64>, loss: SampleLoss, penalties: (f64, f64)) -> Data {
+        let rows = x.nrows();
+        let means = x.mean_axis(ndarray::Axis(0)).unwrap().to_vec();
+        let score = |i: usize| -> f64 {
+            x.row(i)
+                .iter()
+                .enumerate()
+                .map(|(j, x)| x * (1.0 + (j % 4) as f64))
+                .sum()
+        };
+        let noise = |i: usize| ((i * 7919) % 101) as f64 / 101.0 - 0.5;
+        let middle = (0..rows).map(score).sum::<f64>() / rows as f64;
+        let target = |i: usize| match loss {
+            SampleLoss::Multinomial { classes } => {
+                (score(i) + noise(i)).rem_euclid(classes as f64).floor()
+            }
+            SampleLoss::Single(Loss::Logistic) => f64::from(score(i) + 4.0 * noise(i) > middle),
+            SampleLoss::Single(_) => score(i) + noise(i),
+        };
+        Data {
+            targets: (0..rows).map(target).collect(),
+            weights: vec![1.0 / rows as f64; rows],
+            columns: Columns {
+                means: Some(means),
+                scales: None,
+                intercept: true,
+            },
+            features: Features::Dense(x),
+            spec: spec(loss, penalties),
+        }
+    }
+
+    fn problem(&self) -> Problem<'_> {
+        Problem {
+            design: HostDesign::new(&self.features, &self.columns),
+            spec: self.spec,
+            targets: &self.targets,
+            weights: &self.weights,
+            intercept: true,
+            held: vec![false; self.features.cols() + 1],
+        }
+    }
+
+    fn solve(&self, method: Direct, tolerance: f64) -> Solved {
+        let problem = self.problem();
+        let start = Start {
+            theta: vec![0.0; problem.len()],
+            cold: None,
+        };
+        let limits = Limits {
+            tolerance,
+            max_iter: 1000,
+            quadratic: false,
+        };
+        minimise(&problem, method, start, &limits, &mut |_, _| {})
+    }
+}
+
+fn near(found: &[f64], expected: &[f64], off: f64) {
+    assert_eq!(found.len(), expected.len());
+    let size = expected.iter().fold(1e-3, |a: f64, b| a.max(b.abs()));
+    for (i, (a, b)) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (a - b).abs() <= off * size,
+            "element {i} is {a} instead of {b}"
+        );
+    }
+}
+
+/// The gradient by differences of the objective, of a point where nothing is 0.
+#[test]
+fn gradients_and_hessians_are_derivatives() {
+    for loss in [SQUARED, LOGISTIC, SOFTMAX] {
+        let data = Data::new(random(23, 3), loss, (0.0, 0.3));
+        let problem = data.problem();
+        let theta: Vec<f64> = (0..problem.len()).map(|i| 0.1 * (i as f64 + 1.0)).collect();
+        let at = problem.at(theta.clone());
+        let hessian = problem.hessian(&at);
+        let step = 1e-5;
+        for j in 0..theta.len() {
+            let moved = |by: f64| {
+                let mut theta = theta.clone();
+                theta[j] += by;
+                problem.at(theta)
+            };
+            let (up, down) = (moved(step), moved(-step));
+            let slope = (up.value - down.value) / (2.0 * step);
+            assert!((slope - at.gradient[j]).abs() < 1e-8, "{loss:?} {j}");
+            for i in 0..theta.len() {
+                let bend = (up.gradient[i] - down.gradient[i]) / (2.0 * step);
+                assert!((bend - hessian[(i, j)]).abs() < 1e-8, "{loss:?} {i} {j}");
+            }
+        }
+    }
+}
+
+/// Optimality is checked by the gap, which bounds the objective from below whatever found it.
+#[test]
+fn l1_problems_end_with_no_gap_whatever_the_columns() {
+    let cases = [
+        ("correlated", correlated(120, 30)),
+        ("one-hot", one_hot(300, &[7, 12, 5, 9])),
+        ("wide", random(25, 90)),
+    ];
+    for (name, x) in cases {
+        for loss in [SQUARED, LOGISTIC, SOFTMAX] {
+            for penalties in [(0.01, 0.0), (0.005, 0.002), (1e-4, 0.0)] {
+                let data = Data::new(x.clone(), loss, penalties);
+                let solved = data.solve(Direct::CoordinateDescent, 1e-9);
+                let (ended, ratio) = (solved.convergence, solved.gradient_ratio);
+                let what = format!("{name} {loss:?} {penalties:?}: {ended:?}, gradient {ratio:e}");
+                assert_eq!(solved.convergence, Convergence::Converged, "{what}");
+                let gap = solved.gap.expect("a gap");
+                assert!(gap <= 1e-7 * solved.objective, "{what}, gap {gap}");
+                assert!(solved.n_iter < 60, "{what}, {} iterations", solved.n_iter);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_gap_bounds_the_distance_to_the_minimum_from_above() {
+    for loss in [SQUARED, LOGISTIC, SOFTMAX] {
+        let data = Data::new(correlated(60, 12), loss, (0.01, 0.001));
+        let best = data.solve(Direct::CoordinateDescent, 1e-10).objective;
+        let problem = data.problem();
+        for scale in [0.0, 0.01, 0.3] {
+            let theta = (0..problem.len())
+                .map(|i| scale * (i as f64).sin())
+                .collect();
+            let at = problem.at(theta);
+            let gap = super::gap::duality_gap(&problem, &at).expect("a gap");
+            assert!(at.value - gap <= best + 1e-12, "{loss:?} at {scale}");
+        }
+    }
+}
+
+/// More columns than are taken at once, of which few matter.
+#[test]
+fn working_sets_reach_what_all_columns_reach() {
+    for loss in [SQUARED, LOGISTIC] {
+        let data = Data::new(random(60, 300), loss, (0.02, 0.0));
+        let found = data.solve(Direct::CoordinateDescent, 1e-10);
+        assert_eq!(found.convergence, Convergence::Converged, "{loss:?}");
+        assert!(found.gap.expect("a gap") <= 1e-7 * found.objective);
+        let problem = data.problem();
+        let start = Start {
+            theta: vec![0.0; problem.len()],
+            cold: None,
+        };
+        let limits = Limits {
+            tolerance: 1e-10,
+            max_iter: 100,
+            quadratic: false,
+        };
+        let expected = super::newton::minimise(&problem, start, &limits, &mut |_, _| {});
+        assert!((found.objective - expected.objective).abs() <= 1e-10 * expected.objective);
+        near(&found.theta, &expected.theta, 1e-6);
+    }
+}
+
+#[test]
+fn smooth_problems_converge_to_rounding() {
+    for loss in [SQUARED, LOGISTIC, SOFTMAX] {
+        let data = Data::new(correlated(150, 9), loss, (0.0, 1e-3));
+        let solved = data.solve(Direct::Cholesky, 1e-9);
+        assert_eq!(solved.convergence, Convergence::Converged, "{loss:?}");
+        assert!(
+            solved.n_iter <= 12,
+            "{loss:?}: {} iterations",
+            solved.n_iter
+        );
+    }
+}
+
+/// The shortest of all solutions: of two equal columns the coefficients are the same.
+#[test]
+fn least_squares_of_dependent_columns_are_shortest() {
+    let mut x = random(40, 6);
+    let first = x.column(0).to_owned();
+    x.column_mut(5).assign(&first);
+    let data = Data::new(x, SQUARED, (0.0, 0.0));
+    for method in [Direct::Svd, Direct::Cholesky] {
+        let solved = data.solve(method, 1e-9);
+        assert_eq!(solved.convergence, Convergence::Converged, "{method:?}");
+        assert!(
+            (solved.theta[0] - solved.theta[5]).abs() < 1e-9,
+            "{method:?}"
+        );
+    }
+    let wide = Data::new(random(10, 30), SQUARED, (0.0, 0.0));
+    let solved = wide.solve(Direct::Svd, 1e-9);
+    assert!(solved.objective < 1e-20, "{}", solved.objective);
+    let ridge = Data {
+        spec: spec(SQUARED, (0.0, 1e-9)),
+        ..wide
+    };
+    near(
+        &solved.theta[..30],
+        &ridge.solve(Direct::Svd, 1e-9).theta[..30],
+        1e-6,
+    );
+}
+
+/// A polynomial of degree 10 through its own values, in powers: the condition of X is 10⁷, that of its Gram matrix 10¹⁴.
+#[test]
+fn least_squares_solve_what_normal_equations_cannot() {
+    let x = Array2::from_shape_fn((200, 10), |(i, j)| (i as f64 / 199.0).powi(j as i32 + 1));
+    let true_coef: Vec<f64> = (0..10)
+        .map(|j| if j % 2 == 0 { 1.5 } else { -2.0 })
+        .collect();
+    let mut data = Data::new(x.clone(), SQUARED, (0.0, 0.0));
+    data.targets = x
+        .rows()
+        .into_iter()
+        .map(|row| row.iter().zip(&true_coef).map(|(x, w)| x * w).sum())
+        .collect();
+    let solved = data.solve(Direct::Svd, 1e-9);
+    near(&solved.theta[..10], &true_coef, 1e-7);
+}
+
+/// A triangle of many blocks is that of all rows.
+#[test]
+fn blocks_of_rows_reduce_to_the_same_solution() {
+    let data = Data::new(correlated(6000, 8), SQUARED, (0.0, 0.01));
+    let (direct, newton) = (
+        data.solve(Direct::Svd, 1e-10),
+        data.solve(Direct::Cholesky, 1e-10),
+    );
+    near(&direct.theta, &newton.theta, 1e-9);
+}
+
+/// Sparse, dense, streamed and selected columns are one X̃.
+#[test]
+fn all_forms_of_a_design_agree() {
+    let mut x = random(50, 40);
+    x.mapv_inplace(|value| if value.abs() < 0.97 { 0.0 } else { value });
+    let sparse = Features::from(sprs::CsMatI::<f64, u32, u64>::csr_from_dense(x.view(), 0.0));
+    let columns = Columns {
+        means: Some((0..40).map(|j| 0.01 * j as f64).collect()),
+        scales: Some((0..40).map(|j| 1.0 + 0.1 * j as f64).collect()),
+        intercept: true,
+    };
+    let dense = Features::Dense(x);
+    let (sparse, dense) = (
+        HostDesign::new(&sparse, &columns),
+        HostDesign::new(&dense, &columns),
+    );
+    let k = 3;
+    let theta: Vec<f64> = (0..41 * k).map(|i| (i as f64).cos()).collect();
+    near(
+        &sparse.predictors(&theta, k),
+        &dense.predictors(&theta, k),
+        1e-13,
+    );
+    let slopes: Vec<f64> = (0..50 * k).map(|i| (i as f64).sin()).collect();
+    near(
+        &sparse.transposed(&slopes, k),
+        &dense.transposed(&slopes, k),
+        1e-13,
+    );
+    let some = [1, 7, 8, 39, 40];
+    let gram = |design: &HostDesign<'_>| {
+        let gram = design
+            .select(&some)
+            .grams(1, |_, i| 1.0 + i as f64)
+            .swap_remove(0);
+        (0..25).map(|i| gram[(i / 5, i % 5)]).collect::<Vec<f64>>()
+    };
+    near(&gram(&sparse), &gram(&dense), 1e-13);
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let data = Data::new(correlated(30_000, 12), LOGISTIC, (1e-3, 0.0));
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| data.solve(Direct::CoordinateDescent, 1e-8).theta)
+    };
+    let bits = |theta: Vec<f64>| theta.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+    assert_eq!(bits(with(1)), bits(with(3)));
+}
+
+fn shape(rows: usize, cols: usize) -> Shape {
+    Shape {
+        rows,
+        cols,
+        entries: (rows * cols) as u64,
+        predictors: 1,
+        quadratic: false,
+        has_l1: false,
+        has_l2: true,
+        place: Place::Host,
+    }
+}
+
+#[test]
+fn solvers_are_chosen_by_shape_structure_penalty_and_place() {
+    let solver = |shape: Shape| choose(&shape, Solver::Auto).solver;
+    let l1 = |shape: Shape| Shape {
+        has_l1: true,
+        ..shape
+    };
+    let squares = |has_l2: bool, shape: Shape| Shape {
+        quadratic: true,
+        has_l2,
+        ..shape
+    };
+    assert_eq!(solver(shape(569, 30)), Solver::NewtonCholesky);
+    assert_eq!(solver(l1(shape(2000, 40))), Solver::CoordinateDescent);
+    assert_eq!(solver(l1(shape(72, 7129))), Solver::CoordinateDescent);
+    assert_eq!(solver(squares(false, shape(442, 10))), Solver::Svd);
+    assert_eq!(
+        solver(squares(true, shape(442, 10))),
+        Solver::NewtonCholesky
+    );
+    assert_eq!(solver(shape(2_000_000, 3_000)), Solver::NewtonCg);
+    assert_eq!(solver(l1(shape(2_000_000, 3_000))), Solver::NewtonCg);
+    let on_gpu = |place| Shape {
+        place,
+        ..shape(20_000, 200)
+    };
+    assert_eq!(solver(on_gpu(Place::Both)), Solver::NewtonCg);
+    assert_eq!(solver(on_gpu(Place::Device)), Solver::NewtonCg);
+    let small = Shape {
+        place: Place::Both,
+        ..shape(569, 30)
+    };
+    assert_eq!(solver(small), Solver::NewtonCholesky);
+    let asked: Chosen = choose(&shape(569, 30), Solver::Lbfgs);
+    assert_eq!((asked.solver, asked.direct), (Solver::Lbfgs, None));
+}

@@ -1,0 +1,134 @@
+//! An l1 penalty on many columns: problems over the few that matter, until no other column does.
+//!
+//! Each outer iteration takes the columns that are not 0 and those that violate the optimality conditions most, minimises
+//! over them ([`super::newton`]), and looks at all columns again: one pass over X.
+//!
+//! Source: M. Massias, A. Gramfort, J. Salmon, "Celer: a fast solver for the lasso with dual extrapolation", ICML 2018
+//! (working sets that double); T. Johnson, C. Guestrin, "Blitz: a principled meta-algorithm for scaling sparse
+//! optimization", ICML 2015.
+
+use std::time::Instant;
+
+use super::newton::{Newton, Target};
+use super::outcome::{Solved, Start, Watch};
+use super::problem::{At, Problem, least_subgradient};
+use crate::learning::cg::Convergence;
+use crate::learning::solver::{Iteration, Limits, ratio};
+
+/// Columns up to which all are taken at once.
+pub(super) const FEW_COLUMNS: usize = 256;
+/// Columns of the first working set, besides those that are not 0.
+const FIRST: usize = 64;
+/// What is left of the gradient's norm by an inner solve, unless that is less than is asked for.
+const INNER: f64 = 0.1;
+/// Inner iterations of one outer one.
+const INNER_STEPS: usize = 100;
+
+/// Minimises `problem` from where it begins.
+pub(super) fn minimise(
+    problem: &Problem<'_>,
+    start: Start,
+    limits: &Limits,
+    watch: &mut Watch<'_>,
+) -> Solved {
+    let begun = Instant::now();
+    let first_norm = start.cold.map(|cold| problem.at(cold).norm);
+    let mut at = problem.at(start.theta);
+    let first_norm = first_norm.unwrap_or(at.norm);
+    let target = Target::of(limits, first_norm);
+    let mut n_iter = 0;
+    let mut size = FIRST;
+    let (convergence, gap) = loop {
+        if !(at.value.is_finite() && at.norm.is_finite()) {
+            break (Convergence::NotFinite, None);
+        }
+        let (met, gap) = target.is_met(problem, &at);
+        if met {
+            break (Convergence::Converged, gap);
+        }
+        if n_iter >= limits.max_iter {
+            break (Convergence::IterationLimit, gap);
+        }
+        let columns = working_set(problem, &at, size);
+        let (next, inner) = solved_over(problem, &at, &columns, target);
+        n_iter += 1;
+        size = size.max(columns.len()).saturating_mul(2);
+        let stands = !(next.value < at.value || next.norm < at.norm);
+        let all = columns.len() == problem.design.width();
+        if !stands {
+            at = next;
+        }
+        watch(iteration(&at, first_norm, inner, begun), &at.theta);
+        if stands && all {
+            break (Convergence::Stalled, None);
+        }
+    };
+    Solved {
+        objective: at.value,
+        gradient_ratio: ratio(at.norm, first_norm),
+        gap: gap.or_else(|| super::gap::duality_gap(problem, &at)),
+        n_iter,
+        convergence,
+        theta: at.theta,
+    }
+}
+
+fn iteration(at: &At, first_norm: f64, inner: usize, begun: Instant) -> Iteration {
+    Iteration {
+        objective: at.value,
+        gradient_ratio: ratio(at.norm, first_norm),
+        inner,
+        seconds: begun.elapsed().as_secs_f64(),
+        validation: None,
+    }
+}
+
+/// Columns with a coefficient, the intercept's, and the `size` that violate most.
+fn working_set(problem: &Problem<'_>, at: &At, size: usize) -> Vec<usize> {
+    let (k, width) = (problem.predictors(), problem.design.width());
+    let of =
+        |column: usize| (column * k..(column + 1) * k).map(|i| (at.theta[i], at.gradient[i], i));
+    let stays =
+        |column: usize| column >= problem.columns() || of(column).any(|(theta, _, _)| theta != 0.0);
+    let mut columns: Vec<usize> = (0..width).filter(|column| stays(*column)).collect();
+    let violation = |column: usize| -> f64 {
+        of(column)
+            .map(|(theta, g, i)| least_subgradient(g, theta, problem.l1(i)).powi(2))
+            .sum()
+    };
+    let mut others: Vec<(f64, usize)> = (0..problem.columns())
+        .filter(|column| !stays(*column) && !problem.held[*column])
+        .map(|column| (violation(column), column))
+        .filter(|(violation, _)| *violation > 0.0)
+        .collect();
+    others.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    columns.extend(others.iter().take(size).map(|(_, column)| *column));
+    columns.sort_unstable();
+    columns
+}
+
+/// The point after a minimisation over some columns, and its iterations.
+fn solved_over(problem: &Problem<'_>, at: &At, columns: &[usize], target: Target) -> (At, usize) {
+    let k = problem.predictors();
+    let part = problem.select(columns);
+    let places = || {
+        columns
+            .iter()
+            .flat_map(move |column| column * k..(column + 1) * k)
+    };
+    let theta: Vec<f64> = places().map(|i| at.theta[i]).collect();
+    let inner_target = Target {
+        norm: (INNER * at.norm).max(0.5 * target.norm),
+        gap: f64::INFINITY,
+    };
+    let begin = part.at(theta);
+    let first_norm = begin.norm;
+    let mut newton = Newton::new(&part, begin, first_norm);
+    let mut inner = 0;
+    newton.run_to(inner_target, INNER_STEPS, &mut |_, _| inner += 1);
+    let mut theta = at.theta.clone();
+    for (i, value) in places().zip(newton.into_theta()) {
+        theta[i] = value;
+    }
+    (problem.at(theta), inner)
+}
