@@ -61,6 +61,11 @@ impl FittedSummary<'_> {
         put("objective", json!(report.objective));
         put("n_iter", report.n_iter.into());
         put("convergence", to_value(&report.convergence)?);
+        put("solver", report.solver.name().into());
+        put("solver_reason", report.solver_reason.clone().into());
+        if let Some(gap) = report.relative_gap {
+            put("relative_gap", json!(gap));
+        }
         put("gradient_norm_ratio", json!(report.gradient_ratio));
         put("history", to_value(&report.history)?);
         put("device_name", report.device.clone().into());
@@ -108,15 +113,19 @@ impl FittedSummary<'_> {
             "NOT CONVERGED"
         };
         let (name, device, dtype) = (&report.device, self.device, self.model.dtype());
+        let solver = format!("{} ({})", report.solver.name(), report.solver_reason);
+        let gradient = format!("{:.1e} of the first", report.gradient_ratio);
         lines
             .line("device", format_args!("{name} ({device}), {dtype}"))
             .line("transfer", seconds(report.transfer_seconds))
+            .line("solver", solver)
             .line("iterations", format_args!("{}, {verdict}", report.n_iter))
             .line("objective", figure(report.objective))
-            .line(
-                "gradient norm",
-                format_args!("{:.1e} of the first", report.gradient_ratio),
-            )
+            .line("gradient norm", gradient);
+        if let Some(gap) = report.relative_gap {
+            lines.line("duality gap", format_args!("{gap:.1e} of the objective"));
+        }
+        lines
             .line("time", seconds(report.seconds))
             .line("phases", self.phases)
             .line("peak device memory", bytes(report.peak_device_bytes));

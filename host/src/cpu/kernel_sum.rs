@@ -2,6 +2,9 @@
 //!
 //! Points are coordinate by coordinate and scaled, as the GPU has them (`gpu_kernels::kernel_sum`). Sums of a block
 //! are added up in f64. The same bits for every number of threads.
+//!
+//! What runs inside a dispatch are plain loops: the body of an iterator's `for_each` may be compiled as a function of its
+//! own, without the instructions that the dispatch has found, where each fused multiply-add is a call of a library.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -16,6 +19,8 @@ use super::scalar::Scalar;
 const BLOCK: usize = 256;
 /// Targets that a thread takes at a time.
 const TARGETS: usize = 64;
+/// Targets that share each load of a source.
+const TILE: usize = 4;
 /// Sums side by side, which the compiler keeps in vector registers.
 const SUMS: usize = 16;
 
@@ -143,15 +148,48 @@ pub fn sum<T: Exponential>(
             arch.dispatch(
                 #[inline(always)]
                 || {
-                    for (k, out) in out.iter_mut().enumerate() {
-                        let i = chunk * TARGETS + k;
-                        let sum = sum_of(function, x, i, y, w);
-                        let z = addend.map_or(0.0, |(beta, z)| beta * z[i].into());
-                        *out = T::narrow(sum + z);
+                    let (mut first, mut left) = (chunk * TARGETS, out);
+                    while !left.is_empty() {
+                        let taken = left.len().min(TILE);
+                        let (tile, rest) = left.split_at_mut(taken);
+                        let sums = sums_of(function, (x, first, taken), y, w);
+                        for (k, out) in tile.iter_mut().enumerate() {
+                            let z = addend.map_or(0.0, |(beta, z)| beta * z[first + k].into());
+                            *out = T::narrow(sums[k] + z);
+                        }
+                        (first, left) = (first + taken, rest);
                     }
                 },
             );
         });
+}
+
+/// All k(xᵢ, xⱼ) with i ≥ j, N × N column by column; 0 elsewhere.
+pub fn lower_triangle<T: Exponential>(function: KernelFunction, x: Points<'_, T>) -> Vec<T> {
+    let n = x.len;
+    let mut out = vec![T::default(); n * n];
+    let arch = Arch::new();
+    let columns = out.par_chunks_mut(n.max(1)).enumerate();
+    columns.for_each(|(i, column)| {
+        arch.dispatch(
+            #[inline(always)]
+            || column_of(function, x, i, &mut column[i..]),
+        );
+    });
+    out
+}
+
+/// k of point i with itself and those after it.
+#[inline(always)]
+fn column_of<T: Exponential>(function: KernelFunction, x: Points<'_, T>, i: usize, out: &mut [T]) {
+    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+        let sources = (x, i + block * BLOCK, out.len());
+        let mut k = [[T::default(); BLOCK]];
+        separations::<T, 1>(function, (x, i), sources, &mut k);
+        let k = &mut k[0][..out.len()];
+        apply_value(function, k);
+        out.copy_from_slice(k);
+    }
 }
 
 /// `out[i, d] = α · Σⱼ wⱼ · ∂k(xᵢ, yⱼ)/∂xᵢ_d`, row-major, derivatives with respect to scaled coordinates.
@@ -181,23 +219,33 @@ pub fn gradient<T: Exponential>(
     });
 }
 
+/// The sums of up to [`TILE`] targets from `first` on.
 #[inline(always)]
-fn sum_of<T: Exponential>(
+fn sums_of<T: Exponential>(
     function: KernelFunction,
-    x: Points<'_, T>,
-    i: usize,
+    (x, first, taken): (Points<'_, T>, usize, usize),
     y: Points<'_, T>,
     w: &[T],
-) -> f64 {
-    let mut total = 0.0;
+) -> [f64; TILE] {
+    let mut totals = [0.0; TILE];
+    let mut k = [[T::default(); BLOCK]; TILE];
     for (block, w) in w.chunks(BLOCK).enumerate() {
-        let mut k = [T::default(); BLOCK];
-        let k = &mut k[..w.len()];
-        separations(function, x, i, y, block * BLOCK, k);
-        apply_value(function, k);
-        total += dot(k, w);
+        let from = block * BLOCK;
+        if taken == TILE {
+            separations::<T, TILE>(function, (x, first), (y, from, w.len()), &mut k);
+        } else {
+            for (a, k) in k[..taken].iter_mut().enumerate() {
+                let own = std::array::from_mut(k);
+                separations::<T, 1>(function, (x, first + a), (y, from, w.len()), own);
+            }
+        }
+        for (total, k) in totals.iter_mut().zip(&mut k).take(taken) {
+            let k = &mut k[..w.len()];
+            apply_value(function, k);
+            *total += dot(k, w);
+        }
     }
-    total
+    totals
 }
 
 #[inline(always)]
@@ -212,12 +260,14 @@ fn gradient_of<T: Exponential>(
     let mut totals = vec![0.0; out.len()];
     for (block, w) in w.chunks(BLOCK).enumerate() {
         let from = block * BLOCK;
-        let mut slope = [T::default(); BLOCK];
+        let mut slope = [[T::default(); BLOCK]];
         let mut along = [T::default(); BLOCK];
-        let (slope, along) = (&mut slope[..w.len()], &mut along[..w.len()]);
-        separations(function, x, i, y, from, slope);
+        separations::<T, 1>(function, (x, i), (y, from, w.len()), &mut slope);
+        let (slope, along) = (&mut slope[0][..w.len()], &mut along[..w.len()]);
         apply_slope(function, slope);
-        slope.iter_mut().zip(w).for_each(|(s, &w)| *s = *s * w);
+        for (s, &w) in slope.iter_mut().zip(w) {
+            *s = *s * w;
+        }
         for (d, total) in totals.iter_mut().enumerate() {
             let own = x.coordinate(d, i);
             let others = &y.coordinates[d * y.len + from..][..w.len()];
@@ -236,29 +286,60 @@ fn gradient_of<T: Exponential>(
     }
 }
 
-/// s of target `i` and the sources from `from` on.
+/// s of the targets from `first` on and `len` sources from `from` on.
 #[inline(always)]
-fn separations<T: Exponential>(
+fn separations<T: Exponential, const A: usize>(
     function: KernelFunction,
-    x: Points<'_, T>,
-    i: usize,
-    y: Points<'_, T>,
-    from: usize,
-    s: &mut [T],
+    (x, first): (Points<'_, T>, usize),
+    (y, from, len): (Points<'_, T>, usize, usize),
+    s: &mut [[T; BLOCK]; A],
 ) {
-    for d in 0..x.dims() {
-        let own = x.coordinate(d, i);
-        let others = &y.coordinates[d * y.len + from..][..s.len()];
-        let pairs = s.iter_mut().zip(others);
-        match function {
-            KernelFunction::Laplace => {
-                pairs.for_each(|(s, &other)| *s = *s + (own - other).magnitude());
-            }
-            _ => pairs.for_each(|(s, &other)| {
-                let difference = own - other;
-                *s = difference.fused(difference, *s);
-            }),
+    let sources = (y, from, len);
+    match function {
+        KernelFunction::Laplace => {
+            accumulate(x, first, sources, s, |difference, s| {
+                s + difference.magnitude()
+            });
         }
+        _ => accumulate(x, first, sources, s, |difference, s| {
+            difference.fused(difference, s)
+        }),
+    }
+}
+
+/// Σ over the coordinates, [`SUMS`] sources at a time: their sums stay in registers.
+#[inline(always)]
+fn accumulate<T: Exponential, const A: usize>(
+    x: Points<'_, T>,
+    first: usize,
+    (y, from, len): (Points<'_, T>, usize, usize),
+    s: &mut [[T; BLOCK]; A],
+    add: impl Fn(T, T) -> T,
+) {
+    let dims = x.dims();
+    let mut start = 0;
+    while start < len {
+        let count = (len - start).min(SUMS);
+        let mut sums = [[T::default(); SUMS]; A];
+        for d in 0..dims {
+            let others = &y.coordinates[d * y.len + from + start..][..count];
+            let mut group = [T::default(); SUMS];
+            if count == SUMS {
+                group.copy_from_slice(others);
+            } else {
+                group[..count].copy_from_slice(others);
+            }
+            for a in 0..A {
+                let own = x.coordinate(d, first + a);
+                for lane in 0..SUMS {
+                    sums[a][lane] = add(own - group[lane], sums[a][lane]);
+                }
+            }
+        }
+        for a in 0..A {
+            s[a][start..start + count].copy_from_slice(&sums[a][..count]);
+        }
+        start += count;
     }
 }
 
@@ -281,7 +362,9 @@ fn dot<T: Exponential>(a: &[T], b: &[T]) -> f64 {
 
 #[inline(always)]
 fn each<T: Exponential>(s: &mut [T], f: impl Fn(T) -> T) {
-    s.iter_mut().for_each(|s| *s = f(*s));
+    for s in s {
+        *s = f(*s);
+    }
 }
 
 /// s → k; the formulas are those of `gpu_kernels::kernel_sum::radial`.

@@ -22,7 +22,7 @@ impl Default for Controls {
             max_iter: 1000,
             fit_intercept: true,
             standardize: false,
-            solver: Solver::NewtonCg,
+            solver: Solver::Auto,
             matrix: MatrixOptions::default(),
         }
     }
@@ -76,6 +76,14 @@ macro_rules! control_setters {
             /// neither changed nor copied; a sparse X stays sparse.
             pub fn standardize(mut self, standardize: bool) -> Self {
                 self.controls.standardize = standardize;
+                self
+            }
+
+            /// Sets what solves it (default [`Solver::Auto`]($crate::learning::Solver::Auto); see the
+            /// [guide](super::guide#solvers)). A solver that cannot minimise this objective, or not where X is, makes the
+            /// fit fail.
+            pub fn solver(mut self, solver: $crate::learning::Solver) -> Self {
+                self.controls.solver = solver;
                 self
             }
 

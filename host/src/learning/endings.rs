@@ -8,10 +8,9 @@ use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::controls::HasControls;
 use super::{
     Convergence, ElasticNet, Family, FitReport, Glm, Labels, Lasso, LinearSvc, LinearSvr, Link,
-    LogisticRegression, Penalty, Ridge, Solver,
+    LogisticRegression, Penalty, Ridge,
 };
 use crate::device::Device;
 use crate::matrix::Features;
@@ -112,12 +111,6 @@ fn scores(x: &Array2<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// These parameters, with the choice of solver left to size and shape.
-fn automatic<P: HasControls>(mut params: P) -> P {
-    params.controls_mut().solver = Solver::Auto;
-    params
-}
-
 /// How a fit of `estimator` ends with this tolerance, or the default one.
 fn report(kind: &str, estimator: &str, tolerance: f64) -> FitReport {
     let x = features(kind);
@@ -130,13 +123,13 @@ fn report(kind: &str, estimator: &str, tolerance: f64) -> FitReport {
     let counts: Vec<f64> = scores.iter().map(|s| (s + 4.0).max(0.0).floor()).collect();
     let (device, x) = (Device::cpu(), Features::Dense(x));
     let logistic = |penalty: Penalty, labels: &Labels| {
-        let params = automatic(LogisticRegression::params().penalty(penalty));
+        let params = LogisticRegression::params().penalty(penalty);
         let model = params.tolerance(tolerance).fit(&device, x.clone(), labels);
         model.map(|model| model.report().clone())
     };
     macro_rules! numbers {
         ($params:expr, $targets:expr) => {
-            automatic($params)
+            $params
                 .tolerance(tolerance)
                 .fit(&device, x.clone(), $targets)
                 .map(|model| model.report().clone())
@@ -157,7 +150,7 @@ fn report(kind: &str, estimator: &str, tolerance: f64) -> FitReport {
             let glm = Glm::params().family(Family::Poisson).link(Link::Sqrt);
             numbers!(glm.alpha(0.0), &counts)
         }
-        "svc" => automatic(LinearSvc::params())
+        "svc" => LinearSvc::params()
             .tolerance(tolerance)
             .fit(&device, x.clone(), &two)
             .map(|model| model.report().clone()),

@@ -7,6 +7,7 @@ use super::controls::{Controls, HasControls};
 use super::family::{Family, Link};
 use super::liblinear::{SolverType, Task};
 use super::problem::{Classification, Coding, Regression, Stated};
+use super::solver::Solver;
 use crate::ops::MatrixOptions;
 
 /// Hands the list to a macro.
@@ -191,6 +192,12 @@ impl Estimator {
     /// Sets whether columns are divided by their standard deviation for the fit.
     pub fn standardize(mut self, standardize: bool) -> Self {
         self.controls_mut().standardize = standardize;
+        self
+    }
+
+    /// Sets what solves it.
+    pub fn solver(mut self, solver: Solver) -> Self {
+        self.controls_mut().solver = solver;
         self
     }
 

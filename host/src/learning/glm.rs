@@ -7,7 +7,6 @@ use super::checks::{not_negative, share};
 use super::controls::{Controls, control_setters};
 use super::family::{Family, Link};
 use super::problem::Regression;
-use super::solver::Solver;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::ops::objective as kernels;
 
@@ -26,10 +25,10 @@ use crate::ops::objective as kernels;
 /// | `InverseGaussian` | μ³ | log, `Power(-2)`, inverse |
 /// | `Tweedie { power }` | μᵖ | log |
 ///
-/// **Solver.** Fisher scoring (iteratively reweighted least squares; Newton's method where the link is canonical)
-/// in a trust region, each step from inner conjugate gradients; L-BFGS on demand; with ρ > 0 in one orthant at a time.
-/// A step that leaves the domain of the link, such as a negative mean of counts, is refused. X is read once per
-/// outer iteration for loss and gradient, and once per inner iteration.
+/// **Solver.** Fisher scoring (iteratively reweighted least squares; Newton's method where the link is canonical),
+/// by Cholesky factors where the problem is small enough, else in a trust region, each step from inner conjugate
+/// gradients; L-BFGS on demand; with ρ > 0 by coordinate descent or in one orthant at a time ([`Glm::solver`]). A step
+/// that leaves the domain of the link, such as a negative mean of counts, is refused.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
@@ -95,12 +94,6 @@ impl Glm {
     /// Sets ρ, the share of the l1 norm in the penalty, from 0 to 1 (default 0).
     pub fn l1_ratio(self, l1_ratio: f64) -> Self {
         Self { l1_ratio, ..self }
-    }
-
-    /// Sets how directions are found (default [`Solver::NewtonCg`]).
-    pub fn solver(mut self, solver: Solver) -> Self {
-        self.controls.solver = solver;
-        self
     }
 
     /// The distribution of the targets, and the link in use.

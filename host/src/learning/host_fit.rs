@@ -31,14 +31,19 @@ impl<T: Number> Training<'_, T> {
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
             has_l2: spec.l2 > 0.0,
-            place: match self.host {
-                Some(_) if self.matrix.device().is_cpu() => Place::Host,
-                Some(_) => Place::Both,
-                None => Place::Device,
-            },
+            place: self.place(),
         };
         choice::check(&shape, self.controls.solver)?;
         Ok(choice::choose(&shape, self.controls.solver))
+    }
+
+    fn place(&self) -> Place {
+        match self.host {
+            None => Place::Device,
+            Some(_) if !self.matrix.device().is_cpu() => Place::Both,
+            Some(_) if self.matrix.is_reproducible() => Place::Reproducible,
+            Some(_) => Place::Host,
+        }
     }
 
     /// Minimises `spec` over `targets` with `weights` on the host, in f64.

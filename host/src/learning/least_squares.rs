@@ -4,7 +4,6 @@ use super::FitError;
 use super::checks::{not_negative, share};
 use super::controls::{Controls, control_setters};
 use super::problem::Regression;
-use super::solver::Solver;
 use super::spec::ObjectiveSpec;
 
 /// Linear regression: minimises `Σ vᵢ·(yᵢ − xᵢ·w − b)² + λ‖w‖²`, the intercept unpenalised.
@@ -12,9 +11,11 @@ use super::spec::ObjectiveSpec;
 /// λ is scikit-learn's `alpha` of `Ridge`; λ = 0 is ordinary least squares. [`Ridge`] minimises the same with a penalty by
 /// default.
 ///
-/// **Solver.** Conjugate gradients on the centred normal equations with a diagonal preconditioner, one pass over X per
-/// iteration. Where the solution is not unique, the one nearest to zero (in the norm of the preconditioner) is
-/// approached.
+/// **Solver.** Chosen by size, structure and penalty ([`LinearRegression::solver`]; see the
+/// [guide](super::guide#solvers)). Small and medium: a Cholesky factor of the normal equations, without a penalty
+/// orthogonal factors of X. Large: conjugate gradients on the centred normal equations with a diagonal preconditioner, one
+/// pass over X per iteration. Where the solution is not unique, it is the shortest; iterations approach the one nearest to
+/// zero in the norm of the preconditioner.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
@@ -45,10 +46,7 @@ impl Default for LinearRegression {
     fn default() -> Self {
         LinearRegression {
             l2: 0.0,
-            controls: Controls {
-                solver: Solver::ConjugateGradient,
-                ..Controls::default()
-            },
+            controls: Controls::default(),
         }
     }
 }
@@ -136,9 +134,11 @@ impl Regression for Ridge {
 ///
 /// The same numbers as scikit-learn's `Lasso`.
 ///
-/// **Solver.** Newton's method in one orthant at a time (two-metric projection): coordinates that are and stay 0 are
-/// held, conjugate gradients solve for the others, and a line search projects onto the orthant. Where scikit-learn
-/// walks coordinate by coordinate, this takes one pass over X per inner iteration and one per step.
+/// **Solver.** Chosen by size and structure ([`Lasso::solver`]; see the [guide](super::guide#solvers)). Small and medium:
+/// coordinate descent on the Gram matrix of the columns that matter, until the duality gap is small
+/// ([`FitReport::relative_gap`](super::FitReport::relative_gap)). Large: Newton's method in one orthant at a time
+/// (two-metric projection): coordinates that are and stay 0 are held, conjugate gradients solve for the others, and a line
+/// search projects onto the orthant; one pass over X per inner iteration and one per step.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|

@@ -5,7 +5,6 @@ use super::checks::{positive, share};
 use super::controls::{Controls, control_setters};
 use super::penalty::{ClassWeight, Penalty};
 use super::problem::{Classification, Coding};
-use super::solver::Solver;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::ops::objective::Loss;
 
@@ -23,11 +22,12 @@ use crate::ops::objective::Loss;
 ///
 /// exactly as scikit-learn's `LogisticRegression` with the same numbers.
 ///
-/// **Solver.** Without an l1 term: Newton's method in a trust region with inner conjugate gradients, as LIBLINEAR's
-/// TRON, or L-BFGS ([`LogisticRegression::solver`]). With one: Newton's method with conjugate gradients in one
-/// orthant at a time (two-metric projection), a relative of OWL-QN. X is read once per outer iteration for loss and
-/// gradient, and once per inner iteration for a Hessian product, with two classes or more; where it is read more often
-/// is told in the [guide](super::guide#what-is-read-how-often).
+/// **Solver.** Chosen by size, structure and penalty ([`LogisticRegression::solver`]). Small and medium: Newton's method
+/// with a Cholesky factor of the Hessian, with an l1 term coordinate descent. Large, without an l1 term: Newton's method
+/// in a trust region with inner conjugate gradients, as LIBLINEAR's TRON, or L-BFGS on demand. Large, with one: Newton's
+/// method with conjugate gradients in one orthant at a time (two-metric projection), a relative of OWL-QN; X is then read
+/// once per outer iteration for loss and gradient, and once per inner iteration for a Hessian product. Which is chosen,
+/// and where X is read more often, is told in the [guide](super::guide#solvers).
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
@@ -94,12 +94,6 @@ impl LogisticRegression {
             class_weight,
             ..self
         }
-    }
-
-    /// Sets how directions are found (default [`Solver::NewtonCg`]).
-    pub fn solver(mut self, solver: Solver) -> Self {
-        self.controls.solver = solver;
-        self
     }
 }
 

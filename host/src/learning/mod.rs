@@ -87,7 +87,7 @@ pub use family::{Family, Link};
 pub use fitted::{Fitted, Predicts};
 pub use glm::Glm;
 pub use hits::{Hits, HitsModel};
-pub use kernel_ridge::{KernelFitReport, KernelModel, KernelRidge};
+pub use kernel_ridge::{KernelFitReport, KernelModel, KernelRidge, KernelSolver};
 pub use labels::{Classes, LabelError, Labels};
 pub use least_squares::{ElasticNet, Lasso, LinearRegression, Ridge};
 pub use logistic::LogisticRegression;

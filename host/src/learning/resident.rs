@@ -7,7 +7,6 @@ use crate::device::{Device, Phase, Phases};
 use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
 use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Stored};
-use crate::plan::fused::Summation;
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -78,10 +77,11 @@ impl<T: Number> ResidentDataset<T> {
         {
             return Err(FitError::ColumnNotFinite { column });
         }
-        let host = keeps(device, &features, options).then(|| features.clone());
+        let kept = stays(device, &features).then(|| features.clone());
         let matrix = phases.time(Phase::Place, device, || {
             placed(device, features, options, evaluations)
         })?;
+        let host = kept.filter(|_| device.is_cpu() || !matrix.is_reproducible());
         Ok(ResidentDataset {
             matrix,
             moments,
@@ -168,12 +168,12 @@ fn placed<T: Number>(
     Ok(matrix)
 }
 
-/// Whether the host keeps X besides the device. An emulator is there to run kernels, and what is reproducible has the same
-/// bits on every device.
-fn keeps<T: Number>(device: &Device, features: &Features<T>, options: MatrixOptions) -> bool {
+/// Whether the host keeps X besides the device, unless the same bits are promised of every device. An emulator is there to
+/// run kernels.
+fn stays<T: Number>(device: &Device, features: &Features<T>) -> bool {
     match device {
         Device::Cpu(_) => true,
-        Device::Cuda(_) => features.nnz() <= KEPT && options.summation != Summation::Reproducible,
+        Device::Cuda(_) => features.nnz() <= KEPT,
         Device::Emulator(_) => false,
     }
 }

@@ -91,11 +91,14 @@ fn the_report_names_what_was_fitted_and_how_it_went() {
         "Kernel ridge regression",
         "cauchy",
         "2.000000",
+        "cholesky (few enough samples to form K)",
         "converged",
         "validation R²",
     ] {
         assert!(told.contains(part), "no `{part}` in {told}");
     }
+    let both = ["--rank", "8", "--solver", "cholesky"];
+    train(&data, &both).expect_code(1);
     let early = train(&data, &["--rank", "0", "--max-iter", "1", "--strict"]).expect_code(3);
     assert!(
         early.stderr.contains("NOT CONVERGED after 1"),

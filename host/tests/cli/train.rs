@@ -142,6 +142,8 @@ fn an_iteration_that_stops_early_is_loud_and_fails_when_strict() {
         &data,
         "--device",
         "cpu",
+        "--solver",
+        "conjugate-gradient",
         "--max-iter",
         "2",
         "-q",

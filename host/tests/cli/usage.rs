@@ -148,6 +148,8 @@ fn logs_go_to_stderr() {
         &diabetes(),
         "--device",
         "cpu",
+        "--solver",
+        "conjugate-gradient",
         "--json",
         "-vv",
     ])

@@ -11,7 +11,7 @@ use warpfuse::device::Device;
 use warpfuse::device::emulator::{Action, Counting, Emulator, EmulatorOptions, Profile, Space};
 use warpfuse::learning::{
     Estimator, FitOptions, FitReport, Folds, Labels, LogisticRegression, ResidentDataset, Ridge,
-    Targets, cross_validate,
+    Solver, Targets, cross_validate,
 };
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::MatrixOptions;
@@ -50,7 +50,7 @@ fn counted_folds() -> Result<()> {
     let device = counting();
     let resident = ResidentDataset::new(&device, sparse(FEW_ROWS), MatrixOptions::default())?;
     let fit = Ridge::params().alpha(0.1).fit_intercept(false);
-    let fit = fit.tolerance(0.3);
+    let fit = fit.tolerance(0.3).solver(Solver::NewtonCg);
     let folds = Folds::consecutive(FEW_ROWS, 2)?;
     let targets: Vec<f32> = (0..FEW_ROWS).map(|row| value(row, row % 7)).collect();
     let path = [Estimator::Ridge(fit.clone())];

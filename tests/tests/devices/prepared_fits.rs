@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Device, Emulator, EmulatorOptions, Usage};
-use warpfuse::learning::{FitOptions, Labels, LogisticRegression, ResidentDataset, Ridge};
+use warpfuse::learning::{FitOptions, Labels, LogisticRegression, ResidentDataset, Ridge, Solver};
 use warpfuse::matrix::{Features, csr_from_parts};
 use warpfuse::ops::objective::Loss;
 use warpfuse::ops::{Matrix, MatrixOptions, Preparation};
@@ -198,6 +198,7 @@ fn traffic(per_row: usize, evaluations: u64) -> Result<Traffic> {
     ensure!(had_rows != is_prepared, "rows lie beside a further form");
     let targets: Vec<f64> = (0..ROWS).map(target).collect();
     let fit = Ridge::params().alpha(ALPHA).fit_intercept(false);
+    let fit = fit.solver(Solver::NewtonCg);
     fit.fit_on(&data, &targets, FitOptions::default())?;
     let after = device.usage();
     Ok(Traffic {

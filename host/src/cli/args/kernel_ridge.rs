@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 
 use super::learn::{finite_positive, not_negative};
 use super::{ReadArgs, SourceArgs};
+use crate::learning::KernelSolver;
 use crate::ops::KernelFunction;
 
 /// Arguments of `train kernel-ridge`.
 ///
 /// f(x) = Σᵢ aᵢ·k(x, xᵢ) with (K + α·I)·a = t: also the mean of a Gaussian process with covariance k and noise of
-/// variance α. There is no intercept: centre the targets. K is never formed; sparse features are written out.
+/// variance α. There is no intercept: centre the targets. Sparse features are written out.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct KernelRidgeArgs {
@@ -43,9 +44,13 @@ pub(in crate::cli) struct KernelRidgeArgs {
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(in crate::cli) max_iter: NonZeroUsize,
 
-    /// Columns of the pivoted Cholesky factor that preconditions; 0 for none
-    #[arg(long, value_name = "R", default_value = "64")]
-    pub(in crate::cli) rank: usize,
+    /// Columns of the pivoted Cholesky factor that preconditions conjugate gradients, 0 for none; 64 if not given
+    #[arg(long, value_name = "R")]
+    pub(in crate::cli) rank: Option<usize>,
+
+    /// What solves it; the report says what auto has chosen, and why
+    #[arg(long, value_enum, value_name = "SOLVER", default_value = "auto")]
+    pub(in crate::cli) solver: KernelSolverName,
 
     /// Data that are not learnt from: the model is scored on them as well
     #[arg(long, value_name = "FILE")]
@@ -77,6 +82,27 @@ Examples:
   warpfuse train kernel-ridge x.npy --target y.npy --gamma 2 --dtype f32 --device cuda:0 --json | jq .r2
   warpfuse train kernel-ridge train.svm --kernel matern32 --validation test.svm --strict
   warpfuse predict model.safetensors new.csv";
+
+/// `--solver`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum KernelSolverName {
+    /// By a factor on the CPU, up to 6,000 samples, else by iterations
+    Auto,
+    /// Conjugate gradients on the device; K is never formed
+    ConjugateGradient,
+    /// A Cholesky factor of K + α·I, on the host
+    Cholesky,
+}
+
+impl From<KernelSolverName> for KernelSolver {
+    fn from(name: KernelSolverName) -> Self {
+        match name {
+            KernelSolverName::Auto => KernelSolver::Auto,
+            KernelSolverName::ConjugateGradient => KernelSolver::ConjugateGradient,
+            KernelSolverName::Cholesky => KernelSolver::Cholesky,
+        }
+    }
+}
 
 /// `--kernel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

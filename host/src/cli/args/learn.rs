@@ -3,13 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs, ReadArgs,
     StoredName, SvdArgs, matrix_options, summation,
 };
 use crate::cli::trainers::Trainer;
+use crate::learning::Solver;
 use crate::ops::MatrixOptions;
 
 /// Arguments of `train`.
@@ -124,6 +125,10 @@ pub(in crate::cli) struct SolveArgs {
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(in crate::cli) max_iter: NonZeroUsize,
 
+    /// What solves it; the report says what auto has chosen, and why
+    #[arg(long, value_enum, value_name = "SOLVER", default_value = "auto")]
+    pub(in crate::cli) solver: SolverName,
+
     /// Fit no intercept
     #[arg(long)]
     pub(in crate::cli) no_intercept: bool,
@@ -131,6 +136,39 @@ pub(in crate::cli) struct SolveArgs {
     /// Divide columns by their standard deviation for the fit, around the product and not in X
     #[arg(long)]
     pub(in crate::cli) standardize: bool,
+}
+
+/// `--solver`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum SolverName {
+    /// Chosen by size, structure, penalty and device
+    Auto,
+    /// Newton's method with inner conjugate gradients, on the device
+    NewtonCg,
+    /// Limited-memory BFGS, on the device; not with l1
+    Lbfgs,
+    /// Conjugate gradients, on the device; squared errors without l1
+    ConjugateGradient,
+    /// Newton's method with a Cholesky factor of the Hessian, on the host; not with l1
+    NewtonCholesky,
+    /// Coordinate descent on the Hessian of the columns that matter, on the host
+    CoordinateDescent,
+    /// Orthogonal factors and singular values, on the host; least squares only
+    Svd,
+}
+
+impl From<SolverName> for Solver {
+    fn from(name: SolverName) -> Self {
+        match name {
+            SolverName::Auto => Solver::Auto,
+            SolverName::NewtonCg => Solver::NewtonCg,
+            SolverName::Lbfgs => Solver::Lbfgs,
+            SolverName::ConjugateGradient => Solver::ConjugateGradient,
+            SolverName::NewtonCholesky => Solver::NewtonCholesky,
+            SolverName::CoordinateDescent => Solver::CoordinateDescent,
+            SolverName::Svd => Solver::Svd,
+        }
+    }
 }
 
 /// Reads a finite number of 0 or more.

@@ -22,7 +22,7 @@ pub(super) use common::{
 };
 pub(super) use cv::{CvArgs, FoldArgs};
 pub(super) use emulate::EmulateArgs;
-pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs};
+pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs, KernelSolverName};
 pub(super) use learn::{
     OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget, not_negative,
     positive, share,

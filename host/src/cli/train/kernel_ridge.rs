@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
-use crate::cli::args::{DtypeName, KernelName, KernelRidgeArgs};
+use crate::cli::args::{DtypeName, KernelName, KernelRidgeArgs, KernelSolverName};
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::progress::Ui;
@@ -14,8 +14,11 @@ use crate::cli::{device, output};
 use crate::device::Device;
 use crate::io::Columns;
 use crate::learning::metrics::RegressionSummary;
-use crate::learning::{KernelModel, KernelRidge};
+use crate::learning::{KernelModel, KernelRidge, KernelSolver};
 use crate::ops::Number;
+
+/// Columns of the preconditioner where none are asked for.
+const DEFAULT_RANK: usize = 64;
 
 /// Fits, saves, scores, reports.
 pub(super) fn run(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
@@ -61,12 +64,20 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
 
 fn params(args: &KernelRidgeArgs, features: usize) -> Result<KernelRidge> {
     let length_scale = length_scale(args, features)?;
+    let solver = match (args.rank, args.solver) {
+        (Some(_), KernelSolverName::Cholesky) => bail!(
+            "--rank: expected --solver conjugate-gradient, which it is for, found --solver cholesky"
+        ),
+        (Some(_), _) => KernelSolver::ConjugateGradient,
+        (None, solver) => solver.into(),
+    };
     Ok(KernelRidge::params()
         .kernel(args.kernel.into(), length_scale)
         .alpha(args.alpha)
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
-        .rank(args.rank))
+        .rank(args.rank.unwrap_or(DEFAULT_RANK))
+        .solver(solver))
 }
 
 /// ℓ as given, from γ, or from the γ = 1/n that scikit-learn takes for the Gaussian kernel.
@@ -176,6 +187,7 @@ impl<T> Display for Summary<'_, T> {
         let shape = format!("{} samples x {} features", stats.rows, stats.cols);
         let computed = format!("{} ({}), {dtype}", report.device, self.device);
         let residual = format!("{:.1e} of the targets", report.residual_ratio);
+        let solver = format!("{} ({})", report.solver.name(), report.solver_reason);
         let mut lines = Listing::new();
         lines
             .line("data", shape)
@@ -184,7 +196,8 @@ impl<T> Display for Summary<'_, T> {
             .line("length scale", figure(kernel.length_scale()))
             .line("alpha", figure(model.alpha()))
             .line("device", computed)
-            .line("preconditioner", seconds(report.setup_seconds))
+            .line("solver", solver)
+            .line("setup", seconds(report.setup_seconds))
             .line("iterations", format_args!("{}, {verdict}", report.n_iter))
             .line("residual", residual)
             .line("time", seconds(report.seconds))

@@ -209,6 +209,7 @@ fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
         Convergence::Singular => {
             "the columns are linearly dependent to working precision: penalise more, or accept this fit"
         }
+        Convergence::Stalled => report.convergence.advice(),
         _ if job.solve.standardize => "raise --max-iter, or raise --tol",
         _ => "scale the features (--standardize), raise --max-iter, or raise --tol",
     };

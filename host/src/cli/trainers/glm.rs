@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::Own;
-use super::logreg::SolverName;
 use crate::cli::args::{not_negative, share};
 use crate::learning::{Classes, Estimator, Family, Glm, Link};
 
@@ -40,10 +39,6 @@ pub(in crate::cli) struct GlmArgs {
     /// ρ, the share of ‖w‖₁ in the penalty, from 0 to 1
     #[arg(long, value_name = "RHO", default_value = "0", value_parser = share)]
     l1_ratio: f64,
-
-    /// How directions are found
-    #[arg(long, value_enum, value_name = "SOLVER", default_value = "newton-cg")]
-    solver: SolverName,
 }
 
 impl Own for GlmArgs {
@@ -66,8 +61,7 @@ impl Own for GlmArgs {
         let params = Glm::params()
             .family(self.family.with_power(self.power.unwrap_or(0.0)))
             .alpha(strength)
-            .l1_ratio(self.l1_ratio)
-            .solver(self.solver.into());
+            .l1_ratio(self.l1_ratio);
         let params = match self.link {
             Some(LinkName(link)) => params.link(link),
             None => params,

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Own;
 use crate::cli::args::{not_negative, positive, share};
 use crate::cli::targets::Task;
-use crate::learning::{ClassWeight, Classes, Estimator, LogisticRegression, Penalty, Solver};
+use crate::learning::{ClassWeight, Classes, Estimator, LogisticRegression, Penalty};
 
 /// Arguments of `logreg` alone.
 #[derive(Debug, Args)]
@@ -37,10 +37,6 @@ pub(in crate::cli) struct LogregArgs {
     /// What rows of each class weigh: balanced (all classes the same), or LABEL=WEIGHT,LABEL=WEIGHT,...
     #[arg(long, value_name = "WEIGHTS")]
     class_weight: Option<ClassWeights>,
-
-    /// How directions are found
-    #[arg(long, value_enum, value_name = "SOLVER", default_value = "newton-cg")]
-    solver: SolverName,
 }
 
 impl Own for LogregArgs {
@@ -67,8 +63,7 @@ impl Own for LogregArgs {
         let params = LogisticRegression::params()
             .c(strength)
             .penalty(penalty(self.penalty, self.l1_ratio))
-            .class_weight(class_weight(self.class_weight.as_ref(), classes)?)
-            .solver(self.solver.into());
+            .class_weight(class_weight(self.class_weight.as_ref(), classes)?);
         Ok(params.into())
     }
 }
@@ -94,36 +89,6 @@ fn penalty(name: PenaltyName, l1_ratio: Option<f64>) -> Penalty {
         PenaltyName::Elasticnet => Penalty::ElasticNet {
             l1_ratio: l1_ratio.unwrap_or(0.5),
         },
-    }
-}
-
-/// `--solver`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum SolverName {
-    /// Chosen by size, structure and penalty
-    Auto,
-    /// Newton's method with inner conjugate gradients
-    NewtonCg,
-    /// Limited-memory BFGS; not with l1
-    Lbfgs,
-    /// Newton's method with a Cholesky factor of the Hessian; not with l1
-    NewtonCholesky,
-    /// Coordinate descent on the Hessian of the columns that matter
-    CoordinateDescent,
-    /// Singular values; least squares only
-    Svd,
-}
-
-impl From<SolverName> for Solver {
-    fn from(name: SolverName) -> Self {
-        match name {
-            SolverName::NewtonCg => Solver::NewtonCg,
-            SolverName::Lbfgs => Solver::Lbfgs,
-            SolverName::Auto => Solver::Auto,
-            SolverName::NewtonCholesky => Solver::NewtonCholesky,
-            SolverName::CoordinateDescent => Solver::CoordinateDescent,
-            SolverName::Svd => Solver::Svd,
-        }
     }
 }
 

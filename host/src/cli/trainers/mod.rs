@@ -149,6 +149,7 @@ impl Job<'_> {
         Ok(estimator
             .tolerance(self.solve.tol)
             .max_iter(self.solve.max_iter.get())
+            .solver(self.solve.solver.into())
             .fit_intercept(!self.solve.no_intercept)
             .standardize(self.solve.standardize)
             .matrix_options(self.outcome.matrix_options()))
@@ -195,7 +196,7 @@ macro_rules! trainers {
 }
 
 trainers! {
-    /// Linear and ridge regression, by conjugate gradients
+    /// Linear regression, with a ridge if asked for
     Linreg(LinregArgs) = "linreg";
     /// Ridge regression with scikit-learn's names and defaults
     Ridge(RidgeArgs) = "ridge";

@@ -1,5 +1,6 @@
 //! Kernel ridge regression, whose predictions are the mean of a Gaussian process.
 
+mod direct;
 mod model;
 mod model_file;
 mod preconditioner;
@@ -22,10 +23,12 @@ use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
 /// Kernel ridge regression: `f(x) = Σᵢ aᵢ·k(x, xᵢ)` with `(K + λI)·a = t`, K the N × N matrix of all k(xᵢ, xⱼ).
 ///
 /// f is also the posterior mean of a Gaussian process with covariance k and noise of variance λ. λ is scikit-learn's
-/// `alpha` of `KernelRidge`; there is no intercept, so centre the targets. K is never formed: memory is
-/// O(N·rank), an iteration costs one sum over all pairs. Iterations run in the element type of the features,
-/// preconditioned by a partial Cholesky factorisation, and are refined until the residual, computed in f64, is as
-/// small as asked for. The points are read once per iteration (as often as a tile of K needs them, from cache).
+/// `alpha` of `KernelRidge`; there is no intercept, so centre the targets.
+///
+/// **Solver.** On the CPU, up to 6,000 samples, a Cholesky factor of K + λI in f64 ([`KernelRidge::solver`]). Else K is
+/// never formed: memory is O(N·rank), an iteration costs one sum over all pairs. Iterations run in the element type of
+/// the features, preconditioned by a partial Cholesky factorisation. Both are refined until the residual, computed in f64,
+/// is as small as asked for.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
@@ -34,6 +37,7 @@ use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
 /// | `tolerance` | 1e-6, of ‖t − (K + λI)·a‖ over ‖t‖ | – (a direct solve) |
 /// | `max_iter` | 1000 | – |
 /// | `rank` | 64, of the preconditioner | – |
+/// | `solver` | by size and device | – |
 ///
 /// ```
 /// use gpu_kernels::kernel_sum::KernelFunction;
@@ -56,6 +60,48 @@ pub struct KernelRidge {
     tolerance: f64,
     max_iter: usize,
     rank: usize,
+    solver: KernelSolver,
+}
+
+/// How [`KernelRidge`] solves its linear system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelSolver {
+    /// By a factor on the CPU where that is small enough, else by iterations.
+    #[default]
+    Auto,
+    /// Conjugate gradients on the device; K is never formed.
+    ConjugateGradient,
+    /// A Cholesky factor of K + λI, in f64 on the host.
+    Cholesky,
+}
+
+impl KernelSolver {
+    /// As the command line names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            KernelSolver::Auto => "auto",
+            KernelSolver::ConjugateGradient => "conjugate-gradient",
+            KernelSolver::Cholesky => "cholesky",
+        }
+    }
+
+    /// What solves a system of so many samples on `device`, and why.
+    fn choose(self, device: &Device, samples: usize) -> (KernelSolver, &'static str) {
+        let small = samples <= direct::MOST_SAMPLES;
+        match self {
+            KernelSolver::Auto if !device.is_cpu() => (
+                KernelSolver::ConjugateGradient,
+                "sums over K are fast on a GPU",
+            ),
+            KernelSolver::Auto if small => (KernelSolver::Cholesky, "few enough samples to form K"),
+            KernelSolver::Auto => (
+                KernelSolver::ConjugateGradient,
+                "too many samples to form K",
+            ),
+            asked => (asked, "asked for"),
+        }
+    }
 }
 
 impl Default for KernelRidge {
@@ -67,6 +113,7 @@ impl Default for KernelRidge {
             tolerance: 1e-6,
             max_iter: 1000,
             rank: 64,
+            solver: KernelSolver::Auto,
         }
     }
 }
@@ -106,6 +153,11 @@ impl KernelRidge {
         Self { rank, ..self }
     }
 
+    /// Sets what solves it (default: by size and device).
+    pub fn solver(self, solver: KernelSolver) -> Self {
+        Self { solver, ..self }
+    }
+
     /// Fits to `features` (N × D) and `targets` (N) on `device`.
     ///
     /// # Errors
@@ -129,28 +181,41 @@ impl KernelRidge {
         device: &Device,
         features: ArrayView2<'_, T>,
         targets: &[T],
-        watch: impl FnMut(Progress),
+        mut watch: impl FnMut(Progress),
     ) -> Result<KernelModel, FitError> {
         let start = Instant::now();
         self.check(features, targets)?;
         let kernel = Kernel::new(self.function, self.length_scale)?;
         let wide = features.mapv(Element::to_f64);
-        let working = KernelSum::symmetric(device, kernel, features)?;
-        let exact = KernelSum::symmetric(device, kernel, wide.view())?;
-        let preconditioner = Preconditioner::new(device, kernel, features, self.alpha, self.rank)?;
-        let setup_seconds = start.elapsed().as_secs_f64();
-        let mut system = System {
-            working: &working,
-            exact: &exact,
-            preconditioner,
-        };
-        let goal = Goal {
-            tolerance: self.tolerance,
-            max_iter: self.max_iter,
-            alpha: self.alpha,
-        };
         let targets: Vec<f64> = targets.iter().map(|t| Element::to_f64(*t)).collect();
-        let solved = system.solve(&targets, &goal, watch)?;
+        let (mut solver, mut reason) = self.solver.choose(device, targets.len());
+        let mut solved = None;
+        let mut setup_seconds = 0.0;
+        if solver == KernelSolver::Cholesky {
+            let exact = KernelSum::symmetric(&Device::cpu(), kernel, wide.view())?;
+            setup_seconds = start.elapsed().as_secs_f64();
+            solved = direct::solve(&exact, &targets, &self.goal(), &mut watch)?;
+        }
+        let solved = match solved {
+            Some(solved) => solved,
+            None => {
+                if solver == KernelSolver::Cholesky {
+                    solver = KernelSolver::ConjugateGradient;
+                    reason = "K + alpha is not positive definite to rounding";
+                }
+                let working = KernelSum::symmetric(device, kernel, features)?;
+                let exact = KernelSum::symmetric(device, kernel, wide.view())?;
+                let preconditioner =
+                    Preconditioner::new(device, kernel, features, self.alpha, self.rank)?;
+                setup_seconds = start.elapsed().as_secs_f64();
+                let mut system = System {
+                    working: &working,
+                    exact: &exact,
+                    preconditioner,
+                };
+                system.solve(&targets, &self.goal(), watch)?
+            }
+        };
         if solved.convergence == Convergence::NotFinite {
             return Err(FitError::NotFinite {
                 iterations: solved.iterations,
@@ -159,6 +224,8 @@ impl KernelRidge {
         let report = KernelFitReport {
             n_iter: solved.iterations,
             convergence: solved.convergence,
+            solver,
+            solver_reason: reason.to_owned(),
             residual_ratio: solved.residual_ratio,
             device: device.name().to_owned(),
             setup_seconds,
@@ -173,6 +240,14 @@ impl KernelRidge {
             solved.dual,
             report,
         ))
+    }
+
+    fn goal(&self) -> Goal {
+        Goal {
+            tolerance: self.tolerance,
+            max_iter: self.max_iter,
+            alpha: self.alpha,
+        }
     }
 
     fn check<T: Number>(&self, features: ArrayView2<'_, T>, targets: &[T]) -> Result<(), FitError> {

@@ -2,6 +2,7 @@
 
 use ndarray::{Array2, ArrayView2};
 
+use super::KernelSolver;
 use crate::device::Device;
 use crate::learning::metrics::RegressionSummary;
 use crate::learning::{Convergence, FitError};
@@ -11,15 +12,21 @@ use crate::ops::{Kernel, KernelSum, Number};
 /// How a fit went.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct KernelFitReport {
-    /// Iterations: sums over all pairs in the working type.
+    /// Iterations: sums over all pairs in the working type; with a Cholesky factor solves with it.
     pub n_iter: usize,
+    /// What solved it.
+    #[serde(default)]
+    pub solver: KernelSolver,
+    /// Why that.
+    #[serde(default)]
+    pub solver_reason: String,
     /// How the solve ended.
     pub convergence: Convergence,
     /// ‖t − (K + λI)·a‖ / ‖t‖, computed in f64.
     pub residual_ratio: f64,
     /// The device's name.
     pub device: String,
-    /// Transfer and preconditioner.
+    /// Transfer, and preconditioner or factor.
     pub setup_seconds: f64,
     /// Everything.
     pub seconds: f64,

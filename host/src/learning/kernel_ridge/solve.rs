@@ -70,7 +70,7 @@ impl<T: Number> System<'_, T> {
             let before = solved.residual_ratio;
             let wanted = goal.tolerance / before;
             let inner = self.correct(&residual, wanted, goal, &mut solved, &mut watch)?;
-            residual = self.residual(targets, &solved.dual, goal.alpha)?;
+            residual = self::residual(self.exact, targets, &solved.dual, goal.alpha)?;
             solved.residual_ratio = self::norm(&residual) / norm;
             if let Some(ending) = ending(inner, before, solved.residual_ratio) {
                 solved.convergence = ending;
@@ -120,16 +120,21 @@ impl<T: Number> System<'_, T> {
         }
         Ok(convergence)
     }
+}
 
-    /// t − (K + λI)·a in f64.
-    fn residual(&self, targets: &[f64], dual: &[f64], alpha: f64) -> Result<Vec<f64>, OpError> {
-        let device = self.exact.device();
-        let a = device.upload(dual)?;
-        let mut product = device.zeros(dual.len())?;
-        self.exact.sum_and_add(&a, (alpha, &a), &mut product)?;
-        let product = product.to_vec()?;
-        Ok(targets.iter().zip(product).map(|(t, p)| t - p).collect())
-    }
+/// t − (K + λI)·a in f64.
+pub(super) fn residual(
+    exact: &KernelSum<f64>,
+    targets: &[f64],
+    dual: &[f64],
+    alpha: f64,
+) -> Result<Vec<f64>, OpError> {
+    let device = exact.device();
+    let a = device.upload(dual)?;
+    let mut product = device.zeros(dual.len())?;
+    exact.sum_and_add(&a, (alpha, &a), &mut product)?;
+    let product = product.to_vec()?;
+    Ok(targets.iter().zip(product).map(|(t, p)| t - p).collect())
 }
 
 /// Whether refinement goes on: not when the inner solve broke down, nor when it did not help.
@@ -144,7 +149,7 @@ fn ending(inner: Convergence, before: f64, after: f64) -> Option<Convergence> {
     }
 }
 
-fn norm(values: &[f64]) -> f64 {
+pub(super) fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 

@@ -6,7 +6,7 @@
 //! | [`newton`] | smooth | 1 evaluation, one Hessian product per inner CG iteration |
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
 //! | [`orthant`] | smooth + l1 | 1 evaluation, rarely more, one Hessian product per inner CG iteration |
-//! | [`host`] | small, where asked for | see there |
+//! | [`host`] | small and medium, on the host | see there |
 //! | [`batched`] | several problems | as [`newton`] or [`orthant`], for the whole batch |
 //!
 //! An evaluation and a Hessian product are one pass over X each.
@@ -52,10 +52,10 @@ pub(super) type Watch<'a, T> = dyn FnMut(Iteration, &Buffer<T>) + 'a;
 #[serde(rename_all = "snake_case")]
 pub enum Solver {
     /// Whichever the size, the structure and the penalty suit best; the report names it and says why.
+    #[default]
     Auto,
     /// Newton's, from inner conjugate gradients: in a trust region, as LIBLINEAR's TRON, or in an orthant
     /// where there is an l1 penalty.
-    #[default]
     NewtonCg,
     /// Limited-memory BFGS; smooth penalties only.
     Lbfgs,

@@ -200,6 +200,24 @@ impl<T: Number> KernelSum<T> {
         self.gradient_at(At::Sources, u, out)
     }
 
+    /// All k(xᵢ, xⱼ) with i ≥ j of one set of N points, N × N column by column; the others are 0. For few points:
+    /// computed on the host.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the points cannot be copied from the device.
+    ///
+    /// # Panics
+    /// When there are two sets of points.
+    pub fn lower_triangle(&self) -> Result<Vec<T>, OpError> {
+        assert!(self.sources.is_none(), "one set of points");
+        let points = self.targets.coordinates.to_vec()?;
+        let points = cpu::Points {
+            coordinates: &points,
+            len: self.targets.len,
+        };
+        Ok(cpu::lower_triangle(self.kernel.function(), points))
+    }
+
     /// How a GPU with the device's limits would launch the sum of one vector; `None` on the CPU.
     ///
     /// # Errors

@@ -43,6 +43,8 @@ pub(in crate::learning) enum Place {
     Both,
     /// On a GPU alone, or on a device whose kernels are to be run.
     Device,
+    /// On the CPU, where a fit is to take the steps that any other device takes.
+    Reproducible,
 }
 
 /// A method, and why it was chosen.
@@ -122,7 +124,7 @@ impl Shape {
         match self.place {
             Place::Host => HOST_WORK,
             Place::Both => SMALL_WORK,
-            Place::Device => 0.0,
+            Place::Device | Place::Reproducible => 0.0,
         }
     }
 }
@@ -141,8 +143,13 @@ pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
 
 fn automatic(shape: &Shape) -> Chosen {
     let most = shape.most_work();
-    if shape.place == Place::Device {
-        return on_device(iterative(shape), "X is on a device");
+    match shape.place {
+        Place::Device => return on_device(iterative(shape), "X is on a device"),
+        Place::Reproducible => {
+            let reason = "reproducible: the same steps on every device";
+            return on_device(iterative(shape), reason);
+        }
+        Place::Host | Place::Both => {}
     }
     if shape.has_l1 {
         return if shape.descent() <= most {
@@ -152,7 +159,7 @@ fn automatic(shape: &Shape) -> Chosen {
                 "an l1 penalty, and few enough columns matter for their Gram matrix",
             )
         } else {
-            on_device(Solver::NewtonCg, "Gram matrices of this size take too long")
+            on_device(iterative(shape), "Gram matrices of this size take too long")
         };
     }
     if shape.quadratic && !shape.has_l2 && shape.svd() <= most.min(HOST_WORK / 4.0) {
@@ -171,14 +178,14 @@ fn automatic(shape: &Shape) -> Chosen {
         );
     }
     on_device(
-        Solver::NewtonCg,
+        iterative(shape),
         "a Hessian of this size takes longer than products with it",
     )
 }
 
 /// By products with X.
 fn iterative(shape: &Shape) -> Solver {
-    if shape.quadratic && !shape.has_l1 && !shape.has_l2 {
+    if shape.quadratic && !shape.has_l1 {
         Solver::ConjugateGradient
     } else {
         Solver::NewtonCg
