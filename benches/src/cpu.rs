@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use warpfuse::cpu::stream;
 use warpfuse::device::Device;
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Element, Features, Storage};
 use warpfuse::ops::{Matrix, Number, Terms, vector};
 use warpfuse::plan::fused::Product;
 
@@ -96,12 +96,12 @@ fn measure<T: Number>(sampler: &Sampler, shape: Shape) -> Result<Measured> {
 
 /// Adds up all arrays of a matrix.
 fn sum<T: Number>(features: &Features<T>) -> (f64, u64) {
-    match features {
-        Features::Dense(x) => (
+    match features.storage() {
+        Storage::Dense(x) => (
             stream::sum(x.as_slice().expect("benchmark data are in standard layout")),
             0,
         ),
-        Features::Sparse(x) => {
+        Storage::Sparse(x) => {
             let offsets = x.indptr();
             let offsets = bytemuck::cast_slice(
                 offsets

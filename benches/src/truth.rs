@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use rayon::prelude::*;
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Element, Features, Storage};
 use warpfuse::plan::fused::Product;
 
 /// Everything of the pattern besides X and the input vector, in host memory.
@@ -100,12 +100,12 @@ enum Rows<'a, T> {
 impl<'a, T: Element> Rows<'a, T> {
     fn of(x: &'a Features<T>) -> Self {
         let cols = x.cols();
-        match x {
-            Features::Dense(x) => Rows::Dense {
+        match x.storage() {
+            Storage::Dense(x) => Rows::Dense {
                 cols,
-                values: x.as_slice().expect("benchmark data are row-major"),
+                values: x.to_slice().expect("benchmark data are row-major"),
             },
-            Features::Sparse(x) => {
+            Storage::Sparse(x) => {
                 let offsets = x.proper_indptr().into_owned();
                 Rows::Sparse {
                     cols,

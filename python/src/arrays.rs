@@ -1,10 +1,15 @@
 //! NumPy and SciPy arrays to features and back.
 
+use std::slice;
+use std::sync::Arc;
+
+use bytemuck::Pod;
 use ndarray::Array2;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use warpfuse::matrix::{Element, Features, csr_from_parts};
+use rayon::prelude::*;
+use warpfuse::matrix::{Element, Features, Order, SharedDense, SharedSlice, csr_from_shared};
 use warpfuse::ops::Number;
 
 use crate::errors;
@@ -36,8 +41,11 @@ pub trait Scalar: Number + numpy::Element {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
-/// X: a C-contiguous array of two dimensions, or the tuple `(data, indices, indptr, shape)` of a CSR matrix, its indices
-/// sorted and without duplicates.
+/// X: a contiguous array of two dimensions in either order, or the tuple `(data, indices, indptr, shape)` of a CSR matrix,
+/// its indices sorted and without duplicates.
+///
+/// Nothing is copied but row offsets of 32 bits, which are widened, and column indices of 64 bits, which are narrowed:
+/// the features keep NumPy's arrays alive.
 pub fn features(x: &Bound<'_, PyAny>) -> PyResult<AnyFeatures> {
     if let Ok(x) = x.cast::<PyArray2<f64>>() {
         return dense(x).map(Either::F64);
@@ -53,71 +61,139 @@ pub fn features(x: &Bound<'_, PyAny>) -> PyResult<AnyFeatures> {
     );
     let (data, indices, indptr, shape) = x.extract::<Parts<'_>>().map_err(|_| {
         PyTypeError::new_err(
-            "X must be a C-contiguous array of float32 or float64, or (data, indices, indptr, shape)",
+            "X must be a contiguous array of float32 or float64, or (data, indices, indptr, shape)",
         )
     })?;
-    let (indices, offsets) = (column_indices(&indices, shape.1)?, offsets(&indptr)?);
-    if let Ok(data) = data.extract::<PyReadonlyArray1<'_, f64>>() {
-        return sparse(shape, offsets, indices, &data).map(Either::F64);
+    let structure = (indices, indptr);
+    if let Ok(data) = data.cast::<PyArray1<f64>>() {
+        return sparse(shape, &structure, data).map(Either::F64);
     }
-    let data = data.extract::<PyReadonlyArray1<'_, f32>>().map_err(|_| {
-        PyTypeError::new_err("the values of X must be a contiguous array of float32 or float64")
+    let data = data.cast::<PyArray1<f32>>().map_err(|_| {
+        PyTypeError::new_err("the values of X must be an array of float32 or float64")
     })?;
-    sparse(shape, offsets, indices, &data).map(Either::F32)
+    sparse(shape, &structure, data).map(Either::F32)
 }
 
 fn dense<T: Scalar>(x: &Bound<'_, PyArray2<T>>) -> PyResult<Features<T>> {
-    let x: PyReadonlyArray2<'_, T> = x.try_readonly()?;
-    Ok(Features::Dense(
-        x.as_array().as_standard_layout().into_owned(),
-    ))
+    let order = match (x.is_c_contiguous(), x.is_fortran_contiguous()) {
+        (true, _) => Order::Rows,
+        (false, true) => Order::Columns,
+        (false, false) => return Err(PyTypeError::new_err("X must be contiguous")),
+    };
+    let (shape, elements) = (x.dims(), lent(x.as_untyped(), x.data())?);
+    let x = SharedDense::new((shape[0], shape[1]), order, elements);
+    Ok(Features::Shared(x.expect("an array holds its elements")))
 }
 
 fn sparse<T: Scalar>(
     shape: (usize, usize),
-    offsets: Vec<u64>,
-    indices: Vec<u32>,
-    data: &PyReadonlyArray1<'_, T>,
+    (indices, indptr): &(Bound<'_, PyAny>, Bound<'_, PyAny>),
+    data: &Bound<'_, PyArray1<T>>,
 ) -> PyResult<Features<T>> {
-    let values = data.as_slice()?.to_vec();
-    csr_from_parts(shape, offsets, indices, values)
-        .map(Features::Sparse)
-        .map_err(errors::of_csr)
+    let (indices, offsets) = (
+        Integers::of("indices", indices)?,
+        Integers::of("row offsets", indptr)?,
+    );
+    let values = vector_lent(data)?;
+    let x = data.py().detach(|| {
+        let (offsets, indices) = (offsets.offsets(), indices.columns(shape.1)?);
+        csr_from_shared(shape, offsets, indices, values).map_err(errors::of_csr)
+    });
+    x.map(Features::Sparse)
 }
 
-/// Column indices of 32 or 64 bits as the library's.
-fn column_indices(indices: &Bound<'_, PyAny>, cols: usize) -> PyResult<Vec<u32>> {
-    let outside = |index: i64| {
-        PyValueError::new_err(format!(
-            "X is no valid CSR matrix: column index {index} where there are {cols} columns"
-        ))
-    };
-    if let Ok(indices) = indices.extract::<PyReadonlyArray1<'_, i32>>() {
-        let found = indices.as_slice()?;
-        return match found.iter().find(|index| **index < 0) {
-            Some(negative) => Err(outside(i64::from(*negative))),
-            None => Ok(found.iter().map(|index| *index as u32).collect()),
+/// NumPy's memory, and the array that owns it.
+struct Lent<T> {
+    start: *const T,
+    len: usize,
+    _owner: Py<PyAny>,
+}
+
+// SAFETY: elements are only read through it, and its owner may be let go by any thread.
+unsafe impl<T: Sync> Send for Lent<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Lent<T> {}
+
+/// The elements of a contiguous array, without a copy.
+fn lent<T: Send + Sync + 'static>(
+    array: &Bound<'_, PyUntypedArray>,
+    start: *const T,
+) -> PyResult<SharedSlice<T>> {
+    let len = array.len();
+    if len > 0 && !start.is_aligned() {
+        return Err(PyTypeError::new_err(
+            "the elements of an array must be aligned",
+        ));
+    }
+    let _owner = array.clone().into_any().unbind();
+    let owner = Arc::new(Lent { start, len, _owner });
+    // SAFETY: the array is contiguous and aligned, and holds so many elements of type T from `start` on for as long as it
+    // lives, which `owner` makes sure of. Python code that writes into it during a fit gets what it gets from SciPy:
+    // it is asked not to.
+    Ok(SharedSlice::of_owner(owner, |lent| match lent.len {
+        0 => &[],
+        len => unsafe { slice::from_raw_parts(lent.start, len) },
+    }))
+}
+
+fn vector_lent<T: numpy::Element + Send + Sync + 'static>(
+    array: &Bound<'_, PyArray1<T>>,
+) -> PyResult<SharedSlice<T>> {
+    if !array.is_c_contiguous() {
+        return Err(PyTypeError::new_err(
+            "the arrays of a CSR matrix must be contiguous",
+        ));
+    }
+    lent(array.as_untyped(), array.data())
+}
+
+/// Indices or offsets as SciPy has them.
+enum Integers {
+    Narrow(SharedSlice<i32>),
+    Wide(SharedSlice<i64>),
+}
+
+impl Integers {
+    fn of(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Integers> {
+        if let Ok(array) = array.cast::<PyArray1<i32>>() {
+            return vector_lent(array).map(Integers::Narrow);
+        }
+        let array = array.cast::<PyArray1<i64>>().map_err(|_| {
+            PyTypeError::new_err(format!("the {what} of X must be of int32 or int64"))
+        })?;
+        vector_lent(array).map(Integers::Wide)
+    }
+
+    /// As column indices; those that are no `u32` are refused here, and those beyond the columns by whoever makes the
+    /// matrix.
+    fn columns(self, cols: usize) -> PyResult<SharedSlice<u32>> {
+        let wide = match self {
+            Integers::Narrow(indices) => return Ok(same_size(indices)),
+            Integers::Wide(wide) => wide,
         };
+        let narrow = |index: &i64| u32::try_from(*index).map_err(|_| *index);
+        let narrow: Result<Vec<u32>, i64> = wide.par_iter().map(narrow).collect();
+        narrow.map(SharedSlice::from).map_err(|index| {
+            PyValueError::new_err(format!(
+                "X is no valid CSR matrix: column index {index} where there are {cols} columns"
+            ))
+        })
     }
-    let indices = indices
-        .extract::<PyReadonlyArray1<'_, i64>>()
-        .map_err(|_| PyTypeError::new_err("the indices of X must be of int32 or int64"))?;
-    let narrow = |index: &i64| u32::try_from(*index).map_err(|_| outside(*index));
-    indices.as_slice()?.iter().map(narrow).collect()
+
+    /// As row offsets. A negative one becomes larger than any number of entries.
+    fn offsets(self) -> SharedSlice<u64> {
+        match self {
+            Integers::Narrow(offsets) => offsets.iter().map(|o| i64::from(*o) as u64).collect(),
+            Integers::Wide(offsets) => same_size(offsets),
+        }
+    }
 }
 
-/// Row offsets of 32 or 64 bits as the library's.
-fn offsets(indptr: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-    let negative = || PyValueError::new_err("X is no valid CSR matrix: a row offset is negative");
-    if let Ok(indptr) = indptr.extract::<PyReadonlyArray1<'_, i32>>() {
-        let widen = |offset: &i32| u64::try_from(*offset).map_err(|_| negative());
-        return indptr.as_slice()?.iter().map(widen).collect();
-    }
-    let indptr = indptr
-        .extract::<PyReadonlyArray1<'_, i64>>()
-        .map_err(|_| PyTypeError::new_err("the row offsets of X must be of int32 or int64"))?;
-    let widen = |offset: &i64| u64::try_from(*offset).map_err(|_| negative());
-    indptr.as_slice()?.iter().map(widen).collect()
+/// Integers without their sign, in the same memory.
+fn same_size<A: Pod + Send + Sync, B: Pod>(integers: SharedSlice<A>) -> SharedSlice<B> {
+    SharedSlice::of_owner(Arc::new(integers), |integers| {
+        bytemuck::cast_slice(integers)
+    })
 }
 
 /// Lists of equal length as the rows of an array.

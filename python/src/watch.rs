@@ -1,36 +1,41 @@
 //! Progress, Ctrl-C, and the border between panics and exceptions.
 
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use warpfuse::learning::{FitError, Iteration, Progress};
+use warpfuse::ops::interruptible;
 
 use crate::errors;
 
-/// What unwinds a fit that was asked to stop.
+/// What unwinds a fit whose progress nobody wants to hear of any longer.
 struct Stopped;
 
-/// Whoever watches a fit: Python's signals, and a function if there is one.
+/// How long Ctrl-C may have to wait: to ask for signals takes the interpreter's lock, which others may hold.
+const SIGNALS_EVERY: Duration = Duration::from_millis(20);
+
+/// What was raised while the library worked.
+type Raised = Rc<RefCell<Option<PyErr>>>;
+
+/// Whoever watches a fit: a function, if there is one.
 pub struct Watcher {
     told: Option<Py<PyAny>>,
-    error: Option<PyErr>,
+    raised: Raised,
 }
 
 impl Watcher {
     /// After each iteration: its number, the objective where it is known, and what the tolerance is compared with.
-    /// Unwinds the fit when a signal is pending or the function raised.
+    /// Unwinds the fit when the function raised.
     pub fn tell(&mut self, iteration: usize, objective: Option<f64>, ratio: f64) {
-        let found = Python::attach(|py| {
-            py.check_signals()?;
-            match &self.told {
-                Some(told) => told.call1(py, (iteration, objective, ratio)).map(|_| ()),
-                None => Ok(()),
-            }
-        });
+        let Some(told) = &self.told else { return };
+        let found = Python::attach(|py| told.call1(py, (iteration, objective, ratio)).map(|_| ()));
         if let Err(error) = found {
-            self.error = Some(error);
+            *self.raised.borrow_mut() = Some(error);
             // No panic: no hook prints anything.
             resume_unwind(Box::new(Stopped));
         }
@@ -42,21 +47,45 @@ impl Watcher {
     }
 }
 
-/// Runs `fit` without the interpreter's lock.
+/// Runs `fit` without the interpreter's lock; it ends when a signal's handler raises, as that of Ctrl-C does.
 ///
 /// # Errors
-/// What it returns as an exception; what the watching function or a signal raised; `RuntimeError` for a panic.
+/// What it returns as an exception; what the watching function or a handler raised; `RuntimeError` for a panic.
 pub fn watched<R: Send>(
     py: Python<'_>,
     told: Option<Py<PyAny>>,
     fit: impl FnOnce(&mut Watcher) -> Result<R, FitError> + Send,
 ) -> PyResult<R> {
-    let mut watcher = Watcher { told, error: None };
-    let end = py.detach(|| catch_unwind(AssertUnwindSafe(|| fit(&mut watcher))));
-    match (end, watcher.error) {
-        (Ok(found), _) => found.map_err(errors::of_fit),
-        (Err(panic), Some(error)) if panic.is::<Stopped>() => Err(error),
-        (Err(panic), _) => Err(of_panic(&*panic)),
+    let (end, raised) = py.detach(|| {
+        let raised = Raised::default();
+        let mut watcher = Watcher {
+            told,
+            raised: raised.clone(),
+        };
+        let signals = signals(raised.clone());
+        let work = || interruptible(signals, || fit(&mut watcher));
+        (catch_unwind(AssertUnwindSafe(work)), raised.take())
+    });
+    match (end, raised) {
+        (_, Some(error)) => Err(error),
+        (Ok(found), None) => found.map_err(errors::of_fit),
+        (Err(panic), None) => Err(of_panic(&*panic)),
+    }
+}
+
+/// Whether a signal's handler raised, which is kept.
+fn signals(raised: Raised) -> impl Fn() -> bool {
+    let asked = Cell::new(Instant::now());
+    move || {
+        if asked.get().elapsed() < SIGNALS_EVERY {
+            return false;
+        }
+        let found = Python::attach(|py| py.check_signals());
+        asked.set(Instant::now());
+        found.is_err_and(|error| {
+            *raised.borrow_mut() = Some(error);
+            true
+        })
     }
 }
 

@@ -42,7 +42,7 @@ class Accelerated:
 
     def _validated(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
         """X and y after scikit-learn's checks; a Dataset has been checked when it was made."""
-        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", **how}
+        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], **how}
         if not isinstance(X, Dataset):
             return validate_data(self, X, y, **how)
         stand_in = np.zeros((X.shape[0], 1))
@@ -71,7 +71,7 @@ class LinearPrediction:
             given = X._native
         else:
             X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
             )
             if X.dtype != np.asarray(self.coef_).dtype and X.dtype == np.float32:
                 return None

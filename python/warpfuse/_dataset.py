@@ -14,18 +14,19 @@ _EVALUATIONS = 200
 
 
 def native(X: Any) -> Any:
-    """X as the library takes it: an array in C order, or the arrays of a CSR matrix in canonical form.
+    """X as the library takes it: an array in C or Fortran order, or the arrays of a CSR matrix in canonical form.
 
-    Nothing is copied if X is in that form already.
+    Nothing is copied if X is in that form already, here or in the library, which borrows the arrays.
     """
     if not sparse.issparse(X):
         X = np.asarray(X)
-        return np.ascontiguousarray(X, dtype=_float_type(X.dtype))
+        order = "F" if X.flags.fnc and X.ndim == 2 else "C"
+        return np.require(X, dtype=_float_type(X.dtype), requirements=[order, "A"])
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    data = np.ascontiguousarray(X.data, dtype=_float_type(X.data.dtype))
+    data = np.require(X.data, dtype=_float_type(X.data.dtype), requirements=["C", "A"])
     return data, _index_array(X.indices), _index_array(X.indptr), tuple(X.shape)
 
 
@@ -37,7 +38,7 @@ def _float_type(dtype: Any) -> Any:
 def _index_array(indices: Any) -> Any:
     if indices.dtype not in (np.int32, np.int64):
         indices = indices.astype(np.int64)
-    return np.ascontiguousarray(indices)
+    return np.require(indices, requirements=["C", "A"])
 
 
 def entries(X: Any) -> int:
@@ -86,7 +87,7 @@ class Dataset:
         names = _get_feature_names(X)
         if names is not None:
             self.feature_names_in_ = names
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         on = open_device(device) if device is not None else device_for(entries(X))
         self._native = _native.Dataset(native(X), on, _EVALUATIONS)
         self.shape: tuple[int, int] = self._native.shape

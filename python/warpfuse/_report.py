@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections import Counter
+from typing import Any
 
 from ._config import get_config
 from ._warn import warn
@@ -35,7 +36,7 @@ def fell_back(name: str, reason: str) -> None:
         warn(f"scikit-learn fits this {name}: {reason}", FallbackWarning)
 
 
-def fits() -> dict[str, dict[str, object]]:
+def fits() -> dict[str, dict[str, Any]]:
     """How many fits of each class warpfuse did, and how many scikit-learn did and why.
 
     Returns
@@ -54,6 +55,15 @@ def fits() -> dict[str, dict[str, object]]:
         names = set(_served) | {name for name, _ in _fell_back}
         reasons = {name: {r: n for (of, r), n in _fell_back.items() if of == name} for name in names}
         return {name: {"served": _served[name], "fell_back": reasons[name]} for name in sorted(names)}
+
+
+def add(counts: dict[str, Any]) -> None:
+    """Adds what :func:`fits` said in another process."""
+    with _lock:
+        for name, of in counts.items():
+            _served[name] += of["served"]
+            for reason, count in of["fell_back"].items():
+                _fell_back[name, reason] += count
 
 
 def forget() -> None:

@@ -20,7 +20,7 @@ def _graph(graph: Any) -> Any:
         import networkx
 
         graph = networkx.to_scipy_sparse_array(graph, format="csr", dtype=np.float64)
-    return check_array(graph, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+    return check_array(graph, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
 def _warn(name: str, found: dict[str, Any]) -> None:

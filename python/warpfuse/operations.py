@@ -44,7 +44,7 @@ class Matrix(LinearOperator):
         from sklearn.utils import check_array
 
         X = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_features=0
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_features=0
         )
         on = open_device(device) if device is not None else device_for(entries(X))
         self._native = _native.Matrix(native(X), on, evaluations)

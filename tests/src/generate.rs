@@ -170,7 +170,7 @@ mod tests {
     fn sparse(pattern: Pattern, shape: (usize, usize)) -> CsrMatrix<f64> {
         match matrix(&mut Random::new(7), shape, pattern, Random::signed) {
             Features::Sparse(x) => x,
-            Features::Dense(_) => panic!("{pattern} is sparse"),
+            _ => panic!("{pattern} is sparse"),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use warpfuse::io::synth::NamedShape;
-use warpfuse::matrix::{ColumnMoments, Element, Features};
+use warpfuse::matrix::{ColumnMoments, Element, Features, Storage};
 use warpfuse::ops::Number;
 
 use crate::case::SEED;
@@ -65,12 +65,12 @@ impl<T: Number> Problem<T> {
             std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))
         };
         write("targets", bytemuck::cast_slice(&self.targets))?;
-        match &*self.features {
-            Features::Dense(x) => {
+        match self.features.storage() {
+            Storage::Dense(x) => {
                 let values = x.as_slice().context("made row by row")?;
                 write("values", bytemuck::cast_slice(values))
             }
-            Features::Sparse(x) => {
+            Storage::Sparse(x) => {
                 write("offsets", bytemuck::cast_slice(x.indptr().raw_storage()))?;
                 write("indices", bytemuck::cast_slice(x.indices()))?;
                 write("values", bytemuck::cast_slice(x.data()))

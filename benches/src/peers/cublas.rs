@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 use cudarc::cublas::sys;
-use ndarray::Array2;
+use ndarray::ArrayView2;
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::Dtype;
 use warpfuse::ops::Number;
@@ -69,7 +69,7 @@ impl<T: Number> DensePeer<T> {
     pub fn new(
         handle: Rc<Handle>,
         device: &Device,
-        x: &Array2<T>,
+        x: ArrayView2<'_, T>,
         inputs: Inputs<'_, T>,
     ) -> Result<Self> {
         let values = x.as_slice().context("benchmark data are row-major")?;

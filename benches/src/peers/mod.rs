@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use anyhow::{Result, anyhow, bail};
 use warpfuse::device::{Buffer, Device};
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Element, Features, Storage};
 use warpfuse::ops::{Number, vector};
 use warpfuse::plan::fused::Product;
 
@@ -112,15 +112,15 @@ impl Libraries {
         x: &Features<T>,
         inputs: Inputs<'_, T>,
     ) -> Option<Box<dyn Peer<T>>> {
-        match x {
-            Features::Dense(x) => {
+        match x.storage() {
+            Storage::Dense(x) => {
                 let handle = self.cublas.clone()?;
                 told("cuBLAS", || {
                     cublas::DensePeer::new(handle, device, x, inputs)
                 })
                 .map(|peer| Box::new(peer) as _)
             }
-            Features::Sparse(x) => {
+            Storage::Sparse(x) => {
                 let handle = self.cusparse.clone()?;
                 told("cuSPARSE", || {
                     cusparse::SparsePeer::new(handle, device, x, inputs)

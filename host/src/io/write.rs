@@ -59,16 +59,16 @@ pub(super) fn for_each_entry<T: crate::matrix::Element>(
     row: usize,
     mut visit: impl FnMut(u64, T),
 ) {
-    use crate::matrix::Features;
-    match features {
-        Features::Sparse(x) => {
+    use crate::matrix::Storage;
+    match features.storage() {
+        Storage::Sparse(x) => {
             let entries = x.indptr().outer_inds_sz(row);
             let indices = &x.indices()[entries.clone()];
             for (&j, &value) in indices.iter().zip(&x.data()[entries]) {
                 visit(u64::from(j), value);
             }
         }
-        Features::Dense(x) => {
+        Storage::Dense(x) => {
             for (j, &value) in x.row(row).iter().enumerate() {
                 if value != T::default() {
                     visit(j as u64, value);

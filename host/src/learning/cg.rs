@@ -9,7 +9,7 @@ use super::solver::Objective;
 use crate::device::{Buffer, Readback};
 use crate::matrix::{Dtype, Element};
 use crate::ops::cg::{CgState, CgVectors, Stop};
-use crate::ops::{Number, OpError, Terms};
+use crate::ops::{Number, OpError, Terms, interrupt};
 
 /// When to stop, and what is solved.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -214,6 +214,7 @@ pub(super) fn run<T: Number>(
         if outcome(&state).is_some() {
             break;
         }
+        interrupt::proceed()?;
         step(vectors)?;
         readback.submit(vectors.state())?;
         if submitted > 1 || pace == Pace::Lockstep {

@@ -11,7 +11,7 @@ use super::spectral::{
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, interrupt, vector};
 
 /// By how many factors e a step is expected to bring hubs and authorities closer: two, as if the second of the
 /// eigenvalues of XᵀX were half the first.
@@ -159,6 +159,7 @@ impl Hits {
             vector::scaled_copy(<T as Element>::from_f64(1.0 / length), &product, &mut next)?;
             course.change = advance(&mut a, &mut next)?;
             course.converged = course.change <= self.tolerance;
+            interrupt::proceed()?;
             watch(Progress {
                 iteration: course.n_iter,
                 max_iter: self.max_iter,

@@ -17,7 +17,7 @@ use super::symmetric_eigen::{Eigen, symmetric_eigen};
 use super::{FitError, Operator};
 use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
-use crate::ops::{Number, OpError, Terms, vector};
+use crate::ops::{Number, OpError, Terms, interrupt, vector};
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,6 +114,7 @@ impl<T: Number, X: Operator<T>> Basis<'_, T, X> {
     /// Extends the basis until it is full; the product with the last vector is left over.
     fn fill(&mut self, options: &LanczosOptions, course: &mut Course) -> Result<Step<T>, FitError> {
         loop {
+            interrupt::proceed()?;
             let step = self.step()?;
             course.n_iter += 1;
             if !step.length.is_finite() {

@@ -10,8 +10,8 @@ use super::spectral::{
 };
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
-use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Product, Terms, vector};
+use crate::matrix::{Element, Features, Storage};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Product, Terms, interrupt, vector};
 
 /// PageRank: how often a surfer visits each node who follows a random edge with probability d, and else jumps
 /// to a node drawn from the personalisation z.
@@ -237,6 +237,7 @@ impl PageRank {
                 return Err(FitError::NotFinite { iterations });
             }
             course.converged = course.change <= self.tolerance;
+            interrupt::proceed()?;
             watch(Progress {
                 iteration: course.n_iter,
                 max_iter: self.max_iter,
@@ -334,12 +335,12 @@ fn inverse_degrees<T: Number>(graph: &Features<T>) -> Vec<f64> {
         values.map(|value| Element::to_f64(*value)).sum()
     };
     let inverse = |degree: f64| if degree > 0.0 { 1.0 / degree } else { 0.0 };
-    match graph {
-        Features::Sparse(x) => x
+    match graph.storage() {
+        Storage::Sparse(x) => x
             .outer_iterator()
             .map(|row| inverse(sum(&mut row.data().iter())))
             .collect(),
-        Features::Dense(x) => x
+        Storage::Dense(x) => x
             .rows()
             .into_iter()
             .map(|row| inverse(sum(&mut row.iter())))

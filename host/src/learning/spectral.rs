@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::FitError;
 use crate::device::{Buffer, Device};
-use crate::matrix::{Element, Features};
+use crate::matrix::{Element, Features, Storage};
 use crate::ops::{Matrix, Number, OpError, vector};
 
 /// How a spectral fit went.
@@ -98,8 +98,8 @@ pub(super) fn check_edges<T: Number>(graph: &Features<T>) -> Result<(), FitError
         row,
         value: Element::to_f64(value),
     };
-    match graph {
-        Features::Sparse(x) => match x.data().iter().position(wrong) {
+    match graph.storage() {
+        Storage::Sparse(x) => match x.data().iter().position(wrong) {
             None => Ok(()),
             Some(entry) => {
                 let offsets = x.indptr();
@@ -109,7 +109,7 @@ pub(super) fn check_edges<T: Number>(graph: &Features<T>) -> Result<(), FitError
                 Err(fault(row - 1, x.data()[entry]))
             }
         },
-        Features::Dense(x) => match x.indexed_iter().find(|(_, value)| wrong(value)) {
+        Storage::Dense(x) => match x.indexed_iter().find(|(_, value)| wrong(value)) {
             None => Ok(()),
             Some(((row, _), value)) => Err(fault(row, *value)),
         },

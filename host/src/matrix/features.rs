@@ -1,9 +1,9 @@
 //! Features and data sets.
 
-use ndarray::{Array2, CowArray, Ix2};
+use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 use rayon::prelude::*;
 
-use super::{CsrMatrix, Dtype, Element};
+use super::{CsrMatrix, Dtype, Element, SharedDense};
 
 /// The feature matrix of a data set, m samples × n features.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +12,17 @@ pub enum Features<T> {
     Sparse(CsrMatrix<T>),
     /// Row-major dense.
     Dense(Array2<T>),
+    /// Dense, in memory that somebody else owns.
+    Shared(SharedDense<T>),
+}
+
+/// What [`Features`] store.
+#[derive(Debug)]
+pub enum Storage<'a, T> {
+    /// Compressed sparse rows.
+    Sparse(&'a CsrMatrix<T>),
+    /// All elements, in rows or columns that lie one after the other.
+    Dense(ArrayView2<'a, T>),
 }
 
 /// Features and, when the source has them, one target per sample.
@@ -81,6 +92,7 @@ impl<T> Features<T> {
         match self {
             Self::Sparse(x) => x.rows(),
             Self::Dense(x) => x.nrows(),
+            Self::Shared(x) => x.dim().0,
         }
     }
 
@@ -89,6 +101,7 @@ impl<T> Features<T> {
         match self {
             Self::Sparse(x) => x.cols(),
             Self::Dense(x) => x.ncols(),
+            Self::Shared(x) => x.dim().1,
         }
     }
 
@@ -97,12 +110,29 @@ impl<T> Features<T> {
         match self {
             Self::Sparse(x) => x.nnz(),
             Self::Dense(x) => x.len(),
+            Self::Shared(x) => x.view().len(),
         }
     }
 
     /// Whether only nonzeros are stored.
     pub fn is_sparse(&self) -> bool {
         matches!(self, Self::Sparse(_))
+    }
+
+    /// What is stored, whoever owns it.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::matrix::{Features, Storage};
+    /// let x = Features::Dense(array![[1.0, 2.0]]);
+    /// assert!(matches!(x.storage(), Storage::Dense(view) if view == array![[1.0, 2.0]]));
+    /// ```
+    pub fn storage(&self) -> Storage<'_, T> {
+        match self {
+            Self::Sparse(x) => Storage::Sparse(x),
+            Self::Dense(x) => Storage::Dense(x.view()),
+            Self::Shared(x) => Storage::Dense(x.view()),
+        }
     }
 }
 
@@ -155,7 +185,7 @@ impl<T: Element> Features<T> {
         let cols = self.cols();
         match self {
             _ if cols == wanted => Ok(self),
-            Self::Dense(_) => Err(WidthError::Dense { cols, wanted }),
+            Self::Dense(_) | Self::Shared(_) => Err(WidthError::Dense { cols, wanted }),
             Self::Sparse(_) if wanted < cols => Err(WidthError::TooFew { cols, wanted }),
             Self::Sparse(_) if u32::try_from(wanted).is_err() => {
                 Err(WidthError::TooMany { wanted })
@@ -177,9 +207,9 @@ impl<T: Element> Features<T> {
     /// # Ok::<(), warpfuse::matrix::TooLargeError>(())
     /// ```
     pub fn to_dense(&self) -> Result<CowArray<'_, T, Ix2>, TooLargeError> {
-        let x = match self {
-            Self::Dense(x) => return Ok(x.view().into()),
-            Self::Sparse(x) => x,
+        let x = match self.storage() {
+            Storage::Dense(x) => return Ok(x.into()),
+            Storage::Sparse(x) => x,
         };
         let (rows, cols) = x.shape();
         let too_large = TooLargeError { rows, cols };
@@ -209,8 +239,8 @@ impl<T: Element> Features<T> {
     /// assert_eq!(x.cast::<f32>().unwrap_err().entry, 1);
     /// ```
     pub fn cast<U: Element>(&self) -> Result<Features<U>, CastError> {
-        match self {
-            Self::Sparse(x) => {
+        match self.storage() {
+            Storage::Sparse(x) => {
                 let (shape, values) = (x.shape(), cast_slice(x.data())?.into());
                 // Clones share the structure.
                 let (offsets, indices, _) = x.clone().into_raw_storage();
@@ -221,7 +251,7 @@ impl<T: Element> Features<T> {
                 };
                 Ok(Features::Sparse(cast))
             }
-            Self::Dense(x) => {
+            Storage::Dense(x) => {
                 let x = x.as_standard_layout();
                 let flat = x.as_slice().expect("standard layout is contiguous");
                 let values = cast_slice(flat)?;

@@ -5,6 +5,7 @@
 //! | [`Element`] | what an entry may be: `f32` or `f64` |
 //! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
 //! | [`SharedSlice`] | arrays that are shared: those of a mapped file are used where they lie |
+//! | [`SharedDense`] | a dense matrix in an array that is shared, by rows or by columns |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
 //! | [`Values`] | in how few bits a further form may store values |
@@ -21,6 +22,7 @@ mod features;
 mod moments;
 mod row_steps;
 mod shared;
+mod shared_dense;
 mod skew;
 mod stats;
 #[cfg(test)]
@@ -32,10 +34,12 @@ mod values;
 pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts, csr_from_shared, with_entries};
 pub use element::{Dtype, Element};
-pub use features::{CastError, Dataset, Features, TooLargeError, WidthError};
+pub use features::{CastError, Dataset, Features, Storage, TooLargeError, WidthError};
 pub use moments::{ColumnMoments, column_frequencies};
 pub use row_steps::RowSteps;
 pub use shared::SharedSlice;
+pub use shared_dense::{Order, SharedDense};
+pub(crate) use shared_dense::{copy_rows, rows_of};
 pub use skew::Skew;
 pub use stats::MatrixStats;
 pub use values::Values;

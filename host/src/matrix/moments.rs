@@ -2,10 +2,10 @@
 
 use std::ops::{AddAssign, Range};
 
-use ndarray::{Array2, Axis};
+use ndarray::{ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
-use super::{CsrMatrix, Element, Features};
+use super::{CsrMatrix, Element, Features, Storage};
 
 /// Most blocks of rows that get sums of their own.
 const MAX_BLOCKS: usize = 64;
@@ -46,9 +46,10 @@ impl ColumnMoments {
         features: &Features<T>,
         takes: impl Fn(usize) -> bool + Sync,
     ) -> Self {
-        match features {
-            Features::Sparse(x) => Self::of_csr(x, takes),
-            Features::Dense(x) => Self::of_dense(x, takes),
+        match features.storage() {
+            Storage::Sparse(x) => Self::of_csr(x, takes),
+            Storage::Dense(x) if x.is_standard_layout() => Self::of_dense(x, takes),
+            Storage::Dense(x) => Self::of_columns(x, takes),
         }
     }
 
@@ -72,7 +73,7 @@ impl ColumnMoments {
         })
     }
 
-    fn of_dense<T: Element>(x: &Array2<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
+    fn of_dense<T: Element>(x: ArrayView2<'_, T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
         Self::by_blocks(x.nrows(), x.ncols(), x.len(), |rows, sums| {
             for row in rows.filter(|row| takes(*row)) {
                 let values = x.index_axis(Axis(0), row);
@@ -82,6 +83,22 @@ impl ColumnMoments {
                 }
             }
         })
+    }
+
+    /// Of elements that lie column after column.
+    fn of_columns<T: Element>(x: ArrayView2<'_, T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
+        let columns = x.axis_iter(Axis(1)).into_par_iter();
+        let of_column = |column: ArrayView1<'_, T>| {
+            let mut sums = [0.0; 2];
+            let taken = column.iter().enumerate().filter(|(row, _)| takes(*row));
+            taken.for_each(|(_, value)| add(&mut sums, value.to_f64()));
+            (sums[0], sums[1])
+        };
+        let (sum, sum_of_squares) = columns.map(of_column).unzip();
+        Self {
+            sum,
+            sum_of_squares,
+        }
     }
 
     fn by_blocks(

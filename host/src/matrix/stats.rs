@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{CsrMatrix, Features, RowSteps};
+use super::{CsrMatrix, Features, RowSteps, Storage};
 
 /// Bins of the histogram: empty rows, then one per power of two up to 2³².
 const BINS: usize = 34;
@@ -45,9 +45,9 @@ impl MatrixStats {
     /// # Ok::<(), warpfuse::matrix::CsrError>(())
     /// ```
     pub fn of<T>(features: &Features<T>) -> Self {
-        match features {
-            Features::Sparse(x) => Self::of_csr(x),
-            Features::Dense(x) => Self::of_dense(x.nrows(), x.ncols()),
+        match features.storage() {
+            Storage::Sparse(x) => Self::of_csr(x),
+            Storage::Dense(x) => Self::of_dense(x.nrows(), x.ncols()),
         }
     }
 

@@ -9,6 +9,9 @@ use crate::plan::PlanError;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum OpError {
+    /// Whoever waits for it wanted an end; see [`interruptible`](super::interruptible).
+    #[error("interrupted")]
+    Interrupted,
     /// A vector's length does not fit the matrix or the other vectors.
     #[error("{what} must have {expected} elements, but has {found}")]
     Length {

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ndarray::Array2;
+use ndarray::ArrayView2;
 
 use super::Number;
 use super::terms::Terms;
 use crate::cpu::fixed::{self, Columns};
 use crate::cpu::{self, Addend, Csr, Workspace, ordered};
 use crate::device::Buffer;
-use crate::matrix::{CsrMatrix, Features};
+use crate::matrix::{CsrMatrix, Features, Storage, rows_of};
 use crate::plan::fused::{Product, Summation};
 
 /// X as it came, with what its products keep from one to the next.
@@ -23,7 +23,7 @@ pub(super) struct HostRows<T> {
 impl<T: Number> HostRows<T> {
     pub(super) fn new(features: Arc<Features<T>>) -> Self {
         HostRows {
-            features,
+            features: by_rows(features),
             workspace: Mutex::new(Workspace::new()),
             columns: OnceLock::new(),
         }
@@ -37,17 +37,35 @@ impl<T: Number> HostRows<T> {
         terms: &Terms<'_, T>,
         output: &mut Buffer<T>,
     ) {
-        match (summation, &*self.features) {
-            (Summation::Reproducible, Features::Sparse(x)) => {
+        match (summation, self.features.storage()) {
+            (Summation::Reproducible, Storage::Sparse(x)) => {
                 let columns = self.columns.get_or_init(|| columns(x));
                 run_reproducibly(product, (x, columns), input, terms, output);
             }
-            (Summation::Reproducible, Features::Dense(x)) => {
+            (Summation::Reproducible, Storage::Dense(x)) => {
                 run_in_order(product, x, input, terms, output);
             }
-            (Summation::Free, x) => run(product, x, input, terms, output, &self.workspace),
+            (Summation::Free, _) => {
+                run(
+                    product,
+                    &self.features,
+                    input,
+                    terms,
+                    output,
+                    &self.workspace,
+                );
+            }
         }
     }
+}
+
+/// Dense features with their rows one after the other, as products read them; copied once if they lie otherwise.
+fn by_rows<T: Number>(features: Arc<Features<T>>) -> Arc<Features<T>> {
+    let rows = match features.storage() {
+        Storage::Dense(x) if !x.is_standard_layout() => rows_of(x),
+        _ => return features,
+    };
+    Arc::new(Features::Dense(rows))
 }
 
 const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
@@ -74,8 +92,8 @@ fn host_terms<'a, T: Number>(terms: &Terms<'a, T>) -> cpu::Terms<'a, T> {
 /// [`Dense`](crate::cpu::Dense).
 macro_rules! with_rows {
     ($features:expr, |$x:ident| $run:expr) => {
-        match $features {
-            $crate::matrix::Features::Sparse(x) => {
+        match $features.storage() {
+            $crate::matrix::Storage::Sparse(x) => {
                 let indptr = x.indptr();
                 let offsets = indptr
                     .as_slice()
@@ -87,7 +105,7 @@ macro_rules! with_rows {
                 };
                 $run
             }
-            $crate::matrix::Features::Dense(x) => {
+            $crate::matrix::Storage::Dense(x) => {
                 let standard = x.as_standard_layout();
                 let values = standard.as_slice().expect("standard layout is contiguous");
                 let (rows, cols) = x.dim();
@@ -138,7 +156,7 @@ fn run_reproducibly<T: Number>(
 /// [`run_reproducibly`] for a dense matrix.
 fn run_in_order<T: Number>(
     product: Product,
-    x: &Array2<T>,
+    x: ArrayView2<'_, T>,
     input: &Buffer<T>,
     terms: &Terms<'_, T>,
     output: &mut Buffer<T>,

@@ -11,7 +11,7 @@ use super::plans::Plans;
 use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::expected;
-use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Values};
+use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Storage, Values};
 use crate::plan::fused::{
     Candidate, ColumnUse, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
     hot_places,
@@ -186,10 +186,10 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
 const FEW_COLUMNS: u64 = 4_096;
 
 fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
-    match features {
-        Features::Sparse(x) if device.is_cpu() => sparse_problem(x, &x.proper_indptr()),
-        Features::Dense(x) => Problem::dense(x.nrows() as u64, x.ncols() as u64, T::PRECISION),
-        features => problem_on_gpu(features, values),
+    match features.storage() {
+        Storage::Sparse(x) if device.is_cpu() => sparse_problem(x, &x.proper_indptr()),
+        Storage::Dense(x) => Problem::dense(x.nrows() as u64, x.ncols() as u64, T::PRECISION),
+        Storage::Sparse(_) => problem_on_gpu(features, values),
     }
 }
 
@@ -207,9 +207,9 @@ fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -
 /// ```
 pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Problem {
     let (rows, cols) = (features.rows() as u64, features.cols() as u64);
-    let x = match features {
-        Features::Dense(_) => return Problem::dense(rows, cols, T::PRECISION).as_stored(),
-        Features::Sparse(x) => x,
+    let x = match features.storage() {
+        Storage::Dense(_) => return Problem::dense(rows, cols, T::PRECISION).as_stored(),
+        Storage::Sparse(x) => x,
     };
     let offsets = x.proper_indptr();
     let problem = sparse_problem(x, &offsets).with_row_steps(RowSteps::of_offsets(&offsets));

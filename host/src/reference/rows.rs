@@ -57,23 +57,21 @@ impl<T: Copy + Into<f64>, S: Data<Elem = T>> Rows for ArrayBase<S, Ix2> {
 
 impl<T: Copy + Into<f64>> Rows for Features<T> {
     fn rows(&self) -> usize {
-        match self {
-            Features::Sparse(x) => Rows::rows(x),
-            Features::Dense(x) => Rows::rows(x),
-        }
+        Features::rows(self)
     }
 
     fn cols(&self) -> usize {
-        match self {
-            Features::Sparse(x) => Rows::cols(x),
-            Features::Dense(x) => Rows::cols(x),
-        }
+        Features::cols(self)
     }
 
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
         let entries: Box<dyn Iterator<Item = (usize, f64)>> = match self {
             Features::Sparse(x) => Box::new(x.entries(row)),
             Features::Dense(x) => Box::new(x.entries(row)),
+            Features::Shared(x) => {
+                let elements = x.view().row(row).to_vec();
+                Box::new(elements.into_iter().map(Into::into).enumerate())
+            }
         };
         entries
     }

@@ -1,6 +1,6 @@
 //! What a sample's products have to be, and how far computed ones may be from that.
 
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::{Element, Storage};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse::reference::Rows;
@@ -15,9 +15,9 @@ impl<T: Number> Sample<T> {
     /// # Panics
     /// When the sample is of integers, and too large for their sums to be exact.
     pub fn truth(&self, product: Product, terms: &Terms<'_, T>) -> Truth {
-        match &*self.features {
-            Features::Sparse(x) => self.truth_of(x, product, terms),
-            Features::Dense(x) => self.truth_of(x, product, terms),
+        match self.features.storage() {
+            Storage::Sparse(x) => self.truth_of(x, product, terms),
+            Storage::Dense(x) => self.truth_of(&x, product, terms),
         }
     }
 

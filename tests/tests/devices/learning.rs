@@ -194,10 +194,7 @@ fn norm(values: &[f64]) -> f64 {
 fn against_cholesky(device: &Device, shape: (usize, usize), pattern: Pattern) -> Result<()> {
     let random = &mut Random::new(11);
     let features = matrix::<f64>(random, shape, pattern, |random| random.signed() + 0.5);
-    let dense = match &features {
-        Features::Sparse(x) => x.to_dense(),
-        Features::Dense(x) => x.clone(),
-    };
+    let dense = features.to_dense()?.into_owned();
     let plane = Array1::from_shape_simple_fn(shape.1, || random.signed());
     let targets = (dense.dot(&plane) + 2.0)
         .mapv(|t| t + 0.1 * random.signed())

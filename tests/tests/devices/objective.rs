@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::{Buffer, Device};
-use warpfuse::matrix::{Dtype, Element, Features};
+use warpfuse::matrix::{Dtype, Element, Features, Storage};
 use warpfuse::ops::objective::{
     Distribution, Evaluation, HeadSize, Intercept, Link, Loss, ObjectiveOut, ObjectiveSums,
 };
@@ -171,12 +171,12 @@ fn longest_row<T>(features: &Features<T>) -> usize
 where
     T: Number,
 {
-    match features {
-        Features::Sparse(x) => (0..x.rows())
+    match features.storage() {
+        Storage::Sparse(x) => (0..x.rows())
             .map(|row| x.indptr().nnz_in_outer_sz(row))
             .max()
             .unwrap_or(0),
-        Features::Dense(x) => x.ncols(),
+        Storage::Dense(x) => x.ncols(),
     }
 }
 

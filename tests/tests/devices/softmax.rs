@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
-use warpfuse::matrix::{Dtype, Element, Features};
+use warpfuse::matrix::{Dtype, Element, Features, Storage};
 use warpfuse::ops::objective::{Softmax, SoftmaxOut};
 use warpfuse::ops::{Matrix, Number, OpError};
 use warpfuse::reference::softmax as reference;
@@ -88,12 +88,12 @@ impl<T: Number> Inputs<T> {
 }
 
 fn longest_row<T: Number>(features: &Features<T>) -> usize {
-    match features {
-        Features::Sparse(x) => (0..x.rows())
+    match features.storage() {
+        Storage::Sparse(x) => (0..x.rows())
             .map(|row| x.indptr().nnz_in_outer_sz(row))
             .max()
             .unwrap_or(0),
-        Features::Dense(x) => x.ncols(),
+        Storage::Dense(x) => x.ncols(),
     }
 }
 

@@ -197,10 +197,7 @@ fn agree<T: Number>(device: &Device, model: &SvdModel, case: &Value) -> Result<(
 }
 
 fn dense_of(features: &Features<f64>) -> Array2<f64> {
-    match features {
-        Features::Sparse(x) => x.to_dense(),
-        Features::Dense(x) => x.clone(),
-    }
+    features.to_dense().expect("it is small").into_owned()
 }
 
 /// What defines the triplets: VᵀV = I, XᵀX·v = σ²·v, and that no more than this is left of X.

@@ -28,16 +28,30 @@ pub struct Arguments {
 /// The oldest C library that `--portable` links against: of Debian 10, Ubuntu 18.10, RHEL 8.
 const PORTABLE: &str = "manylinux_2_28";
 
+/// What the package may add to a download of NumPy, SciPy and scikit-learn, in bytes.
+const LARGEST: u64 = 20_000_000;
+
 /// What a first user does, in the environment that the wheel was installed into.
 const FIRST_FIT: &str = "import warpfuse; \
     model = warpfuse.Ridge(alpha=2.0).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0]); \
     assert abs(model.coef_[0] - 1.0) < 1e-9, model.coef_; \
-    print('warpfuse', warpfuse.__version__, 'has kernels:', warpfuse._native.has_kernels)";
+    assert warpfuse._native.has_kernels, 'the wheel was built without kernels'; \
+    print('warpfuse', warpfuse.__version__, 'on', warpfuse.get_config()['device'])";
 
-/// Builds the wheel, checks what it asks of a machine, and fits once in a fresh environment.
+/// What importing the package adds to importing scikit-learn: the least of five, each in a process of its own.
+const IMPORT_TIME: &str = "import subprocess, sys
+def least(modules):
+    program = f'import time; t = time.perf_counter(); import {modules}; print(time.perf_counter() - t)'
+    return min(float(subprocess.check_output([sys.executable, '-c', program])) for _ in range(5))
+alone = least('sklearn.linear_model')
+print(f'scikit-learn: {alone * 1e3:.0f} ms')
+print(f'import warpfuse: {(least(\"sklearn.linear_model, warpfuse\") - alone) * 1e3:+.0f} ms')
+print(f'and its models: {(least(\"sklearn.linear_model, warpfuse.linear_model\") - alone) * 1e3:+.0f} ms')";
+
+/// Builds the wheel, checks what it asks of a machine, and fits once in a fresh environment without Rust.
 ///
 /// # Errors
-/// With the step that failed.
+/// With the step that failed; when the wheel is larger than it may be.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let out = workspace::root().join(&arguments.out);
     let tools = Environment::fresh(
@@ -49,16 +63,58 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     step::run("building the wheel", &mut maturin(&tools, arguments, &out))?;
     let wheel = newest_wheel(&out)?;
-    step::run("stable ABI", tools.program("abi3audit").arg(&wheel))?;
-    let mut audit = tools.program("auditwheel");
-    step::run("what it links to", audit.arg("show").arg(&wheel))?;
+    audit(&tools, &wheel)?;
     let users = Environment::fresh("wheel-user", &[])?;
     users.install(&[&wheel.to_string_lossy()])?;
-    step::run("first fit", users.python().args(["-c", FIRST_FIT]))?;
-    step::run("command line", users.program("warpfuse").arg("info"))?;
+    use_it(&users)?;
     let bytes = fs::metadata(&wheel)?.len();
     println!("{}: {:.1} MB", wheel.display(), bytes as f64 / 1e6);
+    if bytes > LARGEST {
+        bail!("the wheel is larger than {} MB", LARGEST / 1_000_000);
+    }
     Ok(())
+}
+
+/// What the wheel asks of a machine: the stable ABI, and the C library that its name says; no library of NVIDIA.
+fn audit(tools: &Environment, wheel: &Path) -> Result<()> {
+    let mut abi = tools.program("abi3audit");
+    step::run("stable ABI", abi.args(["--strict", "--report"]).arg(wheel))?;
+    let mut show = tools.program("auditwheel");
+    step::run("what it links to", show.arg("show").arg(wheel))?;
+    let libraries = tools
+        .program("auditwheel")
+        .arg("show")
+        .arg(wheel)
+        .output()?;
+    let told = String::from_utf8_lossy(&libraries.stdout);
+    let name = wheel.file_name().unwrap_or_default().to_string_lossy();
+    if !name.contains("manylinux") {
+        bail!("{name} is not for all Linux distributions of an age: auditwheel says\n{told}");
+    }
+    if ["libcuda", "libnvidia"]
+        .iter()
+        .any(|library| told.contains(library))
+    {
+        bail!("the wheel links to NVIDIA's driver, which it should open at run time:\n{told}");
+    }
+    Ok(())
+}
+
+/// The first minutes of somebody who has no Rust.
+fn use_it(users: &Environment) -> Result<()> {
+    let python = |arguments: &[&str]| {
+        let mut python = users.for_user("python");
+        python.args(arguments);
+        python
+    };
+    step::run("first fit", &mut python(&["-c", FIRST_FIT]))?;
+    step::run("imports", &mut python(&["-c", IMPORT_TIME]))?;
+    step::run("command line", users.for_user("warpfuse").arg("info"))?;
+    step::run(
+        "accelerated scripts",
+        &mut python(&["-m", "warpfuse", "--help"]),
+    )
+    .map(|_| ())
 }
 
 fn maturin(tools: &Environment, arguments: &Arguments, out: &Path) -> Command {

@@ -61,6 +61,16 @@ impl Environment {
         self.program("python")
     }
 
+    /// A program of it as its user starts it: nothing of this process's surroundings, no Rust.
+    pub fn for_user(&self, name: &str) -> Command {
+        let bin = self.0.join("bin");
+        let mut command = step::command(bin.join(name), &[]);
+        let mut path = OsString::from(bin);
+        path.push(":/usr/bin:/bin");
+        command.env_clear().env("PATH", path);
+        command
+    }
+
     /// A program that one of its packages brought.
     pub fn program(&self, name: &str) -> Command {
         let bin = self.0.join("bin");

@@ -14,7 +14,7 @@ fn options(target: Option<&str>) -> ReadOptions {
 fn dense(data: Dataset<f64>) -> (ndarray::Array2<f64>, Option<Vec<f64>>) {
     match data.features {
         Features::Dense(x) => (x, data.targets),
-        Features::Sparse(_) => panic!("dense features expected"),
+        _ => panic!("dense features expected"),
     }
 }
 

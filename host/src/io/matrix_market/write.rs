@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::error::WriteError;
 use super::super::write::{for_each_entry, push_integer, write_text};
-use crate::matrix::{Element, Features};
+use crate::matrix::{Element, Features, Storage};
 
 /// Writes `features` to `path` as Matrix Market text, values as the shortest decimals that read
 /// back exactly: `coordinate real general` if sparse, `array real general` if dense. Targets have
@@ -18,8 +18,8 @@ pub fn write_matrix_market<T: Element>(
     features: &Features<T>,
 ) -> Result<(), WriteError> {
     let (rows, cols) = (features.rows(), features.cols());
-    match features {
-        Features::Sparse(x) => {
+    match features.storage() {
+        Storage::Sparse(x) => {
             let nnz = x.nnz();
             let head =
                 format!("%%MatrixMarket matrix coordinate real general\n{rows} {cols} {nnz}\n");
@@ -36,7 +36,7 @@ pub fn write_matrix_market<T: Element>(
                 }
             })
         }
-        Features::Dense(x) => {
+        Storage::Dense(x) => {
             let head = format!("%%MatrixMarket matrix array real general\n{rows} {cols}\n");
             // The format lists columns, so a block of "rows" of the text is a block of columns.
             write_text(path, head.as_bytes(), cols, |columns, out| {

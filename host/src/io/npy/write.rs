@@ -9,7 +9,7 @@ use ndarray_npy::{WritableElement, WriteNpyExt};
 
 use super::super::error::WriteError;
 use super::super::options::Format;
-use crate::matrix::{Dtype, Element, Features};
+use crate::matrix::{Dtype, Element, Features, Storage};
 
 /// Writes `vector` to `path` as an npy file with one axis, f4 or f8 as the type is.
 ///
@@ -28,9 +28,9 @@ pub fn write_vector<T: Element>(path: impl AsRef<Path>, vector: &[T]) -> Result<
 /// [`WriteError::Unsupported`] for sparse features, [`WriteError::Io`] when the file cannot be
 /// written.
 pub fn write_npy<T: Element>(path: &Path, features: &Features<T>) -> Result<(), WriteError> {
-    match features {
-        Features::Dense(x) => write(path, x.as_standard_layout().view()),
-        Features::Sparse(x) => Err(WriteError::Unsupported {
+    match features.storage() {
+        Storage::Dense(x) => write(path, x.as_standard_layout().view()),
+        Storage::Sparse(x) => Err(WriteError::Unsupported {
             format: Format::Npy,
             expected: "dense features",
             found: format!("sparse features with {} entries", x.nnz()),

@@ -15,7 +15,7 @@ mod tests;
 use rayon::prelude::*;
 
 use crate::io::options::MemoryLimit;
-use crate::matrix::{Dataset, Element, Features};
+use crate::matrix::{Dataset, Element, Features, Storage};
 use random::{Purpose, Stream};
 
 pub use dense::DenseSpec;
@@ -106,14 +106,14 @@ fn with_targets<T: Element>(features: Features<T>, seed: u64, noise: f64) -> Syn
 
 /// One element of X·c, in f64.
 fn row_product<T: Element>(features: &Features<T>, row: usize, coef: &[f64]) -> f64 {
-    match features {
-        Features::Sparse(x) => {
+    match features.storage() {
+        Storage::Sparse(x) => {
             let entries = x.indptr().outer_inds_sz(row);
             let indices = x.indices()[entries.clone()].iter();
             let products = indices.zip(&x.data()[entries]);
             products.map(|(&j, v)| v.to_f64() * coef[j as usize]).sum()
         }
-        Features::Dense(x) => {
+        Storage::Dense(x) => {
             let products = x.row(row).into_iter().zip(coef);
             products.map(|(v, c)| v.to_f64() * c).sum()
         }

@@ -8,7 +8,7 @@ use super::preconditioner::Preconditioner;
 use crate::device::{Buffer, Device};
 use crate::learning::{Convergence, Progress};
 use crate::matrix::{Dtype, Element};
-use crate::ops::{KernelSum, Number, OpError, vector};
+use crate::ops::{KernelSum, Number, OpError, interrupt, vector};
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +103,7 @@ impl<T: Number> System<'_, T> {
         let stop = (wanted / 2.0).max(inner_floor(T::DTYPE));
         let mut convergence = Convergence::IterationLimit;
         while solved.iterations < goal.max_iter {
+            interrupt::proceed()?;
             let step = cg.step(self.working, goal.alpha, &mut self.preconditioner)?;
             solved.iterations += 1;
             watch(Progress {

@@ -13,7 +13,7 @@ use super::{Begin, Iteration, Limits, Point, Solved};
 use crate::device::{Buffer, Device, Readback};
 use crate::learning::cg::{self, Convergence};
 use crate::ops::cg::CgState;
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, interrupt};
 
 /// Objectives of as many θ, all of one length, evaluated together.
 pub(in crate::learning) trait Objectives<T: Number> {
@@ -188,6 +188,7 @@ fn products<T: Number>(
             (number, p, q)
         })
         .collect();
+    interrupt::proceed()?;
     objectives.hessian_vectors(&mut asked)?;
     let ours = numbered(members).filter(|(member, _)| open[*member]);
     ours.map(|(_, member)| member)

@@ -14,7 +14,7 @@ use crate::device::Buffer;
 use crate::learning::cg::Convergence;
 use crate::matrix::Element;
 use crate::ops::vector::{self, Dots, Factor};
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, interrupt};
 
 /// Pairs that are kept, as in scikit-learn's `lbfgs`.
 const PAIRS: usize = 10;
@@ -124,6 +124,7 @@ impl<T: Number> Lbfgs<T> {
             if self.point.norm <= limits.tolerance * self.first_norm {
                 return Ok(Convergence::Converged);
             }
+            interrupt::proceed()?;
             self.turn()?;
             let Some(found) = self.search(objective)? else {
                 if self.pairs.is_empty() {

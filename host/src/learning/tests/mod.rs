@@ -1,5 +1,8 @@
 //! What holds for every estimator of the list.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use ndarray::Array2;
 
 use super::{
@@ -8,6 +11,7 @@ use super::{
 };
 use crate::device::Device;
 use crate::matrix::Features;
+use crate::ops::{OpError, interruptible};
 
 const ROWS: usize = 24;
 
@@ -46,6 +50,42 @@ fn every_estimator_fits_and_its_model_comes_back_from_a_file() {
         assert_eq!(Model::load(&path).expect("read"), model, "{estimator:?}");
         let saved = SavedModel::load(&path).expect("read");
         assert_eq!(saved.cols(), 2);
+    }
+}
+
+/// Fits while somebody counts how often they are asked whether to end, and says yes at the given time.
+fn fit_until(estimator: &Estimator, end: Option<usize>) -> (Result<Model, FitError>, usize) {
+    let asked = Rc::new(Cell::new(0));
+    let counted = asked.clone();
+    let is_wanted = move || {
+        counted.set(counted.get() + 1);
+        Some(counted.get()) == end
+    };
+    (interruptible(is_wanted, || fit(estimator)), asked.get())
+}
+
+#[test]
+fn every_estimator_can_be_interrupted_before_every_product() {
+    for estimator in Estimator::all() {
+        let (model, asked) = fit_until(&estimator, None);
+        let inner = |model: &Model| {
+            model
+                .report()
+                .history
+                .iter()
+                .map(|i| i.inner)
+                .sum::<usize>()
+        };
+        let products = model.as_ref().map(inner).expect("fitted");
+        assert!(
+            asked > 0 && asked >= products,
+            "{estimator:?}: {asked} of {products}"
+        );
+        for end in [1, asked] {
+            let (ended, asked) = fit_until(&estimator, Some(end));
+            assert_eq!(ended.unwrap_err(), FitError::Op(OpError::Interrupted));
+            assert_eq!(asked, end, "{estimator:?}");
+        }
     }
 }
 

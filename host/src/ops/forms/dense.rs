@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use gpu_kernels::fused::dense_order::leading_dimension;
+use ndarray::ArrayView2;
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::buffer::RowLayout;
 use crate::device::{Buffer, Device, Prepared};
+use crate::matrix::copy_rows;
 use crate::ops::blocks::DenseBlock;
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
@@ -20,20 +22,18 @@ pub(in crate::ops) struct DenseRows<T> {
 }
 
 impl<T: Number> DenseRows<T> {
-    pub(super) fn upload(device: &Device, x: &ndarray::Array2<T>) -> Result<Self, OpError> {
-        let x = x.as_standard_layout();
-        let values = x.as_slice().expect("standard layout is contiguous");
+    /// Row after row, however they lie on the host; no copy of them is made there.
+    pub(super) fn upload(device: &Device, x: ArrayView2<'_, T>) -> Result<Self, OpError> {
         let (rows, cols) = x.dim();
         let pack = 16 / size_of::<T>();
         let ld = leading_dimension(cols as u64, pack as u64) as usize;
-        let values = device.upload_rows(
-            values,
-            RowLayout {
-                rows,
-                cols,
-                pitch: ld,
-            },
-        )?;
+        let values = match x.as_slice() {
+            Some(values) => {
+                let pitch = ld;
+                device.upload_rows(values, RowLayout { rows, cols, pitch })?
+            }
+            None => device.upload_with(rows * ld, |range, to| copy_rows(x, ld, range, to))?,
+        };
         Ok(DenseRows { rows, ld, values })
     }
 

@@ -32,7 +32,7 @@ use super::host::HostRows;
 use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::HotSize;
-use crate::matrix::{CsrMatrix, Features, Values};
+use crate::matrix::{CsrMatrix, Features, Storage, Values};
 use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation};
 use crate::plan::tiles::TileShape;
 use dense::{DenseKernel, DenseRows};
@@ -198,7 +198,7 @@ impl<T: Number> Rows<T> {
             return Ok(Rows::Host(HostRows::new(features)));
         }
         at_most("rows", MAX_ROWS, features.rows() as u64)?;
-        if let Features::Dense(x) = &*features {
+        if let Storage::Dense(x) = features.storage() {
             return Ok(Rows::Dense(Arc::new(DenseRows::upload(device, x)?)));
         }
         let rows = SparseRows::new(device, features);

@@ -6,7 +6,7 @@ use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
-use crate::matrix::{CsrMatrix, Features, csr_from_parts};
+use crate::matrix::{CsrMatrix, Features, Storage, csr_from_parts};
 use crate::ops::blocks::SparseBlock;
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
@@ -156,9 +156,9 @@ impl<T: Number> SparseRows<T> {
 
 /// The rows of features that are sparse.
 pub(in crate::ops) fn csr<T>(features: &Features<T>) -> &CsrMatrix<T> {
-    match features {
-        Features::Sparse(x) => x,
-        Features::Dense(_) => unreachable!("rows are made of sparse features alone"),
+    match features.storage() {
+        Storage::Sparse(x) => x,
+        Storage::Dense(_) => unreachable!("rows are made of sparse features alone"),
     }
 }
 

@@ -8,7 +8,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::learning::Columns;
-use crate::matrix::{CsrMatrix, Element, Features};
+use crate::matrix::{CsrMatrix, Element, Features, Storage};
 
 /// Elements up to which X̃ is written out once: 32 MiB.
 const WHOLE: usize = 1 << 22;
@@ -321,11 +321,11 @@ const VERY_SPARSE: f64 = 0.05;
 
 impl<T: Element> Streamed<'_, T> {
     fn is_very_sparse(&self) -> bool {
-        match self.features {
-            Features::Sparse(x) => {
+        match self.features.storage() {
+            Storage::Sparse(x) => {
                 (x.nnz() as f64) < VERY_SPARSE * x.rows() as f64 * x.cols() as f64
             }
-            Features::Dense(_) => false,
+            Storage::Dense(_) => false,
         }
     }
 
@@ -357,14 +357,14 @@ impl<T: Element> Rows for Streamed<'_, T> {
         let zeros: Vec<f64> = (0..width).map(|j| self.of_zero(j)).collect();
         for (i, out) in rows.zip(out) {
             out.copy_from_slice(&zeros);
-            match self.features {
-                Features::Dense(x) => {
+            match self.features.storage() {
+                Storage::Dense(x) => {
                     let row = x.row(i);
                     for (j, (out, x)) in out.iter_mut().zip(row).enumerate() {
                         *out = (x.to_f64() - means[j]) * scales[j];
                     }
                 }
-                Features::Sparse(x) => {
+                Storage::Sparse(x) => {
                     let row = x.outer_view(i).expect("a row of X");
                     for (j, x) in row.iter() {
                         out[j] = (x.to_f64() - means[j]) * scales[j];
@@ -379,15 +379,15 @@ impl<T: Element> Rows for Streamed<'_, T> {
         let of = |x: T, j: usize| (x.to_f64() - self.mean(j)) * self.scale(j);
         for (i, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
             out.copy_from_slice(&zeros);
-            match self.features {
-                Features::Dense(x) => {
+            match self.features.storage() {
+                Storage::Dense(x) => {
                     for (out, j) in out.iter_mut().zip(columns) {
                         if *j < x.ncols() {
                             *out = of(x[[i, *j]], *j);
                         }
                     }
                 }
-                Features::Sparse(x) => {
+                Storage::Sparse(x) => {
                     for (j, x) in x.outer_view(i).expect("a row of X").iter() {
                         if places[j] != ABSENT {
                             out[places[j] as usize] = of(*x, j);
@@ -407,9 +407,9 @@ impl<T: Element> Rows for Streamed<'_, T> {
 
 impl<T: Element> Streamed<'_, T> {
     fn sparse(&self) -> &CsrMatrix<T> {
-        match self.features {
-            Features::Sparse(x) => x,
-            Features::Dense(_) => unreachable!("asked for of sparse features only"),
+        match self.features.storage() {
+            Storage::Sparse(x) => x,
+            Storage::Dense(_) => unreachable!("asked for of sparse features only"),
         }
     }
 }
