@@ -15,6 +15,7 @@
 //! Exit codes: 0 success, 1 error, 2 usage, 3 not converged with `--strict`. A reader that closes the pipe
 //! early is no error.
 
+mod allocator;
 mod args;
 mod calibrate;
 mod completions;
@@ -44,6 +45,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+pub use allocator::LargePages;
 use args::{Arguments, Command};
 use exit::Exit;
 use progress::Ui;
