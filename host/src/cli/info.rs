@@ -12,7 +12,7 @@ use crate::plan::limits::DeviceLimits;
 
 /// Prints what there is.
 pub(super) fn run(args: &InfoArgs) -> Result<Exit> {
-    let info = Info::collect();
+    let info = Info::collect(args.libraries);
     if args.json {
         output::print_json(&info)?;
     } else {
@@ -80,13 +80,18 @@ struct Library {
 }
 
 impl Info {
-    fn collect() -> Info {
+    fn collect(peers: bool) -> Info {
+        let wanted = if peers {
+            &libraries::KNOWN[..]
+        } else {
+            &libraries::KNOWN[..1]
+        };
         Info {
             version: env!("CARGO_PKG_VERSION"),
             cpu: Cpu::collect(),
             cuda: Cuda::collect(),
             kernels: Kernels::collect(),
-            libraries: libraries::KNOWN
+            libraries: wanted
                 .iter()
                 .map(|library| Library {
                     purpose: library.purpose,

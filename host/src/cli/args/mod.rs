@@ -108,6 +108,10 @@ pub(super) enum Command {
     after_help = "Examples:\n  warpfuse info\n  warpfuse info --json | jq '.cuda.devices[].limits'"
 )]
 pub(super) struct InfoArgs {
+    /// Look for cuBLAS and cuSPARSE too, which benchmarks compare with and nothing else needs: opening them takes a tenth
+    /// of a second
+    #[arg(long)]
+    pub(super) libraries: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
