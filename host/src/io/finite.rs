@@ -13,12 +13,15 @@ pub(super) fn first_not_finite<T: Element>(values: &[T]) -> Option<usize> {
     parts.find_map_first(|(part, values)| Some(part * PER_TASK + first_of(values)?))
 }
 
+/// Whether all values are finite: by one thread, in a loop that vectorises.
+pub(super) fn all_finite<T: Element>(values: &[T]) -> bool {
+    let both = |all, value: &T| all & value.is_finite();
+    values.iter().fold(true, both)
+}
+
 /// [`first_not_finite`] by one thread: parts without a fault are passed over by a loop that vectorises.
 pub(super) fn first_of<T: Element>(values: &[T]) -> Option<usize> {
-    if values
-        .iter()
-        .fold(true, |all, value| all & value.is_finite())
-    {
+    if all_finite(values) {
         return None;
     }
     values.iter().position(|value| !value.is_finite())

@@ -8,10 +8,10 @@ use bytemuck::Pod;
 use rayon::prelude::*;
 
 use super::super::error::{Fault, ReadError};
-use super::super::finite::first_not_finite;
+use super::super::finite::{all_finite, first_not_finite};
 use super::super::source::Content;
 use super::Source;
-use super::checksum::{checksum, combine};
+use super::checksum::{checksum, checksum_and, of_sections};
 use super::header::{Header, LENGTH, Sections, Sizes};
 use crate::matrix::{Dataset, Dtype, Element, Features, SharedSlice, csr_from_shared};
 
@@ -96,18 +96,23 @@ fn load<T: Element>(
     let bad = |at: usize, expected: &str, found: String| {
         ReadError::binary(path, at as u64, expected, found)
     };
-    let found = total(content, sections);
+    let values: SharedSlice<T> = array(content, &sections.values);
+    let targets: Vec<T> = copy(&content[sections.targets.clone()]);
+    let (of_values, are_finite) = checksum_and(&values, all_finite);
+    let of = |section: &Range<usize>| checksum(&content[section.clone()]);
+    let found = of_sections([
+        of(&sections.offsets),
+        of(&sections.indices),
+        of_values,
+        of(&sections.targets),
+    ]);
     if found != header.checksum {
         let found = format!("{found:016x}");
         let expected = format!("data with the checksum {:016x}", header.checksum);
         return Err(bad(LENGTH, &expected, found));
     }
-    let values: SharedSlice<T> = array(content, &sections.values);
-    let targets: Vec<T> = copy(&content[sections.targets.clone()]);
-    for (section, start) in [
-        (&values[..], &sections.values),
-        (&targets, &sections.targets),
-    ] {
+    let looked_at = if are_finite { &[] } else { &values[..] };
+    for (section, start) in [(looked_at, &sections.values), (&targets, &sections.targets)] {
         if let Some(i) = first_not_finite(section) {
             let at = start.start + i * size_of::<T>();
             return Err(bad(at, "finite values", section[i].to_string()));
@@ -121,21 +126,6 @@ fn load<T: Element>(
         features: Features::Sparse(features),
         targets: sizes.has_targets.then_some(targets),
     })
-}
-
-/// The checksum of all sections.
-pub(super) fn total(content: &[u8], sections: &Sections) -> u64 {
-    let Sections {
-        offsets,
-        indices,
-        values,
-        targets,
-        ..
-    } = sections;
-    [offsets, indices, values, targets]
-        .into_iter()
-        .map(|section| checksum(&content[section.clone()]))
-        .fold(0, combine)
 }
 
 /// The numbers of a section: where they lie, or copied where they are not aligned.

@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 use super::super::error::WriteError;
 use super::super::options::Format;
 use super::Source;
-use super::checksum::{checksum, combine};
+use super::checksum::{checksum, of_sections};
 use super::header::{Header, Sizes};
 use crate::matrix::{Dataset, Element, Features};
 
@@ -52,8 +52,7 @@ pub(super) fn store<T: Element>(
         dtype: T::DTYPE,
         has_targets: data.targets.is_some(),
     };
-    let sum = sections.into_iter().map(checksum).fold(0, combine);
-    let header = Header::new(sizes, source, sum);
+    let header = Header::new(sizes, source, of_sections(sections.map(checksum)));
     write_renamed(path, &header, sections).map_err(|source| WriteError::Io {
         path: path.to_owned(),
         source,
