@@ -7,7 +7,6 @@
 //! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
 //! | [`transpose`] | the columns of X as rows |
 //! | [`head`] | indices in which the most frequent columns are marked |
-//! | `counts` | entries of each column |
 //! | `banks` | the order of entries in which lanes meet in few banks of shared memory |
 //! | `parallel` | arrays cut for tasks that write them side by side |
 //!
@@ -15,7 +14,6 @@
 //! a device takes for it ([`crate::plan`]); it knows no device and no launch.
 
 mod banks;
-mod counts;
 pub mod head;
 pub mod hot;
 pub mod panels;
@@ -24,5 +22,3 @@ mod parallel;
 mod tests;
 pub mod tiles;
 pub mod transpose;
-
-pub use counts::frequencies;

@@ -11,7 +11,7 @@
 //! | [`Values`] | in how few bits a further form may store values |
 //! | [`RowSteps`] | what unequal rows make of a warp's work |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
-//! | [`ColumnMoments`], [`column_frequencies`] | one pass over the entries, per column |
+//! | [`ColumnMoments`], [`column_frequencies`], [`frequencies`] | one pass over the entries, per column |
 //!
 //! This room knows no files, no devices and no launches.
 
@@ -19,6 +19,7 @@ mod blocks;
 mod csr;
 mod element;
 mod features;
+mod frequencies;
 mod moments;
 mod row_steps;
 mod shared;
@@ -35,7 +36,8 @@ pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts, csr_from_shared, with_entries};
 pub use element::{Dtype, Element};
 pub use features::{CastError, Dataset, Features, Storage, TooLargeError, WidthError};
-pub use moments::{ColumnMoments, column_frequencies};
+pub use frequencies::{column_frequencies, frequencies};
+pub use moments::ColumnMoments;
 pub use row_steps::RowSteps;
 pub use shared::SharedSlice;
 pub use shared_dense::{Order, SharedDense};

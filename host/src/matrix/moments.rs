@@ -1,16 +1,18 @@
 //! Per-column sums over all entries.
 
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
-use super::{CsrMatrix, Element, Features, Storage};
+use super::{CsrMatrix, Element, Features, Storage, frequencies};
 
 /// Most blocks of rows that get sums of their own.
 const MAX_BLOCKS: usize = 64;
 /// Entries that a block needs per column before sums of its own pay.
 const ENTRIES_PER_COLUMN: usize = 4;
+/// Values that one task compares with 1.
+const VALUES_PER_TASK: usize = 1 << 16;
 
 /// First and second moments of each column, not divided by the number of rows, in f64.
 ///
@@ -38,7 +40,12 @@ impl ColumnMoments {
     /// assert_eq!(moments.sum_of_squares, [10.0, 20.0]);
     /// ```
     pub fn of<T: Element>(features: &Features<T>) -> Self {
-        Self::of_rows(features, |_| true)
+        match features {
+            Features::Sparse(x) if are_ones(x.data()) => Self::of_ones(x),
+            Features::Sparse(_) | Features::Dense(_) | Features::Shared(_) => {
+                Self::of_rows(features, |_| true)
+            }
+        }
     }
 
     /// [`ColumnMoments::of`] the rows that are taken.
@@ -57,6 +64,15 @@ impl ColumnMoments {
     pub fn means(&self, rows: usize) -> Vec<f64> {
         let m = rows.max(1) as f64;
         self.sum.iter().map(|sum| sum / m).collect()
+    }
+
+    /// Sums of ones are counts, exact in any order; counting takes a fifth of the time.
+    fn of_ones<T: Element>(x: &CsrMatrix<T>) -> Self {
+        let sum: Vec<f64> = frequencies(x).into_iter().map(|of| of as f64).collect();
+        Self {
+            sum_of_squares: sum.clone(),
+            sum,
+        }
     }
 
     fn of_csr<T: Element>(x: &CsrMatrix<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
@@ -127,6 +143,13 @@ impl ColumnMoments {
     }
 }
 
+fn are_ones<T: Element>(values: &[T]) -> bool {
+    let one = T::from_f64(1.0);
+    let parts = values.par_chunks(VALUES_PER_TASK);
+    // Parts are looked at to their ends, by loops that vectorise.
+    parts.all(|part| part.iter().fold(true, |all, value| all & (*value == one)))
+}
+
 /// Σ x and Σ x² of a column, side by side: both are in the line of the cache that one entry needs.
 type Sums = [f64; 2];
 
@@ -153,34 +176,6 @@ fn add_blocks(total: &mut [Sums], blocks: &[Vec<Sums>]) {
     });
 }
 
-/// Number of stored entries of each column (n entries), counted in parallel.
-///
-/// Dense features have m in every column.
-pub fn column_frequencies<T: Element>(features: &Features<T>) -> Vec<u64> {
-    let (rows, cols) = (features.rows(), features.cols());
-    let Features::Sparse(x) = features else {
-        return vec![rows as u64; cols];
-    };
-    let offsets = x.indptr();
-    let offsets = offsets.raw_storage();
-    let partial = |rows: Range<usize>| {
-        let mut counts = vec![0_u64; cols];
-        for &j in &x.indices()[offsets[rows.start] as usize..offsets[rows.end] as usize] {
-            counts[j as usize] += 1;
-        }
-        counts
-    };
-    let blocks: Vec<_> = row_blocks(rows, cols, x.nnz())
-        .into_par_iter()
-        .map(partial)
-        .collect();
-    let mut total = vec![0; cols];
-    for block in blocks {
-        add_to(&mut total, &block);
-    }
-    total
-}
-
 /// Cuts the rows into blocks by the shape alone: as many as pay for clearing and adding n sums
 /// each, so that a matrix with very many columns is not drowned in partial sums.
 fn row_blocks(rows: usize, cols: usize, nnz: usize) -> Vec<Range<usize>> {
@@ -191,12 +186,4 @@ fn row_blocks(rows: usize, cols: usize, nnz: usize) -> Vec<Range<usize>> {
         .step_by(step)
         .map(|start| start..rows.min(start + step))
         .collect()
-}
-
-fn add_to<N: AddAssign + Copy + Send + Sync>(total: &mut [N], part: &[N]) {
-    total
-        .par_iter_mut()
-        .with_min_len(16 * 1024)
-        .zip(part)
-        .for_each(|(total, &part)| *total += part);
 }

@@ -6,6 +6,8 @@ use super::{CsrMatrix, Features, RowSteps, Storage};
 
 /// Bins of the histogram: empty rows, then one per power of two up to 2³².
 const BINS: usize = 34;
+/// Rows that one task looks at.
+const ROWS_PER_TASK: usize = 1 << 14;
 
 /// What a launch model needs to know about a matrix; no value is looked at.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,12 +60,14 @@ impl MatrixStats {
 
     /// Statistics from CSR row offsets (one more than there are rows) and the number of columns.
     pub fn from_offsets(offsets: &[u64], cols: usize) -> Self {
-        let lengths = offsets
-            .par_windows(2)
-            .with_min_len(4096)
-            .fold(RowLengths::none, |lengths, ends| {
-                lengths.and_row(ends[1].saturating_sub(ends[0]))
-            })
+        let rows = offsets.len().saturating_sub(1);
+        let of_task = |task: usize| {
+            let first = task * ROWS_PER_TASK;
+            RowLengths::of_offsets(&offsets[first..=rows.min(first + ROWS_PER_TASK)])
+        };
+        let tasks = (0..rows.div_ceil(ROWS_PER_TASK)).into_par_iter();
+        let lengths = tasks
+            .map(of_task)
             .reduce(RowLengths::none, RowLengths::merge);
         Self {
             row_steps: Some(RowSteps::of_offsets(offsets)),
@@ -148,13 +152,21 @@ impl RowLengths {
         all
     }
 
-    fn and_row(mut self, length: u64) -> Self {
+    /// Of the rows between these offsets.
+    fn of_offsets(offsets: &[u64]) -> Self {
+        let mut all = Self::none();
+        for ends in offsets.windows(2) {
+            all.add(ends[1].saturating_sub(ends[0]));
+        }
+        all
+    }
+
+    fn add(&mut self, length: u64) {
         self.rows += 1;
         self.nnz += length;
         self.min = self.min.min(length);
         self.max = self.max.max(length);
         self.bins[bin(length)] += 1;
-        self
     }
 
     fn merge(mut self, other: Self) -> Self {

@@ -170,6 +170,13 @@ proptest! {
     }
 
     #[test]
+    fn moments_of_ones_are_those_of_any_values(x in csr()) {
+        let ones = x.map(|_| 1.0);
+        let full = Features::Dense(ones.to_dense());
+        prop_assert_eq!(ColumnMoments::of(&Features::from(ones)), ColumnMoments::of(&full));
+    }
+
+    #[test]
     fn frequencies_add_up_to_the_entries(x in csr()) {
         let mut expected = vec![0; x.cols()];
         for &j in x.indices() {

@@ -21,8 +21,7 @@ use gpu_kernels::fused::fixed_point::FixedPoint;
 use gpu_kernels::fused::hot::{CLASSES, MOST_PLACES, NONE, fields_per_word};
 use rayon::prelude::*;
 
-use super::counts::frequencies;
-use crate::matrix::{CsrMatrix, Element, Values};
+use crate::matrix::{CsrMatrix, Element, Values, frequencies};
 use copy::{Copied, Copier};
 use labels::Labels;
 use slices::Slices;

@@ -8,8 +8,10 @@ use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
 use rayon::prelude::*;
 
 use super::labels::Labels;
-use crate::layout::counts::CHUNK;
 use crate::matrix::{CsrMatrix, Element, Values};
+
+/// Entries that one task looks at.
+const CHUNK: usize = 1 << 18;
 
 /// The values of hot entries, brought below 1 by powers of two.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,8 +11,7 @@ mod sorted;
 
 use rayon::prelude::*;
 
-use super::counts::frequencies;
-use crate::matrix::{CsrMatrix, Element};
+use crate::matrix::{CsrMatrix, Element, frequencies};
 use extents::{Extents, by_frequency, even};
 use pack::{Packed, pack};
 use ranges::share;

@@ -1,0 +1,97 @@
+//! Entries of each column.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rayon::prelude::*;
+
+use super::{CsrMatrix, Element, Features, Storage};
+
+/// Entries that one task looks at.
+const CHUNK: usize = 1 << 18;
+/// Entries for each column of a table of counts that pay for clearing and adding it.
+const ENTRIES_PER_COUNT: usize = 2;
+/// Columns whose counts one task adds.
+const COLUMNS: usize = 1 << 14;
+
+/// Stored entries of each column of `features`, n of them: those of a dense matrix are its rows.
+///
+/// ```
+/// use ndarray::array;
+/// use warpfuse::matrix::{Features, column_frequencies};
+/// assert_eq!(column_frequencies(&Features::Dense(array![[1.0, 2.0], [0.0, 3.0]])), [2, 2]);
+/// ```
+pub fn column_frequencies<T: Element>(features: &Features<T>) -> Vec<u64> {
+    match features.storage() {
+        Storage::Sparse(x) => frequencies(x),
+        Storage::Dense(x) => vec![x.nrows() as u64; x.ncols()],
+    }
+}
+
+/// Entries of each column of `x`, counted by all cores: with a table for each of them, or, where columns have too few
+/// entries to pay for that, in one table.
+///
+/// ```
+/// use warpfuse::matrix::{csr_from_parts, frequencies};
+/// let x = csr_from_parts((2, 3), vec![0, 2, 3], vec![0, 2, 2], vec![1.0, 2.0, 3.0])?;
+/// assert_eq!(frequencies(&x), [1, 0, 2]);
+/// # Ok::<(), warpfuse::matrix::CsrError>(())
+/// ```
+pub fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
+    let threads = rayon::current_num_threads();
+    let paid = x.nnz() / (ENTRIES_PER_COUNT * x.cols()).max(1);
+    // A column has at most one entry in a row.
+    if paid < threads && u32::try_from(x.rows()).is_ok() {
+        return in_one_table(x);
+    }
+    let of_task = |indices: &[u32]| {
+        let mut counts = vec![0_u32; x.cols()];
+        for column in indices {
+            counts[*column as usize] += 1;
+        }
+        counts
+    };
+    // Counts of one table fit its numbers.
+    let share = x.nnz().div_ceil(threads).clamp(1, u32::MAX as usize);
+    let tables: Vec<Vec<u32>> = x.indices().par_chunks(share).map(of_task).collect();
+    let mut total = vec![0_u64; x.cols()];
+    let stretches = total.par_chunks_mut(COLUMNS).enumerate();
+    stretches.for_each(|(number, total)| {
+        for table in &tables {
+            let counts = &table[number * COLUMNS..][..total.len()];
+            let both = total.iter_mut().zip(counts);
+            both.for_each(|(total, count)| *total += u64::from(*count));
+        }
+    });
+    total
+}
+
+fn in_one_table<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
+    let counts: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
+    x.indices().par_chunks(CHUNK).for_each(|chunk| {
+        for column in chunk {
+            counts[*column as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let counts = counts.into_iter().map(AtomicU32::into_inner);
+    counts.map(u64::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::csr_from_parts;
+
+    #[test]
+    fn both_ways_of_counting_agree() {
+        for cols in [3, 50_000] {
+            let indices: Vec<u32> = (0..60_000).map(|i| (i * i % cols) as u32).collect();
+            let offsets = (0..=60_000).collect();
+            let values = vec![1.0; indices.len()];
+            let mut expected = vec![0; cols];
+            indices.iter().for_each(|j| expected[*j as usize] += 1);
+            let x = csr_from_parts((60_000, cols), offsets, indices, values).expect("a matrix");
+            assert_eq!(frequencies(&x), expected);
+            assert_eq!(in_one_table(&x), expected);
+        }
+    }
+}
