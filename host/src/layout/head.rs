@@ -8,8 +8,6 @@ use rayon::prelude::*;
 /// Entries that are looked at for the columns' frequencies, in runs.
 const SAMPLE: usize = 1 << 24;
 const RUN: usize = 1_024;
-/// Entries that one thread marks.
-const CHUNK: usize = 1 << 16;
 /// No place.
 const NONE: u32 = u32::MAX;
 
@@ -26,10 +24,7 @@ pub struct Frequent {
 /// that the head is always the same.
 pub fn by_frequency(indices: &[u32], cols: usize) -> Vec<Frequent> {
     let step = indices.len().div_ceil(SAMPLE).max(1);
-    let mut counts = vec![0_u32; cols];
-    let runs = indices.chunks(RUN).step_by(step);
-    runs.flatten()
-        .for_each(|column| counts[*column as usize] += 1);
+    let counts = sampled_counts(indices, cols, step);
     let seen = (0..).zip(counts).filter(|(_, count)| *count > 0);
     let mut seen: Vec<Frequent> = seen
         .map(|(column, count)| Frequent {
@@ -41,18 +36,46 @@ pub fn by_frequency(indices: &[u32], cols: usize) -> Vec<Frequent> {
     seen
 }
 
-/// Indices in which the columns of `order` are places of the head.
-pub fn marked(indices: &[u32], order: &[u32], cols: usize) -> Vec<u32> {
-    let mut places = vec![NONE; cols];
-    for (place, column) in (0..).zip(order) {
-        places[*column as usize] = place;
-    }
-    let mark = |index: &u32| match places[*index as usize] {
-        NONE => *index,
-        place => place | HEAD,
+/// How often each column appears in every `step`-th run: counted by all cores, each with a table of its own.
+fn sampled_counts(indices: &[u32], cols: usize, step: usize) -> Vec<u32> {
+    let runs = indices.len().div_ceil(RUN).div_ceil(step);
+    let share = runs.div_ceil(rayon::current_num_threads()).max(1);
+    let of_share = |first: usize| {
+        let mut counts = vec![0_u32; cols];
+        let runs = indices.chunks(RUN).step_by(step);
+        let own = runs.skip(first).take(share).flatten();
+        own.for_each(|column| counts[*column as usize] += 1);
+        counts
     };
-    let all = indices.par_iter().with_min_len(CHUNK);
-    all.map(mark).collect()
+    let shares: Vec<usize> = (0..runs).step_by(share).collect();
+    let tables: Vec<Vec<u32>> = shares.into_par_iter().map(of_share).collect();
+    let sum = |column: usize| tables.iter().map(|table| table[column]).sum();
+    (0..cols).into_par_iter().map(sum).collect()
+}
+
+/// The places of some columns in a head.
+#[derive(Debug)]
+pub struct Marks(Vec<u32>);
+
+impl Marks {
+    /// Of the columns of `order`, of so many columns in all.
+    pub fn new(order: &[u32], cols: usize) -> Marks {
+        let mut places = vec![NONE; cols];
+        for (place, column) in (0..).zip(order) {
+            places[*column as usize] = place;
+        }
+        Marks(places)
+    }
+
+    /// Writes `indices` to `to`, those of the head's columns as places.
+    pub fn mark(&self, indices: &[u32], to: &mut [u32]) {
+        for (to, index) in to.iter_mut().zip(indices) {
+            *to = match self.0[*index as usize] {
+                NONE => *index,
+                place => place | HEAD,
+            };
+        }
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +88,8 @@ mod tests {
         let frequent = by_frequency(&indices, 5);
         let frequent: Vec<_> = frequent.iter().map(|f| (f.entries, f.column)).collect();
         assert_eq!(frequent, [(3, 1), (2, 3), (1, 2)]);
-        let marked = marked(&indices, &[1, 3], 5);
+        let mut marked = [0; 6];
+        Marks::new(&[1, 3], 5).mark(&indices, &mut marked);
         let (first, second) = (HEAD, HEAD | 1);
         assert_eq!(marked, [second, first, 2, first, second, first]);
     }

@@ -1,5 +1,6 @@
 //! Compressed sparse rows, as they came: on the host until a product needs them on the device.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
@@ -174,15 +175,16 @@ pub(in crate::ops) fn upload_sparse<T: Number>(
             let (first_row, end) = (cut[0], cut[1]);
             let range = offsets[first_row] as usize..offsets[end] as usize;
             let base = offsets[first_row];
+            let of_part = &offsets[first_row..=end];
             // A part holds at most MAX_NONZEROS entries, so that its offsets fit 32 bits.
-            let own: Vec<u32> = offsets[first_row..=end]
-                .iter()
-                .map(|o| (o - base) as u32)
-                .collect();
+            let narrow = |range: Range<usize>, to: &mut [u32]| {
+                let of_range = to.iter_mut().zip(&of_part[range]);
+                of_range.for_each(|(to, offset)| *to = (offset - base) as u32);
+            };
             Ok(SparsePart {
                 first_row,
                 rows: end - first_row,
-                offsets: device.upload(&own)?,
+                offsets: device.upload_with(of_part.len(), narrow)?,
                 indices: device.upload(&x.indices()[range.clone()])?,
                 values: device.upload(&x.data()[range])?,
             })

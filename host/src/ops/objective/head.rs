@@ -1,5 +1,7 @@
 //! The head of a sparse matrix: its most frequent columns, told apart for objectives.
 
+use std::ops::Range;
+
 use gpu_kernels::Family;
 use gpu_kernels::objective::{Columns, LossClass};
 
@@ -9,7 +11,7 @@ use super::super::forms::rows::csr;
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
 use super::launches::Head;
-use crate::layout::head::{by_frequency, marked};
+use crate::layout::head::{Marks, by_frequency};
 use crate::plan::fused::Plan;
 use crate::plan::objective::{self as planning, HeadedKernel};
 
@@ -65,12 +67,12 @@ impl<T: Number> Matrix<T> {
             return Ok(0);
         }
         let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
-        let marked = marked(indices, &order, self.cols());
-        let device = self.device();
-        let (mut parts, mut rest) = (Vec::new(), &marked[..]);
+        let (device, marks) = (self.device(), Marks::new(&order, self.cols()));
+        let (mut parts, mut rest) = (Vec::new(), indices);
         rows.each(|_, block| {
             let (own, others) = rest.split_at(block.entries());
-            parts.push(device.upload(own)?);
+            let mark = |range: Range<usize>, to: &mut [u32]| marks.mark(&own[range], to);
+            parts.push(device.upload_with(own.len(), mark)?);
             rest = others;
             Ok(())
         })?;
