@@ -124,14 +124,12 @@ impl Labels {
 
     /// Different labels, counted as far as `most`.
     pub(super) fn distinct(&self, most: usize) -> usize {
-        fn count<T: PartialEq>(labels: &[T], most: usize) -> usize {
-            let mut seen: Vec<&T> = Vec::new();
-            for label in labels {
-                if seen.len() < most && !seen.contains(&label) {
-                    seen.push(label);
-                }
-            }
-            seen.len()
+        fn count<'a, T: PartialEq + Sync>(labels: &'a [T], most: usize) -> usize {
+            let parts = labels.par_chunks(CHUNK).map(|part| seen(part.iter(), most));
+            let of_both =
+                |a: Option<Vec<&'a T>>, b: Option<Vec<&'a T>>| seen(a?.into_iter().chain(b?), most);
+            let all = parts.reduce(|| Some(Vec::new()), of_both);
+            all.map_or(most, |seen| seen.len())
         }
         match self {
             Labels::Numbers(labels) => count(labels, most),
@@ -264,10 +262,12 @@ impl Classes {
     }
 }
 
-/// Labels that one task sorts.
+/// Labels that one task looks at.
 const CHUNK: usize = 1 << 16;
+/// Different labels up to which a task compares each with those that it has seen, instead of sorting all.
+const FEW: usize = 8;
 
-/// The different ones of `labels` in ascending order. Each task sorts a part, of which little is left.
+/// The different ones of `labels` in ascending order. Each task finds those of a part, of which little is left.
 fn distinct<'a, T: Sync, D: Send + PartialEq>(
     labels: &'a [T],
     as_sorted: impl Fn(&'a T) -> D + Sync,
@@ -278,9 +278,26 @@ fn distinct<'a, T: Sync, D: Send + PartialEq>(
         part.dedup();
         part
     };
-    let parts = labels.par_chunks(CHUNK);
-    let parts = parts.map(|part| sorted(part.iter().map(&as_sorted).collect()));
+    let of_part = |part: &'a [T]| {
+        let few = seen(part.iter().map(&as_sorted), FEW);
+        few.unwrap_or_else(|| sorted(part.iter().map(&as_sorted).collect()))
+    };
+    let parts = labels.par_chunks(CHUNK).map(of_part);
     sorted(parts.flatten_iter().collect())
+}
+
+/// The different ones of `labels` in the order in which they appear; `None` where they are more than `most`.
+fn seen<D: PartialEq>(labels: impl Iterator<Item = D>, most: usize) -> Option<Vec<D>> {
+    let mut seen: Vec<D> = Vec::new();
+    for label in labels {
+        if !seen.contains(&label) {
+            if seen.len() == most {
+                return None;
+            }
+            seen.push(label);
+        }
+    }
+    Some(seen)
 }
 
 /// The code of each label, or the first row for which `find` has none.

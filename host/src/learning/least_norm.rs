@@ -13,10 +13,12 @@ const NEGLIGIBLE: f64 = 1e-8;
 /// columns. An intercept takes one row, which is why as many are too few. `inverse` is that of the Hessian's diagonal, a
 /// number for each column and predictor.
 pub(super) fn is_wanted((l1, l2): (f64, f64), weights: &[f64], inverse: &[f64]) -> bool {
-    let rows = weights.iter().filter(|weight| **weight > 0.0).count();
     let least = inverse.iter().copied().filter(|d| *d > 0.0);
     let diagonal = 1.0 / least.fold(f64::INFINITY, f64::min);
-    l1 == 0.0 && l2 <= NEGLIGIBLE * diagonal && rows <= inverse.len()
+    let with_weight = weights.iter().filter(|weight| **weight > 0.0);
+    // No more rows are counted than decide it.
+    let are_few = || with_weight.take(inverse.len() + 1).count() <= inverse.len();
+    l1 == 0.0 && l2 <= NEGLIGIBLE * diagonal && are_few()
 }
 
 /// Whether rows weigh differently, so that their mean is not that of all rows.

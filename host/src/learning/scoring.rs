@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::classifier::{Classifier, codes_of};
 use super::metrics::{
-    ClassificationSummary, DEVICE_CLASSES, Deviance, DevianceSummary, RegressionSummary,
-    ResidentClasses, ResidentTargets, Scores, auc, takes_device,
+    ClassificationSummary, ConfusionMatrix, DEVICE_CLASSES, Deviance, DevianceSummary, MetricError,
+    RegressionSummary, ResidentClasses, ResidentTargets, Scores, auc, log_loss, takes_device,
 };
 use super::regressor::Regressor;
 use super::{Family, FitError, Labels, Link};
@@ -88,7 +88,7 @@ pub(super) fn labels<T: Number>(
         return labels_on_host(model, &decisions, labels, weights);
     }
     let log_loss = model.is_probabilistic().then_some(figures.log_loss);
-    let area = with_scores(model, &decisions, |scores| auc(&codes, scores, weights))?;
+    let area = area(model, &decisions, &codes, weights)?;
     Ok(ClassificationSummary::of_parts(
         &figures.confusion,
         log_loss,
@@ -105,9 +105,27 @@ pub(super) fn labels_on_host(
 ) -> Result<ClassificationSummary, FitError> {
     let codes = model.classes().codes(labels)?;
     let (predicted, classes) = (codes_of(decisions), model.classes().len());
-    Ok(with_scores(model, decisions, |scores| {
-        ClassificationSummary::of(&codes, &predicted, classes, scores, weights)
-    })?)
+    let confusion = ConfusionMatrix::of(&codes, &predicted, classes, weights)?;
+    let loss = |p: Array2<f64>| log_loss(&codes, p.view(), weights);
+    let probabilities = model.is_probabilistic();
+    let probabilities = probabilities.then(|| model.probabilities_of(decisions));
+    let log_loss = probabilities.map(loss).transpose()?;
+    let area = area(model, decisions, &codes, weights)?;
+    Ok(ClassificationSummary::of_parts(&confusion, log_loss, area))
+}
+
+/// The area under the ROC curve. Two classes are ranked by the linear predictor: probabilities rank alike, but for those
+/// that round to 1.
+fn area(
+    model: &Classifier,
+    decisions: &Array2<f64>,
+    codes: &[u32],
+    weights: Option<&[f64]>,
+) -> Result<Option<f64>, MetricError> {
+    match decisions.ncols() {
+        1 => auc(codes, Scores::Decisions(decisions.view()), weights),
+        _ => with_scores(model, decisions, |scores| auc(codes, scores, weights)),
+    }
 }
 
 /// Hands on the probabilities of a model that knows them, else the linear predictors.

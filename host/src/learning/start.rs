@@ -41,8 +41,20 @@ impl Start {
                 } else {
                     0.0
                 };
-                let curvature = sum(&|(b, v)| v * loss.at(intercept, b).curvature);
-                let slope = sum(&|(b, v)| v * loss.at(intercept, b).slope.abs());
+                let [curvature, slope] = match loss {
+                    // The curvature is that of all targets, and the slope goes down by the target.
+                    Loss::Squared | Loss::Logistic => {
+                        let zero = loss.at(intercept, 0.0);
+                        let of_row = |(b, v): (f64, f64)| [v, v * (zero.slope - b).abs()];
+                        let [total, slope] = sums(targets.len(), |at| of_row(row(at)));
+                        [zero.curvature * total, slope]
+                    }
+                    _ => sums(targets.len(), |at| {
+                        let (b, v) = row(at);
+                        let of_row = loss.at(intercept, b);
+                        [v * of_row.curvature, v * of_row.slope.abs()]
+                    }),
+                };
                 let usable = curvature.is_finite() && curvature > 0.0;
                 Start {
                     intercepts: vec![intercept],

@@ -124,10 +124,11 @@ pub(in crate::learning) fn auc(
     };
     let area = if values.ncols() <= 2 {
         let positive: Vec<bool> = targets.par_iter().map(|target| *target == 1).collect();
-        let column = values.ncols().saturating_sub(1);
-        let rows = (0..values.nrows()).into_par_iter();
-        let scores: Vec<f64> = rows.map(|row| values[[row, column]]).collect();
-        roc_auc(&positive, &scores, weights)
+        let of_positive = values.column(values.ncols().saturating_sub(1));
+        match of_positive.as_slice() {
+            Some(scores) => roc_auc(&positive, scores, weights),
+            None => roc_auc(&positive, &of_positive.to_vec(), weights),
+        }
     } else {
         roc_auc_one_vs_rest(targets, values, weights)
     };
