@@ -25,7 +25,7 @@ pub(super) fn run(args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn evaluate<T: Number>(model: &SavedModel, args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
-    let device = device::open(args.compute.device, ui)?;
+    let device = device::open_for(args.compute.device, &args.apply.data, 1, ui)?;
     let (data, known) = data::load_known::<T>(
         &args.apply.data,
         args.apply.target.as_deref(),

@@ -58,7 +58,7 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
     if let Some(path) = &args.output {
         output::check_place(path)?;
     }
-    let device = device::open(args.compute.device, ui)?;
+    let device = device::open_for(args.compute.device, &args.apply.data, 1, ui)?;
     // A sparse file shows only columns that occur in it; the model knows how many there are.
     let columns = Columns::Exactly(model.cols());
     let mut loaded = data::load::<T>(&args.apply.data, None, columns, &args.read, ui)?;

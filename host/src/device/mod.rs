@@ -63,6 +63,7 @@ pub use usage::Usage;
 
 use self::memory::Ledger;
 use crate::plan::limits::DeviceLimits;
+use crate::plan::work::Work;
 
 /// A place where buffers lie and work is done. Clones are the same device.
 #[derive(Clone, Debug)]
@@ -97,6 +98,25 @@ impl Device {
     /// The first CUDA device on which this program's kernels run, or else the CPU. Never fails.
     pub fn auto() -> Device {
         Device::auto_with_reason().device
+    }
+
+    /// [`Device::auto`], or the CPU at once where a GPU is not worth the start of its driver: a quarter of a second on an
+    /// H200.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::plan::work::Work;
+    /// let predictions = Work { bytes: 100_000, reads: 1 };
+    /// assert!(Device::auto_for(&predictions).is_cpu());
+    /// ```
+    pub fn auto_for(work: &Work) -> Device {
+        if work
+            .seconds(rayon::current_num_threads())
+            .is_faster_on_cpu()
+        {
+            return Device::cpu();
+        }
+        Device::auto()
     }
 
     /// As [`Device::auto`], with the reason where the CPU was taken.

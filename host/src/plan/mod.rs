@@ -17,6 +17,7 @@
 //! | [`tiles`] | tiles of a sparse X for several right-hand sides |
 //! | [`kernel_sum`] | launches of sums over kernels |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
+//! | [`work`] | CPU or GPU, before anything is read |
 //!
 //! ```
 //! use warpfuse::plan::fused::{Candidate, Model, Planner};
@@ -49,6 +50,7 @@ pub mod rates;
 pub mod reduce;
 pub mod tiles;
 pub mod vector;
+pub mod work;
 
 pub use error::PlanError;
 pub use problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues, Summation};

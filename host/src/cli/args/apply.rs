@@ -23,7 +23,7 @@ pub(in crate::cli) struct ApplyArgs {
 /// Where it is computed, and how it is told.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ComputeArgs {
-    /// Where to compute: auto, cpu, cuda or cuda:N
+    /// Where to compute: auto (a GPU if there is one and it is worth its start), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(in crate::cli) device: DeviceName,
 

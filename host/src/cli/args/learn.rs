@@ -46,7 +46,7 @@ pub(in crate::cli) struct SourceArgs {
     #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 
-    /// Where to compute: auto, cpu, cuda or cuda:N
+    /// Where to compute: auto (a GPU if there is one and it is worth its start), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(in crate::cli) device: DeviceName,
 

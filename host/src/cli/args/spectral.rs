@@ -17,7 +17,7 @@ pub(in crate::cli) struct MatrixArgs {
     /// The matrix: LIBSVM (targets are ignored), Matrix Market, npy or a binary cache; - is stdin
     pub(in crate::cli) data: PathBuf,
 
-    /// Where to compute: auto, cpu, cuda or cuda:N
+    /// Where to compute: auto (a GPU if there is one and it is worth its start), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(in crate::cli) device: DeviceName,
 

@@ -47,7 +47,8 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
             ui,
         )
     };
-    let (device, (data, known)) = device::open_beside(source.device, ui, &mut phases, read)?;
+    let place = (source.device, source.data.as_path(), device::FIT_READS);
+    let (device, (data, known)) = device::open_beside(place, ui, &mut phases, read)?;
     let other = load_validation::<T>(job, data.stats.cols, ui)?;
     let mut run = Run {
         job,

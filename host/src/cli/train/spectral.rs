@@ -33,7 +33,7 @@ impl<T: Number> Input<T> {
         for path in outputs.iter().flatten() {
             output::check_place(path)?;
         }
-        let device = device::open(args.device, ui)?;
+        let device = device::open_for(args.device, &args.data, device::FIT_READS, ui)?;
         let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;
         Ok(Input { device, data })
     }
