@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use gpu_kernels_builder::{Arch, Install, LineInfo};
+use gpu_kernels_builder::{Arch, Install};
 
 use crate::{ptx, step, workspace};
 
@@ -34,15 +34,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "expected the data set {DATA}, found nothing"
     );
     let archs = archs()?;
-    eprintln!("==> kernels: Rust to PTX");
-    match ptx::build(&archs, install, LineInfo::Omitted) {
-        Ok(output) => ptx::summarise(&output),
-        Err(error) => eprintln!("without kernels for the GPU, since {error:#}"),
+    eprintln!("==> the tools for PTX");
+    if let Err(error) = ptx::obtain_tools(install) {
+        eprintln!("without kernels for the GPU, since {error:#}");
     }
     let names: Vec<&str> = archs.iter().map(|arch| arch.name()).collect();
     let mut build = step::cargo(&["build", "--release", "--package", "warpfuse"]);
     build.env("WARPFUSE_ARCH", names.join(","));
-    step::run("the program (some minutes the first time)", &mut build)?;
+    // One command: the library's build script compiles the kernels beside the dependencies.
+    step::run(
+        "the kernels and the program (some minutes the first time)",
+        &mut build,
+    )?;
     let mut train = step::command(program(), &["train", "linreg", DATA]);
     step::run(
         "linear regression on 442 patients of a diabetes study",
