@@ -36,6 +36,8 @@ macro_rules! for_each_family {
             $crate::fused::SparseMany<f64>;
             $crate::fused::TilesMany<f32>;
             $crate::fused::TilesMany<f64>;
+            $crate::fused::Unpack<f32>;
+            $crate::fused::Unpack<f64>;
             $crate::objective::SparseObjective<f32>;
             $crate::objective::SparseObjective<f64>;
             $crate::objective::DenseObjective<f32>;

@@ -9,7 +9,7 @@ use crate::fused::{
     DenseManyVariant, DenseTotals, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs,
     HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
     SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs,
-    TotalVariant,
+    TotalVariant, Unpack, UnpackArgs, UnpackVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -50,6 +50,8 @@ pub trait Kernels: Elementary + FixedPoint {
     /// Sparse fused pattern and its halves over tiles, several right-hand sides.
     type TilesMany: Family<Variant = TilesManyVariant>
         + for<'a> Family<Args<'a> = TilesManyArgs<'a, Self>>;
+    /// Arrays of a block of X from fewer bytes.
+    type Unpack: Family<Variant = UnpackVariant> + for<'a> Family<Args<'a> = UnpackArgs<'a, Self>>;
     /// Objectives of sparse X.
     type SparseObjective: Family<Variant = SparseObjectiveVariant>
         + for<'a> Family<Args<'a> = SparseObjectiveArgs<'a, Self>>;
@@ -96,6 +98,7 @@ macro_rules! all_families {
             type DenseMany = DenseMany<$t>;
             type SparseMany = SparseMany<$t>;
             type TilesMany = TilesMany<$t>;
+            type Unpack = Unpack<$t>;
             type SparseObjective = SparseObjective<$t>;
             type DenseObjective = DenseObjective<$t>;
             type RowObjective = RowObjective<$t>;

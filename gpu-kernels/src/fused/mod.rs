@@ -11,6 +11,7 @@ pub mod many;
 pub mod panels;
 pub mod sparse;
 mod team;
+pub mod unpack;
 
 pub use balanced::{Balanced, BalancedArgs, BalancedVariant};
 pub use dense::order as dense_order;
@@ -28,6 +29,7 @@ pub use many::{
 pub use panels::{PanelArgs, PanelVariant, Panels};
 pub use sparse::{Sparse, SparseArgs, SparseVariant, private};
 pub use team::{Lanes, Team, WholeBlock};
+pub use unpack::{Unpack, UnpackArgs, UnpackVariant};
 
 pub use crate::describe::{Held, HotValues, Place, Product, TeamSize};
 

@@ -217,6 +217,20 @@ impl<T: Pod> Buffer<T> {
         })
     }
 
+    /// Has `fill` write the first `words` elements of memory on a CUDA device, which are counted as sent.
+    pub(super) fn feed(
+        &mut self,
+        words: usize,
+        fill: impl FnOnce(&mut CudaMemory, usize) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let bytes = self.byte_range("fill a buffer", 0, words)?.len();
+        self.ledger().sent(bytes);
+        match &mut self.storage {
+            Storage::Cuda(memory) => fill(memory, bytes),
+            Storage::Cpu(_) | Storage::Emulator(_) => unreachable!("a feed of a CUDA device"),
+        }
+    }
+
     fn ledger(&self) -> &Ledger {
         match &self.storage {
             Storage::Cuda(memory) => memory.device().ledger(),

@@ -57,7 +57,7 @@ impl CpuDevice {
             let info = self.memory_info().unwrap_or_default();
             self.ledger.shortage(self.name(), bytes, info)
         };
-        let held = self.ledger.hold(bytes).ok_or_else(shortage)?;
+        let held = self.ledger.hold_or_evict(bytes).ok_or_else(shortage)?;
         let memory = HostMemory::zeroed(bytes).ok_or_else(|| {
             self.ledger.refuse();
             shortage()

@@ -78,6 +78,18 @@ pub(crate) struct PreparedFunction(Infallible);
 #[derive(Debug)]
 pub(crate) struct EventPair(Infallible);
 
+/// Copies to no device.
+pub(crate) struct CudaFeed(Infallible);
+
+/// Page-locked memory of no device.
+pub(crate) struct CudaPinned(Infallible);
+
+impl CudaFeed {
+    pub(crate) fn new(device: &CudaDevice, _count: usize) -> Result<CudaFeed, DeviceError> {
+        match device.0 {}
+    }
+}
+
 /// Page-locked slots of no device.
 pub(crate) struct Mailbox(Infallible);
 
@@ -118,6 +130,7 @@ never! {
         pub fn kernels(&Self) -> Result<&str, DeviceError>;
         pub fn attributes(&Self, &'static str) -> Result<Attributes, DeviceError>;
         pub(crate) fn allocate(&Self, usize) -> Result<CudaMemory, DeviceError>;
+        pub(crate) fn pinned(&Self, usize) -> Result<CudaPinned, DeviceError>;
         pub(crate) fn prepare(&Self, &'static str, (Launch, u32), usize) -> Result<PreparedFunction, DeviceError>;
     }
     impl CudaMemory {
@@ -128,6 +141,16 @@ never! {
         pub(crate) fn read(&Self, usize, &mut [u8]) -> Result<(), DeviceError>;
         pub(crate) fn copy_from(&mut Self, &CudaMemory) -> Result<(), DeviceError>;
         pub(crate) fn fill_zero(&mut Self, usize, usize) -> Result<(), DeviceError>;
+    }
+    impl CudaFeed {
+        pub(crate) fn fill(&mut Self, (usize, &mut CudaMemory), usize, &Fill<'_>) -> Result<(), DeviceError>;
+        pub(crate) fn copy(&mut Self, (usize, &mut CudaMemory), usize, &CudaPinned) -> Result<(), DeviceError>;
+        pub(crate) fn arrive(&Self, usize) -> Result<(), DeviceError>;
+        pub(crate) fn release(&Self, usize) -> Result<(), DeviceError>;
+    }
+    impl CudaPinned {
+        pub(crate) fn bytes(&Self) -> &[u8];
+        pub(crate) fn bytes_mut(&mut Self) -> &mut [u8];
     }
     impl PreparedFunction {
         pub(crate) fn shape(&Self) -> Launch;

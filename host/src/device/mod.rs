@@ -27,6 +27,7 @@ pub mod embedded;
 pub mod emulator;
 pub mod error;
 pub mod event;
+pub(crate) mod feed;
 mod holding;
 mod host_memory;
 pub mod kernel;
@@ -35,6 +36,7 @@ pub mod libraries;
 pub(crate) mod loader;
 pub mod memory;
 pub mod phases;
+pub(crate) mod pinned;
 mod readback;
 #[cfg_attr(
     not(feature = "cuda"),
@@ -56,7 +58,7 @@ pub use error::DeviceError;
 pub use event::{Timer, time};
 pub use holding::{Holder, Holding};
 pub use kernel::Prepared;
-pub use memory::MemoryOptions;
+pub use memory::{Candidate, EvictionPolicy, MemoryOptions};
 pub use phases::{Phase, PhaseCost, Phases};
 pub use readback::Readback;
 pub use usage::Usage;
@@ -64,6 +66,9 @@ pub use usage::Usage;
 use self::memory::Ledger;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::work::Work;
+
+/// Device memory that is left to the driver: modules, local memory, and what libraries beside this one take.
+const DRIVERS_OWN: usize = 512 << 20;
 
 /// A place where buffers lie and work is done. Clones are the same device.
 #[derive(Clone, Debug)]
@@ -214,7 +219,22 @@ impl Device {
         self.ledger().options()
     }
 
-    fn ledger(&self) -> &Ledger {
+    /// Bytes that could be allocated now: below the limit, and free on the device; `None` on the CPU, and where nobody says.
+    pub(crate) fn room(&self) -> Option<usize> {
+        let left = self.ledger().left();
+        match self {
+            Device::Cpu(_) => None,
+            Device::Emulator(_) => left,
+            Device::Cuda(device) => {
+                let free = device.memory_info().ok()?.free_bytes;
+                let free = free.saturating_sub(DRIVERS_OWN);
+                Some(left.map_or(free, |left| left.min(free)))
+            }
+        }
+    }
+
+    /// The account of its memory.
+    pub(crate) fn ledger(&self) -> &Ledger {
         match self {
             Device::Cuda(device) => device.ledger(),
             Device::Cpu(device) => device.ledger(),

@@ -17,4 +17,10 @@ pub struct Usage {
     pub allocations: u64,
     /// Buffers that there was no memory for.
     pub refused: u64,
+    /// Blocks of X that left the device because something else needed the memory.
+    pub evictions: u64,
+    /// Their bytes.
+    pub evicted_bytes: u64,
+    /// Bytes of host memory that are page-locked for what streams to the device.
+    pub pinned_bytes: usize,
 }

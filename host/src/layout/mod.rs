@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`hot`] | entries with the most frequent columns told apart |
+//! | [`packed`] | blocks of rows in as few bytes as cross a link |
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
 //! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
 //! | [`transpose`] | the columns of X as rows |
@@ -16,6 +17,7 @@
 mod banks;
 pub mod head;
 pub mod hot;
+pub mod packed;
 pub mod panels;
 mod parallel;
 #[cfg(test)]

@@ -100,3 +100,10 @@ pub enum OpError {
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
+
+impl OpError {
+    /// Whether the device has too little memory.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, OpError::Device(DeviceError::OutOfMemory { .. }))
+    }
+}

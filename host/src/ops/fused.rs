@@ -1,13 +1,23 @@
 //! The fused pattern `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z` and its halves.
 
-use super::forms::{Call, Rows};
+use gpu_kernels::Family;
+
+use super::forms::halves::Halves;
+use super::forms::{Call, OnDevice, Rows};
 use super::matrix::Matrix;
 use super::plans::Launches;
 pub use super::terms::Terms;
 use super::terms::begin;
 use super::{Number, OpError};
 use crate::device::Buffer;
-use crate::plan::fused::{Plan, Product};
+use crate::plan::fused::{Candidate, Plan, Planner, Product};
+
+/// Whether a kernel takes rows as they came, and adds without anything before or after.
+fn is_of_rows<T: Number>(name: &str) -> bool {
+    let sparse = T::Sparse::entries().iter().map(|entry| entry.name);
+    let dense = T::Dense::entries().iter().map(|entry| entry.name);
+    sparse.chain(dense).any(|own| own == name)
+}
 
 impl<T: Number> Matrix<T> {
     /// `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z`: y and w have n elements, v has m. X is read once (twice, when
@@ -116,8 +126,40 @@ impl<T: Number> Matrix<T> {
             .expect("a matrix on a GPU has limits to plan with");
         tracing::debug!(%plan, "planned");
         let asked = (&self.shape, self.options.summation);
-        let over = self.forms.launches(&self.site, asked, &plan)?;
+        // What streams crosses the link once for both products.
+        let halves = match &plan.then {
+            Some(_) => self.make_halves()?,
+            None => None,
+        };
+        let over: Option<Box<dyn OnDevice<T>>> = match halves {
+            Some(halves) => Some(Box::new(halves)),
+            None => self.forms.launches(&self.site, asked, &plan)?,
+        };
         Ok(Launches { plan, over })
+    }
+
+    /// Kernels of both halves that can be launched block by block, of rows that stream; none where all of X is on the
+    /// device, or sums are promised to repeat.
+    pub(super) fn make_halves(&self) -> Result<Option<Halves<T>>, OpError> {
+        if self.is_reproducible() || !self.forms.rows.stream() {
+            return Ok(None);
+        }
+        let Some((limits, kernels)) = self.choices()? else {
+            return Ok(None);
+        };
+        let kernels = kernels
+            .iter()
+            .filter(|kernel| is_of_rows::<T>(&kernel.name));
+        let kernels: Vec<Candidate> = kernels.cloned().collect();
+        let planner = Planner::new(limits, &kernels).model(self.options.model);
+        let plan = |product| planner.plan(&self.shape, product);
+        let (forward, transposed) = (plan(Product::Forward)?, plan(Product::Transposed)?);
+        let plans = [&forward, &transposed];
+        Ok(match &self.forms.rows {
+            Rows::Host(_) => None,
+            Rows::Sparse(rows) => Some(Halves::sparse(&self.site, rows, plans)?),
+            Rows::Dense(rows) => Some(Halves::dense(&self.site, rows, plans)?),
+        })
     }
 
     /// The plan that this matrix uses for a product on a GPU, `None` on the CPU.

@@ -49,6 +49,14 @@ pub(super) fn slice_mut<'a, T: Number>(
     unsafe { Out::new(all.pointer().add(range.start), range.len() as u64) }
 }
 
+/// The first elements of a buffer; the caller has checked that they are there.
+pub(super) fn first<T: bytemuck::Pod>(buffer: &Buffer<T>, len: usize) -> In<'_, T> {
+    let all = buffer.input();
+    assert!(len as u64 <= all.len(), "as many were asked for");
+    // SAFETY: they are the beginning of the buffer.
+    unsafe { In::new(all.pointer(), len as u64) }
+}
+
 /// A vector that need not be there.
 pub(super) fn optional<T: bytemuck::Pod>(buffer: &Option<Buffer<T>>) -> In<'_, T> {
     buffer.as_ref().map_or(In::none(), Buffer::input)

@@ -7,14 +7,14 @@ use rayon::prelude::*;
 use super::catalog::{candidates_for, candidates_on};
 use super::forms::hot::stored_values;
 use super::forms::{Forms, Site, Upload};
+use super::options::{MatrixOptions, Residency};
 use super::plans::Plans;
 use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::expected;
 use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Storage, Values};
 use crate::plan::fused::{
-    Candidate, ColumnUse, Forced, Model, Plan, Planner, Problem, Product, Summation, Trial,
-    hot_places,
+    Candidate, ColumnUse, Plan, Planner, Problem, Product, Summation, Trial, hot_places,
 };
 use crate::plan::limits::DeviceLimits;
 
@@ -29,28 +29,17 @@ pub struct Matrix<T: Number> {
     pub(super) plans: Plans<T>,
 }
 
-/// How products of a matrix are planned on a GPU.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct MatrixOptions {
-    /// The launch model.
-    pub model: Model,
-    /// Parts of the plan that the caller fixes.
-    pub forced: Forced,
-    /// What is promised of the bits of results. [`Summation::Reproducible`]: all products have the same bits on every
-    /// run, grid and device; those with a sparse matrix by fixed-point sums, those with a dense one by an order of sums
-    /// ([`gpu_kernels::fused::dense_order`]). A NaN is one, of whatever bits.
-    pub summation: Summation,
-    /// How [`prepare`](Matrix::prepare) may store the values of a sparse matrix: without loss, or rounded once to few bits.
-    /// Products add up in the precision of the matrix, whatever its values are stored in.
-    pub values: Values,
-}
-
 impl<T: Number> Matrix<T> {
     /// Puts `features` on `device`. The CPU keeps them as they are, without a copy; a GPU gets a copy, and
     /// they are dropped unless the caller holds another [`Arc`].
     ///
+    /// What does not fit a GPU, or its [limit](crate::device::MemoryOptions), streams: blocks of rows, as many as fit, stay
+    /// there, and the others cross the link once in every product, each in as few bytes as hold it. `features` are kept
+    /// then. Every operation works as with an X that fits, and [reproducible](MatrixOptions::summation) sums have the same
+    /// bits; [`Matrix::residency`] says what lies where.
+    ///
     /// # Errors
-    /// [`OpError::Device`] when the device has too little memory, [`OpError::TooLarge`] when indices do not
+    /// [`OpError::Device`] when the device has too little memory for a block and the vectors of a product, [`OpError::TooLarge`] when indices do not
     /// fit 32 bits.
     pub fn new(device: &Device, features: impl Into<Arc<Features<T>>>) -> Result<Self, OpError> {
         Self::with_options(device, features, MatrixOptions::default())
@@ -76,7 +65,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<Self, OpError> {
         let problem = problem(&features, device, options.values);
         let size = (features.rows(), features.cols());
-        let forms = Forms::new(device, features, upload)?;
+        let forms = Forms::new(device, features, (upload, options))?;
         let shape = match forms.rows.ld() {
             Some(ld) => problem.with_pitch(ld as u64),
             None => problem,
@@ -157,8 +146,22 @@ impl<T: Number> Matrix<T> {
         Ok(planner.launches(&self.shape, product)?)
     }
 
+    /// Where X lies: all of it on its device, or in part.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::Matrix;
+    /// let x = Matrix::new(&Device::cpu(), Features::Dense(ndarray::array![[1.0, 2.0]]))?;
+    /// assert!(!x.residency().streams);
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    pub fn residency(&self) -> Residency {
+        self.forms.rows.residency()
+    }
+
     // The device's limits and the kernels that it runs; `None` on the CPU.
-    fn choices(&self) -> Result<Option<Choices<'_>>, OpError> {
+    pub(super) fn choices(&self) -> Result<Option<Choices<'_>>, OpError> {
         Ok(match self.device() {
             Device::Cpu(_) => None,
             Device::Cuda(device) => {
@@ -174,7 +177,7 @@ impl<T: Number> Matrix<T> {
 }
 
 /// What a planner chooses for and from.
-type Choices<'a> = (&'a DeviceLimits, Arc<[Candidate]>);
+pub(super) type Choices<'a> = (&'a DeviceLimits, Arc<[Candidate]>);
 
 impl<T: Number> std::fmt::Debug for Matrix<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -19,6 +19,7 @@ mod matrix;
 pub mod measure;
 mod number;
 pub mod objective;
+mod options;
 pub mod orthant;
 mod plans;
 mod prepare;
@@ -32,8 +33,9 @@ pub use gpu_kernels::kernel_sum::KernelFunction;
 pub use interrupt::interruptible;
 pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
-pub use matrix::{Matrix, MatrixOptions, problem_on_gpu};
+pub use matrix::{Matrix, problem_on_gpu};
 pub use number::Number;
+pub use options::{MatrixOptions, Residency};
 pub use prepare::Preparation;
 pub use terms::Terms;
 

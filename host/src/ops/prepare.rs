@@ -61,6 +61,18 @@ pub enum Preparation {
     },
 }
 
+impl Preparation {
+    /// Passes over X that are announced.
+    fn evaluations(self) -> u64 {
+        match self {
+            Preparation::For { evaluations }
+            | Preparation::ForProduct { evaluations, .. }
+            | Preparation::ForObjectives { evaluations } => evaluations,
+            _ => 0,
+        }
+    }
+}
+
 /// Entries of a hot column for each SM, at least.
 const ENTRIES_PER_SM: u64 = 2;
 
@@ -95,6 +107,9 @@ impl<T: Number> Matrix<T> {
         let mut matrix = Self::build(device, features.into(), options, Upload::WhenUsed)?;
         if matrix.prepare(preparation)?.facts().reads_rows {
             matrix.upload_rows()?;
+            if matrix.forms.rows.stream() {
+                matrix.forms.rows.announce(preparation.evaluations())?;
+            }
         }
         Ok(matrix)
     }
@@ -106,7 +121,7 @@ impl<T: Number> Matrix<T> {
     /// [`OpError::Device`] when the device has too little memory.
     pub fn upload_rows(&self) -> Result<(), OpError> {
         match &self.forms.rows {
-            Rows::Sparse(rows) => rows.parts().map(drop),
+            Rows::Sparse(rows) => rows.place(),
             _ => Ok(()),
         }
     }
@@ -168,7 +183,13 @@ impl<T: Number> Matrix<T> {
             let features = rows.features()?;
             let x = (&self.site.device, csr(&features));
             let stored = self.shape.stored;
-            self.shape = self.forms.make(making, x, self.shape)?;
+            match self.forms.make(making, x, self.shape) {
+                Ok(shape) => self.shape = shape,
+                Err(error) if error.is_out_of_memory() => {
+                    tracing::info!(%error, "the further form does not fit: the rows have to do");
+                }
+                Err(error) => return Err(error),
+            }
             if self.shape.stored != stored {
                 self.replan(self.options);
             }
@@ -183,6 +204,9 @@ impl<T: Number> Matrix<T> {
 
     /// What a preparation asks for and is not there yet.
     fn making(&self, preparation: Preparation) -> Result<Option<Making>, OpError> {
+        if self.forms.rows.stream() {
+            return Ok(None);
+        }
         if let Preparation::Tiles { passes } = preparation {
             let shape = tile_shape(self.device(), &self.shape, passes);
             let shape = shape.filter(|_| !self.has_tiles());

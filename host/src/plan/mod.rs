@@ -16,6 +16,7 @@
 //! | [`many`] | launches of the pattern with several right-hand sides |
 //! | [`tiles`] | tiles of a sparse X for several right-hand sides |
 //! | [`kernel_sum`] | launches of sums over kernels |
+//! | [`streaming`] | what of an X larger than a device's memory stays there, and how the rest crosses the link |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //! | [`work`] | CPU or GPU, before anything is read |
 //!
@@ -48,6 +49,7 @@ pub mod objective;
 pub mod occupancy;
 pub mod rates;
 pub mod reduce;
+pub mod streaming;
 pub mod tiles;
 pub mod vector;
 pub mod work;

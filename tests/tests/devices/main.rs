@@ -32,6 +32,7 @@ mod reduce;
 mod same_bits;
 mod softmax;
 mod spectral;
+mod streamed;
 mod suite;
 mod vector;
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     ordered::add(&mut suite);
     many::add(&mut suite);
     panels::add(&mut suite);
+    streamed::add(&mut suite);
     prepared_fits::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);

@@ -16,6 +16,7 @@ use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::sample::{FULL, PLAIN, Part, Sample, Values};
 
 use super::fused::PRODUCTS;
+use super::streamed;
 use super::suite::{self, Suite, Test};
 
 /// Around what four and eight sides at a time leave, in packs and not.
@@ -93,6 +94,12 @@ fn run<T: Number>(device: &Device, case: &Case) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The case with an X that streams.
+pub fn run_streamed<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
+    let wide = Wide::<T>::of(case, [3, 9][turn % 2]);
+    wide.check_products(&streamed::matrix(device, &wide.samples[0].features, turn)?)
 }
 
 /// All numbers of sides where that is quick: of wide matrices and on emulators two of them.

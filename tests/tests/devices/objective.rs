@@ -14,6 +14,7 @@ use warpfuse_tests::generate::{Pattern, Random};
 use warpfuse_tests::sample::{Sample, Values};
 use warpfuse_tests::tolerance::{Truth, growth, smallest_normal, unit_roundoff};
 
+use super::streamed;
 use super::suite::{self, Suite, Test};
 
 /// One of each kind of evaluation, with predictors around 0 or around 2.
@@ -202,6 +203,14 @@ fn run<T: Number>(device: &Device, case: &Case, loss: Loss, center: f64) -> Resu
     run_with_head::<T>(device, case, (loss, center), None)
 }
 
+/// The case with an X that streams.
+pub fn run_streamed<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
+    let sample = case.sample::<T>();
+    let matrix = streamed::matrix(device, &sample.features, turn)?;
+    let (loss, center) = LOSSES[turn % LOSSES.len()];
+    check_matrix(&matrix, &sample, (loss, center))
+}
+
 fn run_with_head<T: Number>(
     device: &Device,
     case: &Case,
@@ -216,14 +225,23 @@ fn run_with_head<T: Number>(
         let has_head = plan.is_some_and(|plan| plan.kernel.contains("_head_"));
         ensure!(has_head == (told > 0), "{told} columns told apart");
     }
-    let inputs = Inputs::new(&sample, loss, center);
+    check_matrix(&matrix, &sample, (loss, center))
+}
+
+fn check_matrix<T: Number>(
+    matrix: &Matrix<T>,
+    sample: &Sample<T>,
+    (loss, center): (Loss, f64),
+) -> Result<()> {
+    let device = matrix.device();
+    let inputs = Inputs::new(sample, loss, center);
     for parts in [Parts::Few, Parts::All, Parts::NoGradient] {
         let computed =
-            compute(&matrix, &inputs, loss, parts).with_context(|| format!("{parts:?}"))?;
-        compare(&matrix, &sample, &inputs, (loss, parts), &computed)
+            compute(matrix, &inputs, loss, parts).with_context(|| format!("{parts:?}"))?;
+        compare(matrix, sample, &inputs, (loss, parts), &computed)
             .with_context(|| format!("{parts:?}"))?;
         if device.is_cpu() {
-            let again = compute(&matrix, &inputs, loss, parts)?;
+            let again = compute(matrix, &inputs, loss, parts)?;
             ensure!(
                 computed.bits() == again.bits(),
                 "two runs differ in their bits"

@@ -9,9 +9,10 @@ use warpfuse::reference::softmax as reference;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::{self, Case};
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::sample::Values;
+use warpfuse_tests::sample::{Sample, Values};
 use warpfuse_tests::tolerance::{Truth, growth, smallest_normal, unit_roundoff};
 
+use super::streamed;
 use super::suite::{self, Suite, Test};
 
 /// Around the lanes of a team, and what a lane has several of.
@@ -106,15 +107,30 @@ struct Computed<T> {
 
 fn run<T: Number>(device: &Device, case: &Case, classes: usize) -> Result<()> {
     let sample = case.sample::<T>();
-    let matrix = Matrix::new(device, sample.features.clone())?;
+    check_matrix(
+        &Matrix::new(device, sample.features.clone())?,
+        &sample,
+        classes,
+    )
+}
+
+/// The case with an X that streams.
+pub fn run_streamed<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
+    let sample = case.sample::<T>();
+    let matrix = streamed::matrix(device, &sample.features, turn)?;
+    check_matrix(&matrix, &sample, CLASSES[turn % 4])
+}
+
+fn check_matrix<T: Number>(matrix: &Matrix<T>, sample: &Sample<T>, classes: usize) -> Result<()> {
+    let device = matrix.device();
     if !matrix.has_softmax(classes)? {
-        return refuses(&matrix, classes);
+        return refuses(matrix, classes);
     }
     let inputs = Inputs::new(&sample.features, classes);
     let unit = unit_roundoff(T::DTYPE);
     let growth = |k| growth(k, unit);
     for all in [false, true] {
-        let computed = evaluate(&matrix, &inputs, all)?;
+        let computed = evaluate(matrix, &inputs, all)?;
         let rows = inputs.reference(all);
         let (values, bounds) = rows.at(&*sample.features, &inputs.y, growth);
         compare(device, "objective", &computed, values, bounds).context("objective")?;
@@ -123,7 +139,7 @@ fn run<T: Number>(device: &Device, case: &Case, classes: usize) -> Result<()> {
             true => computed.probabilities,
             false => even(matrix.rows(), classes),
         };
-        let product = multiply(&matrix, &inputs, all, &given)?;
+        let product = multiply(matrix, &inputs, all, &given)?;
         let (values, bounds) = rows.product(&*sample.features, &given, &inputs.y, growth);
         compare(device, "product", &product, values, bounds).context("product")?;
     }

@@ -60,7 +60,7 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// [`Buffer::write_with`] in bytes: ranges hold whole values.
-    pub(super) fn write_bytes_with(
+    pub(in crate::device) fn write_bytes_with(
         &mut self,
         start: usize,
         count: usize,

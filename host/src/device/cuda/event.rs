@@ -1,12 +1,13 @@
 //! Events: points in a stream whose distance in time the device measures.
 
-use cust_raw::{CUevent, CUevent_flags};
+use cust_raw::{CUevent, CUevent_flags, CUstream};
 
 use super::CudaDevice;
 use super::driver::check;
 use crate::device::error::DeviceError;
 use crate::device::loader::symbols::{
     cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventRecord, cuEventSynchronize,
+    cuStreamWaitEvent,
 };
 
 /// A pair of events around work in one device's stream.
@@ -31,13 +32,13 @@ impl EventPair {
     /// Marks the beginning.
     pub(crate) fn start(&mut self) -> Result<(), DeviceError> {
         self.device.enter()?;
-        self.start.record(&self.device)
+        self.start.record(self.device.raw_stream())
     }
 
     /// Marks the end, waits for it, and returns the microseconds between the two marks.
     pub(crate) fn stop(&mut self) -> Result<f64, DeviceError> {
         self.device.enter()?;
-        self.end.record(&self.device)?;
+        self.end.record(self.device.raw_stream())?;
         self.end.wait()?;
         let mut milliseconds = 0.0_f32;
         // SAFETY: both events exist and were recorded; the pointer is writable.
@@ -67,10 +68,17 @@ impl Event {
         Ok(Event(event))
     }
 
-    pub(super) fn record(&self, device: &CudaDevice) -> Result<(), DeviceError> {
+    /// Marks what was submitted to a stream of the event's device so far.
+    pub(super) fn record(&self, stream: CUstream) -> Result<(), DeviceError> {
         // SAFETY: event and stream exist and belong to the same context.
-        check("cuEventRecord", unsafe {
-            cuEventRecord(self.0, device.raw_stream())
+        check("cuEventRecord", unsafe { cuEventRecord(self.0, stream) })
+    }
+
+    /// Has a stream of the event's device wait for the mark before it does what is submitted later.
+    pub(super) fn hold_back(&self, stream: CUstream) -> Result<(), DeviceError> {
+        // SAFETY: as in `record`.
+        check("cuStreamWaitEvent", unsafe {
+            cuStreamWaitEvent(stream, self.0, 0)
         })
     }
 

@@ -77,7 +77,7 @@ impl Mailbox {
                 self.device.raw_stream(),
             )?
         };
-        slot.full.record(&self.device)?;
+        slot.full.record(self.device.raw_stream())?;
         self.device.ledger().received(bytes);
         self.pending += 1;
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::{MutexGuard, PoisonError, TryLockError};
 
 use cust::error::CudaError;
 use cust::memory::DeviceBuffer;
-use cust_raw::CUdeviceptr;
+use cust_raw::{CUdeviceptr, CUstream};
 
 use super::CudaDevice;
 use super::driver::{check, from_cust};
@@ -46,11 +46,17 @@ impl CudaDevice {
                     count: bytes,
                     element_bytes: 1,
                 })?;
-        let held = self.ledger().hold(padded);
+        let held = self.ledger().hold_or_evict(padded);
         let held = held.ok_or_else(|| self.shortage(padded))?;
-        // SAFETY: nobody reads the bytes before they are written: see `Buffer`.
-        let allocation = unsafe { DeviceBuffer::<u8>::uninitialized(padded) }
-            .map_err(|error| self.allocation_error(error, padded))?;
+        let allocation = loop {
+            // SAFETY: nobody reads the bytes before they are written: see `Buffer`.
+            match unsafe { DeviceBuffer::<u8>::uninitialized(padded) } {
+                Ok(allocation) => break allocation,
+                // The driver has no more, whatever the limit says.
+                Err(CudaError::OutOfMemory) if self.ledger().make_room(padded) > 0 => {}
+                Err(error) => return Err(self.allocation_error(error, padded)),
+            }
+        };
         let allocation = ManuallyDrop::new(allocation);
         let mut memory = CudaMemory {
             device: self.clone(),
@@ -130,7 +136,7 @@ impl CudaMemory {
         let device = &self.device;
         if let Some(mut ring) = device.ring() {
             // SAFETY: ranges end at `len`, which lies inside this memory; dropping it waits for the stream.
-            let mut slots = unsafe { ring.crossings(device, to, Way::Up) };
+            let mut slots = unsafe { ring.crossings((device, device.raw_stream()), to, Way::Up) };
             return staging::send(&mut slots, (len, step), fill);
         }
         // Another copy has the blocks; waiting for it could wait for this very thread.
@@ -143,6 +149,25 @@ impl CudaMemory {
             self.write_plainly(start + first, block)?;
         }
         Ok(())
+    }
+
+    /// [`CudaMemory::write_with`] from the first byte on, in the stream of copies; for memory of a feed, which waits for that
+    /// stream before it drops it.
+    pub(super) fn write_in(
+        &mut self,
+        copies: CUstream,
+        (len, step): (usize, usize),
+        fill: &Fill<'_>,
+    ) -> Result<(), DeviceError> {
+        let to = self.range("copy to the device", 0, len)?;
+        let device = &self.device;
+        if let Some(mut ring) = device.ring() {
+            // SAFETY: ranges end at `len`, which lies inside this memory; its feed waits for the stream.
+            let mut slots = unsafe { ring.crossings((device, copies), to, Way::Up) };
+            return staging::send(&mut slots, (len, step), fill);
+        }
+        // Another copy has the blocks. What is written here waits, like kernels, for the device's stream.
+        self.write_with(0, (len, step), fill)
     }
 
     fn write_plainly(&mut self, start: usize, from: &[u8]) -> Result<(), DeviceError> {
@@ -177,7 +202,9 @@ impl CudaMemory {
         {
             // SAFETY: ranges end where `to` does, and the range lies inside this memory; every copy is waited for,
             // or, after a failure, by dropping the memory.
-            let mut slots = unsafe { ring.crossings(&self.device, from, Way::Down) };
+            let mut slots = unsafe {
+                ring.crossings((&self.device, self.device.raw_stream()), from, Way::Down)
+            };
             return staging::receive(&mut slots, BLOCK_BYTES, to);
         }
         // SAFETY: the range lies inside the allocation, the target is as long; the stream is waited for
@@ -214,7 +241,12 @@ impl CudaMemory {
 
     /// The address of `start`, once `len` bytes from there are known to exist and the context is
     /// current.
-    fn range(&self, what: &'static str, start: usize, len: usize) -> Result<u64, DeviceError> {
+    pub(super) fn range(
+        &self,
+        what: &'static str,
+        start: usize,
+        len: usize,
+    ) -> Result<u64, DeviceError> {
         let end = start.saturating_add(len);
         if end > self.bytes {
             return Err(DeviceError::OutOfBounds {

@@ -7,6 +7,7 @@
 mod attributes;
 mod driver;
 mod event;
+mod feed;
 mod launch;
 mod limits;
 mod mailbox;
@@ -24,6 +25,7 @@ use cust::context::{Context, CurrentContext};
 use cust_raw::CUstream;
 
 pub(crate) use event::EventPair;
+pub(crate) use feed::{CudaFeed, CudaPinned};
 pub(crate) use launch::PreparedFunction;
 pub(crate) use mailbox::Mailbox;
 pub(crate) use memory::CudaMemory;
@@ -56,6 +58,8 @@ struct Inner {
     kernels: OnceLock<Result<Kernels, DeviceError>>,
     staging: Mutex<Pinned>,
     ring: Mutex<Ring>,
+    /// Of copies beside kernels, made when it is first wanted.
+    copies: OnceLock<Result<Stream, DeviceError>>,
     stream: Stream,
     context: Context,
 }
@@ -66,6 +70,9 @@ impl Drop for Inner {
         // everything below.
         let _ = CurrentContext::set_current(&self.context);
         let _ = self.stream.synchronize();
+        if let Some(Ok(copies)) = self.copies.get() {
+            let _ = copies.synchronize();
+        }
     }
 }
 
@@ -167,6 +174,22 @@ impl CudaDevice {
     /// that are to join it. It lives as long as this device.
     pub fn raw_stream(&self) -> CUstream {
         self.0.stream.raw()
+    }
+
+    /// The stream of copies beside kernels.
+    fn copies(&self) -> Result<CUstream, DeviceError> {
+        self.enter()?;
+        let copies = self.0.copies.get_or_init(Stream::new);
+        copies.as_ref().map(Stream::raw).map_err(Clone::clone)
+    }
+
+    /// Waits for copies beside kernels.
+    fn wait_for_copies(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        match self.0.copies.get() {
+            Some(Ok(copies)) => copies.synchronize(),
+            _ => Ok(()),
+        }
     }
 
     /// Makes the device's context the calling thread's. Every driver call below does this first,

@@ -89,6 +89,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         kernels: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),
         ring: Mutex::default(),
+        copies: OnceLock::new(),
         stream,
         context,
     })

@@ -20,6 +20,8 @@ pub(super) struct Pinned {
 
 // SAFETY: the block is plain host memory, owned by this value.
 unsafe impl Send for Pinned {}
+// SAFETY: it is written only through a mutable borrow.
+unsafe impl Sync for Pinned {}
 
 impl Pinned {
     /// A block of [`PINNED_BYTES`] in the current context.
@@ -51,6 +53,15 @@ impl Pinned {
     pub(super) unsafe fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the block holds as many bytes, which were initialised when it was made, and is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.bytes) }
+    }
+
+    /// All bytes, to be read.
+    ///
+    /// # Safety
+    /// No copy to the block is under way.
+    pub(super) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the block holds as many bytes, which were initialised when it was made, and is borrowed.
+        unsafe { std::slice::from_raw_parts(self.first, self.bytes) }
     }
 
     /// Copies device memory to `to` by way of the block, and waits for it.

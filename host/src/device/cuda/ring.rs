@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cust_raw::CUdeviceptr;
+use cust_raw::{CUdeviceptr, CUstream};
 
 use super::CudaDevice;
 use super::driver::check;
@@ -33,19 +33,23 @@ pub(super) enum Way {
 pub(super) struct Crossing<'a> {
     block: &'a mut Option<Block>,
     device: &'a CudaDevice,
+    stream: CUstream,
     address: CUdeviceptr,
     way: Way,
 }
 
+// SAFETY: the driver's streams may be used from any thread; everything else may go to another thread anyway.
+unsafe impl Send for Crossing<'_> {}
+
 impl Ring {
-    /// The blocks, to cross to or from `address`.
+    /// The blocks, to cross to or from `address`, in a stream of `device`.
     ///
     /// # Safety
     /// Every range that is submitted lies inside memory of `device` at `address`, and that memory is freed only after
-    /// the work submitted to the device's stream has ended.
+    /// the work submitted to the stream has ended.
     pub(super) unsafe fn crossings<'a>(
         &'a mut self,
-        device: &'a CudaDevice,
+        (device, stream): (&'a CudaDevice, CUstream),
         address: CUdeviceptr,
         way: Way,
     ) -> Vec<Crossing<'a>> {
@@ -55,6 +59,7 @@ impl Ring {
         let crossing = |block| Crossing {
             block,
             device,
+            stream,
             address,
             way,
         };
@@ -84,8 +89,8 @@ impl Slot for Crossing<'_> {
     }
 
     fn submit(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
-        let (device, way) = (self.device, self.way);
-        let (there, stream) = (self.address + range.start as u64, device.raw_stream());
+        let (way, stream) = (self.way, self.stream);
+        let there = self.address + range.start as u64;
         let block = self.ready()?;
         let here = block.memory.pointer();
         assert!(range.len() <= BLOCK_BYTES, "a block holds what crosses");
@@ -104,6 +109,6 @@ impl Slot for Crossing<'_> {
             }
         };
         check(call, result)?;
-        block.done.record(device)
+        block.done.record(stream)
     }
 }

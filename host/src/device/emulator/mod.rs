@@ -134,7 +134,7 @@ impl Emulator {
     pub(super) fn storage(&self, bytes: usize) -> Result<EmulatorMemory, DeviceError> {
         let unknown = MemoryInfo::default();
         let shortage = || self.ledger.shortage(self.name(), bytes, unknown);
-        let held = self.ledger.hold(bytes).ok_or_else(shortage)?;
+        let held = self.ledger.hold_or_evict(bytes).ok_or_else(shortage)?;
         let memory = self.allocate_unnamed(bytes as u64)?;
         Ok(EmulatorMemory {
             memory,

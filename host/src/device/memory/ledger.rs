@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::MemoryOptions;
+use super::evict::{Evictable, EvictionPolicy};
+use super::{MemoryOptions, default_pinned_bytes};
 use crate::device::{DeviceError, Holder, Holding, MemoryInfo, Usage};
 
 /// Sizes that [`Holding`] lists.
@@ -16,9 +17,18 @@ const UNLIMITED: usize = usize::MAX;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger(Arc<Account>);
 
-#[derive(Debug)]
 struct Account {
     limit: AtomicUsize,
+    /// Page-locked host memory: what may be, and is, held.
+    pinned_limit: AtomicUsize,
+    pinned: AtomicUsize,
+    /// Who gives memory back where there is no room, and in which order.
+    evictables: Mutex<Vec<Weak<dyn Evictable>>>,
+    policy: Mutex<EvictionPolicy>,
+    evictions: AtomicU64,
+    evicted: AtomicU64,
+    /// Uses of evictable blocks so far.
+    clock: AtomicU64,
     live: AtomicUsize,
     peak: AtomicUsize,
     allocations: AtomicU64,
@@ -29,10 +39,27 @@ struct Account {
     sizes: Mutex<BTreeMap<usize, usize>>,
 }
 
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Account({} bytes held)",
+            self.live.load(Ordering::Relaxed)
+        )
+    }
+}
+
 impl Default for Account {
     fn default() -> Account {
         Account {
             limit: AtomicUsize::new(UNLIMITED),
+            pinned_limit: AtomicUsize::new(UNLIMITED),
+            pinned: AtomicUsize::default(),
+            evictables: Mutex::default(),
+            policy: Mutex::default(),
+            evictions: AtomicU64::default(),
+            evicted: AtomicU64::default(),
+            clock: AtomicU64::default(),
             live: AtomicUsize::default(),
             peak: AtomicUsize::default(),
             allocations: AtomicU64::default(),
@@ -49,29 +76,139 @@ impl Ledger {
     pub(crate) fn limit(&self, options: MemoryOptions) {
         let limit = options.limit_bytes.unwrap_or(UNLIMITED);
         self.0.limit.store(limit, Ordering::Relaxed);
+        let pinned = options.pinned_bytes.unwrap_or(UNLIMITED);
+        self.0.pinned_limit.store(pinned, Ordering::Relaxed);
+        *lock(&self.0.policy) = options.eviction;
     }
 
     /// What may be held.
     pub(crate) fn options(&self) -> MemoryOptions {
-        let limit = self.0.limit.load(Ordering::Relaxed);
+        let known = |limit: &AtomicUsize| {
+            let limit = limit.load(Ordering::Relaxed);
+            (limit != UNLIMITED).then_some(limit)
+        };
         MemoryOptions {
-            limit_bytes: (limit != UNLIMITED).then_some(limit),
+            limit_bytes: known(&self.0.limit),
+            pinned_bytes: known(&self.0.pinned_limit),
+            eviction: *lock(&self.0.policy),
+        }
+    }
+
+    /// [`Ledger::hold`], which gives memory back where the bytes exceed the limit.
+    pub(crate) fn hold_or_evict(&self, bytes: usize) -> Option<Held> {
+        loop {
+            if let Some(held) = self.try_hold(bytes) {
+                return Some(held);
+            }
+            let limit = self.0.limit.load(Ordering::Relaxed);
+            let wanted = self.0.live.load(Ordering::Relaxed).saturating_add(bytes);
+            // What could not be freed altogether is not freed in part.
+            if bytes > limit || self.make_room(wanted.saturating_sub(limit)) == 0 {
+                self.refuse();
+                return None;
+            }
+        }
+    }
+
+    /// Frees so many bytes if they can be freed; returns how many were.
+    pub(crate) fn make_room(&self, needed: usize) -> usize {
+        let holders: Vec<Arc<dyn Evictable>> = {
+            let mut all = lock(&self.0.evictables);
+            all.retain(|one| one.strong_count() > 0);
+            all.iter().filter_map(Weak::upgrade).collect()
+        };
+        let of = |(holder, one): (usize, &Arc<dyn Evictable>)| {
+            let blocks = one.candidates().into_iter();
+            blocks.map(move |block| (holder, block)).collect::<Vec<_>>()
+        };
+        let blocks: Vec<_> = holders.iter().enumerate().flat_map(of).collect();
+        let candidates: Vec<_> = blocks.iter().map(|(_, block)| *block).collect();
+        let policy = *lock(&self.0.policy);
+        let mut freed = 0;
+        for at in policy.choose(&candidates, needed) {
+            let (holder, block) = blocks[at];
+            let bytes = holders[holder].evict(block.number);
+            self.0
+                .evictions
+                .fetch_add(u64::from(bytes > 0), Ordering::Relaxed);
+            self.0.evicted.fetch_add(bytes as u64, Ordering::Relaxed);
+            freed += bytes;
+        }
+        freed
+    }
+
+    /// Asks `holder` for memory when there is no room, for as long as it exists.
+    pub(crate) fn register(&self, holder: Weak<dyn Evictable>) {
+        lock(&self.0.evictables).push(holder);
+    }
+
+    /// The number of a use of an evictable block: later ones have larger numbers.
+    pub(crate) fn tick(&self) -> u64 {
+        self.0.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Bytes that could still be held; `None` without a limit.
+    pub(crate) fn left(&self) -> Option<usize> {
+        let limit = self.options().limit_bytes?;
+        Some(limit.saturating_sub(self.0.live.load(Ordering::Relaxed)))
+    }
+
+    /// Counts page-locked bytes until the returned value is dropped.
+    pub(crate) fn pin(&self, bytes: usize) -> Result<PinnedHeld, DeviceError> {
+        let limit = match self.0.pinned_limit.load(Ordering::Relaxed) {
+            UNLIMITED => default_pinned_bytes(),
+            limit => limit,
+        };
+        let with = |live: usize| live.checked_add(bytes).filter(|sum| *sum <= limit);
+        let pinned = &self.0.pinned;
+        match pinned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) {
+            Ok(_) => Ok(PinnedHeld {
+                ledger: self.clone(),
+                bytes,
+            }),
+            Err(_) => Err(self.no_pinned(bytes)),
+        }
+    }
+
+    /// The error of page-locked memory that cannot be had.
+    pub(crate) fn no_pinned(&self, requested: usize) -> DeviceError {
+        let limit = self
+            .options()
+            .pinned_bytes
+            .unwrap_or_else(default_pinned_bytes);
+        let live = self.0.pinned.load(Ordering::Relaxed);
+        DeviceError::OutOfMemory {
+            device: "the host, page-locked".to_owned(),
+            requested,
+            free: limit.saturating_sub(live),
+            total: limit,
+            held: Box::new(Holding {
+                live_bytes: live,
+                limit_bytes: Some(limit),
+                largest: Vec::new(),
+            }),
         }
     }
 
     /// Counts `bytes` as held until the returned value is dropped; `None` where they exceed the limit. To be called before
     /// the memory is asked for: then no other thread can get between.
+    #[cfg(test)]
     pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
+        let held = self.try_hold(bytes);
+        if held.is_none() {
+            self.refuse();
+        }
+        held
+    }
+
+    fn try_hold(&self, bytes: usize) -> Option<Held> {
         let limit = self.0.limit.load(Ordering::Relaxed);
         let with = |live: usize| live.checked_add(bytes).filter(|sum| *sum <= limit);
         let before = self
             .0
             .live
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
-        let Ok(before) = before else {
-            self.refuse();
-            return None;
-        };
+        let before = before.ok()?;
         self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
         self.0.allocations.fetch_add(1, Ordering::Relaxed);
         *self.sizes().entry(bytes).or_default() += 1;
@@ -105,6 +242,9 @@ impl Ledger {
             received_bytes: self.0.received.load(Ordering::Relaxed),
             allocations: self.0.allocations.load(Ordering::Relaxed),
             refused: self.0.refused.load(Ordering::Relaxed),
+            evictions: self.0.evictions.load(Ordering::Relaxed),
+            evicted_bytes: self.0.evicted.load(Ordering::Relaxed),
+            pinned_bytes: self.0.pinned.load(Ordering::Relaxed),
         }
     }
 
@@ -145,7 +285,7 @@ impl Ledger {
 
     /// The counts of sizes; a panic elsewhere cannot leave a count half-written.
     fn sizes(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
-        self.0.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.sizes)
     }
 
     fn release(&self, bytes: usize) {
@@ -156,6 +296,24 @@ impl Ledger {
         if *count == 0 {
             sizes.remove(&bytes);
         }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Page-locked bytes counted for as long as this value exists.
+#[derive(Debug)]
+pub(crate) struct PinnedHeld {
+    ledger: Ledger,
+    bytes: usize,
+}
+
+impl Drop for PinnedHeld {
+    fn drop(&mut self) {
+        let pinned = &self.ledger.0.pinned;
+        pinned.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

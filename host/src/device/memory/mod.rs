@@ -3,16 +3,23 @@
 //! Every buffer's memory, on every kind of device, passes through one account for each device: it is counted, held below a
 //! limit, and named where there is too little. Nothing here knows what the bytes mean.
 
+mod evict;
 mod ledger;
 
 use std::str::FromStr;
 
-pub(crate) use ledger::{Held, Ledger};
+pub(crate) use evict::Evictable;
+pub use evict::{Candidate, EvictionPolicy};
+pub(crate) use ledger::{Held, Ledger, PinnedHeld};
 
 use super::error::DeviceError;
+use super::system;
 
 /// The variable with the limit for GPUs, such as `8GiB`.
 pub const LIMIT_VARIABLE: &str = "WARPFUSE_GPU_MEMORY";
+
+/// The variable with the limit for page-locked host memory, such as `32GiB`.
+pub const PINNED_VARIABLE: &str = "WARPFUSE_PINNED_MEMORY";
 
 /// How much memory buffers of a device may take.
 ///
@@ -31,6 +38,11 @@ pub const LIMIT_VARIABLE: &str = "WARPFUSE_GPU_MEMORY";
 pub struct MemoryOptions {
     /// Most bytes that buffers may hold at once; `None` for as many as the device has.
     pub limit_bytes: Option<usize>,
+    /// Most bytes of host memory that may be page-locked for what streams to the device; `None` for a quarter of the
+    /// host's memory.
+    pub pinned_bytes: Option<usize>,
+    /// Which blocks of X leave the device first when something else needs the memory.
+    pub eviction: EvictionPolicy,
 }
 
 impl MemoryOptions {
@@ -38,18 +50,38 @@ impl MemoryOptions {
     pub fn limited(bytes: usize) -> MemoryOptions {
         MemoryOptions {
             limit_bytes: Some(bytes),
+            ..MemoryOptions::default()
         }
     }
 
-    /// What [`LIMIT_VARIABLE`] says; no limit where it is not set.
+    /// What [`LIMIT_VARIABLE`] and [`PINNED_VARIABLE`] say; no limit where they are not set.
     ///
     /// # Errors
-    /// [`DeviceError::Setting`] when it is no number of bytes.
+    /// [`DeviceError::Setting`] when one is no number of bytes.
     pub fn from_environment() -> Result<MemoryOptions, DeviceError> {
-        match std::env::var_os(LIMIT_VARIABLE) {
-            None => Ok(MemoryOptions::default()),
-            Some(text) => text.to_string_lossy().parse(),
-        }
+        let bytes = |what| {
+            let text = std::env::var_os(what)?;
+            let text = text.to_string_lossy();
+            Some(bytes_of(&text).ok_or_else(|| no_bytes(what, &text)))
+        };
+        Ok(MemoryOptions {
+            limit_bytes: bytes(LIMIT_VARIABLE).transpose()?,
+            pinned_bytes: bytes(PINNED_VARIABLE).transpose()?,
+            ..MemoryOptions::default()
+        })
+    }
+}
+
+/// A quarter of the host's memory.
+fn default_pinned_bytes() -> usize {
+    system::memory_info().map_or(0, |info| info.total_bytes / 4)
+}
+
+fn no_bytes(what: &'static str, found: &str) -> DeviceError {
+    DeviceError::Setting {
+        what,
+        expected: "a number of bytes such as `8GiB`, `500MB` or `4096`",
+        found: found.to_owned(),
     }
 }
 
@@ -58,12 +90,8 @@ impl FromStr for MemoryOptions {
     type Err = DeviceError;
 
     fn from_str(text: &str) -> Result<MemoryOptions, DeviceError> {
-        let wrong = || DeviceError::Setting {
-            what: LIMIT_VARIABLE,
-            expected: "a number of bytes such as `8GiB`, `500MB` or `4096`",
-            found: text.to_owned(),
-        };
-        bytes_of(text).map(MemoryOptions::limited).ok_or_else(wrong)
+        let bytes = bytes_of(text).map(MemoryOptions::limited);
+        bytes.ok_or_else(|| no_bytes(LIMIT_VARIABLE, text))
     }
 }
 

@@ -27,6 +27,7 @@ use labels::Labels;
 use slices::Slices;
 use values::Kept;
 pub use values::{HotData, ValueForm, expected};
+pub(super) use values::{of_bf16, same, to_bf16};
 
 /// Which columns are hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

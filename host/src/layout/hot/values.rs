@@ -285,7 +285,7 @@ fn fields<T: Element + FixedPoint>(x: &CsrMatrix<T>, labels: &Labels) -> (Vec<u3
 }
 
 /// The nearest bfloat16, of two the even one: the upper half of an f32.
-pub(super) fn to_bf16(value: f64) -> u16 {
+pub(in crate::layout) fn to_bf16(value: f64) -> u16 {
     let near = value as f32;
     if near.is_nan() {
         return 0x7fc0;
@@ -301,12 +301,12 @@ pub(super) fn to_bf16(value: f64) -> u16 {
 }
 
 /// The value of a bfloat16.
-pub(super) fn of_bf16(bits: u16) -> f64 {
+pub(in crate::layout) fn of_bf16(bits: u16) -> f64 {
     f64::from(f32::from_bits(u32::from(bits) << 16))
 }
 
 /// The same number, of the same sign, or both NaN.
-fn same(a: f64, b: f64) -> bool {
+pub(in crate::layout) fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 

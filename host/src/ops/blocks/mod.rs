@@ -3,12 +3,26 @@
 //! | file | what |
 //! |---|---|
 //! | `sparse`, `dense` | a block as the arguments of kernels |
+//! | `place` | whether X lies on the device as a whole |
+//! | `crossing` | blocks of which as many as fit stay on the device, and the others stream |
+//! | `sparse_stream`, `dense_stream` | the images of such blocks, and what kernels get of them |
+//! | `unpack` | kernels that make arrays of images |
 //!
 //! Operations walk over blocks (`SparseRows::each`, `DenseRows::each`) and launch for each; what a launch takes of vectors
 //! with an element per row begins at the block's first row. A matrix of one block costs no more than one without blocks.
 
+mod crossing;
 mod dense;
+mod dense_stream;
+mod place;
 mod sparse;
+mod sparse_stream;
+#[cfg(test)]
+mod tests;
+mod unpack;
 
 pub(super) use dense::DenseBlock;
+pub(super) use dense_stream::DenseStream;
+pub(super) use place::Place;
 pub(super) use sparse::{SparseBlock, no_matrix};
+pub(super) use sparse_stream::SparseStream;

@@ -8,33 +8,60 @@ use ndarray::ArrayView2;
 use super::site::{Call, OnDevice, Site};
 use crate::device::buffer::RowLayout;
 use crate::device::{Buffer, Device, Prepared};
-use crate::matrix::copy_rows;
-use crate::ops::blocks::DenseBlock;
+use crate::matrix::{Features, Storage, copy_rows};
+use crate::ops::blocks::{DenseBlock, DenseStream, Place};
 use crate::ops::launch::prepare;
-use crate::ops::{Number, OpError};
+use crate::ops::{MatrixOptions, Number, OpError};
 use crate::plan::fused::Plan;
+use crate::plan::streaming::{Footprint, Residence};
 
 /// m rows, `ld` elements apart.
-pub(in crate::ops) struct DenseRows<T> {
+pub(in crate::ops) struct DenseRows<T: Number> {
     rows: usize,
     pub ld: usize,
-    values: Buffer<T>,
+    placed: Placed<T>,
+}
+
+/// Where the rows lie.
+enum Placed<T: Number> {
+    /// All on the device.
+    Whole(Buffer<T>),
+    /// In blocks that stay or stream.
+    Streamed(DenseStream<T>),
 }
 
 impl<T: Number> DenseRows<T> {
-    /// Row after row, however they lie on the host; no copy of them is made there.
-    pub(super) fn upload(device: &Device, x: ArrayView2<'_, T>) -> Result<Self, OpError> {
-        let (rows, cols) = x.dim();
+    /// Puts the rows of dense features on a device, as a whole where they fit, else in blocks.
+    pub(super) fn new(
+        device: &Device,
+        features: Arc<Features<T>>,
+        options: MatrixOptions,
+    ) -> Result<Self, OpError> {
+        let (rows, cols) = (features.rows(), features.cols());
         let pack = 16 / size_of::<T>();
         let ld = leading_dimension(cols as u64, pack as u64) as usize;
-        let values = match x.as_slice() {
-            Some(values) => {
-                let pitch = ld;
-                device.upload_rows(values, RowLayout { rows, cols, pitch })?
-            }
-            None => device.upload_with(rows * ld, |range, to| copy_rows(x, ld, range, to))?,
+        let footprint = Footprint {
+            bytes: (rows * ld * size_of::<T>()) as u64,
+            rows: rows as u64,
+            cols: cols as u64,
+            element: size_of::<T>() as u64,
         };
-        Ok(DenseRows { rows, ld, values })
+        let place = Place::of(device, footprint, options.device_bytes);
+        if place.residence == Residence::Whole {
+            match upload(device, array(&features), ld) {
+                Ok(values) => {
+                    let placed = Placed::Whole(values);
+                    return Ok(DenseRows { rows, ld, placed });
+                }
+                Err(error) if !error.is_out_of_memory() => return Err(error),
+                Err(error) => tracing::info!(%error, "X has to stream"),
+            }
+        }
+        let source = (features, ld);
+        let place = place.in_blocks(device);
+        let stream = DenseStream::new(device, source, place, options.values)?;
+        let placed = Placed::Streamed(stream);
+        Ok(DenseRows { rows, ld, placed })
     }
 
     /// Walks over the blocks of rows.
@@ -42,18 +69,47 @@ impl<T: Number> DenseRows<T> {
         &self,
         mut walk: impl FnMut(DenseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        walk(self.whole())
-    }
-
-    /// All rows in one block.
-    pub(in crate::ops) fn whole(&self) -> DenseBlock<'_, T> {
-        DenseBlock {
-            first_row: 0,
-            rows: self.rows,
-            ld: self.ld,
-            values: self.values.input(),
+        match &self.placed {
+            Placed::Whole(values) => walk(DenseBlock {
+                first_row: 0,
+                rows: self.rows,
+                ld: self.ld,
+                values: values.input(),
+            }),
+            Placed::Streamed(stream) => stream.each(walk),
         }
     }
+
+    /// The blocks, where they stay or stream.
+    pub(in crate::ops) fn streamed(&self) -> Option<&DenseStream<T>> {
+        match &self.placed {
+            Placed::Whole(_) => None,
+            Placed::Streamed(stream) => Some(stream),
+        }
+    }
+}
+
+fn array<T: Number>(features: &Features<T>) -> ArrayView2<'_, T> {
+    match features.storage() {
+        Storage::Dense(x) => x,
+        Storage::Sparse(_) => unreachable!("rows are made of dense features alone"),
+    }
+}
+
+/// Row after row, however they lie on the host; no copy of them is made there.
+fn upload<T: Number>(
+    device: &Device,
+    x: ArrayView2<'_, T>,
+    ld: usize,
+) -> Result<Buffer<T>, OpError> {
+    let (rows, cols) = x.dim();
+    Ok(match x.as_slice() {
+        Some(values) => {
+            let pitch = ld;
+            device.upload_rows(values, RowLayout { rows, cols, pitch })?
+        }
+        None => device.upload_with(rows * ld, |range, to| copy_rows(x, ld, range, to))?,
+    })
 }
 
 /// One kernel over the rows, block after block.

@@ -12,7 +12,7 @@ use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::ops::blocks::{SparseBlock, no_matrix};
-use crate::ops::launch::{prepare, slice, slice_mut};
+use crate::ops::launch::{first, prepare, slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
@@ -84,13 +84,21 @@ fn entry<T: Number>(variant: FixedVariant) -> &'static Entry<T::Fixed> {
 }
 
 /// What fixed-point sums need besides X, made when they are first used.
-pub(in crate::ops) struct Equilibrated<T>(OnceLock<Result<Made<T>, OpError>>);
+pub(in crate::ops) struct Equilibrated<T: Number>(OnceLock<Result<Made<T>, OpError>>);
 
-struct Made<T> {
-    /// The values of each block, every column scaled to magnitudes below 1.
-    values: Vec<Buffer<T>>,
+struct Made<T: Number> {
+    values: Values<T>,
     /// Locked from the first launch of a product to the last.
     work: Mutex<Work<T>>,
+}
+
+/// Values with every column scaled to magnitudes below 1.
+enum Values<T: Number> {
+    /// Those of each block.
+    OfBlocks(Vec<Buffer<T>>),
+    /// Those of the block at hand, of rows that stream: scaled again in every pass, at many times the rate of the link.
+    /// Locked for a pass.
+    OfOne(Prepared<T::Fixed>, Mutex<Buffer<T>>),
 }
 
 /// What kernels write on the way.
@@ -121,7 +129,7 @@ impl<T: Number> Work<T> {
     }
 }
 
-impl<T> Default for Equilibrated<T> {
+impl<T: Number> Default for Equilibrated<T> {
     fn default() -> Self {
         Equilibrated(OnceLock::new())
     }
@@ -139,6 +147,18 @@ impl<T: Number> Made<T> {
     fn new(site: &Site<T>, rows: &SparseRows<T>) -> Result<Self, OpError> {
         let device = &site.device;
         let mut work = Work::new(device, site.cols)?;
+        if let Some(stream) = rows.streamed()? {
+            let most = stream.most_entries();
+            let find = small::<T>(device, FixedVariant::Columns, most)?;
+            rows.each(|_, block| {
+                Ok(find.launch(preparation(site, &block, &mut work, Out::none()))?)
+            })?;
+            let scale = small::<T>(device, FixedVariant::Equilibrate, most)?;
+            return Ok(Made {
+                values: Values::OfOne(scale, Mutex::new(device.zeros(most)?)),
+                work: Mutex::new(work),
+            });
+        }
         let mut values = Vec::new();
         rows.each(|_, block| {
             let nonzeros = block.entries();
@@ -152,12 +172,24 @@ impl<T: Number> Made<T> {
             let scale = small::<T>(device, FixedVariant::Equilibrate, scaled.len())?;
             Ok(scale.launch(preparation(site, &block, &mut work, scaled.output()))?)
         })?;
-        let work = Mutex::new(work);
-        Ok(Made { values, work })
+        Ok(Made {
+            values: Values::OfBlocks(values),
+            work: Mutex::new(work),
+        })
     }
 
     fn work(&self) -> MutexGuard<'_, Work<T>> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Number> Values<T> {
+    /// Room for those of the block at hand, where they are scaled in every pass.
+    fn of_one(&self) -> Option<MutexGuard<'_, Buffer<T>>> {
+        match self {
+            Values::OfBlocks(_) => None,
+            Values::OfOne(_, scaled) => Some(scaled.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
     }
 }
 
@@ -195,11 +227,17 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
         let output = call.output;
         self.begin
             .launch(vectors.ends(site, &mut work, &mut *output))?;
+        let mut of_one = made.values.of_one();
         self.rows.each(|number, block| {
-            let scaled = SparseBlock {
-                values: made.values[number].input(),
-                ..block
+            let values = match (&made.values, &mut of_one) {
+                (Values::OfOne(scale, _), Some(scaled)) => {
+                    scale.launch(preparation(site, &block, &mut work, scaled.output()))?;
+                    first(scaled, block.entries())
+                }
+                (Values::OfBlocks(values), _) => values[number].input(),
+                (Values::OfOne(..), None) => unreachable!("locked above"),
             };
+            let scaled = SparseBlock { values, ..block };
             let walk = vectors.walk(site, &scaled, &mut work, &mut *output);
             match &self.dots {
                 Some(dots) => self.walk_twice(dots, site, (&scaled, walk)),

@@ -10,13 +10,17 @@
 //! | `tiles` | tiles in both orders | – | – | – | yes |
 //! | `dense` | row-major | one kernel | one kernel | one kernel | yes |
 //! | `ordered` | the same, sums in an order | – | – | two | – |
+//! | `halves` | rows of either kind in blocks that stream, both products while a block is there | two | one | one | – |
+//! | `on_host` | dense rows that stream, sums in an order: the CPU's | – | – | – | – |
 //!
 //! A form is what lies on the device and a type that implements [`OnDevice`]; [`Forms::launches`] is the only place that
 //! knows all of them.
 
 pub(super) mod dense;
 mod fixed;
+pub(super) mod halves;
 pub(super) mod hot;
+mod on_host;
 mod ordered;
 mod panels;
 pub(super) mod rows;
@@ -29,6 +33,7 @@ use std::sync::Arc;
 use gpu_kernels::fused::dense::MAX_COLUMNS;
 
 use super::host::HostRows;
+use super::options::{MatrixOptions, Residency};
 use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::HotSize;
@@ -38,6 +43,7 @@ use crate::plan::tiles::TileShape;
 use dense::{DenseKernel, DenseRows};
 use fixed::{Equilibrated, FixedKernels};
 use hot::{HotColumns, HotKernels};
+use on_host::OnHost;
 use ordered::OrderedKernels;
 use panels::{PanelKernel, Panels};
 use rows::{RowKernel, SparseRows};
@@ -49,7 +55,7 @@ use transpose::{Balanced, BalancedKernels, TilesOfRows, Transpose};
 const MAX_ROWS: u64 = u32::MAX as u64 - 64;
 
 /// A block of rows of X as it came.
-pub(super) enum Rows<T> {
+pub(super) enum Rows<T: Number> {
     /// The CPU's: sprs and ndarray.
     Host(HostRows<T>),
     /// CSR for a GPU.
@@ -68,7 +74,7 @@ pub(super) enum Upload {
 }
 
 /// A block of rows in all forms that have been made.
-pub(super) struct Forms<T> {
+pub(super) struct Forms<T: Number> {
     pub(super) rows: Rows<T>,
     equilibrated: Arc<Equilibrated<T>>,
     tiles_of_rows: Arc<TilesOfRows<T>>,
@@ -97,11 +103,11 @@ impl<T: Number> Forms<T> {
     pub(super) fn new(
         device: &Device,
         features: Arc<Features<T>>,
-        upload: Upload,
+        (upload, options): (Upload, MatrixOptions),
     ) -> Result<Self, OpError> {
         at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
         Ok(Forms {
-            rows: Rows::new(device, features, upload)?,
+            rows: Rows::new(device, features, (upload, options))?,
             equilibrated: Arc::default(),
             tiles_of_rows: Arc::default(),
             panels: None,
@@ -181,6 +187,13 @@ impl<T: Number> Forms<T> {
                     _ => Box::new(RowKernel::prepare(site, rows, plan)?),
                 }
             }
+            Rows::Dense(rows)
+                if is_reproducible
+                    && plan.product != Product::Forward
+                    && rows.streamed().is_some() =>
+            {
+                Box::new(OnHost::new(rows))
+            }
             Rows::Dense(_) if plan.then.is_some() => return Ok(None),
             Rows::Dense(rows) if is_reproducible && plan.product != Product::Forward => {
                 Box::new(OrderedKernels::prepare(site, rows, plan)?)
@@ -193,19 +206,62 @@ impl<T: Number> Forms<T> {
 const MADE: &str = "a form is planned with after it was made";
 
 impl<T: Number> Rows<T> {
-    fn new(device: &Device, features: Arc<Features<T>>, upload: Upload) -> Result<Self, OpError> {
+    fn new(
+        device: &Device,
+        features: Arc<Features<T>>,
+        (upload, options): (Upload, MatrixOptions),
+    ) -> Result<Self, OpError> {
         if device.is_cpu() {
             return Ok(Rows::Host(HostRows::new(features)));
         }
         at_most("rows", MAX_ROWS, features.rows() as u64)?;
-        if let Storage::Dense(x) = features.storage() {
-            return Ok(Rows::Dense(Arc::new(DenseRows::upload(device, x)?)));
+        if let Storage::Dense(_) = features.storage() {
+            let rows = DenseRows::new(device, features, options)?;
+            return Ok(Rows::Dense(Arc::new(rows)));
         }
-        let rows = SparseRows::new(device, features);
+        let rows = SparseRows::new(device, features, options);
         if upload == Upload::Now {
-            rows.parts()?;
+            rows.place()?;
         }
         Ok(Rows::Sparse(Arc::new(rows)))
+    }
+
+    /// Whether they stream, or will when a product needs them.
+    pub(super) fn stream(&self) -> bool {
+        match self {
+            Rows::Host(_) => false,
+            Rows::Sparse(rows) => rows.stream(),
+            Rows::Dense(rows) => rows.streamed().is_some(),
+        }
+    }
+
+    /// What of them the device has.
+    pub(super) fn residency(&self) -> Residency {
+        match self {
+            Rows::Host(_) => Residency::default(),
+            Rows::Sparse(rows) => rows.residency(),
+            Rows::Dense(rows) => rows
+                .streamed()
+                .map_or(Residency::default(), |stream| stream.blocks().residency()),
+        }
+    }
+
+    /// So many passes over X are to come.
+    pub(super) fn announce(&self, passes: u64) -> Result<(), OpError> {
+        match self {
+            Rows::Host(_) => {}
+            Rows::Sparse(rows) => {
+                if let Some(stream) = rows.streamed()? {
+                    stream.blocks().announce(passes);
+                }
+            }
+            Rows::Dense(rows) => {
+                if let Some(stream) = rows.streamed() {
+                    stream.blocks().announce(passes);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Elements from one row to the next of a dense matrix on a GPU.

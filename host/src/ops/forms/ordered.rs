@@ -58,15 +58,17 @@ impl<T: Number> OnDevice<T> for OrderedKernels<T> {
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
         let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         let (terms, output) = (call.terms, call.output);
-        let walk = Call {
-            product: call.product,
-            input: call.input,
-            terms,
-            output: &mut *sums,
-        };
-        self.walk.launch(DenseArgs {
-            chunks: self.chunks,
-            ..self.rows.whole().args(site.cols, walk)
+        self.rows.each(|all| {
+            let walk = Call {
+                product: call.product,
+                input: call.input,
+                terms,
+                output: &mut *sums,
+            };
+            Ok(self.walk.launch(DenseArgs {
+                chunks: self.chunks,
+                ..all.args(site.cols, walk)
+            })?)
         })?;
         Ok(self.total.launch(TotalArgs {
             cols: site.cols as u32,

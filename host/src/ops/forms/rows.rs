@@ -7,22 +7,33 @@ use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
-use crate::matrix::{CsrMatrix, Features, Storage, csr_from_parts};
-use crate::ops::blocks::SparseBlock;
+use crate::matrix::{CsrMatrix, Features, Storage, Values, csr_from_parts};
+use crate::ops::blocks::{Place, SparseBlock, SparseStream};
 use crate::ops::launch::prepare;
-use crate::ops::{Number, OpError};
+use crate::ops::{MatrixOptions, Number, OpError, Residency};
 use crate::plan::fused::Plan;
+use crate::plan::streaming::{Footprint, Residence};
 
 /// Parts start at multiples of this many rows, so that slices of m-vectors stay aligned to 16 bytes.
 const PART_ROWS: usize = 32;
 
 /// The rows of a sparse X: on the host until a product needs them on the device.
-pub(in crate::ops) struct SparseRows<T> {
+pub(in crate::ops) struct SparseRows<T: Number> {
     device: Device,
     shape: (usize, usize),
     on_host: Mutex<OnHost<T>>,
-    /// Cut where 32-bit offsets end.
-    parts: OnceLock<Result<Vec<SparsePart<T>>, OpError>>,
+    /// Where they are to lie, decided when the matrix was made.
+    place: Place,
+    rounding: Values,
+    placed: OnceLock<Result<Placed<T>, OpError>>,
+}
+
+/// Rows that a device has.
+enum Placed<T: Number> {
+    /// All of them, cut where 32-bit offsets end.
+    Parts(Vec<SparsePart<T>>),
+    /// In blocks that stay or stream.
+    Streamed(SparseStream<T>),
 }
 
 /// The host's copy of X.
@@ -92,13 +103,54 @@ impl<T: Number> OnDevice<T> for RowKernel<T> {
 }
 
 impl<T: Number> SparseRows<T> {
-    pub(in crate::ops) fn new(device: &Device, features: Arc<Features<T>>) -> Self {
+    pub(in crate::ops) fn new(
+        device: &Device,
+        features: Arc<Features<T>>,
+        options: MatrixOptions,
+    ) -> Self {
+        let shape = (features.rows(), features.cols());
+        let entry = 4 + size_of::<T>();
+        let footprint = Footprint {
+            bytes: (features.nnz() * entry + 4 * (shape.0 + 1)) as u64,
+            rows: shape.0 as u64,
+            cols: shape.1 as u64,
+            element: size_of::<T>() as u64,
+        };
         SparseRows {
             device: device.clone(),
-            shape: (features.rows(), features.cols()),
+            shape,
             on_host: Mutex::new(OnHost::Kept(features)),
-            parts: OnceLock::new(),
+            place: Place::of(device, footprint, options.device_bytes),
+            rounding: options.values,
+            placed: OnceLock::new(),
         }
+    }
+
+    /// Whether they stream, or will when a product needs them.
+    pub(in crate::ops) fn stream(&self) -> bool {
+        match self.placed.get() {
+            Some(Ok(placed)) => matches!(placed, Placed::Streamed(_)),
+            _ => self.place.residence != Residence::Whole,
+        }
+    }
+
+    /// What of them the device has.
+    pub(in crate::ops) fn residency(&self) -> Residency {
+        match self.placed.get() {
+            Some(Ok(Placed::Streamed(stream))) => stream.blocks().residency(),
+            _ => Residency {
+                streams: self.stream(),
+                ..Residency::default()
+            },
+        }
+    }
+
+    /// The blocks, where they stay or stream and the device has them.
+    pub(in crate::ops) fn streamed(&self) -> Result<Option<&SparseStream<T>>, OpError> {
+        Ok(match self.placed()? {
+            Placed::Parts(_) => None,
+            Placed::Streamed(stream) => Some(stream),
+        })
     }
 
     /// Walks over the blocks of rows, each with its number.
@@ -106,27 +158,47 @@ impl<T: Number> SparseRows<T> {
         &self,
         mut walk: impl FnMut(usize, SparseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut parts = self.parts()?.iter().enumerate();
-        parts.try_for_each(|(number, part)| walk(number, part.block()))
+        match self.placed()? {
+            Placed::Parts(parts) => {
+                let mut parts = parts.iter().enumerate();
+                parts.try_for_each(|(number, part)| walk(number, part.block()))
+            }
+            Placed::Streamed(stream) => stream.each(walk),
+        }
     }
 
-    /// The rows on the device: uploaded now, if they have not been, and then no longer kept on the host.
-    pub(in crate::ops) fn parts(&self) -> Result<&[SparsePart<T>], OpError> {
-        let parts = self.parts.get_or_init(|| self.upload());
-        parts.as_deref().map_err(OpError::clone)
+    /// Puts the rows on the device, if they are not there: as a whole where they fit, and then they are no longer kept on
+    /// the host; else in blocks.
+    pub(in crate::ops) fn place(&self) -> Result<(), OpError> {
+        self.placed().map(drop)
+    }
+
+    fn placed(&self) -> Result<&Placed<T>, OpError> {
+        let placed = self.placed.get_or_init(|| self.upload());
+        placed.as_ref().map_err(OpError::clone)
     }
 
     /// Whether the device has the rows.
     pub(in crate::ops) fn are_uploaded(&self) -> bool {
-        matches!(self.parts.get(), Some(Ok(_)))
+        matches!(self.placed.get(), Some(Ok(_)))
     }
 
-    fn upload(&self) -> Result<Vec<SparsePart<T>>, OpError> {
+    fn upload(&self) -> Result<Placed<T>, OpError> {
         let features = self.features()?;
-        let parts = upload_sparse(&self.device, csr(&features))?;
-        let mut on_host = self.on_host.lock().unwrap_or_else(PoisonError::into_inner);
-        *on_host = OnHost::Borrowed(Arc::downgrade(&features));
-        Ok(parts)
+        if self.place.residence == Residence::Whole {
+            match upload_sparse(&self.device, csr(&features)) {
+                Ok(parts) => {
+                    let mut on_host = self.on_host.lock().unwrap_or_else(PoisonError::into_inner);
+                    *on_host = OnHost::Borrowed(Arc::downgrade(&features));
+                    return Ok(Placed::Parts(parts));
+                }
+                Err(error) if !error.is_out_of_memory() => return Err(error),
+                Err(error) => tracing::info!(%error, "X has to stream"),
+            }
+        }
+        let place = self.place.in_blocks(&self.device);
+        let stream = SparseStream::new(&self.device, features, place, self.rounding)?;
+        Ok(Placed::Streamed(stream))
     }
 
     /// X on the host: as it came, as long as anybody keeps it, else copied back from the device.
@@ -143,7 +215,10 @@ impl<T: Number> SparseRows<T> {
 
     fn download(&self) -> Result<CsrMatrix<T>, OpError> {
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for part in self.parts()? {
+        let Placed::Parts(parts) = self.placed()? else {
+            unreachable!("what streams is kept on the host");
+        };
+        for part in parts {
             let base = indices.len() as u64;
             let own = part.offsets.to_vec()?;
             offsets.extend(own[1..].iter().map(|offset| base + u64::from(*offset)));

@@ -28,6 +28,22 @@ pub(in crate::ops) struct Call<'a, 'w, T: Number> {
     pub output: &'w mut Buffer<T>,
 }
 
+impl<'a, 'w, T: Number> Call<'a, 'w, T> {
+    /// A product without terms.
+    pub(in crate::ops) fn plain(
+        product: Product,
+        input: &'a Buffer<T>,
+        output: &'w mut Buffer<T>,
+    ) -> Self {
+        Call {
+            product,
+            input,
+            terms: Terms::default(),
+            output,
+        }
+    }
+}
+
 /// The launches of one product over a form.
 ///
 /// A form is added by a file of this folder with what lies on the device and a type that implements this; see the page of

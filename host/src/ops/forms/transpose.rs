@@ -41,7 +41,7 @@ pub(in crate::ops) struct BalancedKernels<T: Number> {
 }
 
 /// What work is cut of.
-pub(in crate::ops) struct Balanced<T> {
+pub(in crate::ops) struct Balanced<T: Number> {
     pub rows: Arc<SparseRows<T>>,
     pub tiles: Arc<TilesOfRows<T>>,
     /// Where it has been made.

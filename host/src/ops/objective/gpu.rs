@@ -14,6 +14,7 @@ use super::super::catalog::{
     candidates_for, candidates_on, max_block as most_threads, objectives_for, objectives_on,
     registers_on,
 };
+use super::super::forms::halves::Halves;
 use super::super::forms::{Call, Rows};
 use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
@@ -151,6 +152,13 @@ impl<T: Number> Matrix<T> {
         };
         let plain = Terms::default();
         let repeats = self.repeats(evaluation, out);
+        if !repeats
+            && out.gradient.is_some()
+            && self.cols() > 0
+            && let Some(halves) = self.halves()?
+        {
+            return self.objective_by_blocks(halves, (evaluation, y), out, [products, residual]);
+        }
         if repeats {
             self.forward(y, &plain, products)?;
         } else {
@@ -177,6 +185,43 @@ impl<T: Number> Matrix<T> {
             }
             _ => Ok(()),
         }
+    }
+
+    fn halves(&self) -> Result<Option<&Halves<T>>, OpError> {
+        let halves = &self.plans.objectives.halves;
+        let made = halves.get_or_init(|| self.make_halves());
+        Ok(made.as_ref().map_err(OpError::clone)?.as_ref())
+    }
+
+    /// X·y, the losses of the rows, Xᵀg of each block that streams while it is on the device.
+    fn objective_by_blocks(
+        &self,
+        halves: &Halves<T>,
+        (evaluation, y): (&Evaluation<'_, T>, &Buffer<T>),
+        out: &mut ObjectiveOut<'_, T>,
+        [products, residual]: [&mut Buffer<T>; 2],
+    ) -> Result<(), OpError> {
+        let kernel = self.row_kernel()?;
+        let keeps_own = out.residual.is_none();
+        halves.each(|block| {
+            let range = block.range();
+            block.multiply(&self.site, Call::plain(Product::Forward, y, &mut *products))?;
+            let (mut rows, _) = row_args(evaluation, y, out, range.clone());
+            if keeps_own {
+                rows.residual = slice_mut(residual, &range);
+            }
+            let x = Products {
+                rows: range.len() as u64,
+                products: slice(products, &range),
+            };
+            kernel.launch(ObjectiveArgs { x, rows })?;
+            let slopes = out.residual.as_deref().unwrap_or(residual);
+            let gradient = out.gradient.as_deref_mut().expect(GRADIENT);
+            block.multiply(
+                &self.site,
+                Call::plain(Product::Transposed, slopes, gradient),
+            )
+        })
     }
 
     fn planned(&self, class: LossClass) -> Result<&Planned<T>, OpError> {
@@ -308,12 +353,7 @@ pub(super) fn fused<'a, 'w, T: Number>(
     y: &'a Buffer<T>,
     gradient: &'w mut Buffer<T>,
 ) -> Call<'a, 'w, T> {
-    Call {
-        product: Product::Fused,
-        input: y,
-        terms: Terms::default(),
-        output: gradient,
-    }
+    Call::plain(Product::Fused, y, gradient)
 }
 
 const HEADED: &str = "a plan with a head is made where there is one";

@@ -31,7 +31,8 @@ impl<T: Number> Matrix<T> {
     /// another 4 bytes per entry on the device. Returns how many columns those are: 0 on the CPU, for a dense matrix,
     /// and where it does not pay.
     ///
-    /// Results differ from those before by rounding. Reproducible sums and plain products do not use the head.
+    /// Results differ from those before by rounding. Reproducible sums and plain products do not use the head, and what
+    /// streams has none.
     ///
     /// ```
     /// use warpfuse::device::Device;
@@ -53,6 +54,9 @@ impl<T: Number> Matrix<T> {
         let Some(limits) = self.device().limits() else {
             return Ok(0);
         };
+        if rows.stream() {
+            return Ok(0);
+        }
         let features = rows.features()?;
         let indices = csr(&features).indices();
         let frequent = by_frequency(indices, self.cols());

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::device::{Buffer, Prepared};
+use crate::ops::forms::halves::Halves;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
 
@@ -13,6 +14,8 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
     pub(super) between: Mutex<Option<[Buffer<T>; 2]>>,
     pub(super) softmax: SoftmaxLaunches<T>,
+    /// Of rows that stream.
+    pub(super) halves: OnceLock<Result<Option<Halves<T>>, OpError>>,
     /// The most frequent columns of a sparse X, where they are told apart.
     pub(super) head: Option<Head>,
 }
@@ -40,6 +43,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             rows: OnceLock::new(),
             between: Mutex::new(None),
             softmax: SoftmaxLaunches::default(),
+            halves: OnceLock::new(),
             head: None,
         }
     }

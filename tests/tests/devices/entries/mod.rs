@@ -22,6 +22,7 @@ mod sparse;
 mod stream;
 mod tiles;
 mod totals;
+mod unpack;
 mod vector;
 
 use anyhow::Result;
@@ -31,6 +32,7 @@ use gpu_kernels::design::Designs;
 use gpu_kernels::design::orthant::Orthants;
 use gpu_kernels::fused::{
     Balanced, Dense, DenseMany, DenseTotals, Fixed, Hot, Panels, Sparse, SparseMany, TilesMany,
+    Unpack,
 };
 use gpu_kernels::kernel_sum::KernelSums;
 use gpu_kernels::matmul::Matmul;
@@ -87,6 +89,7 @@ one_by_one! {
     DenseMany: many::check_dense;
     SparseMany: many::check_sparse;
     TilesMany: tiles::check;
+    Unpack: unpack::check;
     Vectors: vector::check;
     Cg: cg::check;
     Designs: design::check;

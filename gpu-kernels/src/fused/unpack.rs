@@ -1,0 +1,139 @@
+//! Arrays of a block of X from the few bytes in which it crossed the link.
+//!
+//! Formula: entry i of `indices` or `values` from field i of `packed`. Mapping: a thread takes elements i, i + threads of the
+//! grid, …; for [`UnpackVariant::OfRows`] a warp takes a row, a lane each of its entries. Shared memory: none. Result: all of
+//! the output, when the kernel has ended. Guarantees: exact; the same bits every time.
+//!
+//! Why: a link carries 55 GB/s and device memory 4,600, so that a block is best sent in 2 bytes an entry and unpacked into
+//! 8 where kernels read it.
+//!
+//! Source: ours.
+
+use crate::cta::{Cache, Cta, WARP};
+use crate::memory::{In, Out};
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+use crate::verbs::{each_of_grid, global_warp, global_warps, lane};
+
+/// The family of kernels that unpack.
+pub struct Unpack<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every kernel that unpacks; an entry ignores what it does not name.
+#[repr(C)]
+pub struct UnpackArgs<'a, T> {
+    /// Elements that are written, or rows of [`UnpackVariant::OfRows`].
+    pub len: u64,
+    /// Fields: two in a word, the first in the lower half, or one.
+    pub packed: In<'a, u32>,
+    /// `len + 1` offsets of rows.
+    pub offsets: In<'a, u32>,
+    /// The value of each row.
+    pub constants: In<'a, T>,
+    /// Columns.
+    pub indices: Out<'a, u32>,
+    /// Values.
+    pub values: Out<'a, T>,
+}
+
+impl<T: Copy> Clone for UnpackArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for UnpackArgs<'_, T> {}
+
+/// What is unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnpackVariant {
+    /// `indices` from columns of 16 bits.
+    Columns,
+    /// `values` from bfloat16.
+    Bf16,
+    /// `values` from the bits of an f32 each.
+    Single,
+    /// `values` from `constants`, one for each row.
+    OfRows,
+}
+
+/// Field i of those of 16 bits.
+#[inline(always)]
+fn half<C: Cta>(cta: &C, packed: In<'_, u32>, i: usize) -> u32 {
+    let word = cta.load(packed, i / 2, Cache::Keep);
+    word >> (16 * (i as u32 % 2)) & 0xffff
+}
+
+fn columns<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        cta.write(args.indices, i, half(cta, args.packed, i));
+    });
+}
+
+fn bf16<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let bits = half(cta, args.packed, i) << 16;
+        cta.write(args.values, i, T::of_f64(f32::from_bits(bits) as f64));
+    });
+}
+
+fn single<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let bits = cta.load(args.packed, i, Cache::Once);
+        cta.write(args.values, i, T::of_f64(f32::from_bits(bits) as f64));
+    });
+}
+
+fn of_rows<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    let mut row = global_warp(cta) as u64;
+    while row < args.len {
+        let at = row as usize;
+        let end: u32 = cta.load(args.offsets, at + 1, Cache::Keep);
+        let mut entry: u32 = cta.load(args.offsets, at, Cache::Keep) + lane(cta);
+        let constant = cta.load(args.constants, at, Cache::Keep);
+        while entry < end {
+            cta.write(args.values, entry as usize, constant);
+            entry += WARP;
+        }
+        row += global_warps(cta) as u64;
+    }
+}
+
+fn check<T: Real>(
+    variant: &UnpackVariant,
+    launch: &Launch,
+    args: &UnpackArgs<'_, T>,
+) -> Result<(), Violation> {
+    let len = args.len;
+    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
+    let (packed, rows, indices, values) = match variant {
+        UnpackVariant::Columns => (len.div_ceil(2), 0, len, 0),
+        UnpackVariant::Bf16 => (len.div_ceil(2), 0, 0, len),
+        UnpackVariant::Single => (len, 0, 0, len),
+        UnpackVariant::OfRows => (0, len, 0, 0),
+    };
+    Violation::at_least("length of packed", packed, args.packed.len())?;
+    if let UnpackVariant::OfRows = variant {
+        Violation::at_least("length of offsets", rows + 1, args.offsets.len())?;
+    }
+    Violation::at_least("length of constants", rows, args.constants.len())?;
+    Violation::at_least("length of indices", indices, args.indices.len())?;
+    Violation::at_least("length of values", values, args.values.len())
+}
+
+macro_rules! unpack_family {
+    ($t:ident) => {
+        crate::kernels! {
+            family Unpack<$t>, "fused";
+            args UnpackArgs<'a, $t>;
+            variant UnpackVariant;
+            check check::<$t>;
+            describe crate::describe::unplanned;
+            concat!("unpack_columns_", stringify!($t)), UnpackVariant::Columns => columns::<_, $t>;
+            concat!("unpack_bf16_", stringify!($t)), UnpackVariant::Bf16 => bf16::<_, $t>;
+            concat!("unpack_single_", stringify!($t)), UnpackVariant::Single => single::<_, $t>;
+            concat!("unpack_of_rows_", stringify!($t)), UnpackVariant::OfRows => of_rows::<_, $t>;
+        }
+    };
+}
+
+unpack_family!(f32);
+unpack_family!(f64);

@@ -1,0 +1,287 @@
+//! Blocks of X of which as many as fit stay on the device, and the others stream through it in every pass.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::place::Place;
+use crate::device::feed::{Feed, Sent, Source};
+use crate::device::memory::{Candidate, Evictable, Ledger};
+use crate::device::pinned::PinnedBlock;
+use crate::device::{Buffer, Device, DeviceError};
+use crate::layout::packed::Image;
+use crate::matrix::Features;
+use crate::ops::{Number, OpError, Residency};
+use crate::plan::streaming::{LinkRates, SLOTS, resident_prefix};
+
+/// Images of the blocks of X, on the host and in part on a device.
+pub(in crate::ops) struct BlockStream<T, I> {
+    device: Device,
+    source: Arc<Features<T>>,
+    images: Vec<I>,
+    residents: Arc<Residents>,
+    /// One pass at a time.
+    feed: Mutex<Feed>,
+    pinned: PinnedImages,
+}
+
+/// The blocks that stay, until something else needs the memory.
+struct Residents {
+    ledger: Ledger,
+    blocks: Mutex<Vec<Resident>>,
+    seconds_per_byte: f64,
+}
+
+#[derive(Default)]
+struct Resident {
+    buffer: Option<Arc<Buffer<u32>>>,
+    last_use: u64,
+}
+
+/// Images in page-locked memory: from the pass on from which that pays, as far as it may be had.
+struct PinnedImages {
+    blocks: Mutex<Vec<Option<Arc<PinnedBlock>>>>,
+    pins_from: u64,
+    passes: AtomicU64,
+    is_full: AtomicBool,
+}
+
+fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Number, I: Image<T>> BlockStream<T, I> {
+    /// Blocks of `source` with these images. What else X takes of the device is there already: `taken` bytes.
+    pub(in crate::ops) fn new(
+        device: &Device,
+        source: Arc<Features<T>>,
+        images: Vec<I>,
+        (place, taken): (&Place, u64),
+    ) -> Result<Self, OpError> {
+        let largest = images.iter().map(I::words).max().unwrap_or(0);
+        let feed = Feed::new(device, largest, SLOTS)?;
+        let rates = LinkRates::of_threads(rayon::current_num_threads());
+        let blocks = images.iter().map(|_| Resident::default()).collect();
+        let residents = Arc::new(Residents {
+            ledger: device.ledger().clone(),
+            blocks: Mutex::new(blocks),
+            seconds_per_byte: 1e-9 / rates.staged_gbs,
+        });
+        let weak: Weak<Residents> = Arc::downgrade(&residents);
+        device.ledger().register(weak);
+        let stream = BlockStream {
+            device: device.clone(),
+            source,
+            residents,
+            feed: Mutex::new(feed),
+            pinned: PinnedImages {
+                blocks: Mutex::new(images.iter().map(|_| None).collect()),
+                pins_from: rates.pins_from(),
+                passes: AtomicU64::new(0),
+                is_full: AtomicBool::new(false),
+            },
+            images,
+        };
+        let taken = taken + 4 * (SLOTS * largest) as u64;
+        stream.keep(place.room(device, taken))?;
+        Ok(stream)
+    }
+
+    /// Fills so many bytes with blocks, from the first on.
+    fn keep(&self, room: u64) -> Result<(), OpError> {
+        let bytes = self.images.iter().map(|image| 4 * image.words() as u64);
+        let count = resident_prefix(bytes.clone(), room);
+        for number in 0..count {
+            let fill = self.fill(number);
+            let uploaded = self.device.upload_with(self.images[number].words(), fill);
+            let buffer = match uploaded {
+                Ok(buffer) => buffer,
+                // Somebody else took the room meanwhile; the others stream.
+                Err(DeviceError::OutOfMemory { .. }) => break,
+                Err(error) => return Err(error.into()),
+            };
+            lock(&self.residents.blocks)[number].buffer = Some(Arc::new(buffer));
+        }
+        let (kept, all) = (self.resident_bytes(), bytes.sum::<u64>());
+        tracing::info!(
+            blocks = self.images.len(),
+            resident_bytes = kept,
+            streamed_bytes = all - kept,
+            "X does not fit the device: it streams"
+        );
+        Ok(())
+    }
+
+    /// Makes words of a block.
+    fn fill(&self, number: usize) -> impl Fn(Range<usize>, &mut [u32]) + Sync + '_ {
+        let (image, source) = (&self.images[number], &*self.source);
+        move |range, to| image.fill(source, range, to)
+    }
+
+    /// What of X the device has.
+    pub(in crate::ops) fn residency(&self) -> Residency {
+        Residency {
+            streams: true,
+            block_bytes: self.bytes(),
+            resident_bytes: self.resident_bytes(),
+            blocks: self.images.len(),
+        }
+    }
+
+    /// Bytes of the blocks that stay.
+    fn resident_bytes(&self) -> u64 {
+        let blocks = lock(&self.residents.blocks);
+        let kept = blocks.iter().filter_map(|block| block.buffer.as_ref());
+        kept.map(|buffer| 4 * buffer.len() as u64).sum()
+    }
+
+    /// Bytes of all blocks.
+    fn bytes(&self) -> u64 {
+        self.images
+            .iter()
+            .map(|image| 4 * image.words() as u64)
+            .sum()
+    }
+
+    /// So many passes are to come: what streams is page-locked at once where that pays.
+    pub(in crate::ops) fn announce(&self, passes: u64) {
+        self.pinned.passes.fetch_max(passes, Ordering::Relaxed);
+    }
+
+    /// X on the host.
+    pub(in crate::ops) fn source(&self) -> &Arc<Features<T>> {
+        &self.source
+    }
+
+    /// The images.
+    pub(in crate::ops) fn images(&self) -> &[I] {
+        &self.images
+    }
+
+    /// Walks over the blocks in their order; each crosses the link at most once, the next one while `walk` launches what
+    /// reads the present one.
+    pub(in crate::ops) fn each(
+        &self,
+        mut walk: impl FnMut(usize, &I, &Buffer<u32>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let mut feed = lock(&self.feed);
+        self.pinned.passes.fetch_add(1, Ordering::Relaxed);
+        let mut ahead: Option<(usize, Sent)> = None;
+        for (number, image) in self.images.iter().enumerate() {
+            if let Some(buffer) = self.residents.get(number) {
+                walk(number, image, &buffer)?;
+                continue;
+            }
+            let sent = match ahead.take() {
+                Some((of, sent)) if of == number => sent,
+                // It left the device after the next one was sent.
+                other => {
+                    ahead = other;
+                    self.send(&mut feed, number)?
+                }
+            };
+            feed.read(sent, |buffer| walk(number, image, buffer))?;
+            if ahead.is_none()
+                && let Some(next) = self.residents.next_absent(number + 1)
+            {
+                ahead = Some((next, self.send(&mut feed, next)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&self, feed: &mut Feed, number: usize) -> Result<Sent, OpError> {
+        let words = self.images[number].words();
+        let of_words = self.fill(number);
+        let fill = |bytes: Range<usize>, to: &mut [u8]| {
+            of_words(bytes.start / 4..bytes.end / 4, bytemuck::cast_slice_mut(to));
+        };
+        Ok(
+            match self
+                .pinned
+                .get(number, || self.device.pinned(4 * words, &fill))?
+            {
+                Some(block) => feed.send(words, Source::Pinned(&block))?,
+                None => feed.send(words, Source::Made(&fill))?,
+            },
+        )
+    }
+}
+
+impl Residents {
+    /// A block that stays, in use until the returned value is dropped.
+    fn get(&self, number: usize) -> Option<Arc<Buffer<u32>>> {
+        let block = &mut lock(&self.blocks)[number];
+        let buffer = block.buffer.clone()?;
+        block.last_use = self.ledger.tick();
+        Some(buffer)
+    }
+
+    /// The first block from `number` on that is not on the device.
+    fn next_absent(&self, number: usize) -> Option<usize> {
+        let blocks = lock(&self.blocks);
+        (number..blocks.len()).find(|at| blocks[*at].buffer.is_none())
+    }
+}
+
+/// Whether nobody uses the buffer: then nobody launches anything that reads it either, and what was launched ends before
+/// its memory is freed.
+fn is_idle(buffer: &Arc<Buffer<u32>>) -> bool {
+    Arc::strong_count(buffer) == 1
+}
+
+impl Evictable for Residents {
+    fn candidates(&self) -> Vec<Candidate> {
+        let blocks = lock(&self.blocks);
+        let blocks = blocks.iter().enumerate();
+        let idle = blocks.filter_map(|(number, block)| {
+            let buffer = block.buffer.as_ref().filter(|buffer| is_idle(buffer))?;
+            let bytes = 4 * buffer.len();
+            Some(Candidate {
+                number,
+                bytes,
+                last_use: block.last_use,
+                restore_seconds: bytes as f64 * self.seconds_per_byte,
+            })
+        });
+        idle.collect()
+    }
+
+    fn evict(&self, number: usize) -> usize {
+        let buffer = {
+            let block = &mut lock(&self.blocks)[number];
+            block.buffer.take_if(|buffer| is_idle(buffer))
+        };
+        buffer.map_or(0, |buffer| 4 * buffer.len())
+    }
+}
+
+impl PinnedImages {
+    /// A block's image in page-locked memory, made by `make` if it pays and there is room; none where not.
+    fn get(
+        &self,
+        number: usize,
+        make: impl FnOnce() -> Result<PinnedBlock, DeviceError>,
+    ) -> Result<Option<Arc<PinnedBlock>>, DeviceError> {
+        if let Some(block) = &lock(&self.blocks)[number] {
+            return Ok(Some(block.clone()));
+        }
+        let pays = self.passes.load(Ordering::Relaxed) >= self.pins_from;
+        if !pays || self.is_full.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        match make() {
+            Ok(block) => {
+                let block = Arc::new(block);
+                lock(&self.blocks)[number] = Some(block.clone());
+                Ok(Some(block))
+            }
+            // The driver refuses where the host has too little; the blocks that cross without are as good.
+            Err(DeviceError::OutOfMemory { .. } | DeviceError::Driver { .. }) => {
+                self.is_full.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Dense rows that stream.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
+use gpu_kernels::{In, Out};
+
+use super::crossing::BlockStream;
+use super::unpack::{Unpacking, section};
+use super::{DenseBlock, Place};
+use crate::device::{Buffer, Device};
+use crate::layout::packed::{DenseImage, Image, cut_rows};
+use crate::matrix::{Features, Storage, Values};
+use crate::ops::launch::first;
+use crate::ops::{Number, OpError};
+use crate::plan::streaming::Residence;
+
+/// Dense rows in blocks that stay or stream.
+pub(in crate::ops) struct DenseStream<T: Number> {
+    blocks: BlockStream<T, DenseImage>,
+    /// The elements of a block of bfloat16; locked for a pass.
+    unpacked: Mutex<Buffer<T>>,
+    kernels: Unpacking<T>,
+}
+
+impl<T: Number> DenseStream<T> {
+    /// The rows of `source` in blocks, `ld` elements apart.
+    pub(in crate::ops) fn new(
+        device: &Device,
+        (source, ld): (Arc<Features<T>>, usize),
+        place: Place,
+        rounding: Values,
+    ) -> Result<Self, OpError> {
+        let images = images(&source, ld, place.residence, rounding);
+        let packed = images.iter().filter(|image| image.is_bf16);
+        let most = packed.map(DenseImage::elements).max().unwrap_or(0);
+        let taken = (most * size_of::<T>()) as u64;
+        Ok(DenseStream {
+            kernels: Unpacking::new(device)?,
+            unpacked: Mutex::new(device.zeros(most)?),
+            blocks: BlockStream::new(device, source, images, (&place, taken))?,
+        })
+    }
+
+    /// What streams and what stays.
+    pub(in crate::ops) fn blocks(&self) -> &BlockStream<T, DenseImage> {
+        &self.blocks
+    }
+
+    /// Walks over the blocks.
+    pub(in crate::ops) fn each(
+        &self,
+        mut walk: impl FnMut(DenseBlock<'_, T>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        self.blocks.each(|_, image, words| {
+            let all: Range<usize> = 0..Image::<T>::words(image);
+            if image.is_bf16 {
+                let args = UnpackArgs {
+                    len: image.elements() as u64,
+                    packed: section(words, &all),
+                    offsets: In::none(),
+                    constants: In::none(),
+                    indices: Out::none(),
+                    values: unpacked.output(),
+                };
+                self.kernels.launch(UnpackVariant::Bf16, args)?;
+            }
+            walk(DenseBlock {
+                first_row: image.first_row,
+                rows: image.rows,
+                ld: image.ld,
+                values: match image.is_bf16 {
+                    true => first(&unpacked, image.elements()),
+                    false => section(words, &all),
+                },
+            })
+        })
+    }
+}
+
+fn images<T: Number>(
+    source: &Features<T>,
+    ld: usize,
+    residence: Residence,
+    rounding: Values,
+) -> Vec<DenseImage> {
+    use rayon::prelude::*;
+    let Storage::Dense(x) = source.storage() else {
+        unreachable!("rows of dense features");
+    };
+    let (limit, rounding) = match residence {
+        Residence::Whole => (u64::MAX, None),
+        Residence::Blocks(limit) => (limit, None),
+        Residence::PackedBlocks(limit) => (limit, Some(rounding)),
+    };
+    let row = (ld * size_of::<T>()) as u64;
+    let cuts = cut_rows(x.nrows(), limit, |from, to| row * (to - from) as u64);
+    let image = |cut: &[usize]| DenseImage::of(x, ld, cut[0]..cut[1], rounding);
+    cuts.par_windows(2).map(image).collect()
+}

@@ -1,0 +1,199 @@
+use std::sync::Arc;
+
+use crate::device::{Device, EmulatorOptions, MemoryOptions};
+use crate::matrix::{Features, csr_from_parts};
+use crate::ops::objective::{Evaluation, Loss, ObjectiveOut, ObjectiveSums};
+use crate::ops::{Matrix, MatrixOptions, Preparation, Terms};
+use crate::plan::fused::{Forced, Product, Strategy, Summation};
+
+const ROWS: usize = 640;
+const COLS: usize = 50;
+const PER_ROW: usize = 10;
+
+fn emulator() -> Device {
+    Device::emulator(EmulatorOptions::default())
+}
+
+/// Rows of ten entries; all values are equal, those of a row, or none.
+fn features(kind: usize) -> Arc<Features<f32>> {
+    let offsets = (0..=ROWS).map(|row| (row * PER_ROW) as u64).collect();
+    let column = |row: usize, i: usize| ((row % 5) + i * 5) as u32;
+    let entries = || (0..ROWS).flat_map(|row| (0..PER_ROW).map(move |i| (row, i)));
+    let indices = entries().map(|(row, i)| column(row, i)).collect();
+    let value = |(row, i): (usize, usize)| match kind {
+        0 => 1.0,
+        1 => 1.0 / (row + 1) as f32,
+        _ => 1.0 / (row + i + 1) as f32,
+    };
+    let values = entries().map(value).collect();
+    let x = csr_from_parts((ROWS, COLS), offsets, indices, values);
+    Arc::new(Features::Sparse(x.expect("columns ascend")))
+}
+
+fn dense() -> Arc<Features<f32>> {
+    let value = |(r, c): (usize, usize)| 1.0 / (1 + r + c) as f32;
+    Arc::new(Features::Dense(ndarray::Array2::from_shape_fn(
+        (ROWS, COLS),
+        value,
+    )))
+}
+
+fn options(device_bytes: u64) -> MatrixOptions {
+    MatrixOptions {
+        device_bytes: Some(device_bytes),
+        ..MatrixOptions::default()
+    }
+}
+
+/// Bytes that `work` sends to the device.
+fn crossing(device: &Device, work: impl FnOnce()) -> u64 {
+    let before = device.usage().sent_bytes;
+    work();
+    device.usage().sent_bytes - before
+}
+
+fn fused(x: &Matrix<f32>) -> Vec<f32> {
+    let y = x.device().upload(&[0.5_f32; COLS]).expect("y");
+    let mut w = x.device().zeros(COLS).expect("w");
+    x.fused(&y, &Terms::default(), &mut w).expect("a product");
+    w.to_vec().expect("w")
+}
+
+/// Bytes of y.
+const OF_Y: u64 = 4 * COLS as u64;
+
+#[test]
+fn with_room_for_all_but_one_block_each_pass_costs_one_block() {
+    for (features, bytes) in [(features(2), 8 * ROWS * PER_ROW), (dense(), 4 * ROWS * 52)] {
+        let expected = fused(&Matrix::new(&emulator(), features.clone()).expect("all of X"));
+        let device = emulator();
+        // A little more than X, but not what solvers usually want besides.
+        device.limit_memory(MemoryOptions::limited(bytes + (20 << 10)));
+        let x = Matrix::new(&device, features).expect("X");
+        let all = x.residency();
+        assert!(all.streams && all.blocks > 10, "{all:?}");
+        assert_eq!(all.resident_bytes, all.block_bytes);
+        let one_more = device.room().expect("a limit") / 4 + 1;
+        let large = device.zeros::<f32>(one_more).expect("X makes room");
+        assert_eq!(device.usage().evictions, 1);
+        let absent = all.block_bytes - x.residency().resident_bytes;
+        assert!(absent <= 2 * all.block_bytes / all.blocks as u64);
+        // Vectors of the products.
+        drop(large);
+        for _ in 0..5 {
+            let mut found = Vec::new();
+            let crossed = crossing(&device, || found = fused(&x));
+            assert_eq!(crossed - OF_Y, absent);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found - expected).abs() <= 1e-4 * expected.abs());
+            }
+        }
+    }
+}
+
+#[test]
+fn x_crosses_once_for_two_products_and_for_an_objective_of_two() {
+    let device = emulator();
+    let two = MatrixOptions {
+        forced: Forced {
+            strategy: Some(Strategy::SparseTwoProducts),
+            ..Forced::default()
+        },
+        ..options(1)
+    };
+    let x = Matrix::with_options(&device, features(2), two).expect("X");
+    let once = x.residency().block_bytes;
+    let bytes = crossing(&device, || drop(fused(&x)));
+    let plan = x
+        .used_plan(Product::Fused)
+        .expect("a plan")
+        .expect("of a GPU");
+    assert!(plan.then.is_some());
+    assert_eq!(bytes - OF_Y, once);
+    let y = device.upload(&[0.5_f32; COLS]).expect("y");
+    let target = device.upload(&[1.0_f32; ROWS]).expect("b");
+    let (mut sums, mut gradient) = (
+        device.zeros(ObjectiveSums::LEN).expect("sums"),
+        device.zeros(COLS).expect("w"),
+    );
+    let halves = crossing(&device, || {
+        let out = ObjectiveOut::new(&mut sums, &mut gradient);
+        let evaluation = Evaluation::new(Loss::Logistic, &target);
+        x.objective(&evaluation, &y, out).expect("an objective");
+    });
+    assert_eq!(halves, once);
+    let wide = crossing(&device, || {
+        let y = device.zeros(9 * COLS).expect("Y");
+        let mut w = device.zeros(9 * COLS).expect("W");
+        x.fused_many(9, &y, &Default::default(), &mut w).expect("W");
+    });
+    assert_eq!(wide, once);
+}
+
+#[test]
+fn what_stays_gives_way_to_vectors_and_results_do_not_change() {
+    let (device, features) = (emulator(), features(2));
+    let options = MatrixOptions {
+        summation: Summation::Reproducible,
+        ..MatrixOptions::default()
+    };
+    let alone = Matrix::with_options(&emulator(), features.clone(), options);
+    let expected = fused(&alone.expect("X"));
+    let x_bytes = 8 * ROWS * PER_ROW;
+    device.limit_memory(MemoryOptions::limited(x_bytes));
+    let x = Matrix::with_options(&device, features, options).expect("X");
+    assert_eq!(fused(&x), expected);
+    let before = x.residency();
+    assert!(before.resident_bytes > 0);
+    let room = device.room().expect("a limit");
+    let large = device.zeros::<f32>((before.resident_bytes as usize * 3 / 4 + room) / 4);
+    let large = large.expect("X makes room");
+    let after = x.residency();
+    assert!(after.resident_bytes < before.resident_bytes);
+    let usage = device.usage();
+    let left = before.resident_bytes - after.resident_bytes;
+    assert!(
+        usage.evicted_bytes >= left && usage.evictions > 0,
+        "{usage:?}"
+    );
+    assert!(usage.peak_bytes <= x_bytes, "{usage:?}");
+    drop(large);
+    assert_eq!(fused(&x), expected);
+    drop(x);
+    assert_eq!(device.usage().live_bytes, 0);
+}
+
+#[test]
+fn what_crosses_often_is_page_locked_as_far_as_allowed() {
+    let device = emulator();
+    let often = Preparation::For {
+        evaluations: 1_000_000,
+    };
+    let x = Matrix::prepared(&device, features(2), options(1), often).expect("X");
+    let (once, expected) = (x.residency().block_bytes as usize, fused(&x));
+    assert_eq!(device.usage().pinned_bytes, once);
+    assert_eq!(fused(&x), expected);
+    drop(x);
+    assert_eq!(device.usage().pinned_bytes, 0);
+    device.limit_memory(MemoryOptions {
+        pinned_bytes: Some(once / 2),
+        ..MemoryOptions::default()
+    });
+    let x = Matrix::prepared(&device, features(2), options(1), often).expect("X");
+    assert_eq!(fused(&x), expected);
+    let pinned = device.usage().pinned_bytes;
+    assert!(pinned > 0 && pinned <= once / 2);
+}
+
+#[test]
+fn too_little_memory_for_a_block_is_an_error_and_leaves_nothing() {
+    let device = emulator();
+    device.limit_memory(MemoryOptions::limited(1_000));
+    let error = Matrix::with_options(&device, features(2), MatrixOptions::default());
+    let error = error.err().expect("no room");
+    assert!(error.is_out_of_memory(), "{error}");
+    assert_eq!(device.usage().live_bytes, 0);
+    device.limit_memory(MemoryOptions::default());
+    let x = Matrix::new(&device, features(2)).expect("room");
+    assert_eq!(fused(&x).len(), COLS);
+}

@@ -1,0 +1,38 @@
+//! How a matrix is to be used, and where it lies then.
+
+use crate::matrix::Values;
+use crate::plan::fused::{Forced, Model, Summation};
+
+/// How products of a matrix are planned on a GPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct MatrixOptions {
+    /// The launch model.
+    pub model: Model,
+    /// Parts of the plan that the caller fixes.
+    pub forced: Forced,
+    /// What is promised of the bits of results. [`Summation::Reproducible`]: all products have the same bits on every
+    /// run, grid and device; those with a sparse matrix by fixed-point sums, those with a dense one by an order of sums
+    /// ([`gpu_kernels::fused::dense_order`]). A NaN is one, of whatever bits.
+    pub summation: Summation,
+    /// How [`prepare`](Matrix::prepare) may store the values of a sparse matrix, and how values of a matrix that does not fit
+    /// its device may cross the link: without loss, or rounded once to few bits. Products add up in the precision of the
+    /// matrix, whatever its values are stored in.
+    pub values: Values,
+    /// Most bytes of a GPU that X may take: what is beyond streams. Without it as many as there is room for, below the
+    /// [limit](crate::device::MemoryOptions) of the device.
+    pub device_bytes: Option<u64>,
+}
+
+/// What of X a device has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Residency {
+    /// Whether X is in blocks of which some, or all as soon as something else needs the memory, cross the link in every
+    /// product.
+    pub streams: bool,
+    /// Bytes of all blocks as they cross the link; 0 for what does not stream, or not yet.
+    pub block_bytes: u64,
+    /// Bytes of those that stay on the device.
+    pub resident_bytes: u64,
+    /// Number of blocks.
+    pub blocks: usize,
+}

@@ -1,0 +1,122 @@
+//! X beyond what a device may hold of it: every operation over blocks that stay or stream.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::Device;
+use warpfuse::matrix::{Element, Features};
+use warpfuse::ops::{Matrix, MatrixOptions, Number};
+use warpfuse::plan::fused::Summation;
+use warpfuse_tests::Subset;
+use warpfuse_tests::cases::{self, Case};
+use warpfuse_tests::sample::{FULL, PLAIN, Values};
+
+use super::fused::{self, PRODUCTS};
+use super::suite::{Suite, Test};
+use super::{many, objective, softmax};
+
+/// Stored entries of the largest case.
+const MOST: usize = 2_500;
+
+/// Percent of X that may lie on the device; cases take turns.
+const SHARES: [u64; 3] = [25, 75, 1];
+
+/// Adds every case that is not empty, and those of ordinary numbers with every other operation.
+pub fn add(suite: &mut Suite) {
+    let has_blocks = |case: &Case| (1..=MOST).contains(&case.entries()) && case.rows > 1;
+    for (turn, case) in cases::all().into_iter().filter(has_blocks).enumerate() {
+        let test = |name: &str, subset, dtype| {
+            Test::new(format!("streamed/{name}{case}/{dtype}")).within(subset)
+        };
+        // Emulators take every third.
+        let subset = match turn % 3 {
+            0 => case.subset(),
+            _ => Subset::Full,
+        };
+        let turn = turn / 3;
+        suite.add_in_both(
+            |dtype| test("", subset, dtype),
+            move |device| run::<f32>(device, &case, turn),
+            move |device| run::<f64>(device, &case, turn),
+        );
+        if case.values != Values::Uniform {
+            continue;
+        }
+        suite.add_in_both(
+            |dtype| test("objective/", subset, dtype),
+            move |device| objective::run_streamed::<f32>(device, &case, turn),
+            move |device| objective::run_streamed::<f64>(device, &case, turn),
+        );
+        suite.add_in_both(
+            |dtype| test("softmax/", subset, dtype),
+            move |device| softmax::run_streamed::<f32>(device, &case, turn),
+            move |device| softmax::run_streamed::<f64>(device, &case, turn),
+        );
+        suite.add_in_both(
+            |dtype| test("many/", subset, dtype),
+            move |device| many::run_streamed::<f32>(device, &case, turn),
+            move |device| many::run_streamed::<f64>(device, &case, turn),
+        );
+    }
+}
+
+/// X on a device that may have a share of it.
+pub fn matrix<T: Number>(
+    device: &Device,
+    features: &Arc<Features<T>>,
+    turn: usize,
+) -> Result<Matrix<T>> {
+    let options = options(features, turn, Summation::Free);
+    let matrix = Matrix::with_options(device, features.clone(), options)?;
+    ensure!(
+        matrix.residency().streams != device.is_cpu(),
+        "{:?} of {:?}",
+        matrix.residency(),
+        options
+    );
+    Ok(matrix)
+}
+
+fn options<T: Number>(features: &Features<T>, turn: usize, summation: Summation) -> MatrixOptions {
+    let size = size_of::<T>();
+    let bytes = match features.is_sparse() {
+        true => features.nnz() * (4 + size) + 4 * features.rows(),
+        false => features.nnz() * size,
+    };
+    MatrixOptions {
+        device_bytes: Some(bytes as u64 * SHARES[turn % SHARES.len()] / 100),
+        summation,
+        ..MatrixOptions::default()
+    }
+}
+
+fn run<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
+    let sample = case.sample::<T>();
+    let free = matrix(device, &sample.features, turn)?;
+    let repeating = options(&sample.features, turn, Summation::Reproducible);
+    let repeating = Matrix::with_options(device, sample.features.clone(), repeating)?;
+    let whole = MatrixOptions {
+        summation: Summation::Reproducible,
+        ..MatrixOptions::default()
+    };
+    let host = Matrix::with_options(&Device::cpu(), sample.features.clone(), whole)?;
+    for product in PRODUCTS {
+        for parts in [PLAIN, FULL] {
+            let what = || format!("{product:?} with {parts:?}");
+            fused::check(&free, &sample, product, parts).with_context(what)?;
+            let found = bits(&fused::compute(&repeating, &sample, product, parts)?);
+            let expected = bits(&fused::compute(&host, &sample, product, parts)?);
+            ensure!(found == expected, "{}: other bits than on the CPU", what());
+        }
+    }
+    Ok(())
+}
+
+/// NaN has many bit patterns, of which none is promised.
+fn bits<T: Number>(values: &[T]) -> Vec<Option<u64>> {
+    let bits = |value: &T| {
+        let bits = gpu_kernels::Word::to_bits(*value);
+        (!Element::to_f64(*value).is_nan()).then_some(bits)
+    };
+    values.iter().map(bits).collect()
+}
