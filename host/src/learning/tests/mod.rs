@@ -1,5 +1,7 @@
 //! What holds for every estimator of the list.
 
+mod everyday;
+
 use std::cell::Cell;
 use std::rc::Rc;
 

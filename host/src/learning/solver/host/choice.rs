@@ -1,5 +1,6 @@
 //! Which method solves which problem, and why.
 
+use super::wide::MOST_ELEMENTS;
 use crate::learning::FitError;
 use crate::learning::solver::Solver;
 
@@ -12,6 +13,8 @@ pub(in crate::learning) enum Direct {
     CoordinateDescent,
     /// Orthogonal factors of X̃.
     Svd,
+    /// Newton's, with products of matrices in place of the Hessian of a softmax.
+    Products,
 }
 
 /// A problem, as far as the choice depends on it.
@@ -68,12 +71,16 @@ impl Chosen {
 const MOST_COORDINATES: f64 = 4096.0;
 /// The same where it is asked for: 2 GiB.
 const MOST_FORCED: f64 = 16_384.0;
+/// Columns up to which a softmax has a Hessian per class.
+const MOST_BLOCK: usize = 2048;
 /// Multiplications (of products of matrices, 10⁹ and more a second) up to which the host solves: some seconds.
 const HOST_WORK: f64 = 4e10;
 /// The same where a GPU has X as well: about as long as its launches take.
 const SMALL_WORK: f64 = 1e8;
 /// Newton iterations to be expected.
 const NEWTON_STEPS: f64 = 8.0;
+/// Products with X of one Newton step of a softmax.
+const INNER_STEPS: f64 = 8.0;
 /// Products with X that iterations without a Hessian take: 12 to 894 were recorded.
 const ITERATIONS: f64 = 87.0;
 /// How many multiplications of a product of matrices take as long as one with a vector, which waits for memory.
@@ -104,6 +111,19 @@ impl Shape {
         2.0 * self.entries as f64 * self.predictors as f64 * ITERATIONS * VECTOR_SLOWER
     }
 
+    /// Of a softmax by products: half as many factors of k blocks as steps, and some products for each step.
+    fn products(&self) -> f64 {
+        let (m, n, k) = (
+            self.rows as f64,
+            (self.cols + 1) as f64,
+            self.predictors as f64,
+        );
+        let blocks = k * (m * n * n / 2.0 + n.powi(3) / 6.0);
+        // A product with k columns is as fast as that of matrices from about 16 columns on.
+        let narrow = (16.0 / k).max(1.0);
+        NEWTON_STEPS * (0.5 * blocks + INNER_STEPS * 2.0 * m * n * k * narrow)
+    }
+
     fn svd(&self) -> f64 {
         let (m, n) = (self.rows as f64, self.coordinates());
         m.max(n) * m.min(n).powi(2) + 4.0 * m.min(n).powi(3)
@@ -118,6 +138,18 @@ impl Shape {
         let k = self.predictors as f64;
         NEWTON_STEPS * (self.hessian(active) + (active * k).powi(3) / 6.0)
             + NEWTON_STEPS * 2.0 * self.entries as f64 * k
+    }
+
+    /// The problem over the space of its rows, where there are fewer of them than columns, and the work to get there.
+    fn over_rows(&self) -> Option<(Shape, f64)> {
+        let (m, n) = (self.rows as f64, self.cols as f64);
+        let is_wide = self.cols > self.rows && m * n <= MOST_ELEMENTS && !self.has_l1;
+        let rows = Shape {
+            cols: self.rows,
+            entries: self.rows as u64 * self.rows as u64,
+            ..*self
+        };
+        is_wide.then_some((rows, 2.0 * n * m * m))
     }
 
     fn most_work(&self) -> f64 {
@@ -142,6 +174,15 @@ pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
 }
 
 fn automatic(shape: &Shape) -> Chosen {
+    if let Some((rows, work)) = shape.over_rows()
+        && work <= 0.5 * shape.most_work()
+    {
+        let chosen = automatic(&rows);
+        if chosen.direct.is_some() {
+            let reason = "more columns than rows: solved over the space of the rows";
+            return Chosen { reason, ..chosen };
+        }
+    }
     let most = shape.most_work();
     match shape.place {
         Place::Device => return on_device(iterative(shape), "X is on a device"),
@@ -168,6 +209,16 @@ fn automatic(shape: &Shape) -> Chosen {
             Direct::Svd,
             "least squares without a penalty: columns may depend on each other",
         );
+    }
+    if shape.predictors > 1 && shape.cols < MOST_BLOCK && shape.products() <= most {
+        let cholesky = shape.newton();
+        if shape.coordinates() > MOST_COORDINATES || shape.products() < cholesky {
+            return Chosen {
+                solver: Solver::NewtonCg,
+                reason: "a softmax: products of matrices on the host, preconditioned by a Hessian per class",
+                direct: Some(Direct::Products),
+            };
+        }
     }
     let fits = shape.coordinates() <= MOST_COORDINATES && shape.newton() <= most;
     if fits && (shape.newton() <= TRIFLE.min(most) || shape.newton() <= shape.iterations()) {
@@ -239,7 +290,9 @@ pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), Fit
         Solver::Svd if !shape.quadratic => {
             refuse(first, "a loss that is no square", "use newton-cholesky")
         }
-        Solver::NewtonCholesky if shape.coordinates() > MOST_FORCED => {
+        Solver::NewtonCholesky
+            if shape.coordinates() > MOST_FORCED && shape.over_rows().is_none() =>
+        {
             refuse(first, "so many coefficients", "use newton-cg or lbfgs")
         }
         _ => Ok(()),

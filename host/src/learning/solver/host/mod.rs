@@ -11,8 +11,10 @@
 //! | [`gap`] | the duality gap of an l1 penalty |
 //! | [`quadratic`] | coordinate descent on a quadratic model with an l1 term, polished in its orthant |
 //! | [`step`] | Newton steps by Cholesky, or by eigenvalues where columns depend on each other |
+//! | [`products`] | Newton steps of a softmax by products with X̃ |
 //! | [`newton`] | the outer iteration of both, with a line search |
 //! | [`working_set`] | the same over few of many columns at a time |
+//! | [`wide`] | more columns than rows: the same over the space of the rows |
 //! | [`least_squares`] | QR and singular values of X̃ itself |
 //!
 //! Everything is cut by the shape alone, so that results are the same with any number of threads; what is small runs on
@@ -26,11 +28,13 @@ mod losses;
 mod newton;
 mod outcome;
 mod problem;
+mod products;
 mod quadratic;
 mod run;
 mod step;
 #[cfg(test)]
 mod tests;
+mod wide;
 mod working_set;
 
 pub(in crate::learning) use outcome::{Solved, Start};

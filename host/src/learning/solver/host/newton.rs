@@ -11,6 +11,7 @@ use faer::Mat;
 use super::gap::duality_gap;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::{At, Problem};
+use super::products::{self, Blocks};
 use super::quadratic::Quadratic;
 use super::step::Step;
 use crate::learning::cg::Convergence;
@@ -34,6 +35,22 @@ pub(super) fn minimise(
     let at = problem.at(start.theta);
     let first_norm = first_norm.unwrap_or(at.norm);
     let mut newton = Newton::new(problem, at, first_norm);
+    let convergence = newton.run(limits, watch);
+    newton.solved(convergence)
+}
+
+/// The same for a softmax, with steps from products with X̃ instead of a Hessian.
+pub(super) fn minimise_by_products(
+    problem: &Problem<'_>,
+    start: Start,
+    limits: &Limits,
+    watch: &mut Watch<'_>,
+) -> Solved {
+    let first_norm = start.cold.map(|cold| problem.at(cold).norm);
+    let at = problem.at(start.theta);
+    let first_norm = first_norm.unwrap_or(at.norm);
+    let mut newton = Newton::new(problem, at, first_norm);
+    newton.by_products = true;
     let convergence = newton.run(limits, watch);
     newton.solved(convergence)
 }
@@ -84,6 +101,10 @@ pub(super) struct Newton<'a, 'p> {
     /// Of a quadratic objective, for all iterations.
     hessian: Option<Mat<f64>>,
     step: Option<Step>,
+    /// Whether the Hessian is never formed.
+    by_products: bool,
+    /// What inner iterations are preconditioned with.
+    blocks: Option<Blocks>,
     /// The point of the least norm, and the steps since then, where differences of the objective drown in rounding.
     best: Option<At>,
     idle: usize,
@@ -114,6 +135,8 @@ impl<'a, 'p> Newton<'a, 'p> {
             begun: Instant::now(),
             hessian: None,
             step: None,
+            by_products: false,
+            blocks: None,
             best: None,
             idle: 0,
         }
@@ -155,6 +178,9 @@ impl<'a, 'p> Newton<'a, 'p> {
     }
 
     fn direction(&mut self, target: f64) -> Direction {
+        if self.by_products {
+            return self.direction_by_products(target);
+        }
         if self.hessian.is_none() || !self.problem.is_quadratic() {
             self.hessian = Some(self.problem.hessian(&self.at));
             self.step = None;
@@ -188,11 +214,29 @@ impl<'a, 'p> Newton<'a, 'p> {
         } else {
             wanted
         };
+        // A gradient that is short enough may leave a gap that is too wide.
+        let wanted = wanted.min(0.1 * self.at.norm);
         let (end, inner) = model.descend(theta.clone(), wanted);
         let step: Vec<f64> = end.iter().zip(theta).map(|(a, b)| a - b).collect();
         let absolute =
             |x: &[f64]| -> f64 { x.iter().zip(&self.l1).map(|(x, l)| l * x.abs()).sum() };
         let decrease = dot(&step, gradient) + absolute(&end) - absolute(theta);
+        Direction {
+            step,
+            decrease,
+            inner,
+        }
+    }
+
+    fn direction_by_products(&mut self, target: f64) -> Direction {
+        let (problem, at) = (self.problem, &self.at);
+        if self.blocks.is_none() || self.n_iter % 2 == 1 {
+            self.blocks = Some(Blocks::new(problem, at));
+        }
+        let blocks = self.blocks.as_ref().expect("made above");
+        let wanted = products::wanted(at, self.first_norm, target);
+        let (step, inner) = products::direction(problem, at, blocks, wanted);
+        let decrease = dot(&step, &at.gradient);
         Direction {
             step,
             decrease,

@@ -227,6 +227,19 @@ fn working_sets_reach_what_all_columns_reach() {
     }
 }
 
+/// Whichever way its steps come about, a softmax has one minimum; columns are as good as dependent.
+#[test]
+fn products_lead_where_the_hessian_does() {
+    for penalty in [1e-3, 1e-6] {
+        let data = Data::new(correlated(150, 9), SOFTMAX, (0.0, penalty));
+        let by = |method| data.solve(method, 1e-9);
+        let (products, cholesky) = (by(Direct::Products), by(Direct::Cholesky));
+        assert_eq!(products.convergence, Convergence::Converged, "{penalty}");
+        assert!(products.n_iter <= 25, "{} iterations", products.n_iter);
+        assert!((products.objective - cholesky.objective).abs() <= 1e-12 * cholesky.objective);
+    }
+}
+
 #[test]
 fn smooth_problems_converge_to_rounding() {
     for loss in [SQUARED, LOGISTIC, SOFTMAX] {
@@ -268,6 +281,35 @@ fn least_squares_of_dependent_columns_are_shortest() {
         &ridge.solve(Direct::Svd, 1e-9).theta[..30],
         1e-6,
     );
+}
+
+/// Over the space of the rows there is the same minimum, held columns and several predictors included.
+#[test]
+fn wide_problems_are_solved_over_their_rows() {
+    for loss in [SQUARED, LOGISTIC, SOFTMAX] {
+        let data = Data::new(random(20, 45), loss, (0.0, 0.03));
+        let mut problem = data.problem();
+        problem.held[7] = true;
+        let solve = |problem: &Problem<'_>, over_rows: bool| {
+            let start = Start {
+                theta: vec![0.0; problem.len()],
+                cold: None,
+            };
+            let limits = Limits {
+                tolerance: 1e-11,
+                max_iter: 100,
+                quadratic: false,
+            };
+            match over_rows {
+                true => minimise(problem, Direct::Cholesky, start, &limits, &mut |_, _| {}),
+                false => super::newton::minimise(problem, start, &limits, &mut |_, _| {}),
+            }
+        };
+        let (rows, columns) = (solve(&problem, true), solve(&problem, false));
+        assert_eq!(rows.convergence, Convergence::Converged, "{loss:?}");
+        assert!((rows.objective - columns.objective).abs() <= 1e-12 * columns.objective.abs());
+        near(&rows.theta, &columns.theta, 1e-8);
+    }
 }
 
 /// A polynomial of degree 10 through its own values, in powers: the condition of X is 10⁷, that of its Gram matrix 10¹⁴.

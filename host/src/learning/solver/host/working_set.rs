@@ -118,7 +118,7 @@ fn solved_over(problem: &Problem<'_>, at: &At, columns: &[usize], target: Target
     };
     let theta: Vec<f64> = places().map(|i| at.theta[i]).collect();
     let inner_target = Target {
-        norm: (INNER * at.norm).max(0.5 * target.norm),
+        norm: (INNER * at.norm).max(0.5 * target.norm).min(0.5 * at.norm),
         gap: f64::INFINITY,
     };
     let begin = part.at(theta);

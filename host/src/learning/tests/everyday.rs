@@ -1,0 +1,228 @@
+//! Small problems that iterations over X solve slowly or end wrong: each was once reported so.
+//!
+//! Effort is counted in iterations, not in seconds.
+
+use ndarray::{Array2, Axis};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::Device;
+use crate::learning::{
+    Convergence, Family, FitReport, Glm, Labels, Lasso, LinearRegression, Link, LogisticRegression,
+    Penalty, Solver,
+};
+use crate::matrix::Features;
+
+/// Reported gaps are 10⁻⁷ and less: objectives of converged fits are the minimum's to 10⁻⁶.
+const GAP: f64 = 1e-6;
+
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    move || 2.0 * random.random::<f64>() - 1.0
+}
+
+/// About normal.
+fn normal(next: &mut impl FnMut() -> f64) -> f64 {
+    (0..6).map(|_| next()).sum::<f64>() / 2f64.sqrt()
+}
+
+fn sums(x: &Array2<f64>, weights: &[f64]) -> Vec<f64> {
+    let row = |row: ndarray::ArrayView1<'_, f64>| row.iter().zip(weights).map(|(x, w)| x * w).sum();
+    x.rows().into_iter().map(row).collect()
+}
+
+fn inner(report: &FitReport) -> usize {
+    report.history.iter().map(|i| i.inner).sum()
+}
+
+/// Minimum, by the bound that the fit itself has computed.
+fn has_no_gap(report: &FitReport) {
+    assert_eq!(report.convergence, Convergence::Converged, "{report:?}");
+    let gap = report.relative_gap.expect("a gap is reported");
+    assert!(gap <= GAP, "gap {gap}");
+}
+
+/// 5,000 rows of six groups: indicators that add up to 1 in each group, and to the intercept.
+fn indicators(rows: usize) -> Array2<f64> {
+    let groups = [7, 12, 5, 9, 10, 15];
+    let mut next = random(1);
+    let mut x = Array2::zeros((rows, groups.iter().sum()));
+    for mut row in x.rows_mut() {
+        let mut first = 0;
+        for size in groups {
+            let place = ((next() + 1.0) / 2.0 * size as f64) as usize;
+            row[first + place.min(size - 1)] = 1.0;
+            first += size;
+        }
+    }
+    x
+}
+
+#[test]
+fn a_lasso_of_indicators_takes_few_steps() {
+    let x = indicators(5000);
+    let mut next = random(2);
+    let weights: Vec<f64> = (0..x.ncols()).map(|_| 2.0 * next()).collect();
+    let y: Vec<f64> = sums(&x, &weights)
+        .iter()
+        .map(|t| t + normal(&mut next))
+        .collect();
+    let model = Lasso::params()
+        .alpha(0.002)
+        .fit(&Device::cpu(), Features::Dense(x), &y)
+        .expect("fitted");
+    let report = model.report();
+    has_no_gap(report);
+    assert_eq!(report.solver, Solver::CoordinateDescent);
+    assert!(
+        report.n_iter <= 5 && inner(report) <= 200,
+        "{} steps",
+        inner(report)
+    );
+}
+
+/// As `make_classification(2000, 40, n_informative=12, n_redundant=2, flip_y=0.1)` has them: corners of a cube, mixed.
+fn corners(rows: usize, cols: usize) -> (Array2<f64>, Vec<f64>) {
+    let mut next = random(7);
+    let informative = 12;
+    let mix = Array2::from_shape_fn((informative, informative), |_| next());
+    let mut x = Array2::from_shape_fn((rows, cols), |_| normal(&mut next));
+    let mut classes = Vec::with_capacity(rows);
+    for mut row in x.rows_mut() {
+        let class = next() > 0.0;
+        let own: Vec<f64> = (0..informative)
+            .map(|j| row[j] + if (j % 3 == 0) == class { 1.0 } else { -1.0 })
+            .collect();
+        for j in 0..informative {
+            row[j] = (0..informative).map(|i| own[i] * mix[[i, j]]).sum();
+        }
+        (row[12], row[13]) = (row[0] + row[1], row[2] - row[3]);
+        let flipped = next() > 0.9;
+        classes.push(f64::from(class != flipped));
+    }
+    (x, classes)
+}
+
+#[test]
+fn a_sparse_classifier_of_correlated_columns_converges() {
+    let (x, classes) = corners(2000, 40);
+    let model = LogisticRegression::params()
+        .penalty(Penalty::L1)
+        .fit(
+            &Device::cpu(),
+            Features::Dense(x),
+            &Labels::Numbers(classes),
+        )
+        .expect("fitted");
+    has_no_gap(model.report());
+    assert!(model.report().n_iter <= 15, "{}", model.report().n_iter);
+}
+
+/// Pictures of 6 × 6 pixels in 17 shades, of which the corners are always dark; six classes.
+fn pictures(rows: usize) -> (Array2<f64>, Vec<f64>) {
+    let mut next = random(3);
+    let shapes = Array2::from_shape_fn((6, 36), |_| 16.0 * (next() + 0.4).clamp(0.0, 1.0));
+    let classes: Vec<usize> = (0..rows).map(|i| i % 6).collect();
+    let x = Array2::from_shape_fn((rows, 36), |(i, j)| match j {
+        0 | 5 | 30 | 35 => 0.0,
+        _ => {
+            (shapes[[classes[i], j]] + 5.0 * normal(&mut next))
+                .clamp(0.0, 16.0)
+                .round()
+                / 16.0
+        }
+    });
+    (x, classes.into_iter().map(|class| class as f64).collect())
+}
+
+#[test]
+fn a_sparse_multinomial_of_pictures_is_at_its_minimum() {
+    let (x, classes) = pictures(360);
+    let model = LogisticRegression::params()
+        .penalty(Penalty::L1)
+        .fit(
+            &Device::cpu(),
+            Features::Dense(x),
+            &Labels::Numbers(classes),
+        )
+        .expect("fitted");
+    has_no_gap(model.report());
+    assert!(model.report().n_iter <= 30, "{}", model.report().n_iter);
+}
+
+fn rmse(y: &[f64], t: &[f64]) -> f64 {
+    let squares: f64 = y.iter().zip(t).map(|(y, t)| (y - t).powi(2)).sum();
+    (squares / y.len() as f64).sqrt()
+}
+
+/// Powers up to the tenth of numbers from 0 to 1: the best polynomial is nearer to a sine than iterations on the normal
+/// equations come (4e-3 by the default tolerance).
+#[test]
+fn a_polynomial_of_degree_10_is_the_best_one() {
+    let place = |i: usize| i as f64 / 499.0;
+    let x = Array2::from_shape_fn((500, 10), |(i, j)| place(i).powi(j as i32 + 1));
+    let y: Vec<f64> = (0..500).map(|i| (8.0 * place(i)).sin()).collect();
+    let model = LinearRegression::params()
+        .fit(&Device::cpu(), Features::Dense(x.clone()), &y)
+        .expect("fitted");
+    assert_eq!(model.report().solver, Solver::Svd);
+    let t: Vec<f64> = sums(&x, model.coef())
+        .iter()
+        .map(|t| t + model.intercept())
+        .collect();
+    let off = rmse(&y, &t);
+    assert!(off < 6e-5, "RMSE {off}");
+}
+
+/// Columns that are 10⁻⁴ apart from others: the solution of ten columns alone is no better.
+#[test]
+fn near_twins_of_columns_end_at_the_least_squares() {
+    let mut next = random(5);
+    let mut x = Array2::from_shape_fn((300, 16), |_| normal(&mut next));
+    for i in 0..300 {
+        for j in 0..8 {
+            x[[i, 8 + j]] = x[[i, j]] + 1e-4 * x[[i, 8 + j]];
+        }
+    }
+    let noise: Vec<f64> = (0..300).map(|_| 0.1 * normal(&mut next)).collect();
+    let y: Vec<f64> = x
+        .sum_axis(Axis(1))
+        .iter()
+        .zip(noise)
+        .map(|(t, e)| t + e)
+        .collect();
+    let fit = |tolerance: f64| {
+        let params = LinearRegression::params().tolerance(tolerance);
+        let model = params.fit(&Device::cpu(), Features::Dense(x.clone()), &y);
+        model.expect("fitted").report().objective
+    };
+    let (usual, tight) = (fit(1e-6), fit(1e-13));
+    assert!(usual <= tight * (1.0 + 1e-9), "{usual} above {tight}");
+}
+
+/// A link whose domain ends at 0, without a penalty: whoever says that it has converged is where the gradient is small.
+#[test]
+fn counts_with_a_square_root_end_as_they_say() {
+    let mut next = random(6);
+    let x = Array2::from_shape_fn((400, 6), |_| next());
+    let y: Vec<f64> = sums(&x, &[1.5, -1.0, 0.5, 0.0, 0.3, -0.2])
+        .iter()
+        .map(|t| ((t + 2.0 + 0.5 * next()).powi(2)).floor())
+        .collect();
+    let poisson = Glm::params()
+        .family(Family::Poisson)
+        .link(Link::Sqrt)
+        .alpha(0.0);
+    for solver in [Solver::Auto, Solver::NewtonCg, Solver::Lbfgs] {
+        let model = poisson.clone().solver(solver);
+        let model = model.fit(&Device::cpu(), Features::Dense(x.clone()), &y);
+        let report = model.expect("fitted").report().clone();
+        let small = report.gradient_ratio <= 1e-5;
+        assert_eq!(
+            report.convergence.is_success(),
+            small,
+            "{solver:?}: {report:?}"
+        );
+        assert!(small || solver != Solver::Auto, "{report:?}");
+    }
+}
