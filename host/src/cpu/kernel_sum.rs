@@ -92,7 +92,16 @@ macro_rules! exponential {
 }
 
 exponential!(f32, decay_f32);
-exponential!(f64, |x| decay_f64(x, f64::mul_add));
+exponential!(f64, decay_wide);
+
+#[inline(always)]
+fn decay_wide(x: f64) -> f64 {
+    decay_f64(
+        x,
+        #[inline(always)]
+        |a: f64, b: f64, c: f64| a.mul_add(b, c),
+    )
+}
 
 /// As [`decay_f64`], with as many terms as f32 holds: wrong by at most 2 units in the last place.
 #[inline(always)]
@@ -317,30 +326,34 @@ fn accumulate<T: Exponential, const A: usize>(
     add: impl Fn(T, T) -> T,
 ) {
     let dims = x.dims();
-    let mut start = 0;
-    while start < len {
+    for (group, start) in (0..len).step_by(SUMS).enumerate() {
         let count = (len - start).min(SUMS);
         let mut sums = [[T::default(); SUMS]; A];
         for d in 0..dims {
             let others = &y.coordinates[d * y.len + from + start..][..count];
-            let mut group = [T::default(); SUMS];
-            if count == SUMS {
-                group.copy_from_slice(others);
-            } else {
-                group[..count].copy_from_slice(others);
-            }
+            let others = match others.first_chunk::<SUMS>() {
+                Some(others) => *others,
+                None => padded(others),
+            };
             for a in 0..A {
                 let own = x.coordinate(d, first + a);
                 for lane in 0..SUMS {
-                    sums[a][lane] = add(own - group[lane], sums[a][lane]);
+                    sums[a][lane] = add(own - others[lane], sums[a][lane]);
                 }
             }
         }
         for a in 0..A {
-            s[a][start..start + count].copy_from_slice(&sums[a][..count]);
+            s[a].as_chunks_mut::<SUMS>().0[group] = sums[a];
         }
-        start += count;
     }
+}
+
+/// The last sources, and zeros.
+#[inline(never)]
+fn padded<T: Exponential>(others: &[T]) -> [T; SUMS] {
+    let mut all = [T::default(); SUMS];
+    all[..others.len()].copy_from_slice(others);
+    all
 }
 
 #[inline(always)]
@@ -372,7 +385,7 @@ fn each<T: Exponential>(s: &mut [T], f: impl Fn(T) -> T) {
 fn apply_value<T: Exponential>(function: KernelFunction, s: &mut [T]) {
     let (one, ln2, third) = constants();
     match function {
-        KernelFunction::Gaussian | KernelFunction::Laplace => each(s, T::decay),
+        KernelFunction::Gaussian | KernelFunction::Laplace => each(s, |s| s.decay()),
         KernelFunction::Matern12 => each(s, |s| s.root().decay()),
         KernelFunction::Matern32 => each(s, |s| {
             let t = s.root();

@@ -26,7 +26,7 @@ mod softmax;
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
 
 pub use head::HeadSize;
-pub use rows::{RowsOut, row_losses};
+pub use rows::{RowsOut, losses_on_host, row_losses};
 pub use score::{
     ClassCodes, ClassSums, NumberSums, Probabilities, RowWeights, score_classes, score_numbers,
     unit_deviance,

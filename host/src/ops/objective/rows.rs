@@ -1,7 +1,7 @@
 //! Losses of rows whose products with the coefficients are known: for metrics, and for products of other makers.
 
 use super::gpu::{prepare_rows, row_args};
-use super::{Evaluation, Intercept, ObjectiveOut, ObjectiveSums};
+use super::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use crate::cpu::objective as cpu;
 use crate::device::Buffer;
 use crate::ops::{Number, OpError, vector};
@@ -73,6 +73,38 @@ pub fn row_losses<T: Number>(
     };
     let kernel = prepare_rows::<T>(&device, rows, Summation::Free)?;
     Ok(kernel.launch(ObjectiveArgs { x, rows: rows_args })?)
+}
+
+/// Σ v·loss of rows of the host with these predictors, targets and weights; with room for them also the derivatives g and
+/// d of v·loss.
+///
+/// # Panics
+/// When lengths differ.
+///
+/// ```
+/// use warpfuse::ops::objective::{Loss, losses_on_host};
+/// let mut slopes = [0.0; 2];
+/// let mut curvatures = [0.0; 2];
+/// let out = Some((&mut slopes[..], &mut curvatures[..]));
+/// assert_eq!(losses_on_host(Loss::Squared, &[0.0, 2.0], (&[1.0, 5.0], &[1.0, 1.0]), out), 5.0);
+/// assert_eq!(slopes, [-1.0, -3.0]);
+/// ```
+pub fn losses_on_host(
+    loss: Loss,
+    predictors: &[f64],
+    (targets, weights): (&[f64], &[f64]),
+    derivatives: Option<(&mut [f64], &mut [f64])>,
+) -> f64 {
+    let evaluation = cpu::Evaluation {
+        loss,
+        target: Some(targets),
+        weights: Some(weights),
+        offset: None,
+        intercept: 0.0,
+        scale: 1.0,
+    };
+    let (slopes, curvatures) = derivatives.unzip();
+    cpu::row_losses(predictors, &evaluation, slopes, curvatures)[0]
 }
 
 fn check<T: Number>(

@@ -129,12 +129,12 @@ impl Shape {
         m.max(n) * m.min(n).powi(2) + 4.0 * m.min(n).powi(3)
     }
 
-    /// Of coordinate descent, whose Hessians are over the columns that matter: as many as rows at most.
+    /// Of coordinate descent, whose Hessians are over the columns that matter: as many as rows at most, and not all of many
+    /// columns but perhaps half. A weak penalty on many columns of a sparse X is left to products, which touch stored
+    /// entries only.
     fn descent(&self) -> f64 {
         let n = (self.cols + 1) as f64;
-        let active = n
-            .min((self.rows as f64).max(64.0))
-            .min(512.0_f64.max(n / 8.0));
+        let active = n.min(self.rows.max(64) as f64).min(512.0_f64.max(n / 2.0));
         let k = self.predictors as f64;
         NEWTON_STEPS * (self.hessian(active) + (active * k).powi(3) / 6.0)
             + NEWTON_STEPS * 2.0 * self.entries as f64 * k

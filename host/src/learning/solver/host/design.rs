@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use crate::learning::Columns;
 use crate::matrix::{CsrMatrix, Element, Features, Storage};
 
-/// Elements up to which X̃ is written out once: 32 MiB.
-const WHOLE: usize = 1 << 22;
+/// Elements up to which X̃ is written out once: 128 MiB.
+const WHOLE: usize = 1 << 24;
 /// Elements of a block that is written out for one product: a share of a second-level cache.
 const BLOCK: usize = 1 << 15;
 /// Multiplications that are worth a thread of their own.
@@ -359,9 +359,9 @@ impl<T: Element> Rows for Streamed<'_, T> {
             out.copy_from_slice(&zeros);
             match self.features.storage() {
                 Storage::Dense(x) => {
-                    let row = x.row(i);
-                    for (j, (out, x)) in out.iter_mut().zip(row).enumerate() {
-                        *out = (x.to_f64() - means[j]) * scales[j];
+                    let units = means.iter().zip(&scales);
+                    for ((out, x), (mean, scale)) in out.iter_mut().zip(x.row(i)).zip(units) {
+                        *out = (x.to_f64() - mean) * scale;
                     }
                 }
                 Storage::Sparse(x) => {

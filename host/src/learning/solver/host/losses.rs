@@ -1,8 +1,10 @@
 //! Losses of all rows by their linear predictors, in f64.
 
+use std::ops::Range;
+
 use super::design::grouped;
 use crate::learning::spec::SampleLoss;
-use crate::ops::objective::{Loss, Point};
+use crate::ops::objective::losses_on_host;
 
 /// Multiplications that a row's loss is worth, exponentials and all.
 const PER_LOSS: usize = 64;
@@ -32,15 +34,8 @@ impl Losses<'_> {
     pub(super) fn judge(&self, predictors: &[f64]) -> Judged {
         let k = self.loss.predictors();
         let groups = grouped(self.targets.len(), PER_LOSS * k, |rows| {
-            let mut part = Judged {
-                loss: 0.0,
-                slopes: Vec::with_capacity(rows.len() * k),
-                kept: Vec::with_capacity(rows.len() * k),
-            };
-            for i in rows {
-                self.judge_row(i, &predictors[i * k..(i + 1) * k], &mut part);
-            }
-            part
+            let own = &predictors[rows.start * k..rows.end * k];
+            self.part(rows).judge_part(own)
         });
         let mut groups = groups.into_iter();
         let mut all = groups.next().expect("one group at least");
@@ -52,53 +47,72 @@ impl Losses<'_> {
         all
     }
 
-    fn judge_row(&self, i: usize, predictors: &[f64], out: &mut Judged) {
-        let (target, weight) = (self.targets[i], self.weights[i]);
+    /// Of some rows.
+    fn part(&self, rows: Range<usize>) -> Losses<'_> {
+        Losses {
+            loss: self.loss,
+            targets: &self.targets[rows.clone()],
+            weights: &self.weights[rows],
+        }
+    }
+
+    /// Of all rows, on this thread.
+    fn judge_part(&self, predictors: &[f64]) -> Judged {
+        let mut all = Judged {
+            loss: 0.0,
+            slopes: vec![0.0; predictors.len()],
+            kept: vec![0.0; predictors.len()],
+        };
         match self.loss {
             SampleLoss::Single(loss) => {
-                let point = loss.at(predictors[0], target).weighted(weight);
-                out.loss += point.loss;
-                out.slopes.push(point.slope);
-                out.kept.push(point.curvature);
+                let rows = (self.targets, self.weights);
+                let out = Some((&mut all.slopes[..], &mut all.kept[..]));
+                all.loss = losses_on_host(loss, predictors, rows, out);
             }
             SampleLoss::Multinomial { classes } => {
-                let from = out.kept.len();
-                out.kept.extend_from_slice(predictors);
-                let own = &mut out.kept[from..];
-                let class = target as usize;
-                out.loss += weight * (softmax(own) - predictors[class]);
-                for c in 0..classes {
-                    let hit = if c == class { 1.0 } else { 0.0 };
-                    out.slopes.push(weight * (own[c] - hit));
+                all.kept.copy_from_slice(predictors);
+                let rows = all.kept.chunks_exact_mut(classes);
+                let slopes = all.slopes.chunks_exact_mut(classes);
+                for (i, (kept, slopes)) in rows.zip(slopes).enumerate() {
+                    let (class, weight) = (self.targets[i] as usize, self.weights[i]);
+                    let own = kept[class];
+                    all.loss += weight * (softmax(kept) - own);
+                    for (slope, p) in slopes.iter_mut().zip(&*kept) {
+                        *slope = weight * p;
+                    }
+                    slopes[class] -= weight;
                 }
             }
         }
+        all
     }
 
     /// Σ v·loss alone, at `predictors` + t·`along`.
     pub(super) fn along(&self, predictors: &[f64], along: &[f64], t: f64) -> f64 {
         let k = self.loss.predictors();
         let parts = grouped(self.targets.len(), PER_LOSS * k, |rows| {
-            let mut row = vec![0.0; k];
-            let mut sum = 0.0;
-            for i in rows {
-                for c in 0..k {
-                    row[c] = predictors[i * k + c] + t * along[i * k + c];
-                }
-                sum += self.loss_of(i, &mut row);
+            let of = |all: &[f64]| all[rows.start * k..rows.end * k].to_vec();
+            let mut there = of(predictors);
+            for (there, step) in there.iter_mut().zip(&along[rows.start * k..]) {
+                *there += t * step;
             }
-            sum
+            self.part(rows).sum_part(&mut there)
         });
         parts.into_iter().sum()
     }
 
-    fn loss_of(&self, i: usize, row: &mut [f64]) -> f64 {
-        let (target, weight) = (self.targets[i], self.weights[i]);
+    fn sum_part(&self, predictors: &mut [f64]) -> f64 {
         match self.loss {
-            SampleLoss::Single(loss) => value(loss, row[0], target, weight),
-            SampleLoss::Multinomial { .. } => {
-                let own = row[target as usize];
-                weight * (softmax(row) - own)
+            SampleLoss::Single(loss) => {
+                losses_on_host(loss, predictors, (self.targets, self.weights), None)
+            }
+            SampleLoss::Multinomial { classes } => {
+                let rows = predictors.chunks_exact_mut(classes).enumerate();
+                let each = rows.map(|(i, row)| {
+                    let own = row[self.targets[i] as usize];
+                    self.weights[i] * (softmax(row) - own)
+                });
+                each.sum()
             }
         }
     }
@@ -109,11 +123,6 @@ impl Losses<'_> {
         rows.into_iter()
             .all(|((t, b), v)| *v == 0.0 || *t != 0.0 && (*b > 0.5) == (*t > 0.0))
     }
-}
-
-fn value(loss: Loss, t: f64, b: f64, weight: f64) -> f64 {
-    let point: Point<f64> = loss.at(t, b).weighted(weight);
-    point.loss
 }
 
 /// Turns predictors into probabilities; ln Σ eᵗ.

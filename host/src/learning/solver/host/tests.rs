@@ -422,6 +422,8 @@ fn solvers_are_chosen_by_shape_structure_penalty_and_place() {
     assert_eq!(solver(shape(569, 30)), Solver::NewtonCholesky);
     assert_eq!(solver(l1(shape(2000, 40))), Solver::CoordinateDescent);
     assert_eq!(solver(l1(shape(72, 7129))), Solver::CoordinateDescent);
+    assert_eq!(solver(l1(shape(20_000, 5_000))), Solver::NewtonCg);
+    assert_eq!(solver(shape(200, 2_000)), Solver::NewtonCholesky);
     assert_eq!(solver(squares(false, shape(442, 10))), Solver::Svd);
     assert_eq!(
         solver(squares(true, shape(442, 10))),
