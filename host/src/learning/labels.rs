@@ -155,18 +155,7 @@ impl Classes {
     pub fn encode(labels: &Labels) -> Result<(Self, Vec<u32>), LabelError> {
         let classes = match labels {
             Labels::Numbers(labels) => {
-                if let Some(row) = labels.par_iter().position_first(|label| !label.is_finite()) {
-                    let value = labels[row];
-                    return Err(LabelError::NotFinite { row, value });
-                }
-                // As scikit-learn tells labels from the targets of a regression.
-                if let Some(row) = labels
-                    .par_iter()
-                    .position_first(|label| label.fract() != 0.0)
-                {
-                    let value = labels[row];
-                    return Err(LabelError::Continuous { row, value });
-                }
+                check_whole(labels)?;
                 Classes::Numbers(distinct(labels, |label| label + 0.0, f64::total_cmp))
             }
             Labels::Text(labels) => {
@@ -195,14 +184,27 @@ impl Classes {
         };
         match (self, labels) {
             (Classes::Numbers(classes), Labels::Numbers(labels)) => {
-                let find = |label: &f64| {
-                    // Adding 0 makes -0 a 0.
-                    classes.binary_search_by(|class| class.total_cmp(&(label + 0.0)))
+                let few = |label: &f64| {
+                    // All are looked at: which label comes next cannot be predicted.
+                    let all = classes.iter().enumerate();
+                    all.fold(None, |code, (at, class)| match class == label {
+                        true => Some(at),
+                        false => code,
+                    })
                 };
-                found(labels, find).map_err(|row| unknown(row, labels[row].to_string()))
+                let many = |label: &f64| {
+                    // Adding 0 makes -0 a 0.
+                    let find = classes.binary_search_by(|class| class.total_cmp(&(label + 0.0)));
+                    find.ok()
+                };
+                let found = match classes.len() {
+                    0..=FEW => found(labels, few),
+                    _ => found(labels, many),
+                };
+                found.map_err(|row| unknown(row, labels[row].to_string()))
             }
             (Classes::Text(classes), Labels::Text(labels)) => {
-                let find = |label: &String| classes.binary_search(label);
+                let find = |label: &String| classes.binary_search(label).ok();
                 found(labels, find).map_err(|row| unknown(row, format!("{:?}", labels[row])))
             }
             _ => Err(LabelError::Kind {
@@ -300,10 +302,31 @@ fn seen<D: PartialEq>(labels: impl Iterator<Item = D>, most: usize) -> Option<Ve
     Some(seen)
 }
 
+/// Labels are finite, and whole, as scikit-learn tells them from the targets of a regression.
+fn check_whole(labels: &[f64]) -> Result<(), LabelError> {
+    // Numbers that 64 bits hold, which all labels are, are told by a loop that vectorises.
+    let is_whole = |label: &f64| *label == (*label as i64) as f64;
+    let are_whole = |part: &[f64]| part.iter().fold(true, |all, label| all & is_whole(label));
+    if labels.par_chunks(CHUNK).all(are_whole) {
+        return Ok(());
+    }
+    if let Some(row) = labels.iter().position(|label| !label.is_finite()) {
+        let value = labels[row];
+        return Err(LabelError::NotFinite { row, value });
+    }
+    match labels.iter().position(|label| label.fract() != 0.0) {
+        Some(row) => Err(LabelError::Continuous {
+            row,
+            value: labels[row],
+        }),
+        None => Ok(()),
+    }
+}
+
 /// The code of each label, or the first row for which `find` has none.
 fn found<T: Sync>(
     labels: &[T],
-    find: impl Fn(&T) -> Result<usize, usize> + Sync,
+    find: impl Fn(&T) -> Option<usize> + Sync,
 ) -> Result<Vec<u32>, usize> {
     // No code: of so many classes the last has the number before.
     const NONE: u32 = u32::MAX;
@@ -335,6 +358,31 @@ mod tests {
 
     fn text(labels: &[&str]) -> Labels {
         Labels::Text(labels.iter().map(|label| (*label).to_owned()).collect())
+    }
+
+    #[test]
+    fn whole_numbers_of_any_size_are_labels_and_others_are_not() {
+        let encode = |labels: &[f64]| Classes::encode(&Labels::Numbers(labels.to_vec()));
+        let (classes, codes) = encode(&[1e300, -1e19, 1e300]).expect("whole numbers");
+        assert_eq!((classes.len(), codes), (2, vec![1, 0, 1]));
+        let error = encode(&[1.0, 0.5, f64::NAN]).expect_err("not finite");
+        assert!(
+            matches!(error, LabelError::NotFinite { row: 2, .. }),
+            "{error}"
+        );
+        let error = encode(&[1e300, 0.5]).expect_err("not whole");
+        assert_eq!(error, LabelError::Continuous { row: 1, value: 0.5 });
+    }
+
+    #[test]
+    fn few_and_many_classes_have_the_codes_of_their_order() {
+        for count in [1, 2, FEW, FEW + 1, 3 * FEW] {
+            let labels: Vec<f64> = (0..1_000).map(|i| (i * 7 % count) as f64 - 0.0).collect();
+            let expected: Vec<u32> = labels.iter().map(|label| *label as u32).collect();
+            let labels = Labels::Numbers(labels);
+            assert_eq!(labels.distinct(FEW), count.min(FEW), "{count} classes");
+            assert_eq!(Classes::encode(&labels).expect("labels").1, expected);
+        }
     }
 
     #[test]

@@ -71,7 +71,14 @@ fit() {
     rm -f "$record.one" "$record.log"
 }
 
-: >"$record"
+provenance() {
+    local gpu
+    gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)
+    printf '{"what":"provenance","device":"%s","driver":"%s","threads":%s,"commit":"%s","date":"%s"}\n' \
+        "${gpu%%,*}" "${gpu##*, }" "$(nproc)" "${WARPFUSE_COMMIT:-$(cat commit.txt 2>/dev/null)}" "$(date -u +%FT%TZ)"
+}
+
+provenance >"$record"
 ./bin/placement rates "$device" | tee -a "$record"
 ./bin/placement fit "$device" $((11000000 / part)) | tee -a "$record"
 fit "logreg npy" logreg "$data/dense.npy" --target "$data/labels.npy"
