@@ -35,7 +35,7 @@ pub(super) fn solve(
         let next = super::solve::residual(exact, targets, &moved, goal.alpha)?;
         let shrunk = norm(&next) / first;
         iterations += 1;
-        if !(shrunk < ratio) {
+        if shrunk.is_nan() || shrunk >= ratio {
             break;
         }
         (dual, residual, ratio) = (moved, next, shrunk);
