@@ -13,7 +13,7 @@ use super::output;
 use super::progress::Ui;
 use super::targets::Known;
 use crate::device::{
-    Choice, Device, DeviceError, Emulator, EmulatorOptions, Phase, PhaseCost, Phases,
+    Choice, Device, DeviceError, Emulator, EmulatorOptions, MemoryOptions, Phase, PhaseCost, Phases,
 };
 use crate::plan::work::Work;
 
@@ -32,7 +32,10 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
             .and_then(with_kernels)
             .with_context(|| format!("cannot use the device {name}"))?,
         DeviceName::Emulator(schedule) => {
-            Device::Emulator(Emulator::open(None, EmulatorOptions::schedule(schedule))?)
+            let emulator = Emulator::open(None, EmulatorOptions::schedule(schedule))?;
+            let device = Device::Emulator(emulator);
+            device.limit_memory(MemoryOptions::from_environment()?);
+            device
         }
     };
     tracing::info!(device = %device, name = device.name(), "device opened");

@@ -70,6 +70,9 @@ where
     }
     let ui = Ui::start(arguments.verbosity());
     limit_threads(arguments.threads(), &ui);
+    if let Some(options) = arguments.gpu_memory() {
+        options.apply_to_gpus();
+    }
     match run(arguments.command, &ui) {
         Ok(exit) => exit.into(),
         Err(error) => exit::of_error(&error),

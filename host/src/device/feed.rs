@@ -13,6 +13,7 @@ use super::staging::Fill;
 use super::{Device, DeviceError};
 
 /// Where the contents of a block come from.
+#[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     /// They are made on the way, by several threads at once.
     Made(&'a Fill<'a>),

@@ -32,6 +32,7 @@ mod holding;
 mod host_memory;
 pub mod kernel;
 pub mod libraries;
+mod link;
 #[cfg(feature = "cuda")]
 pub(crate) mod loader;
 pub mod memory;
@@ -58,6 +59,7 @@ pub use error::DeviceError;
 pub use event::{Timer, time};
 pub use holding::{Holder, Holding};
 pub use kernel::Prepared;
+pub use link::LinkProbe;
 pub use memory::{Candidate, EvictionPolicy, MemoryOptions};
 pub use phases::{Phase, PhaseCost, Phases};
 pub use readback::Readback;

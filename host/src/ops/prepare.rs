@@ -114,8 +114,17 @@ impl<T: Number> Matrix<T> {
         Ok(matrix)
     }
 
+    /// So many passes over X are to come: what streams is page-locked at once where that pays. [`Matrix::prepared`] says so
+    /// by itself; without it blocks are page-locked when as many passes have been.
+    ///
+    /// # Errors
+    /// As [`Matrix::upload_rows`].
+    pub fn announce(&self, passes: u64) -> Result<(), OpError> {
+        self.forms.rows.announce(passes)
+    }
+
     /// Uploads the rows of a sparse matrix, unless the device has them, and lets go of the host's copy. Products do so
-    /// when they first need them.
+    /// when they first need them. Rows that do not fit stay on the host too, and stream.
     ///
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.

@@ -13,6 +13,8 @@ mod synth;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::device::MemoryOptions;
+
 pub(super) use apply::{
     ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
@@ -59,6 +61,10 @@ pub(super) struct Arguments {
     /// Threads of the CPU; all cores if not given. Results do not depend on it
     #[arg(long, global = true, value_name = "N", display_order = 992)]
     threads: Option<std::num::NonZeroUsize>,
+
+    /// Most memory of a GPU to take, such as 8GiB: data beyond it stream. Without it WARPFUSE_GPU_MEMORY, or all that is free
+    #[arg(long, global = true, value_name = "BYTES", display_order = 993)]
+    gpu_memory: Option<MemoryOptions>,
 }
 
 const EXAMPLES: &str = "\
@@ -154,6 +160,11 @@ impl Command {
 }
 
 impl Arguments {
+    /// What a GPU's buffers may take, if that was said.
+    pub(super) fn gpu_memory(&self) -> Option<MemoryOptions> {
+        self.gpu_memory
+    }
+
     pub(super) fn threads(&self) -> Option<usize> {
         self.threads.map(std::num::NonZeroUsize::get)
     }

@@ -7,6 +7,7 @@ mod evict;
 mod ledger;
 
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 pub(crate) use evict::Evictable;
 pub use evict::{Candidate, EvictionPolicy};
@@ -54,11 +55,21 @@ impl MemoryOptions {
         }
     }
 
-    /// What [`LIMIT_VARIABLE`] and [`PINNED_VARIABLE`] say; no limit where they are not set.
+    /// Makes these the options of every GPU that is opened from now on, whatever the environment says; the first caller
+    /// decides.
+    pub fn apply_to_gpus(self) {
+        // A second caller finds it decided.
+        let _ = OF_GPUS.set(self);
+    }
+
+    /// What [`MemoryOptions::apply_to_gpus`] was told, or else what [`LIMIT_VARIABLE`] and [`PINNED_VARIABLE`] say; no limit where they are not set.
     ///
     /// # Errors
     /// [`DeviceError::Setting`] when one is no number of bytes.
     pub fn from_environment() -> Result<MemoryOptions, DeviceError> {
+        if let Some(options) = OF_GPUS.get() {
+            return Ok(*options);
+        }
         let bytes = |what| {
             let text = std::env::var_os(what)?;
             let text = text.to_string_lossy();
@@ -71,6 +82,9 @@ impl MemoryOptions {
         })
     }
 }
+
+/// What every GPU that is opened is to take.
+static OF_GPUS: OnceLock<MemoryOptions> = OnceLock::new();
 
 /// A quarter of the host's memory.
 fn default_pinned_bytes() -> usize {

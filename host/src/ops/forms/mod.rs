@@ -251,7 +251,9 @@ impl<T: Number> Rows<T> {
         match self {
             Rows::Host(_) => {}
             Rows::Sparse(rows) => {
-                if let Some(stream) = rows.streamed()? {
+                if rows.stream()
+                    && let Some(stream) = rows.streamed()?
+                {
                     stream.blocks().announce(passes);
                 }
             }

@@ -1,0 +1,249 @@
+//! X larger than what a device may hold of it, as JSON lines: products and fits at several limits, beside what the link
+//! carries in the same run.
+//!
+//! ```text
+//! system stream [DEVICE] [ENTRIES]     fused products of a dense and of sparse X; 400,000,000 entries if not given
+//! system fit [DEVICE] [ROWS] [LIMIT]   logistic regression on ROWS × 1,000,000, 30 a row, all of it on the device and
+//!                                      under a limit of the device; 10,000,000 rows and 1GiB if not given
+//! ```
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use ndarray::Array2;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use warpfuse::device::{Device, LinkProbe, MemoryOptions};
+use warpfuse::learning::{Estimator, FitOptions, Labels, LogisticRegression, Targets};
+use warpfuse::matrix::{Features, csr_from_parts};
+use warpfuse::ops::{Matrix, MatrixOptions, Terms};
+use warpfuse::plan::fused::Summation;
+
+/// Products of each kind; the median is what counts.
+const REPEATS: usize = 7;
+/// Percent of X that may lie on the device.
+const LIMITS: [u64; 5] = [5, 25, 50, 75, 110];
+/// Entries of a sparse row.
+const PER_ROW: usize = 20;
+/// Bytes by which the link is probed.
+const PROBED: usize = 4 << 30;
+
+fn main() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let device = |name: Option<&&str>| name.copied().unwrap_or("cuda:0").parse::<Device>();
+    let number = |at: usize, usual: usize| -> Result<usize> {
+        let word = words.get(at).map(|word| word.parse());
+        Ok(word.transpose().context("a number")?.unwrap_or(usual))
+    };
+    match words[..] {
+        ["stream", ..] => stream(&device(words.get(1))?, number(2, 400_000_000)?),
+        ["fit", ..] => {
+            let limit = words.get(3).copied().unwrap_or("1GiB").parse()?;
+            fit(&device(words.get(1))?, number(2, 10_000_000)?, limit)
+        }
+        _ => bail!("expected `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"),
+    }
+}
+
+/// A number from its place, the same on every machine: the mix of SplitMix64.
+fn noise(place: u64) -> f32 {
+    let mut word = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((word ^ (word >> 31)) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+}
+
+fn dense(rows: usize, cols: usize) -> Result<Features<f32>> {
+    let places = (0..rows * cols).into_par_iter();
+    let values: Vec<f32> = places.map(|place| noise(place as u64)).collect();
+    Ok(Features::Dense(Array2::from_shape_vec(
+        (rows, cols),
+        values,
+    )?))
+}
+
+/// Rows of entries in columns of their own ranges, all equal or not.
+fn sparse(rows: usize, cols: usize, per_row: usize, is_equal: bool) -> Result<Features<f32>> {
+    let of_range = cols / per_row;
+    let places = (0..rows * per_row).into_par_iter();
+    let column = |place: usize| {
+        let drawn = (f64::from(noise(place as u64)) + 1.0) / 2.0;
+        let within = (drawn * of_range as f64) as usize;
+        (place % per_row * of_range + within.min(of_range - 1)) as u32
+    };
+    let indices: Vec<u32> = places.clone().map(column).collect();
+    let value = |place: usize| if is_equal { 1.0 } else { noise(!place as u64) };
+    let values: Vec<f32> = places.map(value).collect();
+    let offsets = (0..=rows).map(|row| (row * per_row) as u64).collect();
+    Ok(Features::Sparse(csr_from_parts(
+        (rows, cols),
+        offsets,
+        indices,
+        values,
+    )?))
+}
+
+fn stream(device: &Device, entries: usize) -> Result<()> {
+    let probe = device.probe_link(PROBED.min(entries * 4))?;
+    println!(
+        "{}",
+        json!({ "what": "link", "device": device.name(), "rates": probe })
+    );
+    let rows = entries / PER_ROW;
+    let cases: [(&str, Features<f32>); 4] = [
+        ("dense, 512 columns", dense(entries / 512, 512)?),
+        (
+            "sparse, 50,000 columns, equal values",
+            sparse(rows, 50_000, PER_ROW, true)?,
+        ),
+        (
+            "sparse, 1,000,000 columns, equal values",
+            sparse(rows, 1_000_000, PER_ROW, true)?,
+        ),
+        (
+            "sparse, 1,000,000 columns",
+            sparse(rows, 1_000_000, PER_ROW, false)?,
+        ),
+    ];
+    for (name, features) in cases {
+        let features = Arc::new(features);
+        for summation in [Summation::Free, Summation::Reproducible] {
+            let mut whole = None;
+            for limit in LIMITS.iter().rev() {
+                let options = MatrixOptions {
+                    device_bytes: Some(plain_bytes(&features) * limit / 100),
+                    summation,
+                    ..MatrixOptions::default()
+                };
+                let found = products(device, &features, options, &mut whole)?;
+                report(
+                    &json!({ "what": name, "limit_percent": limit, "sums": summation }),
+                    &probe,
+                    found,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn plain_bytes(features: &Features<f32>) -> u64 {
+    let bytes = match features.is_sparse() {
+        true => features.nnz() * 8 + 4 * (features.rows() + 1),
+        false => features.nnz() * 4,
+    };
+    bytes as u64
+}
+
+/// What products came to.
+struct Products {
+    seconds: Vec<f64>,
+    crossed: u64,
+    residency: Value,
+    rows: usize,
+    nnz: usize,
+}
+
+/// Times fused products, and compares them with those of all of X on the device, bit by bit where that is promised.
+fn products(
+    device: &Device,
+    features: &Arc<Features<f32>>,
+    options: MatrixOptions,
+    whole: &mut Option<Vec<f32>>,
+) -> Result<Products> {
+    let matrix = Matrix::with_options(device, features.clone(), options)?;
+    matrix.announce(1_000_000)?;
+    let y: Vec<f32> = (0..matrix.cols())
+        .map(|place| noise(place as u64))
+        .collect();
+    let (y, mut w) = (device.upload(&y)?, device.zeros(matrix.cols())?);
+    let mut once = || -> Result<f64> {
+        device.synchronize()?;
+        let begun = Instant::now();
+        matrix.fused(&y, &Terms::default(), &mut w)?;
+        device.synchronize()?;
+        Ok(begun.elapsed().as_secs_f64())
+    };
+    // Plans, kernels, page-locked memory.
+    for _ in 0..2 {
+        once()?;
+    }
+    let before = device.usage().sent_bytes;
+    let seconds = (0..REPEATS).map(|_| once()).collect::<Result<Vec<_>>>()?;
+    let crossed = (device.usage().sent_bytes - before) / REPEATS as u64;
+    let found = w.to_vec()?;
+    let expected = whole.get_or_insert_with(|| found.clone());
+    if options.summation == Summation::Reproducible {
+        let bits = |w: &[f32]| w.iter().map(|w| w.to_bits()).collect::<Vec<_>>();
+        ensure!(
+            bits(&found) == bits(expected),
+            "other bits than with all of X on the device"
+        );
+    }
+    Ok(Products {
+        seconds,
+        crossed,
+        residency: serde_json::to_value(matrix.residency())?,
+        rows: features.rows(),
+        nnz: features.nnz(),
+    })
+}
+
+fn report(case: &Value, probe: &LinkProbe, found: Products) {
+    let mut sorted = found.seconds.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let median = sorted[sorted.len() / 2];
+    let at_the_links_rate = found.crossed as f64 / (probe.pinned_gbs * 1e9);
+    println!(
+        "{}",
+        json!({
+            "case": case, "rows": found.rows, "nnz": found.nnz, "seconds": found.seconds, "median": median,
+            "crossed_bytes": found.crossed, "bytes_per_entry": found.crossed as f64 / found.nnz as f64,
+            "gb_per_s": found.crossed as f64 / median / 1e9, "pinned_gbs": probe.pinned_gbs,
+            "of_the_link": median / at_the_links_rate.max(f64::MIN_POSITIVE),
+            "residency": found.residency,
+        })
+    );
+}
+
+fn fit(device: &Device, rows: usize, limit: MemoryOptions) -> Result<()> {
+    let features = Arc::new(sparse(rows, 1_000_000, 30, true)?);
+    let label = |row: usize| if noise(!row as u64) > 0.0 { 1.0 } else { -1.0 };
+    let labels = Labels::Numbers((0..rows).into_par_iter().map(label).collect());
+    let mut expected: Option<Vec<u64>> = None;
+    for (limit, summation) in [
+        (MemoryOptions::default(), Summation::Free),
+        (limit, Summation::Free),
+        (MemoryOptions::default(), Summation::Reproducible),
+        (limit, Summation::Reproducible),
+    ] {
+        device.limit_memory(limit);
+        let options = MatrixOptions {
+            summation,
+            ..MatrixOptions::default()
+        };
+        let estimator = Estimator::from(LogisticRegression::params().matrix_options(options));
+        let (before, begun) = (device.usage(), Instant::now());
+        let targets: Targets<'_, f32> = Targets::Labels(&labels);
+        let resident = estimator.place(device, features.clone(), targets)?;
+        let placed = begun.elapsed().as_secs_f64();
+        let model = estimator.fit_on(&resident, targets, FitOptions::default())?;
+        let (seconds, usage) = (begun.elapsed().as_secs_f64(), device.usage());
+        let bits: Vec<u64> = model.coef()[0].iter().map(|c| c.to_bits()).collect();
+        let is_same = expected
+            .replace(bits.clone())
+            .is_some_and(|known| known == bits);
+        println!(
+            "{}",
+            json!({
+                "what": "logistic regression", "rows": rows, "limit_bytes": limit.limit_bytes, "sums": summation,
+                "place_seconds": placed, "seconds": seconds, "residency": resident.matrix().residency(), "n_iter": model.n_iter(), "bits_as_before": is_same,
+                "sent_bytes": usage.sent_bytes - before.sent_bytes, "peak_bytes": usage.peak_bytes,
+                "evictions": usage.evictions - before.evictions,
+            })
+        );
+    }
+    Ok(())
+}
