@@ -56,7 +56,7 @@ pub(super) struct Setup<T: Number> {
 /// X on a device, and how it is learnt from.
 pub(super) struct Training<'a, T: Number> {
     pub(super) matrix: &'a Matrix<T>,
-    moments: &'a RowMoments,
+    pub(super) moments: &'a RowMoments,
     pub(super) controls: Controls,
     begun: Instant,
     transfer_seconds: f64,

@@ -1,5 +1,7 @@
 //! Fits by the direct methods of the host.
 
+use std::ops::ControlFlow;
+
 use super::cg::Convergence;
 use super::design::Columns;
 use super::fit::{Setup, Training};
@@ -13,8 +15,8 @@ use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
 use super::{FitError, fit};
 use crate::matrix::{Element, Features};
-use crate::ops::Number;
 use crate::ops::objective::Loss;
+use crate::ops::{Number, interrupt};
 
 impl<T: Number> Training<'_, T> {
     /// What solves it, and why.
@@ -30,11 +32,18 @@ impl<T: Number> Training<'_, T> {
             predictors: spec.loss.predictors(),
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
-            has_l2: spec.l2 > 0.0,
+            has_l2: spec.l2 > f64::EPSILON * self.mean_square(),
             place: self.place(),
         };
         choice::check(&shape, self.controls.solver)?;
         Ok(choice::choose(&shape, self.controls.solver))
+    }
+
+    /// The mean of ‖x‖² over the rows: no eigenvalue of the Hessian of a square is larger, so that a ridge at its rounding
+    /// is as good as none.
+    fn mean_square(&self) -> f64 {
+        let squares: f64 = self.moments.columns.sum_of_squares.iter().sum();
+        squares / self.moments.rows.max(1) as f64
     }
 
     fn place(&self) -> Place {
@@ -60,6 +69,8 @@ impl<T: Number> Training<'_, T> {
         let problem = problem(features, &setup, spec, &wide);
         let start = start(&setup)?;
         let k = spec.loss.predictors();
+        interrupt::proceed()?;
+        let mut ended = Ok(());
         let mut show = |iteration: Iteration, theta: &[f64]| {
             let mut iteration = spec.shown(iteration);
             if let Some(evaluate) = options.evaluate.as_deref_mut() {
@@ -70,8 +81,14 @@ impl<T: Number> Training<'_, T> {
                 watch(iteration);
             }
             history.push(iteration);
+            ended = interrupt::proceed();
+            match ended {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
         };
         let solved = host::minimise(&problem, method, start, &self.limits(spec), &mut show);
+        ended?;
         let summary = summary(&problem, &solved, chosen);
         if summary.convergence == Convergence::NotFinite {
             let iterations = solved.n_iter;

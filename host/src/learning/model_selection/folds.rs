@@ -36,6 +36,16 @@ pub enum FoldError {
         /// Samples.
         rows: usize,
     },
+    /// A row of a fold that there is not.
+    #[error("expected folds below {folds}, found {fold} for row {row} (all counted from 0)")]
+    Outside {
+        /// The row.
+        row: usize,
+        /// Its fold.
+        fold: u32,
+        /// Folds there are.
+        folds: usize,
+    },
     /// A class that cannot be in the training part of every fold.
     #[error(
         "expected at least 2 samples of each class, found {found} of class {class} (counted from 0); then some fold would be trained without it"
@@ -92,6 +102,25 @@ impl Folds {
             return Err(FoldError::RareClass { class, found });
         }
         Ok(deal(classes.len(), folds, of_class))
+    }
+
+    /// The folds that somebody else has drawn: `fold_of[row]` holds the row out, from 0 to `folds` − 1.
+    ///
+    /// # Errors
+    /// [`FoldError::Count`] as [`Folds::shuffled`], [`FoldError::Outside`] for a row of a fold that there is not.
+    pub fn of_rows(fold_of: Vec<u32>, folds: usize) -> Result<Self, FoldError> {
+        check_count(fold_of.len(), folds)?;
+        match fold_of.iter().position(|fold| *fold as usize >= folds) {
+            None => Ok(Folds {
+                fold_of,
+                count: folds,
+            }),
+            Some(row) => Err(FoldError::Outside {
+                row,
+                fold: fold_of[row],
+                folds,
+            }),
+        }
     }
 
     /// k.
@@ -199,6 +228,19 @@ mod tests {
             [3, 3, 3, 2]
         );
         assert_eq!(Folds::consecutive(5, 2).expect("folds").held_out(1), [3, 4]);
+    }
+
+    #[test]
+    fn folds_of_others_are_checked() {
+        let folds = Folds::of_rows(vec![1, 0, 1], 2).expect("two folds");
+        assert_eq!(folds.held_out(1), [0, 2]);
+        let outside = FoldError::Outside {
+            row: 1,
+            fold: 2,
+            folds: 2,
+        };
+        assert_eq!(Folds::of_rows(vec![1, 2, 0], 2), Err(outside));
+        assert!(Folds::of_rows(vec![0], 1).is_err());
     }
 
     #[test]

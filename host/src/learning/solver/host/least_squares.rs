@@ -39,7 +39,8 @@ pub(super) fn minimise(
         seconds: begun.elapsed().as_secs_f64(),
         validation: None,
     };
-    watch(iteration, &at.theta);
+    // There is nothing left to break off.
+    let _ = watch(iteration, &at.theta);
     let convergence = if !(at.value.is_finite() && at.norm.is_finite()) {
         Convergence::NotFinite
     } else if at.norm <= limits.tolerance * first {

@@ -170,9 +170,12 @@ impl<'a, 'p> Newton<'a, 'p> {
             let direction = self.direction(target.norm);
             self.n_iter += 1;
             let found = self.search(&direction);
-            watch(self.iteration(direction.inner), &self.at.theta);
+            let goes_on = watch(self.iteration(direction.inner), &self.at.theta);
             if let Some(ending) = found {
                 return ending;
+            }
+            if goes_on.is_break() {
+                return Convergence::IterationLimit;
             }
         }
     }

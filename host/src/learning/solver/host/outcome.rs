@@ -1,5 +1,7 @@
 //! Where a solve begins, and how it ends.
 
+use std::ops::ControlFlow;
+
 use crate::learning::cg::Convergence;
 use crate::learning::solver::Iteration;
 
@@ -24,5 +26,5 @@ pub(in crate::learning) struct Solved {
     pub(in crate::learning) convergence: Convergence,
 }
 
-/// Called after each outer iteration, with where it led.
-pub(super) type Watch<'a> = dyn FnMut(Iteration, &[f64]) + 'a;
+/// Called after each outer iteration, with where it led; says whether to go on.
+pub(super) type Watch<'a> = dyn FnMut(Iteration, &[f64]) -> ControlFlow<()> + 'a;

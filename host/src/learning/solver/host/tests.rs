@@ -1,3 +1,5 @@
+use std::ops::ControlFlow;
+
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -120,7 +122,9 @@ impl Data {
             max_iter: 1000,
             quadratic: false,
         };
-        minimise(&problem, method, start, &limits, &mut |_, _| {})
+        minimise(&problem, method, start, &limits, &mut |_, _| {
+            ControlFlow::Continue(())
+        })
     }
 }
 
@@ -221,7 +225,9 @@ fn working_sets_reach_what_all_columns_reach() {
             max_iter: 100,
             quadratic: false,
         };
-        let expected = super::newton::minimise(&problem, start, &limits, &mut |_, _| {});
+        let expected = super::newton::minimise(&problem, start, &limits, &mut |_, _| {
+            ControlFlow::Continue(())
+        });
         assert!((found.objective - expected.objective).abs() <= 1e-10 * expected.objective);
         near(&found.theta, &expected.theta, 1e-6);
     }
@@ -301,8 +307,12 @@ fn wide_problems_are_solved_over_their_rows() {
                 quadratic: false,
             };
             match over_rows {
-                true => minimise(problem, Direct::Cholesky, start, &limits, &mut |_, _| {}),
-                false => super::newton::minimise(problem, start, &limits, &mut |_, _| {}),
+                true => minimise(problem, Direct::Cholesky, start, &limits, &mut |_, _| {
+                    ControlFlow::Continue(())
+                }),
+                false => super::newton::minimise(problem, start, &limits, &mut |_, _| {
+                    ControlFlow::Continue(())
+                }),
             }
         };
         let (rows, columns) = (solve(&problem, true), solve(&problem, false));

@@ -7,6 +7,7 @@
 //! (working sets that double); T. Johnson, C. Guestrin, "Blitz: a principled meta-algorithm for scaling sparse
 //! optimization", ICML 2015.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::newton::{Newton, Target};
@@ -58,7 +59,10 @@ pub(super) fn minimise(
         if !stands {
             at = next;
         }
-        watch(iteration(&at, first_norm, inner, begun), &at.theta);
+        let goes_on = watch(iteration(&at, first_norm, inner, begun), &at.theta);
+        if goes_on.is_break() {
+            break (Convergence::IterationLimit, gap);
+        }
         if stands && all {
             break (Convergence::Stalled, None);
         }
@@ -125,7 +129,10 @@ fn solved_over(problem: &Problem<'_>, at: &At, columns: &[usize], target: Target
     let first_norm = begin.norm;
     let mut newton = Newton::new(&part, begin, first_norm);
     let mut inner = 0;
-    newton.run_to(inner_target, INNER_STEPS, &mut |_, _| inner += 1);
+    newton.run_to(inner_target, INNER_STEPS, &mut |_, _| {
+        inner += 1;
+        ControlFlow::Continue(())
+    });
     let mut theta = at.theta.clone();
     for (i, value) in places().zip(newton.into_theta()) {
         theta[i] = value;
