@@ -6,7 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warpfuse::learning::{
-    Estimator, FitError, FitOptions, Iteration, Labels, Model, ResidentDataset, Targets,
+    Estimator, Evaluation, FitError, FitOptions, Folds, Iteration, Labels, Model, PathPoint,
+    ResidentDataset, Targets, cross_validate,
 };
 use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::{ManyTerms, MatrixOptions, Terms};
@@ -19,7 +20,7 @@ type Lists = (Vec<Vec<f64>>, Vec<f64>);
 
 /// X on a device: uploaded once, fitted as often as one likes.
 #[pyclass(frozen, module = "warpfuse._native")]
-pub struct Dataset(Either<ResidentDataset<f32>, ResidentDataset<f64>>);
+pub struct Dataset(pub(crate) Either<ResidentDataset<f32>, ResidentDataset<f64>>);
 
 #[pymethods]
 impl Dataset {
@@ -100,6 +101,49 @@ impl Dataset {
             given.fit(&estimator, Place::Resident(x), &mut tell)
         }))?;
         estimators::describe(py, &model)
+    }
+
+    /// Scores of `estimator` with each of `path` on the rows that each fold holds out, points × folds; `fold_of` says for
+    /// each row which that is. X is read once for up to eight fits.
+    #[pyo3(signature = (estimator, path, y, fold_of, folds, watch = None))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are Python's, with names there"
+    )]
+    fn cross_validate<'py>(
+        &self,
+        py: Python<'py>,
+        estimator: &str,
+        path: Vec<Bound<'py, PyDict>>,
+        y: PyReadonlyArray1<'_, f64>,
+        fold_of: Vec<u32>,
+        folds: usize,
+        watch: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let folds = Folds::of_rows(fold_of, folds)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let path = path
+            .iter()
+            .map(|params| estimators::estimator(estimator, params));
+        let path = path.collect::<PyResult<Vec<Estimator>>>()?;
+        let y = y.as_slice()?;
+        let points = either!(&self.0, x => watch::watched(py, watch, |watcher| {
+            let mut done = 0;
+            with_targets(&path[0], y, |targets| {
+                cross_validate(x, targets, None, &folds, &path, |fit| {
+                    done += 1;
+                    watcher.tell(done, None, fit.score);
+                })
+            })
+        }))?;
+        let scores = |point: &PathPoint| point.folds.iter().map(Evaluation::score).collect();
+        let scores: Vec<Vec<f64>> = points.iter().map(scores).collect();
+        let scores: Vec<&[f64]> = scores.iter().map(Vec::as_slice).collect();
+        let dict = PyDict::new(py);
+        dict.set_item("scores", arrays::rows(py, &scores))?;
+        let converged: Vec<bool> = points.iter().map(|point| point.converged).collect();
+        dict.set_item("converged", converged)?;
+        Ok(dict)
     }
 
     /// `X·coefᵀ + intercept`, m × k, for k × n coefficients.
@@ -201,18 +245,23 @@ impl Given<'_> {
             watch: Some(tell),
             ..FitOptions::default()
         };
-        let (labels, numbers);
-        let targets = if estimator.is_classifier() {
-            labels = Labels::Numbers(self.y.to_vec());
-            Targets::Labels(&labels)
-        } else {
-            numbers = arrays::narrow(self.y);
-            Targets::Numbers(&numbers)
-        };
-        match place {
+        with_targets(estimator, self.y, |targets| match place {
             Place::Resident(x) => estimator.fit_on(x, targets, options),
             Place::Host(device, x) => estimator.fit_with(device, x, targets, options),
-        }
+        })
+    }
+}
+
+/// What `work` makes of targets: class codes of a classifier, else numbers in the precision of X.
+fn with_targets<T: Scalar, R>(
+    estimator: &Estimator,
+    y: &[f64],
+    work: impl FnOnce(Targets<'_, T>) -> R,
+) -> R {
+    if estimator.is_classifier() {
+        work(Targets::Labels(&Labels::Numbers(y.to_vec())))
+    } else {
+        work(Targets::Numbers(&arrays::narrow(y)))
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `arrays` | NumPy and SciPy arrays to features and back |
 //! | `dataset` | X on a device, and fits on it |
 //! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
+//! | `files` | X by the name of a file |
 //! | `kernels` | kernel ridge regression, sums over kernels |
 //! | `spectral` | singular vectors, rankings of graphs |
 //! | `matrix` | the fused pattern for people with solvers of their own |
@@ -20,6 +21,7 @@ mod dataset;
 mod device;
 mod errors;
 mod estimators;
+mod files;
 mod kernels;
 mod matrix;
 mod spectral;
@@ -38,6 +40,8 @@ mod _native {
     use super::dataset::{Dataset, fit};
     #[pymodule_export]
     use super::device::Device;
+    #[pymodule_export]
+    use super::files::read_file;
     #[pymodule_export]
     use super::kernels::{kernel_ridge, kernel_sum};
     #[pymodule_export]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# X of about 50 MB. A fit needs some vectors of its length and height besides, which are small.
+# X of 100 MB and more. A fit needs some vectors of its length and height besides, which are small.
 PROGRAM = """
 import sys
 import warnings
@@ -26,7 +26,7 @@ def memory(field):
 
 rng = np.random.default_rng(1)
 if form == "csr":
-    m, n, per_row = 16_000, 2_000, 400
+    m, n, per_row = 40_000, 2_000, 400
     indices = np.sort(rng.integers(0, n - per_row, (m, per_row)), axis=1) + np.arange(per_row)
     indptr = np.arange(0, m * per_row + 1, per_row)
     parts = (rng.standard_normal(m * per_row).astype(dtype), indices.ravel().astype(index), indptr.astype(index))
@@ -34,7 +34,8 @@ if form == "csr":
     size = X.data.nbytes + X.indices.nbytes
     del indices, indptr, parts
 else:
-    X = np.asarray(rng.standard_normal((8_000, 1_000)).astype(dtype), order=form)
+    # So large that no Hessian is formed, which takes memory of its own.
+    X = np.asarray(rng.standard_normal((8_000, 3_000), dtype=dtype), order=form)
     size = X.nbytes
 y = rng.standard_normal(X.shape[0])
 if name == "LogisticRegression":

@@ -13,8 +13,9 @@ import sklearn.linear_model
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, validation_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -264,3 +265,68 @@ def test_the_command_line_program():
     assert end.returncode == 0 and "cpu" in end.stdout.lower(), end.stderr
     program = "import sys; from warpfuse._cli import main; sys.argv[1:] = ['fly']; raise SystemExit(main())"
     assert run(program).returncode == 2
+
+
+def test_a_signal_ends_a_long_solve():
+    # A million steps of a walk that hardly ever jumps, on X so large that each takes its time.
+    end = run(
+        "import signal, numpy as np, warpfuse\n"
+        "def raised(number, frame):\n"
+        "    raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGALRM, raised)\n"
+        "X = np.random.default_rng(1).random((400, 400))\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)\n"
+        "try:\n"
+        "    warpfuse.pagerank(X, damping=1.0, tol=0.0, max_iter=10**9)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('ended')\n"
+        "print(warpfuse.Ridge(alpha=2.0).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0]).coef_)\n"
+    )
+    assert end.stdout.split()[:1] == ["ended"], end.stderr
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_x_by_the_name_of_a_file(dtype, tmp_path, rng):
+    X, y = data(rng, 60)
+    X[X < 0] = 0.0
+    svmlight = tmp_path / "data.svm"
+    dump_svmlight_file(X, y, str(svmlight), zero_based=False)
+    for _ in range(2):
+        placed = warpfuse.Dataset.from_file(svmlight, dtype=dtype, cache=True)
+        assert placed.shape == X.shape and placed.dtype == dtype and placed.nnz == np.count_nonzero(X)
+        np.testing.assert_allclose(placed.target, y, rtol=1e-6)
+        ours = warpfuse.Ridge().fit(placed, placed.target)
+        np.testing.assert_allclose(ours.coef_, warpfuse.Ridge().fit(X, y).coef_, rtol=1e-3)
+    assert len(list(tmp_path.iterdir())) == 2, "a binary file lies next to the text"
+    wide = warpfuse.Dataset.from_file(svmlight, n_features=9)
+    assert wide.shape == (60, 9)
+    with pytest.raises(FileNotFoundError):
+        warpfuse.Dataset.from_file(tmp_path / "none.svm")
+    (tmp_path / "bad.svm").write_text("1 1:x\n")
+    with pytest.raises(ValueError, match="bad.svm:1:"):
+        warpfuse.Dataset.from_file(tmp_path / "bad.svm")
+
+
+PATHS = [
+    (warpfuse.Ridge(), "alpha", [0.1, 1.0, 100.0]),
+    (warpfuse.ElasticNet(tol=1e-8), "alpha", [1.0, 0.1, 0.01]),
+    (warpfuse.PoissonRegressor(tol=1e-8, max_iter=1000), "alpha", [1.0, 0.01]),
+    (warpfuse.LogisticRegression(tol=1e-8), "C", [0.01, 1.0]),
+    (warpfuse.LinearSVC(tol=1e-8), "C", [0.01, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("model", "name", "values"), PATHS, ids=[type(path[0]).__name__ for path in PATHS])
+def test_scores_along_a_path(model, name, values, rng):
+    X, y = data(rng, 120)
+    y = y + 2 * rng.normal(size=120)
+    if name == "C":
+        y = np.where(y > 0, "yes", "no")
+    elif isinstance(model, warpfuse.PoissonRegressor):
+        y = np.exp(y / 8)
+    found = warpfuse.path_scores(model, sparse.csr_array(X), y, param_name=name, param_range=values, cv=4)
+    _, expected = validation_curve(model, X, y, param_name=name, param_range=values, cv=4)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="twice"):
+        splits = ShuffleSplit(3, test_size=0.5, random_state=0)
+        warpfuse.path_scores(model, X, y, param_name=name, param_range=values, cv=splits)

@@ -21,6 +21,7 @@ module                 what is there
 ``kernel_ridge``       KernelRidge
 ``decomposition``      TruncatedSVD, PCA
 ``graph``              hits, pagerank
+``model_selection``    path_scores: cross-validation along a path of penalties
 ``operations``         Matrix (the fused product for your own solvers), kernel_sum
 =====================  ======================================================================
 """
@@ -49,6 +50,7 @@ if _TYPE_CHECKING:
         Ridge,
         TweedieRegressor,
     )
+    from .model_selection import path_scores
     from .operations import Matrix, kernel_sum
     from .svm import LinearSVC, LinearSVR
 
@@ -74,6 +76,7 @@ _HOMES = {
     "TweedieRegressor": "linear_model",
     "Matrix": "operations",
     "kernel_sum": "operations",
+    "path_scores": "model_selection",
     "LinearSVC": "svm",
     "LinearSVR": "svm",
 }
@@ -104,6 +107,7 @@ __all__ = [
     "hits",
     "kernel_sum",
     "pagerank",
+    "path_scores",
     "set_config",
 ]
 

@@ -1,5 +1,7 @@
 """X that is uploaded once, and the way of arrays into the library."""
 
+import os
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,8 @@ class Dataset:
     nnz : int
         Stored entries.
     device : str
+    target : ndarray or None
+        Targets of a file; see :meth:`from_file`.
     feature_names_in_ : ndarray of str
         Only where X is a frame whose columns all have names.
 
@@ -89,7 +93,72 @@ class Dataset:
             self.feature_names_in_ = names
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         on = open_device(device) if device is not None else device_for(entries(X))
-        self._native = _native.Dataset(native(X), on, _EVALUATIONS)
+        self._hold(_native.Dataset(native(X), on, _EVALUATIONS))
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        dtype: Any = np.float64,
+        device: str | None = None,
+        n_features: int | None = None,
+        target: str | int | None = None,
+        cache: bool = False,
+    ) -> "Dataset":
+        """X of a file in LIBSVM, Matrix Market, CSV, ``.npy`` or ``.npz`` format, also compressed by gzip or zstd.
+
+        Parameters
+        ----------
+        path : path-like
+        dtype : {np.float64, np.float32}, default=np.float64
+        device : str, optional
+            Where to; as the setting ``device`` of :func:`set_config` otherwise, whose "auto" counts the bytes of the
+            file.
+        n_features : int, optional
+            Columns of a sparse X, where the file may lack the last.
+        target : str or int, optional
+            The column of a CSV file, or the array of an npz file, that holds the targets.
+        cache : bool, default=False
+            Whether a text leaves a binary file next to it, which is read instead the next time.
+
+        Returns
+        -------
+        Dataset
+            With the targets as ``target``, or None.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from warpfuse import Dataset, LogisticRegression
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.svm"
+        >>> _ = file.write_text("1 1:0.5 3:2\\n-1 2:1\\n1 3:1\\n-1 1:1 2:2\\n")
+        >>> data = Dataset.from_file(file)
+        >>> data.shape, data.target
+        ((4, 3), array([ 1., -1.,  1., -1.]))
+        >>> LogisticRegression().fit(data, data.target).predict(data)
+        array([ 1., -1.,  1., -1.])
+        """
+        # A stored entry takes about as many bytes in a text as in memory.
+        size = os.stat(path).st_size // 8
+        on = open_device(device) if device is not None else device_for(size)
+        found, targets = _native.read_file(
+            os.fspath(path),
+            on,
+            dtype=np.dtype(dtype).name,
+            cache=cache,
+            columns=n_features,
+            target=None if target is None else str(target),
+            evaluations=_EVALUATIONS,
+        )
+        data = cls.__new__(cls)
+        data._hold(found)
+        data.target = targets
+        return data
+
+    def _hold(self, placed: _native.Dataset) -> None:
+        self._native = placed
+        self.target: NDArray[Any] | None = None
         self.shape: tuple[int, int] = self._native.shape
         self.dtype = np.dtype(self._native.dtype)
         self.nnz: int = self._native.nnz

@@ -20,6 +20,14 @@ _TOLERANCE_FACTORS = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-2}
 _SMALLEST_TOLERANCE = 1e-14
 
 
+#: In scikit-learn's words, which programs look for.
+_NOT_CONVERGED = {
+    "sag": "The max_iter was reached which means the coef_ did not converge",
+    "saga": "The max_iter was reached which means the coef_ did not converge",
+    "newton-cholesky": "Newton solver did not converge after {} iterations",
+}
+
+
 @dataclass(frozen=True)
 class Solution:
     """What came of a fit of one target."""
@@ -95,10 +103,11 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
         ratio = solution.report.get("gradient_ratio", math.nan)
         if solution.converged or ratio <= getattr(estimator, "tol", 0.0):
             continue
-        name = getattr(estimator, "solver", type(estimator).__name__)
-        what = getattr(estimator, "_not_converged", f"{name} failed to converge")
+        what = _NOT_CONVERGED.get(getattr(estimator, "solver", None)) or getattr(
+            estimator, "_not_converged", f"{getattr(estimator, 'solver', type(estimator).__name__)} failed to converge"
+        )
         warn(
-            f"{what}: after {solution.n_iter} iterations of warpfuse the gradient is {ratio:.1e} of that at the start"
+            f"{what.format(solution.n_iter)}: after {solution.n_iter} iterations of warpfuse the gradient is {ratio:.1e} of that at the start"
             f" ({solution.advice}). Increase the number of iterations (max_iter), or scale the data.",
             ConvergenceWarning,
         )

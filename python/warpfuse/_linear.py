@@ -43,6 +43,10 @@ class LinearFit(Accelerated):
         """Sets the attributes of a fit; what is given has been checked."""
         raise NotImplementedError
 
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        """The library's estimator, and what of its parameters is this class's."""
+        raise NotImplementedError
+
     def _controls(self, X: Any) -> dict[str, Any]:
         """What all estimators of the library have."""
         return {
@@ -57,9 +61,8 @@ class OneTargetFit(LinearFit):
 
     _checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
-    def _solve_one(
-        self, name: str, params: dict[str, Any], X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None
-    ) -> None:
+    def _solve_one(self, X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None) -> None:
+        name, params = self._objective()
         found = Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start)
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
@@ -84,7 +87,6 @@ class ClassifierFit(LinearFit):
             )
         return codes, class_weighted(self.class_weight, self.classes_, y, codes, weights)
 
-    def _solve_classes(
-        self, name: str, params: dict[str, Any], X: Any, codes: Any, weights: Any, start: Any = None
-    ) -> Solution:
+    def _solve_classes(self, X: Any, codes: Any, weights: Any, start: Any = None) -> Solution:
+        name, params = self._objective()
         return Problem(X).solve(name, {**self._controls(X), **params}, codes, weights, start)

@@ -33,6 +33,15 @@ class Dataset:
         start: _Start | None = None,
         watch: _Watch | None = None,
     ) -> dict[str, Any]: ...
+    def cross_validate(
+        self,
+        estimator: str,
+        path: Sequence[dict[str, Any]],
+        y: NDArray[Any],
+        fold_of: Sequence[int],
+        folds: int,
+        watch: _Watch | None = None,
+    ) -> dict[str, Any]: ...
     def decision(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]: ...
     def transposed(self, p: NDArray[Any]) -> NDArray[Any]: ...
 
@@ -65,6 +74,16 @@ def fit(
     start: _Start | None = None,
     watch: _Watch | None = None,
 ) -> dict[str, Any]: ...
+def read_file(
+    path: str,
+    device: Device,
+    *,
+    dtype: str,
+    cache: bool,
+    columns: int | None,
+    target: str | None,
+    evaluations: int,
+) -> tuple[Dataset, NDArray[Any] | None]: ...
 def kernel_ridge(
     x: NDArray[Any],
     y: NDArray[Any],

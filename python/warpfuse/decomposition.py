@@ -120,9 +120,23 @@ class PCA(Accelerated, _peer.PCA):
         shape = shape_of(X)
         if len(shape) != 2 or not 1 <= self.n_components < min(shape):
             return "fewer components than rows and columns are needed"
+        if self.svd_solver == "auto" and not sparse.issparse(X) and self.n_components >= 0.8 * min(shape):
+            return "nearly all components are a full decomposition"
         if sparse.issparse(X) and self.svd_solver == "randomized":
             return "scikit-learn refuses sparse X with svd_solver='randomized'"
         return None
+
+    def _named_solver(self, X: Any) -> str:
+        """The solver that was asked for, and for "auto" the one that scikit-learn would take: Lanczos' serves for all."""
+        if self.svd_solver != "auto":
+            return self.svd_solver
+        rows, cols = X.shape
+        if sparse.issparse(X):
+            return "arpack"
+        if cols <= 1_000 and rows >= 10 * cols:
+            return "covariance_eigh"
+        is_small = max(rows, cols) <= 500
+        return "randomized" if not is_small and self.n_components < 0.8 * min(rows, cols) else "full"
 
     def _fit(self, X: Any) -> Any:
         if self._falls_back(X):
@@ -134,7 +148,7 @@ class PCA(Accelerated, _peer.PCA):
         found = _decompose(
             type(self).__name__, X, int(self.n_components), centred=True, random_state=self.random_state
         )
-        self._fit_svd_solver = "arpack" if self.svd_solver == "auto" else self.svd_solver
+        self._fit_svd_solver = self._named_solver(X)
         self.n_samples_, self.n_components_ = rows, int(self.n_components)
         self.components_, self.singular_values_ = found["components"], found["singular_values"]
         self.mean_ = np.asarray(X.mean(axis=0), dtype=X.dtype).ravel()

@@ -4,7 +4,7 @@ The classes are scikit-learn's of the same names with another ``fit``. The losse
 ``"epsilon_insensitive"``, the default of LinearSVR) have kinks, which only dual methods handle: scikit-learn fits those.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn import svm as _peer
 
@@ -18,8 +18,10 @@ __all__ = ["LinearSVC", "LinearSVR"]
 class _SquaredLoss(LinearFit):
     """What both have in common."""
 
-    def _params(self) -> dict[str, Any]:
-        return {"C": float(self.C), "intercept_scaling": float(self.intercept_scaling)}
+    _name: ClassVar[str]
+
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        return self._name, {"C": float(self.C), "intercept_scaling": float(self.intercept_scaling)}
 
     def _scaling_refusal(self) -> str | None:
         if self.fit_intercept and self.intercept_scaling <= 0:
@@ -41,6 +43,8 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
     array([-1,  1])
     """
 
+    _name = "linear_svc"
+
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.loss != "squared_hinge":
             return f"loss={self.loss!r} is not offered, 'squared_hinge' is"
@@ -52,7 +56,7 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         codes, weights = self._encoded(X, y, weights)
-        found = self._solve_classes("linear_svc", self._params(), X, codes, weights)
+        found = self._solve_classes(X, codes, weights)
         self.coef_, self.n_iter_ = found.coef, found.n_iter
         self.intercept_ = found.intercept if self.fit_intercept else 0.0
         warn_unless_converged(self, found)
@@ -72,14 +76,19 @@ class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR
     array([2.])
     """
 
+    _name = "linear_svr"
+
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        name, params = super()._objective()
+        return name, {**params, "epsilon": float(self.epsilon)}
+
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.loss != "squared_epsilon_insensitive":
             return f"loss={self.loss!r} is not offered, 'squared_epsilon_insensitive' is"
         return self._scaling_refusal()
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        params = {**self._params(), "epsilon": float(self.epsilon)}
-        self._solve_one("linear_svr", params, X, y, weights)
+        self._solve_one(X, y, weights)
         if self.fit_intercept:
             # scikit-learn's is a list of one.
             self.intercept_ = self.intercept_.reshape(1)

@@ -35,7 +35,6 @@ mod plan;
 mod predict;
 mod progress;
 mod report;
-mod scoring;
 mod synth;
 mod targets;
 mod train;

@@ -7,7 +7,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 X, y = load_iris(return_X_y=True)
-pipeline = Pipeline([("scale", StandardScaler()), ("model", LogisticRegression(max_iter=1000))])
+pipeline = Pipeline([("scale", StandardScaler()), ("model", LogisticRegression(max_iter=1000, tol=1e-8))])
 search = GridSearchCV(
     pipeline, {"model__C": [0.1, 1.0, 10.0]}, cv=StratifiedKFold(3), scoring=["accuracy", "neg_log_loss"], refit="accuracy"
 )

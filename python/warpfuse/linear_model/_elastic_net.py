@@ -43,14 +43,17 @@ class _CoordinateDescent(SeveralTargets):
         # One weight for all changes nothing.
         return super().fit(X, y, None if np.isscalar(sample_weight) else sample_weight)
 
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        name = "lasso" if self.l1_ratio == 1 else "elastic_net"
+        return name, {"alpha": float(self.alpha), "l1_ratio": float(self.l1_ratio)}
+
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         if self.alpha == 0:
             warn(
                 "With alpha=0, this algorithm does not converge well. You are advised to use the LinearRegression"
                 " estimator",
             )
-        name = "lasso" if self.l1_ratio == 1 else "elastic_net"
-        count, params = len(columns(y)), {"alpha": self.alpha, "l1_ratio": self.l1_ratio}
+        (name, params), count = self._objective(), len(columns(y))
         solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count))
         self.n_iter_ = [s.n_iter for s in solutions]
         gaps = np.array([self._gap(X, t, s, weights) for t, s in zip(columns(y), solutions, strict=True)])
@@ -62,7 +65,8 @@ class _CoordinateDescent(SeveralTargets):
     def _starts(self, X: Any, count: int) -> list[Any] | None:
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
-        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        # Somebody may have set coefficients alone, as one does with scikit-learn's.
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(getattr(self, "intercept_", 0.0))
         if coef.shape != (count, X.shape[1]):
             return None
         return list(zip(coef, np.broadcast_to(intercept, count), strict=True))

@@ -109,8 +109,8 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         return None
 
-    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        params = {
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        return "glm", {
             "family": self.family,
             "link": self.link,
             "power": float(self.power),
@@ -119,7 +119,9 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
             "l1_ratio": float(self.l1_ratio),
             "solver": self.solver,
         }
-        self._solve_one("glm", params, X, y, weights, self._own_start())
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        self._solve_one(X, y, weights, self._own_start())
 
     def predict(self, X: Any) -> Any:
         """The means, of shape (n_samples,)."""

@@ -21,6 +21,10 @@ class _Glm(OneTargetFit, RegressorPrediction):
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         return None if isinstance(self.solver, str) else "solvers of one's own are scikit-learn's"
 
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        penalty = {"alpha": float(self.alpha), "l1_ratio": 0.0}
+        return "glm", {**self._family_params(), **penalty, "solver": "newton-cg"}
+
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         y = np.ascontiguousarray(y, dtype=X.dtype)
         self._base_loss = self._get_loss()
@@ -29,8 +33,7 @@ class _Glm(OneTargetFit, RegressorPrediction):
                 "Some value(s) of y are out of the valid range of the loss"
                 f" {self._base_loss.__class__.__name__!r}."
             )
-        params = {**self._family_params(), "alpha": float(self.alpha), "l1_ratio": 0.0, "solver": "newton-cg"}
-        self._solve_one("glm", params, X, y, weights, self._own_start())
+        self._solve_one(X, y, weights, self._own_start())
 
     def _linear_predictor(self, X: Any) -> Any:
         found = self._product(X)

@@ -71,8 +71,12 @@ class LinearRegression(SeveralTargets, _peer.LinearRegression):
             "fit_intercept": self.fit_intercept,
         }
 
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        return "ridge", {"alpha": 0.0}
+
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        self._solve_targets("ridge", [{"alpha": 0.0}] * len(columns(y)), X, y, weights)
+        name, params = self._objective()
+        self._solve_targets(name, [params] * len(columns(y)), X, y, weights)
 
 
 class Ridge(SeveralTargets, _peer.Ridge):
@@ -103,6 +107,9 @@ class Ridge(SeveralTargets, _peer.Ridge):
             "max_iter": self.max_iter or 1000,
             "fit_intercept": self.fit_intercept,
         }
+
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        return "ridge", {"alpha": float(self.alpha)}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         count = len(columns(y))

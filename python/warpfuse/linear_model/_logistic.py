@@ -54,13 +54,20 @@ class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegr
         return None
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        C, ratio = self._checked_penalty()
         codes, weights = self._encoded(X, y, weights)
         start = self._start(X) if self.warm_start else None
-        found = self._solve_classes("logistic_regression", {"C": C, "l1_ratio": ratio}, X, codes, weights, start)
-        self.coef_, self.intercept_ = _centred(found, C) if len(self.classes_) > 2 else (found.coef, found.intercept)
+        found = self._solve_classes(X, codes, weights, start)
+        is_binary = len(self.classes_) == 2
+        self.coef_, self.intercept_ = (found.coef, found.intercept) if is_binary else _centred(found, self._unpenalised())
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         warn_unless_converged(self, found)
+
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        C, ratio = self._checked_penalty()
+        return "logistic_regression", {"C": C, "l1_ratio": ratio}
+
+    def _unpenalised(self) -> bool:
+        return self.penalty is None or self.C == np.inf
 
     def _checked_penalty(self) -> tuple[float, float]:
         """C and the l1 ratio, with scikit-learn's complaints about combinations."""
@@ -111,10 +118,10 @@ class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegr
         return coef, self.intercept_
 
 
-def _centred(found: Solution, C: float) -> tuple[Any, Any]:
+def _centred(found: Solution, is_free: bool) -> tuple[Any, Any]:
     """Of the numbers that give the same probabilities those that add up to 0 over the classes, as scikit-learn has them.
 
     An l2 penalty centres the coefficients by itself; an l1 penalty has one minimum, too, and must not be touched.
     """
     intercept = found.intercept - found.intercept.mean()
-    return (found.coef - found.coef.mean(axis=0) if np.isinf(C) else found.coef), intercept
+    return (found.coef - found.coef.mean(axis=0) if is_free else found.coef), intercept

@@ -2,7 +2,6 @@
 
 mod cross_validation;
 mod folds;
-mod path;
 #[cfg(test)]
 mod tests;
 
