@@ -2,9 +2,9 @@
 //!
 //! Every output is the GPU's chain of fused multiply-adds, hence has its bits.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
+use super::dispatch::dispatch;
 use super::scalar::Scalar;
 
 /// Outputs of a tile: their sums and inputs stay in the first-level cache.
@@ -49,13 +49,12 @@ pub fn convolve<T: Scalar + Fused>(shape: &Conv1d, x: &[T], filters: &[T], out: 
     if shape.out_len == 0 {
         return;
     }
-    let arch = Arch::new();
     let channels = out.par_chunks_mut(shape.out_len).enumerate();
     channels.for_each(|(o, out)| {
         out.par_chunks_mut(TILE)
             .enumerate()
             .for_each(|(tile, out)| {
-                arch.dispatch(
+                dispatch(
                     #[inline(always)]
                     || add_channels(shape, (o, tile * TILE), x, filters, out),
                 );

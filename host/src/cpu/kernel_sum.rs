@@ -13,6 +13,7 @@ use gpu_kernels::kernel_sum::radial::decay_f64;
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::dispatch::dispatch;
 use super::scalar::Scalar;
 
 /// Sources that are worked on together.
@@ -177,10 +178,9 @@ pub fn sum<T: Exponential>(
 pub fn lower_triangle<T: Exponential>(function: KernelFunction, x: Points<'_, T>) -> Vec<T> {
     let n = x.len;
     let mut out = vec![T::default(); n * n];
-    let arch = Arch::new();
     let columns = out.par_chunks_mut(n.max(1)).enumerate();
     columns.for_each(|(i, column)| {
-        arch.dispatch(
+        dispatch(
             #[inline(always)]
             || column_of(function, x, i, &mut column[i..]),
         );
@@ -219,9 +219,8 @@ pub fn gradient<T: Exponential>(
     if dims == 0 {
         return;
     }
-    let arch = Arch::new();
     out.par_chunks_mut(dims).enumerate().for_each(|(i, out)| {
-        arch.dispatch(
+        dispatch(
             #[inline(always)]
             || gradient_of(function, (x, i), y, w, alpha, out),
         );

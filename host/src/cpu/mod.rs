@@ -6,6 +6,7 @@
 mod chunks;
 pub mod conv1d;
 mod dense;
+mod dispatch;
 pub mod fixed;
 mod fused;
 pub mod kernel_sum;

@@ -1,9 +1,8 @@
 //! Losses of a block of rows, and their sums.
 
-use pulp::Arch;
-
 use gpu_kernels::objective::{AnyLoss, Logistic, Loss, Point, RowLoss, Squared};
 
+use super::super::dispatch::dispatch;
 use super::{BLOCK, Element, Evaluation, Sums};
 
 /// Evaluates blocks and adds up what they contribute.
@@ -53,7 +52,7 @@ impl<'a, T: Element> Losses<'a, T> {
     }
 
     fn evaluate_with(&mut self, loss: impl RowLoss<T>, first: usize, dots: &[f64]) {
-        Arch::new().dispatch(
+        dispatch(
             #[inline(always)]
             || {
                 let mut sums = [0.0; 3];
