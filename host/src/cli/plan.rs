@@ -4,19 +4,22 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
 use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs, summation};
+use super::device::FIT_READS;
 use super::exit::Exit;
 use super::forms::Forms;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
 use super::{data, measure, output};
-use crate::device::{Device, embedded};
+use crate::device::{Device, MemoryOptions, embedded};
 use crate::io::Columns;
 use crate::ops::{Number, candidates_of, problem_on_gpu};
+use crate::plan::alternatives::{Alternative, Fit, usual_memory};
 use crate::plan::fused::{
     Candidate, Forced, Model, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
 };
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
+use crate::plan::streaming::Footprint;
 
 /// Threads of the largest block of any GPU so far.
 const LARGEST_BLOCK: u32 = 1024;
@@ -50,7 +53,17 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
         )?),
         None => None,
     };
+    let alternatives = match &args.fit {
+        Some(_) => Some(alternatives(
+            &problem,
+            &gpu.limits,
+            &plan,
+            args.evaluations,
+        )?),
+        None => None,
+    };
     let report = Report {
+        alternatives,
         problem: &problem,
         gpu: &gpu,
         forced,
@@ -64,6 +77,44 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
         output::print(report.text())?;
     }
     Ok(Exit::Success)
+}
+
+/// What a fit with so many reads of X would take in each place.
+fn alternatives(
+    problem: &Problem,
+    limits: &DeviceLimits,
+    plan: &Plan,
+    reads: Option<u64>,
+) -> Result<[Alternative; 3]> {
+    let element = u64::from(problem.dtype.bytes());
+    let narrow = if problem.cols <= 1 << 16 { 2 } else { 4 };
+    let values = u64::from(problem.values.bytes(problem.dtype));
+    let packed_bytes = match problem.nnz {
+        Some(nnz) => nnz * (narrow + values) + 4 * problem.rows,
+        None => problem.rows * problem.pitch * element,
+    };
+    let limit = MemoryOptions::from_environment()?.limit_bytes;
+    let memory = match Device::cuda(0) {
+        Ok(device) if device.name() == limits.name => {
+            device.memory_info().map(|info| info.total_bytes as u64)
+        }
+        _ => None,
+    };
+    let memory = memory.unwrap_or_else(|| usual_memory(&limits.name));
+    let fit = Fit {
+        footprint: Footprint {
+            bytes: problem.matrix_bytes() as u64,
+            rows: problem.rows,
+            cols: problem.cols,
+            element,
+        },
+        packed_bytes,
+        reads: reads.unwrap_or(FIT_READS),
+        kernel_seconds: plan.predicted_ns().unwrap_or(0) as f64 / 1e9,
+        room: limit.map_or(memory, |limit| memory.min(limit as u64)),
+        threads: rayon::current_num_threads(),
+    };
+    Ok(fit.alternatives())
 }
 
 /// The shape, from DATA or as typed.
@@ -186,6 +237,7 @@ fn quickest(
 
 /// Everything that is printed.
 struct Report<'a> {
+    alternatives: Option<[Alternative; 3]>,
     problem: &'a Problem,
     gpu: &'a Gpu,
     forced: Forced,
@@ -210,6 +262,8 @@ struct Summary<'a> {
     candidates: &'a [Trial],
     #[serde(skip_serializing_if = "Option::is_none")]
     forms: Option<&'a Forms>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alternatives: Option<[Alternative; 3]>,
 }
 
 impl Report<'_> {
@@ -225,6 +279,7 @@ impl Report<'_> {
             assumed_registers: self.gpu.assumed_registers,
             candidates: self.trials,
             forms: self.forms.as_ref(),
+            alternatives: self.alternatives,
         }
     }
 
@@ -244,6 +299,13 @@ impl Report<'_> {
         }
         if let Some(forms) = &self.forms {
             text += &forms.to_string();
+        }
+        if let Some(alternatives) = &self.alternatives {
+            let mut lines = Listing::new();
+            for alternative in alternatives {
+                lines.line("a fit", alternative);
+            }
+            text += &lines.to_string();
         }
         text
     }

@@ -123,6 +123,7 @@ impl<T: Pod> Buffer<T> {
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
     pub fn read(&self, start: usize, values: &mut [T]) -> Result<(), DeviceError> {
         let bytes = self.byte_range("read from a buffer", start, values.len())?;
+        self.ledger().check("read from a buffer")?;
         self.ledger().received(bytes.len());
         match &self.storage {
             Storage::Cuda(memory) => memory.read(bytes.start, bytemuck::cast_slice_mut(values)),
@@ -143,6 +144,7 @@ impl<T: Pod> Buffer<T> {
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.
     pub fn write(&mut self, start: usize, values: &[T]) -> Result<(), DeviceError> {
         let bytes = self.byte_range("write to a buffer", start, values.len())?;
+        self.ledger().check("write to a buffer")?;
         self.ledger().sent(bytes.len());
         match &mut self.storage {
             Storage::Cuda(memory) => memory.write(bytes.start, bytemuck::cast_slice(values)),
@@ -224,6 +226,7 @@ impl<T: Pod> Buffer<T> {
         fill: impl FnOnce(&mut CudaMemory, usize) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let bytes = self.byte_range("fill a buffer", 0, words)?.len();
+        self.ledger().check("fill a buffer")?;
         self.ledger().sent(bytes);
         match &mut self.storage {
             Storage::Cuda(memory) => fill(memory, bytes),

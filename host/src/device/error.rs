@@ -76,6 +76,13 @@ pub enum DeviceError {
         held: Box<Holding>,
     },
 
+    /// A failure that was asked for ([`Device::fail_after`](super::Device::fail_after)).
+    #[error("{what}: a failure was asked for")]
+    Injected {
+        /// The operation.
+        what: &'static str,
+    },
+
     /// A setting from outside makes no sense.
     #[error("{what}: expected {expected}, found `{found}`")]
     Setting {

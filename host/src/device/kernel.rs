@@ -177,6 +177,7 @@ impl<F: Family> Prepared<F> {
         let function = match &self.function {
             Function::Cuda(function) => function,
             Function::Emulated { emulator, shape } => {
+                emulator.ledger().check("launch a kernel")?;
                 emulator.launch(self.entry, shape, &args)?;
                 return Ok(());
             }

@@ -216,6 +216,21 @@ impl Device {
         self.ledger().limit(options);
     }
 
+    /// Has the `operations`-th allocation, copy or (on an emulator) launch from now on fail, once: an allocation as if there
+    /// were no memory, the others with [`DeviceError::Injected`]. For tests of what programs do then. Returns what was
+    /// asked for before and has not come.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// let device = Device::cpu();
+    /// device.fail_after(Some(2));
+    /// assert!(device.upload(&[1.0]).is_err()); // an allocation and a copy
+    /// assert!(device.upload(&[1.0]).is_ok());
+    /// ```
+    pub fn fail_after(&self, operations: Option<u64>) -> Option<u64> {
+        self.ledger().fail_after(operations)
+    }
+
     /// How much its buffers may hold.
     pub fn memory_options(&self) -> MemoryOptions {
         self.ledger().options()

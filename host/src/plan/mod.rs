@@ -8,6 +8,7 @@
 //! | [`limits`] | what one GPU allows, with tables of known ones |
 //! | [`rates`] | how quick one GPU is: bandwidth, gathers, atomic additions |
 //! | [`occupancy`] | blocks and warps that an SM holds at once, and which limit binds |
+//! | [`alternatives`] | what a fit would take on the CPU, on a GPU, and through one |
 //! | [`conv1d`] | shapes and launches of one-dimensional convolutions |
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
 //! | [`reduce`] | chunks, teams and tiles of reductions |
@@ -38,6 +39,7 @@ mod known;
 mod limiter;
 mod problem;
 
+pub mod alternatives;
 pub mod conv1d;
 pub mod form;
 pub mod fused;

@@ -74,6 +74,12 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["force", "model"])]
     pub(in crate::cli) evaluations: Option<u64>,
 
+    /// Say what a fit by this trainer would take on the CPU, on a GPU that has the data, and on one through which they
+    /// stream (--gpu-memory says how much of it they may take)
+    #[arg(long, value_name = "TRAINER")]
+    #[arg(value_parser = ["linreg", "ridge", "lasso", "elasticnet", "glm", "logreg", "svc", "svr"])]
+    pub(in crate::cli) fit: Option<String>,
+
     /// With --measure or --evaluations: how further forms of a sparse matrix may store its values
     #[arg(
         long,
@@ -103,6 +109,7 @@ Examples:
   warpfuse plan --rows 4000000 --cols 10000 --nnz 80000000 --gpu h200 --dtype f32 --candidates=5
   warpfuse plan data.svm --dtype f32 --measure=10 --values bf16
   warpfuse plan data.svm --dtype f32 --evaluations 500
+  warpfuse --gpu-memory 8GiB plan --fit logreg data.svm
   warpfuse plan --rows 11000000 --cols 28 --dense --gpu a100 --force tl=4 --force bs=256
   warpfuse plan --rows 500000 --cols 1024 --nnz 5000000 --gpu titan --model published --json";
 

@@ -68,6 +68,7 @@ impl<T: Pod> Buffer<T> {
     ) -> Result<(), DeviceError> {
         let bytes = self.byte_range("fill a buffer", start, count)?;
         let len = bytes.len();
+        self.ledger().check("fill a buffer")?;
         self.ledger().sent(len);
         let step = staging::step(size_of::<T>()).unwrap_or(len.max(1));
         match &mut self.storage {

@@ -29,6 +29,8 @@ struct Account {
     evicted: AtomicU64,
     /// Uses of evictable blocks so far.
     clock: AtomicU64,
+    /// The operation that is to fail, counted from now; 0 for none.
+    fails_after: AtomicU64,
     live: AtomicUsize,
     peak: AtomicUsize,
     allocations: AtomicU64,
@@ -60,6 +62,7 @@ impl Default for Account {
             evictions: AtomicU64::default(),
             evicted: AtomicU64::default(),
             clock: AtomicU64::default(),
+            fails_after: AtomicU64::default(),
             live: AtomicUsize::default(),
             peak: AtomicUsize::default(),
             allocations: AtomicU64::default(),
@@ -96,6 +99,10 @@ impl Ledger {
 
     /// [`Ledger::hold`], which gives memory back where the bytes exceed the limit.
     pub(crate) fn hold_or_evict(&self, bytes: usize) -> Option<Held> {
+        if self.fails() {
+            self.refuse();
+            return None;
+        }
         loop {
             if let Some(held) = self.try_hold(bytes) {
                 return Some(held);
@@ -142,6 +149,27 @@ impl Ledger {
         lock(&self.0.evictables).push(holder);
     }
 
+    /// Has one operation fail, or none; returns what was asked for before and has not come.
+    pub(crate) fn fail_after(&self, operations: Option<u64>) -> Option<u64> {
+        let left = &self.0.fails_after;
+        let before = left.swap(operations.unwrap_or(0), Ordering::Relaxed);
+        (before > 0).then_some(before)
+    }
+
+    /// Whether this operation is the one that is to fail.
+    pub(crate) fn fails(&self) -> bool {
+        let left = &self.0.fails_after;
+        left.load(Ordering::Relaxed) > 0 && left.fetch_sub(1, Ordering::Relaxed) == 1
+    }
+
+    /// The error of a copy or launch that is to fail.
+    pub(crate) fn check(&self, what: &'static str) -> Result<(), DeviceError> {
+        match self.fails() {
+            true => Err(DeviceError::Injected { what }),
+            false => Ok(()),
+        }
+    }
+
     /// The number of a use of an evictable block: later ones have larger numbers.
     pub(crate) fn tick(&self) -> u64 {
         self.0.clock.fetch_add(1, Ordering::Relaxed)
@@ -155,6 +183,9 @@ impl Ledger {
 
     /// Counts page-locked bytes until the returned value is dropped.
     pub(crate) fn pin(&self, bytes: usize) -> Result<PinnedHeld, DeviceError> {
+        if self.fails() {
+            return Err(self.no_pinned(bytes));
+        }
         let limit = match self.0.pinned_limit.load(Ordering::Relaxed) {
             UNLIMITED => default_pinned_bytes(),
             limit => limit,

@@ -5,6 +5,8 @@
 
 mod evict;
 mod ledger;
+#[cfg(test)]
+mod soak;
 
 use std::str::FromStr;
 use std::sync::OnceLock;

@@ -14,6 +14,8 @@
 mod crossing;
 mod dense;
 mod dense_stream;
+#[cfg(test)]
+mod fault_tests;
 mod place;
 mod sparse;
 mod sparse_stream;
