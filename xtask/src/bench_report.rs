@@ -15,8 +15,8 @@ use anyhow::{Context, Result};
 use crate::workspace;
 use record::Record;
 
-/// What is recorded beside timings, and is none.
-const NOT_TIMINGS: &str = "emulator.jsonl";
+/// What is recorded beside timings of kernels: lines of other shapes, which the page of the results explains.
+const OTHERS: [&str; 3] = ["emulator.jsonl", "placement.jsonl", "system.jsonl"];
 /// The tables of all devices, in the folder with the results.
 const TABLES: &str = "TABLES.md";
 
@@ -107,7 +107,10 @@ fn is_timings(path: &Path) -> bool {
     let is_record = path
         .extension()
         .is_some_and(|extension| extension == "jsonl");
-    is_record && path.file_name().is_some_and(|name| name != NOT_TIMINGS)
+    is_record
+        && path
+            .file_name()
+            .is_some_and(|name| OTHERS.iter().all(|other| name != *other))
 }
 
 fn read(file: &Path) -> Result<Vec<Record>> {

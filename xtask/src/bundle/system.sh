@@ -15,5 +15,10 @@ record=$(cd "$out" && pwd)/system.jsonl
 cd "$here"
 part=$([ -n "${SMALL:-}" ] && echo 100 || echo 1)
 
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)
+printf '{"what":"provenance","device":"%s","driver":"%s","threads":%s,"commit":"%s","date":"%s"}\n' \
+    "${gpu%%,*}" "${gpu##*, }" "$(nproc)" "${WARPFUSE_COMMIT:-$(cat commit.txt 2>/dev/null)}" "$(date -u +%FT%TZ)" \
+    >"$record"
+
 ./bin/system stream "$device" $((400000000 / part)) | tee -a "$record" || exit 1
-./bin/system fit "$device" $((10000000 / part)) $([ -n "${SMALL:-}" ] && echo 40MiB || echo 1GiB) | tee -a "$record"
+./bin/system fit "$device" $((10000000 / part)) $([ -n "${SMALL:-}" ] && echo 64MiB || echo 1GiB) | tee -a "$record"
