@@ -132,6 +132,7 @@ fn lent<T: Send + Sync + 'static>(
     // it is asked not to.
     Ok(SharedSlice::of_owner(owner, |lent| match lent.len {
         0 => &[],
+        // SAFETY: as above.
         len => unsafe { slice::from_raw_parts(lent.start, len) },
     }))
 }

@@ -334,10 +334,10 @@ fn accumulate<T: Exponential, const A: usize>(
                 Some(others) => *others,
                 None => padded(others),
             };
-            for a in 0..A {
+            for (a, sums) in sums.iter_mut().enumerate() {
                 let own = x.coordinate(d, first + a);
-                for lane in 0..SUMS {
-                    sums[a][lane] = add(own - others[lane], sums[a][lane]);
+                for (sum, other) in sums.iter_mut().zip(others) {
+                    *sum = add(own - other, *sum);
                 }
             }
         }

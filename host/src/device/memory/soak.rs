@@ -16,8 +16,11 @@ const BLOCKS: usize = 50;
 struct Store {
     device: Device,
     shadows: Mutex<Vec<Vec<u32>>>,
-    blocks: Mutex<Vec<(Option<Arc<Buffer<u32>>>, u64)>>,
+    blocks: Mutex<Vec<(Kept, u64)>>,
 }
+
+/// A block, while the device has it.
+type Kept = Option<Arc<Buffer<u32>>>;
 
 impl Evictable for Store {
     fn candidates(&self) -> Vec<Candidate> {

@@ -39,7 +39,7 @@ impl DenseImage {
             rows: rows.len(),
             cols: x.ncols(),
             ld,
-            is_bf16: rounding.is_some_and(|rounding| are_bf16(&own, rounding)),
+            is_bf16: rounding.is_some_and(|rounding| are_bf16(own, rounding)),
             words_each: size_of::<T>() / 4,
         }
     }

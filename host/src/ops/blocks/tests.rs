@@ -190,7 +190,7 @@ fn too_little_memory_for_a_block_is_an_error_and_leaves_nothing() {
     let device = emulator();
     device.limit_memory(MemoryOptions::limited(1_000));
     let error = Matrix::with_options(&device, features(2), MatrixOptions::default());
-    let error = error.err().expect("no room");
+    let error = error.expect_err("no room");
     assert!(error.is_out_of_memory(), "{error}");
     assert_eq!(device.usage().live_bytes, 0);
     device.limit_memory(MemoryOptions::default());

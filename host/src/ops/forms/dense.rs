@@ -27,7 +27,7 @@ enum Placed<T: Number> {
     /// All on the device.
     Whole(Buffer<T>),
     /// In blocks that stay or stream.
-    Streamed(DenseStream<T>),
+    Streamed(Box<DenseStream<T>>),
 }
 
 impl<T: Number> DenseRows<T> {
@@ -60,7 +60,7 @@ impl<T: Number> DenseRows<T> {
         let source = (features, ld);
         let place = place.in_blocks(device);
         let stream = DenseStream::new(device, source, place, options.values)?;
-        let placed = Placed::Streamed(stream);
+        let placed = Placed::Streamed(Box::new(stream));
         Ok(DenseRows { rows, ld, placed })
     }
 

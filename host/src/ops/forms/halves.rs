@@ -83,14 +83,15 @@ impl<T: Number> OneBlock<'_, T> {
         call: Call<'_, '_, T>,
     ) -> Result<(), OpError> {
         let which = usize::from(call.product == Product::Transposed);
-        Ok(match self {
+        match self {
             OneBlock::Sparse(kernels, block) => {
-                kernels[which].launch(block.args(site.cols, call))?
+                kernels[which].launch(block.args(site.cols, call))?;
             }
             OneBlock::Dense(kernels, block) => {
-                kernels[which].launch(block.args(site.cols, call))?
+                kernels[which].launch(block.args(site.cols, call))?;
             }
-        })
+        }
+        Ok(())
     }
 }
 

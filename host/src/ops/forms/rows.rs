@@ -33,7 +33,7 @@ enum Placed<T: Number> {
     /// All of them, cut where 32-bit offsets end.
     Parts(Vec<SparsePart<T>>),
     /// In blocks that stay or stream.
-    Streamed(SparseStream<T>),
+    Streamed(Box<SparseStream<T>>),
 }
 
 /// The host's copy of X.
@@ -198,7 +198,7 @@ impl<T: Number> SparseRows<T> {
         }
         let place = self.place.in_blocks(&self.device);
         let stream = SparseStream::new(&self.device, features, place, self.rounding)?;
-        Ok(Placed::Streamed(stream))
+        Ok(Placed::Streamed(Box::new(stream)))
     }
 
     /// X on the host: as it came, as long as anybody keeps it, else copied back from the device.
