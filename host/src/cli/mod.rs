@@ -35,6 +35,7 @@ mod plan;
 mod predict;
 mod progress;
 mod report;
+mod scoring;
 mod synth;
 mod targets;
 mod train;

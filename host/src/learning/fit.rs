@@ -336,7 +336,7 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// On the device from end to end, but for many predictors per row where X is too wide for one pass.
-    fn objective<'s>(
+    pub(super) fn objective<'s>(
         &'s self,
         spec: &ObjectiveSpec,
         prepared: &'s Prepared<T>,

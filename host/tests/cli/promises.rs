@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::{Folder, diabetes, numbers, run};
+use crate::program::{Folder, diabetes, number, numbers, run};
 
 /// `train TRAINER` on the sample data, saved to `path`.
 fn train<'a>(trainer: &'a str, path: &'a str, options: &[&'a str]) -> crate::program::Run {
@@ -162,6 +162,70 @@ fn cv_saves_the_best_fitted_to_all_rows() {
             "{found} {expected}"
         );
     }
+}
+
+#[test]
+fn cv_makes_its_own_path_and_compares_shares() {
+    let data = diabetes();
+    let cv = |arguments: &[&str]| {
+        let fixed = ["--device", "cpu", "--folds", "3", "--json"];
+        let all = ["cv", arguments[0], data.as_str()].into_iter();
+        run(all.chain(arguments[1..].iter().copied()).chain(fixed))
+    };
+    let lasso = cv(&["lasso", "--path", "auto:10"]).expect_code(0).json();
+    let path = lasso["path"].as_array().expect("a list");
+    let alpha = |point: usize| number(&path[point], "alpha");
+    assert_eq!(path.len(), 10);
+    assert!((alpha(0) / alpha(9) - 1e3).abs() < 1e-6, "{lasso}");
+    // The strongest leaves nothing but the mean of other rows.
+    assert!(number(&path[0], "mean_score") < 0.05, "{lasso}");
+    assert!(number(&lasso["best"], "mean_score") > 0.4, "{lasso}");
+    let net = cv(&["elasticnet", "--path", "0.01,0.1", "--l1-ratios", "0.2,0.8"]);
+    let net = net.expect_code(0).json();
+    assert_eq!(net["path"].as_array().map(Vec::len), Some(4));
+    assert_eq!(number(&net["path"][3], "l1_ratio"), 0.8);
+    cv(&["ridge", "--l1-ratios", "0.5"]).expect_code(1);
+    // The best ridge is within the path, not at one of its ends.
+    let ridge = cv(&["linreg", "--path", "auto"]).expect_code(0).json();
+    let best = number(&ridge["best"], "l2");
+    assert!(best > number(&ridge["path"][19], "l2") && best < number(&ridge["path"][0], "l2"));
+    assert!(number(&ridge["best"], "mean_score") > 0.4, "{ridge}");
+}
+
+#[test]
+fn cv_compares_what_it_is_told_to_and_keeps_groups_together() {
+    let folder = Folder::new();
+    let rows: String = (0..12)
+        .map(|i| format!("{} 1:{} 2:{}\n", i % 2, (i * 7) % 5, i % 2 * (i % 3)))
+        .collect();
+    let data = folder.file("rows.svm", &rows);
+    let groups = folder.path("groups.npy");
+    let numbers = ndarray::Array1::from_iter((0..12).map(|i| f64::from(i / 4)));
+    ndarray_npy::write_npy(&groups, &numbers).expect("written");
+    let cv = |arguments: &[&str]| {
+        let all = ["cv", "logreg", &data, "--device", "cpu", "--json"].into_iter();
+        run(all.chain(arguments.iter().copied()))
+    };
+    let by = [
+        "--folds",
+        "3",
+        "--groups",
+        &groups,
+        "--scoring",
+        "neg-log-loss",
+    ];
+    let found = cv(&by).expect_code(0).json();
+    assert_eq!(found["scoring"], "neg-log-loss");
+    for fold in found["path"][0]["folds"].as_array().expect("a list") {
+        let confusion: Vec<Vec<f64>> =
+            serde_json::from_value(fold["confusion"].clone()).expect("a table");
+        assert_eq!(confusion.concat().iter().sum::<f64>(), 4.0);
+    }
+    assert!(number(&found["best"], "mean_score") < 0.0, "{found}");
+    let wrong = cv(&["--scoring", "r2"]).expect_code(1);
+    assert!(wrong.stderr.contains("--scoring r2"), "{}", wrong.stderr);
+    let few = cv(&["--folds", "4", "--groups", &groups]).expect_code(1);
+    assert!(few.stderr.contains("groups"), "{}", few.stderr);
 }
 
 #[test]

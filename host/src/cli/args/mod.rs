@@ -22,7 +22,7 @@ pub(super) use calibrate::CalibrateArgs;
 pub(super) use common::{
     DeviceName, DtypeName, ModelName, ReadArgs, StoredName, matrix_options, summation,
 };
-pub(super) use cv::{CvArgs, FoldArgs};
+pub(super) use cv::{CvArgs, FoldArgs, PathName};
 pub(super) use emulate::EmulateArgs;
 pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs, KernelSolverName};
 pub(super) use learn::{

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use super::Own;
+use super::{Own, Penalised};
 use crate::cli::args::{not_negative, share};
 use crate::learning::{Classes, Estimator, Family, Glm, Link};
 
@@ -57,11 +57,15 @@ impl Own for GlmArgs {
         }
     }
 
-    fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
+    fn has_l1_ratio(&self) -> bool {
+        true
+    }
+
+    fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
         let params = Glm::params()
             .family(self.family.with_power(self.power.unwrap_or(0.0)))
-            .alpha(strength)
-            .l1_ratio(self.l1_ratio);
+            .alpha(at.strength)
+            .l1_ratio(at.l1_ratio.unwrap_or(self.l1_ratio));
         let params = match self.link {
             Some(LinkName(link)) => params.link(link),
             None => params,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::Own;
+use super::{Own, Penalised};
 use crate::cli::args::{not_negative, share};
 use crate::learning::{Classes, ElasticNet, Estimator, Lasso, LinearRegression, Ridge};
 
@@ -32,8 +32,8 @@ impl Own for LinregArgs {
         ("l2", self.l2)
     }
 
-    fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
-        Ok(LinearRegression::params().l2(strength).into())
+    fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
+        Ok(LinearRegression::params().l2(at.strength).into())
     }
 }
 
@@ -60,8 +60,8 @@ impl Own for RidgeArgs {
         ("alpha", self.alpha)
     }
 
-    fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
-        Ok(Ridge::params().alpha(strength).into())
+    fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
+        Ok(Ridge::params().alpha(at.strength).into())
     }
 }
 
@@ -87,8 +87,8 @@ impl Own for LassoArgs {
         ("alpha", self.alpha)
     }
 
-    fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
-        Ok(Lasso::params().alpha(strength).into())
+    fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
+        Ok(Lasso::params().alpha(at.strength).into())
     }
 }
 
@@ -118,8 +118,12 @@ impl Own for ElasticNetArgs {
         ("alpha", self.alpha)
     }
 
-    fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
-        let params = ElasticNet::params().alpha(strength);
-        Ok(params.l1_ratio(self.l1_ratio).into())
+    fn has_l1_ratio(&self) -> bool {
+        true
+    }
+
+    fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
+        let params = ElasticNet::params().alpha(at.strength);
+        Ok(params.l1_ratio(at.l1_ratio.unwrap_or(self.l1_ratio)).into())
     }
 }

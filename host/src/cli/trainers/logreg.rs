@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::Own;
+use super::{Own, Penalised};
 use crate::cli::args::{not_negative, positive, share};
 use crate::cli::targets::Task;
 use crate::learning::{ClassWeight, Classes, Estimator, LogisticRegression, Penalty};
@@ -59,10 +59,14 @@ impl Own for LogregArgs {
         }
     }
 
-    fn estimator(&self, strength: f64, classes: Option<&Classes>) -> Result<Estimator> {
+    fn has_l1_ratio(&self) -> bool {
+        self.penalty == PenaltyName::Elasticnet
+    }
+
+    fn estimator(&self, at: Penalised, classes: Option<&Classes>) -> Result<Estimator> {
         let params = LogisticRegression::params()
-            .c(strength)
-            .penalty(penalty(self.penalty, self.l1_ratio))
+            .c(at.strength)
+            .penalty(penalty(self.penalty, at.l1_ratio.or(self.l1_ratio)))
             .class_weight(class_weight(self.class_weight.as_ref(), classes)?);
         Ok(params.into())
     }

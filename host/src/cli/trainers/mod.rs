@@ -21,6 +21,15 @@ pub(super) use least_squares::{ElasticNetArgs, LassoArgs, LinregArgs, RidgeArgs}
 pub(super) use logreg::LogregArgs;
 pub(super) use svm::{SvcArgs, SvrArgs};
 
+/// A penalty, of all that might be typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Penalised {
+    /// As [`Own::strength`] calls it.
+    pub(super) strength: f64,
+    /// ρ, where another than the typed one is meant.
+    pub(super) l1_ratio: Option<f64>,
+}
+
 /// What a trainer's own arguments say.
 pub(super) trait Own {
     /// The head of the report.
@@ -42,11 +51,16 @@ pub(super) trait Own {
         Ok(())
     }
 
-    /// The estimator, with this strength.
+    /// Whether the penalty has a share of ‖w‖₁ to choose.
+    fn has_l1_ratio(&self) -> bool {
+        false
+    }
+
+    /// The estimator, with this penalty.
     ///
     /// # Errors
     /// When class weights name labels that the data do not have.
-    fn estimator(&self, strength: f64, classes: Option<&Classes>) -> Result<Estimator>;
+    fn estimator(&self, at: Penalised, classes: Option<&Classes>) -> Result<Estimator>;
 }
 
 /// The arguments of a trainer: its own, and those that all have.
@@ -133,19 +147,19 @@ impl Job<'_> {
     /// # Errors
     /// As [`Own::estimator`].
     pub(super) fn estimator<T: Number>(&self, known: &Known<T>) -> Result<Estimator> {
-        self.with_strength(self.own.strength().1, known)
+        let typed = Penalised {
+            strength: self.own.strength().1,
+            l1_ratio: None,
+        };
+        self.at(typed, known)
     }
 
-    /// The estimator with another strength of its penalty.
+    /// The estimator with this penalty.
     ///
     /// # Errors
     /// As [`Own::estimator`].
-    pub(super) fn with_strength<T: Number>(
-        &self,
-        strength: f64,
-        known: &Known<T>,
-    ) -> Result<Estimator> {
-        let estimator = self.own.estimator(strength, known.classes())?;
+    pub(super) fn at<T: Number>(&self, at: Penalised, known: &Known<T>) -> Result<Estimator> {
+        let estimator = self.own.estimator(at, known.classes())?;
         Ok(estimator
             .tolerance(self.solve.tol)
             .max_iter(self.solve.max_iter.get())

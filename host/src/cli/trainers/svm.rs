@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::Own;
 use super::logreg::{ClassWeights, class_weight};
+use super::{Own, Penalised};
 use crate::cli::args::{not_negative, positive};
 use crate::cli::targets::Task;
 use crate::learning::{Classes, Estimator, LinearSvc, LinearSvr};
@@ -43,9 +43,9 @@ impl Own for SvcArgs {
         ("c", self.c)
     }
 
-    fn estimator(&self, strength: f64, classes: Option<&Classes>) -> Result<Estimator> {
+    fn estimator(&self, at: Penalised, classes: Option<&Classes>) -> Result<Estimator> {
         let params = LinearSvc::params()
-            .c(strength)
+            .c(at.strength)
             .intercept_scaling(self.intercept_scaling)
             .class_weight(class_weight(self.class_weight.as_ref(), classes)?);
         Ok(params.into())
@@ -82,8 +82,8 @@ impl Own for SvrArgs {
         ("c", self.c)
     }
 
-    fn estimator(&self, strength: f64, _: Option<&Classes>) -> Result<Estimator> {
-        let params = LinearSvr::params().c(strength).epsilon(self.epsilon);
+    fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
+        let params = LinearSvr::params().c(at.strength).epsilon(self.epsilon);
         Ok(params.intercept_scaling(self.intercept_scaling).into())
     }
 }

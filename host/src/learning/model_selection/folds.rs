@@ -1,5 +1,7 @@
 //! Which rows are held out when.
 
+use std::collections::BTreeMap;
+
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use thiserror::Error;
@@ -45,6 +47,14 @@ pub enum FoldError {
         fold: u32,
         /// Folds there are.
         folds: usize,
+    },
+    /// Fewer groups than folds.
+    #[error("expected at least as many groups as folds ({folds}), found {groups}")]
+    Groups {
+        /// Folds asked for.
+        folds: usize,
+        /// Different groups.
+        groups: usize,
     },
     /// A class that cannot be in the training part of every fold.
     #[error(
@@ -121,6 +131,46 @@ impl Folds {
                 folds,
             }),
         }
+    }
+
+    /// `folds` folds that rows of one group (`groups[row]`) are in together: the largest groups are dealt first, each to the
+    /// fold with the fewest rows, as scikit-learn's `GroupKFold` deals them; groups of equal size in random order.
+    ///
+    /// # Errors
+    /// [`FoldError::Count`] for fewer than 2 folds or more than rows, [`FoldError::Groups`] for more than groups.
+    ///
+    /// ```
+    /// use warpfuse::learning::Folds;
+    /// let folds = Folds::grouped(&[1, 1, 2, 2, 3, 1], 2, 0)?;
+    /// assert_eq!(folds.held_out(0), [0, 1, 5]);
+    /// # Ok::<(), warpfuse::learning::FoldError>(())
+    /// ```
+    pub fn grouped(groups: &[u64], folds: usize, seed: u64) -> Result<Self, FoldError> {
+        check_count(groups.len(), folds)?;
+        let mut rows_of: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (row, group) in groups.iter().enumerate() {
+            rows_of.entry(*group).or_default().push(row);
+        }
+        let lists: Vec<Vec<usize>> = rows_of.into_values().collect();
+        if lists.len() < folds {
+            let groups = lists.len();
+            return Err(FoldError::Groups { folds, groups });
+        }
+        let mut order = permutation(lists.len(), seed);
+        order.sort_by_key(|list| std::cmp::Reverse(lists[*list].len()));
+        let mut sizes = vec![0; folds];
+        let mut fold_of = vec![0; groups.len()];
+        for list in order {
+            let fold = (0..folds).min_by_key(|fold| sizes[*fold]).unwrap_or(0);
+            sizes[fold] += lists[list].len();
+            for row in &lists[list] {
+                fold_of[*row] = fold as u32;
+            }
+        }
+        Ok(Folds {
+            fold_of,
+            count: folds,
+        })
     }
 
     /// k.

@@ -2,6 +2,7 @@
 
 mod cross_validation;
 mod folds;
+mod path;
 #[cfg(test)]
 mod tests;
 

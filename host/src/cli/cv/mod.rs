@@ -1,0 +1,179 @@
+//! `warpfuse cv`: data → how well penalties do on rows that were held out.
+
+mod grid;
+mod told;
+
+use anyhow::{Result, ensure};
+
+use super::args::{CvArgs, DtypeName, FoldArgs};
+use super::exit::Exit;
+use super::progress::Ui;
+use super::targets::Known;
+use super::trainers::{Job, Penalised};
+use super::{data, device, output};
+use crate::io::{self, Columns};
+use crate::learning::{
+    Classes, Evaluation, FitOptions, Folds, PathPoint, ResidentDataset, cross_validate,
+};
+use crate::ops::Number;
+
+/// Compares penalties.
+pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
+    let (job, folds) = args.trainer.job();
+    match job.source.dtype {
+        DtypeName::F32 => compare::<f32>(&job, folds, ui),
+        DtypeName::F64 => compare::<f64>(&job, folds, ui),
+    }
+}
+
+fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
+    ensure!(
+        job.samples.validation.is_none() && job.samples.start.is_none(),
+        "--validation and --start: expected neither with cv, whose folds hold out data of their own and start anew"
+    );
+    if let Some(scoring) = args.scoring {
+        ensure!(
+            scoring.task() == job.own.task(),
+            "--scoring {}: expected a figure of what {} learns, found one of another task",
+            scoring.name(),
+            job.name
+        );
+    }
+    let saved = job.outcome.output.as_deref();
+    if let Some(path) = saved {
+        ensure!(
+            !output::is_stdout(path),
+            "-o -: expected the name of a file; standard output has the comparison"
+        );
+        output::check_place(path)?;
+    }
+    let device = device::open(job.source.device, ui)?;
+    let (data, known) = data::load_known::<T>(
+        &job.source.data,
+        job.source.target.as_deref(),
+        job.own.task(),
+        Columns::Infer,
+        &job.outcome.read,
+        ui,
+    )?;
+    let rows = data.stats.rows;
+    let weights = data::sample_weights(job.samples.sample_weight.as_deref(), rows)?;
+    let folds = folds(&known, rows, args)?;
+    let matrix = job.outcome.matrix_options();
+    let resident = if job.solve.standardize {
+        ResidentDataset::with_folds(&device, data.features, matrix, &folds)?
+    } else {
+        ResidentDataset::new(&device, data.features, matrix)?
+    };
+    let weights = weights.as_deref();
+    let points = grid::points(job, args, (&resident, &known, weights))?;
+    let path = grid::estimators(job, &points, &known)?;
+    let bar = ui.fits(path.len() * folds.count());
+    let targets = known.targets();
+    let found = cross_validate(&resident, targets, weights, &folds, &path, |fit| {
+        bar.fit(&fit)
+    })?;
+    drop(bar);
+    let compared = Compared {
+        job,
+        args,
+        points,
+        found,
+    };
+    if let Some(file) = saved {
+        let options = FitOptions {
+            sample_weight: weights,
+            ..FitOptions::default()
+        };
+        let model = path[compared.best()].fit_on(&resident, targets, options)?;
+        model.save(file)?;
+    }
+    compared.tell(ui)
+}
+
+/// Folds that keep groups together; that spread classes evenly; of numbers, random ones.
+fn folds<T: Number>(known: &Known<T>, rows: usize, args: &FoldArgs) -> Result<Folds> {
+    let count = args.folds.get();
+    if let Some(path) = &args.groups {
+        let groups = io::read_vector::<f64>(path)?;
+        let found = groups.len();
+        ensure!(
+            found == rows,
+            "{}: expected one group for each of the {rows} rows, found {found}",
+            path.display()
+        );
+        let groups: Vec<u64> = groups.iter().map(|group| group.to_bits()).collect();
+        return Ok(Folds::grouped(&groups, count, args.seed)?);
+    }
+    Ok(match known {
+        Known::Numbers(_) => Folds::shuffled(rows, count, args.seed)?,
+        Known::Labels { labels, .. } => {
+            let (_, codes) = Classes::encode(labels)?;
+            Folds::stratified(&codes, count, args.seed)?
+        }
+    })
+}
+
+/// Points and how they did.
+struct Compared<'a> {
+    job: &'a Job<'a>,
+    args: &'a FoldArgs,
+    points: Vec<Penalised>,
+    found: Vec<PathPoint>,
+}
+
+impl Compared<'_> {
+    /// What points are compared by.
+    fn scoring(&self) -> String {
+        self.args
+            .scoring
+            .map_or_else(|| "score".to_owned(), |scoring| scoring.name())
+    }
+
+    fn scores(&self, point: usize) -> Vec<f64> {
+        let of = |evaluation: &Evaluation| match self.args.scoring {
+            Some(scoring) => scoring.of(evaluation),
+            None => evaluation.score(),
+        };
+        self.found[point].folds.iter().map(of).collect()
+    }
+
+    fn mean(&self, point: usize) -> f64 {
+        told::mean(&self.scores(point))
+    }
+
+    /// The first of the best mean scores; scores that are NaN are no candidates.
+    fn best(&self) -> usize {
+        let mut best = 0;
+        for index in 1..self.points.len() {
+            let (score, most) = (self.mean(index), self.mean(best));
+            if score > most || most.is_nan() {
+                best = index;
+            }
+        }
+        best
+    }
+
+    fn tell(&self, ui: &Ui) -> Result<Exit> {
+        if self.job.outcome.json {
+            output::print_json(&self.to_json())?;
+        } else {
+            output::print(self.table())?;
+        }
+        if self.mean(self.best()).is_nan() {
+            ui.warn(format_args!(
+                "the mean {} is not defined on these folds",
+                self.scoring()
+            ));
+        }
+        if self.found.iter().all(|point| point.converged) {
+            return Ok(Exit::Success);
+        }
+        ui.warn("NOT CONVERGED: some fits stopped early; scale the features (--standardize), raise --max-iter, or raise --tol");
+        Ok(if self.job.outcome.strict {
+            Exit::NotConverged
+        } else {
+            Exit::Success
+        })
+    }
+}

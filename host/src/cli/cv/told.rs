@@ -1,0 +1,114 @@
+//! What is said of a comparison: JSON for programs, a table for people.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::Compared;
+use crate::cli::report::{figure, indented, number, plain_table};
+use crate::cli::trainers::Penalised;
+
+impl Compared<'_> {
+    /// One object.
+    pub(super) fn to_json(&self) -> Value {
+        let point = |index: usize| {
+            let (scores, point) = (self.scores(index), &self.found[index]);
+            let mut all = self.named(self.points[index]);
+            all.extend(object(json!({
+                "mean_score": mean(&scores),
+                "std_score": deviation(&scores),
+                "scores": scores,
+                "folds": point.folds,
+                "n_iter": point.n_iter,
+                "converged": point.converged,
+            })));
+            Value::Object(all)
+        };
+        let best = self.best();
+        let mut winner = self.named(self.points[best]);
+        winner.extend(object(json!({ "mean_score": self.mean(best) })));
+        json!({
+            "model": self.job.name,
+            "scoring": self.scoring(),
+            "path": (0..self.points.len()).map(point).collect::<Vec<_>>(),
+            "best": winner,
+            "seed": self.args.seed,
+            "saved": self.job.outcome.output,
+        })
+    }
+
+    fn named(&self, point: Penalised) -> Map<String, Value> {
+        let mut all = Map::new();
+        all.insert(self.job.own.strength().0.to_owned(), json!(point.strength));
+        if let Some(share) = point.l1_ratio {
+            all.insert("l1_ratio".to_owned(), json!(share));
+        }
+        all
+    }
+
+    /// A row for each point, and the best one as it is typed.
+    pub(super) fn table(&self) -> String {
+        let name = self.job.own.strength().0;
+        let has_shares = self.points.iter().any(|point| point.l1_ratio.is_some());
+        let mut rows = plain_table();
+        let shares = has_shares.then_some("l1 ratio");
+        let score = format!("mean {}", self.scoring());
+        let heads = [name.to_owned()].into_iter();
+        let heads = heads.chain(shares.map(str::to_owned));
+        rows.set_header(heads.chain([score, "deviation".into(), "iterations".into()]));
+        for (index, point) in self.points.iter().enumerate() {
+            let iterations: Vec<String> = self.found[index]
+                .n_iter
+                .iter()
+                .map(usize::to_string)
+                .collect();
+            let scores = self.scores(index);
+            let cells = [number(short(point.strength))].into_iter();
+            let cells = cells.chain(point.l1_ratio.map(number));
+            rows.add_row(cells.chain([
+                number(figure(mean(&scores))),
+                number(figure(deviation(&scores))),
+                number(iterations.join(" ")),
+            ]));
+        }
+        let mut text = format!("{}, {} folds\n", self.job.own.title(), self.args.folds);
+        text.push_str(&indented(&rows));
+        let best = self.points[self.best()];
+        // Writing to a String cannot fail.
+        let _ = write!(text, "best: --{name} {}", best.strength);
+        if let Some(share) = best.l1_ratio {
+            let _ = write!(text, " --l1-ratio {share}");
+        }
+        text.push('\n');
+        if let Some(path) = &self.job.outcome.output {
+            let _ = writeln!(text, "saved: {}, fitted to all rows", path.display());
+        }
+        text
+    }
+}
+
+/// Numbers that were typed as they are; computed ones in a few digits.
+fn short(strength: f64) -> String {
+    let typed = strength.to_string();
+    match typed.len() {
+        0..=8 => typed,
+        _ => format!("{strength:.4e}"),
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+pub(super) fn mean(scores: &[f64]) -> f64 {
+    scores.iter().sum::<f64>() / scores.len() as f64
+}
+
+fn deviation(scores: &[f64]) -> f64 {
+    let middle = mean(scores);
+    let squares = scores.iter().map(|score| (score - middle).powi(2));
+    (squares.sum::<f64>() / scores.len() as f64).sqrt()
+}
