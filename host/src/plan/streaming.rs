@@ -131,12 +131,12 @@ impl LinkRates {
     /// ```
     /// use warpfuse::plan::streaming::LinkRates;
     /// assert_eq!(LinkRates::of_threads(16).pins_from(), 129);
-    /// assert_eq!(LinkRates::of_threads(2).pins_from(), 16);
+    /// assert_eq!(LinkRates::of_threads(2).pins_from(), 15);
     /// ```
     pub fn pins_from(&self) -> u64 {
         let saved = 1.0 / self.staged_gbs - 1.0 / self.pinned_gbs;
         match saved > 0.0 {
-            true => (1.0 / self.pinning_gbs / saved) as u64,
+            true => (1.0 / self.pinning_gbs / saved).ceil() as u64,
             false => u64::MAX,
         }
     }

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use gpu_kernels::cg::state;
+
 use crate::device::{Device, EmulatorOptions, MemoryOptions};
 use crate::matrix::{Features, csr_from_parts};
-use crate::ops::objective::{Evaluation, Loss, ObjectiveOut, ObjectiveSums};
+use crate::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use crate::ops::{Matrix, MatrixOptions, Preparation, Terms};
 use crate::plan::fused::{Forced, Product, Strategy, Summation};
 
@@ -196,4 +198,31 @@ fn too_little_memory_for_a_block_is_an_error_and_leaves_nothing() {
     device.limit_memory(MemoryOptions::default());
     let x = Matrix::new(&device, features(2)).expect("room");
     assert_eq!(fused(&x).len(), COLS);
+}
+
+#[test]
+fn a_product_of_a_solve_that_has_ended_sends_nothing() {
+    let device = emulator();
+    let x = Matrix::with_options(&device, features(2), options(1)).expect("X");
+    let y = device.upload(&[0.5_f32; COLS]).expect("y");
+    let curvature = device.upload(&[1.0_f32; ROWS]).expect("d");
+    let mut sums = device.zeros(ObjectiveSums::LEN).expect("sums");
+    let mut gradient = device.zeros(COLS).expect("w");
+    // Nothing is left, and nothing is more than the least: the solve has ended; with something left it has not.
+    for (left, crosses) in [(0.0, false), (1.0, true)] {
+        let mut state = [0.0; state::LEN];
+        state[state::RR] = left;
+        let state = device.upload(&state).expect("a state");
+        let bytes = crossing(&device, || {
+            let out = ObjectiveOut {
+                solve: Some(&state),
+                ..ObjectiveOut::new(&mut sums, &mut gradient)
+            };
+            let product = x.hessian_product(&curvature, Intercept::Absent, &y, out);
+            product.expect("a product");
+        });
+        assert_eq!(bytes > 0, crosses);
+        let found = gradient.to_vec().expect("w");
+        assert_eq!(found.iter().any(|w| *w != 0.0), crosses);
+    }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::PoisonError;
 
+use gpu_kernels::cg::state;
 use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::objective::{
     HeadedArgs, LossClass, ObjectiveArgs, Products, RowArgs, SparseObjectiveArgs, scratch_bytes,
@@ -57,7 +58,7 @@ impl<T: Number> Matrix<T> {
                 },
             )?;
         }
-        if self.rows() == 0 {
+        if self.rows() == 0 || self.is_unwanted(out.solve)? {
             return Ok(());
         }
         if self.repeats(evaluation, out) || out.gradient.is_none() || self.cols() == 0 {
@@ -88,6 +89,16 @@ impl<T: Number> Matrix<T> {
             }),
             _ => self.objective_by_products(evaluation, y, out),
         }
+    }
+
+    /// Whether what a solve submitted ahead of the news that it has ended would stream X for nothing. Kernels find out by
+    /// themselves, but not before X has crossed the link.
+    pub(super) fn is_unwanted(&self, solve: Option<&Buffer<f64>>) -> Result<bool, OpError> {
+        let Some(solve) = solve.filter(|_| self.forms.rows.stream()) else {
+            return Ok(false);
+        };
+        let left = solve.read_scalar(state::RR)?;
+        Ok(left <= solve.read_scalar(state::STOP)?)
     }
 
     fn sparse_objective_args<'a>(

@@ -143,6 +143,11 @@ impl<T: Number> Matrix<T> {
         }
         out.sums.fill_zero()?;
         out.gradient.fill_zero()?;
+        if let Work::Curvature { solve, .. } = &work
+            && self.is_unwanted(*solve)?
+        {
+            return Ok(());
+        }
         match (&*self.softmax_step(softmax.classes)?, &self.forms.rows) {
             (SoftmaxStep::Sparse(kernel), Rows::Sparse(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
