@@ -11,6 +11,7 @@
 //! | `files` | X by the name of a file |
 //! | `kernels` | kernel ridge regression, sums over kernels |
 //! | `spectral` | singular vectors, rankings of graphs |
+//! | `reduce` | reductions of whole arrays |
 //! | `matrix` | the fused pattern for people with solvers of their own |
 //! | `watch` | progress, Ctrl-C, and the border between panics and exceptions |
 //! | `errors` | the library's errors as Python's exceptions |
@@ -24,6 +25,7 @@ mod estimators;
 mod files;
 mod kernels;
 mod matrix;
+mod reduce;
 mod spectral;
 mod watch;
 
@@ -46,6 +48,8 @@ mod _native {
     use super::kernels::{kernel_ridge, kernel_sum};
     #[pymodule_export]
     use super::matrix::Matrix;
+    #[pymodule_export]
+    use super::reduce::reduce;
     #[pymodule_export]
     use super::run_command_line;
     #[pymodule_export]

@@ -330,3 +330,19 @@ def test_scores_along_a_path(model, name, values, rng):
     with pytest.raises(ValueError, match="twice"):
         splits = ShuffleSplit(3, test_size=0.5, random_state=0)
         warpfuse.path_scores(model, X, y, param_name=name, param_range=values, cv=splits)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_reductions(dtype, rng):
+    values = rng.integers(-50, 50, size=(37, 11)).astype(dtype)
+    values[3, 4] = 0
+    for name in ("sum", "mean", "var", "min", "max", "argmin", "argmax", "count_nonzero"):
+        expected = np.count_nonzero(values) if name == "count_nonzero" else getattr(values.astype(np.float64), name)()
+        assert warpfuse.reduce(values, name) == pytest.approx(expected, rel=1e-14)
+    assert warpfuse.reduce(values, "norm1") == np.abs(values).sum()
+    assert warpfuse.reduce(values, "norm2") == pytest.approx(np.linalg.norm(values.astype(np.float64)), rel=1e-14)
+    assert warpfuse.reduce([], "sum") == 0.0
+    with pytest.raises(ValueError, match="max of no elements"):
+        warpfuse.reduce([], "max")
+    with pytest.raises(ValueError, match="operation must be one of"):
+        warpfuse.reduce([1.0], "median")

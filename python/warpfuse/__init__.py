@@ -22,7 +22,7 @@ module                 what is there
 ``decomposition``      TruncatedSVD, PCA
 ``graph``              hits, pagerank
 ``model_selection``    path_scores: cross-validation along a path of penalties
-``operations``         Matrix (the fused product for your own solvers), kernel_sum
+``operations``         Matrix (the fused product for your own solvers), kernel_sum, reduce
 =====================  ======================================================================
 """
 
@@ -51,7 +51,7 @@ if _TYPE_CHECKING:
         TweedieRegressor,
     )
     from .model_selection import path_scores
-    from .operations import Matrix, kernel_sum
+    from .operations import Matrix, kernel_sum, reduce
     from .svm import LinearSVC, LinearSVR
 
 # Where the others are: importing warpfuse imports neither scikit-learn nor SciPy.
@@ -76,6 +76,7 @@ _HOMES = {
     "TweedieRegressor": "linear_model",
     "Matrix": "operations",
     "kernel_sum": "operations",
+    "reduce": "operations",
     "path_scores": "model_selection",
     "LinearSVC": "svm",
     "LinearSVR": "svm",
@@ -108,6 +109,7 @@ __all__ = [
     "kernel_sum",
     "pagerank",
     "path_scores",
+    "reduce",
     "set_config",
 ]
 

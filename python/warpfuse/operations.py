@@ -10,7 +10,7 @@ from . import _native
 from ._config import device_for, open_device
 from ._dataset import entries, native
 
-__all__ = ["Matrix", "kernel_sum"]
+__all__ = ["Matrix", "kernel_sum", "reduce"]
 
 
 class Matrix(LinearOperator):
@@ -184,3 +184,42 @@ def kernel_sum(
         raise ValueError("targets of shape (m, d), sources of (n, d) and weights of (n,) are needed")
     on = open_device(device) if device is not None else device_for(len(t) * len(s))
     return _native.kernel_sum(t, s, w, on, kernel=kernel, length_scale=length_scale)
+
+
+_REDUCTIONS = ("sum", "mean", "var", "norm1", "norm2", "min", "max", "argmin", "argmax", "count_nonzero")
+
+
+def reduce(values: Any, operation: str = "sum", *, device: str | None = None) -> float | int:
+    """A reduction of a whole array, the same bits on every device and in every run.
+
+    Parameters
+    ----------
+    values : array-like
+        float32 and float64 stay what they are, other types become float64; sums are formed in float64.
+    operation : {"sum", "mean", "var", "norm1", "norm2", "min", "max", "argmin", "argmax", "count_nonzero"}
+        "var" divides by the number of elements; indices count the elements in C order.
+    device : str, optional
+        Where; as the setting ``device`` of :func:`set_config` otherwise.
+
+    Returns
+    -------
+    float, or int for indices and counts
+
+    Examples
+    --------
+    >>> from warpfuse import reduce
+    >>> reduce([[3.0, -4.0], [0.0, 0.0]], "norm2")
+    5.0
+    >>> reduce([3.0, -4.0, 1.0], "argmin")
+    1
+    """
+    if operation not in _REDUCTIONS:
+        raise ValueError(f"operation must be one of {', '.join(_REDUCTIONS)}, got {operation!r}")
+    values = np.asarray(values)
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    flat = np.require(values.ravel(), dtype=dtype, requirements=["C", "A"])
+    on = open_device(device) if device is not None else device_for(len(flat))
+    found = _native.reduce(flat, operation, on)
+    if found is None:
+        raise ValueError(f"{operation} of no elements")
+    return found

@@ -32,18 +32,18 @@ impl<T: Number> Training<'_, T> {
             predictors: spec.loss.predictors(),
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
-            has_l2: spec.l2 > f64::EPSILON * self.mean_square(),
+            has_l2: !self.is_rounding(spec.l2),
             place: self.place(),
         };
         choice::check(&shape, self.controls.solver)?;
         Ok(choice::choose(&shape, self.controls.solver))
     }
 
-    /// The mean of ‖x‖² over the rows: no eigenvalue of the Hessian of a square is larger, so that a ridge at its rounding
-    /// is as good as none.
-    fn mean_square(&self) -> f64 {
+    /// Whether a ridge is below the rounding of the Hessian of a square, so that it is as good as none: no eigenvalue is
+    /// larger than the mean of ‖x‖² over the rows.
+    fn is_rounding(&self, l2: f64) -> bool {
         let squares: f64 = self.moments.columns.sum_of_squares.iter().sum();
-        squares / self.moments.rows.max(1) as f64
+        l2 <= f64::EPSILON * squares / self.moments.rows.max(1) as f64
     }
 
     fn place(&self) -> Place {
@@ -64,6 +64,10 @@ impl<T: Number> Training<'_, T> {
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Summary), FitError> {
+        // Singular values at rounding would be kept by it, and divide the rounding of the targets.
+        let without = ObjectiveSpec { l2: 0.0, ..*spec };
+        let is_as_good_as_none = method == Direct::Svd && self.is_rounding(spec.l2);
+        let spec = if is_as_good_as_none { &without } else { spec };
         let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
         let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
         let problem = problem(features, &setup, spec, &wide);

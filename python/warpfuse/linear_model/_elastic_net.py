@@ -54,7 +54,13 @@ class _CoordinateDescent(SeveralTargets):
                 " estimator",
             )
         (name, params), count = self._objective(), len(columns(y))
-        solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count))
+        try:
+            solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count))
+        except ValueError as error:
+            if "too large" not in str(error):
+                raise
+            # X has been found finite: squares of its values overflow. Programs look for scikit-learn's words.
+            raise ValueError(f"Coordinate descent iterations resulted in non-finite parameter values: {error}") from error
         self.n_iter_ = [s.n_iter for s in solutions]
         gaps = np.array([self._gap(X, t, s, weights) for t, s in zip(columns(y), solutions, strict=True)])
         self.dual_gap_ = gaps

@@ -9,6 +9,7 @@ from sklearn import linear_model as _peer
 from .._accelerated import RegressorPrediction
 from .._fit import Problem, Solution, tolerance, warn_unless_converged
 from .._linear import LinearFit
+from .._warn import warn
 
 
 class SeveralTargets(LinearFit, RegressorPrediction):
@@ -112,6 +113,13 @@ class Ridge(SeveralTargets, _peer.Ridge):
         return "ridge", {"alpha": float(self.alpha)}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        takes_long = self.max_iter is None and self.tol > 1e-4 and self.fit_intercept and sparse.issparse(X)
+        if self.solver == "sag" and takes_long:
+            # scikit-learn's advice, at scikit-learn's condition: the script may run without warpfuse another time.
+            warn(
+                '"sag" solver requires many iterations to fit an intercept with sparse inputs, and is not used by warpfuse.'
+                ' Set the solver to "auto" or "sparse_cg", which scikit-learn advises, too.'
+            )
         count = len(columns(y))
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if alphas.size not in (1, count):
