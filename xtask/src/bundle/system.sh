@@ -21,4 +21,4 @@ printf '{"what":"provenance","device":"%s","driver":"%s","threads":%s,"commit":"
     >"$record"
 
 ./bin/system stream "$device" $((400000000 / part)) | tee -a "$record" || exit 1
-./bin/system fit "$device" $((10000000 / part)) $([ -n "${SMALL:-}" ] && echo 64MiB || echo 1GiB) | tee -a "$record"
+./bin/system fit "$device" $((10000000 / part)) $([ -n "${SMALL:-}" ] && echo 128MiB || echo 1GiB) | tee -a "$record"
