@@ -14,7 +14,7 @@ pub struct MatrixOptions {
     /// run, grid and device; those with a sparse matrix by fixed-point sums, those with a dense one by an order of sums
     /// ([`gpu_kernels::fused::dense_order`]). A NaN is one, of whatever bits.
     pub summation: Summation,
-    /// How [`prepare`](Matrix::prepare) may store the values of a sparse matrix, and how values of a matrix that does not fit
+    /// How [`prepare`](super::Matrix::prepare) may store the values of a sparse matrix, and how values of a matrix that does not fit
     /// its device may cross the link: without loss, or rounded once to few bits. Products add up in the precision of the
     /// matrix, whatever its values are stored in.
     pub values: Values,
