@@ -61,3 +61,21 @@ fn a_model_is_fitted_on_the_emulator_as_on_the_cpu() {
         "{cpu} on the CPU, {emulator} emulated"
     );
 }
+
+#[test]
+fn x_that_does_not_fit_streams_says_so_and_gives_the_same_model() {
+    let data = diabetes();
+    let fit = |limit: &str| {
+        let mut arguments = vec!["--gpu-memory", limit, "train", "linreg", &data, "--json"];
+        arguments.extend(["--solver", "newton-cg", "--device", "emulator"]);
+        let run = run(arguments).expect_code(0);
+        let says = run.stderr.contains("X does not fit the device");
+        (run.json()["r2"].as_f64().expect("a number"), says)
+    };
+    let ((all, says_nothing), (part, says)) = (fit("1GiB"), fit("48KiB"));
+    assert!(
+        (all - part).abs() < 1e-9,
+        "{all} from X, {part} from blocks"
+    );
+    assert!(!says_nothing && says, "a remark where X streams alone");
+}

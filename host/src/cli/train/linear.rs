@@ -7,6 +7,7 @@ use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::{FittedSummary, warn_undefined};
 use crate::cli::progress::Ui;
+use crate::cli::report::bytes;
 use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
 use crate::cli::{device, output};
@@ -14,7 +15,7 @@ use crate::device::{Device, Phase, Phases};
 use crate::io::Columns;
 use crate::learning::{Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
 use crate::matrix::MatrixStats;
-use crate::ops::Number;
+use crate::ops::{Number, Residency};
 
 /// Fits, saves, scores, reports.
 pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
@@ -105,6 +106,7 @@ impl Run<'_> {
         let targets = known.targets();
         let resident = estimator.place(device, data.features, targets)?;
         self.phases.extend(resident.phases());
+        remark_streaming(&resident.matrix().residency(), self.ui);
         let solve = || estimator.fit_on(&resident, targets, options);
         let model = self.phases.time(Phase::Solve, device, solve)?;
         drop(bar);
@@ -154,6 +156,23 @@ impl Run<'_> {
         } else {
             output::print(summary.to_string())
         }
+    }
+}
+
+/// Says that X is larger than what the device has room for: the fit takes as long as the link does.
+fn remark_streaming(residency: &Residency, ui: &Ui) {
+    let Residency {
+        streams,
+        block_bytes,
+        resident_bytes,
+        ..
+    } = *residency;
+    if streams && resident_bytes < block_bytes {
+        ui.remark(format_args!(
+            "X does not fit the device: {} of {} stay there, the others cross the link in every pass",
+            bytes(resident_bytes),
+            bytes(block_bytes)
+        ));
     }
 }
 
