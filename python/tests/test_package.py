@@ -139,8 +139,13 @@ def test_ctrl_c_ends_a_fit(rng):
     def interrupt(iteration, objective, ratio):
         os.kill(os.getpid(), signal.SIGINT)
 
-    with warpfuse.config_context(progress=interrupt), pytest.raises(KeyboardInterrupt):
-        warpfuse.LogisticRegression().fit(X, y > 0)
+    # A process that was started in the background ignores SIGINT, and so does Python then.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with warpfuse.config_context(progress=interrupt), pytest.raises(KeyboardInterrupt):
+            warpfuse.LogisticRegression().fit(X, y > 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_threads_fit_side_by_side(rng):
