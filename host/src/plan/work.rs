@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// Seconds from a program's start to its end that an H200 costs, with nothing to do: 0.22 to 0.26, of which the CPU of the
-/// same machine needs 0.007 (`benches/results/h200/placement.jsonl`).
+/// same machine needs 0.007; opening alone takes 0.17 to 0.22 of them (`benches/results/h200/placement.jsonl`).
 const OPENING: f64 = 0.25;
 /// Bytes a second from a mapped file to a GPU, forms made on the way included: 10 to 20·10⁹ were measured.
 const PLACING: f64 = 10e9;

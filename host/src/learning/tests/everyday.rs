@@ -103,19 +103,19 @@ fn corners(rows: usize, cols: usize) -> (Array2<f64>, Vec<f64>) {
     (x, classes)
 }
 
+/// Logistic regression with an l1 penalty ends at its minimum within so many iterations.
+fn l1_converges((x, classes): (Array2<f64>, Vec<f64>), most: usize) {
+    let params = LogisticRegression::params().penalty(Penalty::L1);
+    let labels = Labels::Numbers(classes);
+    let model = params.fit(&Device::cpu(), Features::Dense(x), &labels);
+    let model = model.expect("fitted");
+    has_no_gap(model.report());
+    assert!(model.report().n_iter <= most, "{}", model.report().n_iter);
+}
+
 #[test]
 fn a_sparse_classifier_of_correlated_columns_converges() {
-    let (x, classes) = corners(2000, 40);
-    let model = LogisticRegression::params()
-        .penalty(Penalty::L1)
-        .fit(
-            &Device::cpu(),
-            Features::Dense(x),
-            &Labels::Numbers(classes),
-        )
-        .expect("fitted");
-    has_no_gap(model.report());
-    assert!(model.report().n_iter <= 15, "{}", model.report().n_iter);
+    l1_converges(corners(2000, 40), 15);
 }
 
 /// Pictures of 6 × 6 pixels in 17 shades, of which the corners are always dark; six classes.
@@ -137,17 +137,7 @@ fn pictures(rows: usize) -> (Array2<f64>, Vec<f64>) {
 
 #[test]
 fn a_sparse_multinomial_of_pictures_is_at_its_minimum() {
-    let (x, classes) = pictures(360);
-    let model = LogisticRegression::params()
-        .penalty(Penalty::L1)
-        .fit(
-            &Device::cpu(),
-            Features::Dense(x),
-            &Labels::Numbers(classes),
-        )
-        .expect("fitted");
-    has_no_gap(model.report());
-    assert!(model.report().n_iter <= 30, "{}", model.report().n_iter);
+    l1_converges(pictures(360), 30);
 }
 
 fn rmse(y: &[f64], t: &[f64]) -> f64 {

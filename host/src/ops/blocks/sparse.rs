@@ -6,9 +6,7 @@ use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::{In, Out, Real};
 
 use crate::ops::Number;
-use crate::ops::forms::site::Call;
-use crate::ops::launch::{slice, slice_mut};
-use crate::plan::fused::Product;
+use crate::ops::forms::site::{BlockVectors, Call};
 
 /// Rows `first_row .. first_row + rows` in CSR with offsets of their own.
 #[derive(Clone, Copy)]
@@ -50,31 +48,23 @@ impl<'a, T: Number> SparseBlock<'a, T> {
 
     /// The arguments of a product.
     pub(in crate::ops) fn args(&self, cols: usize, call: Call<'a, 'a, T>) -> SparseArgs<'a, T> {
-        let rows = self.range();
-        let Call {
-            product,
+        let BlockVectors {
             input,
-            terms,
+            weights,
+            shift,
+            addend,
             output,
-        } = call;
-        let is_forward = product == Product::Forward;
+            alpha,
+            beta,
+        } = call.of_rows(&self.range());
         SparseArgs {
-            input: match product {
-                Product::Transposed => slice(input, &rows),
-                Product::Fused | Product::Forward => input.input(),
-            },
-            weights: terms.weights.map_or(In::none(), |v| slice(v, &rows)),
-            shift: terms.shift(),
-            addend: match terms.addend {
-                Some((_, z)) if is_forward => slice(z, &rows),
-                _ => In::none(),
-            },
-            output: match is_forward {
-                true => slice_mut(output, &rows),
-                false => output.output(),
-            },
-            alpha: terms.alpha,
-            beta: terms.beta(),
+            input,
+            weights,
+            shift,
+            addend,
+            output,
+            alpha,
+            beta,
             ..self.arrays(cols)
         }
     }

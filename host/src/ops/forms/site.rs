@@ -1,8 +1,12 @@
 //! Where a block of rows lies, and what every form of it has in common.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use gpu_kernels::{In, Out};
+
 use crate::device::{Buffer, Device};
+use crate::ops::launch::{slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Product;
@@ -40,6 +44,49 @@ impl<'a, 'w, T: Number> Call<'a, 'w, T> {
             input,
             terms: Terms::default(),
             output,
+        }
+    }
+}
+
+/// The vectors of a product over some rows, as kernels take them.
+pub(in crate::ops) struct BlockVectors<'a, T> {
+    pub input: In<'a, T>,
+    pub weights: In<'a, T>,
+    pub shift: In<'a, T>,
+    pub addend: In<'a, T>,
+    pub output: Out<'a, T>,
+    pub alpha: T,
+    pub beta: T,
+}
+
+impl<'a, T: Number> Call<'a, 'a, T> {
+    /// Those of a block of these rows: vectors of m elements from its first row on, vectors of n elements whole. β·z of a
+    /// result of n elements is not a block's.
+    pub(in crate::ops) fn of_rows(self, rows: &Range<usize>) -> BlockVectors<'a, T> {
+        let Call {
+            product,
+            input,
+            terms,
+            output,
+        } = self;
+        let is_forward = product == Product::Forward;
+        BlockVectors {
+            input: match product {
+                Product::Transposed => slice(input, rows),
+                Product::Fused | Product::Forward => input.input(),
+            },
+            weights: terms.weights.map_or(In::none(), |v| slice(v, rows)),
+            shift: terms.shift(),
+            addend: match terms.addend {
+                Some((_, z)) if is_forward => slice(z, rows),
+                _ => In::none(),
+            },
+            output: match is_forward {
+                true => slice_mut(output, rows),
+                false => output.output(),
+            },
+            alpha: terms.alpha,
+            beta: terms.beta(),
         }
     }
 }

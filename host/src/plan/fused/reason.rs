@@ -151,7 +151,7 @@ reasons! {
         ns: u64,
         /// The same of the fastest kernel for both.
         fused_ns: u64,
-    } => ("X·y, then Xᵀ·p are predicted to take {:.1} µs, the quickest kernel for both {:.1} µs", us(*ns), us(*fused_ns));
+    } => ("X·y, then Xᵀ·p are predicted to take {:.1} µs, the fastest kernel for both {:.1} µs", us(*ns), us(*fused_ns));
     /// The least predicted time.
     LeastTime {
         /// Predicted time, nanoseconds.

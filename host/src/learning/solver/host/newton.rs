@@ -31,25 +31,19 @@ pub(super) fn minimise(
     limits: &Limits,
     watch: &mut Watch<'_>,
 ) -> Solved {
-    let first_norm = start.cold.map(|cold| problem.at(cold).norm);
-    let at = problem.at(start.theta);
-    let first_norm = first_norm.unwrap_or(at.norm);
-    let mut newton = Newton::new(problem, at, first_norm);
+    let mut newton = Newton::from(problem, start);
     let convergence = newton.run(limits, watch);
     newton.solved(convergence)
 }
 
-/// The same for a softmax, with steps from products with X̃ instead of a Hessian.
+/// Minimises a softmax with steps from products with X̃ instead of a Hessian.
 pub(super) fn minimise_by_products(
     problem: &Problem<'_>,
     start: Start,
     limits: &Limits,
     watch: &mut Watch<'_>,
 ) -> Solved {
-    let first_norm = start.cold.map(|cold| problem.at(cold).norm);
-    let at = problem.at(start.theta);
-    let first_norm = first_norm.unwrap_or(at.norm);
-    let mut newton = Newton::new(problem, at, first_norm);
+    let mut newton = Newton::from(problem, start);
     newton.by_products = true;
     let convergence = newton.run(limits, watch);
     newton.solved(convergence)
@@ -123,6 +117,14 @@ struct Direction {
 }
 
 impl<'a, 'p> Newton<'a, 'p> {
+    /// A solve from `start`, measured by the gradient where it would begin cold.
+    fn from(problem: &'a Problem<'p>, start: Start) -> Self {
+        let first_norm = start.cold.map(|cold| problem.at(cold).norm);
+        let at = problem.at(start.theta);
+        let first_norm = first_norm.unwrap_or(at.norm);
+        Newton::new(problem, at, first_norm)
+    }
+
     pub(super) fn new(problem: &'a Problem<'p>, at: At, first_norm: f64) -> Self {
         Newton {
             free: problem.free(),
