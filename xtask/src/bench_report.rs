@@ -1,6 +1,5 @@
 //! `bench-report`: recorded benchmark results as Markdown tables and one figure per device.
 
-mod axis;
 mod figure;
 mod plans;
 mod record;
