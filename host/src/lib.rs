@@ -3,7 +3,7 @@
 //! The heart is `w = α · Xᵀ( v ⊙ (X·y) ) + β · z` with X sparse (CSR) or dense, computed while X is
 //! read **once**. Rooms, and the one direction in which they may use each other:
 //!
-//! `io → matrix → plan → layout, device → ops → learning → cli`
+//! `io → matrix → plan → layout, device → ops → learning → report → cli`
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -16,6 +16,7 @@
 //! | [`cpu`] | the bodies of the CPU device: slices in, slices out |
 //! | [`ops`] | one safe operation per kernel family |
 //! | [`learning`] | solvers and estimators over an abstract operator |
+//! | [`report`] | what a run found, as pages and figures |
 //!
 //! The [`glossary`] explains the words.
 
@@ -28,6 +29,7 @@ pub mod matrix;
 pub mod ops;
 pub mod plan;
 pub mod reference;
+pub mod report;
 
 #[cfg(feature = "cli")]
 pub mod cli;

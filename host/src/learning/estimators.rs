@@ -114,7 +114,7 @@ macro_rules! define {
         }
 
         impl RegressorParams {
-            fn stated(&self) -> Option<&dyn Regression> {
+            pub(super) fn stated(&self) -> Option<&dyn Regression> {
                 match self {
                     $(RegressorParams::$regression(params) => Some(params),)*
                     RegressorParams::Liblinear { .. } => None,
@@ -123,6 +123,13 @@ macro_rules! define {
         }
 
         impl ClassifierParams {
+            pub(super) fn stated(&self) -> Option<&dyn Classification> {
+                match self {
+                    $(ClassifierParams::$classification(params) => Some(params),)*
+                    ClassifierParams::Liblinear { .. } => None,
+                }
+            }
+
             /// Whether linear predictors become probabilities.
             pub fn is_probabilistic(&self) -> bool {
                 match self {

@@ -73,6 +73,18 @@ impl Family {
         }
     }
 
+    /// V(μ), the variance of a target of mean μ over the dispersion.
+    pub(super) fn variance(self, mean: f64) -> f64 {
+        match self {
+            Family::Gaussian => 1.0,
+            Family::Binomial => mean * (1.0 - mean),
+            Family::Poisson => mean,
+            Family::Gamma => mean * mean,
+            Family::InverseGaussian => mean * mean * mean,
+            Family::Tweedie { power } => mean.powf(power),
+        }
+    }
+
     /// What the loss of the kernels lacks of half the deviance: a function of the target alone.
     pub(super) fn saturated(self, b: f64) -> f64 {
         let x_ln_x = |x: f64| if x == 0.0 { 0.0 } else { x * x.ln() };
@@ -86,6 +98,30 @@ impl Family {
                 let high = b.powf(2.0 - power);
                 high / (2.0 - power) - high / (1.0 - power)
             }
+        }
+    }
+}
+
+impl Link {
+    /// The mean of a linear predictor.
+    pub(super) fn mean(self, t: f64) -> f64 {
+        self.of_kernels().mean(t)
+    }
+
+    /// dμ/dt.
+    pub(super) fn slope(self, t: f64) -> f64 {
+        match self {
+            Link::Identity => 1.0,
+            Link::Logit => {
+                let mean = self.mean(t);
+                mean * (1.0 - mean)
+            }
+            Link::Probit => (-0.5 * t * t).exp() / (2.0 * std::f64::consts::PI).sqrt(),
+            Link::Cloglog => (t - t.exp()).exp(),
+            Link::Log => t.exp(),
+            Link::Inverse => -1.0 / (t * t),
+            Link::Sqrt => 2.0 * t,
+            Link::Power(exponent) => t.powf(1.0 / exponent - 1.0) / exponent,
         }
     }
 }

@@ -21,6 +21,7 @@ mod checks;
 mod classifier;
 mod controls;
 mod design;
+mod diagnostics;
 #[cfg(test)]
 mod endings;
 mod error;
@@ -36,6 +37,7 @@ mod glm;
 pub mod guide {}
 mod hits;
 mod host_fit;
+mod inference;
 mod judge;
 mod kernel_ridge;
 mod labels;
@@ -80,6 +82,10 @@ pub(crate) mod whole_file;
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use classifier::Classifier;
 pub use design::{Columns, Design};
+pub use diagnostics::{
+    ClassCurves, ClassificationDiagnostics, Diagnostics, Group, Histogram, Pairs,
+    RegressionDiagnostics, ScoreHistogram, Spread,
+};
 pub use error::{FitError, ModelError};
 pub use estimators::{ClassifierParams, Estimator, RegressorParams};
 pub use evaluation::Evaluation;
@@ -87,6 +93,7 @@ pub use family::{Family, Link};
 pub use fitted::{Fitted, Predicts};
 pub use glm::Glm;
 pub use hits::{Hits, HitsModel};
+pub use inference::{Estimate, Inference, InferenceError};
 pub use kernel_ridge::{KernelFitReport, KernelModel, KernelRidge, KernelSolver};
 pub use labels::{Classes, LabelError, Labels};
 pub use least_squares::{ElasticNet, Lasso, LinearRegression, Ridge};

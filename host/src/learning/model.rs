@@ -11,7 +11,7 @@ use super::regressor::Regressor;
 use super::report::FitReport;
 use super::weights::Weights;
 use super::{Classes, FitError, Targets, scoring};
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Features};
 use crate::ops::{Matrix, Number};
 
@@ -174,6 +174,14 @@ impl Model {
                     .map(of_numbers)
             }
             (_, targets) => Err(targets.mismatch()),
+        }
+    }
+
+    /// Linear predictors, m × k by rows, on the device of `x`.
+    pub(super) fn predictors_on<T: Number>(&self, x: &Matrix<T>) -> Result<Buffer<T>, FitError> {
+        match self {
+            Model::Regressor(model) => model.predictors_on(x),
+            Model::Classifier(model) => model.predictors_on(x),
         }
     }
 

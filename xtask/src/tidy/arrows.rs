@@ -11,7 +11,7 @@ struct Room {
     uses: &'static [&'static str],
 }
 
-/// `bytes → io → matrix → plan → device → operation → learning → cli`, in words. The CPU's bodies work on
+/// `bytes → io → matrix → plan → device → operation → learning → report → cli`, in words. The CPU's bodies work on
 /// slices and know no room; the reference knows matrices alone.
 const ROOMS: &[Room] = &[
     Room {
@@ -51,8 +51,14 @@ const ROOMS: &[Room] = &[
         uses: &["matrix", "device", "ops"],
     },
     Room {
+        name: "report",
+        uses: &["matrix", "plan", "device", "ops", "learning"],
+    },
+    Room {
         name: "cli",
-        uses: &["matrix", "io", "plan", "device", "ops", "learning"],
+        uses: &[
+            "matrix", "io", "plan", "device", "ops", "learning", "report",
+        ],
     },
     Room {
         name: "bin",

@@ -38,6 +38,12 @@ const BANS: &[Ban] = &[
         why: "solvers name no kernel",
     },
     Ban {
+        folder: "host/src/report/",
+        except: &["host/src/report/tests.rs"],
+        words: &["std::fs", "std::io", "std::time", "std::env"],
+        why: "the same page for the same values: no clock, no files",
+    },
+    Ban {
         folder: "host/src/reference/",
         except: &[],
         words: &["unsafe ", "unsafe{", "rayon::"],

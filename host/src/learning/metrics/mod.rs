@@ -6,6 +6,8 @@
 //! | `deviance` | mean and explained deviance of a family |
 //! | `classification` | confusion matrix, accuracy, precision, recall, F1, log-loss |
 //! | `ranking` | area under the ROC curve |
+//! | `curves` | ROC, precision and recall over all thresholds |
+//! | `calibration` | predicted beside observed shares |
 //! | `summary` | all figures of a task at once |
 //! | `on_device` | the figures of [`DEVICE_ROWS`] rows and more, without copying predictions |
 //!
@@ -13,7 +15,9 @@
 //! decides: the result is the same with any number of threads. Classes are numbers `0..k`, as
 //! [`Classes`](super::Classes) encodes labels.
 
+mod calibration;
 mod classification;
+mod curves;
 mod deviance;
 mod error;
 mod on_device;
@@ -24,7 +28,10 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
+pub use calibration::{CalibrationBin, brier_score, calibration_curve};
 pub use classification::{Average, ClassScores, ConfusionMatrix, accuracy, log_loss};
+pub(super) use curves::thinned;
+pub use curves::{PrecisionRecallCurve, RocCurve, precision_recall_curve, roc_curve};
 pub use deviance::Deviance;
 pub use error::MetricError;
 pub(super) use on_device::takes_device;

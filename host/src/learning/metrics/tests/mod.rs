@@ -1,5 +1,7 @@
 //! Agreement with scikit-learn; `scikit_learn.py` made the figures.
 
+mod curves;
+
 use ndarray::Array2;
 use serde::Deserialize;
 

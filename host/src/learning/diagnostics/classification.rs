@@ -1,0 +1,199 @@
+//! Curves of a classifier.
+
+use ndarray::Array2;
+use serde::Serialize;
+
+use crate::learning::metrics::{
+    CalibrationBin, MetricError, brier_score, calibration_curve, precision_recall_curve, roc_auc,
+    roc_curve, thinned,
+};
+use crate::learning::{Classes, FitError};
+
+/// Classes that have curves: the most frequent ones.
+const CURVES: usize = 5;
+/// Points of a curve.
+const POINTS: usize = 200;
+/// Stretches of probabilities.
+const BINS: usize = 10;
+const HISTOGRAM: usize = 20;
+
+/// Curves of a classifier on labelled data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassificationDiagnostics {
+    /// Rows.
+    pub rows: usize,
+    /// Weight of the rows of each class, in the order of the classes; their number where no weights were given.
+    pub class_weights: Vec<f64>,
+    /// The accuracy of naming the most frequent class always.
+    pub majority_share: f64,
+    /// Of two classes the second; of more the most frequent ones, each against the others.
+    pub curves: Vec<ClassCurves>,
+}
+
+/// How well one class is told from the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassCurves {
+    /// The class.
+    pub class: String,
+    /// Area under the ROC curve; `None` where all rows are of one class.
+    pub auc: Option<f64>,
+    /// Mean precision over the recall.
+    pub average_precision: Option<f64>,
+    /// Points (false positive rate, true positive rate).
+    pub roc: Vec<[f64; 2]>,
+    /// Points (recall, precision), from recall 1 down.
+    pub precision_recall: Vec<[f64; 2]>,
+    /// Probabilities beside observed shares, in ten stretches; empty without probabilities.
+    pub calibration: Vec<CalibrationBin>,
+    /// Mean squared difference of probability and outcome.
+    pub brier: Option<f64>,
+    /// How probabilities are spread.
+    pub histogram: Option<ScoreHistogram>,
+}
+
+/// Weight of rows whose probability lies in each of equally wide stretches from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScoreHistogram {
+    /// Of rows of the class.
+    pub positives: Vec<f64>,
+    /// Of other rows.
+    pub negatives: Vec<f64>,
+}
+
+impl ClassificationDiagnostics {
+    /// Of linear predictors, m × k or m × 1, and probabilities where there are any, m × k.
+    ///
+    /// # Errors
+    /// [`FitError::Metric`] for predictors that are NaN, and when weights do not fit.
+    pub(super) fn of(
+        (classes, codes): (&Classes, &[u32]),
+        decisions: &Array2<f64>,
+        probabilities: Option<&Array2<f64>>,
+        weights: Option<&[f64]>,
+    ) -> Result<Self, FitError> {
+        let mut class_weights = vec![0.0; classes.len()];
+        for (row, code) in codes.iter().enumerate() {
+            class_weights[*code as usize] += weights.map_or(1.0, |weights| weights[row]);
+        }
+        let total: f64 = class_weights.iter().sum();
+        let most = class_weights.iter().copied().fold(0.0, f64::max);
+        let curves = shown(&class_weights).into_iter().map(|class| {
+            let positive: Vec<bool> = codes.iter().map(|code| *code as usize == class).collect();
+            let probabilities = probabilities.map(|all| all.column(class).to_vec());
+            // Probabilities that round to 1 are tied; linear predictors of two classes are not.
+            let scores = match decisions.ncols() {
+                1 => decisions.column(0).to_vec(),
+                _ => probabilities
+                    .clone()
+                    .unwrap_or_else(|| decisions.column(class).to_vec()),
+            };
+            ClassCurves::of(
+                classes.label(class),
+                &positive,
+                (&scores, probabilities.as_deref()),
+                weights,
+            )
+        });
+        let curves = curves.collect::<Result<Vec<ClassCurves>, MetricError>>()?;
+        Ok(ClassificationDiagnostics {
+            rows: codes.len(),
+            majority_share: most / total,
+            class_weights,
+            curves,
+        })
+    }
+}
+
+/// The second of two classes; the most frequent ones of more, in their order.
+fn shown(weights: &[f64]) -> Vec<usize> {
+    if weights.len() == 2 {
+        return vec![1];
+    }
+    let mut classes: Vec<usize> = (0..weights.len()).collect();
+    classes.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b)));
+    classes.truncate(CURVES);
+    classes.sort_unstable();
+    classes
+}
+
+impl ClassCurves {
+    fn of(
+        class: String,
+        positive: &[bool],
+        (scores, probabilities): (&[f64], Option<&[f64]>),
+        weights: Option<&[f64]>,
+    ) -> Result<ClassCurves, MetricError> {
+        let mut curves = ClassCurves {
+            class,
+            auc: None,
+            average_precision: None,
+            roc: Vec::new(),
+            precision_recall: Vec::new(),
+            calibration: Vec::new(),
+            brier: None,
+            histogram: None,
+        };
+        match roc_curve(positive, scores, weights) {
+            Ok(roc) => {
+                let precise = precision_recall_curve(positive, scores, weights)?;
+                curves.auc = Some(roc_auc(positive, scores, weights)?);
+                curves.average_precision = Some(precise.average_precision());
+                curves.roc = thinned(&roc.false_positive_rate, &roc.true_positive_rate, POINTS);
+                curves.precision_recall = thinned(&precise.recall, &precise.precision, POINTS);
+            }
+            Err(MetricError::OneClass) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(probabilities) = probabilities {
+            curves.calibration = calibration_curve(positive, probabilities, BINS, weights)?;
+            curves.brier = Some(brier_score(positive, probabilities, weights)?);
+            curves.histogram = Some(ScoreHistogram::of(positive, probabilities, weights));
+        }
+        Ok(curves)
+    }
+}
+
+impl ScoreHistogram {
+    fn of(positive: &[bool], probabilities: &[f64], weights: Option<&[f64]>) -> ScoreHistogram {
+        let mut all = ScoreHistogram {
+            positives: vec![0.0; HISTOGRAM],
+            negatives: vec![0.0; HISTOGRAM],
+        };
+        for (row, (is, p)) in positive.iter().zip(probabilities).enumerate() {
+            let bin = ((p * HISTOGRAM as f64) as usize).min(HISTOGRAM - 1);
+            let side = if *is {
+                &mut all.positives
+            } else {
+                &mut all.negatives
+            };
+            side[bin] += weights.map_or(1.0, |weights| weights[row]);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_classes_the_most_frequent_have_curves() {
+        assert_eq!(shown(&[1.0, 9.0]), [1]);
+        assert_eq!(shown(&[3.0, 1.0, 2.0]), [0, 1, 2]);
+        assert_eq!(shown(&[1.0, 5.0, 5.0, 0.0, 7.0, 2.0, 9.0]), [1, 2, 4, 5, 6]);
+    }
+
+    #[test]
+    fn one_class_has_no_curve_but_is_calibrated() {
+        let curves = ClassCurves::of(
+            "a".into(),
+            &[true; 3],
+            (&[1.0, 2.0, 3.0], Some(&[0.9, 1.0, 0.8])),
+            None,
+        );
+        let curves = curves.expect("curves");
+        assert_eq!((curves.auc, curves.roc.len()), (None, 0));
+        assert_eq!(curves.calibration.len(), 3);
+        assert_eq!(curves.histogram.expect("probabilities").positives[19], 1.0);
+    }
+}

@@ -1,0 +1,131 @@
+//! What one figure does not tell of a model on data with known targets: curves, residuals, groups.
+//!
+//! X is read once; everything else is computed from one linear predictor per row and class, on the host. Lists are short
+//! whatever the number of rows, so that they fit a page: curves of more than 200 points are thinned along their length.
+
+mod classification;
+mod regression;
+
+use ndarray::Array2;
+use serde::Serialize;
+
+pub use classification::{ClassCurves, ClassificationDiagnostics, ScoreHistogram};
+pub use regression::{Group, Histogram, Pairs, RegressionDiagnostics, Spread};
+
+use super::metrics::Deviance;
+use super::{FitError, Model, SavedModel, Targets};
+use crate::matrix::Element;
+use crate::ops::{Matrix, Number};
+
+/// Curves, residuals and groups of a model on data with known targets.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Diagnostics {
+    /// Of numbers.
+    Regression(Box<RegressionDiagnostics>),
+    /// Of labels.
+    Classification(Box<ClassificationDiagnostics>),
+}
+
+impl Model {
+    /// Curves, residuals and groups on data with known targets; X is read once.
+    ///
+    /// # Errors
+    /// As [`Model::evaluate_on`].
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::learning::{Diagnostics, Labels, LogisticRegression, Model, Targets};
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::Matrix;
+    ///
+    /// let (device, labels) = (Device::cpu(), Labels::Numbers(vec![0.0, 0.0, 1.0, 1.0]));
+    /// let x = Features::Dense(array![[0.0], [1.0], [2.0], [3.0]]);
+    /// let model = LogisticRegression::params().fit(&device, x.clone(), &labels)?;
+    /// let matrix = Matrix::<f64>::new(&device, x)?;
+    /// let found = Model::Classifier(model).diagnose(&matrix, Targets::Labels(&labels), None)?;
+    /// let Diagnostics::Classification(found) = found else { panic!("labels") };
+    /// assert_eq!(found.curves[0].auc, Some(1.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn diagnose<T: Number>(
+        &self,
+        x: &Matrix<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Diagnostics, FitError> {
+        let predictors = self.predictors_on(x)?;
+        match (self, targets) {
+            (Model::Classifier(model), Targets::Labels(labels)) => {
+                let decisions = model.by_rows(&predictors)?;
+                let codes = model.classes().codes(labels)?;
+                let scores = scores_of(model, &decisions);
+                let found = ClassificationDiagnostics::of(
+                    (model.classes(), &codes),
+                    &decisions,
+                    scores.as_ref(),
+                    weights,
+                )?;
+                Ok(Diagnostics::Classification(Box::new(found)))
+            }
+            (Model::Regressor(model), Targets::Numbers(targets)) => {
+                let (family, link) = model.params().family_and_link();
+                let means: Vec<f64> = predictors
+                    .to_vec()?
+                    .into_iter()
+                    .map(|t| link.mean(Element::to_f64(t)))
+                    .collect();
+                let targets: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
+                let found =
+                    RegressionDiagnostics::of(&targets, &means, Deviance::from(family), weights)?;
+                Ok(Diagnostics::Regression(Box::new(found)))
+            }
+            (_, targets) => Err(targets.mismatch()),
+        }
+    }
+}
+
+/// Probabilities, where the model knows any.
+fn scores_of(model: &super::Classifier, decisions: &Array2<f64>) -> Option<Array2<f64>> {
+    model
+        .is_probabilistic()
+        .then(|| model.probabilities_of(decisions))
+}
+
+impl SavedModel {
+    /// As [`Model::diagnose`].
+    ///
+    /// # Errors
+    /// As [`SavedModel::evaluate`].
+    pub fn diagnose<T: Number>(
+        &self,
+        device: &crate::device::Device,
+        features: std::sync::Arc<crate::matrix::Features<T>>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Diagnostics, FitError> {
+        match (self, targets) {
+            (SavedModel::Linear(model), _) => {
+                model.diagnose(&Matrix::new(device, features)?, targets, weights)
+            }
+            (SavedModel::Kernel(model), Targets::Numbers(targets)) => {
+                let means = model.predict(device, features.to_dense()?.view())?;
+                let wide = |values: &[T]| {
+                    values
+                        .iter()
+                        .map(|b| Element::to_f64(*b))
+                        .collect::<Vec<f64>>()
+                };
+                let found = RegressionDiagnostics::of(
+                    &wide(targets),
+                    &wide(&means),
+                    Deviance::Gaussian,
+                    weights,
+                )?;
+                Ok(Diagnostics::Regression(Box::new(found)))
+            }
+            (SavedModel::Kernel(_), targets) => Err(targets.mismatch()),
+        }
+    }
+}

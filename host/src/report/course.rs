@@ -1,0 +1,196 @@
+//! How a fit went: its verdict, and its iterations.
+
+use warpfuse_figures::{Axis, Figure, Shape, Tone};
+
+use super::number::Unit;
+use super::page::{Fact, Mood, Report, Section, Table, Value};
+use crate::learning::{Convergence, FitReport, Iteration};
+
+/// Iterations in the table: the first and the last of them.
+const LISTED: usize = 12;
+
+/// How a fit ended, beside what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub convergence: Convergence,
+    /// Outer iterations.
+    pub n_iter: usize,
+    /// What was compared with the tolerance, at the end.
+    pub change: f64,
+    /// The tolerance.
+    pub tolerance: f64,
+    /// Whether columns were divided by their deviations.
+    pub standardized: bool,
+}
+
+/// What to do about a fit that has not converged, with the names of the command line.
+pub fn advice(convergence: Convergence, standardized: bool) -> &'static str {
+    match convergence {
+        Convergence::Separable => {
+            "the classes can be told apart without error, so that no finite coefficients are best: use a penalty"
+        }
+        Convergence::Singular => {
+            "the columns are linearly dependent to working precision: penalise more, or accept this fit"
+        }
+        Convergence::Stalled => convergence.advice(),
+        _ if standardized => "raise --max-iter, or raise --tol",
+        _ => "scale the features (--standardize), raise --max-iter, or raise --tol",
+    }
+}
+
+/// Says first whether it converged.
+pub(super) fn judge(report: &mut Report, outcome: &Outcome) {
+    let Outcome {
+        convergence,
+        n_iter,
+        change,
+        tolerance,
+        standardized,
+    } = *outcome;
+    let course = format!(
+        "{n_iter} iterations; the gradient is {change:.1e} of that at the start, asked for was {tolerance:.1e}."
+    );
+    match convergence {
+        Convergence::Converged => report.verdict(Mood::Good, "Converged", course),
+        Convergence::PrecisionLimit => report.verdict(
+            Mood::Good,
+            "Converged as far as the precision allows",
+            format!("{course} {}.", capital(convergence.advice())),
+        ),
+        _ => report.verdict(
+            Mood::Bad,
+            "Not converged",
+            format!("{course} Advice: {}.", advice(convergence, standardized)),
+        ),
+    }
+}
+
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// The section on the iterations of a linear model; `validation` says what [`Iteration::validation`] is.
+pub(super) fn section(fit: &FitReport, tolerance: f64, validation: &str) -> Section {
+    let mut facts = vec![
+        Fact::text("solver", fit.solver.name()),
+        Fact::count("iterations", fit.n_iter as u64),
+        Fact::number("objective", fit.objective, Unit::Plain),
+        Fact::number(
+            "gradient, of that at the start",
+            fit.gradient_ratio,
+            Unit::Plain,
+        ),
+        Fact::number("asked for", tolerance, Unit::Plain),
+    ];
+    if let Some(gap) = fit.relative_gap {
+        facts.push(Fact::number(
+            "duality gap, of the objective",
+            gap,
+            Unit::Plain,
+        ));
+    }
+    let mut section = Section::new("Convergence").facts(facts);
+    if !fit.solver_reason.is_empty() {
+        section = section.note(format!("Why {}: {}.", fit.solver.name(), fit.solver_reason));
+    }
+    if fit.history.is_empty() {
+        return section.note("The solver has no iterations.");
+    }
+    section
+        .figures(figures(&fit.history, tolerance, validation))
+        .table(table(&fit.history))
+}
+
+fn points(history: &[Iteration], of: impl Fn(&Iteration) -> Option<f64>) -> Vec<(f64, f64)> {
+    let numbered = history.iter().enumerate();
+    numbered
+        .filter_map(|(number, one)| Some(((number + 1) as f64, of(one)?)))
+        .collect()
+}
+
+fn figures(history: &[Iteration], tolerance: f64, validation: &str) -> Vec<Figure> {
+    let objective = points(history, |one| Some(one.objective));
+    let gradient = points(history, |one| Some(one.gradient_ratio));
+    let mut all = vec![
+        Figure::new("objective", "Objective by iteration")
+            .summary("The objective after each outer iteration.")
+            .x(Axis::linear("iteration"))
+            .y(Axis::linear("objective"))
+            .line("", Tone::First, objective.clone())
+            .points("", Tone::First, few(objective)),
+        Figure::new("gradient", "Gradient by iteration")
+            .summary("The norm of the gradient after each outer iteration, over that at the start.")
+            .x(Axis::linear("iteration"))
+            .y(Axis::log("norm of the gradient, of that at the start"))
+            .mark("asked for", Tone::Reference, Shape::Level(tolerance))
+            .line("gradient", Tone::First, gradient.clone())
+            .points("", Tone::First, few(gradient)),
+    ];
+    let other = points(history, |one| one.validation);
+    if !other.is_empty() {
+        all.push(
+            Figure::new(
+                "validation",
+                format!("Validation by iteration: {validation}"),
+            )
+            .summary("What the model was worth on other data after each iteration.")
+            .x(Axis::linear("iteration"))
+            .y(Axis::linear(validation))
+            .line("", Tone::Second, other.clone())
+            .points("", Tone::Second, few(other)),
+        );
+    }
+    all
+}
+
+/// Points are drawn where they do not touch.
+fn few(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if points.len() > 40 {
+        Vec::new()
+    } else {
+        points
+    }
+}
+
+fn table(history: &[Iteration]) -> Table {
+    let has_validation = history.iter().any(|one| one.validation.is_some());
+    let heads = ["iteration", "objective", "gradient", "inner", "seconds"];
+    let caption = match history.len() {
+        count if count > LISTED => format!(
+            "Iterations: the first {} and the last {} of {count}",
+            LISTED / 2,
+            LISTED / 2
+        ),
+        _ => "Iterations".to_owned(),
+    };
+    let mut table = Table::new(
+        caption,
+        heads
+            .into_iter()
+            .chain(has_validation.then_some("validation")),
+    );
+    for (number, one) in history.iter().enumerate() {
+        if history.len() > LISTED && (LISTED / 2..history.len() - LISTED / 2).contains(&number) {
+            continue;
+        }
+        let mut row = vec![
+            Value::Text((number + 1).to_string()),
+            Value::Number(one.objective, Unit::Plain),
+            Value::Number(one.gradient_ratio, Unit::Plain),
+            Value::Number(one.inner as f64, Unit::Count),
+            Value::Number(one.seconds, Unit::Seconds),
+        ];
+        if has_validation {
+            row.push(Value::Number(
+                one.validation.unwrap_or(f64::NAN),
+                Unit::Plain,
+            ));
+        }
+        table.rows.push(row);
+    }
+    table
+}

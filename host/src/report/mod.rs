@@ -1,0 +1,62 @@
+//! Report pages: what a run found, as one file that people look at.
+//!
+//! A [`Report`] is a value: verdicts, sections of facts, tables and [figures](figures), and the command that makes it again.
+//! [`Report::to_html`] writes it as a self-contained page: no script, no font, no request; light and dark; readable on a
+//! phone and on paper; the same bytes for the same value. Each number carries all its digits
+//! (`<data value="…">`), the same as `--json` prints, because both come from the same structs.
+//!
+//! Nothing is computed here but what is shown of a number. What a page shows comes from [`crate::learning`]
+//! ([`Diagnostics`](crate::learning::Diagnostics), [`Inference`](crate::learning::Inference)) and [`crate::matrix`].
+//!
+//! | file | what |
+//! |---|---|
+//! | `page` | reports as values |
+//! | `html` | the template, numbers as text |
+//! | `number` | units, digits |
+//! | `data` | rows, columns, entries |
+//! | `coefficients` | the largest ones, with their errors |
+//! | `course` | convergence, iterations |
+//! | `evaluation` | figures; `classification` and `regression` their curves |
+//! | `hardware` | time and bytes of each phase beside the limit |
+//! | `fit`, `applied`, `path`, `ranking`, `launches`, `rates` | a page each |
+//!
+//! ```
+//! use warpfuse::report::{Fact, Report, Section};
+//! let mut report = Report::new("Linear regression", "train linreg data.svm");
+//! report.sections.push(Section::new("Data").facts(vec![Fact::count("rows", 442)]));
+//! let html = report.to_html();
+//! assert!(html.contains("<data value=\"442\">442</data>") && html == report.to_html());
+//! ```
+
+mod applied;
+mod classification;
+mod coefficients;
+mod course;
+mod data;
+mod evaluation;
+mod fit;
+mod hardware;
+mod html;
+mod launches;
+mod number;
+mod page;
+mod path;
+mod ranking;
+mod rates;
+mod regression;
+#[cfg(test)]
+mod tests;
+
+pub use applied::AppliedPage;
+pub use coefficients::{Coefficient, Coefficients};
+pub use course::{Outcome, advice};
+pub use data::DataFacts;
+pub use fit::{FitDetails, FitPage};
+pub use hardware::{Hardware, Solve};
+pub use launches::{LaunchGroup, LaunchPage};
+pub use number::Unit;
+pub use page::{Block, Fact, Mood, Report, Section, Table, Value, Verdict};
+pub use path::{CvPage, CvPoint};
+pub use ranking::{Listed, SpectralPage};
+pub use rates::RatesPage;
+pub use warpfuse_figures as figures;
