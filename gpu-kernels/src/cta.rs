@@ -299,6 +299,73 @@ pub trait Cta: Sized {
         }
         c
     }
+
+    /// Reads four 8 × 8 matrices of 16-bit elements, a row of which is 16 bytes of a shared array of words: lane l gives the
+    /// first word of row l mod 8 of matrix l / 8, a multiple of 4, and gets word l mod 4 of row l / 4 of each matrix.
+    #[inline(always)]
+    #[track_caller]
+    fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4] {
+        let lane = self.thread() % WARP;
+        core::array::from_fn(|matrix| {
+            let from = matrix as u32 * 8 + lane / 4;
+            let first = self.shuffle(row as u32, Shuffle::Index(from), WARP, u32::MAX);
+            self.shared_read(array, (first + lane % 4) as usize)
+        })
+    }
+
+    /// `A·B + C` of a warp's 16 × 64, 64 × 8 and 16 × 8 matrices, A and B of bytes, signed or not, C of 32-bit
+    /// integers that wrap; A has two columns of each four.
+    ///
+    /// With g = lane / 4 and t = lane mod 4, register r of a lane has four bytes each: of A the stored columns
+    /// 16 · (r / 2) + 4t to + 3 of row g + 8 · (r mod 2), of which there are 32; of B rows 16r + 4t to + 3 of column g; of C
+    /// it has (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). The metadata has two bits for each stored column, its
+    /// place among its four, the two of a group in ascending order: stored columns 16 · (t / 2) to + 15 of row
+    /// g + 8 · (t mod 2).
+    #[inline(always)]
+    #[track_caller]
+    fn multiply_sparse_bytes<const A: bool, const B: bool>(
+        &self,
+        a: [u32; 4],
+        b: [u32; 4],
+        mut c: [i32; 4],
+        metadata: u32,
+    ) -> [i32; 4] {
+        let lane = self.thread() % WARP;
+        let (group, turn) = (lane / 4, lane % 4);
+        let byte = |word: u64, i: u32, signed: bool| match (word >> (8 * i)) as u8 {
+            byte if signed => byte as i8 as i32,
+            byte => byte as i32,
+        };
+        let words = |own: [u32; 4], from: u32| {
+            let halves = [0, 2].map(|r| own[r] as u64 | (own[r + 1] as u64) << 32);
+            halves.map(|both| self.shuffle(both, Shuffle::Index(from), WARP, u32::MAX))
+        };
+        let columns = [2 * turn, 2 * turn + 1].map(|column| {
+            core::array::from_fn::<[u64; 2], 4, _>(|t| words(b, column * 4 + t as u32))
+        });
+        for half in 0..2 {
+            let rows: [[u64; 2]; 4] = core::array::from_fn(|t| words(a, group * 4 + t as u32));
+            let places = [0, 2].map(|high| {
+                let from = group * 4 + half + high;
+                self.shuffle(metadata, Shuffle::Index(from), WARP, u32::MAX)
+            });
+            for stored in 0..32_u32 {
+                let place = places[stored as usize / 16] >> (stored % 16 * 2) & 3;
+                let from = rows[stored as usize % 16 / 4][stored as usize / 16];
+                let left = byte(from, half * 4 + stored % 4, A);
+                // Row of B: register, lane and byte.
+                let k = stored / 2 * 4 + place;
+                for (right, column) in columns.iter().enumerate() {
+                    let (register, t) = (k / 16, k as usize % 16 / 4);
+                    let word = column[t][register as usize / 2];
+                    let product = left * byte(word, register % 2 * 4 + k % 4, B);
+                    let sum = &mut c[half as usize * 2 + right];
+                    *sum = sum.wrapping_add(product);
+                }
+            }
+        }
+        c
+    }
 }
 
 /// An array in the block's dynamic shared memory: a place, not a pointer.

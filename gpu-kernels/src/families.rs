@@ -67,6 +67,14 @@ macro_rules! for_each_family {
             $crate::stream::probe::Probes<f64>;
             $crate::conv1d::Conv1d<f32>;
             $crate::conv1d::Conv1d<f64>;
+            $crate::sparse_conv::SparseConv<$crate::sparse_conv::I8>;
+            $crate::sparse_conv::SparseConv<$crate::sparse_conv::I8Wide>;
+            $crate::sparse_conv::SparseConv<$crate::sparse_conv::I16>;
+            $crate::sparse_conv::SparseConv<$crate::sparse_conv::I16Wide>;
+            $crate::sparse_conv::SparseConv<$crate::sparse_conv::F16>;
+            $crate::sparse_conv::SparseConv<$crate::sparse_conv::Bf16>;
+            $crate::sparse_conv::SparseConv<f32>;
+            $crate::sparse_conv::SparseConv<f64>;
             $crate::reduce::Reduce<f32>;
             $crate::reduce::Reduce<f64>;
             $crate::reduce::Reduce<i32>;
@@ -98,15 +106,18 @@ macro_rules! list {
 
         /// All entries of all families: what the PTX must contain.
         pub fn all() -> impl Iterator<Item = Compiled> {
-            core::iter::empty() $( .chain(entries::<$family>()) )*
+            // Not a chain, whose type would grow with each family.
+            let numbered = [$( entry::<$family> as fn(usize) -> Option<Compiled> ),*];
+            numbered.into_iter().flat_map(|entry| (0..).map_while(entry))
         }
     };
 }
 
 for_each_family!(list);
 
-fn entries<F: Family>() -> impl Iterator<Item = Compiled> {
-    F::entries().iter().map(|entry: &Entry<F>| Compiled {
+/// Entry number `i` of a family.
+fn entry<F: Family>(i: usize) -> Option<Compiled> {
+    F::entries().get(i).map(|entry: &Entry<F>| Compiled {
         family: F::NAME,
         unit: F::UNIT,
         kernel: entry.name,

@@ -22,6 +22,7 @@ pub mod objective;
 pub mod reduce;
 pub mod scalar;
 mod simt;
+pub mod sparse_conv;
 pub mod stream;
 pub mod table;
 pub mod vector;

@@ -8,7 +8,7 @@ use core::arch::{asm, global_asm};
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
-use shared::fetch_add;
+use shared::{fetch_add, shared_address};
 use shuffle::shuffle_bits;
 
 #[macro_use]
@@ -23,7 +23,7 @@ mod shuffle;
 mod tensor;
 
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
-pub use round::{round_f32, round_f64, sqrt_f32, sqrt_f64};
+pub use round::{fma_f32, fma_f64, round_f32, round_f64, sqrt_f32, sqrt_f64};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
@@ -33,30 +33,8 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 
 global_asm!(".extern .shared .align 16 .b8 warpfuse_shared[];");
 
-/// `a · b + c` with one rounding.
-#[inline(always)]
-pub fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
-    core::intrinsics::fmaf32(a, b, c)
-}
-
-/// `a · b + c` with one rounding.
-#[inline(always)]
-pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
-    core::intrinsics::fmaf64(a, b, c)
-}
-
 /// The running thread on an NVIDIA GPU: a token without size.
 pub struct Gpu;
-
-#[inline(always)]
-fn shared_address<T: Word>(array: Shared<T>, i: usize) -> u32 {
-    let base: u32;
-    // SAFETY: reads the address of a symbol that the global assembly above declares.
-    unsafe {
-        asm!("mov.u32 {}, warpfuse_shared;", out(reg32) base, options(pure, nomem, nostack));
-    }
-    base + array.byte() + i as u32 * T::SIZE
-}
 
 /// An asynchronous copy of some bytes, or zeros for what is absent, whose address may lie outside.
 macro_rules! copy {
@@ -490,6 +468,23 @@ impl Cta for Gpu {
     #[inline(always)]
     fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
         tensor::multiply_tf32(a, b, c)
+    }
+
+    #[inline(always)]
+    fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4] {
+        // SAFETY: see the head of this impl; rows are whole packs.
+        unsafe { tensor::read_matrices(shared_address(array, row)) }
+    }
+
+    #[inline(always)]
+    fn multiply_sparse_bytes<const A: bool, const B: bool>(
+        &self,
+        a: [u32; 4],
+        b: [u32; 4],
+        c: [i32; 4],
+        metadata: u32,
+    ) -> [i32; 4] {
+        tensor::multiply_sparse::<A, B>(a, b, c, metadata)
     }
 
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {

@@ -20,6 +20,7 @@ pub mod reduce;
 mod scalar;
 mod scratch;
 mod sparse;
+pub mod sparse_conv;
 pub mod stream;
 mod terms;
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! | [`SharedDense`] | a dense matrix in an array that is shared, by rows or by columns |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
+//! | [`filters`] | sparse convolution filters and their formats |
 //! | [`Values`] | in how few bits a further form may store values |
 //! | [`RowSteps`] | what unequal rows make of a warp's work |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
@@ -19,6 +20,7 @@ mod blocks;
 mod csr;
 mod element;
 mod features;
+pub mod filters;
 mod frequencies;
 mod moments;
 mod row_steps;

@@ -24,6 +24,7 @@ pub mod orthant;
 mod plans;
 mod prepare;
 pub mod reduce;
+pub mod sparse_conv;
 mod terms;
 pub mod vector;
 

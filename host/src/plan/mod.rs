@@ -11,6 +11,7 @@
 //! | [`alternatives`] | what a fit would take on the CPU, on a GPU, and through one |
 //! | [`conv1d`] | shapes and launches of one-dimensional convolutions |
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
+//! | [`sparse_conv`] | shapes and launches of convolutional layers with sparse filters |
 //! | [`reduce`] | chunks, teams and tiles of reductions |
 //! | [`objective`] | the plan of Σ loss and gradient in one pass over X |
 //! | [`matmul`] | launches of matrix products |
@@ -51,6 +52,7 @@ pub mod objective;
 pub mod occupancy;
 pub mod rates;
 pub mod reduce;
+pub mod sparse_conv;
 pub mod streaming;
 pub mod tiles;
 pub mod vector;

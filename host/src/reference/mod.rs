@@ -14,6 +14,7 @@ pub mod reduce;
 pub mod rounding;
 mod rows;
 pub mod softmax;
+pub mod sparse_conv;
 pub mod vector;
 
 pub use rows::Rows;

@@ -31,6 +31,7 @@ mod properties;
 mod reduce;
 mod same_bits;
 mod softmax;
+mod sparse_conv;
 mod spectral;
 mod streamed;
 mod suite;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
     properties::add(&mut suite);
     reduce::add(&mut suite);
     conv1d::add(&mut suite);
+    sparse_conv::add(&mut suite);
     contract::add(&mut suite);
     entries::add(&mut suite);
     suite.run(&arguments)

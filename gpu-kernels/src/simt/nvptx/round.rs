@@ -35,3 +35,15 @@ pub fn sqrt_f32(x: f32) -> f32 {
 pub fn sqrt_f64(x: f64) -> f64 {
     core::intrinsics::sqrtf64(x)
 }
+
+/// `a · b + c` with one rounding.
+#[inline(always)]
+pub fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
+    core::intrinsics::fmaf32(a, b, c)
+}
+
+/// `a · b + c` with one rounding.
+#[inline(always)]
+pub fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
+    core::intrinsics::fmaf64(a, b, c)
+}

@@ -2,6 +2,9 @@
 
 use core::arch::asm;
 
+use crate::cta::Shared;
+use crate::scalar::Word;
+
 /// Adds modulo 2³² and returns what was there.
 ///
 /// # Safety
@@ -15,4 +18,15 @@ pub unsafe fn fetch_add(at: u32, value: u32) -> u32 {
             out(reg32) before, in(reg32) at, in(reg32) value, options(nostack));
     }
     before
+}
+
+/// The 32-bit address of element `i`.
+#[inline(always)]
+pub(super) fn shared_address<T: Word>(array: Shared<T>, i: usize) -> u32 {
+    let base: u32;
+    // SAFETY: reads the address of a symbol that the global assembly above declares.
+    unsafe {
+        asm!("mov.u32 {}, warpfuse_shared;", out(reg32) base, options(pure, nomem, nostack));
+    }
+    base + array.byte() + i as u32 * T::SIZE
 }

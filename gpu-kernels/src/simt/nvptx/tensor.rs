@@ -31,3 +31,62 @@ pub(super) fn multiply_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
     }
     [c0, c1, c2, c3]
 }
+
+/// See [`Cta::shared_read_matrices`](crate::Cta::shared_read_matrices).
+///
+/// # Safety
+/// `at` is a multiple of 16 in shared memory, with 16 bytes that may be read; all lanes of the warp call it.
+#[inline(always)]
+pub(super) unsafe fn read_matrices(at: u32) -> [u32; 4] {
+    let (a, b, c, d): (u32, u32, u32, u32);
+    // SAFETY: the caller's duty.
+    unsafe {
+        asm!("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{},{},{},{}}}, [{}];",
+            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) at, options(nostack));
+    }
+    [a, b, c, d]
+}
+
+/// One function for each signedness of both factors.
+macro_rules! sparse_bytes {
+    ($( $name:ident: $types:literal; )*) => { $(
+        #[inline(always)]
+        fn $name(a: [u32; 4], b: [u32; 4], c: [i32; 4], metadata: u32) -> [i32; 4] {
+            let (c0, c1, c2, c3): (i32, i32, i32, i32);
+            // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
+            unsafe {
+                asm!(concat!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.", $types,
+                    ".s32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {}, 0x0;"),
+                    out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
+                    in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
+                    in(reg32) b[0], in(reg32) b[1], in(reg32) b[2], in(reg32) b[3],
+                    in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
+                    in(reg32) metadata, options(pure, nomem, nostack));
+            }
+            [c0, c1, c2, c3]
+        }
+    )* };
+}
+
+sparse_bytes! {
+    multiply_sparse_s8_s8: "s8.s8";
+    multiply_sparse_s8_u8: "s8.u8";
+    multiply_sparse_u8_s8: "u8.s8";
+    multiply_sparse_u8_u8: "u8.u8";
+}
+
+/// See [`Cta::multiply_sparse_bytes`](crate::Cta::multiply_sparse_bytes).
+#[inline(always)]
+pub(super) fn multiply_sparse<const A: bool, const B: bool>(
+    a: [u32; 4],
+    b: [u32; 4],
+    c: [i32; 4],
+    metadata: u32,
+) -> [i32; 4] {
+    match (A, B) {
+        (true, true) => multiply_sparse_s8_s8(a, b, c, metadata),
+        (true, false) => multiply_sparse_s8_u8(a, b, c, metadata),
+        (false, true) => multiply_sparse_u8_s8(a, b, c, metadata),
+        (false, false) => multiply_sparse_u8_u8(a, b, c, metadata),
+    }
+}

@@ -41,6 +41,7 @@ use gpu_kernels::objective::{
 };
 use gpu_kernels::reduce::Reduce;
 use gpu_kernels::reduce::ladder::Ladder;
+use gpu_kernels::sparse_conv::{Bf16, F16, I8, I8Wide, I16, I16Wide, SparseConv};
 use gpu_kernels::stream::Stream;
 use gpu_kernels::stream::probe::Probes;
 use gpu_kernels::vector::Vectors;
@@ -122,6 +123,8 @@ by_operation! {
     "kernel_sum": KernelSums<f32>, KernelSums<f64>;
     "matmul": Matmul<f32>, Matmul<f64>;
     "conv1d": Conv1d<f32>, Conv1d<f64>;
+    "sparse_conv": SparseConv<I8>, SparseConv<I8Wide>, SparseConv<I16>, SparseConv<I16Wide>,
+        SparseConv<F16>, SparseConv<Bf16>, SparseConv<f32>, SparseConv<f64>;
     "reduce": Reduce<f32>, Reduce<f64>, Reduce<i32>, Reduce<i64>, Ladder;
 }
 

@@ -1,0 +1,226 @@
+//! The family of sparse convolutional layers, its arguments, and where they lie.
+
+use super::element::Element;
+use crate::cta::{Cache, Cta};
+use crate::memory::{In, Out};
+
+/// The family of sparse convolutional layers.
+pub struct SparseConv<E>(core::marker::PhantomData<E>);
+
+/// Elements from one index to the next along each axis of batch × channels × rows × columns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Strides {
+    /// Batch.
+    pub image: u32,
+    /// Channels.
+    pub channel: u32,
+    /// Rows.
+    pub row: u32,
+    /// Columns.
+    pub col: u32,
+}
+
+impl Strides {
+    /// Where an element lies.
+    #[inline(always)]
+    pub fn at(&self, image: u32, channel: u32, row: u32, col: u32) -> usize {
+        let place = image * self.image + channel * self.channel + row * self.row + col * self.col;
+        place as usize
+    }
+}
+
+/// No pooling.
+pub const POOL_NONE: u32 = 0;
+/// The largest of a window.
+pub const POOL_MAX: u32 = 1;
+/// The mean of a window.
+pub const POOL_AVERAGE: u32 = 2;
+
+/// Windows over the convolution's result.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PoolGeometry {
+    /// [`POOL_NONE`], [`POOL_MAX`] or [`POOL_AVERAGE`].
+    pub kind: u32,
+    /// Rows and columns of a window; 1 where there is none.
+    pub window: [u32; 2],
+    /// From one window to the next; 1 where there is none.
+    pub stride: [u32; 2],
+    /// Rows and columns of the result; those of the convolution where there is no pooling.
+    pub out: [u32; 2],
+}
+
+/// Sizes of a layer. All products of sizes are below 2³¹, which the host checks.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Geometry {
+    /// Images.
+    pub batch: u32,
+    /// Rows and columns of an input channel.
+    pub size: [u32; 2],
+    /// Filters.
+    pub filters: u32,
+    /// Input channels of a group.
+    pub in_per_group: u32,
+    /// Filters of a group.
+    pub out_per_group: u32,
+    /// From one output's input to the next, rows and columns.
+    pub stride: [u32; 2],
+    /// Zeros before the first row and column.
+    pub padding: [u32; 2],
+    /// From one tap's input to the next.
+    pub dilation: [u32; 2],
+    /// Rows and columns of the convolution's result, before pooling.
+    pub out: [u32; 2],
+    /// Where inputs lie.
+    pub from: Strides,
+    /// Where results lie.
+    pub to: Strides,
+    /// Pooling.
+    pub pool: PoolGeometry,
+    /// 1: negative sums become 0 before pooling.
+    pub rectify: u32,
+}
+
+/// How the tensor strategy cuts a layer.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TensorGeometry {
+    /// Rows and columns of a tile of outputs, together [`TILE_CELLS`](super::TILE_CELLS).
+    pub tile: [u32; 2],
+    /// Rows and columns of the inputs that a tile meets.
+    pub inputs: [u32; 2],
+    /// Tiles along rows and columns of an image.
+    pub tiles: [u32; 2],
+    /// Tiles of filters of a group.
+    pub filter_tiles: u32,
+    /// Channels of a part: 32 times a power of two.
+    pub part: u32,
+    /// Parts of a group's channels.
+    pub parts: u32,
+    /// Words from one staged cell to the next: 4 more than the channels of a chunk take, so that eight neighbouring
+    /// cells lie in different banks.
+    pub pitch: u32,
+}
+
+impl TensorGeometry {
+    /// Channels of a group in the planes: whole parts.
+    pub const fn channels(&self) -> u32 {
+        self.part * self.parts
+    }
+
+    /// Staged cells of a piece.
+    pub const fn cells(&self) -> u32 {
+        self.inputs[0] * self.inputs[1]
+    }
+}
+
+/// Arguments of every variant; an entry ignores what it does not name.
+#[repr(C)]
+pub struct SparseConvArgs<'a, E: Element> {
+    /// Inputs.
+    pub x: In<'a, E::Stored>,
+    /// One number per filter, or absent.
+    pub bias: In<'a, E::Acc>,
+    /// Where the nonzeros begin: of each slice for the seed's formats, of each filter for `direct`, of each filter tile and
+    /// part of its channels, in steps, for `tensor`; and the end of the last.
+    pub starts: In<'a, u32>,
+    /// Rows of nonzeros (COO), or their places: channel · 256 + row · 16 + column (`direct`).
+    pub places: In<'a, u32>,
+    /// Columns of nonzeros (COO).
+    pub cols: In<'a, u32>,
+    /// Values of nonzeros.
+    pub values: In<'a, E::Wide>,
+    /// Nonzeros in one word each: value, row, column.
+    pub packed: In<'a, E::Packed>,
+    /// Bits of a row and of a column in a packed word.
+    pub packed_bits: [u32; 2],
+    /// Steps of the tensor strategy.
+    pub steps: In<'a, u32>,
+    /// Bytes of the inputs by piece and cell, channels side by side: what `tensor` reads.
+    pub planes: In<'a, f32>,
+    /// The same, where they are made.
+    pub planes_out: Out<'a, f32>,
+    /// Results of the convolution, batch × filters × rows × columns: what `pool` reads.
+    pub sums: In<'a, E::Acc>,
+    /// Results.
+    pub out: Out<'a, E::Acc>,
+    /// Sizes.
+    pub geometry: Geometry,
+    /// Tiles of the tensor strategy.
+    pub tensor: TensorGeometry,
+}
+
+impl<E: Element> Clone for SparseConvArgs<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<E: Element> Copy for SparseConvArgs<'_, E> {}
+
+/// Which kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SparseConvVariant {
+    /// The seed's first: a thread per output, nonzeros as value, row and column in three arrays, zero inputs skipped.
+    Coo,
+    /// The seed's second: value, row and column in one word.
+    Packed,
+    /// Four outputs of a thread, of which pooling is fused.
+    Direct,
+    /// Inputs to byte planes for [`SparseConvVariant::Tensor`].
+    Planes,
+    /// Sparse tensor cores on byte pieces of integers.
+    Tensor,
+    /// Pooling of a result in memory.
+    Pool,
+}
+
+/// Input (row, column) of channel `channel`, if it is inside.
+#[inline(always)]
+#[track_caller]
+pub(super) fn input<C: Cta, E: Element>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    (image, channel): (u32, u32),
+    (row, col): (i32, i32),
+) -> Option<E::Wide> {
+    let g = &args.geometry;
+    if row as u32 >= g.size[0] || col as u32 >= g.size[1] {
+        return None;
+    }
+    let at = g.from.at(image, channel, row as u32, col as u32);
+    Some(value_at(cta, args, at))
+}
+
+/// Input number `at`.
+#[inline(always)]
+#[track_caller]
+pub(super) fn value_at<C: Cta, E: Element>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    at: usize,
+) -> E::Wide {
+    let (word, lane) = (at / E::PER_WORD as usize, at as u32 % E::PER_WORD);
+    E::widen(cta.load(args.x, word, Cache::Keep), lane)
+}
+
+/// The sum with bias, rectified if wanted: what pooling takes.
+#[inline(always)]
+#[track_caller]
+pub(super) fn finished<C: Cta, E: Element>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    filter: u32,
+    sum: E::Acc,
+) -> E::Acc {
+    use super::element::Accumulator;
+    let mut sum = sum;
+    if args.bias.is_some() {
+        sum = sum.plus(cta.load(args.bias, filter as usize, Cache::Keep));
+    }
+    if args.geometry.rectify != 0 {
+        sum = sum.rectified();
+    }
+    sum
+}

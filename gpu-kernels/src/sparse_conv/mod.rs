@@ -1,0 +1,192 @@
+//! Convolutional layers with sparse filters.
+//!
+//! Formula: `sum[n][f][y][x] = bias[f] + Σ filters[f][c][i][j] · x[n][g·C + c][y·s + i·d − p][x·s + j·d − p]` over the
+//! nonzeros of filter f, g = f / F the group of filter f, C channels and F filters per group; inputs outside an image
+//! contribute nothing. Then max(0, ·) if wanted, then the largest or the mean of windows.
+//!
+//! | variant | mapping | filters as | shared memory |
+//! |---|---|---|---|
+//! | coo | a thread per output; zero inputs are skipped | value, row, column, where slices begin | none |
+//! | packed | a thread per output | one word per nonzero, where slices begin | none |
+//! | direct | a warp per filter and 128 outputs (32 results of pooling), four sums of a thread | values and places by filter | none |
+//! | planes | integers to byte planes, channels side by side | – | none |
+//! | tensor | a block per 32 filters and 128 outputs, sparse tensor cores on byte pieces | steps | a tile's inputs |
+//! | pool | a thread per result | – | none |
+//!
+//! Integer results are exact: the host sees that no sum can overflow. Floating-point sums are one chain of fused
+//! multiply-adds by channel, row and column, from +0: the same bits from coo, packed, direct and the CPU, except that coo
+//! skips zeros, which an infinite weight would make NaN of.
+//!
+//! Source of coo and packed: a course's notes, "CNN CUDA 3.0 Development Notes", 2017, which packs decimal digits where
+//! this packs bits.
+
+mod args;
+mod direct;
+mod element;
+mod pool;
+mod seed;
+mod tensor;
+
+pub use args::{
+    Geometry, POOL_AVERAGE, POOL_MAX, POOL_NONE, PoolGeometry, SparseConv, SparseConvArgs,
+    SparseConvVariant, Strides, TensorGeometry,
+};
+pub use element::{
+    Accumulator, Bf16, Element, F16, I8, I8Wide, I16, I16Wide, bfloat_to_f32, half_to_f32,
+};
+pub use tensor::{
+    CHUNK_PARTS, MOST_NONZEROS, TENSOR_BLOCK, TILE_CELLS, TILE_FILTERS, step_words,
+    tensor_shared_bytes,
+};
+
+use crate::table::{Launch, Violation};
+use direct::direct;
+use pool::pool;
+use seed::{coo, packed};
+use tensor::{planes, tensor};
+
+fn check<E: Element>(
+    variant: &SparseConvVariant,
+    launch: &Launch,
+    args: &SparseConvArgs<'_, E>,
+) -> Result<(), Violation> {
+    let g = &args.geometry;
+    Violation::at_least("filters per group", 1, g.out_per_group as u64)?;
+    Violation::multiple_of("filters", g.out_per_group as u64, g.filters as u64)?;
+    Violation::multiple_of("threads of a block", 32, launch.block as u64)?;
+    match variant {
+        SparseConvVariant::Coo | SparseConvVariant::Packed => {
+            let slices = g.filters as u64 * g.in_per_group as u64;
+            Violation::at_least("starts of slices", slices + 1, args.starts.len())?;
+            check_ends(args)
+        }
+        SparseConvVariant::Direct => {
+            Violation::at_least("starts of filters", g.filters as u64 + 1, args.starts.len())?;
+            Violation::at_least("values", args.places.len(), args.values.len())?;
+            check_ends(args)
+        }
+        SparseConvVariant::Planes => check_planes(args, args.planes_out.len()),
+        SparseConvVariant::Tensor => check_tensor(launch, args),
+        SparseConvVariant::Pool => {
+            let cells = g.out[0] as u64 * g.out[1] as u64;
+            let sums = g.batch as u64 * g.filters as u64 * cells;
+            Violation::at_least("length of sums", sums, args.sums.len())?;
+            check_result(args)
+        }
+    }
+}
+
+/// The element behind the last that strides reach.
+fn end_of(strides: &Strides, sizes: [u32; 4]) -> u64 {
+    if sizes.contains(&0) {
+        return 0;
+    }
+    let steps = [strides.image, strides.channel, strides.row, strides.col];
+    let last = |(size, step): (u32, u32)| (size as u64 - 1) * step as u64;
+    sizes.into_iter().zip(steps).map(last).sum::<u64>() + 1
+}
+
+fn check_ends<E: Element>(args: &SparseConvArgs<'_, E>) -> Result<(), Violation> {
+    let g = &args.geometry;
+    let channels = g.filters / g.out_per_group * g.in_per_group;
+    let inputs = end_of(&g.from, [g.batch, channels, g.size[0], g.size[1]]);
+    let words = inputs.div_ceil(E::PER_WORD as u64);
+    Violation::at_least("words of x", words, args.x.len())?;
+    check_result(args)
+}
+
+fn check_result<E: Element>(args: &SparseConvArgs<'_, E>) -> Result<(), Violation> {
+    let g = &args.geometry;
+    Violation::at_least("rows of a window", 1, g.pool.window[0] as u64)?;
+    Violation::at_least("columns of a window", 1, g.pool.window[1] as u64)?;
+    if g.pool.kind == POOL_NONE {
+        Violation::equal("rows of the result", g.out[0] as u64, g.pool.out[0] as u64)?;
+        Violation::equal(
+            "columns of the result",
+            g.out[1] as u64,
+            g.pool.out[1] as u64,
+        )?;
+    }
+    if args.bias.is_some() {
+        Violation::at_least("length of the bias", g.filters as u64, args.bias.len())?;
+    }
+    let results = end_of(&g.to, [g.batch, g.filters, g.pool.out[0], g.pool.out[1]]);
+    Violation::at_least("length of out", results, args.out.len())
+}
+
+fn check_planes<E: Element>(args: &SparseConvArgs<'_, E>, words: u64) -> Result<(), Violation> {
+    let (g, t) = (&args.geometry, &args.tensor);
+    Violation::multiple_of("channels of a part", 32, t.part as u64)?;
+    let room = t.channels() as u64;
+    Violation::at_least("channels of the planes", g.in_per_group as u64, room)?;
+    let cells = g.batch as u64 * g.size[0] as u64 * g.size[1] as u64;
+    let groups = (g.filters / g.out_per_group) as u64;
+    let needed = E::PIECES as u64 * cells * groups * room / 4;
+    Violation::at_least("words of the planes", needed, words)
+}
+
+fn check_tensor<E: Element>(
+    launch: &Launch,
+    args: &SparseConvArgs<'_, E>,
+) -> Result<(), Violation> {
+    let (g, t) = (&args.geometry, &args.tensor);
+    Violation::equal("block", TENSOR_BLOCK as u64, launch.block as u64)?;
+    check_result(args)?;
+    let cells = t.tile[0] as u64 * t.tile[1] as u64;
+    Violation::equal("outputs of a tile", TILE_CELLS as u64, cells)?;
+    let groups = (g.filters / g.out_per_group) as u64;
+    let tiles = t.filter_tiles as u64 * t.tiles[0] as u64 * t.tiles[1] as u64;
+    Violation::equal(
+        "blocks",
+        g.batch as u64 * groups * tiles,
+        launch.grid as u64,
+    )?;
+    let filters = t.filter_tiles as u64 * TILE_FILTERS as u64;
+    Violation::at_least("filters of the tiles", g.out_per_group as u64, filters)?;
+    let starts = groups * t.filter_tiles as u64 * t.parts as u64 + 1;
+    Violation::at_least("starts of steps", starts, args.starts.len())?;
+    let packs = (t.part / 16) as u64;
+    Violation::multiple_of("threads of a block", packs, launch.block as u64)?;
+    let held = t.parts.min(CHUNK_PARTS) * t.part / 4;
+    Violation::at_least("words from cell to cell", held as u64, t.pitch as u64)?;
+    let shared = tensor_shared_bytes::<E>(t);
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    for axis in 0..2 {
+        let window = g.pool.window[axis] as u64;
+        Violation::multiple_of("rows or columns of a tile", window, t.tile[axis] as u64)?;
+        Violation::equal("stride of windows", window, g.pool.stride[axis] as u64)?;
+        let covered = t.tiles[axis] as u64 * t.tile[axis] as u64;
+        let out = g.pool.out[axis] as u64 * window;
+        Violation::at_least("outputs of all tiles", out, covered)?;
+    }
+    check_planes(args, args.planes.len())
+}
+
+macro_rules! sparse_conv_family {
+    ($t:ident $(, tensor $pieces:literal)?) => {
+        crate::kernels! {
+            family SparseConv<$t>, "sparse_conv";
+            args SparseConvArgs<'a, $t>;
+            variant SparseConvVariant;
+            check check::<$t>;
+            describe crate::describe::unplanned;
+            concat!("sparse_conv_coo_", stringify!($t)), SparseConvVariant::Coo => coo::<_, $t>;
+            concat!("sparse_conv_packed_", stringify!($t)), SparseConvVariant::Packed => packed::<_, $t>;
+            concat!("sparse_conv_direct_", stringify!($t)), SparseConvVariant::Direct => direct::<_, $t>;
+            concat!("sparse_conv_pool_", stringify!($t)), SparseConvVariant::Pool => pool::<_, $t>;
+            $(
+                concat!("sparse_conv_planes_", stringify!($t)), SparseConvVariant::Planes => planes::<_, $t>;
+                concat!("sparse_conv_tensor_", stringify!($t)), SparseConvVariant::Tensor => tensor::<_, $t, $pieces>;
+            )?
+        }
+    };
+}
+
+sparse_conv_family!(I8, tensor 1);
+sparse_conv_family!(I8Wide, tensor 1);
+sparse_conv_family!(I16, tensor 2);
+sparse_conv_family!(I16Wide, tensor 2);
+sparse_conv_family!(F16);
+sparse_conv_family!(Bf16);
+sparse_conv_family!(f32);
+sparse_conv_family!(f64);

@@ -1,0 +1,410 @@
+//! Integers on sparse tensor cores: a convolution as a product of filters × (taps and channels) by (taps and channels) ×
+//! outputs, of which the left factor is stored with two of four columns.
+//!
+//! **Exact.** A 16-bit number is a signed high byte and an unsigned low one; the four products of bytes are added in 32-bit
+//! integers, those of weight 2⁸ together, and joined at the end. No sum overflows up to [`MOST_NONZEROS`] nonzeros of a
+//! filter. An 8-bit number is one piece.
+//!
+//! **Steps.** A step is 64 columns: 32 channels at two taps. Columns that share a group of four are two neighbouring
+//! channels at both taps, so that filters with one nonzero a slice never have more than two of four. Where some do, a
+//! further step takes what is left over: dense filters take two steps where the sparsest take one. Taps without a
+//! nonzero in 32 filters and 32 channels cost nothing.
+//!
+//! **Mapping.** A block has [`TILE_FILTERS`] filters and [`TILE_CELLS`] outputs of one image. Warps 0 to 3 take 32 outputs
+//! each and the even steps, warps 4 to 7 the odd ones. Inputs are byte planes, channels side by side ([`planes`]); those of
+//! a tile, with their halo, are copied to shared memory in parts of the channels, of which the first is used while others
+//! arrive. A shifted tap is another row address of `ldmatrix`. Steps come from memory in the order in which lanes hold them.
+//!
+//! Shared memory: pieces · staged cells · pitch words, or the sums of a tile.
+
+use super::args::{SparseConvArgs, finished, value_at};
+use super::element::{Accumulator, Element};
+use super::pool::Window;
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::scalar::Word;
+use crate::verbs::{each_of_block, each_of_grid, lane};
+
+/// Threads of a block.
+pub const TENSOR_BLOCK: u32 = 256;
+/// Filters of a block.
+pub const TILE_FILTERS: u32 = 32;
+/// Outputs of a block.
+pub const TILE_CELLS: u32 = 128;
+/// Parts of the channels that are staged together.
+pub const CHUNK_PARTS: u32 = 4;
+/// With more nonzeros in a filter the sums of its low bytes could overflow: 255² · 2¹⁵ is below 2³¹.
+pub const MOST_NONZEROS: u32 = 1 << 15;
+
+/// Rows of 16 filters, and groups of 8 outputs of a warp.
+const ROWS: usize = 2;
+const COLS: usize = 4;
+/// From one filter's sums to the next in shared memory.
+const SUM_PITCH: u32 = TILE_CELLS + 1;
+
+/// Words of a step for numbers of so many pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
+/// bytes from a cell to the channels of either tap, and two unused words.
+pub const fn step_words(pieces: usize) -> usize {
+    ROWS * pieces * 128 + ROWS * 32 + 4
+}
+
+/// Bytes of the sums of a tile.
+pub const fn sum_bytes(acc: u32) -> u32 {
+    TILE_FILTERS * SUM_PITCH * acc
+}
+
+/// Byte planes of the inputs: piece × image × group × row × column × channel, zeros after the last channel.
+pub fn planes<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) {
+    let (g, t) = (&args.geometry, &args.tensor);
+    let groups = g.filters / g.out_per_group;
+    let cells = g.batch * groups * g.size[0] * g.size[1];
+    let quads = t.channels() / 4;
+    // A warp has eight neighbouring words of four neighbouring cells: whole sectors of both sides.
+    each_of_grid(cta, cells as u64 * quads as u64, |i| {
+        let i = i as u32;
+        let (cell, quad) = (i / 8 % cells, i / 8 / cells * 8 + i % 8);
+        let (rest, col) = (cell / g.size[1], cell % g.size[1]);
+        let (rest, row) = (rest / g.size[0], rest % g.size[0]);
+        let (image, group) = (rest / groups, rest % groups);
+        let mut words = [0_u32; 2];
+        for k in 0..4 {
+            let channel = quad * 4 + k;
+            if channel < g.in_per_group {
+                let channel = group * g.in_per_group + channel;
+                let at = g.from.at(image, channel, row, col);
+                let value = E::integer(value_at(cta, args, at)) as u32;
+                words[0] |= (value & 0xff) << (8 * k);
+                words[1] |= (value >> 8 & 0xff) << (8 * k);
+            }
+        }
+        for (piece, word) in words.into_iter().enumerate().take(E::PIECES) {
+            let at = (piece as u32 * cells + cell) * quads + quad;
+            cta.write(args.planes_out, at as usize, f32::from_bits(word));
+        }
+    });
+}
+
+/// Which filters and outputs a block has.
+#[derive(Clone, Copy)]
+struct Tile {
+    image: u32,
+    group: u32,
+    /// Number among the tiles of filters of all groups.
+    filters: u32,
+    /// First output.
+    row: u32,
+    col: u32,
+}
+
+impl Tile {
+    #[inline(always)]
+    fn of<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) -> Tile {
+        let (g, t) = (&args.geometry, &args.tensor);
+        let all = g.filters / g.out_per_group * t.filter_tiles;
+        let (rest, filters) = (cta.block() / all, cta.block() % all);
+        let (rest, col) = (rest / t.tiles[1], rest % t.tiles[1]);
+        let (image, row) = (rest / t.tiles[0], rest % t.tiles[0]);
+        Tile {
+            image,
+            group: filters / t.filter_tiles,
+            filters,
+            row: row * t.tile[0],
+            col: col * t.tile[1],
+        }
+    }
+}
+
+/// Begins to copy the inputs of a part of the channels.
+#[inline(always)]
+#[track_caller]
+fn stage<C: Cta, E: Element>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    tile: Tile,
+    (part, slot): (u32, u32),
+) {
+    let (g, t) = (&args.geometry, &args.tensor);
+    let groups = g.filters / g.out_per_group;
+    let top = (tile.row * g.stride[0]) as i32 - g.padding[0] as i32;
+    let left = (tile.col * g.stride[1]) as i32 - g.padding[1] as i32;
+    let map = (tile.image * groups + tile.group) * g.size[0];
+    let all = g.batch * groups * g.size[0] * g.size[1];
+    let (words, packs) = (t.channels() / 4, t.part / 16);
+    let staged: Shared<f32> = Shared::at(0, E::PIECES as u32 * t.cells() * t.pitch);
+    let pack = cta.thread() % packs * 4;
+    let mut cell = cta.thread() / packs;
+    while cell < t.cells() {
+        let (row, col) = (cell / t.inputs[1], cell % t.inputs[1]);
+        let (y, x) = ((top + row as i32) as u32, (left + col as i32) as u32);
+        let present = y < g.size[0] && x < g.size[1];
+        let from = if present {
+            (map + y) * g.size[1] + x
+        } else {
+            0
+        };
+        for piece in 0..E::PIECES as u32 {
+            let i = (piece * all + from) * words + part * t.part / 4 + pack;
+            let j = (piece * t.cells() + cell) * t.pitch + slot * t.part / 4 + pack;
+            cta.copy_whole_pack(staged, j as usize, args.planes, i as usize, present);
+        }
+        cell += cta.threads() / packs;
+    }
+}
+
+/// What a lane holds of a step.
+#[derive(Clone, Copy)]
+struct Step<const P: usize> {
+    fragments: [[[u32; 4]; P]; ROWS],
+    metadata: [u32; ROWS],
+    /// Bytes from a cell to the channels of this lane's tap.
+    offset: u32,
+}
+
+impl<const P: usize> Step<P> {
+    const NONE: Step<P> = Step {
+        fragments: [[[0; 4]; P]; ROWS],
+        metadata: [0; ROWS],
+        offset: 0,
+    };
+
+    #[inline(always)]
+    #[track_caller]
+    fn load<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, number: u32) -> Step<P> {
+        let (from, lane) = (args.steps, lane(cta) as usize);
+        let first = number as usize * step_words(P);
+        let mut step = Step::NONE;
+        for row in 0..ROWS {
+            for piece in 0..P {
+                let at = first + (row * P + piece) * 128 + lane * 4;
+                step.fragments[row][piece] = cta.load_pack(from, at, Cache::Keep);
+            }
+            let at = first + ROWS * P * 128 + row * 32 + lane;
+            step.metadata[row] = cta.load(from, at, Cache::Keep);
+        }
+        let offsets = first + ROWS * P * 128 + ROWS * 32;
+        step.offset = cta.load(from, offsets + lane / 16, Cache::Keep);
+        step
+    }
+}
+
+/// Sums of a lane by weight, rows, columns and registers.
+type Sums = [[[[i32; 4]; COLS]; ROWS]; 3];
+
+/// Adds a step's products.
+#[inline(always)]
+#[track_caller]
+fn multiply<C: Cta, const P: usize>(
+    cta: &C,
+    step: &Step<P>,
+    (staged, piece_words): (Shared<u32>, u32),
+    cells: &[u32; COLS],
+    sums: &mut Sums,
+) {
+    // Not a loop, which LLVM 22 unrolls after it has put the array of cells into local memory.
+    let mut column = |col: usize, cell: u32| {
+        let first = cell + step.offset / 4;
+        let taps = core::array::from_fn(|piece| {
+            let row = first + piece as u32 * piece_words;
+            let [a, b, c, d] = cta.shared_read_matrices(staged, row as usize);
+            // a, b: channels 0 to 15 and 16 to 31 at the first tap; c, d: at the second.
+            [
+                pair(a, c),
+                pair(a >> 16, c >> 16),
+                pair(b, d),
+                pair(b >> 16, d >> 16),
+            ]
+        });
+        multiply_column(cta, step, &taps, col, sums);
+    };
+    column(0, cells[0]);
+    column(1, cells[1]);
+    column(2, cells[2]);
+    column(3, cells[3]);
+}
+
+/// Adds a step's products with eight outputs' inputs.
+#[inline(always)]
+#[track_caller]
+fn multiply_column<C: Cta, const P: usize>(
+    cta: &C,
+    step: &Step<P>,
+    taps: &[[u32; 4]; P],
+    col: usize,
+    sums: &mut Sums,
+) {
+    for row in 0..ROWS {
+        for (i, weights) in step.fragments[row].iter().enumerate() {
+            for (j, inputs) in taps.iter().enumerate() {
+                let sum = &mut sums[i + j][row][col];
+                let (w, x, places) = (*weights, *inputs, step.metadata[row]);
+                // The highest piece has the sign.
+                *sum = match (i + 1 == P, j + 1 == P) {
+                    (true, true) => cta.multiply_sparse_bytes::<true, true>(w, x, *sum, places),
+                    (true, false) => cta.multiply_sparse_bytes::<true, false>(w, x, *sum, places),
+                    (false, true) => cta.multiply_sparse_bytes::<false, true>(w, x, *sum, places),
+                    (false, false) => cta.multiply_sparse_bytes::<false, false>(w, x, *sum, places),
+                };
+            }
+        }
+    }
+}
+
+/// The lower halves of two words.
+#[inline(always)]
+fn pair(low: u32, high: u32) -> u32 {
+    low & 0xffff | high << 16
+}
+
+/// See the head of the file.
+pub fn tensor<C: Cta, E: Element, const P: usize>(cta: &C, args: &SparseConvArgs<'_, E>) {
+    cta.launch_bounds::<TENSOR_BLOCK, 1>();
+    let tile = Tile::of(cta, args);
+    let sums = add_parts::<C, E, P>(cta, args, tile);
+    cta.sync();
+    write_sums::<C, E, P>(cta, &sums);
+    write_outputs(cta, args, tile);
+}
+
+/// The first staged word of the row that this lane gives `ldmatrix`, for each group of eight outputs.
+#[inline(always)]
+fn row_words<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) -> [u32; COLS] {
+    let (g, t) = (&args.geometry, &args.tensor);
+    let lane = lane(cta);
+    let warp = cta.thread() / WARP % 4;
+    let word = |group: u32| {
+        let cell = warp * 32 + group * 8 + lane % 8;
+        let (row, col) = (cell / t.tile[1], cell % t.tile[1]);
+        let staged = row * g.stride[0] * t.inputs[1] + col * g.stride[1];
+        staged * t.pitch + lane / 8 % 2 * 4
+    };
+    [word(0), word(1), word(2), word(3)]
+}
+
+/// This warp's half of the sums.
+#[inline(always)]
+#[track_caller]
+fn add_parts<C: Cta, E: Element, const P: usize>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    tile: Tile,
+) -> Sums {
+    let t = &args.tensor;
+    let piece_words = t.cells() * t.pitch;
+    let staged: Shared<u32> = Shared::at(0, P as u32 * piece_words);
+    let cells = row_words(cta, args);
+    let of_tile = (tile.filters * t.parts) as usize;
+    let last = cta.load(args.starts, of_tile + t.parts as usize, Cache::Keep);
+    let mut number = cta.load(args.starts, of_tile, Cache::Keep) + cta.thread() / (4 * WARP);
+    let mut sums: Sums = [[[[0; 4]; COLS]; ROWS]; 3];
+    let mut next = Step::<P>::NONE;
+    if number < last {
+        next = Step::load(cta, args, number);
+    }
+    let mut part = 0;
+    while part < t.parts {
+        let slot = part % CHUNK_PARTS;
+        if slot == 0 {
+            cta.sync();
+            for slot in 0..CHUNK_PARTS {
+                if part + slot < t.parts {
+                    stage(cta, args, tile, (part + slot, slot));
+                }
+                cta.end_copies();
+            }
+        }
+        match slot {
+            0 => cta.copies_done::<3>(),
+            1 => cta.copies_done::<2>(),
+            2 => cta.copies_done::<1>(),
+            _ => cta.copies_done::<0>(),
+        }
+        cta.sync();
+        let end = cta.load(args.starts, of_tile + part as usize + 1, Cache::Keep);
+        while number < end {
+            let step = next;
+            number += 2;
+            if number < last {
+                next = Step::load(cta, args, number);
+            }
+            multiply(cta, &step, (staged, piece_words), &cells, &mut sums);
+        }
+        part += 1;
+    }
+    sums
+}
+
+/// Calls `each(place in the table of sums, sum)` for the sums of this lane.
+#[inline(always)]
+fn each_sum<C: Cta, E: Element, const P: usize>(
+    cta: &C,
+    sums: &Sums,
+    mut each: impl FnMut(usize, E::Acc),
+) {
+    let (group, turn) = (lane(cta) / 4, lane(cta) % 4);
+    let warp = cta.thread() / WARP % 4;
+    for row in 0..ROWS {
+        for col in 0..COLS {
+            for i in 0..4 {
+                let filter = row as u32 * 16 + group + i as u32 / 2 * 8;
+                let cell = warp * 32 + col as u32 * 8 + turn * 2 + i as u32 % 2;
+                // Of one piece the only sums are whole.
+                let of = core::array::from_fn(|weight| sums[weight][row][col][i]);
+                each((filter * SUM_PITCH + cell) as usize, E::of_pieces(of));
+            }
+        }
+    }
+}
+
+/// The sums of both halves to shared memory, filters × outputs of the tile.
+#[inline(always)]
+#[track_caller]
+fn write_sums<C: Cta, E: Element, const P: usize>(cta: &C, sums: &Sums) {
+    let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
+    let second = cta.thread() / (4 * WARP) == 1;
+    if second {
+        each_sum::<C, E, P>(cta, sums, |at, sum| cta.shared_write(table, at, sum));
+    }
+    cta.sync();
+    if !second {
+        each_sum::<C, E, P>(cta, sums, |at, sum| {
+            let other = cta.shared_read(table, at);
+            cta.shared_write(table, at, sum.plus(other));
+        });
+    }
+    cta.sync();
+}
+
+/// Bias, rectification and pooling of a tile's sums, and the results to memory.
+#[inline(always)]
+#[track_caller]
+fn write_outputs<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
+    let (g, t) = (&args.geometry, &args.tensor);
+    let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
+    // Numbers one by one: LLVM 22 copies pairs of them to local memory.
+    let (down_end, right_end) = (g.pool.window[0], g.pool.window[1]);
+    let (rows, cols) = (t.tile[0] / down_end, t.tile[1] / right_end);
+    let first = tile.filters % t.filter_tiles * TILE_FILTERS;
+    each_of_block(cta, TILE_FILTERS * rows * cols, |i| {
+        let (rest, col) = (i as u32 / cols, i as u32 % cols);
+        let (of_tile, row) = (rest / rows, rest % rows);
+        let y = tile.row / down_end + row;
+        let x = tile.col / right_end + col;
+        if first + of_tile < g.out_per_group && y < g.pool.out[0] && x < g.pool.out[1] {
+            let filter = tile.group * g.out_per_group + first + of_tile;
+            let mut result = Window::new(g.pool.kind);
+            for down in 0..down_end {
+                for right in 0..right_end {
+                    let cell = (row * down_end + down) * t.tile[1] + col * right_end + right;
+                    let sum = cta.shared_read(table, (of_tile * SUM_PITCH + cell) as usize);
+                    result.take(finished(cta, args, filter, sum));
+                }
+            }
+            cta.write(args.out, g.to.at(tile.image, filter, y, x), result.result());
+        }
+    });
+}
+
+/// Bytes of shared memory of a block.
+pub fn tensor_shared_bytes<E: Element>(t: &super::TensorGeometry) -> u64 {
+    let staged = E::PIECES as u64 * t.cells() as u64 * t.pitch as u64 * 4;
+    staged.max(sum_bytes(E::Acc::SIZE) as u64)
+}

@@ -1,0 +1,90 @@
+//! The types of layers.
+
+use bytemuck::Pod;
+use gpu_kernels::Family;
+use gpu_kernels::sparse_conv::{
+    Accumulator, Element, SparseConv as Kernels, SparseConvArgs, SparseConvVariant,
+};
+use half::{bf16, f16};
+
+use crate::matrix::filters::FilterValue;
+
+pub use gpu_kernels::sparse_conv::{Bf16, F16, I8, I8Wide, I16, I16Wide};
+
+/// A number that results have: `i32`, `i64`, `f32` or `f64`.
+pub trait ConvSum: Accumulator + Pod {
+    /// The largest magnitude of exact sums; infinite for floats, which round instead.
+    const MOST: f64;
+    /// The value; rounded from integers beyond 2⁵³.
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! sums {
+    ($($t:ident: $most:expr;)*) => { $(
+        impl ConvSum for $t {
+            const MOST: f64 = $most;
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    )* };
+}
+
+sums! {
+    i32: i32::MAX as f64;
+    i64: i64::MAX as f64;
+    f32: f64::INFINITY;
+    f64: f64::INFINITY;
+}
+
+/// The type of a layer.
+///
+/// | type | inputs and weights | sums |
+/// |---|---|---|
+/// | [`I8`], [`I8Wide`] | `i8` | `i32`, `i64` |
+/// | [`I16`], [`I16Wide`] | `i16` | `i32`, `i64` |
+/// | [`F16`], [`Bf16`] | `f16`, `bf16` | `f32` |
+/// | `f32`, `f64` | the same | the same |
+pub trait ConvElement: Element<Stored: Pod, Wide: Pod, Packed: Pod, Acc = Self::Sum> {
+    /// What results are.
+    type Sum: ConvSum;
+    /// What inputs and weights are.
+    type Value: FilterValue;
+    /// The compiled kernels.
+    type Kernels: Family<Variant = SparseConvVariant>
+        + for<'a> Family<Args<'a> = SparseConvArgs<'a, Self>>;
+    /// The largest magnitude of an input; infinite for floats.
+    const MOST: f64;
+    /// A weight as it is multiplied.
+    fn wide(value: Self::Value) -> Self::Wide;
+    /// A word of the packed format.
+    fn packed(word: u64) -> Self::Packed;
+}
+
+macro_rules! elements {
+    ($($t:ident: $value:ident, $sum:ident, $packed:ident, $most:expr, $wide:expr;)*) => { $(
+        impl ConvElement for $t {
+            type Sum = $sum;
+            type Value = $value;
+            type Kernels = Kernels<$t>;
+            const MOST: f64 = $most;
+            fn wide(value: $value) -> Self::Wide {
+                $wide(value)
+            }
+            fn packed(word: u64) -> $packed {
+                word as $packed
+            }
+        }
+    )* };
+}
+
+elements! {
+    I8: i8, i32, u32, 128.0, i32::from;
+    I8Wide: i8, i64, u32, 128.0, i32::from;
+    I16: i16, i32, u32, 32_768.0, i32::from;
+    I16Wide: i16, i64, u32, 32_768.0, i32::from;
+    F16: f16, f32, u32, f64::INFINITY, f16::to_f32;
+    Bf16: bf16, f32, u32, f64::INFINITY, bf16::to_f32;
+    f32: f32, f32, u64, f64::INFINITY, core::convert::identity;
+    f64: f64, f64, u64, f64::INFINITY, core::convert::identity;
+}

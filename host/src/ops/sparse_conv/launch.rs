@@ -1,0 +1,417 @@
+//! Layers on GPUs and emulators: formats of filters, and launches.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpu_kernels::sparse_conv::{
+    Geometry, SparseConvArgs, SparseConvVariant, TENSOR_BLOCK, TensorGeometry, tensor_shared_bytes,
+};
+use gpu_kernels::{Entry, Family, In, Launch, Out};
+
+use super::element::ConvElement;
+use super::{Layer, Maps, SparseConvError};
+use crate::device::{Buffer, Device, DeviceError, Prepared};
+use crate::layout::sparse_conv::{ConvSteps, Taps, steps};
+use crate::matrix::filters::{CooFilters, PackedFilters, PackedLayout, SparseFilters};
+use crate::ops::OpError;
+use crate::plan::limits::DeviceLimits;
+use crate::plan::sparse_conv::{
+    ConvPlan, ConvShape, ConvStrategy, ConvWork, plan, plan_with, tiles,
+};
+
+/// Threads of a block of kernels that take any number.
+const BLOCK: u32 = 128;
+/// Blocks of one launch at most where threads go on to further outputs.
+const MOST_BLOCKS: u64 = 1 << 20;
+
+/// A layer on a GPU.
+pub(super) struct OnGpu<E: ConvElement> {
+    plan: ConvPlan,
+    format: Format<E>,
+    bias: Option<Buffer<E::Sum>>,
+    /// The convolution; with pooling where that is fused.
+    geometry: Geometry,
+    /// The whole layer.
+    whole: Geometry,
+    convolve: Prepared<E::Kernels>,
+    pool: Option<(Prepared<E::Kernels>, Mutex<Buffer<E::Sum>>)>,
+    planes: Option<(Prepared<E::Kernels>, Mutex<Buffer<f32>>)>,
+}
+
+/// Filters in the format of a kernel.
+enum Format<E: ConvElement> {
+    Coo {
+        starts: Buffer<u32>,
+        rows: Buffer<u32>,
+        cols: Buffer<u32>,
+        values: Buffer<E::Wide>,
+        bytes: usize,
+    },
+    Packed {
+        starts: Buffer<u32>,
+        words: Buffer<E::Packed>,
+        bits: [u32; 2],
+        bytes: usize,
+    },
+    Direct {
+        starts: Buffer<u32>,
+        places: Buffer<u32>,
+        values: Buffer<E::Wide>,
+    },
+    Tensor {
+        starts: Buffer<u32>,
+        words: Buffer<u32>,
+        tiles: TensorGeometry,
+    },
+}
+
+impl<E: ConvElement> OnGpu<E> {
+    pub fn new(
+        device: &Device,
+        limits: &DeviceLimits,
+        shape: &ConvShape,
+        filters: &SparseFilters<E::Value>,
+        layer: Layer<'_, E::Sum>,
+    ) -> Result<OnGpu<E>, SparseConvError> {
+        let steps = tensor_steps::<E>(shape, filters, limits);
+        let work = work::<E>(shape, filters, steps.as_ref());
+        let plan = match layer.strategy {
+            None => plan(shape, &work, limits),
+            Some(strategy) => {
+                let unsuitable = || SparseConvError::Strategy {
+                    strategy,
+                    device: device.to_string(),
+                };
+                plan_with(strategy, shape, &work, limits).ok_or_else(unsuitable)?
+            }
+        };
+        let format = Format::new(device, &plan, filters, steps)?;
+        let whole = shape.geometry(layer.rectify);
+        let geometry = if plan.pools_apart {
+            shape.geometry_before_pooling(layer.rectify)
+        } else {
+            whole
+        };
+        let (convolve, planes) = (
+            launch_of::<E>(&plan, &geometry),
+            planes_of::<E>(shape, &plan),
+        );
+        Ok(OnGpu {
+            convolve: prepare::<E>(device, variant_of(plan.strategy), convolve)?,
+            planes: match planes {
+                Some((launch, words)) => Some((
+                    prepare::<E>(device, SparseConvVariant::Planes, launch)?,
+                    Mutex::new(device.zeros(words)?),
+                )),
+                None => None,
+            },
+            pool: match plan.pools_apart {
+                true => Some((
+                    prepare::<E>(
+                        device,
+                        SparseConvVariant::Pool,
+                        each(shape.results() as u64),
+                    )?,
+                    Mutex::new(device.zeros(shape.sums())?),
+                )),
+                false => None,
+            },
+            bias: layer.bias.map(|bias| device.upload(bias)).transpose()?,
+            plan,
+            format,
+            geometry,
+            whole,
+        })
+    }
+
+    pub fn plan(&self) -> &ConvPlan {
+        &self.plan
+    }
+
+    pub fn filter_bytes(&self) -> usize {
+        match &self.format {
+            Format::Coo { bytes, .. } | Format::Packed { bytes, .. } => *bytes,
+            Format::Direct {
+                starts,
+                places,
+                values,
+            } => 4 * (starts.len() + places.len()) + size_of::<E::Wide>() * values.len(),
+            Format::Tensor { starts, words, .. } => 4 * (starts.len() + words.len()),
+        }
+    }
+
+    pub fn run(&self, x: &Maps<E>, out: &mut Buffer<E::Sum>) -> Result<(), OpError> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let mut args = self.args(x);
+        // Held until all is launched: launches of one layer from several threads take turns.
+        let mut planes = self
+            .planes
+            .as_ref()
+            .map(|(prepared, planes)| (prepared, locked(planes)));
+        if let Some((prepared, planes)) = &mut planes {
+            let made = SparseConvArgs {
+                planes_out: planes.output(),
+                ..args
+            };
+            prepared.launch(made)?;
+        }
+        if let Some((_, planes)) = &planes {
+            args.planes = planes.input();
+        }
+        let Some((prepared, sums)) = &self.pool else {
+            args.out = out.output();
+            return Ok(self.convolve.launch(args)?);
+        };
+        let mut sums = locked(sums);
+        let convolved = SparseConvArgs {
+            out: sums.output(),
+            ..args
+        };
+        self.convolve.launch(convolved)?;
+        let pooled = SparseConvArgs {
+            sums: sums.input(),
+            out: out.output(),
+            geometry: self.whole,
+            ..args
+        };
+        Ok(prepared.launch(pooled)?)
+    }
+
+    /// Everything but results and what lies between launches.
+    fn args<'a>(&'a self, x: &'a Maps<E>) -> SparseConvArgs<'a, E> {
+        let mut args = SparseConvArgs {
+            x: x.words().input(),
+            bias: self.bias.as_ref().map_or(In::none(), Buffer::input),
+            starts: In::none(),
+            places: In::none(),
+            cols: In::none(),
+            values: In::none(),
+            packed: In::none(),
+            packed_bits: [0; 2],
+            steps: In::none(),
+            planes: In::none(),
+            planes_out: Out::none(),
+            sums: In::none(),
+            out: Out::none(),
+            geometry: self.geometry,
+            tensor: TensorGeometry::default(),
+        };
+        self.format.fill(&mut args);
+        args
+    }
+}
+
+impl<E: ConvElement> Format<E> {
+    fn new(
+        device: &Device,
+        plan: &ConvPlan,
+        filters: &SparseFilters<E::Value>,
+        steps: Option<ConvSteps>,
+    ) -> Result<Format<E>, SparseConvError> {
+        let wide: Vec<E::Wide> = filters
+            .nonzeros()
+            .iter()
+            .map(|n| E::wide(n.value))
+            .collect();
+        Ok(match (plan.strategy, plan.tiles, steps) {
+            (ConvStrategy::Tensor, Some(tiles), Some(steps)) => Format::Tensor {
+                starts: device.upload(&steps.starts)?,
+                words: device.upload(&steps.words)?,
+                tiles: tiles.geometry,
+            },
+            (ConvStrategy::Coo, ..) => {
+                let coo = CooFilters::from(filters);
+                let words =
+                    |short: &[u16]| -> Vec<u32> { short.iter().map(|s| (*s).into()).collect() };
+                Format::Coo {
+                    starts: device.upload(filters.starts())?,
+                    rows: device.upload(&words(&coo.rows))?,
+                    cols: device.upload(&words(&coo.cols))?,
+                    values: device.upload(&wide)?,
+                    bytes: coo.bytes(),
+                }
+            }
+            (ConvStrategy::Packed, ..) => {
+                let bits = 8 * size_of::<E::Packed>() as u32;
+                let layout = PackedLayout::new(bits, &filters.shape());
+                let packed = PackedFilters::pack(filters, layout)?;
+                let words: Vec<E::Packed> = packed.words().iter().map(|w| E::packed(*w)).collect();
+                Format::Packed {
+                    starts: device.upload(filters.starts())?,
+                    words: device.upload(&words)?,
+                    bits: [layout.row_bits, layout.col_bits],
+                    bytes: packed.bytes(),
+                }
+            }
+            _ => Format::Direct {
+                starts: device.upload(&starts_of_filters(filters))?,
+                places: device.upload(&places(filters))?,
+                values: device.upload(&wide)?,
+            },
+        })
+    }
+
+    fn fill<'a>(&'a self, args: &mut SparseConvArgs<'a, E>) {
+        match self {
+            Format::Coo {
+                starts,
+                rows,
+                cols,
+                values,
+                ..
+            } => {
+                args.starts = starts.input();
+                args.places = rows.input();
+                args.cols = cols.input();
+                args.values = values.input();
+            }
+            Format::Packed {
+                starts,
+                words,
+                bits,
+                ..
+            } => {
+                args.starts = starts.input();
+                args.packed = words.input();
+                args.packed_bits = *bits;
+            }
+            Format::Direct {
+                starts,
+                places,
+                values,
+            } => {
+                args.starts = starts.input();
+                args.places = places.input();
+                args.values = values.input();
+            }
+            Format::Tensor {
+                starts,
+                words,
+                tiles,
+            } => {
+                args.starts = starts.input();
+                args.steps = words.input();
+                args.tensor = *tiles;
+            }
+        }
+    }
+}
+
+/// What lies between launches; a panic elsewhere leaves it as good as it was.
+fn locked<T>(between: &Mutex<T>) -> MutexGuard<'_, T> {
+    between.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where filters begin, and the end of the last.
+fn starts_of_filters<V>(filters: &SparseFilters<V>) -> Vec<u32>
+where
+    V: crate::matrix::filters::FilterValue,
+{
+    let shape = filters.shape();
+    let first = |filter: usize| filters.starts()[filter * shape.channels];
+    (0..=shape.filters).map(first).collect()
+}
+
+/// Channel, row and column of each nonzero in one word.
+fn places<V>(filters: &SparseFilters<V>) -> Vec<u32>
+where
+    V: crate::matrix::filters::FilterValue,
+{
+    let each = (0..filters.shape().filters).flat_map(|filter| filters.of_filter(filter));
+    each.map(|(channel, n)| (channel as u32) << 8 | u32::from(n.row) << 4 | u32::from(n.col))
+        .collect()
+}
+
+fn tensor_steps<E: ConvElement>(
+    shape: &ConvShape,
+    filters: &SparseFilters<E::Value>,
+    limits: &DeviceLimits,
+) -> Option<ConvSteps> {
+    let tiles = tiles(shape, E::PIECES, limits)?;
+    let taps = Taps {
+        filters_per_group: shape.filters / shape.groups,
+        dilation: shape.dilation,
+    };
+    Some(steps(filters, &taps, &tiles.geometry, E::PIECES))
+}
+
+fn work<E: ConvElement>(
+    shape: &ConvShape,
+    filters: &SparseFilters<E::Value>,
+    steps: Option<&ConvSteps>,
+) -> ConvWork {
+    let starts = starts_of_filters(filters);
+    let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+    debug_assert_eq!(shape.filters + 1, starts.len());
+    ConvWork {
+        nnz: filters.nnz(),
+        longest: lengths.max().unwrap_or(0),
+        pieces: E::PIECES,
+        bytes: size_of::<E::Value>(),
+        steps: steps.map(|steps| steps.len() as u64),
+    }
+}
+
+fn variant_of(strategy: ConvStrategy) -> SparseConvVariant {
+    match strategy {
+        ConvStrategy::Coo => SparseConvVariant::Coo,
+        ConvStrategy::Packed => SparseConvVariant::Packed,
+        ConvStrategy::Direct => SparseConvVariant::Direct,
+        ConvStrategy::Tensor => SparseConvVariant::Tensor,
+    }
+}
+
+/// A thread for each item.
+fn each(items: u64) -> Launch {
+    Launch {
+        grid: items.div_ceil(BLOCK.into()).clamp(1, MOST_BLOCKS) as u32,
+        block: BLOCK,
+        shared_bytes: 0,
+    }
+}
+
+fn launch_of<E: ConvElement>(plan: &ConvPlan, g: &Geometry) -> Launch {
+    let product = |of: [u32; 2]| u64::from(of[0]) * u64::from(of[1]);
+    let maps = u64::from(g.batch) * u64::from(g.filters);
+    match (plan.strategy, plan.tiles) {
+        (ConvStrategy::Tensor, Some(tiles)) => Launch {
+            grid: tiles.blocks as u32,
+            block: TENSOR_BLOCK,
+            shared_bytes: tensor_shared_bytes::<E>(&tiles.geometry) as u32,
+        },
+        (ConvStrategy::Direct, _) => {
+            // A warp's run is 32 results of pooling, or 128 outputs.
+            let run = if plan.pools_apart || g.pool.kind == gpu_kernels::sparse_conv::POOL_NONE {
+                128
+            } else {
+                32
+            };
+            each(maps * product(g.pool.out).div_ceil(run) * 32)
+        }
+        _ => each(maps * product(g.out)),
+    }
+}
+
+/// The launch that makes byte planes, and their words.
+fn planes_of<E: ConvElement>(shape: &ConvShape, plan: &ConvPlan) -> Option<(Launch, usize)> {
+    let t = plan
+        .tiles
+        .filter(|_| plan.strategy == ConvStrategy::Tensor)?
+        .geometry;
+    let cells = shape.batch * shape.size[0] * shape.size[1] * shape.groups;
+    let words = cells * t.channels() as usize / 4;
+    Some((each(words as u64), words * E::PIECES))
+}
+
+fn prepare<E: ConvElement>(
+    device: &Device,
+    variant: SparseConvVariant,
+    launch: Launch,
+) -> Result<Prepared<E::Kernels>, DeviceError> {
+    let entries = E::Kernels::entries();
+    let found = entries
+        .iter()
+        .find(|entry: &&Entry<E::Kernels>| entry.variant == variant);
+    device.prepare(found.expect("a kernel that suits the type"), launch)
+}

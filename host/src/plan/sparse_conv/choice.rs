@@ -1,0 +1,206 @@
+//! Which kernel is expected to be fastest.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::shape::ConvShape;
+use super::tensor::{TensorTiles, tiles};
+use crate::plan::limits::DeviceLimits;
+
+/// A way to compute a layer on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConvStrategy {
+    /// The source's first kernel, and one that pools.
+    Coo,
+    /// The source's second kernel, and one that pools.
+    Packed,
+    /// Nonzeros by filter, sums in registers, pooling fused: any shape and type.
+    Direct,
+    /// Integers as bytes on sparse tensor cores; dense filters take up to twice the steps of sparse ones.
+    Tensor,
+}
+
+impl ConvStrategy {
+    /// All of them.
+    pub const ALL: [ConvStrategy; 4] = [
+        ConvStrategy::Coo,
+        ConvStrategy::Packed,
+        ConvStrategy::Direct,
+        ConvStrategy::Tensor,
+    ];
+
+    /// Whether it is there for comparison alone.
+    pub fn is_of_the_source(self) -> bool {
+        matches!(self, ConvStrategy::Coo | ConvStrategy::Packed)
+    }
+}
+
+impl fmt::Display for ConvStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ConvStrategy::Coo => "coo",
+            ConvStrategy::Packed => "packed",
+            ConvStrategy::Direct => "direct",
+            ConvStrategy::Tensor => "tensor",
+        })
+    }
+}
+
+/// What a layer's filters and numbers ask for, beside its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConvWork {
+    /// Nonzeros of all filters.
+    pub nnz: usize,
+    /// The most nonzeros of a filter.
+    pub longest: usize,
+    /// Bytes of an integer, 0 of other numbers.
+    pub pieces: usize,
+    /// Bytes of a number.
+    pub bytes: usize,
+    /// Steps of all filter tiles on tensor cores, where they are possible.
+    pub steps: Option<u64>,
+}
+
+/// A choice with what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvPlan {
+    /// The kernel.
+    pub strategy: ConvStrategy,
+    /// Whether a second launch pools.
+    pub pools_apart: bool,
+    /// Tiles, where the strategy has them.
+    pub tiles: Option<TensorTiles>,
+    /// Predicted microseconds of those that suit, the fastest first; without the source's.
+    pub predicted_us: Vec<(ConvStrategy, f64)>,
+}
+
+impl fmt::Display for ConvPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.strategy)?;
+        if self.pools_apart {
+            f.write_str(", then pooling")?;
+        }
+        for (i, (strategy, us)) in self.predicted_us.iter().enumerate() {
+            write!(
+                f,
+                "{} {strategy} {us:.1} µs",
+                if i == 0 { "; predicted:" } else { "," }
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Microseconds of one more launch in a stream.
+const LAUNCH_US: f64 = 2.0;
+/// Clock under load, 10⁶ per second: between what an H200 keeps up and its highest.
+const CLOCK_MHZ: f64 = 1_755.0;
+/// Multiply-adds of an SM and clock by `direct`: a load from L1 each, of which an SM makes 32 at most.
+const DIRECT_PER_CLOCK: f64 = 16.0;
+/// Clocks of one `mma.sp` of 16 × 8 × 64 bytes on one of an SM's four tensor cores.
+const SPARSE_MMA_CLOCKS: f64 = 8.0;
+/// Microseconds until a block's first inputs are there, and for its results.
+const TENSOR_ENDS_US: f64 = 3.0;
+/// Bytes that all SMs read from the L2 cache in a microsecond.
+const L2_BYTES_PER_US: f64 = 5.5e6;
+
+/// The strategy that is expected to be fastest.
+pub fn plan(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> ConvPlan {
+    let predicted = predictions(shape, work, limits);
+    let best = predicted
+        .first()
+        .map_or(ConvStrategy::Direct, |(strategy, _)| *strategy);
+    with(best, shape, work, limits, predicted)
+}
+
+/// One strategy, or `None` where it does not suit.
+pub fn plan_with(
+    strategy: ConvStrategy,
+    shape: &ConvShape,
+    work: &ConvWork,
+    limits: &DeviceLimits,
+) -> Option<ConvPlan> {
+    let suits = strategy != ConvStrategy::Tensor || tensor(shape, work, limits).is_some();
+    suits.then(|| {
+        with(
+            strategy,
+            shape,
+            work,
+            limits,
+            predictions(shape, work, limits),
+        )
+    })
+}
+
+fn with(
+    strategy: ConvStrategy,
+    shape: &ConvShape,
+    work: &ConvWork,
+    limits: &DeviceLimits,
+    predicted_us: Vec<(ConvStrategy, f64)>,
+) -> ConvPlan {
+    let tiles = match strategy {
+        ConvStrategy::Tensor => tensor(shape, work, limits),
+        _ => None,
+    };
+    let fused = match (strategy, &tiles) {
+        (ConvStrategy::Direct, _) => true,
+        (_, Some(tiles)) => tiles.pools,
+        _ => false,
+    };
+    ConvPlan {
+        strategy,
+        pools_apart: shape.pool.is_some() && !fused,
+        tiles,
+        predicted_us,
+    }
+}
+
+/// Tiles, if tensor cores suit the layer.
+fn tensor(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> Option<TensorTiles> {
+    let exact = work.longest <= gpu_kernels::sparse_conv::MOST_NONZEROS as usize;
+    work.steps?;
+    tiles(shape, work.pieces, limits).filter(|tiles| exact && tiles.blocks < 1 << 31)
+}
+
+fn predictions(
+    shape: &ConvShape,
+    work: &ConvWork,
+    limits: &DeviceLimits,
+) -> Vec<(ConvStrategy, f64)> {
+    let mut predicted = vec![(ConvStrategy::Direct, direct_us(shape, work, limits))];
+    if let (Some(tiles), Some(steps)) = (tensor(shape, work, limits), work.steps) {
+        let pooling = if tiles.pools { 0.0 } else { LAUNCH_US };
+        let us = tensor_us(&tiles, steps, work.pieces, limits) + pooling;
+        predicted.push((ConvStrategy::Tensor, us));
+    }
+    predicted.sort_by(|a, b| a.1.total_cmp(&b.1));
+    predicted
+}
+
+/// Every multiply-add is a load; windows that overlap are computed again.
+fn direct_us(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> f64 {
+    let [rows, cols] = shape.result();
+    let window = shape.pool.map_or(1, |pool| pool.window[0] * pool.window[1]);
+    let outputs = (shape.batch * rows * cols * window) as f64;
+    let per_us = f64::from(limits.sms) * DIRECT_PER_CLOCK * CLOCK_MHZ;
+    LAUNCH_US + outputs * work.nnz as f64 / per_us
+}
+
+/// Tensor cores or the L2 cache, which steps and inputs come from, whichever takes longer.
+fn tensor_us(tiles: &TensorTiles, steps: u64, pieces: usize, limits: &DeviceLimits) -> f64 {
+    let t = &tiles.geometry;
+    let of_filters = f64::from(t.filter_tiles).max(1.0);
+    // Blocks of a filter tile, and its steps on average.
+    let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
+    let all_tiles = tiles.blocks as f64 / of_filters;
+    let steps_of_block = steps as f64 / of_filters;
+    let products = (2 * 4 * pieces * pieces) as f64;
+    let clocks = waves * steps_of_block * products * SPARSE_MMA_CLOCKS;
+    let bytes = gpu_kernels::sparse_conv::step_words(pieces) as f64 * 4.0 * steps as f64;
+    let inputs = f64::from(t.cells() * t.channels()) * pieces as f64;
+    let read = (all_tiles * bytes + tiles.blocks as f64 * inputs) / L2_BYTES_PER_US;
+    2.0 * LAUNCH_US + TENSOR_ENDS_US + (clocks / CLOCK_MHZ).max(read)
+}

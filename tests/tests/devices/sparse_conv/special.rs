@@ -1,0 +1,269 @@
+//! Extremes, refusals and properties of layers.
+
+use anyhow::{Result, ensure};
+use warpfuse::device::Device;
+use warpfuse::matrix::filters::{FilterError, SparseFilters};
+use warpfuse::ops::OpError;
+use warpfuse::ops::sparse_conv::{
+    ConvElement, ConvShape, ConvShapeError, ConvStrategy, I8, I16, I16Wide, Layer, MapLayout, Maps,
+    Pool, SparseConv, SparseConvError,
+};
+
+use super::{Case, draw, filters_of, inputs_of, padded};
+use crate::suite::{Suite, Test};
+
+/// Adds them.
+pub fn add(suite: &mut Suite) {
+    suite.add(Test::new("sparse_conv/extremes"), extremes);
+    suite.add(Test::new("sparse_conv/overflow"), overflow);
+    suite.add(Test::new("sparse_conv/packed_limits"), packed_limits);
+    suite.add(Test::new("sparse_conv/linear"), linear);
+    suite.add(Test::new("sparse_conv/shift"), shift);
+    suite.add(Test::new("sparse_conv/identity"), identity);
+    suite.add(Test::new("sparse_conv/not_finite"), not_finite);
+    suite.add(Test::new("sparse_conv/refuses"), refuses);
+}
+
+/// Runs a layer by every strategy that suits.
+fn by_all<E: ConvElement>(
+    device: &Device,
+    shape: &ConvShape,
+    filters: &SparseFilters<E::Value>,
+    x: &[E::Value],
+) -> Result<Vec<Vec<E::Sum>>> {
+    let on_x = Maps::<E>::upload(device, x)?;
+    let mut results = Vec::new();
+    let all = ConvStrategy::ALL.into_iter().map(Some);
+    for strategy in std::iter::once(None).chain(all.filter(|_| !device.is_cpu())) {
+        let layer = Layer {
+            strategy,
+            ..Layer::default()
+        };
+        let conv = match SparseConv::<E>::new(device, shape, filters, layer) {
+            Err(SparseConvError::Strategy { .. }) => continue,
+            other => other?,
+        };
+        let mut out = device.zeros(shape.results())?;
+        conv.run(&on_x, &mut out)?;
+        results.push(out.to_vec()?);
+    }
+    Ok(results)
+}
+
+/// The least and the largest numbers, and sums at their bound.
+fn extremes(device: &Device) -> Result<()> {
+    let shape = padded(2, [3, 3], 1, 1);
+    let ends = [i16::MIN, i16::MAX];
+    for w in ends {
+        let filters = SparseFilters::from_dense(shape.filter_shape(), &[w, -1])?;
+        for x in ends {
+            let expected = i32::from(w) * i32::from(x) - i32::from(x);
+            for found in by_all::<I16>(device, &shape, &filters, &[x; 18])? {
+                ensure!(found == [expected; 9], "{w} · {x}: {found:?}");
+            }
+        }
+    }
+    // 65,535 · 32,768 is 32,768 below 2³¹.
+    let filters = SparseFilters::from_dense(shape.filter_shape(), &[i16::MAX, i16::MIN])?;
+    for found in by_all::<I16>(device, &shape, &filters, &[i16::MIN; 18])? {
+        ensure!(found == [32_768; 9], "{found:?}");
+    }
+    let both = SparseFilters::from_dense(shape.filter_shape(), &[i16::MIN; 2])?;
+    for found in by_all::<I16Wide>(device, &shape, &both, &[i16::MIN; 18])? {
+        ensure!(found == [1 << 31; 9], "{found:?}");
+    }
+    let bytes = SparseFilters::from_dense(shape.filter_shape(), &[i8::MIN, i8::MAX])?;
+    for found in by_all::<I8>(device, &shape, &bytes, &[i8::MIN; 18])? {
+        ensure!(found == [128; 9], "{found:?}");
+    }
+    Ok(())
+}
+
+/// 32-bit sums that could overflow are refused at 2³¹, and not before.
+fn overflow(device: &Device) -> Result<()> {
+    let shape = ConvShape::new(1, [1, 1], 2, [1, 2]);
+    let shape = ConvShape {
+        size: [1, 2],
+        ..shape
+    };
+    let layer = |last: i16, bias: i32| {
+        let filters = SparseFilters::from_dense(shape.filter_shape(), &[0, 1, i16::MAX, last])?;
+        let bias = [0, bias];
+        let layer = Layer {
+            bias: Some(&bias),
+            ..Layer::default()
+        };
+        SparseConv::<I16>::new(device, &shape, &filters, layer).map(drop)
+    };
+    // (32,767 + 32,768) · 32,768 + 32,767 = 2³¹ − 1.
+    ensure!(layer(i16::MIN, 32_767).is_ok(), "the bound itself is exact");
+    let refused = layer(i16::MIN, 32_768);
+    ensure!(
+        matches!(
+            refused,
+            Err(SparseConvError::Overflow {
+                filter: 1,
+                bits: 32,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+    Ok(())
+}
+
+/// What a packed word cannot hold is an error that says where it is.
+fn packed_limits(device: &Device) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let shape = ConvShape::new(1, [1, 1], 1, [1, 1]);
+    let layer = Layer {
+        strategy: Some(ConvStrategy::Packed),
+        ..Layer::default()
+    };
+    let filters = SparseFilters::from_dense(shape.filter_shape(), &[0.1_f64])?;
+    let refused = SparseConv::<f64>::new(device, &shape, &filters, layer).map(drop);
+    ensure!(
+        matches!(
+            refused,
+            Err(SparseConvError::Filters(FilterError::DoesNotFit { .. }))
+        ),
+        "{refused:?}"
+    );
+    Ok(())
+}
+
+const PROPERTY: Case = Case {
+    name: "property",
+    shape: ConvShape {
+        padding: [1; 2],
+        batch: 1,
+        channels: 6,
+        size: [6, 11],
+        filters: 5,
+        kernel: [3; 2],
+        stride: [1; 2],
+        dilation: [1; 2],
+        groups: 1,
+        layout: MapLayout::Nchw,
+        pool: None,
+    },
+    density: 0.3,
+    rectify: false,
+};
+
+/// Linear in the filters: those of a sum give the sum.
+fn linear(device: &Device) -> Result<()> {
+    let shape = &PROPERTY.shape;
+    let x = inputs_of::<I16Wide>(shape);
+    let of = |seed| draw::<i16>(shape.filter_shape().weights(), seed, 9_000.0);
+    let (one, two) = (of(1), of(2));
+    let both: Vec<i16> = one.iter().zip(&two).map(|(a, b)| a + b).collect();
+    let run = |weights: &[i16]| {
+        let filters = SparseFilters::from_dense(shape.filter_shape(), weights)?;
+        by_all::<I16Wide>(device, shape, &filters, &x)
+    };
+    let (one, two, both) = (run(&one)?, run(&two)?, run(&both)?);
+    for ((one, two), both) in one.iter().zip(&two).zip(&both) {
+        let sum: Vec<i64> = one.iter().zip(two).map(|(a, b)| a + b).collect();
+        ensure!(sum == *both, "not linear");
+    }
+    Ok(())
+}
+
+/// An input that is moved by a column moves the result, but for the columns at the edge.
+fn shift(device: &Device) -> Result<()> {
+    let shape = &PROPERTY.shape;
+    let [rows, cols] = shape.size;
+    let (filters, x) = (filters_of::<I16>(&PROPERTY)?, inputs_of::<I16>(shape));
+    let mut moved = vec![0; x.len()];
+    for (from, to) in x.chunks(cols).zip(moved.chunks_mut(cols)) {
+        to[1..].copy_from_slice(&from[..cols - 1]);
+    }
+    let (here, there) = (
+        by_all::<I16>(device, shape, &filters, &x)?,
+        by_all::<I16>(device, shape, &filters, &moved)?,
+    );
+    for (here, there) in here.iter().zip(&there) {
+        for row in 0..rows * shape.filters {
+            let (here, there) = (&here[row * cols..][..cols], &there[row * cols..][..cols]);
+            ensure!(here[1..cols - 2] == there[2..cols - 1], "row {row}");
+        }
+    }
+    Ok(())
+}
+
+/// Filters with a one in the middle of their own channel give the input.
+fn identity(device: &Device) -> Result<()> {
+    let shape = ConvShape {
+        filters: 6,
+        ..PROPERTY.shape
+    };
+    let mut weights = vec![0_i16; shape.filter_shape().weights()];
+    for channel in 0..6 {
+        weights[(channel * 6 + channel) * 9 + 4] = 1;
+    }
+    let filters = SparseFilters::from_dense(shape.filter_shape(), &weights)?;
+    let x = inputs_of::<I16>(&shape);
+    let expected: Vec<i32> = x.iter().map(|x| i32::from(*x)).collect();
+    for found in by_all::<I16>(device, &shape, &filters, &x)? {
+        ensure!(found == expected, "not the input");
+    }
+    Ok(())
+}
+
+/// A NaN stays where its taps reach, and wins every window.
+fn not_finite(device: &Device) -> Result<()> {
+    let shape = ConvShape {
+        pool: Some(Pool::max(2)),
+        ..ConvShape::new(1, [2, 8], 1, [1, 1])
+    };
+    let filters = SparseFilters::from_dense(shape.filter_shape(), &[2.0_f32])?;
+    let mut x = [1.0_f32; 16];
+    (x[3], x[12]) = (f32::NAN, f32::INFINITY);
+    for found in by_all::<f32>(device, &shape, &filters, &x)? {
+        ensure!(found[1].is_nan(), "{found:?}");
+        ensure!(
+            [found[0], found[2], found[3]] == [2.0, f32::INFINITY, 2.0],
+            "{found:?}"
+        );
+    }
+    Ok(())
+}
+
+fn refuses(device: &Device) -> Result<()> {
+    let shape = padded(2, [4, 4], 2, 3);
+    let filters = SparseFilters::from_dense(shape.filter_shape(), &[1.0_f32; 36])?;
+    let new = |shape: &ConvShape| SparseConv::<f32>::new(device, shape, &filters, Layer::default());
+    let other = new(&ConvShape {
+        filters: 3,
+        ..shape
+    })
+    .map(drop);
+    ensure!(
+        matches!(
+            other,
+            Err(SparseConvError::Shape(ConvShapeError::Filters { .. }))
+        ),
+        "{other:?}"
+    );
+    let conv = new(&shape)?;
+    let short = Maps::<f32>::upload(device, &[0.0; 31])?;
+    let mut out = device.zeros(32)?;
+    let refused = conv.run(&short, &mut out);
+    ensure!(
+        matches!(refused, Err(OpError::Length { expected: 32, .. })),
+        "{refused:?}"
+    );
+    let bias = [0.0; 3];
+    let layer = Layer {
+        bias: Some(&bias[..]),
+        ..Layer::default()
+    };
+    ensure!(
+        SparseConv::<f32>::new(device, &shape, &filters, layer).is_err(),
+        "a long bias"
+    );
+    Ok(())
+}
