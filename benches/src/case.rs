@@ -10,6 +10,30 @@ use crate::shape::Shape;
 /// The seed of every recorded case.
 pub const SEED: u64 = 1;
 
+/// What a case computes with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// The type of a matrix.
+    Float(Dtype),
+    /// Another type, by its name.
+    Named(&'static str),
+}
+
+impl From<Dtype> for Numbers {
+    fn from(dtype: Dtype) -> Numbers {
+        Numbers::Float(dtype)
+    }
+}
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Numbers::Float(dtype) => dtype.fmt(f),
+            Numbers::Named(name) => f.write_str(name),
+        }
+    }
+}
+
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Case {
@@ -23,7 +47,7 @@ pub struct Case {
     pub shape: Shape,
     /// The element type.
     #[serde(skip)]
-    pub dtype: Dtype,
+    pub dtype: Numbers,
     /// The seed of the values.
     pub seed: u64,
 }

@@ -53,7 +53,7 @@ fn record_matrix<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Res
         family: "cg",
         work,
         shape,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     };
     let cases = [case("iteration_with_intercept"), case("iteration")];

@@ -65,7 +65,7 @@ fn case(work: &'static str) -> Case {
         family: "conv1d",
         work,
         shape: Shape::Vector { len: LENGTH },
-        dtype: Dtype::F32,
+        dtype: Dtype::F32.into(),
         seed: SEED,
     }
 }

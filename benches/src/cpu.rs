@@ -62,7 +62,7 @@ pub fn case<T: Number>(shape: Shape) -> Case {
         family: "cpu",
         work: "fused",
         shape,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     }
 }

@@ -110,7 +110,7 @@ impl Spec {
                 sources: self.points,
                 dims: self.dims,
             },
-            dtype: self.dtype,
+            dtype: self.dtype.into(),
             seed: SEED,
         }
     }

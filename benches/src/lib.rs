@@ -33,6 +33,7 @@ pub mod record;
 pub mod reduce;
 pub mod sampling;
 pub mod shape;
+pub mod sparse_conv;
 pub mod suite;
 pub mod truth;
 pub mod vector;

@@ -94,7 +94,7 @@ fn one<T: Number>(
         family: "matmul",
         work,
         shape: Shape::Product { m, n, k },
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     };
     recorder.measure(&case, || measure::<T>(gpu, (m, n, k), choice))

@@ -96,7 +96,7 @@ fn record_matrix<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Res
         family: "objective",
         work: task.name(),
         shape,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     });
     if !cases.iter().any(|case| recorder.wants(case)) {

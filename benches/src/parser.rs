@@ -37,7 +37,7 @@ pub fn case<T: Number>() -> Case {
         family: "io",
         work: "parse_libsvm",
         shape: SHAPE,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     }
 }

@@ -160,7 +160,7 @@ fn case<T: Number>(work: &'static str, shape: Shape) -> Case {
         family: "plan",
         work,
         shape,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     }
 }

@@ -74,7 +74,7 @@ fn case(work: &'static str, shape: Shape) -> Case {
         family: "reduce",
         work,
         shape,
-        dtype: Dtype::F32,
+        dtype: Dtype::F32.into(),
         seed: SEED,
     }
 }

@@ -56,6 +56,21 @@ pub enum Shape {
         /// D.
         dims: usize,
     },
+    /// Convolutional layers with sparse filters, padded to the size of their input.
+    Layer {
+        /// Images.
+        batch: usize,
+        /// Input channels.
+        channels: usize,
+        /// Filters.
+        filters: usize,
+        /// Rows, and columns, of a map.
+        side: usize,
+        /// Rows, and columns, of a filter.
+        kernel: usize,
+        /// Nonzeros of a thousand weights.
+        permille: usize,
+    },
     /// A matrix product, m × k by k × n.
     Product {
         /// Rows of the result.
@@ -184,7 +199,7 @@ pub const DENSE_WIDTHS: [Shape; 18] = [
 ];
 
 impl Shape {
-    /// m; 1 for a vector.
+    /// m; 1 for a vector, filters for a layer.
     pub fn rows(&self) -> usize {
         match *self {
             Shape::Dense { rows, .. } | Shape::Sparse { rows, .. } | Shape::Drawn { rows, .. } => {
@@ -192,11 +207,12 @@ impl Shape {
             }
             Shape::Vector { .. } => 1,
             Shape::Points { targets, .. } => targets,
+            Shape::Layer { filters, .. } => filters,
             Shape::Product { m, .. } => m,
         }
     }
 
-    /// n; the length of a vector.
+    /// n; the length of a vector, outputs of a filter for a layer.
     pub fn cols(&self) -> usize {
         match *self {
             Shape::Dense { cols, .. } | Shape::Sparse { cols, .. } | Shape::Drawn { cols, .. } => {
@@ -204,6 +220,7 @@ impl Shape {
             }
             Shape::Vector { len } => len,
             Shape::Points { dims, .. } => dims,
+            Shape::Layer { batch, side, .. } => batch * side * side,
             Shape::Product { n, .. } => n,
         }
     }
@@ -218,7 +235,7 @@ impl Shape {
         matches!(self, Shape::Sparse { .. } | Shape::Drawn { .. })
     }
 
-    /// Stored elements; about so many where row lengths are drawn.
+    /// Stored elements; about so many where row lengths are drawn, and where the weights of a layer are.
     pub fn entries(&self) -> usize {
         match *self {
             Shape::Dense { rows, cols } => rows * cols,
@@ -231,6 +248,13 @@ impl Shape {
                 sources,
                 dims,
             } => (targets + sources) * dims,
+            Shape::Layer {
+                channels,
+                filters,
+                kernel,
+                permille,
+                ..
+            } => channels * filters * kernel * kernel * permille / 1_000,
             Shape::Product { m, n, k } => (m + n) * k + m * n,
         }
     }
@@ -343,6 +367,17 @@ impl fmt::Display for Shape {
                 sources,
                 dims,
             } => write!(f, "points-{targets}x{sources}x{dims}"),
+            Shape::Layer {
+                batch,
+                channels,
+                filters,
+                side,
+                kernel,
+                permille,
+            } => write!(
+                f,
+                "layer-{batch}x{channels}x{side}x{side}-{filters}x{kernel}x{kernel}-{permille}permille"
+            ),
             Shape::Product { m, n, k } => write!(f, "product-{m}x{n}x{k}"),
         }
     }

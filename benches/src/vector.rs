@@ -31,7 +31,7 @@ fn record_dtype<T: Number>(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
         family: "vector",
         work,
         shape: SHAPE,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     };
     let cases = [case("dot"), case("axpby")];

@@ -128,7 +128,7 @@ pub fn record<T: Number>(gpu: &Gpu, recorder: &Recorder, shape: Shape) -> Result
         family: "fused",
         work,
         shape,
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     };
     let cases: Vec<Case> = SIDES.into_iter().map(case).collect();

@@ -160,7 +160,7 @@ impl Task {
             family: "fused",
             work,
             shape,
-            dtype: T::DTYPE,
+            dtype: T::DTYPE.into(),
             seed: SEED,
         }
     }

@@ -62,7 +62,7 @@ fn record_shape<T: Number>(gpu: &Gpu, recorder: &Recorder, name: NamedShape) -> 
         family: "learning",
         work: work(name),
         shape: shape(name),
-        dtype: T::DTYPE,
+        dtype: T::DTYPE.into(),
         seed: SEED,
     };
     recorder.measure(&case, || {

@@ -96,7 +96,7 @@ impl<T: Number> Bench<T> {
             family: "sweep",
             work,
             shape: self.shape,
-            dtype: T::DTYPE,
+            dtype: T::DTYPE.into(),
             seed: SEED,
         }
     }

@@ -150,7 +150,7 @@ mod tests {
             family: "sweep",
             work: "fused",
             shape,
-            dtype: Dtype::F32,
+            dtype: Dtype::F32.into(),
             seed: 1,
         };
         let trials = vec![trial(3, 9.0), trial(1, 5.0), trial(2, 7.0)];

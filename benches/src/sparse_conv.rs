@@ -1,0 +1,331 @@
+//! Convolutional layers with sparse filters: the source's layer by each of its steps, and layers of known networks at
+//! several densities, the planner's choice beside the others.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use rayon::ThreadPoolBuilder;
+use warpfuse::device::{Buffer, Device};
+use warpfuse::matrix::filters::{FilterShape, FilterValue, Nonzero, SparseFilters};
+use warpfuse::ops::sparse_conv::{
+    ConvElement, ConvShape, ConvStrategy, ConvSum, F16, I8, I16, Layer, Maps, SparseConv,
+};
+
+use crate::case::{Case, Numbers, SEED};
+use crate::data;
+use crate::gpu::Gpu;
+use crate::record::{Measured, Recorder};
+use crate::sampling::Times;
+use crate::shape::Shape;
+
+/// Channels, filters, side of the map, side of the filters: the 3 × 3 layers of ResNet-50 and VGG-16, five 1 × 1 layers.
+const LAYERS: [[usize; 4]; 14] = [
+    [64, 64, 56, 3],
+    [128, 128, 28, 3],
+    [256, 256, 14, 3],
+    [512, 512, 7, 3],
+    [64, 64, 224, 3],
+    [128, 128, 112, 3],
+    [256, 256, 56, 3],
+    [512, 512, 28, 3],
+    [512, 512, 14, 3],
+    [64, 256, 56, 1],
+    [256, 64, 56, 1],
+    [512, 128, 28, 1],
+    [1024, 256, 14, 1],
+    [2048, 512, 7, 1],
+];
+/// Nonzeros of a thousand weights.
+const DENSITIES: [usize; 5] = [50, 100, 111, 200, 500];
+/// Images.
+const BATCHES: [usize; 2] = [1, 16];
+/// A layer's strategies, by the name of the work.
+const STRATEGIES: [(&str, Option<ConvStrategy>); 5] = [
+    ("best", None),
+    ("direct", Some(ConvStrategy::Direct)),
+    ("tensor", Some(ConvStrategy::Tensor)),
+    ("coo", Some(ConvStrategy::Coo)),
+    ("packed", Some(ConvStrategy::Packed)),
+];
+
+/// Records all cases of the family.
+///
+/// # Errors
+/// When a result cannot be written.
+pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    source(gpu, recorder)?;
+    for batch in BATCHES {
+        for sizes in LAYERS {
+            for permille in DENSITIES {
+                let shape = layer(batch, sizes);
+                table::<I16>(gpu, recorder, "i16", &shape, permille)?;
+                table::<I8>(gpu, recorder, "i8", &shape, permille)?;
+                table::<F16>(gpu, recorder, "f16", &shape, permille)?;
+                table::<f32>(gpu, recorder, "f32", &shape, permille)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn layer(batch: usize, [channels, filters, side, kernel]: [usize; 4]) -> ConvShape {
+    ConvShape {
+        batch,
+        padding: [kernel / 2; 2],
+        ..ConvShape::new(channels, [side; 2], filters, [kernel; 2])
+    }
+}
+
+fn case(work: &'static str, numbers: &'static str, shape: &ConvShape, permille: usize) -> Case {
+    Case {
+        family: "sparse_conv",
+        work,
+        shape: Shape::Layer {
+            batch: shape.batch,
+            channels: shape.channels,
+            filters: shape.filters,
+            side: shape.size[0],
+            kernel: shape.kernel[0],
+            permille,
+        },
+        dtype: Numbers::Named(numbers),
+        seed: SEED,
+    }
+}
+
+/// The source's layer: one nonzero a slice, 2 × 2 max pooling, 16-bit integers.
+fn source(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    let shape = ConvShape::of_the_source();
+    of_source::<I16>(gpu, recorder, "i16", &shape)?;
+    of_source::<F16>(gpu, recorder, "f16", &shape)?;
+    of_source::<f32>(gpu, recorder, "f32", &shape)
+}
+
+fn of_source<E: ConvElement>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    numbers: &'static str,
+    shape: &ConvShape,
+) -> Result<()> {
+    let named = |work| case(work, numbers, shape, 111);
+    let works = [
+        "source_cpu1",
+        "source_cpu",
+        "source_coo",
+        "source_packed",
+        "source_direct",
+    ];
+    let rest = ["source_tensor", "source_best", "source_arrays"];
+    if !works
+        .into_iter()
+        .chain(rest)
+        .any(|work| recorder.wants(&named(work)))
+    {
+        return Ok(());
+    }
+    let run = Run::<E>::new(gpu, shape, one_a_slice(shape.filter_shape()))?;
+    recorder.measure(&named("source_cpu1"), || run.on_cpu(1))?;
+    recorder.measure(&named("source_cpu"), || run.on_cpu(0))?;
+    for (work, strategy) in [
+        ("source_coo", Some(ConvStrategy::Coo)),
+        ("source_packed", Some(ConvStrategy::Packed)),
+        ("source_direct", Some(ConvStrategy::Direct)),
+        ("source_tensor", Some(ConvStrategy::Tensor)),
+        ("source_best", None),
+    ] {
+        if E::PIECES > 0 || strategy != Some(ConvStrategy::Tensor) {
+            recorder.measure(&named(work), || run.time(strategy))?;
+        }
+    }
+    recorder.measure(&named("source_arrays"), || run.from_arrays())
+}
+
+/// The strategies of one layer at one density.
+fn table<E: ConvElement>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    numbers: &'static str,
+    shape: &ConvShape,
+    permille: usize,
+) -> Result<()> {
+    let strategies = STRATEGIES.into_iter().filter(|(_, strategy)| {
+        let tensor = *strategy == Some(ConvStrategy::Tensor);
+        (E::PIECES > 0 || !tensor) && strategy.is_none_or(|strategy| !strategy.is_of_the_source())
+    });
+    let named = |work| case(work, numbers, shape, permille);
+    if !strategies
+        .clone()
+        .any(|(work, _)| recorder.wants(&named(work)))
+    {
+        return Ok(());
+    }
+    let run = Run::<E>::new(gpu, shape, random(shape.filter_shape(), permille))?;
+    for (work, strategy) in strategies {
+        recorder.measure(&named(work), || run.time(strategy))?;
+    }
+    Ok(())
+}
+
+/// One nonzero in each slice, at a random place: the source's filters.
+fn one_a_slice<V: FilterValue>(shape: FilterShape) -> SparseFilters<V> {
+    let places = data::values::<f32>(shape.slices(), SEED + 60);
+    let weights = data::values::<f32>(shape.slices(), SEED + 61);
+    let size = shape.height * shape.width;
+    let nonzero = |(place, weight): (&f32, &f32)| {
+        let at = ((f64::from(*place) + 1.0) / 2.0 * size as f64) as usize % size;
+        Nonzero {
+            row: (at / shape.width) as u8,
+            col: (at % shape.width) as u8,
+            value: weight_of(*weight),
+        }
+    };
+    let nonzeros = places.iter().zip(&weights).map(nonzero).collect();
+    let counts = vec![1; shape.slices()];
+    SparseFilters::from_slices(shape, &counts, nonzeros).expect("one nonzero a slice")
+}
+
+/// Weights that are kept with so many chances in a thousand.
+fn random<V: FilterValue>(shape: FilterShape, permille: usize) -> SparseFilters<V> {
+    let kept = data::values::<f32>(shape.weights(), SEED + 62);
+    let weights = data::values::<f32>(shape.weights(), SEED + 63);
+    let weight = |(kept, weight): (&f32, &f32)| {
+        let keep = (f64::from(*kept) + 1.0) / 2.0 < permille as f64 / 1_000.0;
+        if keep {
+            weight_of(*weight)
+        } else {
+            V::default()
+        }
+    };
+    let dense: Vec<V> = kept.iter().zip(&weights).map(weight).collect();
+    SparseFilters::from_dense(shape, &dense).expect("sizes of a layer")
+}
+
+/// Small integers other than zero, so that 32-bit sums of 16-bit inputs are exact up to 4,608 weights of a filter.
+fn weight_of<V: FilterValue>(uniform: f32) -> V {
+    let magnitude = (f64::from(uniform).abs() * 13.0).ceil().max(1.0);
+    V::from_f64(magnitude.copysign(uniform.into()))
+}
+
+/// A layer with its operands.
+struct Run<'a, E: ConvElement> {
+    gpu: &'a Gpu,
+    shape: ConvShape,
+    filters: SparseFilters<E::Value>,
+    host: Vec<E::Value>,
+    x: Maps<E>,
+    expected: Vec<E::Sum>,
+}
+
+impl<'a, E: ConvElement> Run<'a, E> {
+    fn new(
+        gpu: &'a Gpu,
+        shape: &ConvShape,
+        filters: SparseFilters<E::Value>,
+    ) -> Result<Run<'a, E>> {
+        // All of the type's range, or small integers, whose sums are exact.
+        let most = if E::MOST.is_finite() { E::MOST } else { 8.0 };
+        let values = data::values::<f32>(shape.inputs(), SEED + 64);
+        let host: Vec<E::Value> = values
+            .iter()
+            .map(|x| E::Value::from_f64((f64::from(*x) * most).round()))
+            .collect();
+        let x = Maps::upload(&gpu.device, &host)?;
+        let cpu = SparseConv::<E>::new(&Device::cpu(), shape, &filters, Layer::default())?;
+        let expected = cpu.run_on_host_arrays(&host)?;
+        Ok(Run {
+            gpu,
+            shape: *shape,
+            filters,
+            host,
+            x,
+            expected,
+        })
+    }
+
+    fn layer(&self, strategy: Option<ConvStrategy>) -> Result<SparseConv<E>> {
+        let layer = Layer {
+            strategy,
+            ..Layer::default()
+        };
+        Ok(SparseConv::new(
+            &self.gpu.device,
+            &self.shape,
+            &self.filters,
+            layer,
+        )?)
+    }
+
+    /// On device buffers.
+    fn time(&self, strategy: Option<ConvStrategy>) -> Result<Measured> {
+        let conv = self.layer(strategy)?;
+        let mut out = self.gpu.device.zeros(self.shape.results())?;
+        conv.run(&self.x, &mut out)?;
+        self.check(&out)?;
+        let times = self
+            .gpu
+            .sampler
+            .time(&self.gpu.device, || conv.run(&self.x, &mut out))?;
+        self.check(&out)?;
+        let plan = conv.plan().context("a GPU has a plan")?;
+        let mut measured = self.measured(plan.strategy.to_string(), times, conv.filter_bytes());
+        for (strategy, us) in &plan.predicted_us {
+            if *strategy == plan.strategy {
+                measured.details.insert("predicted_us", *us);
+            }
+        }
+        Ok(measured)
+    }
+
+    /// From host arrays to a host array, filters on the device.
+    fn from_arrays(&self) -> Result<Measured> {
+        let conv = self.layer(None)?;
+        let mut times = Vec::new();
+        for _ in 0..21 {
+            let start = Instant::now();
+            let found = conv.run_on_host_arrays(&self.host)?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+            ensure!(found == self.expected, "other sums than the CPU's");
+        }
+        Ok(self.measured("arrays".into(), Times::of(times), conv.filter_bytes()))
+    }
+
+    /// On the CPU with so many threads, 0 for all.
+    fn on_cpu(&self, threads: usize) -> Result<Measured> {
+        let cpu = Device::cpu();
+        let layer = Layer::default();
+        let conv = SparseConv::<E>::new(&cpu, &self.shape, &self.filters, layer)?;
+        let x = Maps::upload(&cpu, &self.host)?;
+        let mut out = cpu.zeros(self.shape.results())?;
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let mut times = Vec::new();
+        for _ in 0..3 {
+            let start = Instant::now();
+            pool.install(|| conv.run(&x, &mut out))?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+        }
+        let variant = format!("cpu, {} threads", pool.current_num_threads());
+        Ok(self.measured(variant, Times::of(times), conv.filter_bytes()))
+    }
+
+    fn measured(&self, variant: String, times: Times, filter_bytes: usize) -> Measured {
+        let bytes = size_of_val(&*self.host) + size_of_val(&*self.expected) + filter_bytes;
+        let outputs = (self.shape.sums() / self.shape.filters) as f64;
+        let multiply_adds = outputs * self.filters.nnz() as f64;
+        let mut measured = Measured::new(variant, times, bytes).with_error(0.0);
+        let gmacs = multiply_adds / times.median_us / 1e3;
+        measured.details.insert("nonzero_gmacs", gmacs);
+        measured.details.insert("density", self.filters.density());
+        measured.details.insert("filter_bytes", filter_bytes as f64);
+        measured
+    }
+
+    fn check(&self, out: &Buffer<E::Sum>) -> Result<()> {
+        let found = out.to_vec()?;
+        let wrong = found.iter().zip(&self.expected).position(|(a, b)| a != b);
+        if let Some(i) = wrong {
+            let (found, expected) = (found[i].to_f64(), self.expected[i].to_f64());
+            anyhow::bail!("result {i} is {found}, and the CPU's {expected}");
+        }
+        Ok(())
+    }
+}
