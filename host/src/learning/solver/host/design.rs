@@ -1,5 +1,6 @@
 //! X̃ on the host, in f64: centred, scaled, with a column of ones, in blocks of rows.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
@@ -170,12 +171,12 @@ impl<'a> HostDesign<'a> {
         let work = width * width * count / 2;
         let groups = self.in_groups(work.max(1), |rows| {
             let mut sums = vec![Mat::<f64>::zeros(width, width); count];
-            let mut scaled = Vec::new();
+            let mut rows_of = ScaledRows::default();
             self.for_blocks(rows, |at, block| {
                 for (number, sum) in sums.iter_mut().enumerate() {
-                    scale_rows(block, |i| diagonal(number, at.start + i), &mut scaled);
-                    let scaled = MatRef::from_row_major_slice(&scaled, at.len(), width);
-                    add_gram(sum, block, scaled);
+                    rows_of.fill(block, |i| diagonal(number, at.start + i));
+                    let (left, scaled) = rows_of.both(block);
+                    add_gram(sum, left, scaled);
                 }
             });
             sums
@@ -190,6 +191,33 @@ impl<'a> HostDesign<'a> {
         total.resize_with(count, || Mat::zeros(width, width));
         total.iter_mut().for_each(mirror);
         total
+    }
+
+    /// The lower triangle of X̃·X̃ᵀ over the first `columns` columns that are not held: m × m.
+    pub(super) fn row_gram(&self, columns: usize, held: &[bool]) -> Mat<f64> {
+        let (m, free) = (self.rows, (0..columns).filter(|j| !held[*j]));
+        let free: Vec<usize> = free.collect();
+        let all = match &self.source {
+            Source::Whole(values) => Cow::Borrowed(values),
+            Source::Streamed(x) => Cow::Owned(written(m, self.width, |rows, out| x.write(rows, out))),
+        };
+        // Columns are cut into groups as rows are elsewhere: each reads its part of every row.
+        let parts = grouped(free.len(), m * m / 2, |part| {
+            let mut sum = Mat::<f64>::zeros(m, m);
+            let mut values = Vec::new();
+            for part in free[part].chunks((BLOCK / m.max(1)).clamp(32, 1024)) {
+                values.clear();
+                for row in all.chunks_exact(self.width) {
+                    values.extend(part.iter().map(|j| row[*j]));
+                }
+                let part = MatRef::from_row_major_slice(&values, m, part.len());
+                add_gram(&mut sum, part.transpose(), part.transpose());
+            }
+            sum
+        });
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or_else(|| Mat::zeros(m, m));
+        parts.fold(first, |sum, part| sum + part)
     }
 
     /// X̃ some rows at a time, in order.
@@ -278,11 +306,40 @@ pub(super) fn added(lists: Vec<Vec<f64>>) -> Vec<f64> {
     total
 }
 
-fn scale_rows(block: MatRef<'_, f64>, factor: impl Fn(usize) -> f64, out: &mut Vec<f64>) {
-    out.clear();
-    for i in 0..block.nrows() {
-        let by = factor(i);
-        out.extend(block.row(i).iter().map(|value| by * value));
+/// Rows times factors, without those whose factor is 0: rows outside the margin of a support vector machine take no part.
+#[derive(Default)]
+struct ScaledRows {
+    scaled: Vec<f64>,
+    /// The rows themselves, where some are left out.
+    left: Vec<f64>,
+    rows: usize,
+}
+
+impl ScaledRows {
+    fn fill(&mut self, block: MatRef<'_, f64>, factor: impl Fn(usize) -> f64) {
+        self.scaled.clear();
+        self.left.clear();
+        let factors: Vec<f64> = (0..block.nrows()).map(factor).collect();
+        let kept = |by: &&f64| **by != 0.0;
+        self.rows = factors.iter().filter(kept).count();
+        for (i, by) in factors.iter().enumerate().filter(|(_, by)| kept(by)) {
+            let row = block.row(i);
+            self.scaled.extend(row.iter().map(|value| by * value));
+            if self.rows < block.nrows() {
+                self.left.extend(row.iter());
+            }
+        }
+    }
+
+    fn both<'a>(&'a self, block: MatRef<'a, f64>) -> (MatRef<'a, f64>, MatRef<'a, f64>) {
+        let width = block.ncols();
+        let of = |values: &'a [f64]| MatRef::from_row_major_slice(values, self.rows, width);
+        let left = if self.rows < block.nrows() {
+            of(&self.left)
+        } else {
+            block
+        };
+        (left, of(&self.scaled))
     }
 }
 
