@@ -28,7 +28,7 @@ pub struct VectorArgs<'a, T> {
     pub beta: T,
     /// First operand, optional in `update`.
     pub a: In<'a, T>,
-    /// Second operand of `combine` (optional) and `dot`.
+    /// Second operand of `combine` (optional), `dot` and `multiply`.
     pub b: In<'a, T>,
     /// Result of all but `dot`; never the memory of a or b.
     pub out: Out<'a, T>,
@@ -70,6 +70,8 @@ pub enum VectorVariant {
     DotTo,
     /// `out = out + (α·f[p] + β·f[q]) / f[r] · a`, f the figures and p, q, r the slots.
     Steer,
+    /// `out = a ⊙ b`.
+    Multiply,
 }
 
 impl VectorVariant {
@@ -151,6 +153,13 @@ fn steer<C: Cta, T: Real>(cta: &C, args: &VectorArgs<'_, T>) {
     });
 }
 
+fn multiply<C: Cta, T: Real>(cta: &C, args: &VectorArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let a: T = cta.load(args.a, i, Cache::Once);
+        cta.write(args.out, i, a * cta.load(args.b, i, Cache::Once));
+    });
+}
+
 fn total<C: Cta, T: Real>(cta: &C, args: &VectorArgs<'_, T>) {
     let sum = sum_partials(cta, args.partials, args.len as u32);
     if cta.thread() == 0 {
@@ -213,6 +222,7 @@ fn check<T: Real>(
         VectorVariant::Total => (0, 0, 1),
         VectorVariant::Strided => (from, 0, to),
         VectorVariant::Steer => (args.len, 0, args.len),
+        VectorVariant::Multiply => (args.len, args.len, args.len),
     };
     Violation::at_least("length of out", out, args.out.len())?;
     Violation::at_least("length of a", a, args.a.len())?;
@@ -229,7 +239,7 @@ fn check<T: Real>(
             check_slots(args, 1)
         }
         VectorVariant::Steer => check_slots(args, 3),
-        VectorVariant::Strided => Ok(()),
+        VectorVariant::Strided | VectorVariant::Multiply => Ok(()),
         _ => super::fused::check_optional(&args.a, "length of a", args.len).and(
             super::fused::check_optional(&args.b, "length of b", args.len),
         ),
@@ -268,6 +278,7 @@ macro_rules! vector_family {
             concat!("vector_strided_", stringify!($t)), VectorVariant::Strided => strided::<_, $t>;
             concat!("vector_dot_to_", stringify!($t)), VectorVariant::DotTo => dot_to::<_, $t>;
             concat!("vector_steer_", stringify!($t)), VectorVariant::Steer => steer::<_, $t>;
+            concat!("vector_multiply_", stringify!($t)), VectorVariant::Multiply => multiply::<_, $t>;
         }
     };
 }

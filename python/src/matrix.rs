@@ -136,6 +136,7 @@ fn loss_of(name: &str, epsilon: f64) -> PyResult<Loss> {
         "squared" => Loss::Squared,
         "logistic" => Loss::Logistic,
         "squared_hinge" => Loss::SquaredHinge,
+        "huber" => Loss::Huber { delta: epsilon },
         "squared_epsilon_insensitive" => Loss::EpsilonInsensitive { epsilon },
         _ => return Err(PyValueError::new_err(format!("there is no loss {name}"))),
     })

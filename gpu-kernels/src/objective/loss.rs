@@ -12,6 +12,7 @@ use crate::math::{Elementary, ln_1p, sigmoid, times};
 /// | `Logistic` | ln(1 + eᵗ) − b·t | 0 to 1 |
 /// | `SquaredHinge` | max(0, 1 − b·t)² | −1 or 1 |
 /// | `EpsilonInsensitive` | max(0, \|t − b\| − ε)² | any |
+/// | `Huber` | ½·r² up to δ, δ·\|r\| − ½·δ² beyond, r = t − b | any |
 /// | `Glm` | half the deviance, up to a constant of b | see [`Distribution`] |
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {
@@ -25,6 +26,11 @@ pub enum Loss {
     EpsilonInsensitive {
         /// ε: residuals up to it cost nothing.
         epsilon: f64,
+    },
+    /// Huber's: rows further off than δ pull no harder.
+    Huber {
+        /// δ.
+        delta: f64,
     },
     /// A generalised linear model.
     Glm {
@@ -72,7 +78,7 @@ impl Loss {
     /// Whether b is a possible target.
     pub fn accepts(self, b: f64) -> bool {
         match self {
-            Loss::Squared | Loss::EpsilonInsensitive { .. } => b.is_finite(),
+            Loss::Squared | Loss::EpsilonInsensitive { .. } | Loss::Huber { .. } => b.is_finite(),
             Loss::Logistic => (0.0..=1.0).contains(&b),
             Loss::SquaredHinge => b == 1.0 || b == -1.0,
             Loss::Glm { distribution, .. } => distribution.accepts(b),
@@ -97,6 +103,7 @@ impl Loss {
             Loss::Logistic => code(kind::LOGISTIC, 0.0),
             Loss::SquaredHinge => code(kind::SQUARED_HINGE, 0.0),
             Loss::EpsilonInsensitive { epsilon } => code(kind::EPSILON_INSENSITIVE, epsilon),
+            Loss::Huber { delta } => code(kind::HUBER, delta),
             Loss::Glm { distribution, link } => LossCode {
                 kind: kind::GLM + distribution.code(),
                 link: link.code(),
@@ -112,7 +119,8 @@ mod kind {
     pub const LOGISTIC: u32 = 1;
     pub const SQUARED_HINGE: u32 = 2;
     pub const EPSILON_INSENSITIVE: u32 = 3;
-    pub const GLM: u32 = 4;
+    pub const HUBER: u32 = 4;
+    pub const GLM: u32 = 5;
 }
 
 /// A loss as a kernel's argument.
@@ -208,6 +216,36 @@ impl<T: Elementary> RowLoss<T> for EpsilonInsensitive<T> {
     }
 }
 
+/// [`Loss::Huber`] with its δ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Huber<T>(pub T);
+
+/// Curvature of a row beyond δ, of what its slope would have on a parabola from the target: a Hessian without it can have
+/// no curvature in some direction, and Newton's steps no length.
+const BEYOND: f64 = 0.01;
+
+impl<T: Elementary> RowLoss<T> for Huber<T> {
+    #[inline(always)]
+    fn at(&self, t: T, b: T) -> Point<T> {
+        let residual = t - b;
+        let delta = self.0;
+        let size = if residual < T::ZERO {
+            -residual
+        } else {
+            residual
+        };
+        if size <= delta {
+            return Squared.at(t, b);
+        }
+        let slope = if residual < T::ZERO { -delta } else { delta };
+        Point {
+            loss: delta * (size - T::HALF * delta),
+            slope,
+            curvature: T::of_f64(BEYOND) * delta / size,
+        }
+    }
+}
+
 /// [`Loss::Glm`], its distribution and link chosen by code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Glm<T>(LossCode<T>);
@@ -237,6 +275,7 @@ impl<T: Elementary> RowLoss<T> for AnyLoss<T> {
             kind::LOGISTIC => Logistic.at(t, b),
             kind::SQUARED_HINGE => SquaredHinge.at(t, b),
             kind::EPSILON_INSENSITIVE => EpsilonInsensitive(self.0.parameter).at(t, b),
+            kind::HUBER => Huber(self.0.parameter).at(t, b),
             _ => Glm(self.0).at(t, b),
         }
     }

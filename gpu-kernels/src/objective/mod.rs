@@ -31,7 +31,8 @@ pub use dense::{DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant};
 
 pub use glm::{Distribution, Link};
 pub use loss::{
-    AnyLoss, EpsilonInsensitive, Glm, Logistic, Loss, LossClass, LossCode, Squared, SquaredHinge,
+    AnyLoss, EpsilonInsensitive, Glm, Huber, Logistic, Loss, LossClass, LossCode, Squared,
+    SquaredHinge,
 };
 
 pub use deviance::MeanCode;

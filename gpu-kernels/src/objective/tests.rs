@@ -41,6 +41,7 @@ fn losses() -> impl Iterator<Item = Loss> {
         Loss::Logistic,
         Loss::SquaredHinge,
         Loss::EpsilonInsensitive { epsilon: 0.25 },
+        Loss::Huber { delta: 0.75 },
     ];
     models.chain(others)
 }

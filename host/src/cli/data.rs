@@ -110,15 +110,56 @@ pub(super) fn load_known<T: Element>(
 /// # Errors
 /// When there is not one for each row.
 pub(super) fn sample_weights(path: Option<&Path>, rows: usize) -> Result<Option<Vec<f64>>> {
+    listed(path, "weight", (rows, "rows"))
+}
+
+/// Reads offsets: `--offset`, or logarithms of `--exposure`.
+///
+/// # Errors
+/// When there is not one for each row, or an exposure is not above 0.
+pub(super) fn offsets(
+    offset: Option<&Path>,
+    exposure: Option<&Path>,
+    rows: usize,
+) -> Result<Option<Vec<f64>>> {
+    let Some(path) = exposure else {
+        return listed(offset, "offset", (rows, "rows"));
+    };
+    let exposures = listed(exposure, "exposure", (rows, "rows"))?.unwrap_or_default();
+    let wrong = exposures.iter().position(|e| !(*e > 0.0 && e.is_finite()));
+    if let Some(row) = wrong {
+        bail!(
+            "{}: expected exposures that are finite and above 0, found {} in row {row} (counted from 0)",
+            path.display(),
+            exposures[row]
+        );
+    }
+    Ok(Some(exposures.iter().map(|e| e.ln()).collect()))
+}
+
+/// Reads penalty factors.
+///
+/// # Errors
+/// When there is not one for each column.
+pub(super) fn penalty_factors(path: Option<&Path>, cols: usize) -> Result<Option<Vec<f64>>> {
+    listed(path, "penalty factor", (cols, "columns"))
+}
+
+/// Reads one number for each of something.
+fn listed(
+    path: Option<&Path>,
+    what: &str,
+    (expected, each): (usize, &str),
+) -> Result<Option<Vec<f64>>> {
     let Some(path) = path else { return Ok(None) };
-    let weights = io::read_vector::<f64>(path)?;
-    let found = weights.len();
+    let numbers = io::read_vector::<f64>(path)?;
+    let found = numbers.len();
     ensure!(
-        found == rows,
-        "{}: expected one weight for each of the {rows} rows, found {found}",
+        found == expected,
+        "{}: expected one {what} for each of the {expected} {each}, found {found}",
         path.display()
     );
-    Ok(Some(weights))
+    Ok(Some(numbers))
 }
 
 fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {

@@ -72,9 +72,9 @@ impl Classifier {
 
     /// What its linear predictors are made probabilities by.
     pub(super) fn probabilities(&self) -> Probabilities {
-        match self.params {
+        match &self.params {
             _ if !self.is_probabilistic() => Probabilities::None,
-            ClassifierParams::Liblinear { .. } => Probabilities::OneVersusRest,
+            params if params.is_one_vs_rest() => Probabilities::OneVersusRest,
             _ => Probabilities::Softmax,
         }
     }
@@ -120,7 +120,7 @@ impl Classifier {
             let both = Array2::from_shape_vec((decisions.nrows(), 2), rows.collect());
             return both.expect("two for each row");
         }
-        let one_vs_rest = matches!(self.params, ClassifierParams::Liblinear { .. });
+        let one_vs_rest = self.params.is_one_vs_rest();
         let mut probabilities = decisions.clone();
         for mut row in probabilities.rows_mut() {
             if one_vs_rest {

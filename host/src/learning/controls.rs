@@ -11,6 +11,8 @@ pub(super) struct Controls {
     pub(super) fit_intercept: bool,
     pub(super) standardize: bool,
     pub(super) solver: Solver,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) non_negative: bool,
     #[serde(skip)]
     pub(super) matrix: MatrixOptions,
 }
@@ -23,6 +25,7 @@ impl Default for Controls {
             fit_intercept: true,
             standardize: false,
             solver: Solver::Auto,
+            non_negative: false,
             matrix: MatrixOptions::default(),
         }
     }
@@ -84,6 +87,13 @@ macro_rules! control_setters {
             /// fit fail.
             pub fn solver(mut self, solver: $crate::learning::Solver) -> Self {
                 self.controls.solver = solver;
+                self
+            }
+
+            /// Sets whether coefficients may not be negative (default: they may; the intercept always may). Solved by
+            /// coordinate descent on the host: X has to be on the CPU, or small.
+            pub fn non_negative(mut self, non_negative: bool) -> Self {
+                self.controls.non_negative = non_negative;
                 self
             }
 

@@ -14,7 +14,7 @@ use crate::ops::MatrixOptions;
 macro_rules! estimators {
     ($apply:ident) => {
         $apply! {
-            regressions { LinearRegression, Ridge, Lasso, ElasticNet, Glm, LinearSvr }
+            regressions { LinearRegression, Ridge, Lasso, ElasticNet, Glm, LinearSvr, Huber, Quantile }
             classifications { LogisticRegression, LinearSvc }
         }
     };
@@ -130,6 +130,14 @@ macro_rules! define {
                 }
             }
 
+            /// Whether each class has a sigmoid of its own against all others, where there are more than two.
+            pub(super) fn is_one_vs_rest(&self) -> bool {
+                match self {
+                    $(ClassifierParams::$classification(params) => params.coding() == Coding::Indicators,)*
+                    ClassifierParams::Liblinear { .. } => true,
+                }
+            }
+
             /// Whether linear predictors become probabilities.
             pub fn is_probabilistic(&self) -> bool {
                 match self {
@@ -158,7 +166,7 @@ impl Estimator {
     /// Minimisations for so many classes: one for all, or one for each against the others.
     pub fn problems(&self, classes: usize) -> usize {
         match self.stated() {
-            Stated::Classification(of) if of.coding() == Coding::Signs && classes > 2 => classes,
+            Stated::Classification(of) if of.coding() != Coding::Numbers && classes > 2 => classes,
             _ => 1,
         }
     }
@@ -205,6 +213,12 @@ impl Estimator {
     /// Sets what solves it.
     pub fn solver(mut self, solver: Solver) -> Self {
         self.controls_mut().solver = solver;
+        self
+    }
+
+    /// Sets whether coefficients may not be negative.
+    pub fn non_negative(mut self, non_negative: bool) -> Self {
+        self.controls_mut().non_negative = non_negative;
         self
     }
 

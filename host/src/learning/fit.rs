@@ -21,7 +21,7 @@ use super::spec::{ObjectiveSpec, SampleLoss};
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
-use super::{judge, least_norm};
+use super::{judge, least_norm, penalty};
 use crate::device::Buffer;
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::objective::Loss;
@@ -34,6 +34,18 @@ const CONSTANT: f64 = 1e-15;
 
 /// Coefficients and intercepts to start from.
 pub(super) type Warm<'a> = (&'a [Vec<f64>], &'a [f64]);
+
+/// What a solve is given besides spec, targets and weights.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given<'a> {
+    /// Columns that take part.
+    pub(super) mask: Option<&'a [bool]>,
+    pub(super) warm: Option<Warm<'a>>,
+    /// Added to the linear predictors of each row.
+    pub(super) offset: Option<&'a [f64]>,
+    /// What columns are multiplied by, in place of penalties that differ between them.
+    pub(super) scaling: Option<&'a [f64]>,
+}
 
 /// What a solve is about, besides spec and targets.
 pub(super) struct Prepared<T> {
@@ -79,6 +91,7 @@ impl<'a, T: Number> Training<'a, T> {
             rows,
         )?;
         expect_len("flags of columns", options.columns.map(<[bool]>::len), cols)?;
+        check_rows_and_columns(options, (rows, cols))?;
         Ok(Training {
             matrix: data.matrix(),
             moments: options.moments.unwrap_or(data.moments()),
@@ -90,7 +103,7 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// What is done to the columns.
-    fn columns(&self, spec: &ObjectiveSpec, mask: Option<&[bool]>) -> Columns {
+    fn columns(&self, spec: &ObjectiveSpec, given: Given<'_>) -> Columns {
         let (rows, moments) = (self.moments.rows as f64, &self.moments.columns);
         let centred = self.controls.fit_intercept && spec.intercept_l2 == 0.0;
         let deviation = |j: usize| {
@@ -102,12 +115,14 @@ impl<'a, T: Number> Training<'a, T> {
                 1.0
             }
         };
-        let scale = |j: usize| match mask {
+        let scaling = |j: usize| given.scaling.map_or(1.0, |scaling| scaling[j]);
+        let scale = |j: usize| match given.mask {
             Some(mask) if !mask[j] => 0.0,
-            _ if self.controls.standardize => deviation(j),
-            _ => 1.0,
+            _ if self.controls.standardize => deviation(j) * scaling(j),
+            _ => scaling(j),
         };
-        let scaled = self.controls.standardize || mask.is_some();
+        let is_given = given.mask.is_some() || given.scaling.is_some();
+        let scaled = self.controls.standardize || is_given;
         Columns {
             means: centred.then(|| moments.means(self.moments.rows)),
             scales: scaled.then(|| (0..self.matrix.cols()).map(scale).collect()),
@@ -166,7 +181,7 @@ impl<'a, T: Number> Training<'a, T> {
         &self,
         spec: &ObjectiveSpec,
         (targets, weights): (&[T], &[f64]),
-        (mask, warm): (Option<&[bool]>, Option<Warm<'_>>),
+        given: Given<'_>,
     ) -> Result<Setup<T>, FitError> {
         let [total] = sums(weights.len(), |row| [weights[row]]);
         let exact: Vec<f64> = weights.par_iter().map(|weight| weight / total).collect();
@@ -174,8 +189,9 @@ impl<'a, T: Number> Training<'a, T> {
             .par_iter()
             .map(|weight| <T as Element>::from_f64(*weight))
             .collect();
-        let mut columns = self.columns(spec, mask);
-        let start = Start::of(spec, targets, &weights, &self.controls);
+        let mut columns = self.columns(spec, given);
+        let rows = (targets, &weights[..], given.offset);
+        let start = Start::of(spec, rows, &self.controls);
         let mut inverse = self.inverse_diagonal(&columns, spec, start.curvature);
         let of_columns = self.matrix.cols() * spec.loss.predictors();
         if least_norm::is_wanted((spec.l1, spec.l2), &exact, &inverse[..of_columns]) {
@@ -184,8 +200,8 @@ impl<'a, T: Number> Training<'a, T> {
             }
             least_norm::even(&mut inverse[..of_columns]);
         }
-        let theta = self.theta(spec, &columns, &start, warm)?;
-        let cold = match warm {
+        let theta = self.theta(spec, &columns, &start, given.warm)?;
+        let cold = match given.warm {
             Some(_) => Some(self.theta(spec, &columns, &start, None)?),
             None => None,
         };
@@ -216,14 +232,20 @@ impl<'a, T: Number> Training<'a, T> {
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Summary), FitError> {
-        let chosen = self.choose(spec)?;
+        let chosen = self.choose(spec, options.penalty_factors)?;
         if let (Some(method), Some(features)) = (chosen.direct, self.host) {
             let sides = (targets, weights);
             return self.solve_on_host((features, method, chosen), spec, sides, options, history);
         }
-        let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
+        let scaling = penalty::scaling(spec, options.penalty_factors);
+        let given = Given {
+            scaling: scaling.as_deref(),
+            ..options.given()
+        };
+        let setup = self.setup(spec, (targets, weights), given)?;
         let (prepared, k) = (&setup.prepared, spec.loss.predictors());
-        let mut objective = self.objective(spec, prepared, targets)?;
+        let rows = (targets, options.offset);
+        let mut objective = self.objective(spec, prepared, rows)?;
         let (mut failed, judged) = (None, options.evaluate.is_some());
         let mut show = |iteration: Iteration, theta: &Buffer<T>| {
             let mut iteration = spec.shown(iteration);
@@ -253,7 +275,7 @@ impl<'a, T: Number> Training<'a, T> {
             return Err(OpError::from(error).into());
         }
         drop(objective);
-        let (fitted, solved) = self.finish(spec, prepared, targets, solved)?;
+        let (fitted, solved) = self.finish(spec, prepared, rows, solved)?;
         Ok((fitted, Summary::of(&solved, chosen)))
     }
 
@@ -262,7 +284,7 @@ impl<'a, T: Number> Training<'a, T> {
         &self,
         spec: &ObjectiveSpec,
         prepared: &Prepared<T>,
-        targets: &[T],
+        (targets, offset): (&[T], Option<&[f64]>),
         solved: Solved<T>,
     ) -> Result<(Weights, Solved<T>), FitError> {
         if solved.convergence == Convergence::NotFinite {
@@ -284,7 +306,13 @@ impl<'a, T: Number> Training<'a, T> {
             ..
         } = prepared;
         let design = Design::new(self.matrix, columns, k);
-        let solved = Self::judge(&design, spec, ((targets, weights), exact), solved)?;
+        let rows = judge::Rows {
+            targets,
+            weights,
+            exact,
+            offset,
+        };
+        let solved = Self::judge(&design, spec, rows, solved)?;
         Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
     }
 
@@ -298,10 +326,11 @@ impl<'a, T: Number> Training<'a, T> {
         show: &mut Watch<'_, T>,
     ) -> Result<Solved<T>, FitError> {
         let limits = self.limits(spec);
-        if spec.l1 == 0.0 && solver == Solver::Lbfgs {
-            return Ok(solver::lbfgs::minimise(objective, begin, &limits, show)?);
-        }
         let inverse = self.upload(&inverse)?;
+        if spec.l1 == 0.0 && solver == Solver::Lbfgs {
+            let begun = (begin, inverse);
+            return Ok(solver::lbfgs::minimise(objective, begun, &limits, show)?);
+        }
         Ok(match self.l1(spec) {
             Some(l1) => {
                 let scaled = (inverse, l1);
@@ -340,15 +369,18 @@ impl<'a, T: Number> Training<'a, T> {
         &'s self,
         spec: &ObjectiveSpec,
         prepared: &'s Prepared<T>,
-        targets: &'s [T],
+        (targets, offset): (&'s [T], Option<&[f64]>),
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
         let (matrix, ridge) = (self.matrix, spec.ridge());
         let (columns, data) = (&prepared.columns, (targets, &prepared.weights[..]));
         let device = matrix.device();
         Ok(match spec.loss {
             SampleLoss::Single(loss) => {
-                let rows = SingleRows::new(device, loss, data)?;
+                let rows = SingleRows::new(device, loss, data, offset)?;
                 Box::new(RowsObjective::new(matrix, columns, ridge, rows)?)
+            }
+            SampleLoss::Kinked(_) => {
+                unreachable!("checked to be minimised on the host, or refused")
             }
             SampleLoss::Multinomial { classes } if matrix.has_softmax(classes)? => {
                 let rows = SoftmaxRows::new(device, classes, data)?;
@@ -415,13 +447,13 @@ impl<'a, T: Number> Training<'a, T> {
     fn judge(
         design: &Design<'_, T>,
         spec: &ObjectiveSpec,
-        (data, exact): ((&[T], &[T]), &[f64]),
+        rows: judge::Rows<'_, T>,
         solved: Solved<T>,
     ) -> Result<Solved<T>, FitError> {
         let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
         match spec.loss {
             SampleLoss::Single(Loss::Logistic) if !penalised => {
-                let separated = judge::separates(design, &solved.theta, data)?;
+                let separated = judge::separates(design, &solved.theta, &rows)?;
                 let convergence = if separated {
                     Convergence::Separable
                 } else {
@@ -434,7 +466,7 @@ impl<'a, T: Number> Training<'a, T> {
             }
             SampleLoss::Single(loss @ Loss::Glm { .. }) if T::DTYPE == Dtype::F32 => {
                 let theta = solved.theta.to_vec()?;
-                let losses = judge::losses(design, loss, &theta, (data.0, exact))?;
+                let losses = judge::losses(design, loss, &theta, &rows)?;
                 let (coef, _) = theta.split_at(design.coefficients());
                 let sum = |f: fn(f64) -> f64| -> f64 {
                     coef.iter().map(|w| f(Element::to_f64(*w))).sum()
@@ -474,6 +506,43 @@ impl<'a, T: Number> Training<'a, T> {
             seconds: self.transfer_seconds + self.begun.elapsed().as_secs_f64(),
             peak_device_bytes: matrix.device().usage().peak_bytes as u64,
             reproducible: matrix.is_reproducible(),
+        }
+    }
+}
+
+/// One finite offset for each row, one factor for each column.
+fn check_rows_and_columns(
+    options: &FitOptions<'_>,
+    (rows, cols): (usize, usize),
+) -> Result<(), FitError> {
+    expect_len("offsets", options.offset.map(<[f64]>::len), rows)?;
+    if let Some(found) = options
+        .offset
+        .into_iter()
+        .flatten()
+        .find(|o| !o.is_finite())
+    {
+        return Err(FitError::Parameter {
+            name: "an offset",
+            expected: "finite (of an exposure: its logarithm)",
+            found: *found,
+        });
+    }
+    let factors = options.penalty_factors;
+    expect_len("penalty factors", factors.map(<[f64]>::len), cols)?;
+    let each = factors.into_iter().flatten();
+    each.copied()
+        .try_for_each(|factor| not_negative("a penalty factor", factor))
+}
+
+impl<'a> FitOptions<'a> {
+    /// What a solve is told of them.
+    pub(super) fn given(&self) -> Given<'a> {
+        Given {
+            mask: self.columns,
+            warm: self.start,
+            offset: self.offset,
+            scaling: None,
         }
     }
 }

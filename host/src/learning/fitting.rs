@@ -6,6 +6,7 @@ use super::controls::HasControls;
 use super::estimators::{ClassifierParams, Params, RegressorParams, estimators};
 use super::fit::Training;
 use super::fitted::Fitted;
+use super::huber;
 use super::problem::{
     self, Classification, Regression, Stated, Task, classification_tasks, regression_task,
 };
@@ -85,6 +86,7 @@ impl Estimator {
         options: &FitOptions<'_>,
     ) -> Result<Option<Classified<T>>, FitError> {
         match (self.stated(), targets) {
+            (Stated::Regression(of), Targets::Numbers(_)) if of.scaled().is_some() => Ok(None),
             (Stated::Regression(of), Targets::Numbers(targets)) => {
                 let task = regression_task(of, rows, targets, options)?;
                 Ok(Some((task, None)))
@@ -106,6 +108,9 @@ fn fit_numbers<T: Number>(
     targets: &[T],
     options: FitOptions<'_>,
 ) -> Result<Regressor, FitError> {
+    if let Some(huber) = of.scaled() {
+        return huber::fit(huber, data, targets, options);
+    }
     let task = regression_task(of, data.matrix().rows(), targets, &options)?;
     let (weights, report) = solve(data, vec![task], options)?;
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))

@@ -4,16 +4,16 @@ use std::ops::ControlFlow;
 
 use super::cg::Convergence;
 use super::design::Columns;
-use super::fit::{Setup, Training};
+use super::fit::{Given, Setup, Training};
 use super::options::FitOptions;
 use super::report::Summary;
 use super::solver::Iteration;
-use super::solver::host::choice::{self, Chosen, Direct, Place, Shape};
+use super::solver::host::choice::{self, Chosen, Constraint, Direct, Place, Shape};
 use super::solver::host::design::HostDesign;
 use super::solver::host::{self, Problem, Solved, Start};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
-use super::{FitError, fit};
+use super::{FitError, fit, penalty};
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Number, interrupt};
@@ -23,7 +23,11 @@ impl<T: Number> Training<'_, T> {
     ///
     /// # Errors
     /// [`FitError::Combination`] where the solver that was asked for cannot.
-    pub(super) fn choose(&self, spec: &ObjectiveSpec) -> Result<Chosen, FitError> {
+    pub(super) fn choose(
+        &self,
+        spec: &ObjectiveSpec,
+        factors: Option<&[f64]>,
+    ) -> Result<Chosen, FitError> {
         let cells = self.matrix.rows() as u64 * self.matrix.cols() as u64;
         let shape = Shape {
             rows: self.matrix.rows(),
@@ -33,6 +37,12 @@ impl<T: Number> Training<'_, T> {
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
             has_l2: !self.is_rounding(spec.l2),
+            kinked: matches!(spec.loss, SampleLoss::Kinked(_)),
+            constraint: match factors {
+                _ if self.controls.non_negative => Constraint::NonNegative,
+                Some(_) if penalty::exact_factors(spec, factors).is_some() => Constraint::Factors,
+                _ => Constraint::None,
+            },
             place: self.place(),
         };
         choice::check(&shape, self.controls.solver)?;
@@ -68,10 +78,21 @@ impl<T: Number> Training<'_, T> {
         let without = ObjectiveSpec { l2: 0.0, ..*spec };
         let is_as_good_as_none = method == Direct::Svd && self.is_rounding(spec.l2);
         let spec = if is_as_good_as_none { &without } else { spec };
-        let setup = self.setup(spec, (targets, weights), (options.columns, options.start))?;
+        let factors = options.penalty_factors;
+        let scaling = penalty::scaling(spec, factors);
+        let given = Given {
+            scaling: scaling.as_deref(),
+            ..options.given()
+        };
+        let setup = self.setup(spec, (targets, weights), given)?;
         let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
-        let problem = problem(features, &setup, spec, &wide);
-        let start = start(&setup)?;
+        let problem = Problem {
+            offset: options.offset,
+            factors: penalty::exact_factors(spec, factors),
+            non_negative: self.controls.non_negative,
+            ..problem(features, &setup, spec, &wide)
+        };
+        let start = start(&setup, &problem)?;
         let k = spec.loss.predictors();
         interrupt::proceed()?;
         let mut ended = Ok(());
@@ -120,12 +141,21 @@ fn problem<'a, T: Number>(
         weights: &setup.prepared.exact,
         intercept: columns.intercept,
         held: setup.inverse.iter().step_by(k).map(|d| *d == 0.0).collect(),
+        offset: None,
+        factors: None,
+        non_negative: false,
     }
 }
 
-fn start<T: Number>(setup: &Setup<T>) -> Result<Start, FitError> {
+fn start<T: Number>(setup: &Setup<T>, problem: &Problem<'_>) -> Result<Start, FitError> {
     let wide = |theta: &crate::device::Buffer<T>| -> Result<Vec<f64>, FitError> {
-        Ok(theta.to_vec()?.into_iter().map(Element::to_f64).collect())
+        let mut theta: Vec<f64> = theta.to_vec()?.into_iter().map(Element::to_f64).collect();
+        if problem.non_negative {
+            let coefficients = problem.columns() * problem.spec.loss.predictors();
+            let coefficients = theta[..coefficients].iter_mut();
+            coefficients.for_each(|w| *w = w.max(0.0));
+        }
+        Ok(theta)
     };
     Ok(Start {
         theta: wide(&setup.begin.theta)?,

@@ -12,16 +12,38 @@ use crate::ops::{Number, OpError};
 /// not matter.
 const BLOCK: usize = 4096;
 
+/// What rows are judged by, one of each for every row.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a, T> {
+    pub(super) targets: &'a [T],
+    pub(super) weights: &'a [T],
+    /// The weights in f64.
+    pub(super) exact: &'a [f64],
+    pub(super) offset: Option<&'a [f64]>,
+}
+
+impl<T: Number> Rows<'_, T> {
+    /// X̃·θ with the offset.
+    fn predictors(&self, design: &Design<'_, T>, theta: &[T]) -> Result<Vec<T>, OpError> {
+        let mut predictors = design.forward(theta)?;
+        if let Some(offset) = self.offset {
+            let pairs = predictors.iter_mut().zip(offset);
+            pairs.for_each(|(t, o)| *t = <T as Element>::from_f64(Element::to_f64(*t) + o));
+        }
+        Ok(predictors)
+    }
+}
+
 /// Whether every row with weight is on its class's side.
 pub(super) fn separates<T: Number>(
     design: &Design<'_, T>,
     theta: &Buffer<T>,
-    (targets, weights): (&[T], &[T]),
+    rows: &Rows<'_, T>,
 ) -> Result<bool, OpError> {
-    let predictors = design.forward(&theta.to_vec()?)?;
+    let predictors = rows.predictors(design, &theta.to_vec()?)?;
     let half = <T as Element>::from_f64(0.5);
     let zero = T::default();
-    let rows = predictors.iter().zip(targets).zip(weights);
+    let rows = predictors.iter().zip(rows.targets).zip(rows.weights);
     Ok(rows
         .into_iter()
         .all(|((t, b), v)| *v == zero || *t != zero && (*b > half) == (*t > zero)))
@@ -32,9 +54,10 @@ pub(super) fn losses<T: Number>(
     design: &Design<'_, T>,
     loss: Loss,
     theta: &[T],
-    (targets, weights): (&[T], &[f64]),
+    rows: &Rows<'_, T>,
 ) -> Result<f64, OpError> {
-    let predictors = design.forward(theta)?;
+    let predictors = rows.predictors(design, theta)?;
+    let (targets, weights) = (rows.targets, rows.exact);
     let rows = predictors
         .par_chunks(BLOCK)
         .zip(targets.par_chunks(BLOCK).zip(weights.par_chunks(BLOCK)));

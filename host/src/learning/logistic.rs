@@ -34,6 +34,7 @@ use crate::ops::objective::Loss;
 /// | `c` | 1 | `C=1.0` |
 /// | `penalty` | `L2` | `penalty='l2'` |
 /// | `class_weight` | none | `class_weight=None` |
+/// | `one_vs_rest` | no | `OneVsRestClassifier` around it |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
 /// | `tolerance` | 1e-6, of the gradient's norm over that of the intercept-only model | `tol=1e-4`, of the largest element |
 /// | `max_iter` | 1000 | `max_iter=100` |
@@ -61,6 +62,8 @@ pub struct LogisticRegression {
     c: f64,
     penalty: Penalty,
     class_weight: ClassWeight,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    one_vs_rest: bool,
     controls: Controls,
 }
 
@@ -70,6 +73,7 @@ impl Default for LogisticRegression {
             c: 1.0,
             penalty: Penalty::L2,
             class_weight: ClassWeight::Uniform,
+            one_vs_rest: false,
             controls: Controls::default(),
         }
     }
@@ -97,6 +101,18 @@ impl LogisticRegression {
     }
 }
 
+impl LogisticRegression {
+    /// Sets whether more than two classes have a sigmoid each against all others, instead of one softmax of all (default:
+    /// no). Probabilities are the sigmoids' divided by their sum, as of scikit-learn's
+    /// `OneVsRestClassifier(LogisticRegression())`.
+    pub fn one_vs_rest(self, one_vs_rest: bool) -> Self {
+        Self {
+            one_vs_rest,
+            ..self
+        }
+    }
+}
+
 impl Classification for LogisticRegression {
     fn check(&self) -> Result<(), FitError> {
         positive("C", self.c)?;
@@ -111,12 +127,16 @@ impl Classification for LogisticRegression {
     }
 
     fn coding(&self) -> Coding {
-        Coding::Numbers
+        match self.one_vs_rest {
+            true => Coding::Indicators,
+            false => Coding::Numbers,
+        }
     }
 
     fn spec(&self, classes: usize, total: f64) -> ObjectiveSpec {
         let strength = 1.0 / (self.c * total);
         let loss = match classes {
+            _ if self.one_vs_rest => SampleLoss::Single(Loss::Logistic),
             2 => SampleLoss::Single(Loss::Logistic),
             classes => SampleLoss::Multinomial { classes },
         };

@@ -7,7 +7,7 @@ use super::error::mismatch;
 use super::estimators::Params;
 use super::evaluation::Evaluation;
 use super::fitted::Fitted;
-use super::regressor::Regressor;
+use super::regressor::{Regressor, add_offset};
 use super::report::FitReport;
 use super::weights::Weights;
 use super::{Classes, FitError, Targets, scoring};
@@ -183,6 +183,30 @@ impl Model {
             Model::Regressor(model) => model.predictors_on(x),
             Model::Classifier(model) => model.predictors_on(x),
         }
+    }
+
+    /// [`Model::evaluate_on`] with an offset of each row added to its linear predictor, of models with one.
+    ///
+    /// # Errors
+    /// As [`Model::evaluate`]; [`FitError::Length`] when there is not one offset for each row, [`FitError::Combination`] for
+    /// a model of several linear predictors.
+    pub fn evaluate_with_offset<T: Number>(
+        &self,
+        x: &Matrix<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+        offset: &[f64],
+    ) -> Result<Evaluation, FitError> {
+        let predictors = match self {
+            Model::Regressor(model) => model.predictors_on(x)?,
+            Model::Classifier(model) if model.coef().len() == 1 => model.predictors_on(x)?,
+            Model::Classifier(_) => {
+                return Err(mismatch("an offset", "several classes", "leave it out"));
+            }
+        };
+        let mut predictors = predictors.to_vec()?;
+        add_offset(&mut predictors, offset)?;
+        self.evaluate_predictors(predictors, targets, weights)
     }
 
     /// [`Model::evaluate_on`] of a model with one linear predictor per row, known already.

@@ -21,6 +21,14 @@ pub struct FitOptions<'a> {
     /// Sums over the rows whose standard deviations count for `standardize`; of all rows where absent. With rows that are
     /// left out by a weight of 0, they let a fit know nothing of those rows.
     pub moments: Option<&'a RowMoments>,
+    /// What is added to the linear predictor of each row before the link: the logarithm of an exposure for counts with link
+    /// log, whose means are then proportional to it. Not of labels of more than two classes, on which it has no effect.
+    /// Predictions are without it ([`Regressor::predict_with_offset`](super::Regressor::predict_with_offset) adds one).
+    pub offset: Option<&'a [f64]>,
+    /// What the penalties of each column are multiplied by, as glmnet's `penalty.factor` (which scales them to a mean of 1;
+    /// these are taken as they are): 0 leaves a column unpenalised. Factors above 0 of a penalty that is all l1 or all l2 go
+    /// with every solver and device; others need X on the CPU.
+    pub penalty_factors: Option<&'a [f64]>,
     /// Where to start, for a warm start: coefficients, one list per class or one list, and intercepts. The tolerance
     /// stays relative to the gradient where a fit without it would start.
     pub start: Option<(&'a [Vec<f64>], &'a [f64])>,

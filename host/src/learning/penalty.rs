@@ -4,6 +4,7 @@ use super::FitError;
 use super::checks::{not_negative, sample_weights};
 use super::labels::{Classes, Labels};
 use super::options::FitOptions;
+use super::spec::ObjectiveSpec;
 
 /// What is added to the loss of a classifier, before it is scaled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -41,6 +42,33 @@ impl Penalty {
             Penalty::ElasticNet { l1_ratio } => l1_ratio,
         }
     }
+}
+
+/// What columns are to be multiplied by in place of penalties multiplied by these factors: a column of 1/f-th the size has a
+/// coefficient f times as large, which an l1 penalty sees as f times as dear, and an l2 penalty as f² times. `None` where
+/// there is nothing to multiply, or no such scaling: of a factor 0, or of both penalties.
+pub(super) fn scaling(spec: &ObjectiveSpec, factors: Option<&[f64]>) -> Option<Vec<f64>> {
+    let factors = factors.filter(|factors| is_scaling(spec, factors))?;
+    let inverse = |factor: &f64| {
+        if spec.l1 > 0.0 {
+            1.0 / factor
+        } else {
+            1.0 / factor.sqrt()
+        }
+    };
+    Some(factors.iter().map(inverse).collect())
+}
+
+/// The factors, where [`scaling`] does not stand for them and there is a penalty to multiply.
+pub(super) fn exact_factors(spec: &ObjectiveSpec, factors: Option<&[f64]>) -> Option<Vec<f64>> {
+    let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
+    let factors = factors.filter(|factors| penalised && !is_scaling(spec, factors));
+    factors.map(<[f64]>::to_vec)
+}
+
+fn is_scaling(spec: &ObjectiveSpec, factors: &[f64]) -> bool {
+    let is_pure = (spec.l1 > 0.0) != (spec.l2 > 0.0);
+    is_pure && factors.iter().all(|factor| *factor > 0.0)
 }
 
 /// What the rows of each class weigh, times their sample weights.

@@ -14,7 +14,7 @@ use super::options::FitOptions;
 use super::penalty::ClassWeight;
 use super::solver::Solver;
 use super::spec::{ObjectiveSpec, SampleLoss};
-use super::{Classes, FitError, Labels};
+use super::{Classes, FitError, Huber, Labels};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
@@ -41,6 +41,11 @@ pub(super) trait Regression: HasControls {
     /// What is minimised over rows of these targets and weights, of this total weight.
     fn spec(&self, rows: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec;
 
+    /// The estimator, where the scale of its residuals is estimated along with the coefficients.
+    fn scaled(&self) -> Option<&Huber> {
+        None
+    }
+
     /// Family and link of a generalised linear model; other models predict the linear predictor.
     fn glm(&self) -> Option<(Family, Link)> {
         None
@@ -54,6 +59,8 @@ pub(super) enum Coding {
     Numbers,
     /// ±1, in one problem for each class against the others; in one for two classes.
     Signs,
+    /// 0 and 1, else as `Signs`.
+    Indicators,
 }
 
 /// An estimator of labels.
@@ -75,7 +82,7 @@ pub(super) trait Classification: HasControls {
 
     /// Whether linear predictors become probabilities.
     fn is_probabilistic(&self) -> bool {
-        self.coding() == Coding::Numbers
+        self.coding() != Coding::Signs
     }
 }
 
@@ -169,11 +176,25 @@ pub(super) fn classification_tasks<T: Number>(
             .collect(),
         weights: weights.par_iter().copied().collect(),
     };
-    let against = |class: u32| task(&|code| if code == class { 1.0 } else { -1.0 });
+    let others = if of.coding() == Coding::Signs {
+        -1.0
+    } else {
+        0.0
+    };
+    let against = |class: u32| task(&|code| if code == class { 1.0 } else { others });
     let tasks = match (of.coding(), classes.len()) {
+        (Coding::Numbers, 3..) if options.offset.is_some() => {
+            let remedy =
+                "it changes nothing there: leave it out, or fit one class against the rest";
+            return Err(mismatch(
+                "an offset",
+                "a softmax of several classes",
+                remedy,
+            ));
+        }
         (Coding::Numbers, _) => vec![task(&f64::from)],
-        (Coding::Signs, 2) => vec![against(1)],
-        (Coding::Signs, k) => (0..k as u32).map(against).collect(),
+        (_, 2) => vec![against(1)],
+        (_, k) => (0..k as u32).map(against).collect(),
     };
     Ok((classes, tasks))
 }
@@ -185,7 +206,7 @@ pub(super) fn evaluations(of: &dyn Classification, labels: &Labels) -> u64 {
     match of.coding() {
         Coding::Numbers if labels.distinct(3) == 3 => 0,
         Coding::Numbers => each,
-        Coding::Signs => match labels.distinct(MANY_CLASSES) {
+        Coding::Signs | Coding::Indicators => match labels.distinct(MANY_CLASSES) {
             0..=2 => each,
             classes => each.saturating_mul(classes as u64),
         },

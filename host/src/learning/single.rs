@@ -12,6 +12,7 @@ pub(super) struct SingleRows<T: Number> {
     loss: Loss,
     targets: Buffer<T>,
     weights: Buffer<T>,
+    offset: Option<Buffer<T>>,
 }
 
 impl<T: Number> SingleRows<T> {
@@ -19,11 +20,17 @@ impl<T: Number> SingleRows<T> {
         device: &Device,
         loss: Loss,
         (targets, weights): (&[T], &[T]),
+        offset: Option<&[f64]>,
     ) -> Result<Self, OpError> {
+        let upload = |offset: &[f64]| {
+            let narrow = offset.iter().map(|o| <T as Element>::from_f64(*o));
+            device.upload(&narrow.collect::<Vec<T>>())
+        };
         Ok(SingleRows {
             loss,
             targets: device.upload(targets)?,
             weights: device.upload(weights)?,
+            offset: offset.map(upload).transpose()?,
         })
     }
 }
@@ -43,7 +50,7 @@ impl<T: Number> Rows<T> for SingleRows<T> {
             loss: self.loss,
             target: Some(&self.targets),
             weights: Some(&self.weights),
-            offset: None,
+            offset: self.offset.as_ref(),
             intercept: given(vectors.has_intercept, &vectors.constants),
             scale: <T as Element>::from_f64(1.0),
         };

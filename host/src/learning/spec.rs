@@ -4,11 +4,69 @@ use super::solver::Iteration;
 use crate::ops::design::Ridge;
 use crate::ops::objective::Loss;
 
+/// A loss of one linear predictor t with kinks, piecewise linear: minimised on the host by methods that know of them.
+///
+/// | loss | of one row | target b |
+/// |---|---|---|
+/// | `Quantile` | max(τ·(b − t), (τ − 1)·(b − t)) | any |
+/// | `Hinge` | max(0, 1 − b·t) | −1 or 1 |
+/// | `Tube` | max(0, \|t − b\| − ε) | any |
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kinked {
+    /// τ.
+    Quantile(f64),
+    Hinge,
+    /// ε.
+    Tube(f64),
+}
+
+/// `max over a from low to high of a·(target − t)`: what losses with kinks are sums of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Piece {
+    pub(super) target: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Kinked {
+    /// The pieces of a row of target `b` and weight `v`.
+    pub(super) fn pieces(self, b: f64, v: f64) -> impl Iterator<Item = Piece> {
+        let piece = |target, low: f64, high: f64| Piece {
+            target,
+            low: v * low,
+            high: v * high,
+        };
+        let (first, second) = match self {
+            Kinked::Quantile(share) => (piece(b, share - 1.0, share), None),
+            // b² = 1: 1 − b·t = b·(b − t).
+            Kinked::Hinge => (piece(b, b.min(0.0), b.max(0.0)), None),
+            Kinked::Tube(width) => (
+                piece(b - width, 0.0, 1.0),
+                Some(piece(b + width, -1.0, 0.0)),
+            ),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// Loss and a slope of a row.
+    pub(super) fn at(self, t: f64, b: f64) -> (f64, f64) {
+        let mut at = (0.0, 0.0);
+        for piece in self.pieces(b, 1.0) {
+            let short = piece.target - t;
+            let slope = if short > 0.0 { piece.high } else { piece.low };
+            at = (at.0 + slope * short, at.1 - slope);
+        }
+        at
+    }
+}
+
 /// The loss of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SampleLoss {
     /// Of one linear predictor.
     Single(Loss),
+    /// Of one linear predictor, with kinks.
+    Kinked(Kinked),
     /// −ln of the softmax of k linear predictors at the row's class.
     Multinomial {
         /// k.
@@ -20,7 +78,7 @@ impl SampleLoss {
     /// Linear predictors of a row.
     pub(super) fn predictors(self) -> usize {
         match self {
-            SampleLoss::Single(_) => 1,
+            SampleLoss::Single(_) | SampleLoss::Kinked(_) => 1,
             SampleLoss::Multinomial { classes } => classes,
         }
     }

@@ -5,7 +5,7 @@ use super::metrics::sums;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::matrix::Element;
 use crate::ops::Number;
-use crate::ops::objective::Loss;
+use crate::ops::objective::{self as kernels, Loss};
 
 /// Intercepts to start from, and the mean curvature there.
 pub(super) struct Start {
@@ -18,8 +18,7 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn of<T: Number>(
         spec: &ObjectiveSpec,
-        targets: &[T],
-        weights: &[T],
+        (targets, weights, offset): (&[T], &[T], Option<&[f64]>),
         controls: &Controls,
     ) -> Start {
         let free = controls.fit_intercept && spec.intercept_l2 == 0.0;
@@ -31,8 +30,11 @@ impl Start {
         match spec.loss {
             SampleLoss::Single(loss) => {
                 let mean = sum(&|(b, v)| v * b);
+                let offset = offset.unwrap_or_default();
+                let of_offset = |row: usize| offset.get(row).copied().unwrap_or(0.0);
+                let rows = (0..offset.len()).map(|i| (row(i).0, row(i).1, of_offset(i)));
                 let intercept = if free {
-                    first_predictor(loss, mean)
+                    beside_offset(loss, first_predictor(loss, mean), rows)
                 } else {
                     0.0
                 };
@@ -43,7 +45,7 @@ impl Start {
                 };
                 let [curvature, slope] = match loss {
                     // The curvature is that of all targets, and the slope goes down by the target.
-                    Loss::Squared | Loss::Logistic => {
+                    Loss::Squared | Loss::Logistic if offset.is_empty() => {
                         let zero = loss.at(intercept, 0.0);
                         let of_row = |(b, v): (f64, f64)| [v, v * (zero.slope - b).abs()];
                         let [total, slope] = sums(targets.len(), |at| of_row(row(at)));
@@ -51,7 +53,7 @@ impl Start {
                     }
                     _ => sums(targets.len(), |at| {
                         let (b, v) = row(at);
-                        let of_row = loss.at(intercept, b);
+                        let of_row = loss.at(intercept + of_offset(at), b);
                         [v * of_row.curvature, v * of_row.slope.abs()]
                     }),
                 };
@@ -62,6 +64,11 @@ impl Start {
                     slope,
                 }
             }
+            SampleLoss::Kinked(_) => Start {
+                intercepts: vec![0.0],
+                curvature: 1.0,
+                slope: 1.0,
+            },
             SampleLoss::Multinomial { classes } => {
                 let mut shares = vec![0.0; classes];
                 let rows = (0..targets.len()).map(row);
@@ -83,10 +90,45 @@ impl Start {
     }
 }
 
+/// An intercept beside offsets, of rows of targets, weights and offsets: in the domain of the link wherever that is to be
+/// had, and the best there is where the link is a logarithm.
+fn beside_offset(
+    loss: Loss,
+    alone: f64,
+    rows: impl Iterator<Item = (f64, f64, f64)> + Clone,
+) -> f64 {
+    let weighed = rows.clone().filter(|(_, v, _)| *v > 0.0);
+    if weighed.clone().next().is_none() {
+        return alone;
+    }
+    let of_offsets =
+        |f: &dyn Fn(f64) -> f64| -> f64 { weighed.clone().map(|(_, v, o)| v * f(o)).sum() };
+    let is_log = matches!(
+        loss,
+        Loss::Glm {
+            link: kernels::Link::Log,
+            ..
+        }
+    );
+    let by_exposure = -of_offsets(&f64::exp).ln();
+    let least = weighed.clone().fold(f64::INFINITY, |a, (.., o)| a.min(o));
+    let most = weighed
+        .clone()
+        .fold(f64::NEG_INFINITY, |a, (.., o)| a.max(o));
+    let shifts = [by_exposure, -of_offsets(&|o| o), -least, -most];
+    let fits = |intercept: &f64| {
+        let mut losses = weighed.clone().map(|(b, _, o)| loss.at(intercept + o, b));
+        losses.all(|at| at.loss.is_finite() && at.slope.is_finite())
+    };
+    let shifts = shifts.iter().skip(usize::from(!is_log));
+    let mut found = shifts.map(|shift| alone + shift);
+    found.find(fits).unwrap_or(alone)
+}
+
 /// The linear predictor whose mean is that of the targets.
 fn first_predictor(loss: Loss, mean: f64) -> f64 {
     match loss {
-        Loss::Squared | Loss::EpsilonInsensitive { .. } => mean,
+        Loss::Squared | Loss::EpsilonInsensitive { .. } | Loss::Huber { .. } => mean,
         Loss::Logistic => (mean / (1.0 - mean)).ln(),
         Loss::SquaredHinge => 0.0,
         Loss::Glm { link, .. } => super::family::link_of_mean(link, mean),

@@ -1,17 +1,37 @@
-//! Linear support vector machines with squared losses.
+//! Linear support vector machines.
 
 use super::FitError;
 use super::checks::{not_negative, positive};
 use super::controls::{Controls, control_setters};
 use super::penalty::ClassWeight;
 use super::problem::{Classification, Coding, Regression};
-use super::spec::{ObjectiveSpec, SampleLoss};
+use super::spec::{Kinked, ObjectiveSpec, SampleLoss};
 use crate::ops::objective::Loss;
+
+/// What a row costs by how far it is on the wrong side of its margin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SvmLoss {
+    /// The square of the distance: scikit-learn's `squared_hinge` and `squared_epsilon_insensitive`.
+    #[default]
+    Squared,
+    /// The distance itself: scikit-learn's `hinge` and `epsilon_insensitive`. It has a kink, and is minimised by an
+    /// interior-point method on the host.
+    Linear,
+}
+
+impl SvmLoss {
+    fn is_default(&self) -> bool {
+        *self == SvmLoss::Squared
+    }
+}
 
 /// Linear support vector classification: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, 1 − yᵢ·tᵢ)²` for each class
 /// against all others, y = ±1, t = x·w + b.
 ///
-/// The same numbers as scikit-learn's `LinearSVC` (loss `squared_hinge`, penalty `l2`): like LIBLINEAR it penalises
+/// With [`SvmLoss::Linear`] the distances to the margin are not squared.
+///
+/// The same numbers as scikit-learn's `LinearSVC` (penalty `l2`): like LIBLINEAR it penalises
 /// the intercept as the coefficient of a column that holds s, `intercept_scaling`; an infinite s leaves it free.
 ///
 /// **Solver.** Newton's method in a trust region with inner conjugate gradients, as LIBLINEAR's TRON: one pass over X
@@ -20,6 +40,7 @@ use crate::ops::objective::Loss;
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
 /// | `c` | 1 | `C=1.0` |
+/// | `loss` | `Squared` | `loss='squared_hinge'` |
 /// | `intercept_scaling` | 1 | `intercept_scaling=1` |
 /// | `class_weight` | none | `class_weight=None` |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
@@ -41,6 +62,8 @@ use crate::ops::objective::Loss;
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LinearSvc {
     c: f64,
+    #[serde(default, skip_serializing_if = "SvmLoss::is_default")]
+    loss: SvmLoss,
     intercept_scaling: f64,
     class_weight: ClassWeight,
     controls: Controls,
@@ -50,6 +73,7 @@ impl Default for LinearSvc {
     fn default() -> Self {
         LinearSvc {
             c: 1.0,
+            loss: SvmLoss::Squared,
             intercept_scaling: 1.0,
             class_weight: ClassWeight::Uniform,
             controls: Controls::default(),
@@ -71,6 +95,11 @@ impl LinearSvc {
             intercept_scaling,
             ..self
         }
+    }
+
+    /// Sets what rows on the wrong side of their margin cost (default: the square).
+    pub fn loss(self, loss: SvmLoss) -> Self {
+        Self { loss, ..self }
     }
 
     /// Sets what rows of each class weigh (default: all the same).
@@ -97,32 +126,36 @@ impl Classification for LinearSvc {
     }
 
     fn spec(&self, _: usize, total: f64) -> ObjectiveSpec {
-        svm_spec(Loss::SquaredHinge, (self.c, self.intercept_scaling), total)
+        let loss = match self.loss {
+            SvmLoss::Squared => SampleLoss::Single(Loss::SquaredHinge),
+            SvmLoss::Linear => SampleLoss::Kinked(Kinked::Hinge),
+        };
+        svm_spec(loss, (self.c, self.intercept_scaling), total)
     }
 }
 
 /// `(Σ v·loss / S + (½‖w‖² + ½(b/s)²) / (C·S)) · C·S`.
-fn svm_spec(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> ObjectiveSpec {
+fn svm_spec(loss: SampleLoss, (c, intercept_scaling): (f64, f64), total: f64) -> ObjectiveSpec {
     let factor = c * total;
     ObjectiveSpec {
         l2: 1.0 / factor,
         intercept_l2: 1.0 / (factor * intercept_scaling * intercept_scaling),
         factor,
-        ..ObjectiveSpec::mean_of(SampleLoss::Single(loss))
+        ..ObjectiveSpec::mean_of(loss)
     }
 }
 
 /// Linear support vector regression: minimises `½‖w‖² + ½(b/s)² + C·Σ vᵢ·max(0, |tᵢ − yᵢ| − ε)²`, t = x·w + b.
 ///
-/// The same numbers as scikit-learn's `LinearSVR` with `loss='squared_epsilon_insensitive'`, which is smooth;
-/// scikit-learn's default, the loss without the square, is not offered, because its kinks need a dual method. The
-/// intercept is penalised as in [`LinearSvc`].
+/// The same numbers as scikit-learn's `LinearSVR` with `loss='squared_epsilon_insensitive'`; with [`SvmLoss::Linear`] as with
+/// `loss='epsilon_insensitive'`, scikit-learn's default. The intercept is penalised as in [`LinearSvc`].
 ///
 /// **Solver.** As [`LinearSvc`].
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
 /// | `c` | 1 | `C=1.0` |
+/// | `loss` | `Squared` | `loss='epsilon_insensitive'` |
 /// | `epsilon` | 0 | `epsilon=0.0` |
 /// | `intercept_scaling` | 1 | `intercept_scaling=1.0` |
 /// | `fit_intercept` | yes | `fit_intercept=True` |
@@ -143,6 +176,8 @@ fn svm_spec(loss: Loss, (c, intercept_scaling): (f64, f64), total: f64) -> Objec
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LinearSvr {
     c: f64,
+    #[serde(default, skip_serializing_if = "SvmLoss::is_default")]
+    loss: SvmLoss,
     epsilon: f64,
     intercept_scaling: f64,
     controls: Controls,
@@ -152,6 +187,7 @@ impl Default for LinearSvr {
     fn default() -> Self {
         LinearSvr {
             c: 1.0,
+            loss: SvmLoss::Squared,
             epsilon: 0.0,
             intercept_scaling: 1.0,
             controls: Controls::default(),
@@ -165,6 +201,11 @@ impl LinearSvr {
     /// Sets C > 0, the inverse of the penalty's strength (default 1).
     pub fn c(self, c: f64) -> Self {
         Self { c, ..self }
+    }
+
+    /// Sets what residuals beyond ε cost (default: the square).
+    pub fn loss(self, loss: SvmLoss) -> Self {
+        Self { loss, ..self }
     }
 
     /// Sets ε ≥ 0: residuals up to it cost nothing (default 0).
@@ -189,8 +230,10 @@ impl Regression for LinearSvr {
     }
 
     fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
-        let loss = Loss::EpsilonInsensitive {
-            epsilon: self.epsilon,
+        let epsilon = self.epsilon;
+        let loss = match self.loss {
+            SvmLoss::Squared => SampleLoss::Single(Loss::EpsilonInsensitive { epsilon }),
+            SvmLoss::Linear => SampleLoss::Kinked(Kinked::Tube(epsilon)),
         };
         svm_spec(loss, (self.c, self.intercept_scaling), total)
     }

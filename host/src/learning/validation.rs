@@ -216,17 +216,17 @@ impl Judge {
             (Stated::Classification(of), Targets::Labels(labels)) => {
                 let known = classes.ok_or(FitError::Classes { found: 0 })?;
                 let (codes, classes) = (known.codes(labels)?, known.len());
-                if of.is_probabilistic() {
-                    return Ok(Judge::LogLoss { codes, classes });
-                }
-                if of.coding() == Coding::Signs && classes > 2 {
+                if of.coding() != Coding::Numbers && classes > 2 {
                     return Err(mismatch(
                         "validation while it is fitted",
                         "one problem for each of several classes",
                         "evaluate the fitted model",
                     ));
                 }
-                Ok(Judge::Accuracy { codes, classes })
+                Ok(match of.is_probabilistic() {
+                    true => Judge::LogLoss { codes, classes },
+                    false => Judge::Accuracy { codes, classes },
+                })
             }
             (Stated::Regression(of), Targets::Numbers(targets)) => Ok(match of.glm() {
                 Some((family, link)) => Judge::Deviance(family, link, numbers(targets)),

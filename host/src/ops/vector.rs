@@ -225,6 +225,43 @@ pub fn steer<T: Number>(
     launch(&device, VectorVariant::Steer, args)
 }
 
+/// `out = a ⊙ b`, element by element.
+///
+/// # Errors
+/// As [`scaled_copy`].
+///
+/// ```
+/// use warpfuse::device::Device;
+/// use warpfuse::ops::vector::multiply;
+/// let device = Device::cpu();
+/// let (a, b) = (device.upload(&[2.0, 3.0])?, device.upload(&[5.0, -1.0])?);
+/// let mut out = device.zeros::<f64>(2)?;
+/// multiply(&a, &b, &mut out)?;
+/// assert_eq!(out.to_vec()?, [10.0, -3.0]);
+/// # Ok::<(), warpfuse::ops::OpError>(())
+/// ```
+pub fn multiply<T: Number>(
+    a: &Buffer<T>,
+    b: &Buffer<T>,
+    out: &mut Buffer<T>,
+) -> Result<(), OpError> {
+    same_length("a", a, out.len())?;
+    same_length("b", b, out.len())?;
+    let sides = a.as_host_slice().zip(b.as_host_slice());
+    if let Some((out, (a, b))) = out.as_host_slice_mut().zip(sides) {
+        let triples = out.iter_mut().zip(a.iter().zip(b));
+        triples.for_each(|(out, (a, b))| *out = *a * *b);
+        return Ok(());
+    }
+    let device = out.device();
+    let args = VectorArgs {
+        a: a.input(),
+        b: b.input(),
+        ..args(out)
+    };
+    launch(&device, VectorVariant::Multiply, args)
+}
+
 /// One column of a row-major matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {

@@ -183,7 +183,9 @@ fn target(loss: Loss, random: &mut Random) -> f64 {
             distribution: Distribution::Binomial,
             ..
         } => random.below(5) as f64 / 4.0,
-        Loss::Squared | Loss::EpsilonInsensitive { .. } => 2.0 * random.signed(),
+        Loss::Squared | Loss::EpsilonInsensitive { .. } | Loss::Huber { .. } => {
+            2.0 * random.signed()
+        }
         Loss::Glm { .. } => 0.5 + 2.0 * random.unit(),
     }
 }

@@ -18,11 +18,12 @@ use super::streamed;
 use super::suite::{self, Suite, Test};
 
 /// One of each kind of evaluation, with predictors around 0 or around 2.
-const LOSSES: [(Loss, f64); 14] = [
+const LOSSES: [(Loss, f64); 15] = [
     (Loss::Squared, 0.0),
     (Loss::Logistic, 0.0),
     (Loss::SquaredHinge, 0.0),
     (Loss::EpsilonInsensitive { epsilon: 0.125 }, 0.0),
+    (Loss::Huber { delta: 0.75 }, 0.0),
     (model(Distribution::Poisson, Link::Log), 0.0),
     (model(Distribution::Poisson, Link::Sqrt), 2.0),
     (model(Distribution::Gamma, Link::Inverse), 2.0),
@@ -194,7 +195,9 @@ fn target(loss: Loss, random: &mut Random) -> f64 {
             distribution: Distribution::Poisson,
             ..
         } => random.below(5) as f64,
-        Loss::Squared | Loss::EpsilonInsensitive { .. } => 2.0 * random.signed(),
+        Loss::Squared | Loss::EpsilonInsensitive { .. } | Loss::Huber { .. } => {
+            2.0 * random.signed()
+        }
         Loss::Glm { .. } => 0.5 + 2.0 * random.unit(),
     }
 }

@@ -101,6 +101,18 @@ pub(in crate::cli) struct SampleArgs {
     #[arg(long, value_name = "FILE.npy")]
     pub(in crate::cli) sample_weight: Option<PathBuf>,
 
+    /// Added to the linear predictor of each row before the link; predictions are without it
+    #[arg(long, value_name = "FILE.npy", conflicts_with = "exposure")]
+    pub(in crate::cli) offset: Option<PathBuf>,
+
+    /// Exposure of each row, above 0: counts are learnt per unit of it (its logarithm is an --offset; link log)
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) exposure: Option<PathBuf>,
+
+    /// What the penalty of each column is multiplied by, 0 or more; 0 leaves a column unpenalised
+    #[arg(long, value_name = "FILE.npy")]
+    pub(in crate::cli) penalty_factors: Option<PathBuf>,
+
     /// Start from the coefficients of a model of the same features and classes
     #[arg(long, value_name = "MODEL")]
     pub(in crate::cli) start: Option<PathBuf>,
@@ -129,6 +141,10 @@ pub(in crate::cli) struct SolveArgs {
     #[arg(long, value_enum, value_name = "SOLVER", default_value = "auto")]
     pub(in crate::cli) solver: SolverName,
 
+    /// Fit coefficients of 0 and more only, by coordinate descent on the host; the intercept may be anything
+    #[arg(long)]
+    pub(in crate::cli) non_negative: bool,
+
     /// Fit no intercept
     #[arg(long)]
     pub(in crate::cli) no_intercept: bool,
@@ -155,6 +171,8 @@ pub(in crate::cli) enum SolverName {
     CoordinateDescent,
     /// Orthogonal factors and singular values, on the host; least squares only
     Svd,
+    /// Interior point, on the host: losses with kinks (quantile; hinge, epsilon-insensitive)
+    InteriorPoint,
 }
 
 impl From<SolverName> for Solver {
@@ -167,6 +185,7 @@ impl From<SolverName> for Solver {
             SolverName::NewtonCholesky => Solver::NewtonCholesky,
             SolverName::CoordinateDescent => Solver::CoordinateDescent,
             SolverName::Svd => Solver::Svd,
+            SolverName::InteriorPoint => Solver::InteriorPoint,
         }
     }
 }

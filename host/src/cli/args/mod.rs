@@ -26,8 +26,8 @@ pub(super) use cv::{CvArgs, FoldArgs, PathName};
 pub(super) use emulate::EmulateArgs;
 pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs, KernelSolverName};
 pub(super) use learn::{
-    OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget, not_negative,
-    positive, share,
+    OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget, finite_positive,
+    not_negative, positive, share,
 };
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};

@@ -13,7 +13,8 @@ use super::trainers::{Job, Penalised};
 use super::{data, device, output};
 use crate::io::{self, Columns};
 use crate::learning::{
-    Classes, Evaluation, FitOptions, Folds, PathPoint, ResidentDataset, cross_validate,
+    Classes, Evaluation, FitOptions, FoldOptions, Folds, PathPoint, ResidentDataset,
+    cross_validate_with,
 };
 use crate::ops::Number;
 
@@ -66,11 +67,17 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         ResidentDataset::new(&device, data.features, matrix)?
     };
     let weights = weights.as_deref();
+    let beside = job.beside((rows, data.stats.cols))?;
+    let given = FoldOptions {
+        sample_weight: weights,
+        offset: beside.offset.as_deref(),
+        penalty_factors: beside.penalty_factors.as_deref(),
+    };
     let points = grid::points(job, args, (&resident, &known, weights))?;
     let path = grid::estimators(job, &points, &known)?;
     let bar = ui.fits(path.len() * folds.count());
     let targets = known.targets();
-    let found = cross_validate(&resident, targets, weights, &folds, &path, |fit| {
+    let found = cross_validate_with(&resident, targets, given, &folds, &path, |fit| {
         bar.fit(&fit)
     })?;
     drop(bar);
@@ -83,6 +90,8 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     if let Some(file) = saved {
         let options = FitOptions {
             sample_weight: weights,
+            offset: given.offset,
+            penalty_factors: given.penalty_factors,
             ..FitOptions::default()
         };
         let model = path[compared.best()].fit_on(&resident, targets, options)?;

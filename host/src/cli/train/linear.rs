@@ -94,8 +94,11 @@ impl Run<'_> {
         let start = start
             .as_ref()
             .map(|(coef, intercepts)| (&coef[..], &intercepts[..]));
+        let beside = job.beside((data.stats.rows, data.stats.cols))?;
         let mut options = FitOptions {
             sample_weight: weights.as_deref(),
+            offset: beside.offset.as_deref(),
+            penalty_factors: beside.penalty_factors.as_deref(),
             start,
             watch: Some(&mut watch),
             ..FitOptions::default()
@@ -114,7 +117,11 @@ impl Run<'_> {
             model.save(output::place(path))?;
         }
         // X is on the device already.
-        let score = || model.evaluate_on(resident.matrix(), targets, weights.as_deref());
+        let (x, weights) = (resident.matrix(), weights.as_deref());
+        let score = || match beside.offset.as_deref() {
+            None => model.evaluate_on(x, targets, weights),
+            Some(offset) => model.evaluate_with_offset(x, targets, weights, offset),
+        };
         let training = self.phases.time(Phase::Evaluate, device, score)?;
         warn_undefined(&training, self.ui);
         let validation = match other {

@@ -16,6 +16,7 @@ Minimises Σ vᵢ·deviance / (2·Σ vᵢ) + α((1 − ρ)/2·‖w‖² + ρ‖w
 
 Examples:
   warpfuse train glm counts.svm --family poisson --alpha 0 -o model.safetensors
+  warpfuse train glm claims.svm --family poisson --exposure years.npy --alpha 0
   warpfuse train glm costs.svm --family tweedie --power 1.5 --link log
   warpfuse train glm times.svm --family gamma --link inverse --json | jq .explained_deviance")]
 pub(in crate::cli) struct GlmArgs {
@@ -59,6 +60,12 @@ impl Own for GlmArgs {
 
     fn has_l1_ratio(&self) -> bool {
         true
+    }
+
+    fn has_link_log(&self) -> bool {
+        let family = self.family.with_power(self.power.unwrap_or(0.0));
+        let typed = self.link.map(|LinkName(link)| link);
+        typed.unwrap_or(family.default_link()) == Link::Log
     }
 
     fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {

@@ -14,7 +14,7 @@ use crate::learning::{ClassWeight, Classes, Estimator, LogisticRegression, Penal
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Minimises C·Σ vᵢ·log-loss + r(w) (divided by C·Σ vᵢ), the intercepts unpenalised. More than two classes are fitted
-together (softmax).
+together (softmax), or each against the rest (--one-vs-rest).
 
 Examples:
   warpfuse train logreg data.svm --c 10 -o model.safetensors
@@ -37,6 +37,10 @@ pub(in crate::cli) struct LogregArgs {
     /// What rows of each class weigh: balanced (all classes the same), or LABEL=WEIGHT,LABEL=WEIGHT,...
     #[arg(long, value_name = "WEIGHTS")]
     class_weight: Option<ClassWeights>,
+
+    /// Fit each of more than two classes against the rest, instead of all together
+    #[arg(long)]
+    one_vs_rest: bool,
 }
 
 impl Own for LogregArgs {
@@ -67,6 +71,7 @@ impl Own for LogregArgs {
         let params = LogisticRegression::params()
             .c(at.strength)
             .penalty(penalty(self.penalty, at.l1_ratio.or(self.l1_ratio)))
+            .one_vs_rest(self.one_vs_rest)
             .class_weight(class_weight(self.class_weight.as_ref(), classes)?);
         Ok(params.into())
     }

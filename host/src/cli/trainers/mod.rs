@@ -6,12 +6,14 @@
 mod glm;
 mod least_squares;
 mod logreg;
+mod robust;
 mod svm;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 
 use super::args::{FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
+use super::data;
 use super::targets::{Known, Task};
 use crate::learning::{Classes, Classifier, Estimator, Model};
 use crate::ops::Number;
@@ -19,6 +21,7 @@ use crate::ops::Number;
 pub(super) use glm::GlmArgs;
 pub(super) use least_squares::{ElasticNetArgs, LassoArgs, LinregArgs, RidgeArgs};
 pub(super) use logreg::LogregArgs;
+pub(super) use robust::{HuberArgs, QuantileArgs};
 pub(super) use svm::{SvcArgs, SvrArgs};
 
 /// A penalty, of all that might be typed.
@@ -49,6 +52,11 @@ pub(super) trait Own {
     /// Which one, and why.
     fn check(&self) -> Result<(), &'static str> {
         Ok(())
+    }
+
+    /// Whether means are exponentials of linear predictors, so that an exposure makes sense.
+    fn has_link_log(&self) -> bool {
+        false
     }
 
     /// Whether the penalty has a share of ‖w‖₁ to choose.
@@ -142,6 +150,29 @@ impl Job<'_> {
         Ok(Some((coef, model.intercept())))
     }
 
+    /// Offsets and penalty factors of the files that are named.
+    ///
+    /// # Errors
+    /// When they do not fit the data, and for an exposure of means that are no exponentials.
+    pub(super) fn beside(&self, (rows, cols): (usize, usize)) -> Result<Beside> {
+        let samples = self.samples;
+        ensure!(
+            samples.exposure.is_none() || self.own.has_link_log(),
+            "--exposure: expected a model with link log, to which the logarithm of an exposure is added; \
+             train glm --link log has it"
+        );
+        let (offset, exposure) = (samples.offset.as_deref(), samples.exposure.as_deref());
+        ensure!(
+            samples.validation.is_none() || (offset.is_none() && exposure.is_none()),
+            "--validation: expected none beside --offset or --exposure, since those of its rows are not known; \
+             use cv, whose folds have them"
+        );
+        Ok(Beside {
+            offset: data::offsets(offset, exposure, rows)?,
+            penalty_factors: data::penalty_factors(samples.penalty_factors.as_deref(), cols)?,
+        })
+    }
+
     /// The estimator as typed.
     ///
     /// # Errors
@@ -166,8 +197,18 @@ impl Job<'_> {
             .solver(self.solve.solver.into())
             .fit_intercept(!self.solve.no_intercept)
             .standardize(self.solve.standardize)
+            .non_negative(self.solve.non_negative)
             .matrix_options(self.outcome.matrix_options()))
     }
+}
+
+/// What fits are given besides data and weights.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// One per row.
+    pub(super) offset: Option<Vec<f64>>,
+    /// One per column.
+    pub(super) penalty_factors: Option<Vec<f64>>,
 }
 
 /// Coefficients, one list per linear predictor, and intercepts.
@@ -226,4 +267,8 @@ trainers! {
     Svc(SvcArgs) = "svc";
     /// Linear support vector regression
     Svr(SvrArgs) = "svr";
+    /// Huber regression: rows that are far off pull no harder than others
+    Huber(HuberArgs) = "huber";
+    /// Quantile regression: medians and other quantiles
+    Quantile(QuantileArgs) = "quantile";
 }

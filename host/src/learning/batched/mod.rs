@@ -5,7 +5,7 @@ mod objective;
 use objective::{BatchedObjective, MemberSpec};
 
 use super::estimators::Params;
-use super::fit::{Training, Warm};
+use super::fit::{Given, Training, Warm};
 use super::options::FitOptions;
 use super::problem::Task;
 use super::report::Summary;
@@ -47,7 +47,11 @@ pub(super) fn fit<T: Number>(
         } = member;
         let training = Training::new(data, task.controls, &options)?;
         let own = (&task.targets[..], &task.weights[..]);
-        let setup = training.setup(&task.spec, own, (None, member.warm))?;
+        let given = Given {
+            warm: member.warm,
+            ..Given::default()
+        };
+        let setup = training.setup(&task.spec, own, given)?;
         problems.push(Problem {
             begin: setup.begin,
             inverse_diagonal: training.upload(&setup.inverse)?,
@@ -74,7 +78,7 @@ pub(super) fn fit<T: Number>(
         .map(
             |((training, (task, params), _, prepared), (solved, history))| {
                 let (fitted, solved) =
-                    training.finish(&task.spec, &prepared, &task.targets, solved)?;
+                    training.finish(&task.spec, &prepared, (&task.targets, None), solved)?;
                 let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
                 let summary = Summary::of(&solved, Chosen::batched());
                 let report = training.report(&summary, &task.spec, history);

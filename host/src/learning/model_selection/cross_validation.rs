@@ -86,20 +86,50 @@ pub fn cross_validate<T: Number>(
     sample_weight: Option<&[f64]>,
     folds: &Folds,
     path: &[Estimator],
+    watch: impl FnMut(FoldProgress),
+) -> Result<Vec<PathPoint>, FitError> {
+    let given = FoldOptions {
+        sample_weight,
+        ..FoldOptions::default()
+    };
+    cross_validate_with(data, targets, given, folds, path, watch)
+}
+
+/// What every fit of a cross-validation is given: see [`FitOptions`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FoldOptions<'a> {
+    /// One weight per row.
+    pub sample_weight: Option<&'a [f64]>,
+    /// One per row, added to its linear predictor, in scores too.
+    pub offset: Option<&'a [f64]>,
+    /// What the penalties of each column are multiplied by.
+    pub penalty_factors: Option<&'a [f64]>,
+}
+
+/// [`cross_validate`] with an offset of each row or penalty factors of each column; fits are then one after the other.
+///
+/// # Errors
+/// As [`cross_validate`].
+pub fn cross_validate_with<T: Number>(
+    data: &ResidentDataset<T>,
+    targets: Targets<'_, T>,
+    given: FoldOptions<'_>,
+    folds: &Folds,
+    path: &[Estimator],
     mut watch: impl FnMut(FoldProgress),
 ) -> Result<Vec<PathPoint>, FitError> {
     let rows = data.matrix().rows();
+    let sample_weight = given.sample_weight;
     expect_rows("rows of the folds", folds.rows(), rows)?;
-    expect_rows(
-        "sample weights",
-        sample_weight.map_or(rows, <[f64]>::len),
-        rows,
-    )?;
+    let lists = [("sample weights", sample_weight), ("offsets", given.offset)];
+    for (what, list) in lists {
+        expect_rows(what, list.map_or(rows, <[f64]>::len), rows)?;
+    }
     check_deviations(data, folds, path)?;
     let mut search = Search {
         data,
         targets,
-        sample_weight,
+        given,
         folds,
         path,
         found: vec![None; path.len() * folds.count()],
@@ -128,7 +158,7 @@ type End = (Vec<Vec<f64>>, Vec<f64>);
 struct Search<'a, T: Number> {
     data: &'a ResidentDataset<T>,
     targets: Targets<'a, T>,
-    sample_weight: Option<&'a [f64]>,
+    given: FoldOptions<'a>,
     folds: &'a Folds,
     path: &'a [Estimator],
     /// One per point and fold, the folds of a point together.
@@ -141,10 +171,11 @@ struct Search<'a, T: Number> {
 impl<T: Number> Search<'_, T> {
     /// The loss of each point where all fits can share their products.
     fn losses(&self) -> Result<Option<Vec<Loss>>, FitError> {
-        if self.data.matrix().is_reproducible() {
+        let plain = self.given.offset.is_none() && self.given.penalty_factors.is_none();
+        if self.data.matrix().is_reproducible() || !plain {
             return Ok(None);
         }
-        let training = self.folds.training_weights(0, self.sample_weight);
+        let training = self.folds.training_weights(0, self.given.sample_weight);
         let mut losses = Vec::new();
         for estimator in self.path {
             let task = estimator.task(self.rows(), self.targets, &weighted(&training))?;
@@ -152,7 +183,7 @@ impl<T: Number> Search<'_, T> {
                 return Ok(None);
             };
             let training = Training::new(self.data, task.controls, &FitOptions::default())?;
-            let direct = training.choose(&task.spec)?.direct.is_some();
+            let direct = training.choose(&task.spec, None)?.direct.is_some();
             match task.shared_loss() {
                 Some(loss) if !direct => losses.push(loss),
                 _ => return Ok(None),
@@ -175,7 +206,7 @@ impl<T: Number> Search<'_, T> {
         let mut members = Vec::new();
         for place in group {
             let (point, fold) = self.point_and_fold(*place);
-            let training = self.folds.training_weights(fold, self.sample_weight);
+            let training = self.folds.training_weights(fold, self.given.sample_weight);
             let estimator = &self.path[point];
             let task = estimator.task(self.rows(), self.targets, &weighted(&training))?;
             let (task, classes) = task.expect("all points have one problem each");
@@ -201,19 +232,27 @@ impl<T: Number> Search<'_, T> {
 
     fn one_by_one(&mut self) -> Result<(), FitError> {
         for fold in 0..self.folds.count() {
-            let training = self.folds.training_weights(fold, self.sample_weight);
+            let training = self.folds.training_weights(fold, self.given.sample_weight);
             for (point, estimator) in self.path.iter().enumerate() {
                 let place = point * self.folds.count() + fold;
                 let start = self.last[fold].as_ref();
                 let options = FitOptions {
                     start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
                     moments: self.data.moments_of_fold(fold),
+                    offset: self.given.offset,
+                    penalty_factors: self.given.penalty_factors,
                     ..weighted(&training)
                 };
                 let model = estimator.fit_on(self.data, self.targets, options)?;
                 let held_out = self.held_out(place);
                 let matrix = self.data.matrix();
-                let evaluation = model.evaluate_on(matrix, self.targets, Some(&held_out))?;
+                let held_out = Some(&held_out[..]);
+                let evaluation = match self.given.offset {
+                    None => model.evaluate_on(matrix, self.targets, held_out)?,
+                    Some(offset) => {
+                        model.evaluate_with_offset(matrix, self.targets, held_out, offset)?
+                    }
+                };
                 self.keep(place, &model, evaluation);
             }
         }
@@ -230,7 +269,7 @@ impl<T: Number> Search<'_, T> {
 
     fn held_out(&self, place: usize) -> Vec<f64> {
         let (_, fold) = self.point_and_fold(place);
-        self.folds.held_out_weights(fold, self.sample_weight)
+        self.folds.held_out_weights(fold, self.given.sample_weight)
     }
 
     fn keep(&mut self, place: usize, model: &Model, evaluation: Evaluation) {

@@ -6,5 +6,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 
-pub use cross_validation::{FoldProgress, PathPoint, cross_validate};
+pub use cross_validation::{
+    FoldOptions, FoldProgress, PathPoint, cross_validate, cross_validate_with,
+};
 pub use folds::{FoldError, Folds};

@@ -1,6 +1,6 @@
 //! Which penalties to compare where none are named.
 
-use crate::learning::fit::Training;
+use crate::learning::fit::{Given, Training};
 use crate::learning::problem::{Stated, Task, classification_tasks, regression_task};
 use crate::learning::{Estimator, FitError, FitOptions, ResidentDataset, Targets};
 use crate::matrix::Element;
@@ -88,7 +88,7 @@ impl<T: Number> Training<'_, T> {
     /// The strongest multiple of the penalty that is worth a fit; NaN without a penalty.
     fn strongest(&self, task: &Task<T>) -> Result<f64, FitError> {
         let (targets, weights) = (&task.targets[..], &task.weights[..]);
-        let setup = self.setup(&task.spec, (targets, weights), (None, None))?;
+        let setup = self.setup(&task.spec, (targets, weights), Given::default())?;
         let of_columns = self.matrix.cols() * task.spec.loss.predictors();
         // Columns that are held have no coefficient.
         let inverse = setup.inverse.iter().take(of_columns);
@@ -100,7 +100,7 @@ impl<T: Number> Training<'_, T> {
             let each = trace / task.spec.loss.predictors() as f64;
             return Ok(STRONGEST * each / task.spec.l2);
         }
-        let mut objective = self.objective(&task.spec, &setup.prepared, targets)?;
+        let mut objective = self.objective(&task.spec, &setup.prepared, (targets, None))?;
         let mut gradient = self.matrix.device().zeros(objective.len())?;
         objective.evaluate(&setup.begin.theta, &mut gradient)?;
         let gradient: Vec<T> = gradient.to_vec()?;

@@ -1,10 +1,16 @@
 //! Limited-memory BFGS with a search for the weak Wolfe conditions.
 //!
+//! The first scaling of each direction is D⁻¹, the inverse of the Hessian's diagonal at the start (of a GLM about that of the
+//! whole Hessian's blocks), times what the newest pair says of it: yᵀs / yᵀD⁻¹y. Columns of very different sizes then take no
+//! more iterations than equal ones. Coordinates whose D⁻¹ is 0 are held.
+//!
 //! Dot products stay on the device and become factors there: the host reads once per evaluation, value, norm and two
 //! slopes together.
 //!
 //! Source: J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math. Comp. 35, 1980; the search
-//! by bisection: A. Lewis, M. Overton, "Nonsmooth optimization via quasi-Newton methods", Math. Program. 141, 2013.
+//! by bisection: A. Lewis, M. Overton, "Nonsmooth optimization via quasi-Newton methods", Math. Program. 141, 2013; a diagonal
+//! first scaling: J. Gilbert, C. Lemaréchal, "Some numerical experiments with variable-storage quasi-Newton algorithms",
+//! Math. Program. 45, 1989.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -24,7 +30,7 @@ const CURVATURE: f64 = 0.9;
 /// Evaluations of one search.
 const TRIALS: usize = 40;
 
-/// Where scalars lie on the device: for each pair yᵀs, sᵀd and yᵀd, then yᵀy of the newest.
+/// Where scalars lie on the device: for each pair yᵀs, sᵀd and yᵀd, then yᵀD⁻¹y of the newest.
 mod slot {
     use super::PAIRS;
 
@@ -38,11 +44,11 @@ mod slot {
 /// Minimises `objective` from where it begins.
 pub(in crate::learning) fn minimise<T: Number>(
     objective: &mut dyn Objective<T>,
-    begin: Begin<T>,
+    (begin, inverse_diagonal): (Begin<T>, Buffer<T>),
     limits: &Limits,
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut lbfgs = Lbfgs::start(objective, begin)?;
+    let mut lbfgs = Lbfgs::start(objective, begin, inverse_diagonal)?;
     let convergence = lbfgs.run(objective, limits, watch)?;
     Ok(Solved {
         objective: lbfgs.point.value,
@@ -73,6 +79,8 @@ struct Lbfgs<T: Number> {
     trial: Point<T>,
     direction: Buffer<T>,
     scaled: Buffer<T>,
+    /// D⁻¹.
+    inverse: Buffer<T>,
     pairs: VecDeque<Pair<T>>,
     /// The slots of the next pair.
     next: usize,
@@ -84,7 +92,11 @@ struct Lbfgs<T: Number> {
 }
 
 impl<T: Number> Lbfgs<T> {
-    fn start(objective: &mut dyn Objective<T>, begin: Begin<T>) -> Result<Self, OpError> {
+    fn start(
+        objective: &mut dyn Objective<T>,
+        begin: Begin<T>,
+        inverse: Buffer<T>,
+    ) -> Result<Self, OpError> {
         let begun = Instant::now();
         let device = objective.device().clone();
         let zeros = || device.zeros::<T>(begin.theta.len());
@@ -102,6 +114,7 @@ impl<T: Number> Lbfgs<T> {
             },
             direction,
             scaled,
+            inverse,
             pairs: VecDeque::new(),
             next: 0,
             figures: device.zeros(slot::COUNT)?,
@@ -174,15 +187,15 @@ impl<T: Number> Lbfgs<T> {
                     of: [1.0, 0.0],
                     slots: [ys, ys, slot::YY],
                 };
-                self.scaled.fill_zero()?;
-                vector::steer(figures, factor, d, &mut self.scaled)?;
+                vector::multiply(&self.inverse, d, &mut self.scaled)?;
+                d.fill_zero()?;
+                vector::steer(figures, factor, &self.scaled, d)?;
             }
             None => {
-                let scale = <T as Element>::from_f64(ratio(1.0, self.point.norm));
-                vector::scaled_copy(scale, d, &mut self.scaled)?;
+                vector::multiply(&self.inverse, d, &mut self.scaled)?;
+                std::mem::swap(d, &mut self.scaled);
             }
         }
-        std::mem::swap(d, &mut self.scaled);
         for Pair { s, y, number } in &self.pairs {
             let (sd, yd, ys) = (slot::SD + number, slot::YD + number, slot::YS + number);
             dots.dot(y, d, figures, yd)?;
@@ -264,7 +277,8 @@ impl<T: Number> Lbfgs<T> {
         vector::axpby(minus, &self.trial.gradient, one, &mut y)?;
         let (number, figures) = (self.next, &mut self.figures);
         self.dots.dot(&y, &s, figures, slot::YS + number)?;
-        self.dots.dot(&y, &y, figures, slot::YY)?;
+        vector::multiply(&self.inverse, &y, &mut self.scaled)?;
+        self.dots.dot(&y, &self.scaled, figures, slot::YY)?;
         if self.pairs.len() == PAIRS {
             self.pairs.pop_front();
         }

@@ -68,6 +68,8 @@ pub enum Solver {
     CoordinateDescent,
     /// Least squares by singular values, on the host.
     Svd,
+    /// A primal-dual interior-point method, for losses with kinks (quantiles, hinges), on the host.
+    InteriorPoint,
 }
 
 impl Solver {
@@ -81,6 +83,7 @@ impl Solver {
             Solver::NewtonCholesky => "newton-cholesky",
             Solver::CoordinateDescent => "coordinate-descent",
             Solver::Svd => "svd",
+            Solver::InteriorPoint => "interior-point",
         }
     }
 }

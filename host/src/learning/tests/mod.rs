@@ -1,6 +1,7 @@
 //! What holds for every estimator of the list.
 
 mod everyday;
+mod losses;
 
 use std::cell::Cell;
 use std::rc::Rc;

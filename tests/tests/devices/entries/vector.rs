@@ -184,6 +184,10 @@ impl Trial {
             }
             // (3·6 − 2·4) / 2.
             VectorVariant::Steer => pairs(&self.a, &self.out, (5.0, 1.0)),
+            VectorVariant::Multiply => {
+                let pairs = self.a.iter().zip(&self.b);
+                pairs.map(|(a, b)| a * b).collect()
+            }
             VectorVariant::Total => vec![self.a.iter().sum(), CANARY],
         }
     }

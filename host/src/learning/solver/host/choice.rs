@@ -15,6 +15,8 @@ pub(in crate::learning) enum Direct {
     Svd,
     /// Newton's, with products of matrices in place of the Hessian of a softmax.
     Products,
+    /// For losses with kinks.
+    InteriorPoint,
 }
 
 /// A problem, as far as the choice depends on it.
@@ -34,7 +36,21 @@ pub(in crate::learning) struct Shape {
     pub(in crate::learning) has_l1: bool,
     /// Whether there is a ridge.
     pub(in crate::learning) has_l2: bool,
+    /// Whether the loss has kinks.
+    pub(in crate::learning) kinked: bool,
+    /// What coefficients have to do besides.
+    pub(in crate::learning) constraint: Constraint,
     pub(in crate::learning) place: Place,
+}
+
+/// What coefficients have to do besides being penalised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::learning) enum Constraint {
+    None,
+    /// Penalties differ between columns in a way that no scaling of the columns stands for.
+    Factors,
+    /// They may not be negative.
+    NonNegative,
 }
 
 /// Where X is.
@@ -143,7 +159,8 @@ impl Shape {
     /// The problem over the space of its rows, where there are fewer of them than columns, and the work to get there.
     fn over_rows(&self) -> Option<(Shape, f64)> {
         let (m, n) = (self.rows as f64, self.cols as f64);
-        let is_wide = self.cols > self.rows && m * n <= MOST_ELEMENTS && !self.has_l1;
+        let is_round = !self.has_l1 && self.constraint == Constraint::None;
+        let is_wide = self.cols > self.rows && m * n <= MOST_ELEMENTS && is_round;
         let rows = Shape {
             cols: self.rows,
             entries: self.rows as u64 * self.rows as u64,
@@ -165,11 +182,38 @@ impl Shape {
 pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
     let forced = "asked for";
     match asked {
+        Solver::Auto if shape.kinked => {
+            let reason = "a loss with kinks";
+            direct(Solver::InteriorPoint, Direct::InteriorPoint, reason)
+        }
+        Solver::Auto if shape.constraint != Constraint::None => constrained(shape),
         Solver::Auto => automatic(shape),
         Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => on_device(asked, forced),
         Solver::NewtonCholesky => direct(asked, Direct::Cholesky, forced),
         Solver::CoordinateDescent => direct(asked, Direct::CoordinateDescent, forced),
         Solver::Svd => direct(asked, Direct::Svd, forced),
+        Solver::InteriorPoint => direct(asked, Direct::InteriorPoint, forced),
+    }
+}
+
+/// What the host alone can do, whatever it takes.
+fn constrained(shape: &Shape) -> Chosen {
+    match shape.constraint {
+        Constraint::NonNegative => direct(
+            Solver::CoordinateDescent,
+            Direct::CoordinateDescent,
+            "coefficients that may not be negative",
+        ),
+        _ if shape.has_l1 => direct(
+            Solver::CoordinateDescent,
+            Direct::CoordinateDescent,
+            "an l1 penalty that differs between columns",
+        ),
+        _ => direct(
+            Solver::NewtonCholesky,
+            Direct::Cholesky,
+            "a penalty that differs between columns",
+        ),
     }
 }
 
@@ -271,6 +315,23 @@ pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), Fit
             remedy,
         })
     };
+    let needs = match shape.constraint {
+        _ if shape.kinked => Some("a loss with kinks"),
+        Constraint::None => None,
+        Constraint::Factors => Some("penalty factors of 0, or of an elastic net"),
+        Constraint::NonNegative => Some("coefficients that may not be negative"),
+    };
+    if shape.kinked && shape.constraint == Constraint::NonNegative {
+        let remedy = "use a loss without kinks, such as Huber's";
+        return refuse(
+            "coefficients that may not be negative",
+            "a loss with kinks",
+            remedy,
+        );
+    }
+    if let Some(needs) = needs {
+        return check_host(shape, asked, needs);
+    }
     let first = match asked {
         Solver::Auto | Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => {
             return Ok(());
@@ -278,8 +339,10 @@ pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), Fit
         Solver::NewtonCholesky => "solver newton-cholesky",
         Solver::CoordinateDescent => "solver coordinate-descent",
         Solver::Svd => "solver svd",
+        Solver::InteriorPoint => "solver interior-point",
     };
     match asked {
+        Solver::InteriorPoint => refuse(first, "a loss without kinks", "leave the choice to auto"),
         _ if shape.place == Place::Device => {
             let remedy = "fit on the CPU, or leave the choice to auto";
             refuse(first, "features that are on a device alone", remedy)
@@ -297,4 +360,30 @@ pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), Fit
         }
         _ => Ok(()),
     }
+}
+
+/// Of a problem that the host alone can solve.
+fn check_host(shape: &Shape, asked: Solver, needs: &'static str) -> Result<(), FitError> {
+    let refuse = |second, remedy| {
+        Err(FitError::Combination {
+            first: needs,
+            second,
+            remedy,
+        })
+    };
+    if shape.place == Place::Device {
+        return refuse("features that are on a device alone", "fit on the CPU");
+    }
+    if asked != Solver::Auto && asked != choose(shape, Solver::Auto).solver {
+        return refuse("another solver than its own", "leave the choice to auto");
+    }
+    let narrow = shape.coordinates() <= MOST_FORCED || shape.over_rows().is_some();
+    let by_sets = shape.has_l1 && !shape.kinked || shape.constraint == Constraint::NonNegative;
+    if !narrow && !by_sets {
+        return refuse(
+            "so many columns",
+            "leave columns out, or reduce them by train svd",
+        );
+    }
+    Ok(())
 }

@@ -199,7 +199,9 @@ impl<'a> HostDesign<'a> {
         let free: Vec<usize> = free.collect();
         let all = match &self.source {
             Source::Whole(values) => Cow::Borrowed(values),
-            Source::Streamed(x) => Cow::Owned(written(m, self.width, |rows, out| x.write(rows, out))),
+            Source::Streamed(x) => {
+                Cow::Owned(written(m, self.width, |rows, out| x.write(rows, out)))
+            }
         };
         // Columns are cut into groups as rows are elsewhere: each reads its part of every row.
         let parts = grouped(free.len(), m * m / 2, |part| {

@@ -2,7 +2,8 @@
 //!
 //! For losses ℓᵢ with conjugates ℓᵢ* and u = slopes of the losses, `D(u) = −Σ vᵢ·ℓᵢ*(uᵢ) − Ω*(−X̃ᵀ(v⊙u))` is a lower bound
 //! for every u that the unpenalised intercept allows (Σ vᵢuᵢ = 0). Ω* of `l1·‖w‖₁ + ½λ‖w‖²` is `(|z| − l1)₊²/(2λ)`, and
-//! without a ridge 0 where |z| ≤ l1 and infinite elsewhere; u is then scaled until all |z| ≤ l1.
+//! without a ridge 0 where |z| ≤ l1 and infinite elsewhere; u is then scaled until all |z| ≤ l1. Of coefficients that may not
+//! be negative only z > 0 counts. An offset o adds −uᵢ·oᵢ to the conjugate.
 //!
 //! Source: S.-J. Kim, K. Koh, M. Lustig, S. Boyd, D. Gorinevsky, "An interior-point method for large-scale l1-regularized
 //! least squares", IEEE J. Sel. Top. Signal Process. 1, 2007; E. Ndiaye, O. Fercoq, A. Gramfort, J. Salmon, "Gap safe
@@ -17,7 +18,7 @@ const OUTSIDE: f64 = 1e-9;
 
 /// Objective less the best lower bound found; `None` for losses whose conjugates are not known here.
 pub(super) fn duality_gap(problem: &Problem<'_>, at: &At) -> Option<f64> {
-    if problem.spec.l1 == 0.0 || problem.spec.intercept_l2 != 0.0 {
+    if !problem.has_kinks() || problem.spec.intercept_l2 != 0.0 {
         return None;
     }
     let conjugate = Conjugate::of(problem.spec.loss)?;
@@ -26,14 +27,23 @@ pub(super) fn duality_gap(problem: &Problem<'_>, at: &At) -> Option<f64> {
     let products = problem.design.transposed(&slopes, k);
     let coefficients = &products[..problem.columns() * k];
     let held = |i: usize| problem.held[i / k];
-    let (l1, l2) = (problem.spec.l1, problem.spec.l2);
     let free = coefficients.iter().enumerate().filter(|(i, _)| !held(*i));
-    let most = free.clone().fold(0.0_f64, |most, (_, z)| most.max(z.abs()));
-    let within = if most > l1 { l1 / most } else { 1.0 };
+    let (mut within, mut excess) = (1.0_f64, 0.0);
+    for (i, z) in free {
+        let (kink, l2) = (problem.kink(i), problem.l2(i));
+        if kink.l1 == 0.0 && l2 == 0.0 {
+            return None;
+        }
+        let pull = kink.pull(*z);
+        if pull > kink.l1 {
+            within = within.min(kink.l1 / pull);
+            excess += kink.excess(*z).powi(2) / (2.0 * l2);
+        }
+    }
     let mut bound = -conjugate.sum(problem, &slopes, within);
-    if l2 > 0.0 {
-        let excess: f64 = free.map(|(_, z)| (z.abs() - l1).max(0.0).powi(2)).sum();
-        bound = bound.max(-conjugate.sum(problem, &slopes, 1.0) - excess / (2.0 * l2));
+    let with_ridge = -conjugate.sum(problem, &slopes, 1.0) - excess;
+    if with_ridge.is_finite() {
+        bound = bound.max(with_ridge);
     }
     let gap = at.value - bound;
     gap.is_finite().then_some(gap.max(0.0))
@@ -69,7 +79,7 @@ impl Conjugate {
             SampleLoss::Single(Loss::Squared) => Some(Conjugate::Squared),
             SampleLoss::Single(Loss::Logistic) => Some(Conjugate::Logistic),
             SampleLoss::Multinomial { .. } => Some(Conjugate::Softmax),
-            SampleLoss::Single(_) => None,
+            SampleLoss::Single(_) | SampleLoss::Kinked(_) => None,
         }
     }
 
@@ -80,7 +90,10 @@ impl Conjugate {
         rows.filter(|(_, (_, weight))| **weight > 0.0)
             .map(|(i, (target, weight))| {
                 let u = |class: usize| c * slopes[i * k + class] / weight;
-                weight * self.of_row(u, *target, k)
+                // Of a loss at t + o instead of t.
+                let shift = problem.offset.map_or(0.0, |offset| offset[i]);
+                let shifted: f64 = (0..k).map(u).sum::<f64>() * shift;
+                weight * (self.of_row(u, *target, k) - shifted)
             })
             .sum()
     }

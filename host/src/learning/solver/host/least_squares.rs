@@ -99,7 +99,8 @@ fn triangle(problem: &Problem<'_>) -> Mat<f64> {
             for (i, row) in at.enumerate() {
                 let root = problem.weights[row].sqrt();
                 waiting.extend(block.row(i).iter().map(|x| root * x));
-                waiting.push(root * problem.targets[row]);
+                let offset = problem.offset.map_or(0.0, |offset| offset[row]);
+                waiting.push(root * (problem.targets[row] - offset));
             }
             if waiting.len() >= TALL * (width + 1) * (width + 1) {
                 kept = reduced(&kept, &waiting);

@@ -69,6 +69,13 @@ impl Losses<'_> {
                 let out = Some((&mut all.slopes[..], &mut all.kept[..]));
                 all.loss = losses_on_host(loss, predictors, rows, out);
             }
+            SampleLoss::Kinked(loss) => {
+                for (i, t) in predictors.iter().enumerate() {
+                    let (value, slope) = loss.at(*t, self.targets[i]);
+                    all.loss += self.weights[i] * value;
+                    all.slopes[i] = self.weights[i] * slope;
+                }
+            }
             SampleLoss::Multinomial { classes } => {
                 all.kept.copy_from_slice(predictors);
                 let rows = all.kept.chunks_exact_mut(classes);
@@ -105,6 +112,10 @@ impl Losses<'_> {
         match self.loss {
             SampleLoss::Single(loss) => {
                 losses_on_host(loss, predictors, (self.targets, self.weights), None)
+            }
+            SampleLoss::Kinked(loss) => {
+                let rows = predictors.iter().zip(self.targets).zip(self.weights);
+                rows.map(|((t, b), v)| v * loss.at(*t, *b).0).sum()
             }
             SampleLoss::Multinomial { classes } => {
                 let rows = predictors.chunks_exact_mut(classes).enumerate();

@@ -8,7 +8,8 @@
 //! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, X̃ᵀDX̃, some of its columns |
 //! | [`losses`] | losses, slopes and curvatures of all rows |
 //! | [`problem`] | the objective: value, gradient, Hessian |
-//! | [`gap`] | the duality gap of an l1 penalty |
+//! | [`gap`] | the duality gap of an l1 penalty, and of coefficients that may not be negative |
+//! | [`kink`] | what a coordinate costs besides what is smooth, and what it may be |
 //! | [`quadratic`] | coordinate descent on a quadratic model with an l1 term, polished in its orthant |
 //! | [`step`] | Newton steps by Cholesky, or by eigenvalues where columns depend on each other |
 //! | [`products`] | Newton steps of a softmax by products with X̃ |
@@ -16,6 +17,7 @@
 //! | [`working_set`] | the same over few of many columns at a time |
 //! | [`wide`] | more columns than rows: the same over the space of the rows |
 //! | [`least_squares`] | QR and singular values of X̃ itself |
+//! | [`interior`] | losses with kinks, by an interior-point method |
 //!
 //! Everything is cut by the shape alone, so that results are the same with any number of threads; what is small runs on
 //! one.
@@ -23,6 +25,8 @@
 pub(in crate::learning) mod choice;
 pub(in crate::learning) mod design;
 mod gap;
+mod interior;
+mod kink;
 mod least_squares;
 mod losses;
 mod newton;

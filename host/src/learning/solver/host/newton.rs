@@ -9,6 +9,7 @@ use std::time::Instant;
 use faer::Mat;
 
 use super::gap::duality_gap;
+use super::kink::Kink;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::{At, Problem};
 use super::products::{self, Blocks};
@@ -88,7 +89,7 @@ pub(super) struct Newton<'a, 'p> {
     at: At,
     first_norm: f64,
     free: Vec<usize>,
-    l1: Vec<f64>,
+    kinks: Vec<Kink>,
     gap: Option<f64>,
     n_iter: usize,
     begun: Instant,
@@ -128,7 +129,7 @@ impl<'a, 'p> Newton<'a, 'p> {
     pub(super) fn new(problem: &'a Problem<'p>, at: At, first_norm: f64) -> Self {
         Newton {
             free: problem.free(),
-            l1: (0..problem.len()).map(|i| problem.l1(i)).collect(),
+            kinks: (0..problem.len()).map(|i| problem.kink(i)).collect(),
             problem,
             at,
             first_norm,
@@ -191,7 +192,7 @@ impl<'a, 'p> Newton<'a, 'p> {
             self.step = None;
         }
         let hessian = self.hessian.as_ref().expect("formed above");
-        if self.problem.spec.l1 == 0.0 {
+        if !self.problem.has_kinks() {
             let step = self.step.get_or_insert_with(|| {
                 let together = without_softmax_shift(hessian, self.problem);
                 Step::new(together.as_ref().unwrap_or(hessian), &self.free)
@@ -210,7 +211,7 @@ impl<'a, 'p> Newton<'a, 'p> {
         let model = Quadratic {
             h: hessian,
             b: &b,
-            l1: &self.l1,
+            kinks: &self.kinks,
             free: &self.free,
         };
         let wanted = (FORCING * self.at.norm).max(0.3 * target);
@@ -223,8 +224,10 @@ impl<'a, 'p> Newton<'a, 'p> {
         let wanted = wanted.min(0.1 * self.at.norm);
         let (end, inner) = model.descend(theta.clone(), wanted);
         let step: Vec<f64> = end.iter().zip(theta).map(|(a, b)| a - b).collect();
-        let absolute =
-            |x: &[f64]| -> f64 { x.iter().zip(&self.l1).map(|(x, l)| l * x.abs()).sum() };
+        let absolute = |x: &[f64]| -> f64 {
+            let each = x.iter().zip(&self.kinks);
+            each.map(|(x, kink)| kink.value(*x)).sum()
+        };
         let decrease = dot(&step, gradient) + absolute(&end) - absolute(theta);
         Direction {
             step,

@@ -3,6 +3,7 @@
 use faer::Mat;
 
 use super::design::HostDesign;
+use super::kink::Kink;
 use super::losses::{Judged, Losses};
 use crate::learning::spec::{ObjectiveSpec, SampleLoss};
 use crate::ops::objective::Loss;
@@ -18,6 +19,12 @@ pub(in crate::learning) struct Problem<'a> {
     pub(in crate::learning) intercept: bool,
     /// Columns of X̃ that keep the coefficients they begin with.
     pub(in crate::learning) held: Vec<bool>,
+    /// What is added to the linear predictors of each row.
+    pub(in crate::learning) offset: Option<&'a [f64]>,
+    /// What the penalties of each column are multiplied by; 1 where absent.
+    pub(in crate::learning) factors: Option<Vec<f64>>,
+    /// Whether coefficients may not be negative; intercepts may.
+    pub(in crate::learning) non_negative: bool,
 }
 
 /// A point.
@@ -26,7 +33,7 @@ pub(super) struct At {
     pub(super) theta: Vec<f64>,
     pub(super) predictors: Vec<f64>,
     pub(super) judged: Judged,
-    /// Without the l1 term.
+    /// Without kinks.
     pub(super) gradient: Vec<f64>,
     /// With the l1 term.
     pub(super) value: f64,
@@ -68,13 +75,26 @@ impl<'a> Problem<'a> {
         i / self.predictors() >= self.columns()
     }
 
-    /// The weight of the l1 term of coordinate i.
-    pub(super) fn l1(&self, i: usize) -> f64 {
+    /// What coordinate i costs besides what is smooth.
+    pub(super) fn kink(&self, i: usize) -> Kink {
         if self.is_intercept(i) {
-            0.0
-        } else {
-            self.spec.l1
+            return Kink::default();
         }
+        Kink {
+            l1: self.spec.l1 * self.factor(i),
+            non_negative: self.non_negative,
+        }
+    }
+
+    /// Whether any coordinate has a kink.
+    pub(super) fn has_kinks(&self) -> bool {
+        self.spec.l1 > 0.0 || self.non_negative
+    }
+
+    /// Of the penalties of coordinate i.
+    fn factor(&self, i: usize) -> f64 {
+        let factors = self.factors.as_ref();
+        factors.map_or(1.0, |factors| factors[i / self.predictors()])
     }
 
     /// The ridge of coordinate i.
@@ -82,7 +102,7 @@ impl<'a> Problem<'a> {
         if self.is_intercept(i) {
             self.spec.intercept_l2
         } else {
-            self.spec.l2
+            self.spec.l2 * self.factor(i)
         }
     }
 
@@ -95,14 +115,14 @@ impl<'a> Problem<'a> {
     /// ½·Σ λ·θ² + Σ l1·|θ|.
     pub(super) fn penalty(&self, theta: &[f64]) -> f64 {
         let each = theta.iter().enumerate();
-        each.map(|(i, x)| 0.5 * self.l2(i) * x * x + self.l1(i) * x.abs())
+        each.map(|(i, x)| 0.5 * self.l2(i) * x * x + self.kink(i).value(*x))
             .sum()
     }
 
     /// Everything at `theta`.
     pub(super) fn at(&self, theta: Vec<f64>) -> At {
         let k = self.predictors();
-        let predictors = self.design.predictors(&theta, k);
+        let predictors = self.linear_predictors(&theta);
         let judged = self.losses().judge(&predictors);
         let mut gradient = self.design.transposed(&judged.slopes, k);
         for (i, (g, x)) in gradient.iter_mut().zip(&theta).enumerate() {
@@ -121,25 +141,36 @@ impl<'a> Problem<'a> {
         at
     }
 
+    /// X̃·Θ with the offset, m × k.
+    pub(super) fn linear_predictors(&self, theta: &[f64]) -> Vec<f64> {
+        let k = self.predictors();
+        let mut predictors = self.design.predictors(theta, k);
+        if let Some(offset) = self.offset {
+            for (row, offset) in predictors.chunks_exact_mut(k).zip(offset) {
+                row.iter_mut().for_each(|t| *t += offset);
+            }
+        }
+        predictors
+    }
+
     fn norm(&self, at: &At) -> f64 {
         let k = self.predictors();
         let each = at.gradient.iter().zip(&at.theta).enumerate();
         let each = each.filter(|(i, _)| !self.held[i / k]);
-        each.map(|(i, (g, x))| least_subgradient(*g, *x, self.l1(i)).powi(2))
+        each.map(|(i, (g, x))| self.kink(i).least_subgradient(*g, *x).powi(2))
             .sum::<f64>()
             .sqrt()
     }
 
     /// Whether every row with weight is on its class's side, of a logistic loss.
     pub(in crate::learning) fn separated(&self, theta: &[f64]) -> bool {
-        let predictors = self.design.predictors(theta, self.predictors());
-        self.losses().separated(&predictors)
+        self.losses().separated(&self.linear_predictors(theta))
     }
 
     /// The Hessian at a point, θ's order on both sides.
     pub(super) fn hessian(&self, at: &At) -> Mat<f64> {
         let mut hessian = match self.spec.loss {
-            SampleLoss::Single(_) => {
+            SampleLoss::Single(_) | SampleLoss::Kinked(_) => {
                 let kept = &at.judged.kept;
                 self.design.grams(1, |_, i| kept[i]).swap_remove(0)
             }
@@ -173,6 +204,15 @@ impl<'a> Problem<'a> {
         hessian
     }
 
+    /// Those of some columns; of the intercept's, where it is among them, none counts.
+    fn factors_of(&self, columns: &[usize]) -> Option<Vec<f64>> {
+        let of = |factors: &Vec<f64>| {
+            let each = columns.iter().map(|j| factors.get(*j).copied());
+            each.map(|factor| factor.unwrap_or(1.0)).collect()
+        };
+        self.factors.as_ref().map(of)
+    }
+
     /// The same over some columns of X̃, in ascending order.
     pub(super) fn select(&self, columns: &[usize]) -> Problem<'_> {
         Problem {
@@ -182,17 +222,9 @@ impl<'a> Problem<'a> {
             weights: self.weights,
             intercept: self.intercept,
             held: columns.iter().map(|column| self.held[*column]).collect(),
+            offset: self.offset,
+            factors: self.factors_of(columns),
+            non_negative: self.non_negative,
         }
-    }
-}
-
-/// The element of the least subgradient, of a smooth gradient `g` at `x` with an l1 term of weight `l1`.
-pub(super) fn least_subgradient(g: f64, x: f64, l1: f64) -> f64 {
-    if x > 0.0 {
-        g + l1
-    } else if x < 0.0 {
-        g - l1
-    } else {
-        g.signum() * (g.abs() - l1).max(0.0)
     }
 }

@@ -1,4 +1,4 @@
-//! Coordinate descent on a quadratic model with an l1 term: `½·xᵀHx − bᵀx + Σ λⱼ·|xⱼ|`.
+//! Coordinate descent on a quadratic model with an l1 term, `½·xᵀHx − bᵀx + Σ λⱼ·|xⱼ|`, some xⱼ not negative.
 //!
 //! Sweeps over all coordinates find which are 0, sweeps over the others approach the minimum, and a Newton step in the
 //! orthant where they stand reaches it: columns that depend on each other, on which sweeps alone converge slowly or never,
@@ -11,7 +11,7 @@
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 
-use super::problem::least_subgradient;
+use super::kink::Kink;
 
 /// Rounds of sweeps and steps.
 const ROUNDS: usize = 1000;
@@ -30,8 +30,8 @@ const JITTERS: [f64; 3] = [1e-14, 1e-11, 1e-8];
 pub(super) struct Quadratic<'a> {
     pub(super) h: &'a Mat<f64>,
     pub(super) b: &'a [f64],
-    /// λ.
-    pub(super) l1: &'a [f64],
+    /// What coordinates cost besides, and what they may be.
+    pub(super) kinks: &'a [Kink],
     /// Coordinates that are not held.
     pub(super) free: &'a [usize],
 }
@@ -97,18 +97,18 @@ impl Descent<'_, '_> {
     }
 
     fn value(&self) -> f64 {
-        let (b, l1) = (self.model.b, self.model.l1);
+        let (b, kinks) = (self.model.b, self.model.kinks);
         let each = self.x.iter().enumerate().filter(|(_, x)| **x != 0.0);
-        each.map(|(j, x)| 0.5 * x * (self.slope[j] - b[j]) + l1[j] * x.abs())
+        each.map(|(j, x)| 0.5 * x * (self.slope[j] - b[j]) + kinks[j].value(*x))
             .sum()
     }
 
     fn norm(&self) -> f64 {
-        let each = self
-            .model
-            .free
-            .iter()
-            .map(|&j| least_subgradient(self.slope[j], self.x[j], self.model.l1[j]).powi(2));
+        let each = self.model.free.iter().map(|&j| {
+            self.model.kinks[j]
+                .least_subgradient(self.slope[j], self.x[j])
+                .powi(2)
+        });
         each.sum::<f64>().sqrt()
     }
 
@@ -120,7 +120,8 @@ impl Descent<'_, '_> {
             if curvature <= 0.0 {
                 continue;
             }
-            let next = soften(curvature * self.x[j] - self.slope[j], self.model.l1[j]) / curvature;
+            let z = curvature * self.x[j] - self.slope[j];
+            let next = self.model.kinks[j].soften(z) / curvature;
             let by = next - self.x[j];
             if by != 0.0 {
                 self.x[j] = next;
@@ -133,9 +134,10 @@ impl Descent<'_, '_> {
 
     /// Coordinates that are not 0, or may be anything.
     fn active(&self) -> Vec<usize> {
-        let (x, l1) = (&self.x, self.model.l1);
+        let (x, kinks) = (&self.x, self.model.kinks);
         let free = self.model.free.iter().copied();
-        free.filter(|&j| x[j] != 0.0 || l1[j] == 0.0).collect()
+        free.filter(|&j| x[j] != 0.0 || kinks[j].is_smooth())
+            .collect()
     }
 
     fn sweep_active(&mut self) -> usize {
@@ -175,7 +177,7 @@ impl Descent<'_, '_> {
         let top = active.iter().fold(0.0_f64, |top, &j| top.max(h[(j, j)]));
         let slope = |a: usize| {
             let j = active[a];
-            -least_subgradient(self.slope[j], self.x[j], self.model.l1[j])
+            -self.model.kinks[j].least_subgradient(self.slope[j], self.x[j])
         };
         for jitter in JITTERS {
             let own = Mat::from_fn(count, count, |a, b| {
@@ -198,7 +200,7 @@ impl Descent<'_, '_> {
         let mut reach = 1.0;
         let mut first = None;
         for (&j, d) in active.iter().zip(direction) {
-            let crosses = self.model.l1[j] > 0.0 && self.x[j] * (self.x[j] + d) < 0.0;
+            let crosses = !self.model.kinks[j].is_smooth() && self.x[j] * (self.x[j] + d) < 0.0;
             let at = -self.x[j] / d;
             if crosses && at < reach {
                 (reach, first) = (at, Some(j));
@@ -211,16 +213,5 @@ impl Descent<'_, '_> {
             self.x[j] = 0.0;
         }
         first.is_none()
-    }
-}
-
-/// x moved towards 0 by `by`, but not past it.
-fn soften(x: f64, by: f64) -> f64 {
-    if x > by {
-        x - by
-    } else if x < -by {
-        x + by
-    } else {
-        0.0
     }
 }

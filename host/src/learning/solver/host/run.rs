@@ -3,7 +3,7 @@
 use super::choice::Direct;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::Problem;
-use super::{least_squares, newton, wide, working_set};
+use super::{interior, least_squares, newton, wide, working_set};
 use crate::learning::solver::Limits;
 
 /// Minimises by this method.
@@ -17,6 +17,7 @@ pub(in crate::learning) fn minimise(
     match method {
         _ if wide::is_wide(problem) => wide::minimise(problem, method, start, limits, watch),
         Direct::Svd => least_squares::minimise(problem, start, limits, watch),
+        Direct::InteriorPoint => interior::minimise(problem, start, limits, watch),
         Direct::Cholesky => newton::minimise(problem, start, limits, watch),
         Direct::Products => newton::minimise_by_products(problem, start, limits, watch),
         Direct::CoordinateDescent if problem.columns() > working_set::FEW_COLUMNS => {

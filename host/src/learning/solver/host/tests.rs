@@ -85,7 +85,7 @@ impl Data {
                 (score(i) + noise(i)).rem_euclid(classes as f64).floor()
             }
             SampleLoss::Single(Loss::Logistic) => f64::from(score(i) + 4.0 * noise(i) > middle),
-            SampleLoss::Single(_) => score(i) + noise(i),
+            SampleLoss::Single(_) | SampleLoss::Kinked(_) => score(i) + noise(i),
         };
         Data {
             targets: (0..rows).map(target).collect(),
@@ -108,6 +108,9 @@ impl Data {
             weights: &self.weights,
             intercept: true,
             held: vec![false; self.features.cols() + 1],
+            offset: None,
+            factors: None,
+            non_negative: false,
         }
     }
 
@@ -413,6 +416,8 @@ fn shape(rows: usize, cols: usize) -> Shape {
         quadratic: false,
         has_l1: false,
         has_l2: true,
+        kinked: false,
+        constraint: super::choice::Constraint::None,
         place: Place::Host,
     }
 }

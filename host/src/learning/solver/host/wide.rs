@@ -29,7 +29,8 @@ pub(super) const MOST_ELEMENTS: f64 = (1 << 24) as f64;
 /// Whether a problem is solved over its rows.
 pub(super) fn is_wide(problem: &Problem<'_>) -> bool {
     let (m, n) = (problem.design.rows(), problem.columns());
-    n > m && m as f64 * n as f64 <= MOST_ELEMENTS && problem.spec.l1 == 0.0
+    let is_round = !problem.has_kinks() && problem.factors.is_none();
+    n > m && m as f64 * n as f64 <= MOST_ELEMENTS && is_round
 }
 
 /// Minimises over the rows, by the method that the problem itself was to be solved by.
@@ -99,6 +100,9 @@ impl<'a, 'p> RowSpace<'a, 'p> {
             weights: of.weights,
             intercept: of.intercept,
             held: vec![false; width],
+            offset: of.offset,
+            factors: None,
+            non_negative: false,
         }
     }
 

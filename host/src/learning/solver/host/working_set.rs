@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::newton::{Newton, Target};
 use super::outcome::{Solved, Start, Watch};
-use super::problem::{At, Problem, least_subgradient};
+use super::problem::{At, Problem};
 use crate::learning::cg::Convergence;
 use crate::learning::solver::{Iteration, Limits, ratio};
 
@@ -97,7 +97,7 @@ fn working_set(problem: &Problem<'_>, at: &At, size: usize) -> Vec<usize> {
     let mut columns: Vec<usize> = (0..width).filter(|column| stays(*column)).collect();
     let violation = |column: usize| -> f64 {
         of(column)
-            .map(|(theta, g, i)| least_subgradient(g, theta, problem.l1(i)).powi(2))
+            .map(|(theta, g, i)| problem.kink(i).least_subgradient(g, theta).powi(2))
             .sum()
     };
     let mut others: Vec<(f64, usize)> = (0..problem.columns())
