@@ -127,6 +127,91 @@ fn regressions_agree_with_scikit_learn() {
 }
 
 #[test]
+fn losses_with_kinks_and_huber_have_trainers() {
+    for (trainer, options) in [
+        ("huber", &["--epsilon", "1.5"][..]),
+        ("huber", &["--scale", "0.2"]),
+        ("quantile", &["--quantile", "0.25", "--alpha", "0.001"]),
+        (
+            "svr",
+            &["--loss", "epsilon-insensitive", "--epsilon", "0.1"],
+        ),
+    ] {
+        let fit = train(trainer, options);
+        assert!(
+            fit["converged"] == true && number(&fit, "r2") > 0.8,
+            "{fit}"
+        );
+    }
+    for (trainer, options) in [
+        ("svc", &["--loss", "hinge"][..]),
+        ("logreg", &["--one-vs-rest"]),
+    ] {
+        let fit = train(trainer, options);
+        assert!(
+            fit["converged"] == true && number(&fit, "accuracy") > 0.9,
+            "{fit}"
+        );
+        assert_eq!(fit["intercept"].as_array().map(Vec::len), Some(3));
+    }
+}
+
+#[test]
+fn exposures_are_offsets_of_counts() {
+    let folder = Folder::new();
+    let data = folder.file("t.svm", "2 1:0\n6 1:0\n5 1:1\n10 1:1\n");
+    let years = folder.file("years.npy", npy(&[1.0, 3.0, 1.0, 2.0]));
+    let logs = folder.file("logs.npy", npy(&[1.0, 3.0, 1.0, 2.0].map(f64::ln)));
+    let fit = |trainer: &[&str]| {
+        let fixed = ["--device", "cpu", "--tol", "1e-12"];
+        run([&["train"], trainer, &[data.as_str()], &fixed[..]].concat())
+    };
+    let poisson = ["glm", "--family", "poisson", "--alpha", "0", "--json"];
+    for (option, file) in [("--exposure", &years), ("--offset", &logs)] {
+        let model = fit(&[&poisson[..], &[option, file]].concat())
+            .expect_code(0)
+            .json();
+        assert_agree("rate", &model["intercept"], &serde_json::json!(2f64.ln()));
+        assert_agree("ratio", &model["coef"], &serde_json::json!([2.5f64.ln()]));
+        assert!(number(&model, "explained_deviance") > 0.999, "{model}");
+    }
+    let refused = fit(&["ridge", "--exposure", &years]).expect_code(1);
+    assert!(refused.stderr.contains("link log"), "{}", refused.stderr);
+    let none = folder.file("none.npy", npy(&[1.0, 0.0, 1.0, 2.0]));
+    let refused = fit(&[&poisson[..], &["--exposure", &none]].concat()).expect_code(1);
+    assert!(
+        refused.stderr.contains("found 0 in row 1"),
+        "{}",
+        refused.stderr
+    );
+    let short = folder.file("short.npy", npy(&[1.0]));
+    let refused = fit(&["ridge", "--offset", &short]).expect_code(1);
+    assert!(
+        refused
+            .stderr
+            .contains("one offset for each of the 4 rows, found 1"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn penalty_factors_and_signs_constrain_coefficients() {
+    let folder = Folder::new();
+    let factors = folder.file("factors.npy", npy(&[1.0, 0.0, 1e9, 1.0]));
+    let fit = train("ridge", &["--penalty-factors", &factors]);
+    let coef = numbers(&fit, "coef");
+    assert!(coef[2].abs() < 1e-6 && coef[1].abs() > 1e-2, "{coef:?}");
+    let free = numbers(&train("lasso", &["--alpha", "0.001"]), "coef");
+    assert!(free.iter().any(|w| *w < 0.0), "{free:?}");
+    let bound = numbers(
+        &train("lasso", &["--alpha", "0.001", "--non-negative"]),
+        "coef",
+    );
+    assert!(bound.iter().all(|w| *w >= 0.0), "{bound:?}");
+}
+
+#[test]
 fn ridge_is_what_linreg_is() {
     let data = diabetes();
     let fit = |arguments: [&str; 2], option: &str| {

@@ -67,6 +67,8 @@ fn help_has_examples_everywhere() {
         "train glm",
         "train svc",
         "train svr",
+        "train huber",
+        "train quantile",
         "cv",
         "evaluate",
         "convert",
