@@ -71,6 +71,7 @@ pub(super) struct Training<'a, T: Number> {
     pub(super) moments: &'a RowMoments,
     pub(super) controls: Controls,
     begun: Instant,
+    has_offset: bool,
     transfer_seconds: f64,
     /// X on the host, where it is at hand there.
     pub(super) host: Option<&'a Features<T>>,
@@ -97,6 +98,7 @@ impl<'a, T: Number> Training<'a, T> {
             moments: options.moments.unwrap_or(data.moments()),
             controls,
             begun: Instant::now(),
+            has_offset: options.offset.is_some(),
             transfer_seconds: data.transfer_seconds(),
             host: data.host_features(),
         })
@@ -506,6 +508,7 @@ impl<'a, T: Number> Training<'a, T> {
             seconds: self.transfer_seconds + self.begun.elapsed().as_secs_f64(),
             peak_device_bytes: matrix.device().usage().peak_bytes as u64,
             reproducible: matrix.is_reproducible(),
+            has_offset: self.has_offset,
         }
     }
 }

@@ -43,6 +43,9 @@ pub struct FitReport {
     /// Whether sums were reproducible, by the options of the matrix.
     #[serde(default)]
     pub reproducible: bool,
+    /// Whether rows had offsets, which predictions are without.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_offset: bool,
 }
 
 impl FitReport {
@@ -64,6 +67,7 @@ impl FitReport {
             seconds: 0.0,
             peak_device_bytes: 0,
             reproducible: false,
+            has_offset: false,
         }
     }
 

@@ -16,7 +16,7 @@ use thiserror::Error;
 pub(super) use distributions::Distribution;
 
 use super::family::{Family, Link};
-use super::problem::Stated;
+use super::problem::{Coding, Stated};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::{ClassWeight, FitError, Model, Targets};
 use crate::matrix::Element;
@@ -216,11 +216,26 @@ impl Likelihood {
     fn of(model: &Model, rows: &Rows<'_>) -> Result<Likelihood, InferenceError> {
         const IMPORTED: InferenceError =
             InferenceError::Undefined("the model was imported: its penalty is not known");
+        if model.report().has_offset {
+            return Err(InferenceError::Undefined(
+                "the model was fitted with an offset of each row, which it does not keep",
+            ));
+        }
         let stated = match model {
             Model::Regressor(model) => model.params().stated().map(Stated::Regression),
             Model::Classifier(model) => model.params().stated().map(Stated::Classification),
         };
-        let (spec, glm, intercept) = match stated.ok_or(IMPORTED)? {
+        let stated = stated.ok_or(IMPORTED)?;
+        let controls = match &stated {
+            Stated::Regression(of) => of.controls(),
+            Stated::Classification(of) => of.controls(),
+        };
+        if controls.non_negative {
+            return Err(InferenceError::Undefined(
+                "coefficients that may not be negative have no normal distribution",
+            ));
+        }
+        let (spec, glm, intercept) = match stated {
             Stated::Regression(of) => {
                 let pairs = rows
                     .targets
@@ -232,6 +247,11 @@ impl Likelihood {
                 (spec, of.glm(), of.controls().fit_intercept)
             }
             Stated::Classification(of) => {
+                if of.coding() != Coding::Numbers && rows.classes > 2 {
+                    return Err(InferenceError::Undefined(
+                        "each class was fitted against the rest: fit those two alone",
+                    ));
+                }
                 if *of.class_weight() != ClassWeight::Uniform {
                     return Err(InferenceError::Undefined(
                         "class weights change what is estimated: fit without them",

@@ -70,6 +70,7 @@ pub(super) fn read(
         seconds: report.seconds,
         peak_device_bytes: report.peak_device_bytes,
         reproducible: false,
+        has_offset: false,
     };
     Ok((params.into(), report))
 }
