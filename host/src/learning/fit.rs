@@ -8,6 +8,7 @@ use super::cg::{Convergence, Pace};
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
 use super::design::{Columns, Design};
+use super::given::{Given, Warm, check_rows_and_columns};
 use super::metrics::sums;
 use super::multinomial::Multinomial;
 use super::options::FitOptions;
@@ -23,7 +24,7 @@ use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
 use super::{judge, least_norm, penalty};
 use crate::device::Buffer;
-use crate::matrix::{Dtype, Element, Features};
+use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
 
@@ -31,21 +32,6 @@ use crate::ops::{Matrix, Number, OpError, Terms};
 const NOISE: f64 = 1e-10;
 /// Share of a column's Σx² below which a centred column counts as constant.
 const CONSTANT: f64 = 1e-15;
-
-/// Coefficients and intercepts to start from.
-pub(super) type Warm<'a> = (&'a [Vec<f64>], &'a [f64]);
-
-/// What a solve is given besides spec, targets and weights.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Given<'a> {
-    /// Columns that take part.
-    pub(super) mask: Option<&'a [bool]>,
-    pub(super) warm: Option<Warm<'a>>,
-    /// Added to the linear predictors of each row.
-    pub(super) offset: Option<&'a [f64]>,
-    /// What columns are multiplied by, in place of penalties that differ between them.
-    pub(super) scaling: Option<&'a [f64]>,
-}
 
 /// What a solve is about, besides spec and targets.
 pub(super) struct Prepared<T> {
@@ -314,7 +300,7 @@ impl<'a, T: Number> Training<'a, T> {
             exact,
             offset,
         };
-        let solved = Self::judge(&design, spec, rows, solved)?;
+        let solved = judge::settle(&design, spec, rows, solved)?;
         Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
     }
 
@@ -444,45 +430,6 @@ impl<'a, T: Number> Training<'a, T> {
         Ok(theta)
     }
 
-    /// Tells an unpenalised logistic fit to separable classes from one that converged, and adds up the deviance of
-    /// an f32 model in f64, because it is a small difference of large losses.
-    fn judge(
-        design: &Design<'_, T>,
-        spec: &ObjectiveSpec,
-        rows: judge::Rows<'_, T>,
-        solved: Solved<T>,
-    ) -> Result<Solved<T>, FitError> {
-        let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
-        match spec.loss {
-            SampleLoss::Single(Loss::Logistic) if !penalised => {
-                let separated = judge::separates(design, &solved.theta, &rows)?;
-                let convergence = if separated {
-                    Convergence::Separable
-                } else {
-                    solved.convergence
-                };
-                Ok(Solved {
-                    convergence,
-                    ..solved
-                })
-            }
-            SampleLoss::Single(loss @ Loss::Glm { .. }) if T::DTYPE == Dtype::F32 => {
-                let theta = solved.theta.to_vec()?;
-                let losses = judge::losses(design, loss, &theta, &rows)?;
-                let (coef, _) = theta.split_at(design.coefficients());
-                let sum = |f: fn(f64) -> f64| -> f64 {
-                    coef.iter().map(|w| f(Element::to_f64(*w))).sum()
-                };
-                let ridge = 0.5 * spec.l2 * sum(|w| w * w);
-                Ok(Solved {
-                    objective: losses + ridge + spec.l1 * sum(f64::abs),
-                    ..solved
-                })
-            }
-            _ => Ok(solved),
-        }
-    }
-
     /// The report of one solve, or of several of which `solved` is the worst.
     pub(super) fn report(
         &self,
@@ -509,43 +456,6 @@ impl<'a, T: Number> Training<'a, T> {
             peak_device_bytes: matrix.device().usage().peak_bytes as u64,
             reproducible: matrix.is_reproducible(),
             has_offset: self.has_offset,
-        }
-    }
-}
-
-/// One finite offset for each row, one factor for each column.
-fn check_rows_and_columns(
-    options: &FitOptions<'_>,
-    (rows, cols): (usize, usize),
-) -> Result<(), FitError> {
-    expect_len("offsets", options.offset.map(<[f64]>::len), rows)?;
-    if let Some(found) = options
-        .offset
-        .into_iter()
-        .flatten()
-        .find(|o| !o.is_finite())
-    {
-        return Err(FitError::Parameter {
-            name: "an offset",
-            expected: "finite (of an exposure: its logarithm)",
-            found: *found,
-        });
-    }
-    let factors = options.penalty_factors;
-    expect_len("penalty factors", factors.map(<[f64]>::len), cols)?;
-    let each = factors.into_iter().flatten();
-    each.copied()
-        .try_for_each(|factor| not_negative("a penalty factor", factor))
-}
-
-impl<'a> FitOptions<'a> {
-    /// What a solve is told of them.
-    pub(super) fn given(&self) -> Given<'a> {
-        Given {
-            mask: self.columns,
-            warm: self.start,
-            offset: self.offset,
-            scaling: None,
         }
     }
 }

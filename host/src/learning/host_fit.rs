@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use super::cg::Convergence;
 use super::design::Columns;
-use super::fit::{Given, Setup, Training};
+use super::fit::{Setup, Training};
+use super::given::Given;
 use super::options::FitOptions;
 use super::report::Summary;
 use super::solver::Iteration;

@@ -2,9 +2,13 @@
 
 use rayon::prelude::*;
 
+use super::FitError;
+use super::cg::Convergence;
 use super::design::Design;
+use super::solver::Solved;
+use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::device::Buffer;
-use crate::matrix::Element;
+use crate::matrix::{Dtype, Element};
 use crate::ops::objective::Loss;
 use crate::ops::{Number, OpError};
 
@@ -72,4 +76,42 @@ pub(super) fn losses<T: Number>(
         })
         .collect();
     Ok(sums.into_iter().sum())
+}
+
+/// Tells an unpenalised logistic fit to separable classes from one that converged, and adds up the deviance of
+/// an f32 model in f64, because it is a small difference of large losses.
+pub(super) fn settle<T: Number>(
+    design: &Design<'_, T>,
+    spec: &ObjectiveSpec,
+    rows: Rows<'_, T>,
+    solved: Solved<T>,
+) -> Result<Solved<T>, FitError> {
+    let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
+    match spec.loss {
+        SampleLoss::Single(Loss::Logistic) if !penalised => {
+            let separated = separates(design, &solved.theta, &rows)?;
+            let convergence = if separated {
+                Convergence::Separable
+            } else {
+                solved.convergence
+            };
+            Ok(Solved {
+                convergence,
+                ..solved
+            })
+        }
+        SampleLoss::Single(loss @ Loss::Glm { .. }) if T::DTYPE == Dtype::F32 => {
+            let theta = solved.theta.to_vec()?;
+            let losses = losses(design, loss, &theta, &rows)?;
+            let (coef, _) = theta.split_at(design.coefficients());
+            let sum =
+                |f: fn(f64) -> f64| -> f64 { coef.iter().map(|w| f(Element::to_f64(*w))).sum() };
+            let ridge = 0.5 * spec.l2 * sum(|w| w * w);
+            Ok(Solved {
+                objective: losses + ridge + spec.l1 * sum(f64::abs),
+                ..solved
+            })
+        }
+        _ => Ok(solved),
+    }
 }

@@ -32,6 +32,7 @@ mod family;
 mod fit;
 mod fitted;
 mod fitting;
+mod given;
 mod glm;
 #[doc = include_str!("guide.md")]
 pub mod guide {}

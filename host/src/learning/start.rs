@@ -23,46 +23,9 @@ impl Start {
     ) -> Start {
         let free = controls.fit_intercept && spec.intercept_l2 == 0.0;
         let row = |row: usize| (Element::to_f64(targets[row]), Element::to_f64(weights[row]));
-        let sum = |term: &(dyn Fn((f64, f64)) -> f64 + Sync)| {
-            let [sum] = sums(targets.len(), |at| [term(row(at))]);
-            sum
-        };
         match spec.loss {
             SampleLoss::Single(loss) => {
-                let mean = sum(&|(b, v)| v * b);
-                let offset = offset.unwrap_or_default();
-                let of_offset = |row: usize| offset.get(row).copied().unwrap_or(0.0);
-                let rows = (0..offset.len()).map(|i| (row(i).0, row(i).1, of_offset(i)));
-                let intercept = if free {
-                    beside_offset(loss, first_predictor(loss, mean), rows)
-                } else {
-                    0.0
-                };
-                let intercept = if intercept.is_finite() {
-                    intercept
-                } else {
-                    0.0
-                };
-                let [curvature, slope] = match loss {
-                    // The curvature is that of all targets, and the slope goes down by the target.
-                    Loss::Squared | Loss::Logistic if offset.is_empty() => {
-                        let zero = loss.at(intercept, 0.0);
-                        let of_row = |(b, v): (f64, f64)| [v, v * (zero.slope - b).abs()];
-                        let [total, slope] = sums(targets.len(), |at| of_row(row(at)));
-                        [zero.curvature * total, slope]
-                    }
-                    _ => sums(targets.len(), |at| {
-                        let (b, v) = row(at);
-                        let of_row = loss.at(intercept + of_offset(at), b);
-                        [v * of_row.curvature, v * of_row.slope.abs()]
-                    }),
-                };
-                let usable = curvature.is_finite() && curvature > 0.0;
-                Start {
-                    intercepts: vec![intercept],
-                    curvature: if usable { curvature } else { 1.0 },
-                    slope,
-                }
+                Start::of_single(loss, (targets, weights, offset.unwrap_or_default()), free)
             }
             SampleLoss::Kinked(_) => Start {
                 intercepts: vec![0.0],
@@ -86,6 +49,48 @@ impl Start {
                     slope: 1.0,
                 }
             }
+        }
+    }
+
+    /// Of one linear predictor; `offset` has an element for each row, or none.
+    fn of_single<T: Number>(
+        loss: Loss,
+        (targets, weights, offset): (&[T], &[T], &[f64]),
+        free: bool,
+    ) -> Start {
+        let row = |row: usize| (Element::to_f64(targets[row]), Element::to_f64(weights[row]));
+        let of_offset = |row: usize| offset.get(row).copied().unwrap_or(0.0);
+        let rows = (0..offset.len()).map(|i| (row(i).0, row(i).1, of_offset(i)));
+        let [mean] = sums(targets.len(), |at| [row(at).0 * row(at).1]);
+        let intercept = if free {
+            beside_offset(loss, first_predictor(loss, mean), rows)
+        } else {
+            0.0
+        };
+        let intercept = if intercept.is_finite() {
+            intercept
+        } else {
+            0.0
+        };
+        let [curvature, slope] = match loss {
+            // The curvature is that of all targets, and the slope goes down by the target.
+            Loss::Squared | Loss::Logistic if offset.is_empty() => {
+                let zero = loss.at(intercept, 0.0);
+                let of_row = |(b, v): (f64, f64)| [v, v * (zero.slope - b).abs()];
+                let [total, slope] = sums(targets.len(), |at| of_row(row(at)));
+                [zero.curvature * total, slope]
+            }
+            _ => sums(targets.len(), |at| {
+                let (b, v) = row(at);
+                let of_row = loss.at(intercept + of_offset(at), b);
+                [v * of_row.curvature, v * of_row.slope.abs()]
+            }),
+        };
+        let usable = curvature.is_finite() && curvature > 0.0;
+        Start {
+            intercepts: vec![intercept],
+            curvature: if usable { curvature } else { 1.0 },
+            slope,
         }
     }
 }

@@ -3,6 +3,8 @@
 mod grid;
 mod told;
 
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 
 use super::args::{CvArgs, DtypeName, FoldArgs};
@@ -28,26 +30,7 @@ pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
-    ensure!(
-        job.samples.validation.is_none() && job.samples.start.is_none(),
-        "--validation and --start: expected neither with cv, whose folds hold out data of their own and start anew"
-    );
-    if let Some(scoring) = args.scoring {
-        ensure!(
-            scoring.task() == job.own.task(),
-            "--scoring {}: expected a figure of what {} learns, found one of another task",
-            scoring.name(),
-            job.name
-        );
-    }
-    let saved = job.outcome.output.as_deref();
-    if let Some(path) = saved {
-        ensure!(
-            !output::is_stdout(path),
-            "-o -: expected the name of a file; standard output has the comparison"
-        );
-        output::check_place(path)?;
-    }
+    let saved = checked(job, args)?;
     let device = device::open(job.source.device, ui)?;
     let (data, known) = data::load_known::<T>(
         &job.source.data,
@@ -98,6 +81,31 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         model.save(file)?;
     }
     compared.tell(ui)
+}
+
+/// Refuses options that folds have no use for; the file that the best model goes to.
+fn checked<'a>(job: &Job<'a>, args: &FoldArgs) -> Result<Option<&'a Path>> {
+    ensure!(
+        job.samples.validation.is_none() && job.samples.start.is_none(),
+        "--validation and --start: expected neither with cv, whose folds hold out data of their own and start anew"
+    );
+    if let Some(scoring) = args.scoring {
+        ensure!(
+            scoring.task() == job.own.task(),
+            "--scoring {}: expected a figure of what {} learns, found one of another task",
+            scoring.name(),
+            job.name
+        );
+    }
+    let saved = job.outcome.output.as_deref();
+    if let Some(path) = saved {
+        ensure!(
+            !output::is_stdout(path),
+            "-o -: expected the name of a file; standard output has the comparison"
+        );
+        output::check_place(path)?;
+    }
+    Ok(saved)
 }
 
 /// Folds that keep groups together; that spread classes evenly; of numbers, random ones.

@@ -5,7 +5,8 @@ mod objective;
 use objective::{BatchedObjective, MemberSpec};
 
 use super::estimators::Params;
-use super::fit::{Given, Training, Warm};
+use super::fit::Training;
+use super::given::{Given, Warm};
 use super::options::FitOptions;
 use super::problem::Task;
 use super::report::Summary;

@@ -1,6 +1,7 @@
 //! Which penalties to compare where none are named.
 
-use crate::learning::fit::{Given, Training};
+use crate::learning::fit::Training;
+use crate::learning::given::Given;
 use crate::learning::problem::{Stated, Task, classification_tasks, regression_task};
 use crate::learning::{Estimator, FitError, FitOptions, ResidentDataset, Targets};
 use crate::matrix::Element;

@@ -6,6 +6,7 @@
 //! | [`run`] | does what was chosen |
 //! | [`outcome`] | where a solve begins, how it ends |
 //! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, X̃ᵀDX̃, some of its columns |
+//! | [`scaled_rows`] | rows times factors, of which many may be 0 |
 //! | [`losses`] | losses, slopes and curvatures of all rows |
 //! | [`problem`] | the objective: value, gradient, Hessian |
 //! | [`gap`] | the duality gap of an l1 penalty, and of coefficients that may not be negative |
@@ -35,6 +36,7 @@ mod problem;
 mod products;
 mod quadratic;
 mod run;
+mod scaled_rows;
 mod step;
 #[cfg(test)]
 mod tests;
