@@ -27,6 +27,7 @@ pub mod layout;
 pub mod learning;
 pub mod matrix;
 pub mod ops;
+mod parallel;
 pub mod plan;
 pub mod reference;
 pub mod report;

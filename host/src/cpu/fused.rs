@@ -11,12 +11,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::chunks;
 use super::scalar::Scalar;
 use super::scratch::Pool;
 use super::terms::{RowMap, Terms};
+use crate::parallel;
 
 /// Where the elements that go into Xᵀ come from.
 #[derive(Debug, Clone, Copy)]
@@ -178,16 +177,16 @@ pub(super) fn in_one_pass<T: Scalar, X: ChunkedRows<T> + ?Sized>(
     let (copies, pool) = workspace.borrow(chunks, stride);
     let map = terms.row_map();
     let cols = w.len();
-    let run = |(chunk, copy): (usize, &mut [f64])| {
+    let run = |chunk: usize, copy: &mut [f64]| {
         let copy = &mut copy[..cols];
         copy.fill(0.0);
         let rows = x.first_row(chunk, chunks)..x.first_row(chunk + 1, chunks);
         x.accumulate(rows, input, map, copy, pool);
     };
     if chunks == 1 {
-        run((0, copies));
+        run(0, copies);
     } else {
-        copies.par_chunks_mut(stride).enumerate().for_each(run);
+        parallel::for_each_item(copies.chunks_mut(stride), run);
     }
     combine(copies, stride, terms, w);
 }
@@ -258,9 +257,5 @@ pub(super) fn for_each_piece<T: Send>(
     pieces: Vec<(usize, &mut [T])>,
     run: impl Fn((usize, &mut [T])) + Send + Sync,
 ) {
-    if pieces.len() == 1 {
-        pieces.into_iter().for_each(run);
-    } else {
-        pieces.into_par_iter().for_each(run);
-    }
+    parallel::for_each_item(pieces, |_, piece| run(piece));
 }

@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::chunks;
 use super::fused::{ChunkedRows, for_each_piece};
 use super::matrix::{Csr, Dense};
 use super::scalar::Scalar;
+use crate::parallel;
 
 /// V.
 #[derive(Debug, Clone, Copy)]
@@ -166,10 +165,8 @@ pub fn transpose<T: Scalar>(
     let at_once = rayon::current_num_threads().max(1);
     let mut total = vec![0.0; cols * sides];
     for first in (0..chunks).step_by(at_once) {
-        let copies = (first..chunks.min(first + at_once))
-            .into_par_iter()
-            .map(sum);
-        for copy in copies.collect::<Vec<Vec<f64>>>() {
+        let count = at_once.min(chunks - first);
+        for copy in parallel::map(count, |number| sum(first + number)) {
             total.iter_mut().zip(copy).for_each(|(w, part)| *w += part);
         }
     }

@@ -6,11 +6,11 @@
 use gpu_kernels::Real;
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::{DenseOrder, Held, Product, SLOTS, TeamSize};
-use rayon::prelude::*;
 
 use super::matrix::Dense;
 use super::scalar::Scalar;
 use super::terms::{Addend, Terms};
+use crate::parallel;
 
 /// Rows that one task multiplies.
 const ROWS_PER_TASK: usize = 256;
@@ -129,14 +129,13 @@ impl<'a, T: Scalar + Real> Walk<'a, T> {
     /// All of them: chunk c to sum c modulo [`SLOTS`], then the sums.
     fn total(&self) -> Vec<T> {
         let zero = || vec![T::ZERO; self.x.cols()];
-        let slots = (0..u64::from(SLOTS)).into_par_iter().map(|slot| {
-            let chunks = (slot..u64::from(self.order.chunks)).step_by(SLOTS as usize);
+        let slots = parallel::map(SLOTS as usize, |slot| {
+            let chunks = (slot as u64..u64::from(self.order.chunks)).step_by(SLOTS as usize);
             chunks.fold(zero(), |mut sum, chunk| {
                 add(&mut sum, &self.chunk(chunk));
                 sum
             })
         });
-        let slots: Vec<Vec<T>> = slots.collect();
         slots.iter().fold(zero(), |mut total, sum| {
             add(&mut total, sum);
             total
@@ -291,8 +290,7 @@ pub fn forward<T: Scalar + Real>(x: &Dense<'_, T>, y: &[T], terms: &Terms<'_, T>
     terms.check(x.rows(), x.rows());
     let order = order(Product::Forward, x).expect("a row is walked in steps, whatever its length");
     let walk = Walk::new(x, order, Input::Product(y), terms);
-    let tasks = p.par_chunks_mut(ROWS_PER_TASK).enumerate();
-    tasks.for_each(|(task, p)| {
+    parallel::for_each_item(p.chunks_mut(ROWS_PER_TASK), |task, p| {
         for (i, p) in p.iter_mut().enumerate() {
             let row = task * ROWS_PER_TASK + i;
             *p = finish(terms, row, walk.factor(row as u64), *p);

@@ -4,6 +4,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::scalar::Scalar;
+use crate::parallel;
 
 /// Elements that one thread takes at a time; shorter vectors stay on the calling thread.
 const BLOCK: usize = 64 * 1024;
@@ -23,15 +24,12 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> f64 {
         "dot product of vectors of different lengths"
     );
     let arch = Arch::new();
-    let block = |(a, b): (&[T], &[T])| arch.dispatch(|| dot_block(a, b));
+    let block = |a: &[T], b: &[T]| arch.dispatch(|| dot_block(a, b));
     if a.len() <= BLOCK {
-        return block((a, b));
+        return block(a, b);
     }
-    let sums: Vec<f64> = a
-        .par_chunks(BLOCK)
-        .zip(b.par_chunks(BLOCK))
-        .map(block)
-        .collect();
+    let of_block = |i| block(parallel::chunk(a, BLOCK, i), parallel::chunk(b, BLOCK, i));
+    let sums = parallel::map(a.len().div_ceil(BLOCK), of_block);
     sums.into_iter().sum()
 }
 
@@ -102,9 +100,8 @@ fn zip_apply<T: Scalar>(x: &[T], y: &mut [T], f: impl Fn(T, T) -> T + Send + Syn
     if x.len() <= BLOCK {
         block((x, y));
     } else {
-        x.par_chunks(BLOCK)
-            .zip(y.par_chunks_mut(BLOCK))
-            .for_each(block);
+        let blocks = x.chunks(BLOCK).zip(y.chunks_mut(BLOCK));
+        parallel::for_each_item(blocks, |_, pair| block(pair));
     }
 }
 

@@ -1,16 +1,16 @@
 //! The search for values that no reader accepts.
 
-use rayon::prelude::*;
-
 use crate::matrix::Element;
+use crate::parallel;
 
 /// Values that one task looks at.
 const PER_TASK: usize = 1 << 16;
 
 /// The first value that is infinite or NaN, found in parallel.
 pub(super) fn first_not_finite<T: Element>(values: &[T]) -> Option<usize> {
-    let parts = values.par_chunks(PER_TASK).enumerate();
-    parts.find_map_first(|(part, values)| Some(part * PER_TASK + first_of(values)?))
+    parallel::first(values.len().div_ceil(PER_TASK), |part| {
+        Some(part * PER_TASK + first_of(parallel::chunk(values, PER_TASK, part))?)
+    })
 }
 
 /// Whether all values are finite: by one thread, in a loop that vectorises.

@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use rayon::prelude::*;
-
 use super::error::Fault;
 use super::options::Progress;
+use crate::parallel;
 
 /// Largest chunk: small enough that progress moves and that threads finish together.
 const MAX_CHUNK: usize = 4 << 20;
@@ -85,23 +84,19 @@ pub(super) fn parse_chunks<C: Parsed>(
     parse: impl Fn(&[u8], usize) -> Result<C, Fault> + Sync,
 ) -> Result<Vec<C>, Fault> {
     let first_bad = AtomicUsize::new(usize::MAX);
-    let results: Vec<_> = split_lines(text, body)
-        .into_par_iter()
-        .enumerate()
-        .filter_map(|(number, range)| {
-            if number > first_bad.load(Ordering::Relaxed) {
-                return None;
-            }
-            let result = parse(&text[range.clone()], range.start)
-                .and_then(|chunk| meter.take(chunk.bytes()).map(|()| chunk));
-            match &result {
-                Ok(_) => meter.parsed(range.len()),
-                Err(_) => drop(first_bad.fetch_min(number, Ordering::Relaxed)),
-            }
-            Some(result)
-        })
-        .collect();
-    results.into_iter().collect()
+    let results = parallel::map_items(split_lines(text, body), |number, range| {
+        if number > first_bad.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = parse(&text[range.clone()], range.start)
+            .and_then(|chunk| meter.take(chunk.bytes()).map(|()| chunk));
+        match &result {
+            Ok(_) => meter.parsed(range.len()),
+            Err(_) => drop(first_bad.fetch_min(number, Ordering::Relaxed)),
+        }
+        Some(result)
+    });
+    results.into_iter().flatten().collect()
 }
 
 /// Cuts `text[body]` into ranges that end after a newline (the last one at the end).

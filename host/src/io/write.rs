@@ -5,9 +5,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::error::WriteError;
+use crate::parallel;
 
 /// Rows that one task formats.
 const ROWS_PER_BLOCK: usize = 1024;
@@ -32,14 +31,11 @@ pub(super) fn write_text(
         .map(|start| start..rows.min(start + ROWS_PER_BLOCK))
         .collect();
     for batch in blocks.chunks(BLOCKS_PER_BATCH) {
-        let texts: Vec<_> = batch
-            .par_iter()
-            .map(|block| {
-                let mut text = Vec::new();
-                format(block.clone(), &mut text);
-                text
-            })
-            .collect();
+        let texts = parallel::map(batch.len(), |block| {
+            let mut text = Vec::new();
+            format(batch[block].clone(), &mut text);
+            text
+        });
         for text in texts {
             file.write_all(&text).map_err(fail)?;
         }

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::many::tiles::{GROUP, NONE};
-use rayon::prelude::*;
 
 use super::banks::{Entry, Rows, arrange, even_out};
 use crate::matrix::{CsrMatrix, Element};
+use crate::parallel;
 
 /// Entries of an output that a warp shares: longer ones would keep 31 lanes waiting. With 96 all of 1,000 columns were long,
 /// and summing over lanes took half of the time (0.65 ms on an H200 for 80 million entries and 8 sides).
@@ -158,12 +158,12 @@ impl<T: Element> SliceLayout<T> {
             packs: size.packs,
             spare: inputs as u16,
         };
-        let tile = |first: &usize| {
+        let tile = |number: usize| {
+            let first = number * size.rows;
             let end = (first + size.rows).min(x.rows());
-            slices(to(x, *first, end), rows)
+            slices(to(x, first, end), rows)
         };
-        let starts: Vec<usize> = (0..x.rows()).step_by(size.rows).collect();
-        Self::join(starts.par_iter().map(tile).collect())
+        Self::join(parallel::map(x.rows().div_ceil(size.rows), tile))
     }
 
     fn empty() -> Self {

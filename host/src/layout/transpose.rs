@@ -1,8 +1,7 @@
 //! The transpose of a sparse matrix, in rows of its own.
 
-use rayon::prelude::*;
-
 use crate::matrix::{CsrMatrix, Element, csr_from_parts};
+use crate::parallel;
 
 /// Entries that one task takes at least.
 const PER_TASK: usize = 1 << 18;
@@ -50,7 +49,7 @@ pub fn transposed<T: Element>(x: &CsrMatrix<T>) -> CsrMatrix<T> {
         ));
         first += count as u64;
     }
-    stretches.into_par_iter().for_each(|(number, stretch)| {
+    parallel::for_each_item(stretches, |_, (number, stretch)| {
         stretch.fill(|| tasks.iter().flat_map(|task| &task[number]));
     });
     csr_from_parts((x.cols(), x.rows()), offsets, indices, values)
@@ -64,9 +63,9 @@ fn scatter<T: Element>(x: &CsrMatrix<T>, width: usize) -> Vec<Vec<Vec<Entry<T>>>
     let tasks = x.nnz().div_ceil(PER_TASK).clamp(1, most) as u64;
     let cut = |task| offsets.partition_point(|&offset| offset < x.nnz() as u64 * task / tasks);
     let cuts: Vec<usize> = (0..tasks).map(cut).chain([x.rows()]).collect();
-    let of_task = |rows: &[usize]| {
+    let of_task = |task: usize| {
         let mut stretches = vec![Vec::new(); x.cols().div_ceil(width)];
-        for row in rows[0]..rows[1] {
+        for row in cuts[task]..cuts[task + 1] {
             for i in offsets[row] as usize..offsets[row + 1] as usize {
                 let column = x.indices()[i] as usize;
                 let entry = (row as u32, (column % width) as u32, x.data()[i]);
@@ -75,7 +74,7 @@ fn scatter<T: Element>(x: &CsrMatrix<T>, width: usize) -> Vec<Vec<Vec<Entry<T>>>
         }
         stretches
     };
-    cuts.par_windows(2).map(of_task).collect()
+    parallel::map(cuts.len() - 1, of_task)
 }
 
 /// Some columns of X.

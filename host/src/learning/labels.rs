@@ -5,9 +5,10 @@
 //! size, text by code points.
 
 use std::cmp::Ordering;
+
+use crate::parallel;
 use std::fmt;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -125,10 +126,13 @@ impl Labels {
     /// Different labels, counted as far as `most`.
     pub(super) fn distinct(&self, most: usize) -> usize {
         fn count<'a, T: PartialEq + Sync>(labels: &'a [T], most: usize) -> usize {
-            let parts = labels.par_chunks(CHUNK).map(|part| seen(part.iter(), most));
+            let part = |number| parallel::chunk(labels, CHUNK, number);
+            let of_part = |number| seen(part(number).iter(), most);
+            let parts: Vec<Option<Vec<&'a T>>> =
+                parallel::map(labels.len().div_ceil(CHUNK), of_part);
             let of_both =
-                |a: Option<Vec<&'a T>>, b: Option<Vec<&'a T>>| seen(a?.into_iter().chain(b?), most);
-            let all = parts.reduce(|| Some(Vec::new()), of_both);
+                |a: Vec<&'a T>, b: Option<Vec<&'a T>>| seen(a.into_iter().chain(b?), most);
+            let all = parts.into_iter().try_fold(Vec::new(), of_both);
             all.map_or(most, |seen| seen.len())
         }
         match self {
@@ -284,8 +288,9 @@ fn distinct<'a, T: Sync, D: Send + PartialEq>(
         let few = seen(part.iter().map(&as_sorted), FEW);
         few.unwrap_or_else(|| sorted(part.iter().map(&as_sorted).collect()))
     };
-    let parts = labels.par_chunks(CHUNK).map(of_part);
-    sorted(parts.flatten_iter().collect())
+    let of_part = |number| of_part(parallel::chunk(labels, CHUNK, number));
+    let parts = parallel::map(labels.len().div_ceil(CHUNK), of_part);
+    sorted(parts.into_iter().flatten().collect())
 }
 
 /// The different ones of `labels` in the order in which they appear; `None` where they are more than `most`.
@@ -307,7 +312,7 @@ fn check_whole(labels: &[f64]) -> Result<(), LabelError> {
     // Numbers that 64 bits hold, which all labels are, are told by a loop that vectorises.
     let is_whole = |label: &f64| *label == (*label as i64) as f64;
     let are_whole = |part: &[f64]| part.iter().fold(true, |all, label| all & is_whole(label));
-    if labels.par_chunks(CHUNK).all(are_whole) {
+    if parallel::all_chunks(labels, CHUNK, are_whole) {
         return Ok(());
     }
     if let Some(row) = labels.iter().position(|label| !label.is_finite()) {
@@ -330,9 +335,9 @@ fn found<T: Sync>(
 ) -> Result<Vec<u32>, usize> {
     // No code: of so many classes the last has the number before.
     const NONE: u32 = u32::MAX;
-    let code = |label| find(label).map_or(NONE, |code| code as u32);
-    let codes: Vec<u32> = labels.par_iter().map(code).collect();
-    match codes.par_iter().position_first(|code| *code == NONE) {
+    let code = |label: &T| find(label).map_or(NONE, |code| code as u32);
+    let codes: Vec<u32> = parallel::convert(labels, code);
+    match parallel::position(&codes, |code| *code == NONE) {
         Some(row) => Err(row),
         None => Ok(codes),
     }

@@ -1,9 +1,9 @@
 //! Features and data sets.
 
 use ndarray::{Array2, ArrayView2, CowArray, Ix2};
-use rayon::prelude::*;
 
 use super::{CsrMatrix, Dtype, Element, SharedDense};
+use crate::parallel;
 
 /// The feature matrix of a data set, m samples × n features.
 #[derive(Debug, Clone, PartialEq)]
@@ -286,10 +286,10 @@ fn widen<T: Element>(x: CsrMatrix<T>, cols: usize) -> CsrMatrix<T> {
 
 fn cast_slice<T: Element, U: Element>(values: &[T]) -> Result<Vec<U>, CastError> {
     let lost = |v: &T| U::try_from_f64(v.to_f64()).is_none();
-    if let Some(entry) = values.par_iter().position_first(lost) {
+    if let Some(entry) = parallel::position(values, lost) {
         let value = values[entry].to_f64();
         let to = U::DTYPE;
         return Err(CastError { entry, value, to });
     }
-    Ok(values.par_iter().map(|v| U::from_f64(v.to_f64())).collect())
+    Ok(parallel::convert(values, |v| U::from_f64(v.to_f64())))
 }

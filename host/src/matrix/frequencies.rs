@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rayon::prelude::*;
-
 use super::{CsrMatrix, Element, Features, Storage};
+use crate::parallel;
 
 /// Entries that one task looks at.
 const CHUNK: usize = 1 << 18;
@@ -52,10 +51,10 @@ pub fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
     };
     // Counts of one table fit its numbers.
     let share = x.nnz().div_ceil(threads).clamp(1, u32::MAX as usize);
-    let tables: Vec<Vec<u32>> = x.indices().par_chunks(share).map(of_task).collect();
+    let of_task = |number| of_task(parallel::chunk(x.indices(), share, number));
+    let tables: Vec<Vec<u32>> = parallel::map(x.indices().len().div_ceil(share), of_task);
     let mut total = vec![0_u64; x.cols()];
-    let stretches = total.par_chunks_mut(COLUMNS).enumerate();
-    stretches.for_each(|(number, total)| {
+    parallel::for_each_item(total.chunks_mut(COLUMNS), |number, total| {
         for table in &tables {
             let counts = &table[number * COLUMNS..][..total.len()];
             let both = total.iter_mut().zip(counts);
@@ -67,8 +66,8 @@ pub fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
 
 fn in_one_table<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
     let counts: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
-    x.indices().par_chunks(CHUNK).for_each(|chunk| {
-        for column in chunk {
+    parallel::for_each(x.indices().len().div_ceil(CHUNK), |number| {
+        for column in parallel::chunk(x.indices(), CHUNK, number) {
             counts[*column as usize].fetch_add(1, Ordering::Relaxed);
         }
     });

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
+use ndarray::{ArrayView2, Axis};
 
 use super::{CsrMatrix, Element, Features, Storage, frequencies};
+use crate::parallel;
 
 /// Most blocks of rows that get sums of their own.
 const MAX_BLOCKS: usize = 64;
@@ -103,18 +103,14 @@ impl ColumnMoments {
 
     /// Of elements that lie column after column.
     fn of_columns<T: Element>(x: ArrayView2<'_, T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
-        let columns = x.axis_iter(Axis(1)).into_par_iter();
-        let of_column = |column: ArrayView1<'_, T>| {
+        let of_column = |column: usize| {
             let mut sums = [0.0; 2];
-            let taken = column.iter().enumerate().filter(|(row, _)| takes(*row));
+            let values = x.index_axis(Axis(1), column);
+            let taken = values.iter().enumerate().filter(|(row, _)| takes(*row));
             taken.for_each(|(_, value)| add(&mut sums, value.to_f64()));
-            (sums[0], sums[1])
+            sums
         };
-        let (sum, sum_of_squares) = columns.map(of_column).unzip();
-        Self {
-            sum,
-            sum_of_squares,
-        }
+        Self::of_sums(&parallel::map(x.ncols(), of_column))
     }
 
     fn by_blocks(
@@ -123,32 +119,35 @@ impl ColumnMoments {
         nnz: usize,
         fill: impl Fn(Range<usize>, &mut [Sums]) + Sync,
     ) -> Self {
-        let partial = |rows| {
+        let partial = |_, rows| {
             let mut sums = vec![[0.0; 2]; cols];
             fill(rows, &mut sums);
             sums
         };
-        let blocks: Vec<Vec<Sums>> = row_blocks(rows, cols, nnz)
-            .into_par_iter()
-            .map(partial)
-            .collect();
+        let blocks = parallel::map_items(row_blocks(rows, cols, nnz), partial);
         let mut blocks = blocks.into_iter();
         let mut total = blocks.next().unwrap_or_else(|| vec![[0.0; 2]; cols]);
         add_blocks(&mut total, blocks.as_slice());
-        let (sum, sum_of_squares) = total.into_par_iter().map(|[sum, of]| (sum, of)).unzip();
+        Self::of_sums(&total)
+    }
+
+    fn of_sums(sums: &[Sums]) -> Self {
         Self {
-            sum,
-            sum_of_squares,
+            sum: parallel::convert(sums, |[sum, _]| *sum),
+            sum_of_squares: parallel::convert(sums, |[_, of_squares]| *of_squares),
         }
     }
 }
 
 fn are_ones<T: Element>(values: &[T]) -> bool {
     let one = T::from_f64(1.0);
-    let parts = values.par_chunks(VALUES_PER_TASK);
     // Parts are looked at to their ends, by loops that vectorise.
-    parts.all(|part| part.iter().fold(true, |all, value| all & (*value == one)))
+    let are_ones = |part: &[T]| part.iter().fold(true, |all, value| all & (*value == one));
+    parallel::all_chunks(values, VALUES_PER_TASK, are_ones)
 }
+
+/// Columns whose sums one task adds.
+const COLUMNS: usize = 1 << 12;
 
 /// Σ x and Σ x² of a column, side by side: both are in the line of the cache that one entry needs.
 type Sums = [f64; 2];
@@ -167,11 +166,12 @@ fn add_row<'a, T: Element>(sums: &mut [Sums], values: impl IntoIterator<Item = &
 
 /// Adds to each column the sums of the blocks in order.
 fn add_blocks(total: &mut [Sums], blocks: &[Vec<Sums>]) {
-    let columns = total.par_iter_mut().enumerate().with_min_len(1024);
-    columns.for_each(|(column, total)| {
+    parallel::for_each_item(total.chunks_mut(COLUMNS), |number, total| {
         for block in blocks {
-            total[0] += block[column][0];
-            total[1] += block[column][1];
+            for (total, sums) in total.iter_mut().zip(&block[number * COLUMNS..]) {
+                total[0] += sums[0];
+                total[1] += sums[1];
+            }
         }
     });
 }

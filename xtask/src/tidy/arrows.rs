@@ -14,13 +14,18 @@ struct Room {
 /// `bytes → io → matrix → plan → device → operation → learning → report → cli`, in words. The CPU's bodies work on
 /// slices and know no room; the reference knows matrices alone.
 const ROOMS: &[Room] = &[
+    // Loops on all threads: the only room that everyone may use.
     Room {
-        name: "matrix",
+        name: "parallel",
         uses: &[],
     },
     Room {
+        name: "matrix",
+        uses: &["parallel"],
+    },
+    Room {
         name: "io",
-        uses: &["matrix"],
+        uses: &["matrix", "parallel"],
     },
     Room {
         name: "reference",
@@ -28,7 +33,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "cpu",
-        uses: &[],
+        uses: &["parallel"],
     },
     Room {
         name: "plan",
@@ -36,28 +41,28 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "layout",
-        uses: &["matrix", "plan"],
+        uses: &["matrix", "plan", "parallel"],
     },
     Room {
         name: "device",
-        uses: &["plan", "cpu"],
+        uses: &["plan", "cpu", "parallel"],
     },
     Room {
         name: "ops",
-        uses: &["matrix", "plan", "layout", "cpu", "device"],
+        uses: &["matrix", "plan", "layout", "cpu", "device", "parallel"],
     },
     Room {
         name: "learning",
-        uses: &["matrix", "device", "ops"],
+        uses: &["matrix", "device", "ops", "parallel"],
     },
     Room {
         name: "report",
-        uses: &["matrix", "plan", "device", "ops", "learning"],
+        uses: &["matrix", "plan", "device", "ops", "learning", "parallel"],
     },
     Room {
         name: "cli",
         uses: &[
-            "matrix", "io", "plan", "device", "ops", "learning", "report",
+            "matrix", "io", "plan", "device", "ops", "learning", "report", "parallel",
         ],
     },
     Room {

@@ -10,8 +10,6 @@ mod rows;
 mod score;
 mod softmax;
 
-use rayon::prelude::*;
-
 use gpu_kernels::math::Elementary;
 use gpu_kernels::objective::Loss;
 
@@ -19,6 +17,7 @@ use super::fused::{Workspace, combine};
 use super::scalar::Scalar;
 use super::terms::{Addend, Terms};
 use super::{Csr, Dense, chunks};
+use crate::parallel;
 use losses::Losses;
 pub use rows::BlockedRows;
 pub use score::{Scored, Truth, score_classes, score_numbers};
@@ -119,9 +118,8 @@ pub fn objective<T: Element>(
     let tasks: Vec<_> = pieces(copies, stride, chunks, cols)
         .into_iter()
         .zip(residuals.into_iter().zip(curvatures))
-        .enumerate()
         .collect();
-    let run = |(chunk, (copy, (residual, curvature)))| {
+    let run = |chunk, (copy, (residual, curvature))| {
         let task = Chunk {
             rows: starts(chunk)..starts(chunk + 1),
             copy,
@@ -130,11 +128,7 @@ pub fn objective<T: Element>(
         };
         task.run(x, y, evaluation)
     };
-    let sums: Vec<Sums> = if chunks == 1 {
-        tasks.into_iter().map(run).collect()
-    } else {
-        tasks.into_par_iter().map(run).collect()
-    };
+    let sums: Vec<Sums> = parallel::map_items(tasks, run);
     if let Some(w) = gradient {
         combine(
             copies,

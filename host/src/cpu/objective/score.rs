@@ -1,13 +1,12 @@
 //! Sums that say how good predictions are, in chunks whose number the rows alone decide.
 
-use rayon::prelude::*;
-
 use gpu_kernels::objective::MeanCode;
 use gpu_kernels::objective::score::{
     ClassSum, NumberSum, Probabilities, class_and_loss, in_units, number_terms,
 };
 
 use super::Element;
+use crate::parallel;
 
 /// Rows of a chunk at least.
 const CHUNK: usize = 1 << 14;
@@ -56,10 +55,7 @@ pub fn score_numbers<T: Element>(
         });
         sums
     };
-    let chunks: Vec<_> = (0..rows.div_ceil(CHUNK))
-        .into_par_iter()
-        .map(of_chunk)
-        .collect();
+    let chunks = parallel::map(rows.div_ceil(CHUNK), of_chunk);
     let mut sums = [0.0; NumberSum::COUNT];
     chunks.iter().for_each(|chunk| add(&mut sums, chunk));
     sums
@@ -111,10 +107,7 @@ pub fn score_classes<T: Element>(
         });
         (sums, cells)
     };
-    let chunks: Vec<_> = (0..rows.div_ceil(size))
-        .into_par_iter()
-        .map(of_chunk)
-        .collect();
+    let chunks = parallel::map(rows.div_ceil(size), of_chunk);
     let (mut sums, mut cells) = ([0.0; ClassSum::COUNT], vec![0_u64; classes * classes]);
     for (of_chunk, counted) in &chunks {
         add(&mut sums, of_chunk);

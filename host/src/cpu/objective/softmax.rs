@@ -3,14 +3,13 @@
 //! As for one predictor, rows are cut into chunks by the shape of X alone, each adds into its own copy of the gradient
 //! in f64, and copies and sums are added in the order of the chunks.
 
-use rayon::prelude::*;
-
 use gpu_kernels::math::{exp, ln};
 
 use super::super::fused::{Workspace, combine};
 use super::super::scalar::Scalar;
 use super::super::terms::Terms;
 use super::{BlockedRows, Element, pieces, split_rows};
+use crate::parallel;
 
 /// Bytes of all copies of the gradient at most, if two would be more.
 const COPIES_BYTES: usize = 1 << 30;
@@ -28,8 +27,8 @@ pub struct Softmax<'a, T> {
     pub work: SoftmaxWork<'a, T>,
 }
 
-/// The number of a chunk, its copy of the gradient, its rows of the probabilities.
-type Task<'a, T> = (usize, (Option<&'a mut [f64]>, Option<&'a mut [T]>));
+/// A chunk's copy of the gradient, its rows of the probabilities.
+type Task<'a, T> = (Option<&'a mut [f64]>, Option<&'a mut [T]>);
 
 /// What is computed of the rows.
 #[derive(Debug, Clone, Copy)]
@@ -77,18 +76,13 @@ pub fn softmax<T: Element>(
     let tasks: Vec<_> = pieces(copies, stride, chunks, n * k)
         .into_iter()
         .zip(probabilities)
-        .enumerate()
         .collect();
-    let run = |(chunk, (copy, probabilities)): Task<'_, T>| {
+    let run = |chunk, (copy, probabilities): Task<'_, T>| {
         let copy = copy.expect("every chunk has a copy");
         let chunk = starts(chunk)..starts(chunk + 1);
         rows.run(x, y, chunk, copy, probabilities)
     };
-    let sums: Vec<Vec<f64>> = if chunks == 1 {
-        tasks.into_iter().map(run).collect()
-    } else {
-        tasks.into_par_iter().map(run).collect()
-    };
+    let sums = parallel::map_items(tasks, run);
     combine(copies, stride, &Terms::scaled(<T as Scalar>::ONE), gradient);
     sums.into_iter().fold(vec![0.0; 1 + k], |mut all, sums| {
         all.iter_mut().zip(sums).for_each(|(a, b)| *a += b);

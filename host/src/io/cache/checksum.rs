@@ -1,7 +1,8 @@
 //! A checksum against damage (not against malice), computed in parallel.
 
 use bytemuck::Pod;
-use rayon::prelude::*;
+
+use crate::parallel;
 
 /// Bytes that one task sums up; part of the file format.
 const BLOCK: usize = 1 << 20;
@@ -21,8 +22,9 @@ pub(super) fn checksum_and<V: Pod + Sync>(
     sound: impl Fn(&[V]) -> bool + Sync,
 ) -> (u64, bool) {
     let of_group = |group: &[V]| (group_sums(bytemuck::cast_slice(group)), sound(group));
-    let groups = numbers.par_chunks(LANES * BLOCK / size_of::<V>());
-    let groups: Vec<(Vec<u64>, bool)> = groups.map(of_group).collect();
+    let length = LANES * BLOCK / size_of::<V>();
+    let of_group = |number| of_group(parallel::chunk(numbers, length, number));
+    let groups = parallel::map(numbers.len().div_ceil(length), of_group);
     let sums = groups.iter().flat_map(|(sums, _)| sums);
     let length = size_of_val(numbers) as u64;
     let sum = sums.fold(length, |sum, block| combine(sum, *block));

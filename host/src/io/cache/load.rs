@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use rayon::prelude::*;
 
 use super::super::error::{Fault, ReadError};
 use super::super::finite::{all_finite, first_not_finite};
@@ -14,6 +13,7 @@ use super::Source;
 use super::checksum::{checksum, checksum_and, of_sections};
 use super::header::{Header, LENGTH, Sections, Sizes};
 use crate::matrix::{Dataset, Dtype, Element, Features, SharedSlice, csr_from_shared};
+use crate::parallel;
 
 /// Bytes that one task copies.
 const PER_TASK: usize = 1 << 20;
@@ -141,9 +141,9 @@ fn array<V: Pod + Send + Sync>(content: &Arc<Content>, section: &Range<usize>) -
 /// Copies bytes, wherever they lie, into a vector of numbers, with all threads.
 fn copy<V: Pod + Send>(bytes: &[u8]) -> Vec<V> {
     let mut out = vec![V::zeroed(); bytes.len() / size_of::<V>()];
-    bytemuck::cast_slice_mut::<V, u8>(&mut out)
-        .par_chunks_mut(PER_TASK)
-        .zip(bytes.par_chunks(PER_TASK))
-        .for_each(|(out, bytes)| out.copy_from_slice(bytes));
+    let pieces = bytemuck::cast_slice_mut::<V, u8>(&mut out).chunks_mut(PER_TASK);
+    parallel::for_each_item(pieces.zip(bytes.chunks(PER_TASK)), |_, (out, bytes)| {
+        out.copy_from_slice(bytes);
+    });
     out
 }

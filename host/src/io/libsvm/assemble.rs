@@ -1,12 +1,11 @@
 //! From the chunks of a LIBSVM text to one matrix.
 
-use rayon::prelude::*;
-
 use super::super::error::Fault;
 use super::super::options::{Columns, IndexBase};
 use super::super::scan::Meter;
 use super::row::Chunk;
 use crate::matrix::{Dataset, Element, Features, csr_from_blocks};
+use crate::parallel;
 
 /// Joins the chunks, which are in file order; `end` is the length of the text, where what is
 /// missing is reported.
@@ -28,10 +27,7 @@ pub(super) fn assemble<T: Element>(
     meter.take((rows * (8 + size_of::<T>()) + nnz * (4 + size_of::<T>())) as u64)?;
 
     let targets = chunks.iter().flat_map(|c| &c.targets).copied().collect();
-    let blocks = chunks
-        .into_par_iter()
-        .map(|chunk| chunk.into_block(first))
-        .collect();
+    let blocks = parallel::map_items(chunks, |_, chunk| chunk.into_block(first));
     let features = csr_from_blocks(cols, blocks)
         .expect("rows are sorted and free of repeats, and indices below the columns");
     Ok(Dataset {

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::super::error::Fault;
 use super::super::scan::Meter;
 use super::coordinate::Chunk;
 use super::header::{Header, Symmetry};
 use crate::matrix::{CsrMatrix, Element, csr_from_parts};
+use crate::parallel;
 
 /// Rows that one task sorts.
 const ROWS_PER_TASK: usize = 4096;
@@ -26,7 +25,7 @@ pub(super) fn assemble<T: Element>(
     meter.take((nnz * (4 + size_of::<T>())) as u64)?;
     let (mut indices, mut values) = scatter(chunks, header, &offsets);
     sort_rows(&mut offsets, &mut indices, &mut values);
-    if values.par_iter().any(|value| !value.is_finite()) {
+    if parallel::position(&values, |value| !value.is_finite()).is_some() {
         let expected = "entries of the same place whose sum is finite";
         return Err(Fault::at(header.body_at, expected));
     }
@@ -93,10 +92,8 @@ struct Task<'a, T> {
 
 /// Sorts the rows by column and adds up repeated places; offsets and arrays shrink to match.
 fn sort_rows<T: Element>(offsets: &mut [u64], indices: &mut Vec<u32>, values: &mut Vec<T>) {
-    let lengths: Vec<_> = split(offsets, indices, values)
-        .into_par_iter()
-        .map(|task| task.sort(offsets))
-        .collect();
+    let tasks = split(offsets, indices, values);
+    let lengths = parallel::map_items(tasks, |_, task| task.sort(offsets));
     if lengths.iter().flatten().map(|&l| l as u64).sum::<u64>() < indices.len() as u64 {
         compact(offsets, indices, values, lengths.into_iter().flatten());
     }

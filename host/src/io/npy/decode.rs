@@ -2,10 +2,9 @@
 
 use std::io;
 
-use rayon::prelude::*;
-
 use super::super::finite::{first_not_finite, first_of};
 use crate::matrix::{Dtype, Element};
+use crate::parallel;
 
 /// Elements that one task decodes.
 const PER_TASK: usize = 64 * 1024;
@@ -98,8 +97,7 @@ pub(super) fn copy<T: Element>(
     read: impl Fn(usize, &mut [u8]) -> io::Result<()> + Sync,
 ) -> Result<Vec<T>, Wrong> {
     let mut values = vec![T::default(); count];
-    let parts = values.par_chunks_mut(PER_TASK).enumerate();
-    let wrong = parts.find_map_first(|(part, values)| {
+    let wrong = parallel::map_items(values.chunks_mut(PER_TASK), |part, values| {
         let first = part * PER_TASK;
         if let Err(error) = read(first * size_of::<T>(), bytemuck::cast_slice_mut(values)) {
             return Some(Wrong::File(error));
@@ -108,6 +106,7 @@ pub(super) fn copy<T: Element>(
         let (entry, value) = (first + at, values[at].to_f64());
         Some(Wrong::Value { entry, value })
     });
+    let wrong = wrong.into_iter().flatten().next();
     wrong.map_or(Ok(values), Err)
 }
 
@@ -141,11 +140,7 @@ fn decode_with<T: Element, V, const N: usize>(
         to_f64(from_le(element))
     };
     let (elements, _) = bytes.as_chunks::<N>();
-    let values: Vec<T> = elements
-        .par_iter()
-        .with_min_len(PER_TASK)
-        .map(|element| T::from_f64(read(element)))
-        .collect();
+    let values = parallel::convert(elements, |element| T::from_f64(read(element)));
     match first_not_finite(&values) {
         Some(entry) => Err(Wrong::Value {
             entry,

@@ -1,11 +1,10 @@
 //! Sparse synthetic data.
 
-use rayon::prelude::*;
-
 use super::random::{Purpose, Stream, Zipf};
 use super::{ROWS_PER_STREAM, SynthError, Synthetic};
 use super::{check_memory, check_parameter, check_shape, with_targets};
 use crate::matrix::{Element, Features, RowBlock, csr_from_blocks};
+use crate::parallel;
 
 /// Draws of the missing columns of a row before the rest is filled from the left.
 const MAX_DRAWS: usize = 32;
@@ -108,10 +107,8 @@ impl SparseSpec {
         check_memory(2.0 * self.rows as f64 * per_row + 8.0 * self.cols as f64)?;
 
         let columns = Columns::new(self);
-        let blocks = (0..self.rows.div_ceil(ROWS_PER_STREAM))
-            .into_par_iter()
-            .map(|block| self.block(block, &columns))
-            .collect();
+        let count = self.rows.div_ceil(ROWS_PER_STREAM);
+        let blocks = parallel::map(count, |block| self.block(block, &columns));
         let x = csr_from_blocks(self.cols, blocks).expect("columns are drawn sorted and distinct");
         Ok(with_targets(Features::Sparse(x), self.seed, self.noise))
     }

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::labels::Labels;
 use crate::layout::parallel::cut;
 use crate::matrix::{CsrMatrix, Element};
+use crate::parallel;
 
 /// Rows that one task puts in order.
 const BLOCK: usize = 1 << 16;
@@ -207,17 +208,15 @@ fn order(lengths: &[Lengths], counts: &[Counts], totals: &Counts) -> Vec<u32> {
                 .for_each(|padding| padding.fill(NONE));
         }
     }
-    let blocks = of_blocks.into_par_iter().zip(lengths.par_chunks(BLOCK));
-    blocks
-        .enumerate()
-        .for_each(|(block, (mut pieces, lengths))| {
-            let mut next = [0; BUCKETS];
-            for (row, lengths) in ((block * BLOCK) as u32..).zip(lengths) {
-                let bucket = lengths.bucket();
-                pieces[bucket][next[bucket]] = row;
-                next[bucket] += 1;
-            }
-        });
+    parallel::for_each_item(of_blocks, |block, mut pieces| {
+        let mut next = [0; BUCKETS];
+        let lengths = parallel::chunk(lengths, BLOCK, block);
+        for (row, lengths) in ((block * BLOCK) as u32..).zip(lengths) {
+            let bucket = lengths.bucket();
+            pieces[bucket][next[bucket]] = row;
+            next[bucket] += 1;
+        }
+    });
     order[..totals[0] as usize].par_sort_by_key(|row| longest_first(lengths[*row as usize]));
     order
 }

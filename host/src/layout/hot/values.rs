@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::labels::Labels;
 use crate::matrix::{CsrMatrix, Element, Values};
+use crate::parallel;
 
 /// Entries that one task looks at.
 const CHUNK: usize = 1 << 18;
@@ -166,19 +167,18 @@ impl Kept {
 
     fn narrowest<T: Element + FixedPoint>(&self, x: &CsrMatrix<T>, labels: &Labels) -> ValueForm {
         let fits = |narrow: fn(f64) -> f64| {
-            let chunks = x
-                .indices()
-                .par_chunks(CHUNK)
-                .zip(x.data().par_chunks(CHUNK));
-            chunks.all(|(columns, values)| {
-                let mut entries = columns.iter().zip(values);
-                entries.all(|(column, value)| {
-                    !labels.is_hot(*column) || {
-                        let stored = Element::to_f64(self.stored(*column, *value));
-                        same(narrow(stored), stored)
-                    }
-                })
-            })
+            let fits = |(column, value): (&u32, &T)| {
+                !labels.is_hot(*column) || {
+                    let stored = Element::to_f64(self.stored(*column, *value));
+                    same(narrow(stored), stored)
+                }
+            };
+            let lost = |number| {
+                let columns = parallel::chunk(x.indices(), CHUNK, number);
+                let values = parallel::chunk(x.data(), CHUNK, number);
+                (!columns.iter().zip(values).all(fits)).then_some(())
+            };
+            parallel::first(x.indices().len().div_ceil(CHUNK), lost).is_none()
         };
         if self.rounding == Values::Bf16 || fits(|value| of_bf16(to_bf16(value))) {
             ValueForm::Half
@@ -232,8 +232,8 @@ impl<'a, T> Rows<'a, T> {
 fn common<T: Element + FixedPoint>(values: &[T]) -> Option<T> {
     let first = values.first().copied().filter(|first| first.is_finite())?;
     let bits = first.to_bits();
-    let chunks = values.par_chunks(CHUNK);
-    let are_equal = chunks.all(|chunk| chunk.iter().all(|value| value.to_bits() == bits));
+    let are_equal = |chunk: &[T]| chunk.iter().all(|value| value.to_bits() == bits);
+    let are_equal = parallel::all_chunks(values, CHUNK, are_equal);
     are_equal.then_some(first)
 }
 
@@ -262,11 +262,9 @@ fn constants<'a, T: Element + FixedPoint>(
 fn fields<T: Element + FixedPoint>(x: &CsrMatrix<T>, labels: &Labels) -> (Vec<u32>, bool) {
     let fields: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
     let has_non_finite = AtomicBool::new(false);
-    let entries = x
-        .indices()
-        .par_chunks(CHUNK)
-        .zip(x.data().par_chunks(CHUNK));
-    entries.for_each(|(indices, values)| {
+    parallel::for_each(x.indices().len().div_ceil(CHUNK), |number| {
+        let indices = parallel::chunk(x.indices(), CHUNK, number);
+        let values = parallel::chunk(x.data(), CHUNK, number);
         for (column, value) in indices.iter().zip(values) {
             let field = value.exponent_field();
             if field != T::NON_FINITE {

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use gpu_kernels::fused::panels::{CHUNK, SPARE};
-use rayon::prelude::*;
 
 use super::chunk::{Ends, Widths};
 use super::ranges::Work;
@@ -11,6 +10,7 @@ use super::sorted::Entries;
 use super::{REACH, SECTOR};
 use crate::layout::parallel::cut;
 use crate::matrix::Element;
+use crate::parallel;
 
 /// Entries of a chunk.
 const ENTRIES: usize = CHUNK as usize;
@@ -41,10 +41,12 @@ impl Task {
 
 /// Fills chunks with entries in the order of their inputs; what is left over adds zeros behind the `width` sums.
 pub(super) fn pack<T: Element>(entries: &Entries<T>, width: u32) -> Packed<T> {
-    let panels = entries.panels.par_windows(2);
-    let starts: Vec<Vec<usize>> = panels
-        .map(|panel| starts(&entries.ends, panel[0]..panel[1]))
-        .collect();
+    let starts = parallel::map(entries.panels.len().saturating_sub(1), |panel| {
+        starts(
+            &entries.ends,
+            entries.panels[panel]..entries.panels[panel + 1],
+        )
+    });
     let tasks: Vec<Task> = starts
         .iter()
         .enumerate()
@@ -63,13 +65,13 @@ pub(super) fn pack<T: Element>(entries: &Entries<T>, width: u32) -> Packed<T> {
     let keys_of = cut(&mut keys, lengths(ENTRIES));
     let values_of = cut(&mut values, lengths(values_of_chunk));
     let bases_of = cut(&mut bases, lengths(1));
-    let fill = |(((task, keys), values), bases): (((&Task, _), _), _)| {
+    let fill = |_, (((task, keys), values), bases): (((&Task, _), _), _)| {
         let filler = Filler { entries, width };
         filler.fill(task, (keys, values, bases));
         filler.sectors(task)
     };
-    let all = tasks.par_iter().zip(keys_of).zip(values_of).zip(bases_of);
-    let sectors: Vec<u64> = all.map(fill).collect();
+    let all = tasks.iter().zip(keys_of).zip(values_of).zip(bases_of);
+    let sectors: Vec<u64> = parallel::map_items(all, fill);
     let mut work: Vec<Work> = starts
         .iter()
         .map(|starts| Work::of_chunks(starts))

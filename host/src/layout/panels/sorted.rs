@@ -1,11 +1,10 @@
 //! Entries panel by panel, in each in the order of their inputs.
 
-use rayon::prelude::*;
-
 use super::Place;
 use super::extents::Extents;
 use crate::layout::parallel::cut;
 use crate::matrix::{CsrMatrix, Element};
+use crate::parallel;
 
 /// Entries that one task takes at least.
 const PER_TASK: usize = 1 << 18;
@@ -96,8 +95,7 @@ pub(super) fn of_rows<T: Element>(x: &CsrMatrix<T>, extents: &Extents) -> Entrie
     let firsts = (0..panels).map(|panel| offsets[rows_of(panel).start] as usize);
     let mut entries = Entries::zeros(firsts.chain([x.nnz()]).collect(), Weights::Values);
     let lengths: Vec<usize> = entries.panels.windows(2).map(|p| p[1] - p[0]).collect();
-    let parts = entries.parts(&lengths).into_par_iter().enumerate();
-    parts.for_each(|(panel, mut part)| {
+    parallel::for_each_item(entries.parts(&lengths), |panel, mut part| {
         let rows = rows_of(panel);
         let mut own = Vec::with_capacity(part.ends.len());
         for (sum, row) in (0_u16..=u16::MAX).zip(rows) {
@@ -129,7 +127,9 @@ pub(super) fn by_panel<T: Element>(
         }
         counts
     };
-    let counts: Vec<Vec<usize>> = rows.par_windows(2).map(count).collect();
+    let counts = parallel::map(rows.len().saturating_sub(1), |task| {
+        count(&rows[task..task + 2])
+    });
     let mut lengths = Vec::with_capacity(panels * counts.len());
     let mut firsts = vec![0];
     for panel in 0..panels {
@@ -144,9 +144,8 @@ pub(super) fn by_panel<T: Element>(
         let of_panel = of_tasks.iter_mut().zip(parts.by_ref());
         of_panel.for_each(|(task, part)| task.push(part));
     }
-    let of_tasks = of_tasks.into_par_iter().zip(rows.par_windows(2));
-    of_tasks.for_each(|(mut parts, rows)| {
-        for row in rows[0]..rows[1] {
+    parallel::for_each_item(of_tasks, |task, mut parts| {
+        for row in rows[task]..rows[task + 1] {
             for i in offsets[row] as usize..offsets[row + 1] as usize {
                 let Place { panel, sum } = places[x.indices()[i] as usize];
                 parts[panel as usize].push(ends(row as u32, sum), || x.data()[i]);

@@ -1,8 +1,7 @@
 //! Sums over samples in parallel, in an order that their number alone decides.
 
-use rayon::prelude::*;
-
 use super::MetricError;
+use crate::parallel;
 
 /// Samples that one task adds.
 const CHUNK: usize = 1 << 14;
@@ -16,10 +15,7 @@ pub(in crate::learning) fn sums<const N: usize>(
         let rows = chunk * CHUNK..len.min((chunk + 1) * CHUNK);
         rows.map(&term).fold([0.0; N], add)
     };
-    let partials: Vec<[f64; N]> = (0..len.div_ceil(CHUNK))
-        .into_par_iter()
-        .map(partial)
-        .collect();
+    let partials = parallel::map(len.div_ceil(CHUNK), partial);
     partials.into_iter().fold([0.0; N], add)
 }
 

@@ -14,6 +14,7 @@ use crate::layout::packed::{DenseImage, Image, cut_rows};
 use crate::matrix::{Features, Storage, Values};
 use crate::ops::launch::first;
 use crate::ops::{Number, OpError};
+use crate::parallel;
 use crate::plan::streaming::Residence;
 
 /// Dense rows in blocks that stay or stream.
@@ -86,7 +87,6 @@ fn images<T: Number>(
     residence: Residence,
     rounding: Values,
 ) -> Vec<DenseImage> {
-    use rayon::prelude::*;
     let Storage::Dense(x) = source.storage() else {
         unreachable!("rows of dense features");
     };
@@ -97,6 +97,6 @@ fn images<T: Number>(
     };
     let row = (ld * size_of::<T>()) as u64;
     let cuts = cut_rows(x.nrows(), limit, |from, to| row * (to - from) as u64);
-    let image = |cut: &[usize]| DenseImage::of(x, ld, cut[0]..cut[1], rounding);
-    cuts.par_windows(2).map(image).collect()
+    let image = |i: usize| DenseImage::of(x, ld, cuts[i]..cuts[i + 1], rounding);
+    parallel::map(cuts.len().saturating_sub(1), image)
 }

@@ -14,6 +14,7 @@ use crate::layout::packed::{ImageValues, SparseImage, cut_rows};
 use crate::matrix::{CsrMatrix, Features, Values};
 use crate::ops::launch::first;
 use crate::ops::{Number, OpError, vector};
+use crate::parallel;
 use crate::plan::streaming::Residence;
 
 /// Sparse rows in blocks that stay or stream.
@@ -89,7 +90,6 @@ fn images<T: Number>(
     residence: Residence,
     rounding: Values,
 ) -> Vec<SparseImage<T>> {
-    use rayon::prelude::*;
     let offsets = x.indptr();
     let offsets = offsets.raw_storage();
     let (limit, rounding) = match residence {
@@ -102,9 +102,8 @@ fn images<T: Number>(
         |from: usize, to: usize| 4 * (to - from) as u64 + entry * (offsets[to] - offsets[from]);
     let most = gpu_kernels::fused::sparse::MAX_NONZEROS as u64 * entry;
     let cuts = cut_rows(x.rows(), limit.min(most), size);
-    let blocks = cuts.par_windows(2);
-    let image = |cut: &[usize]| SparseImage::of(x, cut[0]..cut[1], rounding);
-    blocks.map(image).collect()
+    let image = |i: usize| SparseImage::of(x, cuts[i]..cuts[i + 1], rounding);
+    parallel::map(cuts.len().saturating_sub(1), image)
 }
 
 impl<T: Number> Unpacked<T> {

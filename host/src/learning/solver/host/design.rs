@@ -6,11 +6,11 @@ use std::ops::Range;
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
-use rayon::prelude::*;
 
 use super::scaled_rows::ScaledRows;
 use crate::learning::Columns;
 use crate::matrix::{CsrMatrix, Element, Features, Storage};
+use crate::parallel;
 
 /// Elements up to which X̃ is written out once: 128 MiB.
 const WHOLE: usize = 1 << 24;
@@ -277,10 +277,7 @@ pub(super) fn grouped<R: Send>(
     }
     let step = rows.div_ceil(groups);
     let range = |group: usize| (group * step).min(rows)..((group + 1) * step).min(rows);
-    (0..groups)
-        .into_par_iter()
-        .map(|group| f(range(group)))
-        .collect()
+    parallel::map(groups, |group| f(range(group)))
 }
 
 /// m × `width` elements, row by row, that `write` fills some rows at a time.
@@ -291,8 +288,8 @@ fn written(rows: usize, width: usize, write: impl Fn(Range<usize>, &mut [f64]) +
         return values;
     }
     let step = (BLOCK / width.max(1)).max(1);
-    let chunks = values.par_chunks_mut(step * width).enumerate();
-    chunks.for_each(|(chunk, out)| {
+    let chunks = values.chunks_mut(step * width);
+    parallel::for_each_item(chunks, |chunk, out| {
         let start = chunk * step;
         write(start..start + out.len() / width, out);
     });
