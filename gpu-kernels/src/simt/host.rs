@@ -64,3 +64,11 @@ pub fn round_f32(value: f32) -> i64 {
 pub fn round_f64(value: f64) -> i64 {
     f64::round_ties_even(value) as i64
 }
+
+/// Four of the eight bytes of two words: byte i of the result is the one whose number the i-th four bits of `which` give.
+#[inline(always)]
+pub fn permute_bytes(low: u32, high: u32, which: u32) -> u32 {
+    let both = low as u64 | (high as u64) << 32;
+    let byte = |i: u32| (both >> (8 * (which >> (4 * i) & 7)) & 0xff) as u32;
+    byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24
+}

@@ -65,6 +65,8 @@ pub struct Geometry {
     pub in_per_group: u32,
     /// Filters of a group.
     pub out_per_group: u32,
+    /// Rows and columns of a filter.
+    pub kernel: [u32; 2],
     /// From one output's input to the next, rows and columns.
     pub stride: [u32; 2],
     /// Zeros before the first row and column.
@@ -73,7 +75,7 @@ pub struct Geometry {
     pub dilation: [u32; 2],
     /// Rows and columns of the convolution's result, before pooling.
     pub out: [u32; 2],
-    /// Where inputs lie.
+    /// Where inputs lie; of [`SparseConvVariant::Finish`], sums.
     pub from: Strides,
     /// Where results lie.
     pub to: Strides,
@@ -142,9 +144,11 @@ pub struct SparseConvArgs<'a, E: Element> {
     pub planes: In<'a, f32>,
     /// The same, where they are made.
     pub planes_out: Out<'a, f32>,
-    /// Results of the convolution, batch × filters × rows × columns: what `pool` reads.
+    /// Sums of the convolution: what `finish` reads.
     pub sums: In<'a, E::Acc>,
-    /// Results.
+    /// The image that `columns` begins with, and whose results `finish` writes first.
+    pub first_image: u32,
+    /// Results; of `columns`, the right factor of a product.
     pub out: Out<'a, E::Acc>,
     /// Sizes.
     pub geometry: Geometry,
@@ -172,8 +176,10 @@ pub enum SparseConvVariant {
     Planes,
     /// Sparse tensor cores on byte pieces of integers.
     Tensor,
-    /// Pooling of a result in memory.
-    Pool,
+    /// The right factor of a dense product.
+    Columns,
+    /// Bias, rectification and pooling of sums in memory.
+    Finish,
 }
 
 /// Input (row, column) of channel `channel`, if it is inside.

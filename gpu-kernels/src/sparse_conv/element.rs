@@ -88,6 +88,8 @@ pub trait Element: Copy + core::fmt::Debug + Send + Sync + 'static {
     fn of_pieces(sums: [i32; 3]) -> Self::Acc;
     /// An integer's bits, sign-extended; 0 of other numbers.
     fn integer(value: Self::Wide) -> i32;
+    /// A number as a sum.
+    fn sum_of(value: Self::Wide) -> Self::Acc;
 }
 
 macro_rules! integer {
@@ -125,6 +127,10 @@ macro_rules! integer {
             #[inline(always)]
             fn integer(value: i32) -> i32 {
                 value
+            }
+            #[inline(always)]
+            fn sum_of(value: i32) -> $acc {
+                value as $acc
             }
         }
     )* };
@@ -197,6 +203,10 @@ macro_rules! short_float {
             fn integer(_: f32) -> i32 {
                 0
             }
+            #[inline(always)]
+            fn sum_of(value: f32) -> f32 {
+                value
+            }
         }
     )* };
 }
@@ -237,6 +247,10 @@ macro_rules! float {
             #[inline(always)]
             fn integer(_: $t) -> i32 {
                 0
+            }
+            #[inline(always)]
+            fn sum_of(value: $t) -> $t {
+                value
             }
         }
     )* };

@@ -11,11 +11,31 @@
 //! | direct | a warp per filter and 128 outputs (32 results of pooling), four sums of a thread | values and places by filter | none |
 //! | planes | integers to byte planes, channels side by side | – | none |
 //! | tensor | a block per 32 filters and 128 outputs, sparse tensor cores on byte pieces | steps | a tile's inputs |
-//! | pool | a thread per result | – | none |
+//! | columns | a thread per element of the right factor of a dense product; the left one is the filters | – | none |
+//! | finish | bias, rectification, pooling of sums in memory: a thread per result | – | none |
 //!
 //! Integer results are exact: the host sees that no sum can overflow. Floating-point sums are one chain of fused
 //! multiply-adds by channel, row and column, from +0: the same bits from coo, packed, direct and the CPU, except that coo
 //! skips zeros, which an infinite weight would make NaN of.
+//!
+//! # The ladder
+//!
+//! What the emulator counts of the source's layer cut to 64 channels, 32 filters and 8 × 32 maps: 2048 nonzeros, one a slice,
+//! 524,288 multiply-adds of 16-bit integers, 2 × 2 max pooling. All launches of a strategy together; `ldmatrix` counts as the
+//! four reads of words that stand for it.
+//!
+//! | strategy | requests to global memory | sectors | passes over shared banks |
+//! |---|---|---|---|
+//! | coo, finish | 97,181 | 159,856 | 0 |
+//! | packed, finish | 64,413 | 127,088 | 0 |
+//! | direct | 24,704 | 141,143 | 0 |
+//! | planes, tensor | 1,424 | 14,576 | 8,112 |
+//!
+//! The source's layer as a whole: 268 million multiply-adds. An SM of an H200 begins 64 integer ones per clock, so that no
+//! kernel that multiplies integers one by one takes less than 18 µs at 1.75 GHz, and every operand that comes from L1 or
+//! shared memory, of which an SM reads 32 words per clock, makes that 36. On tensor cores the four products of bytes over
+//! two of every ten columns are 2560 `mma.sp` for each of the 528 tensor cores: 11.7 µs at 8 clocks each. That is what
+//! the planner's model says, not a measurement: the tensor strategy has run in the emulator alone so far.
 //!
 //! Source of coo and packed: a course's notes, "CNN CUDA 3.0 Development Notes", 2017, which packs decimal digits where
 //! this packs bits.
@@ -23,6 +43,7 @@
 mod args;
 mod direct;
 mod element;
+mod lowered;
 mod pool;
 mod seed;
 mod tensor;
@@ -41,7 +62,8 @@ pub use tensor::{
 
 use crate::table::{Launch, Violation};
 use direct::direct;
-use pool::pool;
+use lowered::columns;
+use pool::finish;
 use seed::{coo, packed};
 use tensor::{planes, tensor};
 
@@ -67,9 +89,21 @@ fn check<E: Element>(
         }
         SparseConvVariant::Planes => check_planes(args, args.planes_out.len()),
         SparseConvVariant::Tensor => check_tensor(launch, args),
-        SparseConvVariant::Pool => {
-            let cells = g.out[0] as u64 * g.out[1] as u64;
-            let sums = g.batch as u64 * g.filters as u64 * cells;
+        SparseConvVariant::Columns => {
+            Violation::equal(
+                "filters per group",
+                g.filters as u64,
+                g.out_per_group as u64,
+            )?;
+            check_inputs(args, args.first_image)?;
+            let width = g.batch as u64 * g.out[0] as u64 * g.out[1] as u64;
+            let taps = g.kernel[0] as u64 * g.kernel[1] as u64;
+            let needed = (g.in_per_group as u64 * taps).saturating_mul(width);
+            Violation::at_most("elements of the factor", u32::MAX as u64, needed)?;
+            Violation::at_least("length of the factor", needed, args.out.len())
+        }
+        SparseConvVariant::Finish => {
+            let sums = end_of(&g.from, [g.batch, g.filters, g.out[0], g.out[1]]);
             Violation::at_least("length of sums", sums, args.sums.len())?;
             check_result(args)
         }
@@ -87,12 +121,17 @@ fn end_of(strides: &Strides, sizes: [u32; 4]) -> u64 {
 }
 
 fn check_ends<E: Element>(args: &SparseConvArgs<'_, E>) -> Result<(), Violation> {
+    check_inputs(args, 0)?;
+    check_result(args)
+}
+
+fn check_inputs<E: Element>(args: &SparseConvArgs<'_, E>, before: u32) -> Result<(), Violation> {
     let g = &args.geometry;
     let channels = g.filters / g.out_per_group * g.in_per_group;
-    let inputs = end_of(&g.from, [g.batch, channels, g.size[0], g.size[1]]);
+    let images = g.batch + before;
+    let inputs = end_of(&g.from, [images, channels, g.size[0], g.size[1]]);
     let words = inputs.div_ceil(E::PER_WORD as u64);
-    Violation::at_least("words of x", words, args.x.len())?;
-    check_result(args)
+    Violation::at_least("words of x", words, args.x.len())
 }
 
 fn check_result<E: Element>(args: &SparseConvArgs<'_, E>) -> Result<(), Violation> {
@@ -110,7 +149,8 @@ fn check_result<E: Element>(args: &SparseConvArgs<'_, E>) -> Result<(), Violatio
     if args.bias.is_some() {
         Violation::at_least("length of the bias", g.filters as u64, args.bias.len())?;
     }
-    let results = end_of(&g.to, [g.batch, g.filters, g.pool.out[0], g.pool.out[1]]);
+    let images = g.batch + args.first_image;
+    let results = end_of(&g.to, [images, g.filters, g.pool.out[0], g.pool.out[1]]);
     Violation::at_least("length of out", results, args.out.len())
 }
 
@@ -173,7 +213,8 @@ macro_rules! sparse_conv_family {
             concat!("sparse_conv_coo_", stringify!($t)), SparseConvVariant::Coo => coo::<_, $t>;
             concat!("sparse_conv_packed_", stringify!($t)), SparseConvVariant::Packed => packed::<_, $t>;
             concat!("sparse_conv_direct_", stringify!($t)), SparseConvVariant::Direct => direct::<_, $t>;
-            concat!("sparse_conv_pool_", stringify!($t)), SparseConvVariant::Pool => pool::<_, $t>;
+            concat!("sparse_conv_columns_", stringify!($t)), SparseConvVariant::Columns => columns::<_, $t>;
+            concat!("sparse_conv_finish_", stringify!($t)), SparseConvVariant::Finish => finish::<_, $t>;
             $(
                 concat!("sparse_conv_planes_", stringify!($t)), SparseConvVariant::Planes => planes::<_, $t>;
                 concat!("sparse_conv_tensor_", stringify!($t)), SparseConvVariant::Tensor => tensor::<_, $t, $pieces>;

@@ -22,6 +22,7 @@ use super::element::{Accumulator, Element};
 use super::pool::Window;
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::scalar::Word;
+use crate::simt::permute_bytes;
 use crate::verbs::{each_of_block, each_of_grid, lane};
 
 /// Threads of a block.
@@ -38,6 +39,9 @@ pub const MOST_NONZEROS: u32 = 1 << 15;
 /// Rows of 16 filters, and groups of 8 outputs of a warp.
 const ROWS: usize = 2;
 const COLS: usize = 4;
+/// The lower and the higher halves of two words.
+const LOW_HALVES: u32 = 0x5410;
+const HIGH_HALVES: u32 = 0x7632;
 /// From one filter's sums to the next in shared memory.
 const SUM_PITCH: u32 = TILE_CELLS + 1;
 
@@ -207,10 +211,10 @@ fn multiply<C: Cta, const P: usize>(
             let [a, b, c, d] = cta.shared_read_matrices(staged, row as usize);
             // a, b: channels 0 to 15 and 16 to 31 at the first tap; c, d: at the second.
             [
-                pair(a, c),
-                pair(a >> 16, c >> 16),
-                pair(b, d),
-                pair(b >> 16, d >> 16),
+                permute_bytes(a, c, LOW_HALVES),
+                permute_bytes(a, c, HIGH_HALVES),
+                permute_bytes(b, d, LOW_HALVES),
+                permute_bytes(b, d, HIGH_HALVES),
             ]
         });
         multiply_column(cta, step, &taps, col, sums);
@@ -246,12 +250,6 @@ fn multiply_column<C: Cta, const P: usize>(
             }
         }
     }
-}
-
-/// The lower halves of two words.
-#[inline(always)]
-fn pair(low: u32, high: u32) -> u32 {
-    low & 0xffff | high << 16
 }
 
 /// See the head of the file.

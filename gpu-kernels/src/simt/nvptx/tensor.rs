@@ -90,3 +90,15 @@ pub(super) fn multiply_sparse<const A: bool, const B: bool>(
         (false, false) => multiply_sparse_u8_u8(a, b, c, metadata),
     }
 }
+
+/// Four of the eight bytes of two words: byte i of the result is the one whose number the i-th four bits of `which` give.
+#[inline(always)]
+pub fn permute_bytes(low: u32, high: u32, which: u32) -> u32 {
+    let bytes: u32;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("prmt.b32 {}, {}, {}, {};", out(reg32) bytes, in(reg32) low, in(reg32) high,
+            in(reg32) which, options(pure, nomem, nostack));
+    }
+    bytes
+}

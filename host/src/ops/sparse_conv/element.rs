@@ -7,7 +7,10 @@ use gpu_kernels::sparse_conv::{
 };
 use half::{bf16, f16};
 
+use crate::device::Buffer;
 use crate::matrix::filters::FilterValue;
+use crate::ops::OpError;
+use crate::ops::matmul::{Choice, Factor, Layout, Workspace, matmul_with};
 
 pub use gpu_kernels::sparse_conv::{Bf16, F16, I8, I8Wide, I16, I16Wide};
 
@@ -15,27 +18,69 @@ pub use gpu_kernels::sparse_conv::{Bf16, F16, I8, I8Wide, I16, I16Wide};
 pub trait ConvSum: Accumulator + Pod {
     /// The largest magnitude of exact sums; infinite for floats, which round instead.
     const MOST: f64;
+    /// Memory that products keep.
+    type Workspace: Default + Send;
     /// The value; rounded from integers beyond 2⁵³.
     fn to_f64(self) -> f64;
+    /// `C = A · B` of row-major m × k and k × n matrices in the first elements of buffers.
+    ///
+    /// # Errors
+    /// When the device fails, or the sums are integers, of which there are no products.
+    fn multiply(
+        workspace: &mut Self::Workspace,
+        sizes: [usize; 3],
+        factors: (&Buffer<Self>, &Buffer<Self>),
+        product: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
-macro_rules! sums {
-    ($($t:ident: $most:expr;)*) => { $(
+macro_rules! integer_sums {
+    ($($t:ident)*) => { $(
         impl ConvSum for $t {
-            const MOST: f64 = $most;
+            const MOST: f64 = $t::MAX as f64;
+            type Workspace = ();
             fn to_f64(self) -> f64 {
                 self as f64
+            }
+            fn multiply(
+                (): &mut (),
+                _: [usize; 3],
+                _: (&Buffer<$t>, &Buffer<$t>),
+                _: &mut Buffer<$t>,
+            ) -> Result<(), OpError> {
+                Err(OpError::NoVariant {
+                    what: "matrix product",
+                    wanted: stringify!($t).into(),
+                })
             }
         }
     )* };
 }
 
-sums! {
-    i32: i32::MAX as f64;
-    i64: i64::MAX as f64;
-    f32: f64::INFINITY;
-    f64: f64::INFINITY;
+macro_rules! float_sums {
+    ($($t:ident)*) => { $(
+        impl ConvSum for $t {
+            const MOST: f64 = f64::INFINITY;
+            type Workspace = Workspace<$t>;
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+            fn multiply(
+                workspace: &mut Workspace<$t>,
+                [m, k, n]: [usize; 3],
+                (a, b): (&Buffer<$t>, &Buffer<$t>),
+                product: &mut Buffer<$t>,
+            ) -> Result<(), OpError> {
+                let (a, b) = (Factor::new(a, m, k), Factor::new(b, k, n));
+                let c = (product, Layout::dense(m, n));
+                matmul_with(workspace, 1.0, &a, &b, 0.0, c, Choice::Best)
+            }
+        }
+    )* };
 }
+
+integer_sums!(i32 i64);
+float_sums!(f32 f64);
 
 /// The type of a layer.
 ///

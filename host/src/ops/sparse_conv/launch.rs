@@ -7,16 +7,14 @@ use gpu_kernels::sparse_conv::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+use super::choose::starts_of_filters;
 use super::element::ConvElement;
 use super::{Layer, Maps, SparseConvError};
 use crate::device::{Buffer, Device, DeviceError, Prepared};
-use crate::layout::sparse_conv::{ConvSteps, Taps, steps};
+use crate::layout::sparse_conv::ConvSteps;
 use crate::matrix::filters::{CooFilters, PackedFilters, PackedLayout, SparseFilters};
 use crate::ops::OpError;
-use crate::plan::limits::DeviceLimits;
-use crate::plan::sparse_conv::{
-    ConvPlan, ConvShape, ConvStrategy, ConvWork, plan, plan_with, tiles,
-};
+use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy};
 
 /// Threads of a block of kernels that take any number.
 const BLOCK: u32 = 128;
@@ -67,23 +65,11 @@ enum Format<E: ConvElement> {
 impl<E: ConvElement> OnGpu<E> {
     pub fn new(
         device: &Device,
-        limits: &DeviceLimits,
+        (plan, steps): (ConvPlan, Option<ConvSteps>),
         shape: &ConvShape,
         filters: &SparseFilters<E::Value>,
         layer: Layer<'_, E::Sum>,
     ) -> Result<OnGpu<E>, SparseConvError> {
-        let steps = tensor_steps::<E>(shape, filters, limits);
-        let work = work::<E>(shape, filters, steps.as_ref());
-        let plan = match layer.strategy {
-            None => plan(shape, &work, limits),
-            Some(strategy) => {
-                let unsuitable = || SparseConvError::Strategy {
-                    strategy,
-                    device: device.to_string(),
-                };
-                plan_with(strategy, shape, &work, limits).ok_or_else(unsuitable)?
-            }
-        };
         let format = Format::new(device, &plan, filters, steps)?;
         let whole = shape.geometry(layer.rectify);
         let geometry = if plan.pools_apart {
@@ -108,7 +94,7 @@ impl<E: ConvElement> OnGpu<E> {
                 true => Some((
                     prepare::<E>(
                         device,
-                        SparseConvVariant::Pool,
+                        SparseConvVariant::Finish,
                         each(shape.results() as u64),
                     )?,
                     Mutex::new(device.zeros(shape.sums())?),
@@ -172,7 +158,12 @@ impl<E: ConvElement> OnGpu<E> {
         let pooled = SparseConvArgs {
             sums: sums.input(),
             out: out.output(),
-            geometry: self.whole,
+            // Bias and rectification are in the sums.
+            bias: In::none(),
+            geometry: Geometry {
+                from: self.geometry.to,
+                ..self.whole
+            },
             ..args
         };
         Ok(prepared.launch(pooled)?)
@@ -180,25 +171,36 @@ impl<E: ConvElement> OnGpu<E> {
 
     /// Everything but results and what lies between launches.
     fn args<'a>(&'a self, x: &'a Maps<E>) -> SparseConvArgs<'a, E> {
-        let mut args = SparseConvArgs {
-            x: x.words().input(),
-            bias: self.bias.as_ref().map_or(In::none(), Buffer::input),
-            starts: In::none(),
-            places: In::none(),
-            cols: In::none(),
-            values: In::none(),
-            packed: In::none(),
-            packed_bits: [0; 2],
-            steps: In::none(),
-            planes: In::none(),
-            planes_out: Out::none(),
-            sums: In::none(),
-            out: Out::none(),
-            geometry: self.geometry,
-            tensor: TensorGeometry::default(),
-        };
+        let bias = self.bias.as_ref().map_or(In::none(), Buffer::input);
+        let mut args = no_args(x, bias, self.geometry);
         self.format.fill(&mut args);
         args
+    }
+}
+
+/// Inputs, bias and sizes alone.
+pub(super) fn no_args<'a, E: ConvElement>(
+    x: &'a Maps<E>,
+    bias: In<'a, E::Sum>,
+    geometry: Geometry,
+) -> SparseConvArgs<'a, E> {
+    SparseConvArgs {
+        x: x.words().input(),
+        bias,
+        starts: In::none(),
+        places: In::none(),
+        cols: In::none(),
+        values: In::none(),
+        packed: In::none(),
+        packed_bits: [0; 2],
+        steps: In::none(),
+        planes: In::none(),
+        planes_out: Out::none(),
+        sums: In::none(),
+        first_image: 0,
+        out: Out::none(),
+        geometry,
+        tensor: TensorGeometry::default(),
     }
 }
 
@@ -299,18 +301,8 @@ impl<E: ConvElement> Format<E> {
 }
 
 /// What lies between launches; a panic elsewhere leaves it as good as it was.
-fn locked<T>(between: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(between: &Mutex<T>) -> MutexGuard<'_, T> {
     between.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Where filters begin, and the end of the last.
-fn starts_of_filters<V>(filters: &SparseFilters<V>) -> Vec<u32>
-where
-    V: crate::matrix::filters::FilterValue,
-{
-    let shape = filters.shape();
-    let first = |filter: usize| filters.starts()[filter * shape.channels];
-    (0..=shape.filters).map(first).collect()
 }
 
 /// Channel, row and column of each nonzero in one word.
@@ -323,47 +315,17 @@ where
         .collect()
 }
 
-fn tensor_steps<E: ConvElement>(
-    shape: &ConvShape,
-    filters: &SparseFilters<E::Value>,
-    limits: &DeviceLimits,
-) -> Option<ConvSteps> {
-    let tiles = tiles(shape, E::PIECES, limits)?;
-    let taps = Taps {
-        filters_per_group: shape.filters / shape.groups,
-        dilation: shape.dilation,
-    };
-    Some(steps(filters, &taps, &tiles.geometry, E::PIECES))
-}
-
-fn work<E: ConvElement>(
-    shape: &ConvShape,
-    filters: &SparseFilters<E::Value>,
-    steps: Option<&ConvSteps>,
-) -> ConvWork {
-    let starts = starts_of_filters(filters);
-    let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
-    debug_assert_eq!(shape.filters + 1, starts.len());
-    ConvWork {
-        nnz: filters.nnz(),
-        longest: lengths.max().unwrap_or(0),
-        pieces: E::PIECES,
-        bytes: size_of::<E::Value>(),
-        steps: steps.map(|steps| steps.len() as u64),
-    }
-}
-
 fn variant_of(strategy: ConvStrategy) -> SparseConvVariant {
     match strategy {
         ConvStrategy::Coo => SparseConvVariant::Coo,
         ConvStrategy::Packed => SparseConvVariant::Packed,
-        ConvStrategy::Direct => SparseConvVariant::Direct,
+        ConvStrategy::Direct | ConvStrategy::Lowered => SparseConvVariant::Direct,
         ConvStrategy::Tensor => SparseConvVariant::Tensor,
     }
 }
 
 /// A thread for each item.
-fn each(items: u64) -> Launch {
+pub(super) fn each(items: u64) -> Launch {
     Launch {
         grid: items.div_ceil(BLOCK.into()).clamp(1, MOST_BLOCKS) as u32,
         block: BLOCK,
@@ -404,7 +366,7 @@ fn planes_of<E: ConvElement>(shape: &ConvShape, plan: &ConvPlan) -> Option<(Laun
     Some((each(words as u64), words * E::PIECES))
 }
 
-fn prepare<E: ConvElement>(
+pub(super) fn prepare<E: ConvElement>(
     device: &Device,
     variant: SparseConvVariant,
     launch: Launch,

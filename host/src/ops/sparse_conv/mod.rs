@@ -25,11 +25,13 @@
 //!
 //! **Floats.** A sum is one chain of fused multiply-adds by channel, row and column: the same bits on every device and
 //! from every strategy, but for [`ConvStrategy::Coo`], which skips zero inputs and so does not make NaN of them and an
-//! infinite weight.
+//! infinite weight, and for [`ConvStrategy::Lowered`], which adds in another order and multiplies zero weights.
 
+mod choose;
 mod element;
 mod host;
 mod launch;
+mod lowered;
 mod maps;
 
 use thiserror::Error;
@@ -42,6 +44,7 @@ pub use crate::plan::sparse_conv::{
 };
 pub use element::{Bf16, ConvElement, ConvSum, F16, I8, I8Wide, I16, I16Wide};
 use launch::OnGpu;
+use lowered::Lowered;
 pub use maps::Maps;
 
 /// Why a layer was not made or not run.
@@ -108,6 +111,7 @@ pub struct SparseConv<E: ConvElement> {
 enum Place<E: ConvElement> {
     Host(host::OnHost<E>),
     Gpu(Box<OnGpu<E>>),
+    Lowered(Box<Lowered<E>>),
 }
 
 impl<E: ConvElement> SparseConv<E> {
@@ -131,9 +135,16 @@ impl<E: ConvElement> SparseConv<E> {
         }
         check_bound::<E>(shape, filters, layer.bias)?;
         let place = match device.limits().cloned() {
-            Some(limits) => Place::Gpu(Box::new(OnGpu::new(
-                device, &limits, shape, filters, layer,
-            )?)),
+            Some(limits) => {
+                let plan = choose::choose::<E>(device, &limits, shape, filters, layer.strategy)?;
+                if plan.0.strategy == ConvStrategy::Lowered {
+                    Place::Lowered(Box::new(Lowered::new(
+                        device, plan.0, shape, filters, layer,
+                    )?))
+                } else {
+                    Place::Gpu(Box::new(OnGpu::new(device, plan, shape, filters, layer)?))
+                }
+            }
             None => Place::Host(host::OnHost::new(shape, filters, layer)),
         };
         Ok(SparseConv {
@@ -152,6 +163,7 @@ impl<E: ConvElement> SparseConv<E> {
     pub fn plan(&self) -> Option<&ConvPlan> {
         match &self.place {
             Place::Gpu(gpu) => Some(gpu.plan()),
+            Place::Lowered(dense) => Some(dense.plan()),
             Place::Host(_) => None,
         }
     }
@@ -160,6 +172,7 @@ impl<E: ConvElement> SparseConv<E> {
     pub fn filter_bytes(&self) -> usize {
         match &self.place {
             Place::Gpu(gpu) => gpu.filter_bytes(),
+            Place::Lowered(dense) => dense.filter_bytes(),
             Place::Host(host) => host.filter_bytes(),
         }
     }
@@ -183,6 +196,7 @@ impl<E: ConvElement> SparseConv<E> {
         }
         match &self.place {
             Place::Gpu(gpu) => gpu.run(x, out),
+            Place::Lowered(dense) => dense.run(x, out),
             Place::Host(host) => {
                 host.run(x, out);
                 Ok(())

@@ -20,15 +20,19 @@ pub enum ConvStrategy {
     Direct,
     /// Integers as bytes on sparse tensor cores; dense filters take up to twice the steps of sparse ones.
     Tensor,
+    /// A dense matrix product, for floats whose filters are not sparse enough. Its sums are in another order, and zero
+    /// weights are multiplied.
+    Lowered,
 }
 
 impl ConvStrategy {
     /// All of them.
-    pub const ALL: [ConvStrategy; 4] = [
+    pub const ALL: [ConvStrategy; 5] = [
         ConvStrategy::Coo,
         ConvStrategy::Packed,
         ConvStrategy::Direct,
         ConvStrategy::Tensor,
+        ConvStrategy::Lowered,
     ];
 
     /// Whether it is there for comparison alone.
@@ -44,6 +48,7 @@ impl fmt::Display for ConvStrategy {
             ConvStrategy::Packed => "packed",
             ConvStrategy::Direct => "direct",
             ConvStrategy::Tensor => "tensor",
+            ConvStrategy::Lowered => "lowered",
         })
     }
 }
@@ -103,6 +108,10 @@ const DIRECT_PER_CLOCK: f64 = 16.0;
 const SPARSE_MMA_CLOCKS: f64 = 8.0;
 /// Microseconds until a block's first inputs are there, and for its results.
 const TENSOR_ENDS_US: f64 = 3.0;
+/// Operations of a dense product of f32 in a microsecond, of sizes like those of layers: an H200, 13 to 45 TFLOP/s.
+const DENSE_FLOPS_PER_US: f64 = 35e6;
+/// Bytes of memory that are read or written in a microsecond.
+const MEMORY_BYTES_PER_US: f64 = 4e6;
 /// Bytes that all SMs read from the L2 cache in a microsecond.
 const L2_BYTES_PER_US: f64 = 5.5e6;
 
@@ -122,7 +131,11 @@ pub fn plan_with(
     work: &ConvWork,
     limits: &DeviceLimits,
 ) -> Option<ConvPlan> {
-    let suits = strategy != ConvStrategy::Tensor || tensor(shape, work, limits).is_some();
+    let suits = match strategy {
+        ConvStrategy::Tensor => tensor(shape, work, limits).is_some(),
+        ConvStrategy::Lowered => lowers(shape, work),
+        _ => true,
+    };
     suits.then(|| {
         with(
             strategy,
@@ -146,7 +159,7 @@ fn with(
         _ => None,
     };
     let fused = match (strategy, &tiles) {
-        (ConvStrategy::Direct, _) => true,
+        (ConvStrategy::Direct | ConvStrategy::Lowered, _) => true,
         (_, Some(tiles)) => tiles.pools,
         _ => false,
     };
@@ -176,6 +189,9 @@ fn predictions(
         let us = tensor_us(&tiles, steps, work.pieces, limits) + pooling;
         predicted.push((ConvStrategy::Tensor, us));
     }
+    if lowers(shape, work) {
+        predicted.push((ConvStrategy::Lowered, lowered_us(shape, work)));
+    }
     predicted.sort_by(|a, b| a.1.total_cmp(&b.1));
     predicted
 }
@@ -203,4 +219,23 @@ fn tensor_us(tiles: &TensorTiles, steps: u64, pieces: usize, limits: &DeviceLimi
     let inputs = f64::from(t.cells() * t.channels()) * pieces as f64;
     let read = (all_tiles * bytes + tiles.blocks as f64 * inputs) / L2_BYTES_PER_US;
     2.0 * LAUNCH_US + TENSOR_ENDS_US + (clocks / CLOCK_MHZ).max(read)
+}
+
+/// Whether a dense product suits: there is none of integers, and one product has one group.
+fn lowers(shape: &ConvShape, work: &ConvWork) -> bool {
+    work.pieces == 0 && shape.groups == 1 && shape.sums() > 0
+}
+
+/// The product, and the right factor written and read once.
+fn lowered_us(shape: &ConvShape, work: &ConvWork) -> f64 {
+    let wide = work.bytes == 8;
+    let (flops, bytes) = if wide {
+        (DENSE_FLOPS_PER_US / 2.0, 8.0)
+    } else {
+        (DENSE_FLOPS_PER_US, 4.0)
+    };
+    let taps = (shape.filter_shape().weights() / shape.filters) as f64;
+    let outputs = (shape.sums() / shape.filters) as f64;
+    let product = 2.0 * taps * shape.sums() as f64 / flops;
+    3.0 * LAUNCH_US + product + 2.0 * taps * outputs * bytes / MEMORY_BYTES_PER_US
 }

@@ -335,6 +335,7 @@ impl ConvShape {
             filters,
             in_per_group: channels / self.groups as u32,
             out_per_group: filters / self.groups as u32,
+            kernel: short(self.kernel),
             stride: short(self.stride),
             padding: short(self.padding),
             dilation: short(self.dilation),

@@ -55,6 +55,26 @@ fn few_nonzeros_are_for_direct_and_many_for_tensor_cores() {
 }
 
 #[test]
+fn filters_that_are_not_sparse_are_multiplied_as_dense_ones() {
+    let shape = ConvShape::of_the_source();
+    let work = |percent: usize| ConvWork {
+        nnz: 512 * 512 * 9 * percent / 100,
+        longest: 512 * 9,
+        pieces: 0,
+        bytes: 4,
+        steps: None,
+    };
+    let plan = |percent| plan(&shape, &work(percent), &h200());
+    assert_eq!(plan(2).strategy, ConvStrategy::Direct);
+    let dense = plan(100);
+    assert_eq!(dense.strategy, ConvStrategy::Lowered);
+    // The reason is in the text: what each was predicted to take.
+    assert!(dense.to_string().contains("predicted: lowered"), "{dense}");
+    let grouped = ConvShape { groups: 2, ..shape };
+    assert!(plan_with(ConvStrategy::Lowered, &grouped, &work(100), &h200()).is_none());
+}
+
+#[test]
 fn shapes_are_refused_with_a_reason() {
     let good = ConvShape::of_the_source();
     let refused = |shape: ConvShape| shape.check().expect_err("refused").to_string();

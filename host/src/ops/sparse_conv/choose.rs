@@ -1,0 +1,69 @@
+//! Which kernel computes a layer, and what it needs to know of the filters.
+
+use super::SparseConvError;
+use super::element::ConvElement;
+use crate::device::Device;
+use crate::layout::sparse_conv::{ConvSteps, Taps, steps};
+use crate::matrix::filters::{FilterValue, SparseFilters};
+use crate::plan::limits::DeviceLimits;
+use crate::plan::sparse_conv::{
+    ConvPlan, ConvShape, ConvStrategy, ConvWork, plan, plan_with, tiles,
+};
+
+/// The planner's choice, or a plan for the wanted strategy, with the steps of tensor cores where they are possible.
+pub(super) fn choose<E: ConvElement>(
+    device: &Device,
+    limits: &DeviceLimits,
+    shape: &ConvShape,
+    filters: &SparseFilters<E::Value>,
+    strategy: Option<ConvStrategy>,
+) -> Result<(ConvPlan, Option<ConvSteps>), SparseConvError> {
+    let steps = tensor_steps::<E>(shape, filters, limits);
+    let work = work::<E>(filters, steps.as_ref());
+    let plan = match strategy {
+        None => plan(shape, &work, limits),
+        Some(strategy) => {
+            let unsuitable = || SparseConvError::Strategy {
+                strategy,
+                device: device.to_string(),
+            };
+            plan_with(strategy, shape, &work, limits).ok_or_else(unsuitable)?
+        }
+    };
+    Ok((plan, steps))
+}
+
+/// Where filters begin, and the end of the last.
+pub(super) fn starts_of_filters<V>(filters: &SparseFilters<V>) -> Vec<u32>
+where
+    V: FilterValue,
+{
+    let shape = filters.shape();
+    let first = |filter: usize| filters.starts()[filter * shape.channels];
+    (0..=shape.filters).map(first).collect()
+}
+
+fn tensor_steps<E: ConvElement>(
+    shape: &ConvShape,
+    filters: &SparseFilters<E::Value>,
+    limits: &DeviceLimits,
+) -> Option<ConvSteps> {
+    let tiles = tiles(shape, E::PIECES, limits)?;
+    let taps = Taps {
+        filters_per_group: shape.filters / shape.groups,
+        dilation: shape.dilation,
+    };
+    Some(steps(filters, &taps, &tiles.geometry, E::PIECES))
+}
+
+fn work<E: ConvElement>(filters: &SparseFilters<E::Value>, steps: Option<&ConvSteps>) -> ConvWork {
+    let starts = starts_of_filters(filters);
+    let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+    ConvWork {
+        nnz: filters.nnz(),
+        longest: lengths.max().unwrap_or(0),
+        pieces: E::PIECES,
+        bytes: size_of::<E::Value>(),
+        steps: steps.map(|steps| steps.len() as u64),
+    }
+}
