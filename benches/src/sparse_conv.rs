@@ -137,7 +137,7 @@ fn of_source<E: ConvElement>(
             recorder.measure(&named(work), || run.time(strategy))?;
         }
     }
-    recorder.measure(&named("source_arrays"), || run.from_arrays())
+    recorder.measure(&named("source_arrays"), || run.with_arrays())
 }
 
 /// The strategies of one layer at one density.
@@ -277,7 +277,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
     }
 
     /// From host arrays to a host array, filters on the device.
-    fn from_arrays(&self) -> Result<Measured> {
+    fn with_arrays(&self) -> Result<Measured> {
         let conv = self.layer(None)?;
         let mut times = Vec::new();
         for _ in 0..21 {

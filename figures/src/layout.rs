@@ -47,14 +47,8 @@ impl Layout {
             .iter()
             .map(|m| m.shape.values(is_across))
             .collect();
-        let all = |of: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| -> Vec<f64> {
-            values
-                .iter()
-                .flat_map(|both| of(both).iter().copied())
-                .collect()
-        };
-        let scales = Scale::of(&figure.x, &all(|both| &both.0))
-            .zip(Scale::of(&figure.y, &all(|both| &both.1)));
+        let (along, up): (Vec<Vec<f64>>, Vec<Vec<f64>>) = values.into_iter().unzip();
+        let scales = Scale::of(&figure.x, &along.concat()).zip(Scale::of(&figure.y, &up.concat()));
         let height = match &figure.y.kind {
             Kind::Categories(names) => (ROW * names.len() as f64).max(2.0 * ROW),
             _ => figure.height,

@@ -88,10 +88,10 @@ fn add_channels<C: Cta, E: Element, const SKIP_ZEROS: bool>(
             let Nonzero { value, row, col } = nonzero(k as usize);
             let y = output.top + (row * g.dilation[0]) as i32;
             let x = output.left + (col * g.dilation[1]) as i32;
-            if let Some(x) = input(cta, args, (output.image, first + c), (y, x)) {
-                if !SKIP_ZEROS || x != E::Wide::default() {
-                    sum = E::multiply_add(x, value, sum);
-                }
+            if let Some(x) = input(cta, args, (output.image, first + c), (y, x))
+                && (!SKIP_ZEROS || x != E::Wide::default())
+            {
+                sum = E::multiply_add(x, value, sum);
             }
         }
     }

@@ -17,6 +17,9 @@
 //!
 //! Shared memory: pieces · staged cells · pitch words, or the sums of a tile.
 
+// Loops over indices that are known once they are unrolled keep arrays in registers.
+#![allow(clippy::needless_range_loop)]
+
 use super::args::{SparseConvArgs, finished, value_at};
 use super::element::{Accumulator, Element};
 use super::pool::Window;

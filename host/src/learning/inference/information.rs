@@ -96,7 +96,6 @@ impl Information {
 
     /// The diagonal of the inverse, for columns with a coefficient, and the intercept's; `None` where columns depend on
     /// each other.
-    #[expect(clippy::type_complexity, reason = "one use, by the file above")]
     pub(super) fn variances(&self) -> Option<(Vec<Option<f64>>, Option<f64>)> {
         let (free, h) = (&self.free, &self.matrix);
         let scales: Vec<f64> = free.iter().map(|&j| h[(j, j)].sqrt().recip()).collect();

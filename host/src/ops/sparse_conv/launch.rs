@@ -31,9 +31,12 @@ pub(super) struct OnGpu<E: ConvElement> {
     /// The whole layer.
     whole: Geometry,
     convolve: Prepared<E::Kernels>,
-    pool: Option<(Prepared<E::Kernels>, Mutex<Buffer<E::Sum>>)>,
-    planes: Option<(Prepared<E::Kernels>, Mutex<Buffer<f32>>)>,
+    pool: Option<Stage<E, E::Sum>>,
+    planes: Option<Stage<E, f32>>,
 }
+
+/// A further launch, with the buffer between it and the convolution.
+type Stage<E, T> = (Prepared<<E as ConvElement>::Kernels>, Mutex<Buffer<T>>);
 
 /// Filters in the format of a kernel.
 enum Format<E: ConvElement> {
