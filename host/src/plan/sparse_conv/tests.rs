@@ -9,8 +9,8 @@ fn h200() -> DeviceLimits {
 fn the_layer_of_the_source_takes_one_block_per_sm() {
     let tiles = tiles(&ConvShape::of_the_source(), 2, &h200()).expect("tensor cores");
     let t = tiles.geometry;
-    assert_eq!((t.tile, t.inputs, t.tiles), ([4, 32], [6, 34], [8, 1]));
-    assert_eq!((t.filter_tiles, t.part, t.parts), (16, 128, 4));
+    assert_eq!((t.tile, t.inputs, t.tiles), ([8, 16], [10, 18], [4, 2]));
+    assert_eq!((t.filter_tiles, t.part, t.parts), (16, 256, 2));
     assert_eq!((tiles.blocks, tiles.pools), (128, true));
 }
 
