@@ -1,7 +1,7 @@
 //! Which kernel computes a layer, and what it needs to know of the filters.
 
-use super::SparseConvError;
 use super::element::ConvElement;
+use super::error::SparseConvError;
 use crate::device::Device;
 use crate::layout::sparse_conv::{ConvSteps, Taps, steps};
 use crate::matrix::filters::{FilterValue, SparseFilters};

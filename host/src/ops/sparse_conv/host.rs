@@ -3,7 +3,8 @@
 use gpu_kernels::sparse_conv::Geometry;
 
 use super::element::ConvElement;
-use super::{Layer, Maps};
+use super::layer::Layer;
+use super::maps::Maps;
 use crate::cpu::sparse_conv as cpu;
 use crate::device::Buffer;
 use crate::matrix::filters::SparseFilters;

@@ -1,4 +1,4 @@
-//! Layers on GPUs and emulators: formats of filters, and launches.
+//! Layers on GPUs and emulators: their launches.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,12 +7,14 @@ use gpu_kernels::sparse_conv::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::choose::starts_of_filters;
 use super::element::ConvElement;
-use super::{Layer, Maps, SparseConvError};
+use super::error::SparseConvError;
+use super::format::Format;
+use super::layer::Layer;
+use super::maps::Maps;
 use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::layout::sparse_conv::ConvSteps;
-use crate::matrix::filters::{CooFilters, PackedFilters, PackedLayout, SparseFilters};
+use crate::matrix::filters::SparseFilters;
 use crate::ops::OpError;
 use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy};
 
@@ -37,33 +39,6 @@ pub(super) struct OnGpu<E: ConvElement> {
 
 /// A further launch, with the buffer between it and the convolution.
 type Stage<E, T> = (Prepared<<E as ConvElement>::Kernels>, Mutex<Buffer<T>>);
-
-/// Filters in the format of a kernel.
-enum Format<E: ConvElement> {
-    Coo {
-        starts: Buffer<u32>,
-        rows: Buffer<u32>,
-        cols: Buffer<u32>,
-        values: Buffer<E::Wide>,
-        bytes: usize,
-    },
-    Packed {
-        starts: Buffer<u32>,
-        words: Buffer<E::Packed>,
-        bits: [u32; 2],
-        bytes: usize,
-    },
-    Direct {
-        starts: Buffer<u32>,
-        places: Buffer<u32>,
-        values: Buffer<E::Wide>,
-    },
-    Tensor {
-        starts: Buffer<u32>,
-        words: Buffer<u32>,
-        tiles: TensorGeometry,
-    },
-}
 
 impl<E: ConvElement> OnGpu<E> {
     pub fn new(
@@ -117,15 +92,7 @@ impl<E: ConvElement> OnGpu<E> {
     }
 
     pub fn filter_bytes(&self) -> usize {
-        match &self.format {
-            Format::Coo { bytes, .. } | Format::Packed { bytes, .. } => *bytes,
-            Format::Direct {
-                starts,
-                places,
-                values,
-            } => 4 * (starts.len() + places.len()) + size_of::<E::Wide>() * values.len(),
-            Format::Tensor { starts, words, .. } => 4 * (starts.len() + words.len()),
-        }
+        self.format.bytes()
     }
 
     pub fn run(&self, x: &Maps<E>, out: &mut Buffer<E::Sum>) -> Result<(), OpError> {
@@ -207,115 +174,9 @@ pub(super) fn no_args<'a, E: ConvElement>(
     }
 }
 
-impl<E: ConvElement> Format<E> {
-    fn new(
-        device: &Device,
-        plan: &ConvPlan,
-        filters: &SparseFilters<E::Value>,
-        steps: Option<ConvSteps>,
-    ) -> Result<Format<E>, SparseConvError> {
-        let wide: Vec<E::Wide> = filters
-            .nonzeros()
-            .iter()
-            .map(|n| E::wide(n.value))
-            .collect();
-        Ok(match (plan.strategy, plan.tiles, steps) {
-            (ConvStrategy::Tensor, Some(tiles), Some(steps)) => Format::Tensor {
-                starts: device.upload(&steps.starts)?,
-                words: device.upload(&steps.words)?,
-                tiles: tiles.geometry,
-            },
-            (ConvStrategy::Coo, ..) => {
-                let coo = CooFilters::from(filters);
-                let words =
-                    |short: &[u16]| -> Vec<u32> { short.iter().map(|s| (*s).into()).collect() };
-                Format::Coo {
-                    starts: device.upload(filters.starts())?,
-                    rows: device.upload(&words(&coo.rows))?,
-                    cols: device.upload(&words(&coo.cols))?,
-                    values: device.upload(&wide)?,
-                    bytes: coo.bytes(),
-                }
-            }
-            (ConvStrategy::Packed, ..) => {
-                let bits = 8 * size_of::<E::Packed>() as u32;
-                let layout = PackedLayout::new(bits, &filters.shape());
-                let packed = PackedFilters::pack(filters, layout)?;
-                let words: Vec<E::Packed> = packed.words().iter().map(|w| E::packed(*w)).collect();
-                Format::Packed {
-                    starts: device.upload(filters.starts())?,
-                    words: device.upload(&words)?,
-                    bits: [layout.row_bits, layout.col_bits],
-                    bytes: packed.bytes(),
-                }
-            }
-            _ => Format::Direct {
-                starts: device.upload(&starts_of_filters(filters))?,
-                places: device.upload(&places(filters))?,
-                values: device.upload(&wide)?,
-            },
-        })
-    }
-
-    fn fill<'a>(&'a self, args: &mut SparseConvArgs<'a, E>) {
-        match self {
-            Format::Coo {
-                starts,
-                rows,
-                cols,
-                values,
-                ..
-            } => {
-                args.starts = starts.input();
-                args.places = rows.input();
-                args.cols = cols.input();
-                args.values = values.input();
-            }
-            Format::Packed {
-                starts,
-                words,
-                bits,
-                ..
-            } => {
-                args.starts = starts.input();
-                args.packed = words.input();
-                args.packed_bits = *bits;
-            }
-            Format::Direct {
-                starts,
-                places,
-                values,
-            } => {
-                args.starts = starts.input();
-                args.places = places.input();
-                args.values = values.input();
-            }
-            Format::Tensor {
-                starts,
-                words,
-                tiles,
-            } => {
-                args.starts = starts.input();
-                args.steps = words.input();
-                args.tensor = *tiles;
-            }
-        }
-    }
-}
-
 /// What lies between launches; a panic elsewhere leaves it as good as it was.
 pub(super) fn locked<T>(between: &Mutex<T>) -> MutexGuard<'_, T> {
     between.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Channel, row and column of each nonzero in one word.
-fn places<V>(filters: &SparseFilters<V>) -> Vec<u32>
-where
-    V: crate::matrix::filters::FilterValue,
-{
-    let each = (0..filters.shape().filters).flat_map(|filter| filters.of_filter(filter));
-    each.map(|(channel, n)| (channel as u32) << 8 | u32::from(n.row) << 4 | u32::from(n.col))
-        .collect()
 }
 
 fn variant_of(strategy: ConvStrategy) -> SparseConvVariant {

@@ -6,8 +6,10 @@ use gpu_kernels::sparse_conv::{Geometry, SparseConvArgs, SparseConvVariant, Stri
 use gpu_kernels::{In, Launch};
 
 use super::element::{ConvElement, ConvSum};
+use super::error::SparseConvError;
 use super::launch::{each, locked, no_args, prepare};
-use super::{Layer, Maps, SparseConvError};
+use super::layer::Layer;
+use super::maps::Maps;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::filters::SparseFilters;
 use crate::ops::OpError;

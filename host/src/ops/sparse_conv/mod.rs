@@ -29,77 +29,27 @@
 
 mod choose;
 mod element;
+mod error;
+mod format;
 mod host;
 mod launch;
+mod layer;
 mod lowered;
 mod maps;
 
-use thiserror::Error;
-
 use super::OpError;
-use crate::device::{Buffer, Device, DeviceError};
-use crate::matrix::filters::{FilterError, SparseFilters};
+use crate::device::{Buffer, Device};
+use crate::matrix::filters::SparseFilters;
 pub use crate::plan::sparse_conv::{
     ConvPlan, ConvShape, ConvShapeError, ConvStrategy, ConvWork, MapLayout, Pool, PoolKind,
 };
 pub use element::{Bf16, ConvElement, ConvSum, F16, I8, I8Wide, I16, I16Wide};
+pub use error::SparseConvError;
 use launch::OnGpu;
+pub use layer::Layer;
+use layer::check_bound;
 use lowered::Lowered;
 pub use maps::Maps;
-
-/// Why a layer was not made or not run.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum SparseConvError {
-    /// An impossible shape.
-    #[error("cannot convolve: {0}")]
-    Shape(#[from] ConvShapeError),
-    /// Filters that a format cannot hold.
-    #[error(transparent)]
-    Filters(#[from] FilterError),
-    /// Sums that could overflow.
-    #[error(
-        "sums of filter {filter} could reach {bound:.0}, but {bits}-bit ones end at {limit:.0}; take the type with 64-bit sums"
-    )]
-    Overflow {
-        /// The filter.
-        filter: usize,
-        /// The largest possible magnitude.
-        bound: f64,
-        /// Bits of a sum.
-        bits: u32,
-        /// The largest exact magnitude.
-        limit: f64,
-    },
-    /// A strategy that does not suit the layer.
-    #[error("{strategy} does not suit this layer on {device}; let the planner choose")]
-    Strategy {
-        /// The strategy.
-        strategy: ConvStrategy,
-        /// The device.
-        device: String,
-    },
-    /// Lengths and devices of operands, and what devices refuse.
-    #[error(transparent)]
-    Op(#[from] OpError),
-}
-
-impl From<DeviceError> for SparseConvError {
-    fn from(error: DeviceError) -> SparseConvError {
-        SparseConvError::Op(error.into())
-    }
-}
-
-/// What follows a convolution, beside pooling, and who chooses the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Layer<'a, S> {
-    /// One number per filter.
-    pub bias: Option<&'a [S]>,
-    /// Whether negative sums become 0 before pooling.
-    pub rectify: bool,
-    /// A strategy instead of the planner's.
-    pub strategy: Option<ConvStrategy>,
-}
 
 /// A layer on a device: filters in the format of its kernel, and memory between its launches.
 pub struct SparseConv<E: ConvElement> {
@@ -226,38 +176,4 @@ fn check_len(what: &'static str, expected: usize, found: usize) -> Result<(), Op
             found,
         })
     }
-}
-
-/// Whether all sums are exact: (Σ |w| · max |x| + |bias|), times the window where a mean is taken, within the type.
-fn check_bound<E: ConvElement>(
-    shape: &ConvShape,
-    filters: &SparseFilters<E::Value>,
-    bias: Option<&[E::Sum]>,
-) -> Result<(), SparseConvError> {
-    if E::Sum::MOST.is_infinite() {
-        return Ok(());
-    }
-    let window = match shape.pool {
-        Some(pool) if pool.kind == PoolKind::Average => pool.window[0] * pool.window[1],
-        _ => 1,
-    };
-    for filter in 0..shape.filters {
-        use crate::matrix::filters::FilterValue;
-        let sum: f64 = filters
-            .of_filter(filter)
-            .map(|(_, n)| n.value.magnitude())
-            .sum();
-        let bias = bias.map_or(0.0, |bias| bias[filter].to_f64().abs());
-        let bound = (sum * E::MOST + bias) * window as f64;
-        // Not `>`: exact in f64 up to 2⁵³, and what is beyond that is compared with 2⁶³.
-        if bound > E::Sum::MOST {
-            return Err(SparseConvError::Overflow {
-                filter,
-                bound,
-                bits: 8 * size_of::<E::Sum>() as u32,
-                limit: E::Sum::MOST,
-            });
-        }
-    }
-    Ok(())
 }
