@@ -54,6 +54,7 @@ impl Estimator {
             (Stated::Classification(of), Targets::Labels(labels)) => label_reads(of, labels),
             _ => self.controls().evaluations(),
         };
+        let device = &solving_device(&self.stated(), device);
         ResidentDataset::for_evaluations(device, features, self.controls().matrix, reads)
     }
 
@@ -98,6 +99,15 @@ impl Estimator {
             }
             (_, targets) => Err(targets.mismatch()),
         }
+    }
+}
+
+/// Where a problem is solved: losses with kinks and coefficients that may not be negative on the CPU, whatever `device` is.
+fn solving_device(stated: &Stated<'_>, device: &Device) -> Device {
+    if stated.needs_host() {
+        Device::cpu()
+    } else {
+        device.clone()
     }
 }
 
@@ -199,6 +209,7 @@ macro_rules! fit_methods {
             ) -> Result<$model, FitError> {
                 $stated::check(self)?;
                 let (matrix, reads) = (self.controls().matrix, $reads(self, $targets));
+                let device = &solving_device(&Stated::$stated(self), device);
                 let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
                 self.fit_on(&data, $targets, options)
             }

@@ -159,7 +159,14 @@ pub(super) fn fit<T: Number>(
         * wide
             .iter()
             .fold(f64::MIN_POSITIVE / LEAST, |a, b| a.max(b.abs()));
-    let mut turns = Turns::begin(huber, &wide, &first.weights, least);
+    let off = match options.start {
+        Some(start) if start.0.len() == 1 && start.1.len() == 1 => {
+            residuals_of(start, data, &wide, options.offset)?
+        }
+        // Of another number is refused by the fit itself.
+        _ => from_the_middle(&wide),
+    };
+    let mut turns = Turns::begin(huber, &off, &first.weights, least);
     let mut history = Vec::new();
     let mut last: Option<(Weights, Summary, ObjectiveSpec)> = None;
     for _ in 0..TURNS {
@@ -187,12 +194,7 @@ pub(super) fn fit<T: Number>(
         let sides = (&task.targets[..], &task.weights[..]);
         let (weights, summary) =
             training.solve(&task.spec, sides.0, sides.1, &mut own, &mut history)?;
-        let predictors = weights.apply_on(data.matrix())?.swap_remove(0);
-        let offset = |i: usize| options.offset.map_or(0.0, |offset| offset[i]);
-        let each = wide.iter().zip(&predictors).enumerate();
-        let residuals: Vec<f64> = each
-            .map(|(i, (b, t))| b - Element::to_f64(*t) - offset(i))
-            .collect();
+        let residuals = residuals(&weights, data, &wide, options.offset)?;
         let settled = turns.follow(&residuals, huber.controls.tolerance);
         last = Some((weights, summary, task.spec));
         if settled || !summary.convergence.is_success() {
@@ -209,6 +211,43 @@ pub(super) fn fit<T: Number>(
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
 }
 
+/// `y − (x·w + b + offset)` of each row.
+fn residuals<T: Number>(
+    weights: &Weights,
+    data: &ResidentDataset<T>,
+    targets: &[f64],
+    offset: Option<&[f64]>,
+) -> Result<Vec<f64>, FitError> {
+    let predictors = weights.apply_on(data.matrix())?.swap_remove(0);
+    let offset = |i: usize| offset.map_or(0.0, |offset| offset[i]);
+    let each = targets.iter().zip(&predictors).enumerate();
+    Ok(each
+        .map(|(i, (b, t))| b - Element::to_f64(*t) - offset(i))
+        .collect())
+}
+
+/// Those of the coefficients and the intercept that a fit starts from.
+fn residuals_of<T: Number>(
+    (coef, intercept): (&[Vec<f64>], &[f64]),
+    data: &ResidentDataset<T>,
+    targets: &[f64],
+    offset: Option<&[f64]>,
+) -> Result<Vec<f64>, FitError> {
+    let weights = Weights {
+        coef: coef.to_vec(),
+        intercept: intercept.to_vec(),
+    };
+    residuals(&weights, data, targets, offset)
+}
+
+/// Those of the median alone.
+fn from_the_middle(targets: &[f64]) -> Vec<f64> {
+    let mut sorted = targets.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted[sorted.len() / 2];
+    targets.iter().map(|b| b - middle).collect()
+}
+
 /// Scales, one after the other.
 struct Turns<'a> {
     epsilon: f64,
@@ -223,11 +262,7 @@ struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    fn begin(huber: &Huber, targets: &[f64], weights: &'a [f64], least: f64) -> Self {
-        let mut sorted = targets.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted[sorted.len() / 2];
-        let off: Vec<f64> = targets.iter().map(|b| b - middle).collect();
+    fn begin(huber: &Huber, residuals: &[f64], weights: &'a [f64], least: f64) -> Self {
         let mut turns = Turns {
             epsilon: huber.epsilon,
             weights,
@@ -237,7 +272,7 @@ impl<'a> Turns<'a> {
             before: None,
             settled: false,
         };
-        turns.scale = turns.best(&off);
+        turns.scale = turns.best(residuals);
         turns
     }
 

@@ -41,6 +41,11 @@ pub(super) trait Regression: HasControls {
     /// What is minimised over rows of these targets and weights, of this total weight.
     fn spec(&self, rows: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec;
 
+    /// Whether the loss has kinks, so that the host alone can minimise it.
+    fn is_kinked(&self) -> bool {
+        false
+    }
+
     /// The estimator, where the scale of its residuals is estimated along with the coefficients.
     fn scaled(&self) -> Option<&Huber> {
         None
@@ -80,6 +85,11 @@ pub(super) trait Classification: HasControls {
     /// What is minimised for so many classes over rows of this total weight.
     fn spec(&self, classes: usize, total: f64) -> ObjectiveSpec;
 
+    /// Whether the loss has kinks, so that the host alone can minimise it.
+    fn is_kinked(&self) -> bool {
+        false
+    }
+
     /// Whether linear predictors become probabilities.
     fn is_probabilistic(&self) -> bool {
         self.coding() != Coding::Signs
@@ -90,6 +100,16 @@ pub(super) trait Classification: HasControls {
 pub(super) enum Stated<'a> {
     Regression(&'a dyn Regression),
     Classification(&'a dyn Classification),
+}
+
+impl Stated<'_> {
+    /// Whether the host alone can solve it.
+    pub(super) fn needs_host(&self) -> bool {
+        match self {
+            Stated::Regression(of) => of.is_kinked() || of.controls().non_negative,
+            Stated::Classification(of) => of.is_kinked() || of.controls().non_negative,
+        }
+    }
 }
 
 /// One minimisation.

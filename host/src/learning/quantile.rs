@@ -80,6 +80,10 @@ impl Regression for Quantile {
         })
     }
 
+    fn is_kinked(&self) -> bool {
+        true
+    }
+
     fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, _: f64) -> ObjectiveSpec {
         ObjectiveSpec {
             l1: self.alpha,

@@ -125,6 +125,10 @@ impl Classification for LinearSvc {
         Coding::Signs
     }
 
+    fn is_kinked(&self) -> bool {
+        self.loss == SvmLoss::Linear
+    }
+
     fn spec(&self, _: usize, total: f64) -> ObjectiveSpec {
         let loss = match self.loss {
             SvmLoss::Squared => SampleLoss::Single(Loss::SquaredHinge),
@@ -227,6 +231,10 @@ impl Regression for LinearSvr {
         positive("C", self.c)?;
         positive("intercept_scaling", self.intercept_scaling)?;
         not_negative("epsilon", self.epsilon)
+    }
+
+    fn is_kinked(&self) -> bool {
+        self.loss == SvmLoss::Linear
     }
 
     fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
