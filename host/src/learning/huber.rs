@@ -155,10 +155,8 @@ pub(super) fn fit<T: Number>(
     let first = regression_task(huber, data.matrix().rows(), targets, &options)?;
     let training = Training::new(data, first.controls, &options)?;
     let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
-    let least = LEAST
-        * wide
-            .iter()
-            .fold(f64::MIN_POSITIVE / LEAST, |a, b| a.max(b.abs()));
+    let largest = wide.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+    let least = (LEAST * largest).max(f64::MIN_POSITIVE);
     let off = match options.start {
         Some(start) if start.0.len() == 1 && start.1.len() == 1 => {
             residuals_of(start, data, &wide, options.offset)?
