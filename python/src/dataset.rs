@@ -72,7 +72,7 @@ impl Dataset {
     }
 
     /// Fits `estimator` with `params` to `y`: numbers, or class codes of a classifier.
-    #[pyo3(signature = (estimator, params, y, sample_weight = None, start = None, watch = None))]
+    #[pyo3(signature = (estimator, params, y, sample_weight = None, start = None, watch = None, offset = None))]
     #[allow(
         clippy::too_many_arguments,
         reason = "they are Python's, with names there"
@@ -86,6 +86,7 @@ impl Dataset {
         sample_weight: Option<PyReadonlyArray1<'_, f64>>,
         start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
         watch: Option<Py<PyAny>>,
+        offset: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let estimator = estimators::estimator(estimator, params)?;
         let given = Given {
@@ -95,6 +96,7 @@ impl Dataset {
                 .map(|weights| weights.as_slice())
                 .transpose()?,
             start: start.map(|start| lists(&start)).transpose()?,
+            offset: offset.as_ref().map(|offset| offset.as_slice()).transpose()?,
         };
         let model = either!(&self.0, x => watch::watched(py, watch, |watcher| {
             let mut tell = watch::counted(watcher);
@@ -186,7 +188,7 @@ impl Dataset {
 
 /// Puts `x` on `device`, prepared as the estimator needs it, and fits once; see [`Dataset::fit`].
 #[pyfunction]
-#[pyo3(signature = (x, device, estimator, params, y, sample_weight = None, start = None, watch = None))]
+#[pyo3(signature = (x, device, estimator, params, y, sample_weight = None, start = None, watch = None, offset = None))]
 #[allow(
     clippy::too_many_arguments,
     reason = "they are Python's, with names there"
@@ -200,6 +202,7 @@ pub fn fit<'py>(
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
     start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
     watch: Option<Py<PyAny>>,
+    offset: Option<PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (py, features, device) = (x.py(), arrays::features(x)?, &device.0);
     let estimator = estimators::estimator(estimator, params)?;
@@ -210,6 +213,7 @@ pub fn fit<'py>(
             .map(|weights| weights.as_slice())
             .transpose()?,
         start: start.map(|start| lists(&start)).transpose()?,
+        offset: offset.as_ref().map(|offset| offset.as_slice()).transpose()?,
     };
     let model = either!(features, x => watch::watched(py, watch, |watcher| {
         let mut tell = watch::counted(watcher);
@@ -229,6 +233,7 @@ struct Given<'a> {
     y: &'a [f64],
     weights: Option<&'a [f64]>,
     start: Option<Lists>,
+    offset: Option<&'a [f64]>,
 }
 
 impl Given<'_> {
@@ -241,6 +246,7 @@ impl Given<'_> {
         let start = self.start.as_ref();
         let options = FitOptions {
             sample_weight: self.weights,
+            offset: self.offset,
             start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
             watch: Some(tell),
             ..FitOptions::default()

@@ -4,8 +4,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warpfuse::learning::{
-    ElasticNet, Estimator, Family, Glm, Lasso, LinearSvc, LinearSvr, Link, LogisticRegression,
-    Model, Penalty, Ridge, Solver,
+    ElasticNet, Estimator, Family, Glm, Huber, Lasso, LinearSvc, LinearSvr, Link,
+    LogisticRegression, Model, Penalty, Quantile, RegressorParams, Ridge, Solver, SvmLoss,
 };
 
 use crate::arrays;
@@ -30,6 +30,22 @@ impl Params<'_, '_> {
         self.required(name)?.extract()
     }
 
+    /// A flag that few estimators have.
+    fn optional_flag(&self, name: &str) -> PyResult<bool> {
+        match self.0.get_item(name)? {
+            Some(flag) => flag.extract(),
+            None => Ok(false),
+        }
+    }
+
+    /// Of a support vector machine.
+    fn svm_loss(&self) -> PyResult<SvmLoss> {
+        Ok(match self.text("loss")?.as_str() {
+            "hinge" | "epsilon_insensitive" => SvmLoss::Linear,
+            _ => SvmLoss::Squared,
+        })
+    }
+
     fn required(&self, name: &str) -> PyResult<Bound<'_, PyAny>> {
         self.0
             .get_item(name)?
@@ -44,6 +60,7 @@ macro_rules! controlled {
             .tolerance($params.number("tol")?)
             .max_iter($params.count("max_iter")?)
             .fit_intercept($params.flag("fit_intercept")?)
+            .non_negative($params.optional_flag("positive")?)
     };
 }
 
@@ -65,13 +82,25 @@ pub fn estimator(name: &str, params: &Bound<'_, PyDict>) -> PyResult<Estimator> 
         "linear_svr" => Estimator::LinearSvr(
             controlled!(LinearSvr::params(), p)
                 .c(p.number("C")?)
+                .loss(p.svm_loss()?)
                 .epsilon(p.number("epsilon")?)
                 .intercept_scaling(p.number("intercept_scaling")?),
         ),
         "linear_svc" => Estimator::LinearSvc(
             controlled!(LinearSvc::params(), p)
+                .loss(p.svm_loss()?)
                 .c(p.number("C")?)
                 .intercept_scaling(p.number("intercept_scaling")?),
+        ),
+        "huber" => Estimator::Huber(
+            controlled!(Huber::params(), p)
+                .alpha(p.number("alpha")?)
+                .epsilon(p.number("epsilon")?),
+        ),
+        "quantile" => Estimator::Quantile(
+            controlled!(Quantile::params(), p)
+                .alpha(p.number("alpha")?)
+                .quantile(p.number("quantile")?),
         ),
         "logistic_regression" => Estimator::LogisticRegression(logistic(&p)?),
         _ => {
@@ -98,8 +127,12 @@ fn logistic(p: &Params<'_, '_>) -> PyResult<LogisticRegression> {
 
 fn glm(p: &Params<'_, '_>) -> PyResult<Glm> {
     let solver = match p.text("solver")?.as_str() {
+        "auto" => Solver::Auto,
         "lbfgs" => Solver::Lbfgs,
-        _ => Solver::NewtonCg,
+        "newton-cg" => Solver::NewtonCg,
+        "newton-cholesky" => Solver::NewtonCholesky,
+        "coordinate-descent" => Solver::CoordinateDescent,
+        name => return Err(PyValueError::new_err(format!("there is no solver {name}"))),
     };
     let estimator = controlled!(Glm::params(), p)
         .family(family(p)?)
@@ -153,6 +186,12 @@ pub fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDi
     dict.set_item("converged", model.converged())?;
     let report = model.report();
     dict.set_item("advice", report.convergence.advice())?;
+    dict.set_item("solver", report.solver.name())?;
+    if let Model::Regressor(model) = model
+        && let RegressorParams::Huber(huber) = model.params()
+    {
+        dict.set_item("scale", huber.scale_of_residuals())?;
+    }
     dict.set_item("gradient_ratio", report.gradient_ratio)?;
     dict.set_item("objective", report.objective)?;
     dict.set_item("transfer_seconds", report.transfer_seconds)?;

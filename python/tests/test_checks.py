@@ -14,6 +14,18 @@ ESTIMATORS = [
     warpfuse.LogisticRegression(l1_ratio=0.5, solver="saga"),
     warpfuse.LinearSVC(),
     warpfuse.LinearSVR(loss="squared_epsilon_insensitive"),
+    warpfuse.LinearSVC(loss="hinge"),
+    warpfuse.LinearSVR(epsilon=0.1),
+    warpfuse.Lasso(positive=True),
+    warpfuse.Ridge(positive=True),
+    warpfuse.HuberRegressor(),
+    warpfuse.QuantileRegressor(alpha=0.01),
+    warpfuse.LassoCV(cv=3, alphas=5),
+    warpfuse.ElasticNetCV(cv=3, alphas=5),
+    warpfuse.RidgeCV(cv=3),
+    warpfuse.LogisticRegressionCV(
+        Cs=3, cv=3, scoring="accuracy", l1_ratios=(0,), use_legacy_attributes=False
+    ),
     warpfuse.PoissonRegressor(),
     warpfuse.GammaRegressor(),
     warpfuse.TweedieRegressor(power=1.5),

@@ -40,7 +40,7 @@ def test_a_dataset_is_fitted_many_times(rng):
     np.testing.assert_array_equal(model.predict(placed), model.predict(X))
     assert warpfuse.ElasticNet(alpha=0.1).fit(placed, y).dual_gap_ < 1e-6
     with pytest.raises(ValueError, match="cannot fit a Dataset"):
-        warpfuse.Ridge(positive=True).fit(placed, y)
+        warpfuse.LogisticRegression(solver="liblinear").fit(placed, codes)
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(placed)
 
@@ -96,14 +96,40 @@ def test_scikit_learns_words(value, rng):
 def test_fallbacks_are_counted_and_said(rng):
     X, y = data(rng)
     warpfuse._report.forget()
-    with warpfuse.config_context(fallback="warn"), pytest.warns(warpfuse.FallbackWarning, match="positive"):
-        model = warpfuse.Ridge(positive=True).fit(X, y)
-    assert (model.coef_ >= 0).all()
-    warpfuse.Ridge().fit(X, y)
-    counts = warpfuse.fits()["Ridge"]
+    with warpfuse.config_context(fallback="warn"), pytest.warns(warpfuse.FallbackWarning, match="liblinear"):
+        model = warpfuse.LogisticRegression(solver="liblinear").fit(X, y > 0)
+    assert model.score(X, y > 0) > 0.9
+    warpfuse.LogisticRegression().fit(X, y > 0)
+    counts = warpfuse.fits()["LogisticRegression"]
     assert counts["served"] == 1 and sum(counts["fell_back"].values()) == 1
-    with pytest.raises(ValueError, match="cannot be fitted by warpfuse"):
-        warpfuse.Ridge(positive=True).fit(X, y)
+    with warpfuse.config_context(fallback="error"), pytest.raises(ValueError, match="cannot be fitted by warpfuse"):
+        warpfuse.LogisticRegression(solver="liblinear").fit(X, y > 0)
+
+
+def test_penalties_by_cross_validation_in_searches_and_pickles(rng):
+    X, y = data(rng)
+    y = y + rng.normal(size=len(y))
+    logistic = {"Cs": 3, "scoring": "accuracy", "l1_ratios": (0,), "use_legacy_attributes": False}
+    for model, target, grid in [
+        (warpfuse.LassoCV(cv=3, alphas=5), y, {"fit_intercept": [True, False]}),
+        (warpfuse.ElasticNetCV(cv=3, alphas=5), y, {"l1_ratio": [0.2, 0.9]}),
+        (warpfuse.RidgeCV(cv=3), y, {"alphas": [(0.1, 1.0), (10.0, 100.0)]}),
+        (warpfuse.LogisticRegressionCV(cv=3, **logistic), y > 1, {"tol": [1e-4, 1e-6]}),
+        (warpfuse.HuberRegressor(), y, {"epsilon": [1.2, 2.0]}),
+        (warpfuse.QuantileRegressor(), y, {"quantile": [0.3, 0.5]}),
+    ]:
+        search = GridSearchCV(model, grid, cv=2).fit(X, target)
+        again = pickle.loads(pickle.dumps(search.best_estimator_))
+        np.testing.assert_array_equal(again.predict(X), search.predict(X))
+
+
+def test_a_path_that_is_scikit_learns_does_not_stay(rng):
+    X, y = data(rng)
+    model = warpfuse.LassoCV(cv=3, alphas=5, precompute=X.T @ X)
+    with warpfuse.config_context(fallback="silent"):
+        model.fit(X, y)
+    assert "path" not in vars(model)
+    assert model.set_params(precompute="auto").fit(X, y).alpha_ > 0
 
 
 def test_it_warns_with_advice(rng):
@@ -252,16 +278,16 @@ def test_accelerated_scripts(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\n"
-        "from sklearn.linear_model import LinearRegression, Ridge\n"
+        "from sklearn.linear_model import LogisticRegression, Ridge\n"
         "assert Ridge.__module__.startswith('warpfuse.linear_model'), Ridge\n"
         "Ridge().fit([[0.0], [1.0]], [0.0, 1.0])\n"
-        "LinearRegression(positive=True).fit([[0.0], [1.0]], [0.0, 1.0])\n"
+        "LogisticRegression(solver='liblinear').fit([[0.0], [1.0]], [0, 1])\n"
         "print(sys.argv[1])\n"
     )
     command = [sys.executable, "-m", "warpfuse", "--report", str(script), "argument"]
     end = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert end.stdout == "argument\n", end.stderr
-    assert "Ridge: 1 fits" in end.stderr and "by scikit-learn: positive" in end.stderr
+    assert "Ridge: 1 fits" in end.stderr and "by scikit-learn: solver='liblinear'" in end.stderr
 
 
 def test_the_command_line_program():

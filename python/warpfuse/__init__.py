@@ -16,7 +16,8 @@ array([1.])
 =====================  ======================================================================
 module                 what is there
 =====================  ======================================================================
-``linear_model``       Ridge, LinearRegression, Lasso, ElasticNet, LogisticRegression, GLMs
+``linear_model``       Ridge, LinearRegression, Lasso, ElasticNet, LogisticRegression, GLMs, Huber and
+                       quantile regression; RidgeCV, LassoCV, ElasticNetCV, LogisticRegressionCV
 ``svm``                LinearSVC, LinearSVR
 ``kernel_ridge``       KernelRidge
 ``decomposition``      TruncatedSVD, PCA
@@ -41,13 +42,19 @@ if _TYPE_CHECKING:
     from .kernel_ridge import KernelRidge
     from .linear_model import (
         ElasticNet,
+        ElasticNetCV,
         GammaRegressor,
         GeneralizedLinearRegressor,
+        HuberRegressor,
         Lasso,
+        LassoCV,
         LinearRegression,
         LogisticRegression,
+        LogisticRegressionCV,
         PoissonRegressor,
+        QuantileRegressor,
         Ridge,
+        RidgeCV,
         TweedieRegressor,
     )
     from .model_selection import path_scores
@@ -66,13 +73,19 @@ _HOMES = {
     "pagerank": "graph",
     "KernelRidge": "kernel_ridge",
     "ElasticNet": "linear_model",
+    "ElasticNetCV": "linear_model",
     "GammaRegressor": "linear_model",
     "GeneralizedLinearRegressor": "linear_model",
+    "HuberRegressor": "linear_model",
     "Lasso": "linear_model",
+    "LassoCV": "linear_model",
     "LinearRegression": "linear_model",
     "LogisticRegression": "linear_model",
+    "LogisticRegressionCV": "linear_model",
     "PoissonRegressor": "linear_model",
+    "QuantileRegressor": "linear_model",
     "Ridge": "linear_model",
+    "RidgeCV": "linear_model",
     "TweedieRegressor": "linear_model",
     "Matrix": "operations",
     "kernel_sum": "operations",
@@ -85,19 +98,25 @@ _HOMES = {
 __all__ = [
     "Dataset",
     "ElasticNet",
+    "ElasticNetCV",
     "FallbackWarning",
     "GammaRegressor",
     "GeneralizedLinearRegressor",
+    "HuberRegressor",
     "KernelRidge",
     "Lasso",
+    "LassoCV",
     "LinearRegression",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "Matrix",
     "PCA",
     "PoissonRegressor",
+    "QuantileRegressor",
     "Ridge",
+    "RidgeCV",
     "TruncatedSVD",
     "TweedieRegressor",
     "__version__",

@@ -66,6 +66,7 @@ class Problem:
         y: Any,
         sample_weight: Any = None,
         start: tuple[Any, Any] | None = None,
+        offset: Any = None,
     ) -> Solution:
         """Fits the estimator of this name to one target."""
         y = np.ascontiguousarray(y, dtype=np.float64)
@@ -74,12 +75,14 @@ class Problem:
         if start is not None:
             coef, intercept = start
             start = (np.array(coef, np.float64, ndmin=2), np.array(intercept, np.float64, ndmin=1))
+        if offset is not None:
+            offset = np.ascontiguousarray(offset, dtype=np.float64)
         watch = _watch(params.get("max_iter"))
         if self._dataset is not None:
-            found = self._dataset.fit(name, params, y, sample_weight, start, watch)
+            found = self._dataset.fit(name, params, y, sample_weight, start, watch, offset)
         else:
             x = native(self._x)
-            found = _native.fit(x, self._device, name, params, y, sample_weight, start, watch)
+            found = _native.fit(x, self._device, name, params, y, sample_weight, start, watch, offset)
         return self._solution(found, 0 if start is not None else 1)
 
     def _solution(self, found: dict[str, Any], least: int) -> Solution:

@@ -5,11 +5,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._accelerated import Accelerated
+from ._accelerated import Accelerated, _size
+from ._config import device_for
+from ._dataset import Dataset
 from ._fit import Problem, Solution, tolerance, warn_unless_converged
 from ._sklearn import checked_weights, class_weighted, fit_context
 
-__all__ = ["ClassifierFit", "LinearFit", "OneTargetFit"]
+__all__ = ["ClassifierFit", "LinearFit", "OneTargetFit", "on_host"]
+
+
+def on_host(X: Any) -> bool:
+    """Whether a fit on X runs on the CPU, where methods are that a GPU has no kernels for."""
+    if isinstance(X, Dataset):
+        return X.device == "cpu"
+    return not device_for(_size(X)).is_cuda
 
 
 class LinearFit(Accelerated):
@@ -61,12 +70,15 @@ class OneTargetFit(LinearFit):
 
     _checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
-    def _solve_one(self, X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None) -> None:
+    def _solve_one(
+        self, X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None, offset: Any = None
+    ) -> Solution:
         name, params = self._objective()
-        found = Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start)
+        found = Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start, offset)
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
         warn_unless_converged(self, found)
+        return found
 
     def _own_start(self) -> tuple[Any, Any] | None:
         """Where a fit with ``warm_start`` begins."""

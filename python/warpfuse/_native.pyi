@@ -32,6 +32,7 @@ class Dataset:
         sample_weight: NDArray[Any] | None = None,
         start: _Start | None = None,
         watch: _Watch | None = None,
+        offset: NDArray[Any] | None = None,
     ) -> dict[str, Any]: ...
     def cross_validate(
         self,
@@ -73,6 +74,7 @@ def fit(
     sample_weight: NDArray[Any] | None = None,
     start: _Start | None = None,
     watch: _Watch | None = None,
+    offset: NDArray[Any] | None = None,
 ) -> dict[str, Any]: ...
 def read_file(
     path: str,

@@ -1,6 +1,9 @@
 """What is borrowed of scikit-learn's internals, in one place: its names may move between versions."""
 
+from collections.abc import Callable
+from functools import update_wrapper
 from inspect import signature
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,7 @@ from sklearn.base import _fit_context as fit_context
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-__all__ = ["checked_weights", "class_weighted", "fit_context"]
+__all__ = ["checked_weights", "class_weighted", "fit_context", "rebound"]
 
 _COUNTS_WEIGHTS = "sample_weight" in signature(compute_class_weight).parameters
 
@@ -31,3 +34,22 @@ def class_weighted(class_weight: Any, classes: Any, y: Any, codes: Any, sample_w
     given = {"sample_weight": sample_weight} if _COUNTS_WEIGHTS and sample_weight is not None else {}
     by_class = compute_class_weight(class_weight, classes=classes, y=y, **given)[codes]
     return by_class if sample_weight is None else sample_weight * by_class
+
+
+def rebound(function: Callable[..., Any], **names: Any) -> Callable[..., Any]:
+    """A copy of a function of scikit-learn's to which these names of its module mean something else.
+
+    What is around an algorithm (grids, folds, scores, attributes) stays scikit-learn's own code. A name that its module
+    no longer has is an error when warpfuse is imported, not a silent change.
+    """
+    inner: Any = getattr(function, "__wrapped__", function)
+    missing = [name for name in names if name not in inner.__globals__]
+    if missing:
+        raise ImportError(f"{inner.__module__} of this version of scikit-learn has no {', '.join(missing)}")
+    found = FunctionType(
+        inner.__code__, {**inner.__globals__, **names}, inner.__name__, inner.__defaults__, inner.__closure__
+    )
+    found.__kwdefaults__ = inner.__kwdefaults__
+    update_wrapper(found, inner)
+    del found.__wrapped__
+    return fit_context(prefer_skip_nested_validation=True)(found) if inner is not function else found

@@ -1,18 +1,22 @@
-"""Linear support vector machines with squared losses.
+"""Linear support vector machines.
 
 The classes are scikit-learn's of the same names with another ``fit``. The losses without the square (``"hinge"`` and
-``"epsilon_insensitive"``, the default of LinearSVR) have kinks, which only dual methods handle: scikit-learn fits those.
+``"epsilon_insensitive"``, the default of LinearSVR) have kinks: they are fitted on the CPU, by an interior-point method
+whose answer is the minimum and does not depend on ``random_state``; for X on a GPU scikit-learn fits them.
 """
 
 from typing import Any, ClassVar
 
 from sklearn import svm as _peer
 
-from ._accelerated import ClassifierPrediction, RegressorPrediction
+from ._accelerated import ClassifierPrediction, RegressorPrediction, shape_of
 from ._fit import warn_unless_converged
-from ._linear import ClassifierFit, LinearFit, OneTargetFit
+from ._linear import ClassifierFit, LinearFit, OneTargetFit, on_host
 
 __all__ = ["LinearSVC", "LinearSVR"]
+
+#: Columns up to which a loss with kinks is fitted: each iteration factors a matrix of their square.
+_MOST_COLUMNS = 1000
 
 
 class _SquaredLoss(LinearFit):
@@ -21,7 +25,16 @@ class _SquaredLoss(LinearFit):
     _name: ClassVar[str]
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
-        return self._name, {"C": float(self.C), "intercept_scaling": float(self.intercept_scaling)}
+        return self._name, {
+            "C": float(self.C),
+            "loss": self.loss,
+            "intercept_scaling": float(self.intercept_scaling),
+        }
+
+    def _kink_refusal(self, X: Any, kinked: str) -> str | None:
+        if self.loss == kinked and (not on_host(X) or shape_of(X)[-1] > _MOST_COLUMNS):
+            return f"loss={kinked!r} is for X on the CPU, of up to {_MOST_COLUMNS} columns"
+        return None
 
     def _scaling_refusal(self) -> str | None:
         if self.fit_intercept and self.intercept_scaling <= 0:
@@ -46,13 +59,11 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
     _name = "linear_svc"
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
-        if self.loss != "squared_hinge":
-            return f"loss={self.loss!r} is not offered, 'squared_hinge' is"
         if self.penalty != "l2":
             return f"penalty={self.penalty!r} is not offered, 'l2' is"
         if self.multi_class != "ovr":
             return f"multi_class={self.multi_class!r} is not offered, 'ovr' is"
-        return self._scaling_refusal()
+        return self._scaling_refusal() or self._kink_refusal(X, "hinge")
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         codes, weights = self._encoded(X, y, weights)
@@ -65,8 +76,7 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
 class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR):
     """Linear support vector regression: :class:`sklearn.svm.LinearSVR` by warpfuse.
 
-    Parameters and attributes are scikit-learn's, and so is the default ``loss="epsilon_insensitive"``, with which
-    scikit-learn fits. ``loss="squared_epsilon_insensitive"`` is warpfuse's.
+    Parameters and attributes are scikit-learn's, and so is the default ``loss="epsilon_insensitive"``.
 
     Examples
     --------
@@ -83,9 +93,7 @@ class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR
         return name, {**params, "epsilon": float(self.epsilon)}
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
-        if self.loss != "squared_epsilon_insensitive":
-            return f"loss={self.loss!r} is not offered, 'squared_epsilon_insensitive' is"
-        return self._scaling_refusal()
+        return self._scaling_refusal() or self._kink_refusal(X, "epsilon_insensitive")
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         self._solve_one(X, y, weights)

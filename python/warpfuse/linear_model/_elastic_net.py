@@ -9,7 +9,7 @@ from .._accelerated import Accelerated
 from .._dataset import Dataset
 from .._fit import Solution
 from .._warn import warn
-from ._least_squares import SeveralTargets, columns
+from ._least_squares import SeveralTargets, columns, positive_refusal
 
 
 class _CoordinateDescent(SeveralTargets):
@@ -20,7 +20,7 @@ class _CoordinateDescent(SeveralTargets):
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if not isinstance(self.precompute, bool):
             return "a Gram matrix of one's own is for coordinate descent"
-        return "positive coefficients are not offered" if self.positive else None
+        return positive_refusal(self, X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
         """Fit to X of shape (n_samples, n_features) and y of (n_samples,) or (n_samples, n_targets).
@@ -45,7 +45,8 @@ class _CoordinateDescent(SeveralTargets):
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         name = "lasso" if self.l1_ratio == 1 else "elastic_net"
-        return name, {"alpha": float(self.alpha), "l1_ratio": float(self.l1_ratio)}
+        penalty = {"alpha": float(self.alpha), "l1_ratio": float(self.l1_ratio)}
+        return name, {**penalty, "positive": bool(self.positive)}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         if self.alpha == 0:

@@ -1,7 +1,7 @@
 """A generalised linear model of every family and link, which scikit-learn does not have."""
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
@@ -43,11 +43,13 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
     alpha : float, default=1.0
     l1_ratio : float, default=0.0
     fit_intercept : bool, default=True
-    solver : {"newton-cg", "lbfgs"}, default="newton-cg"
-        "lbfgs" only without an l1 penalty.
+    solver : {"auto", "newton-cg", "lbfgs", "newton-cholesky", "coordinate-descent"}, default="auto"
+        "auto" suits the size, the structure and the penalty. "lbfgs" and "newton-cholesky" only without an l1 penalty.
     max_iter : int, default=100
     tol : float, default=1e-4
     warm_start : bool, default=False
+    positive : bool, default=False
+        Whether coefficients may not be negative; the intercept always may.
 
     Attributes
     ----------
@@ -73,7 +75,8 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"newton-cg", "lbfgs"})],
+        "solver": [StrOptions({"auto", "newton-cg", "lbfgs", "newton-cholesky", "coordinate-descent"})],
+        "positive": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "warm_start": ["boolean"],
@@ -89,10 +92,11 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
         alpha: float = 1.0,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
-        solver: str = "newton-cg",
+        solver: str = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         warm_start: bool = False,
+        positive: bool = False,
     ) -> None:
         self.family = family
         self.link = link
@@ -105,6 +109,7 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.positive = positive
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         return None
@@ -118,13 +123,50 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
             "alpha": float(self.alpha),
             "l1_ratio": float(self.l1_ratio),
             "solver": self.solver,
+            "positive": bool(self.positive),
         }
 
-    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        self._solve_one(X, y, weights, self._own_start())
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> Self:
+        """Fit to X of shape (n_samples, n_features) and y.
 
-    def predict(self, X: Any) -> Any:
-        """The means, of shape (n_samples,)."""
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset`
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        offset : array-like of shape (n_samples,), default=None
+            Added to ``X @ coef + intercept`` before the link, as statsmodels' ``GLM(..., offset=...)``.
+        exposure : array-like of shape (n_samples,), default=None
+            Above 0, with link="log": the mean is proportional to it. The same as ``offset=np.log(exposure)``.
+
+        Returns
+        -------
+        self : object
+        """
+        self._offset = self._offsets(offset, exposure)
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._offset
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        self._solve_one(X, y, weights, self._own_start(), self._offset)
+
+    def _offsets(self, offset: Any, exposure: Any) -> Any:
+        """What is added to the linear predictors, or None."""
+        if exposure is None:
+            return None if offset is None else np.asarray(offset, np.float64)
+        exposure = np.asarray(exposure, np.float64)
+        if offset is not None:
+            raise ValueError("offset and exposure exclude each other: add log(exposure) to the offset")
+        if self._link() != "log":
+            raise ValueError(f"an exposure needs link='log', got {self._link()!r}")
+        if not (exposure > 0).all():
+            raise ValueError("exposures must be above 0")
+        return np.log(exposure)
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The means, of shape (n_samples,), of rows with these offsets or exposures: 0 and 1 by default."""
         check_is_fitted(self)
         if isinstance(X, Dataset):
             t = X.decision(self.coef_[None], np.atleast_1d(self.intercept_)).ravel()
@@ -133,15 +175,19 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
                 self, X, accept_sparse=["csr", "csc", "coo"], dtype=[np.float64, np.float32], reset=False
             )
             t = X @ self.coef_ + self.intercept_
-        return self._mean(t)
+        more = self._offsets(offset, exposure)
+        return self._mean(t if more is None else t + more)
+
+    def _link(self) -> str:
+        if self.link != "auto":
+            return self.link
+        gaussian = self.family == "gaussian" or (self.family == "tweedie" and self.power == 0)
+        return "identity" if gaussian else "logit" if self.family == "binomial" else "log"
 
     def _mean(self, t: Any) -> Any:
-        link = self.link
+        link = self._link()
         if link == "power":
             return np.power(t, 1.0 / self.link_power)
-        if link == "auto":
-            gaussian = self.family == "gaussian" or (self.family == "tweedie" and self.power == 0)
-            link = "identity" if gaussian else "logit" if self.family == "binomial" else "log"
         return _LINKS[link](t)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

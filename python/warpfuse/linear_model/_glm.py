@@ -23,7 +23,7 @@ class _Glm(OneTargetFit, RegressorPrediction):
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         penalty = {"alpha": float(self.alpha), "l1_ratio": 0.0}
-        return "glm", {**self._family_params(), **penalty, "solver": "newton-cg"}
+        return "glm", {**self._family_params(), **penalty, "solver": "auto"}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         y = np.ascontiguousarray(y, dtype=X.dtype)

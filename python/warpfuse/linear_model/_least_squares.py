@@ -8,7 +8,7 @@ from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
 from .._fit import Problem, Solution, tolerance, warn_unless_converged
-from .._linear import LinearFit
+from .._linear import LinearFit, on_host
 from .._warn import warn
 
 
@@ -38,6 +38,13 @@ class SeveralTargets(LinearFit, RegressorPrediction):
             self.intercept_ = intercept if ndim == 2 else intercept[0]
 
 
+def positive_refusal(estimator: Any, X: Any) -> str | None:
+    """Why scikit-learn fits ``positive=True``: the library does it on the CPU."""
+    if estimator.positive and not on_host(X):
+        return "positive coefficients are fitted on the CPU"
+    return None
+
+
 def columns(y: Any) -> Any:
     """The targets one after the other."""
     return y.reshape(len(y), -1).T
@@ -62,7 +69,7 @@ class LinearRegression(SeveralTargets, _peer.LinearRegression):
     """
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
-        return "positive coefficients are not offered" if self.positive else None
+        return positive_refusal(self, X)
 
     def _controls(self, X: Any) -> dict[str, Any]:
         return {
@@ -73,7 +80,7 @@ class LinearRegression(SeveralTargets, _peer.LinearRegression):
         }
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
-        return "ridge", {"alpha": 0.0}
+        return "ridge", {"alpha": 0.0, "positive": bool(self.positive)}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         name, params = self._objective()
@@ -95,7 +102,7 @@ class Ridge(SeveralTargets, _peer.Ridge):
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.positive:
-            return "positive coefficients are not offered"
+            return "solver is for any coefficients" if self.solver not in ("auto", "lbfgs") else positive_refusal(self, X)
         if self.solver == "lbfgs":
             return "solver='lbfgs' is for positive coefficients"
         if sparse.issparse(X) and self.fit_intercept and self.solver not in ("auto", "lsqr", "sag", "sparse_cg"):
@@ -126,7 +133,8 @@ class Ridge(SeveralTargets, _peer.Ridge):
             raise ValueError(
                 f"Number of targets and number of penalties do not correspond: {alphas.size} != {count}"
             )
-        per_target = [{"alpha": float(alpha)} for alpha in np.broadcast_to(alphas, count)]
+        positive = bool(self.positive)
+        per_target = [{"alpha": float(alpha), "positive": positive} for alpha in np.broadcast_to(alphas, count)]
         solutions = self._solve_targets("ridge", per_target, X, y, weights)
         if count == 1:
             self.coef_ = np.atleast_2d(self.coef_)[0]

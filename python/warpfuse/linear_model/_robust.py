@@ -1,0 +1,68 @@
+"""Regressions that rows far off do not spoil."""
+
+from typing import Any, ClassVar
+
+from sklearn import linear_model as _peer
+
+from .._accelerated import RegressorPrediction
+from .._linear import OneTargetFit, on_host
+
+
+class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
+    """Huber regression: :class:`sklearn.linear_model.HuberRegressor` by warpfuse.
+
+    Parameters and attributes are scikit-learn's.
+
+    Examples
+    --------
+    >>> from warpfuse import HuberRegressor
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], [0.0, 2.1, 3.9, 6.0, 8.1, 9.9, 100.0]
+    >>> model = HuberRegressor().fit(X, y)
+    >>> model.coef_.round(1), bool(model.outliers_[-1])
+    (array([2.]), True)
+    """
+
+    _checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        return "max_iter=0 fits nothing" if self.max_iter == 0 else None
+
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        return "huber", {"alpha": float(self.alpha), "epsilon": float(self.epsilon)}
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        found = self._solve_one(X, y, weights, self._own_start())
+        self.scale_ = found.report["scale"]
+        off = abs(y - self.predict(X))
+        self.outliers_ = off > self.scale_ * self.epsilon
+
+
+class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegressor):
+    """Quantile regression: :class:`sklearn.linear_model.QuantileRegressor` by warpfuse.
+
+    Parameters and attributes are scikit-learn's; ``solver`` and ``solver_options`` change nothing. For X on a GPU
+    scikit-learn fits.
+
+    Examples
+    --------
+    >>> from warpfuse import QuantileRegressor
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0.0, 2.0, 4.0, 6.0, 100.0]
+    >>> QuantileRegressor(alpha=0.0).fit(X, y).coef_.round(3)
+    array([2.])
+    """
+
+    _checks: ClassVar[dict[str, Any]] = {"y_numeric": True, "multi_output": False}
+
+    def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
+        if self.solver_options is not None:
+            return "solver_options are for a solver of SciPy"
+        return None if on_host(X) else "a loss with kinks is for X on the CPU"
+
+    def _controls(self, X: Any) -> dict[str, Any]:
+        return {"tol": 1e-8, "max_iter": 1000, "fit_intercept": self.fit_intercept}
+
+    def _objective(self) -> tuple[str, dict[str, Any]]:
+        return "quantile", {"alpha": float(self.alpha), "quantile": float(self.quantile)}
+
+    def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
+        self._solve_one(X, y, weights)
