@@ -96,7 +96,10 @@ impl Dataset {
                 .map(|weights| weights.as_slice())
                 .transpose()?,
             start: start.map(|start| lists(&start)).transpose()?,
-            offset: offset.as_ref().map(|offset| offset.as_slice()).transpose()?,
+            offset: offset
+                .as_ref()
+                .map(|offset| offset.as_slice())
+                .transpose()?,
         };
         let model = either!(&self.0, x => watch::watched(py, watch, |watcher| {
             let mut tell = watch::counted(watcher);
@@ -213,7 +216,10 @@ pub fn fit<'py>(
             .map(|weights| weights.as_slice())
             .transpose()?,
         start: start.map(|start| lists(&start)).transpose()?,
-        offset: offset.as_ref().map(|offset| offset.as_slice()).transpose()?,
+        offset: offset
+            .as_ref()
+            .map(|offset| offset.as_slice())
+            .transpose()?,
     };
     let model = either!(features, x => watch::watched(py, watch, |watcher| {
         let mut tell = watch::counted(watcher);

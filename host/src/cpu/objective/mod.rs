@@ -261,7 +261,7 @@ impl<T: Element> Chunk<'_, T> {
         while start < self.rows.end {
             let rows = start..self.rows.end.min(start + block);
             let dots = &mut dots[..rows.len()];
-            x.dots(rows.clone(), y, dots);
+            x.dots(rows.clone(), y, evaluation.weights, dots);
             let points = losses.evaluate(start, dots);
             if let Some(copy) = &mut self.copy {
                 x.add(rows.clone(), points.slopes, copy);
@@ -290,8 +290,8 @@ impl<T: Element> BlockedRows<T> for Csr<'_, T> {
         )
     }
 
-    fn dots(&self, rows: std::ops::Range<usize>, y: &[T], dots: &mut [f64]) {
-        rows::sparse_dots(self, rows, y, dots);
+    fn dots(&self, rows: std::ops::Range<usize>, y: &[T], weights: Option<&[T]>, dots: &mut [f64]) {
+        rows::sparse_dots(self, rows, y, weights, dots);
     }
 
     fn add(&self, rows: std::ops::Range<usize>, factors: &[T], w: &mut [f64]) {
@@ -312,8 +312,8 @@ impl<T: Element> BlockedRows<T> for Dense<'_, T> {
         rows::block_of(self.cols().saturating_mul(size_of::<T>()), 1)
     }
 
-    fn dots(&self, rows: std::ops::Range<usize>, y: &[T], dots: &mut [f64]) {
-        rows::dense_dots(self, rows, y, dots);
+    fn dots(&self, rows: std::ops::Range<usize>, y: &[T], weights: Option<&[T]>, dots: &mut [f64]) {
+        rows::dense_dots(self, rows, y, weights, dots);
     }
 
     fn add(&self, rows: std::ops::Range<usize>, factors: &[T], w: &mut [f64]) {

@@ -18,8 +18,8 @@ const LANES: usize = 16;
 pub trait BlockedRows<T>: ChunkedRows<T> {
     /// Rows that a block should have.
     fn block(&self) -> usize;
-    /// `dots[i] = X[rows.start + i]·y`.
-    fn dots(&self, rows: Range<usize>, y: &[T], dots: &mut [f64]);
+    /// `dots[i] = X[rows.start + i]·y`; a row whose weight (one for each row of X) is 0 is not read, and has 0.
+    fn dots(&self, rows: Range<usize>, y: &[T], weights: Option<&[T]>, dots: &mut [f64]);
     /// `w += X[rows]ᵀ·factors`; a row of factor 0 is not read.
     fn add(&self, rows: Range<usize>, factors: &[T], w: &mut [f64]);
     /// `dots += X[row]·Y`, Y n × k, row-major, k as long as `dots`.
@@ -39,11 +39,27 @@ fn entries<'a, T>(x: &Csr<'a, T>, row: usize) -> (&'a [u32], &'a [T]) {
     (&x.indices()[range.clone()], &x.values()[range])
 }
 
-pub fn sparse_dots<T: Element>(x: &Csr<T>, rows: Range<usize>, y: &[T], dots: &mut [f64]) {
+/// Whether a row takes part.
+#[inline(always)]
+fn counts<T: Element>(weights: Option<&[T]>, row: usize) -> bool {
+    weights.is_none_or(|weights| weights[row] != T::default())
+}
+
+pub fn sparse_dots<T: Element>(
+    x: &Csr<T>,
+    rows: Range<usize>,
+    y: &[T],
+    weights: Option<&[T]>,
+    dots: &mut [f64],
+) {
     Arch::new().dispatch(
         #[inline(always)]
         || {
             for (row, dot) in rows.zip(dots) {
+                *dot = 0.0;
+                if !counts(weights, row) {
+                    continue;
+                }
                 let (indices, values) = entries(x, row);
                 let mut sums = [0.0; 4];
                 for (k, (&index, &value)) in indices.iter().zip(values).enumerate() {
@@ -74,12 +90,21 @@ pub fn sparse_add<T: Element>(x: &Csr<T>, rows: Range<usize>, factors: &[T], w: 
     );
 }
 
-pub fn dense_dots<T: Element>(x: &Dense<T>, rows: Range<usize>, y: &[T], dots: &mut [f64]) {
+pub fn dense_dots<T: Element>(
+    x: &Dense<T>,
+    rows: Range<usize>,
+    y: &[T],
+    weights: Option<&[T]>,
+    dots: &mut [f64],
+) {
     Arch::new().dispatch(
         #[inline(always)]
         || {
             for (row, dot) in rows.zip(dots) {
-                *dot = dense_dot(x.row(row), y);
+                *dot = match counts(weights, row) {
+                    true => dense_dot(x.row(row), y),
+                    false => 0.0,
+                };
             }
         },
     );

@@ -216,3 +216,75 @@ fn counts_with_a_square_root_end_as_they_say() {
         assert!(small || solver != Solver::Auto, "{report:?}");
     }
 }
+
+/// Columns of sizes from 10⁻³ to 10³, without a penalty: the diagonal makes them equal. Without it L-BFGS takes thousands of
+/// iterations.
+#[test]
+fn lbfgs_does_not_mind_columns_of_different_sizes() {
+    let mut next = random(8);
+    let mut x = Array2::from_shape_fn((300, 7), |_| next());
+    for (j, mut column) in x.columns_mut().into_iter().enumerate() {
+        column *= 10f64.powi(j as i32 - 3);
+    }
+    let weights: Vec<f64> = (0..7).map(|j| 0.4 * 10f64.powi(3 - j)).collect();
+    let y: Vec<f64> = sums(&x, &weights)
+        .iter()
+        .map(|t| (t + 1.0 + 0.3 * next()).exp().floor())
+        .collect();
+    let poisson = Glm::params().family(Family::Poisson).alpha(0.0);
+    let model = poisson
+        .solver(Solver::Lbfgs)
+        .fit(&Device::cpu(), Features::Dense(x), &y)
+        .expect("fitted");
+    let report = model.report();
+    assert!(model.converged() && report.n_iter <= 60, "{report:?}");
+}
+
+/// `½·Σ(y − t)²/m + α‖w‖₁` in f64, of coefficients of any precision.
+fn lasso_objective(x: &Array2<f64>, y: &[f64], model: &crate::learning::Regressor) -> f64 {
+    let t = sums(x, model.coef());
+    let squares = y
+        .iter()
+        .zip(t)
+        .map(|(y, t)| (y - t - model.intercept()).powi(2));
+    let norm: f64 = model.coef().iter().map(|w| w.abs()).sum();
+    squares.sum::<f64>() / (2.0 * y.len() as f64) + 0.01 * norm
+}
+
+/// Whoever says that it has converged in f32 is within 10⁻⁵ of the minimum: columns that are nearly sums of others, on
+/// which f32 iterations ended 1 % above it.
+#[test]
+fn a_lasso_in_f32_is_at_its_minimum() {
+    let mut next = random(9);
+    let mut x = Array2::from_shape_fn((400, 30), |_| normal(&mut next));
+    for j in (2..30).step_by(3) {
+        for i in 0..400 {
+            x[[i, j]] = x[[i, j - 1]] + x[[i, j - 2]] + 1e-2 * x[[i, j]];
+        }
+    }
+    let x = x.mapv(|x| f64::from(x as f32));
+    let y: Vec<f64> = sums(&x, &[1.0; 30])
+        .iter()
+        .map(|t| f64::from((t + normal(&mut next)) as f32))
+        .collect();
+    let params = Lasso::params().alpha(0.01);
+    let exact = params
+        .clone()
+        .tolerance(1e-12)
+        .fit(&Device::cpu(), Features::Dense(x.clone()), &y)
+        .expect("fitted");
+    let narrow: Vec<f32> = y.iter().map(|y| *y as f32).collect();
+    let single = params
+        .fit(
+            &Device::cpu(),
+            Features::Dense(x.mapv(|x| x as f32)),
+            &narrow,
+        )
+        .expect("fitted");
+    assert!(single.converged(), "{:?}", single.report());
+    let (best, found) = (
+        lasso_objective(&x, &y, &exact),
+        lasso_objective(&x, &y, &single),
+    );
+    assert!(found <= best * (1.0 + 1e-5), "{found} above {best}");
+}
