@@ -4,20 +4,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::args::ReadArgs;
 use super::progress::Ui;
 use super::targets::{Known, Task};
-use crate::io::{self, CachePolicy, Columns, CsvOptions, ReadOptions, Target};
-use crate::matrix::{Dataset, Element, Features, MatrixStats};
+use crate::io::{
+    self, CachePolicy, Columns, CsvOptions, ReadOptions, Table, TableOptions, TableTargets, Target,
+};
+use crate::matrix::{Element, Features, MatrixStats, Schema};
 
 /// Data in memory, with what the report says about them.
 pub(super) struct Loaded<T> {
     /// m × n.
     pub(super) features: Arc<Features<T>>,
     /// m targets, if there are any.
-    pub(super) targets: Option<Vec<T>>,
+    pub(super) targets: Option<TableTargets<T>>,
+    /// What the columns are.
+    pub(super) schema: Schema,
     /// Sizes.
     pub(super) stats: MatrixStats,
     /// Seconds that reading took.
@@ -26,10 +30,21 @@ pub(super) struct Loaded<T> {
     pub(super) bytes: u64,
 }
 
-/// Reads `data`; targets come from `target` where one is named.
+/// How a file is read.
+#[derive(Debug, Clone)]
+pub(super) struct Reading<'a> {
+    /// n.
+    pub(super) columns: Columns,
+    /// As typed.
+    pub(super) args: &'a ReadArgs,
+    /// What becomes of a table.
+    pub(super) table: TableOptions,
+}
+
+/// [`load_as`] of data that no model knows yet, where no columns have names of their own.
 ///
 /// # Errors
-/// When a file cannot be read, or there are not as many targets as rows.
+/// As [`load_as`].
 pub(super) fn load<T: Element>(
     data: &Path,
     target: Option<&Path>,
@@ -37,6 +52,26 @@ pub(super) fn load<T: Element>(
     args: &ReadArgs,
     ui: &Ui,
 ) -> Result<Loaded<T>> {
+    let table = TableOptions::default();
+    let reading = Reading {
+        columns,
+        args,
+        table,
+    };
+    load_as(data, target, &reading, ui)
+}
+
+/// Reads `data`; targets come from `target` where one is named.
+///
+/// # Errors
+/// When a file cannot be read, or there are not as many targets as rows.
+pub(super) fn load_as<T: Element>(
+    data: &Path,
+    target: Option<&Path>,
+    reading: &Reading<'_>,
+    ui: &Ui,
+) -> Result<Loaded<T>> {
+    let args = reading.args;
     let start = Instant::now();
     let bar = ui.reading(data);
     let cache = if args.cache {
@@ -47,7 +82,7 @@ pub(super) fn load<T: Element>(
     let options = ReadOptions {
         format: args.format.map(Into::into),
         index_base: args.index_base.into(),
-        columns,
+        columns: reading.columns,
         target: args.target_column.as_deref().map(Target::new),
         csv: CsvOptions {
             delimiter: args.delimiter,
@@ -57,13 +92,25 @@ pub(super) fn load<T: Element>(
         progress: Some(bar.reader()),
         ..ReadOptions::default()
     };
-    let Dataset {
+    let Table {
         features,
         mut targets,
-    } = io::read::<T>(data, &options)?;
+        schema,
+        unseen,
+    } = io::read_table::<T>(data, &options, &reading.table)?;
     drop(bar);
+    for column in unseen {
+        ui.warn(format_args!(
+            "{}: column `{}` has categories that the model was not trained on in {} rows, such as `{}`: they count as none \
+             of the known ones (--unseen refuse makes this an error)",
+            data.display(),
+            column.column,
+            column.rows,
+            column.example
+        ));
+    }
     if let Some(path) = target {
-        targets = Some(read_targets(path, features.rows())?);
+        targets = Some(TableTargets::Numbers(read_targets(path, features.rows())?));
     }
     let stats = MatrixStats::of(&features);
     let seconds = start.elapsed().as_secs_f64();
@@ -77,6 +124,7 @@ pub(super) fn load<T: Element>(
     Ok(Loaded {
         features: Arc::new(features),
         targets,
+        schema,
         stats,
         seconds,
         bytes: data.metadata().map_or(0, |file| file.len()),
@@ -91,15 +139,15 @@ pub(super) fn load_known<T: Element>(
     data: &Path,
     target: Option<&Path>,
     task: Task,
-    columns: Columns,
-    args: &ReadArgs,
+    reading: &Reading<'_>,
     ui: &Ui,
 ) -> Result<(Loaded<T>, Known<T>)> {
     let begun = Instant::now();
-    let mut loaded = load::<T>(data, None, columns, args, ui)?;
+    let mut loaded = load_as::<T>(data, None, reading, ui)?;
     let known = match target {
         Some(path) => Known::read(path, loaded.stats.rows, task)?,
-        None => Known::of_numbers(loaded.take_targets(data)?, task)?,
+        None => Known::of_targets(loaded.take_known(data)?, task)
+            .with_context(|| format!("{}", data.display()))?,
     };
     loaded.seconds = begun.elapsed().as_secs_f64();
     Ok((loaded, known))
@@ -174,11 +222,34 @@ fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {
 }
 
 impl<T> Loaded<T> {
+    /// How a file is read whose columns are to be those of this one.
+    pub(super) fn reading_like<'a>(&self, args: &'a ReadArgs) -> Reading<'a> {
+        Reading {
+            columns: Columns::Exactly(self.stats.cols),
+            args,
+            table: TableOptions {
+                schema: Some(self.schema.clone()),
+                ..TableOptions::default()
+            },
+        }
+    }
+
+    /// The targets as numbers.
+    ///
+    /// # Errors
+    /// As [`Loaded::take_known`], and when they are text.
+    pub(super) fn take_targets(&mut self, data: &Path) -> Result<Vec<T>> {
+        match self.take_known(data)? {
+            TableTargets::Numbers(numbers) => Ok(numbers),
+            TableTargets::Text(texts) => bail!("{}: {}", data.display(), text_targets(&texts)),
+        }
+    }
+
     /// The targets, which training cannot do without.
     ///
     /// # Errors
     /// When neither DATA nor `--target` have any.
-    pub(super) fn take_targets(&mut self, data: &Path) -> Result<Vec<T>> {
+    pub(super) fn take_known(&mut self, data: &Path) -> Result<TableTargets<T>> {
         match self.targets.take() {
             Some(targets) => Ok(targets),
             None => bail!(
@@ -188,4 +259,13 @@ impl<T> Loaded<T> {
             ),
         }
     }
+}
+
+/// Why texts are no targets of a regression.
+pub(super) fn text_targets(texts: &[String]) -> String {
+    let first = texts.iter().find(|text| text.parse::<f64>().is_err());
+    format!(
+        "expected targets that are numbers, for a regression, found the text `{}`; classifiers (logreg, svc) take text",
+        first.map_or("", String::as_str)
+    )
 }

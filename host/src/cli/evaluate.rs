@@ -10,7 +10,6 @@ use super::predict::{dtype, task};
 use super::progress::Ui;
 use super::report::Listing;
 use super::{data, device, output};
-use crate::io::Columns;
 use crate::learning::{Evaluation, SavedModel};
 use crate::matrix::Dtype;
 use crate::ops::Number;
@@ -30,8 +29,7 @@ fn evaluate<T: Number>(model: &SavedModel, args: &EvaluateArgs, ui: &Ui) -> Resu
         &args.apply.data,
         args.apply.target.as_deref(),
         task(model),
-        Columns::Exactly(model.cols()),
-        &args.read,
+        &args.apply.reading(model, &args.read)?,
         ui,
     )?;
     let rows = data.stats.rows;

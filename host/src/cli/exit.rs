@@ -93,6 +93,9 @@ fn remedy(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     if let Some(ReadError::Width { .. }) = cause.downcast_ref() {
         return Some("use data with the features that the model was trained on");
     }
+    if let Some(ReadError::Table { problem, .. }) = cause.downcast_ref() {
+        return Some(problem.advice());
+    }
     let device = match cause.downcast_ref() {
         Some(FitError::Op(OpError::Device(error))) => Some(error),
         _ => cause.downcast_ref::<DeviceError>(),

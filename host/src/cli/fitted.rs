@@ -10,7 +10,7 @@ use super::progress::Ui;
 use super::report::{Listing, bytes, figure, largest, seconds};
 use crate::device::Phases;
 use crate::learning::{Classifier, Evaluation, Model};
-use crate::matrix::MatrixStats;
+use crate::matrix::{MatrixStats, Schema};
 
 /// Coefficients that the report shows.
 const COEFFICIENTS: usize = 10;
@@ -55,6 +55,9 @@ impl FittedSummary<'_> {
         }
         if let Some(classes) = self.model.classifier().map(Classifier::classes) {
             put("classes", to_value(classes)?);
+        }
+        if let Some(names) = self.model.feature_names() {
+            put("feature_names", json!(names));
         }
         put("converged", self.model.converged().into());
         let report = self.model.report();
@@ -144,11 +147,18 @@ impl FittedSummary<'_> {
         };
         lines.line("intercept", figure(*intercept));
         for (column, value) in largest(coef, COEFFICIENTS) {
-            lines.line(&format!("coef[{column}]"), figure(value));
+            lines.line(
+                &coefficient_name(self.model.schema(), column),
+                figure(value),
+            );
         }
         if coef.len() > COEFFICIENTS {
             let rest = coef.len() - COEFFICIENTS;
-            let text = format!("and {rest} smaller ones; columns are counted from 0");
+            let base = self.model.schema().index_base.unwrap_or(0);
+            let text = match self.model.schema().name(0) {
+                Some(_) => format!("and {rest} smaller ones"),
+                None => format!("and {rest} smaller ones; columns are counted from {base}"),
+            };
             lines.line("", text);
         }
     }
@@ -170,6 +180,14 @@ impl Display for FittedSummary<'_> {
             lines.line("saved", path.display());
         }
         write!(f, "{}\n{lines}", self.title)
+    }
+}
+
+/// What a report calls a coefficient: by the column's name, or by its number as the file has it.
+pub(super) fn coefficient_name(schema: &Schema, column: usize) -> String {
+    match schema.name(column) {
+        Some(name) => name,
+        None => format!("coef[{}]", schema.label(column)),
     }
 }
 

@@ -6,7 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
-//! | `train`, `predict`, `evaluate`, `cv`, `convert`, `plan`, `calibrate`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
+//! | `train`, `predict`, `evaluate`, `inspect`, `cv`, `convert`, `plan`, `calibrate`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
 //! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
@@ -29,6 +29,7 @@ mod exit;
 mod fitted;
 mod forms;
 mod info;
+mod inspect;
 mod measure;
 mod output;
 mod plan;
@@ -94,6 +95,7 @@ fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Train(arguments) => train::run(&arguments, ui),
         Command::Predict(arguments) => predict::run(&arguments, ui),
         Command::Evaluate(arguments) => evaluate::run(&arguments, ui),
+        Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Cv(arguments) => cv::run(&arguments, ui),
         Command::Convert(arguments) => convert::run(&arguments, ui),
         Command::Plan(arguments) => plan::run(&arguments, ui),

@@ -15,7 +15,7 @@ use super::progress::Ui;
 use super::targets::{Known, Task};
 use super::{data, device, output};
 use crate::device::Device;
-use crate::io::{self, Columns};
+use crate::io::{self, TableTargets};
 use crate::learning::{Classifier, Evaluation, Labels, Model, SavedModel};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::Number;
@@ -60,8 +60,8 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
     }
     let device = device::open_for(args.compute.device, &args.apply.data, 1, ui)?;
     // A sparse file shows only columns that occur in it; the model knows how many there are.
-    let columns = Columns::Exactly(model.cols());
-    let mut loaded = data::load::<T>(&args.apply.data, None, columns, &args.read, ui)?;
+    let reading = args.apply.reading(model, &args.read)?;
+    let mut loaded = data::load_as::<T>(&args.apply.data, None, &reading, ui)?;
     let known = known_if_any(&mut loaded, &args.apply, model)?;
     let features = || loaded.features.clone();
     let predictions = apply(model, args, &device, features())?;
@@ -109,10 +109,14 @@ fn known_if_any<T: Element>(
     if let Some(path) = &args.target {
         return Known::read(path, loaded.stats.rows, task).map(Some);
     }
-    let Some(targets) = loaded.targets.take().filter(|targets| !targets.is_empty()) else {
+    let is_empty = |targets: &TableTargets<T>| match targets {
+        TableTargets::Numbers(numbers) => numbers.is_empty(),
+        TableTargets::Text(texts) => texts.is_empty(),
+    };
+    let Some(targets) = loaded.targets.take().filter(|targets| !is_empty(targets)) else {
         return Ok(None);
     };
-    let known = Known::of_numbers(targets, task)?;
+    let known = Known::of_targets(targets, task)?;
     Ok(match (&known, model.classifier()) {
         (Known::Labels { labels, .. }, Some(classifier)) => {
             classifier.classes().codes(labels).is_ok().then_some(known)

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use rayon::prelude::*;
 
+use super::data::text_targets;
 use super::output;
-use crate::io;
+use crate::io::{self, TableTargets};
 use crate::learning::{Classes, Labels, Targets};
 use crate::matrix::Element;
 
@@ -37,8 +38,20 @@ impl<T: Element> Known<T> {
     /// Targets that came with the features.
     ///
     /// # Errors
+    /// When labels are not finite, or texts are to be numbers.
+    pub(super) fn of_targets(targets: TableTargets<T>, task: Task) -> Result<Self> {
+        match (targets, task) {
+            (TableTargets::Numbers(numbers), _) => Self::of_numbers(numbers, task),
+            (TableTargets::Text(texts), Task::Labels) => Self::of_labels(Labels::of_text(texts)),
+            (TableTargets::Text(texts), Task::Numbers) => bail!(text_targets(&texts)),
+        }
+    }
+
+    /// Numbers that came with the features.
+    ///
+    /// # Errors
     /// When labels are not finite.
-    pub(super) fn of_numbers(numbers: Vec<T>, task: Task) -> Result<Self> {
+    fn of_numbers(numbers: Vec<T>, task: Task) -> Result<Self> {
         match task {
             Task::Numbers => Ok(Known::Numbers(numbers)),
             Task::Labels => {

@@ -71,6 +71,16 @@ pub enum ReadError {
         /// Which value.
         source: CastError,
     },
+    /// A table of text and numbers that cannot become features, or not those of a model.
+    #[error("{}:{line}: {problem}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: super::TableProblem,
+    },
     /// The features do not have the number of columns asked for.
     #[error("{}", path.display())]
     Width {
@@ -140,6 +150,11 @@ pub(super) enum Fault {
         offset: usize,
         expected: Cow<'static, str>,
     },
+    /// In the line at `offset` bytes a table has a problem.
+    Table {
+        offset: usize,
+        problem: Box<super::TableProblem>,
+    },
     /// The data need more memory than allowed.
     Memory {
         needed: u64,
@@ -154,10 +169,19 @@ impl Fault {
         Self::Syntax { offset, expected }
     }
 
+    pub(super) fn of_table(offset: usize, problem: super::TableProblem) -> Self {
+        let problem = Box::new(problem);
+        Self::Table { offset, problem }
+    }
+
     /// The same fault in a text of which this one starts at `start`.
     pub(super) fn shifted(self, start: usize) -> Self {
         match self {
             Self::Syntax { offset, expected } => Self::at(start + offset, expected),
+            Self::Table { offset, problem } => Self::Table {
+                offset: start + offset,
+                problem,
+            },
             memory => memory,
         }
     }
@@ -176,6 +200,14 @@ impl Fault {
                     column: 1 + (before.len() - start) as u64,
                     expected: expected.into_owned(),
                     found: excerpt(&text[before.len()..]),
+                }
+            }
+            Self::Table { offset, problem } => {
+                let before = &text[..offset.min(text.len())];
+                ReadError::Table {
+                    path,
+                    line: 1 + memchr::memchr_iter(b'\n', before).count() as u64,
+                    problem: *problem,
                 }
             }
             Self::Memory { needed, limit, why } => ReadError::TooLarge {

@@ -14,6 +14,7 @@ mod read;
 mod scan;
 mod source;
 pub mod synth;
+mod table;
 #[cfg(test)]
 mod tests;
 mod text_column;
@@ -29,4 +30,8 @@ pub use options::{
     ReadOptions, Target,
 };
 pub use read::read;
+pub use table::{
+    Missing, Table, TableOptions, TableProblem, TableTargets, Unseen, UnseenCount, read_names,
+    read_table,
+};
 pub use text_column::read_text_column;

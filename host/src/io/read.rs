@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::cache::Companion;
 use super::error::{Fault, ReadError};
-use super::options::{CachePolicy, Format, ReadOptions};
+use super::options::{CachePolicy, Format, IndexBase, ReadOptions};
 use super::scan::Meter;
 use super::{cache, csv, libsvm, matrix_market, npy, npz, source};
 use crate::matrix::{Dataset, Element, WidthError};
@@ -64,31 +64,98 @@ pub fn read<T: Element>(
 
 /// Reads the file itself, past any cache of it.
 fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset<T>, ReadError> {
+    parse_source(Opened::new(path, options)?, path, options).map(|(data, _)| data)
+}
+
+/// A file, and its format.
+pub(super) struct Opened {
+    pub(super) content: Arc<source::Content>,
+    pub(super) format: Format,
+}
+
+impl Opened {
+    fn new(path: &Path, options: &ReadOptions) -> Result<Opened, ReadError> {
+        let content = Arc::new(source::open(path, options.memory.bytes())?);
+        let format = options.format.unwrap_or_else(|| detect(path, &content));
+        Ok(Opened { content, format })
+    }
+
+    /// A meter that has counted nothing yet.
+    pub(super) fn meter<'a>(&self, options: &'a ReadOptions) -> Meter<'a> {
+        let limit = options.memory.bytes();
+        Meter::new(options.progress.as_ref(), self.content.len(), limit)
+    }
+}
+
+/// Opens a file and tells its format.
+pub(super) fn open(path: &Path, options: &ReadOptions) -> Result<Opened, ReadError> {
+    check_columns_wanted(path, options)?;
+    Opened::new(path, options)
+}
+
+/// Whether a file is called as CSV files are.
+pub(super) fn is_called_csv(path: &Path, options: &ReadOptions) -> bool {
+    let by_name = || matches!(extension(path).as_deref(), Some("csv" | "tsv"));
+    options
+        .format
+        .map_or_else(by_name, |format| format == Format::Csv)
+}
+
+/// [`read`], with the format and the index of the first column of a LIBSVM file, where they are known: a cache does not
+/// keep them.
+pub(super) fn read_told<T: Element>(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Dataset<T>, Option<Format>, Option<u8>), ReadError> {
+    if options.cache == CachePolicy::Off || source::is_stdin(path) {
+        let opened = open(path, options)?;
+        let format = opened.format;
+        let (data, base) = parse_source(opened, path, options)?;
+        return Ok((data, Some(format), base));
+    }
+    let base = match options.index_base {
+        IndexBase::Auto => None,
+        IndexBase::Zero => Some(0),
+        IndexBase::One => Some(1),
+    };
+    Ok((read(path, options)?, options.format, base))
+}
+
+fn parse_source<T: Element>(
+    opened: Opened,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Dataset<T>, Option<u8>), ReadError> {
     let limit = options.memory.bytes();
-    let content = Arc::new(source::open(path, limit)?);
-    let meter = Meter::new(options.progress.as_ref(), content.len(), limit);
-    let located = |fault: Fault| fault.locate(path, &content);
+    let meter = opened.meter(options);
+    let Opened { content, format } = &opened;
+    let located = |fault: Fault| fault.locate(path, content);
     let columns = options.columns;
-    let data = match options.format.unwrap_or_else(|| detect(path, &content)) {
+    let mut base = None;
+    let data = match format {
         Format::LibSvm => {
-            libsvm::parse(&content, options.index_base, columns, &meter).map_err(located)?
+            let (data, first) =
+                libsvm::parse(content, options.index_base, columns, &meter).map_err(located)?;
+            base = Some(first);
+            data
         }
-        Format::MatrixMarket => matrix_market::parse(&content, columns, &meter).map_err(located)?,
-        Format::Npy => npy::parse(path, npy::Bytes::of_file(&content), limit)?,
-        Format::Npz => npz::parse(path, &content, options.target.as_ref(), limit)?,
+        Format::MatrixMarket => matrix_market::parse(content, columns, &meter).map_err(located)?,
+        Format::Npy => npy::parse(path, npy::Bytes::of_file(content), limit)?,
+        Format::Npz => npz::parse(path, content, options.target.as_ref(), limit)?,
         Format::Csv => {
-            csv::parse(&content, &options.csv, options.target.as_ref(), &meter).map_err(located)?
+            csv::parse(content, &options.csv, options.target.as_ref(), &meter).map_err(located)?
         }
-        Format::Cache => cache::parse(path, &content, limit)?,
+        Format::Cache => cache::parse(path, content, limit)?,
     };
     let cols = data.features.cols();
     let width = columns.resolve(cols);
     let width = width.map_err(|wanted| WidthError::TooFew { cols, wanted });
     let features = width.and_then(|cols| data.features.with_cols(cols));
-    Ok(Dataset {
+    let data = Dataset {
         features: features.map_err(|source| width_error(path, source))?,
         targets: data.targets,
-    })
+    };
+    Ok((data, base))
 }
 
 fn check_columns_wanted(path: &Path, options: &ReadOptions) -> Result<(), ReadError> {

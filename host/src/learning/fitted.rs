@@ -3,7 +3,7 @@
 use super::report::FitReport;
 use super::solver::Iteration;
 use super::weights::Weights;
-use crate::matrix::Dtype;
+use crate::matrix::{Dtype, Schema};
 
 /// Parameters of estimators whose models predict the same kind of thing.
 pub trait Predicts {
@@ -21,6 +21,7 @@ pub struct Fitted<P: Predicts> {
     pub(super) meaning: P::Meaning,
     pub(super) params: P,
     pub(super) report: FitReport,
+    pub(super) schema: Schema,
 }
 
 impl<P: Predicts> Fitted<P> {
@@ -37,6 +38,7 @@ impl<P: Predicts> Fitted<P> {
             meaning,
             params,
             report,
+            schema: Schema::default(),
         }
     }
 
@@ -53,6 +55,30 @@ impl<P: Predicts> Fitted<P> {
     /// The estimator and its parameters.
     pub fn params(&self) -> &P {
         &self.params
+    }
+
+    /// What is known about the columns that it was trained on: their names, where the data had them.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The model with what is known about its columns, which its file keeps.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::learning::LinearRegression;
+    /// use warpfuse::matrix::{Features, Schema};
+    /// let x = Features::Dense(array![[0.0], [1.0], [2.0]]);
+    /// let model = LinearRegression::params().fit(&Device::cpu(), x, &[1.0, 3.0, 5.0])?;
+    /// let model = model.with_schema(Schema::named(["hours"]));
+    /// assert_eq!(model.schema().label(0), "hours");
+    /// # Ok::<(), warpfuse::learning::FitError>(())
+    /// ```
+    #[must_use]
+    pub fn with_schema(mut self, schema: Schema) -> Self {
+        self.schema = schema;
+        self
     }
 
     /// Outer iterations of the fit.

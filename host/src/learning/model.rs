@@ -12,7 +12,7 @@ use super::report::FitReport;
 use super::weights::Weights;
 use super::{Classes, FitError, Targets, scoring};
 use crate::device::{Buffer, Device};
-use crate::matrix::{Dtype, Features};
+use crate::matrix::{Dtype, Features, Schema};
 use crate::ops::{Matrix, Number};
 
 /// A fitted linear model.
@@ -51,6 +51,28 @@ impl Model {
             Model::Regressor(model) => model.cols(),
             Model::Classifier(model) => model.cols(),
         }
+    }
+
+    /// What is known about the columns that it was trained on.
+    pub fn schema(&self) -> &Schema {
+        match self {
+            Model::Regressor(model) => model.schema(),
+            Model::Classifier(model) => model.schema(),
+        }
+    }
+
+    /// The model with what is known about its columns, which [`Model::save`] keeps.
+    #[must_use]
+    pub fn with_schema(self, schema: Schema) -> Model {
+        match self {
+            Model::Regressor(model) => Model::Regressor(model.with_schema(schema)),
+            Model::Classifier(model) => Model::Classifier(model.with_schema(schema)),
+        }
+    }
+
+    /// Names of the columns, if all have one.
+    pub fn feature_names(&self) -> Option<Vec<String>> {
+        self.schema().feature_names(self.cols())
     }
 
     /// What files call its kind.

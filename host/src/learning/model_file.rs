@@ -2,7 +2,8 @@
 //!
 //! Tensors `coef` (n elements, or k × n with one row per linear predictor of a classifier) and `intercept` (one
 //! element per linear predictor, f64); the metadata hold `format`, `version`, `kind` (`regressor` or `classifier`; files of
-//! version 0.1 may say `linreg`), `params` and `report` as JSON, and `classes` as JSON for a classifier. A file is written beside
+//! version 0.1 may say `linreg`), `params` and `report` as JSON, `classes` as JSON for a classifier,
+//! and `schema` as JSON where something is known about the columns: index base, names, how a table became numbers. A file is written beside
 //! its target and renamed, so that an interrupted write leaves the old one.
 
 mod linreg;
@@ -21,7 +22,7 @@ use super::report::FitReport;
 use super::weights::Weights;
 use super::{Classes, Model, ModelError, RegressorParams};
 use crate::learning::whole_file::write_whole;
-use crate::matrix::Dtype;
+use crate::matrix::{Dtype, Schema, TableEncoding};
 
 const FORMAT: &str = "warpfuse-model";
 /// How a LIBLINEAR model file begins.
@@ -88,6 +89,9 @@ impl Parts {
             report => json(report)?,
         };
         metadata.push(("report", report));
+        if !model.schema().is_empty() {
+            metadata.push(("schema", json(model.schema())?));
+        }
         Ok(Parts {
             kind,
             dtype: model.dtype(),
@@ -164,7 +168,8 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
             report,
         )))
     };
-    match field("kind")?.as_str() {
+    let schema = schema_of(metadata.get("schema"), weights.cols())?;
+    let model = match field("kind")?.as_str() {
         "linreg" => {
             let (params, report) = linreg::read(params, report, &weights)?;
             regressor(params, report)
@@ -184,6 +189,23 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
         }
         other => Err(format!(
             "expected kind regressor or classifier, found {other}"
+        )),
+    };
+    Ok(model?.with_schema(schema))
+}
+
+/// What the file says about its `cols` columns; nothing in files of earlier programs.
+pub(super) fn schema_of(found: Option<&String>, cols: usize) -> Result<Schema, String> {
+    let Some(found) = found else {
+        return Ok(Schema::default());
+    };
+    let schema: Schema = of_json(found)?;
+    let names = schema.names.as_ref().map(Vec::len);
+    let table = schema.table.as_ref().map(TableEncoding::width);
+    match names.into_iter().chain(table).find(|named| *named != cols) {
+        None => Ok(schema),
+        Some(named) => Err(format!(
+            "its schema is of {named} columns, and there are {cols}"
         )),
     }
 }

@@ -7,7 +7,7 @@ use super::kernel_ridge::holds_kernel_model;
 use super::model_file::io_error;
 use super::{Classifier, Evaluation, FitError, KernelModel, Model, ModelError, Targets};
 use crate::device::Device;
-use crate::matrix::{Dtype, Features};
+use crate::matrix::{Dtype, Features, Schema};
 use crate::ops::Number;
 
 /// A model of any kind, for programs that are given a file.
@@ -52,6 +52,14 @@ impl SavedModel {
         match self {
             SavedModel::Linear(model) => model.cols(),
             SavedModel::Kernel(model) => model.points().ncols(),
+        }
+    }
+
+    /// What is known about the columns that it was trained on.
+    pub fn schema(&self) -> &Schema {
+        match self {
+            SavedModel::Linear(model) => model.schema(),
+            SavedModel::Kernel(model) => model.schema(),
         }
     }
 

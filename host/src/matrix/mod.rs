@@ -24,6 +24,7 @@ pub mod filters;
 mod frequencies;
 mod moments;
 mod row_steps;
+mod schema;
 mod shared;
 mod shared_dense;
 mod skew;
@@ -41,6 +42,7 @@ pub use features::{CastError, Dataset, Features, Storage, TooLargeError, WidthEr
 pub use frequencies::{column_frequencies, frequencies};
 pub use moments::ColumnMoments;
 pub use row_steps::RowSteps;
+pub use schema::{ColumnKind, MissingCategory, Schema, TableColumn, TableEncoding};
 pub use shared::SharedSlice;
 pub use shared_dense::{Order, SharedDense};
 pub(crate) use shared_dense::{copy_rows, rows_of};

@@ -12,5 +12,6 @@ mod promises;
 mod snapshots;
 mod spectral;
 mod synth;
+mod tables;
 mod train;
 mod usage;

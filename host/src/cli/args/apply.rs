@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{DeviceName, DtypeName, ReadArgs};
+use super::{DeviceName, DtypeName, MatchArgs, ReadArgs};
+use crate::cli::data::Reading;
+use crate::io::Columns;
+use crate::learning::SavedModel;
 
 /// A model, and data to apply it to.
 #[derive(Debug, Args)]
@@ -18,6 +21,28 @@ pub(in crate::cli) struct ApplyArgs {
     /// Targets to score the predictions with (those of a LIBSVM file are used anyway)
     #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(in crate::cli) like: MatchArgs,
+}
+
+impl ApplyArgs {
+    /// How DATA is read: as the model's training data were.
+    ///
+    /// # Errors
+    /// When names cannot be read.
+    pub(in crate::cli) fn reading<'a>(
+        &self,
+        model: &SavedModel,
+        read: &'a ReadArgs,
+    ) -> anyhow::Result<Reading<'a>> {
+        Ok(Reading {
+            // A sparse file shows only columns that occur in it; the model knows how many there are.
+            columns: Columns::Exactly(model.cols()),
+            args: read,
+            table: self.like.options(model.schema())?,
+        })
+    }
 }
 
 /// Where it is computed, and how it is told.
@@ -70,6 +95,7 @@ Examples:
   warpfuse predict model.safetensors x.npy -o predictions.npy
   warpfuse predict model.safetensors new.svm --proba -o probabilities.npy
   warpfuse predict model.safetensors test.svm --json | jq .r2
+  warpfuse predict model.safetensors new.csv --unseen refuse --extra-columns ignore
 
 If the data have targets, the figures of the task are printed on stderr.";
 

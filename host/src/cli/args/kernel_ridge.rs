@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::learn::{finite_positive, not_negative};
-use super::{ReadArgs, SourceArgs};
+use super::{ReadArgs, SourceArgs, TableArgs};
 use crate::learning::KernelSolver;
 use crate::ops::KernelFunction;
 
@@ -74,6 +74,9 @@ pub(in crate::cli) struct KernelRidgeArgs {
 
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
+
+    #[command(flatten)]
+    pub(in crate::cli) table: TableArgs,
 }
 
 const EXAMPLES: &str = "\

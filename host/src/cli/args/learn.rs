@@ -7,8 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs, ReadArgs,
-    StoredName, SvdArgs, matrix_options, summation,
+    StoredName, SvdArgs, TableArgs, matrix_options, summation,
 };
+use crate::cli::data::Reading;
 use crate::cli::trainers::Trainer;
 use crate::learning::Solver;
 use crate::ops::MatrixOptions;
@@ -85,9 +86,20 @@ pub(in crate::cli) struct OutcomeArgs {
 
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
+
+    #[command(flatten)]
+    pub(in crate::cli) table: TableArgs,
 }
 
 impl OutcomeArgs {
+    /// How DATA is read.
+    ///
+    /// # Errors
+    /// When names cannot be read.
+    pub(in crate::cli) fn reading(&self) -> anyhow::Result<Reading<'_>> {
+        self.table.reading(&self.read)
+    }
+
     /// How products with the data are planned.
     pub(in crate::cli) fn matrix_options(&self) -> MatrixOptions {
         matrix_options(self.model, summation(self.reproducible), self.values)

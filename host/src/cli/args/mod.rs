@@ -5,11 +5,13 @@ mod calibrate;
 mod common;
 mod cv;
 mod emulate;
+mod inspect;
 mod kernel_ridge;
 mod learn;
 mod plan;
 mod spectral;
 mod synth;
+mod table;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -24,6 +26,7 @@ pub(super) use common::{
 };
 pub(super) use cv::{CvArgs, FoldArgs, PathName};
 pub(super) use emulate::EmulateArgs;
+pub(super) use inspect::InspectArgs;
 pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs, KernelSolverName};
 pub(super) use learn::{
     OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget, finite_positive,
@@ -34,6 +37,7 @@ pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
 pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
 };
+pub(super) use table::{MatchArgs, TableArgs};
 
 /// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
 ///
@@ -87,6 +91,8 @@ pub(super) enum Command {
     Predict(PredictArgs),
     /// Score a model on data with known targets
     Evaluate(EvaluateArgs),
+    /// Show what a model file holds, or how two models differ
+    Inspect(InspectArgs),
     /// Compare penalties by cross-validation
     Cv(CvArgs),
     /// Write a model in another format

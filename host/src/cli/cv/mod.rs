@@ -13,7 +13,7 @@ use super::progress::Ui;
 use super::targets::Known;
 use super::trainers::{Job, Penalised};
 use super::{data, device, output};
-use crate::io::{self, Columns};
+use crate::io;
 use crate::learning::{
     Classes, Evaluation, FitOptions, FoldOptions, Folds, PathPoint, ResidentDataset,
     cross_validate_with,
@@ -36,8 +36,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         &job.source.data,
         job.source.target.as_deref(),
         job.own.task(),
-        Columns::Infer,
-        &job.outcome.read,
+        &job.outcome.reading()?,
         ui,
     )?;
     let rows = data.stats.rows;
@@ -78,7 +77,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
             ..FitOptions::default()
         };
         let model = path[compared.best()].fit_on(&resident, targets, options)?;
-        model.save(file)?;
+        model.with_schema(data.schema).save(file)?;
     }
     compared.tell(ui)
 }

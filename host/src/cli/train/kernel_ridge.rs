@@ -12,7 +12,6 @@ use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, bytes, figure, seconds};
 use crate::cli::{device, output};
 use crate::device::Device;
-use crate::io::Columns;
 use crate::learning::metrics::RegressionSummary;
 use crate::learning::{KernelModel, KernelRidge, KernelSolver};
 use crate::ops::Number;
@@ -35,13 +34,14 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     let device = device::open(args.source.device, ui)?;
     let target = args.source.target.as_deref();
     let source = &args.source.data;
-    let mut data = data::load::<T>(source, target, Columns::Infer, &args.read, ui)?;
+    let mut data = data::load_as::<T>(source, target, &args.table.reading(&args.read)?, ui)?;
     let targets = data.take_targets(source)?;
     let params = params(args, data.stats.cols)?;
     let features = data.features.to_dense()?;
     let bar = ui.iterations("residual");
     let watch = |progress| bar.iteration(progress);
     let model = params.fit_watched(&device, features.view(), &targets, watch)?;
+    let model = model.with_schema(data.schema.clone());
     drop(bar);
     if let Some(path) = &args.output {
         model.save(path)?;
@@ -49,7 +49,7 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     let summary = Summary {
         model: &model,
         training: model.evaluate(&device, features.view(), &targets, None)?,
-        validation: validate::<T>(&model, args, &device, ui)?,
+        validation: validate::<T>(&model, args, (&device, &data), ui)?,
         device: device.to_string(),
         data: &data,
         args,
@@ -98,15 +98,14 @@ fn length_scale(args: &KernelRidgeArgs, features: usize) -> Result<f64> {
 fn validate<T: Number>(
     model: &KernelModel,
     args: &KernelRidgeArgs,
-    device: &Device,
+    (device, like): (&Device, &Loaded<T>),
     ui: &Ui,
 ) -> Result<Option<RegressionSummary>> {
     let Some(path) = &args.validation else {
         return Ok(None);
     };
     let target = args.validation_target.as_deref();
-    let columns = Columns::Exactly(model.points().ncols());
-    let mut data = data::load::<T>(path, target, columns, &args.read, ui)?;
+    let mut data = data::load_as::<T>(path, target, &like.reading_like(&args.read), ui)?;
     let targets = data.take_targets(path)?;
     let features = data.features.to_dense()?;
     Ok(Some(model.evaluate(

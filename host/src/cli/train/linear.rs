@@ -12,7 +12,6 @@ use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
 use crate::cli::{device, output};
 use crate::device::{Device, Phase, Phases};
-use crate::io::Columns;
 use crate::learning::{Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
 use crate::matrix::MatrixStats;
 use crate::ops::{Number, Residency};
@@ -39,18 +38,11 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     let task = own.task();
     let read = || {
         let target = source.target.as_deref();
-        data::load_known::<T>(
-            &source.data,
-            target,
-            task,
-            Columns::Infer,
-            &outcome.read,
-            ui,
-        )
+        data::load_known::<T>(&source.data, target, task, &outcome.reading()?, ui)
     };
     let place = (source.device, source.data.as_path(), device::FIT_READS);
     let (device, (data, known)) = device::open_beside(place, ui, &mut phases, read)?;
-    let other = load_validation::<T>(job, data.stats.cols, ui)?;
+    let other = load_validation::<T>(job, &data, ui)?;
     let mut run = Run {
         job,
         ui,
@@ -112,6 +104,7 @@ impl Run<'_> {
         remark_streaming(&resident.matrix().residency(), self.ui);
         let solve = || estimator.fit_on(&resident, targets, options);
         let model = self.phases.time(Phase::Solve, device, solve)?;
+        let model = model.with_schema(data.schema);
         drop(bar);
         if let Some(path) = &job.outcome.output {
             model.save(output::place(path))?;
@@ -186,23 +179,16 @@ fn remark_streaming(residency: &Residency, ui: &Ui) {
 /// The data of `--validation`.
 fn load_validation<T: Number>(
     job: &Job<'_>,
-    cols: usize,
+    data: &Loaded<T>,
     ui: &Ui,
 ) -> Result<Option<(Loaded<T>, Known<T>)>> {
     let Some(path) = &job.samples.validation else {
         return Ok(None);
     };
     let target = job.samples.validation_target.as_deref();
-    let columns = Columns::Exactly(cols);
+    let reading = data.reading_like(&job.outcome.read);
     let task = job.own.task();
-    Ok(Some(data::load_known(
-        path,
-        target,
-        task,
-        columns,
-        &job.outcome.read,
-        ui,
-    )?))
+    Ok(Some(data::load_known(path, target, task, &reading, ui)?))
 }
 
 /// What judges every iteration by the data of `--validation`; nothing for one-vs-rest fits, which end with a figure.

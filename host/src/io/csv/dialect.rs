@@ -71,7 +71,7 @@ impl Dialect {
 }
 
 /// Whether a line holds nothing: blanks only, or a comment.
-pub(super) fn is_skipped(line: &[u8]) -> bool {
+pub(in crate::io) fn is_skipped(line: &[u8]) -> bool {
     // A tab may be a delimiter, but a line of nothing but tabs has no numbers either.
     matches!(
         line.iter().find(|&&byte| !is_blank(byte)),
@@ -80,7 +80,7 @@ pub(super) fn is_skipped(line: &[u8]) -> bool {
 }
 
 /// The delimiter that occurs most outside quotes; a comma where there is none.
-fn delimiter_of(line: &[u8]) -> u8 {
+pub(in crate::io) fn delimiter_of(line: &[u8]) -> u8 {
     let mut counts = [0_usize; DELIMITERS.len()];
     let mut in_quotes = false;
     for &byte in line {
@@ -95,7 +95,7 @@ fn delimiter_of(line: &[u8]) -> u8 {
 }
 
 /// The fields of the first line, as text.
-fn names(line: &[u8], delimiter: u8) -> Result<Vec<Vec<u8>>, Fault> {
+pub(in crate::io) fn names(line: &[u8], delimiter: u8) -> Result<Vec<Vec<u8>>, Fault> {
     let mut cursor = Cursor::new(line);
     let mut names = Vec::new();
     loop {
@@ -114,7 +114,11 @@ fn is_name<T: Element>(field: &[u8]) -> bool {
 
 /// The column of the target among `fields`, of which the header, if any, has the names `names`; or what
 /// would have been right.
-fn resolve(target: &Target, names: &[Vec<u8>], fields: usize) -> Result<usize, String> {
+pub(in crate::io) fn resolve(
+    target: &Target,
+    names: &[Vec<u8>],
+    fields: usize,
+) -> Result<usize, String> {
     let name = target.name();
     if let Some(column) = names.iter().position(|found| found == name.as_bytes()) {
         return Ok(column);
@@ -136,7 +140,7 @@ fn resolve(target: &Target, names: &[Vec<u8>], fields: usize) -> Result<usize, S
 }
 
 /// The first names, for an error.
-fn listed(names: &[Vec<u8>]) -> String {
+pub(in crate::io) fn listed(names: &[Vec<u8>]) -> String {
     let mut list: Vec<String> = names
         .iter()
         .take(NAMES)

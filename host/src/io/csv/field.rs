@@ -22,7 +22,7 @@ fn skip_blanks(cursor: &mut Cursor<'_>, delimiter: u8) {
 }
 
 /// Takes the delimiter; `false` at the end of the line.
-pub(super) fn next(cursor: &mut Cursor<'_>, delimiter: u8) -> Result<bool, Fault> {
+pub(in crate::io) fn next(cursor: &mut Cursor<'_>, delimiter: u8) -> Result<bool, Fault> {
     skip_blanks(cursor, delimiter);
     match cursor.peek() {
         None => Ok(false),
@@ -59,7 +59,10 @@ pub(super) fn number<T: Element>(cursor: &mut Cursor<'_>, delimiter: u8) -> Resu
 }
 
 /// Takes a field of any text, without its quotes and the blanks around it.
-pub(super) fn text<'a>(cursor: &mut Cursor<'a>, delimiter: u8) -> Result<Cow<'a, [u8]>, Fault> {
+pub(in crate::io) fn text<'a>(
+    cursor: &mut Cursor<'a>,
+    delimiter: u8,
+) -> Result<Cow<'a, [u8]>, Fault> {
     skip_blanks(cursor, delimiter);
     let start = cursor.at();
     if cursor.take(b'"') {

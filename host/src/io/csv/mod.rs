@@ -9,8 +9,8 @@
 //!
 //! Source of the format: RFC 4180, without line breaks inside quotes, as numbers have none.
 
-mod dialect;
-mod field;
+pub(super) mod dialect;
+pub(super) mod field;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use crate::matrix::{Dataset, Element, Features};
 use dialect::Dialect;
 
 /// What Windows editors put at the start of a UTF-8 file.
-const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+pub(super) const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// Parses a whole text into dense features, and targets if a column of them is named.
 pub(super) fn parse<T: Element>(

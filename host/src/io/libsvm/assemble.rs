@@ -7,7 +7,7 @@ use super::row::Chunk;
 use crate::matrix::{Dataset, Element, Features, csr_from_blocks};
 use crate::parallel;
 
-/// Joins the chunks, which are in file order; `end` is the length of the text, where what is
+/// Joins the chunks, which are in file order, with the index of the first column; `end` is the length of the text, where what is
 /// missing is reported.
 pub(super) fn assemble<T: Element>(
     chunks: Vec<Chunk<T>>,
@@ -15,7 +15,7 @@ pub(super) fn assemble<T: Element>(
     base: IndexBase,
     columns: Columns,
     meter: &Meter<'_>,
-) -> Result<Dataset<T>, Fault> {
+) -> Result<(Dataset<T>, u8), Fault> {
     let rows: usize = chunks.iter().map(|c| c.block.row_ends.len()).sum();
     let nnz: usize = chunks.iter().map(|c| c.block.indices.len()).sum();
     if rows == 0 {
@@ -30,10 +30,11 @@ pub(super) fn assemble<T: Element>(
     let blocks = parallel::map_items(chunks, |_, chunk| chunk.into_block(first));
     let features = csr_from_blocks(cols, blocks)
         .expect("rows are sorted and free of repeats, and indices below the columns");
-    Ok(Dataset {
+    let data = Dataset {
         features: Features::Sparse(features),
         targets: Some(targets),
-    })
+    };
+    Ok((data, first as u8))
 }
 
 /// What the first column is called in this file.

@@ -24,13 +24,13 @@ pub use write::write_libsvm;
 /// What Windows editors put at the start of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
-/// Parses a whole LIBSVM text into sparse features and targets.
+/// Parses a whole LIBSVM text into sparse features and targets, with the index of its first column.
 pub(super) fn parse<T: Element>(
     text: &[u8],
     base: IndexBase,
     columns: Columns,
     meter: &Meter<'_>,
-) -> Result<Dataset<T>, Fault> {
+) -> Result<(Dataset<T>, u8), Fault> {
     let start = if text.starts_with(BYTE_ORDER_MARK) {
         BYTE_ORDER_MARK.len()
     } else {

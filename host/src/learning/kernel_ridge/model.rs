@@ -6,7 +6,7 @@ use super::KernelSolver;
 use crate::device::Device;
 use crate::learning::metrics::RegressionSummary;
 use crate::learning::{Convergence, FitError};
-use crate::matrix::{Dtype, Element};
+use crate::matrix::{Dtype, Element, Schema};
 use crate::ops::{Kernel, KernelSum, Number};
 
 /// How a fit went.
@@ -43,6 +43,7 @@ pub struct KernelModel {
     pub(super) points: Array2<f64>,
     pub(super) dual: Vec<f64>,
     pub(super) report: KernelFitReport,
+    pub(super) schema: Schema,
 }
 
 impl KernelModel {
@@ -61,6 +62,7 @@ impl KernelModel {
             points,
             dual,
             report,
+            schema: Schema::default(),
         }
     }
 
@@ -87,6 +89,18 @@ impl KernelModel {
     /// The samples, N × D: scikit-learn's `X_fit_`.
     pub fn points(&self) -> ArrayView2<'_, f64> {
         self.points.view()
+    }
+
+    /// What is known about the columns of the samples.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The model with what is known about its columns, which [`KernelModel::save`] keeps.
+    #[must_use]
+    pub fn with_schema(mut self, schema: Schema) -> Self {
+        self.schema = schema;
+        self
     }
 
     /// How the fit went.

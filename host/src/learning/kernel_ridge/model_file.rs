@@ -8,6 +8,7 @@ use safetensors::tensor::{Dtype as TensorType, SafeTensors, TensorView, serializ
 
 use super::KernelModel;
 use crate::learning::ModelError;
+use crate::learning::model_file::schema_of;
 use crate::learning::whole_file::write_whole;
 use crate::matrix::Dtype;
 use crate::ops::{Kernel, KernelFunction};
@@ -63,8 +64,12 @@ impl KernelModel {
             ("alpha", self.alpha.to_string()),
             ("report", report),
         ];
-        let metadata: HashMap<String, String> =
+        let mut metadata: HashMap<String, String> =
             metadata.map(|(key, value)| (key.to_owned(), value)).into();
+        if !self.schema.is_empty() {
+            let schema = serde_json::to_string(&self.schema).map_err(|error| error.to_string())?;
+            metadata.insert("schema".to_owned(), schema);
+        }
         let tensors = [("points", points), ("dual_coef", dual)];
         serialize(tensors, Some(metadata)).map_err(|error| error.to_string())
     }
@@ -108,14 +113,9 @@ impl KernelModel {
         };
         let kernel = kernel.map_err(|error| error.to_string())?;
         let report = serde_json::from_str(field("report")?).map_err(|error| error.to_string())?;
-        Ok(KernelModel::new(
-            dtype,
-            kernel,
-            number("alpha")?,
-            points,
-            dual,
-            report,
-        ))
+        let schema = schema_of(metadata.get("schema"), columns)?;
+        let model = KernelModel::new(dtype, kernel, number("alpha")?, points, dual, report);
+        Ok(model.with_schema(schema))
     }
 }
 

@@ -1,0 +1,371 @@
+//! From a path to a table.
+
+use std::path::Path;
+
+use ndarray::Array2;
+
+use super::super::csv::{self};
+use super::super::error::{Fault, ReadError};
+use super::super::options::{Columns, Format, Header, IndexBase, ReadOptions, Target};
+use super::super::read::{self as whole, Opened};
+use super::super::scan::{self, Meter};
+use super::encode::{Chunk, parse_chunk};
+use super::head::Head;
+use super::layout::{Layout, Role, matched};
+use super::{Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, learn};
+use crate::matrix::{
+    ColumnKind, Dataset, Element, Features, Schema, TableColumn, TableEncoding, csr_from_blocks,
+};
+
+/// Reads any format.
+pub(super) fn read<T: Element>(
+    path: &Path,
+    options: &ReadOptions,
+    table: &TableOptions,
+) -> Result<Table<T>, ReadError> {
+    if whole::is_called_csv(path, options) {
+        let opened = whole::open(path, options)?;
+        if opened.format == Format::Csv {
+            return of_csv(&opened, path, options, table);
+        }
+    }
+    of_other(path, options, table)
+}
+
+/// Reads a format that has numbers alone.
+fn of_other<T: Element>(
+    path: &Path,
+    options: &ReadOptions,
+    table: &TableOptions,
+) -> Result<Table<T>, ReadError> {
+    if let Some(known) = table
+        .schema
+        .as_ref()
+        .and_then(|schema| schema.table.as_ref())
+        && !known.is_plain()
+    {
+        let found = "a file of another format".to_owned();
+        let wanted = "of a CSV file, from which the model's columns were made".to_owned();
+        return Err(problem(path, TableProblem::NoSuchColumn { wanted, found }));
+    }
+    let mut options = options.clone();
+    if let Some(schema) = &table.schema
+        && options.index_base == IndexBase::Auto
+    {
+        options.index_base = match schema.index_base {
+            Some(0) => IndexBase::Zero,
+            Some(_) => IndexBase::One,
+            None => IndexBase::Auto,
+        };
+    }
+    if let (Some(names), Columns::Infer) = (&table.names, options.columns) {
+        options.columns = Columns::Exactly(names.len());
+    }
+    let (data, format, base) = whole::read_told::<T>(path, &options)?;
+    let names = table.names.clone();
+    check_names(
+        path,
+        names.as_deref(),
+        table.schema.as_ref(),
+        data.features.cols(),
+    )?;
+    let schema = match &table.schema {
+        Some(schema) => schema.clone(),
+        None => Schema {
+            format: format.map(|format| format.to_string()),
+            index_base: base,
+            names,
+            ..Schema::default()
+        },
+    };
+    Ok(of_numbers(data, schema))
+}
+
+fn problem(path: &Path, problem: TableProblem) -> ReadError {
+    let path = path.to_owned();
+    ReadError::Table {
+        path,
+        line: 1,
+        problem,
+    }
+}
+
+/// Names given for a file must be those of the model, in its order.
+fn check_names(
+    path: &Path,
+    names: Option<&[String]>,
+    schema: Option<&Schema>,
+    cols: usize,
+) -> Result<(), ReadError> {
+    let (Some(names), Some(known)) = (names, schema.and_then(|schema| schema.feature_names(cols)))
+    else {
+        return Ok(());
+    };
+    match known
+        .iter()
+        .zip(names)
+        .find(|(known, given)| known != given)
+    {
+        None => Ok(()),
+        Some((wanted, found)) => {
+            let (wanted, found) = (wanted.clone(), format!("`{found}` in its place"));
+            Err(problem(path, TableProblem::NoSuchColumn { wanted, found }))
+        }
+    }
+}
+
+fn of_numbers<T>(data: Dataset<T>, schema: Schema) -> Table<T> {
+    Table {
+        features: data.features,
+        targets: data.targets.map(TableTargets::Numbers),
+        schema,
+        unseen: Vec::new(),
+    }
+}
+
+fn of_csv<T: Element>(
+    opened: &Opened,
+    path: &Path,
+    options: &ReadOptions,
+    table: &TableOptions,
+) -> Result<Table<T>, ReadError> {
+    let located = |fault: Fault| fault.locate(path, &opened.content);
+    let text: &[u8] = &opened.content;
+    let meter = opened.meter(options);
+    let mut head = Head::detect(text, &options.csv).map_err(located)?;
+    if let (Some(names), None) = (&table.names, &head.names) {
+        name_fields(&mut head, names, options.target.as_ref()).map_err(located)?;
+    }
+    let target = target(&head, options, table.schema.as_ref()).map_err(located)?;
+    let known = table
+        .schema
+        .as_ref()
+        .map(|schema| encoding_of(schema, (&head, target), options));
+    let by_model = table.schema.is_some();
+    let (encoding, columns) = match known {
+        Some(encoding) => {
+            let by_order = options.csv.header == Header::Absent;
+            let columns = matched(&head, &encoding, target, table, by_order).map_err(located)?;
+            (encoding, columns)
+        }
+        None => {
+            if is_plain(table)
+                && let Some(found) = fast(text, &head, target, options, &meter)
+            {
+                return Ok(found);
+            }
+            let meter = opened.meter(options);
+            learn::encoding(text, &head, target, table, &meter).map_err(located)?
+        }
+    };
+    let in_order = columns
+        .iter()
+        .flatten()
+        .copied()
+        .eq(0..encoding.columns.len());
+    let all_used = columns.iter().flatten().count() + usize::from(target.is_some()) == head.fields;
+    if by_model
+        && in_order
+        && all_used
+        && encoding.is_plain()
+        && !encoding.text_targets
+        && let Some(found) = fast::<T>(text, &head, target, options, &meter)
+    {
+        let schema = table.schema.clone().unwrap_or(found.schema);
+        return Ok(Table { schema, ..found });
+    }
+    let layout = Layout::new(&head, &encoding, &columns, target, (by_model, table.unseen));
+    let meter = opened.meter(options);
+    let read = encoded(text, &layout, &meter).map_err(located)?;
+    let schema = match &table.schema {
+        Some(schema) => schema.clone(),
+        None => schema_of(&head, target, encoding.clone()),
+    };
+    Ok(Table { schema, ..read })
+}
+
+/// Names from elsewhere become those of the features, in their order.
+fn name_fields(head: &mut Head, names: &[String], target: Option<&Target>) -> Result<(), Fault> {
+    let target = target.map(|target| head.field(target.name())).transpose()?;
+    let features = head.fields - usize::from(target.is_some());
+    if names.len() != features {
+        let (expected, found) = (names.len(), features);
+        return Err(head.problem(TableProblem::Count { expected, found }));
+    }
+    let mut names = names.iter().cloned();
+    let own = |field: usize| match target == Some(field) {
+        true => Some(String::new()),
+        false => names.next(),
+    };
+    head.names = Some((0..head.fields).filter_map(own).collect());
+    Ok(())
+}
+
+/// The field of the targets: as asked for, or as the model calls it.
+fn target(
+    head: &Head,
+    options: &ReadOptions,
+    schema: Option<&Schema>,
+) -> Result<Option<usize>, Fault> {
+    if let Some(target) = &options.target {
+        return head.field(target.name()).map(Some);
+    }
+    let known = schema.and_then(|schema| schema.target.as_deref());
+    let names = head.names.as_deref().unwrap_or(&[]);
+    Ok(known.and_then(|known| names.iter().position(|name| name == known)))
+}
+
+/// How a model's columns are made from a table: as from that which it was trained on, or of its names.
+fn encoding_of(
+    schema: &Schema,
+    (head, target): (&Head, Option<usize>),
+    options: &ReadOptions,
+) -> TableEncoding {
+    if let Some(table) = &schema.table {
+        return table.clone();
+    }
+    match (&schema.names, &head.names) {
+        (Some(names), Some(_)) => plain(names.iter().cloned().map(Some)),
+        _ => {
+            let there = head.fields - usize::from(target.is_some());
+            let wanted = options.columns.wanted().unwrap_or(there);
+            plain((0..wanted).map(|_| None))
+        }
+    }
+}
+
+fn plain(names: impl Iterator<Item = Option<String>>) -> TableEncoding {
+    let kind = ColumnKind::Number {
+        fill: None,
+        indicator: false,
+    };
+    TableEncoding {
+        columns: names
+            .map(|name| TableColumn {
+                name,
+                kind: kind.clone(),
+            })
+            .collect(),
+        ..TableEncoding::default()
+    }
+}
+
+fn is_plain(table: &TableOptions) -> bool {
+    table.missing == Missing::Refuse && table.categorical.is_empty() && table.drop.is_empty()
+}
+
+/// The reader of numbers, if the file has nothing else.
+fn fast<T: Element>(
+    text: &[u8],
+    head: &Head,
+    target: Option<usize>,
+    options: &ReadOptions,
+    meter: &Meter<'_>,
+) -> Option<Table<T>> {
+    let mut csv = options.csv;
+    csv.delimiter = Some(head.delimiter);
+    csv.header = if head.body_at > head.line_at {
+        Header::Present
+    } else {
+        Header::Absent
+    };
+    let number = target.map(|field| Target::new((field + 1).to_string()));
+    // A name goes before a number, so that a header may hide it.
+    let number = match (&head.names, target) {
+        (Some(names), Some(field)) if !names[field].is_empty() => {
+            Some(Target::new(names[field].clone()))
+        }
+        _ => number,
+    };
+    let data = csv::parse::<T>(text, &csv, number.as_ref(), meter).ok()?;
+    let features = (0..head.fields).filter(|field| target != Some(*field));
+    let names = features.map(|field| head.names.as_ref().map(|names| names[field].clone()));
+    let schema = schema_of(head, target, plain(names));
+    Some(of_numbers(data, schema))
+}
+
+fn schema_of(head: &Head, target: Option<usize>, table: TableEncoding) -> Schema {
+    let name = |field: usize| head.names.as_ref().map(|names| names[field].clone());
+    Schema {
+        format: Some(Format::Csv.to_string()),
+        target: target.and_then(name).filter(|name| !name.is_empty()),
+        table: Some(table),
+        ..Schema::default()
+    }
+}
+
+fn encoded<T: Element>(
+    text: &[u8],
+    layout: &Layout<'_>,
+    meter: &Meter<'_>,
+) -> Result<Table<T>, Fault> {
+    meter.check_columns(layout.cols)?;
+    let body = layout.head.body_at..text.len();
+    let mut chunks = scan::parse_chunks(text, body, meter, |bytes, start| {
+        parse_chunk::<T>(bytes, start, layout)
+    })?;
+    let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
+    if rows == 0 {
+        return Err(Fault::at(text.len(), "at least one line of values"));
+    }
+    let has_target = layout.roles.iter().any(|role| matches!(role, Role::Target));
+    let targets = has_target.then(|| match layout.text_targets {
+        true => TableTargets::Text(
+            chunks
+                .iter_mut()
+                .flat_map(|chunk| std::mem::take(&mut chunk.texts))
+                .collect(),
+        ),
+        false => TableTargets::Numbers(
+            chunks
+                .iter()
+                .flat_map(|chunk| &chunk.numbers)
+                .copied()
+                .collect(),
+        ),
+    });
+    let unseen = unseen(&chunks, layout);
+    let features = match layout.sparse {
+        true => {
+            let entries: usize = chunks.iter().map(|chunk| chunk.block.indices.len()).sum();
+            meter.take((rows * 8 + entries * (4 + size_of::<T>())) as u64)?;
+            let blocks = chunks.into_iter().map(|chunk| chunk.block).collect();
+            let csr = csr_from_blocks(layout.cols, blocks);
+            Features::Sparse(
+                csr.expect("rows are sorted and free of repeats, and indices below the columns"),
+            )
+        }
+        false => {
+            meter.take((rows * layout.cols * size_of::<T>()) as u64)?;
+            let mut values = Vec::with_capacity(rows * layout.cols);
+            chunks
+                .iter()
+                .for_each(|chunk| values.extend_from_slice(&chunk.dense));
+            let dense = Array2::from_shape_vec((rows, layout.cols), values);
+            Features::Dense(dense.expect("every line has a value for each column"))
+        }
+    };
+    let schema = Schema::default();
+    Ok(Table {
+        features,
+        targets,
+        schema,
+        unseen,
+    })
+}
+
+fn unseen<T>(chunks: &[Chunk<T>], layout: &Layout<'_>) -> Vec<UnseenCount> {
+    let of_field = |field: usize| {
+        let rows: u64 = chunks.iter().map(|chunk| chunk.unseen[field].0).sum();
+        let example = chunks
+            .iter()
+            .find_map(|chunk| chunk.unseen[field].1.clone())?;
+        let column = layout.head.label(field);
+        Some(UnseenCount {
+            column,
+            rows,
+            example,
+        })
+    };
+    (0..layout.roles.len()).filter_map(of_field).collect()
+}

@@ -1,0 +1,391 @@
+//! Tables as people have them: from a file to an evaluated model in one command, and predictions on others.
+
+use crate::program::{Folder, numbers, run};
+
+/// Homes with a text category, a missing value and a header; the price is 50·rooms + 30 in Ulm + 100.
+const HOMES: &str = "\
+city,rooms,garden,price
+Ulm,3,yes,280
+Bonn,2,no,200
+Ulm,4,no,330
+Bonn,5,yes,350
+Ulm,NA,yes,305
+Bonn,3,?,250
+";
+
+fn trained(extra: &[&str]) -> (Folder, String) {
+    let folder = Folder::new();
+    let (data, model) = (folder.path("homes.csv"), folder.path("model.safetensors"));
+    std::fs::write(&data, HOMES).expect("written");
+    let mut words = vec![
+        "train",
+        "linreg",
+        &data,
+        "--target-column",
+        "price",
+        "--missing",
+        "indicator",
+        "--l2",
+        "1e-3",
+        "--device",
+        "cpu",
+        "-o",
+        &model,
+        "--validation",
+        &data,
+    ];
+    words.extend(extra);
+    let run = run(words).expect_code(0);
+    assert!(
+        run.stdout.contains("city=Ulm") && run.stdout.contains("validation R²"),
+        "{}",
+        run.stdout
+    );
+    (folder, model)
+}
+
+#[test]
+fn a_table_goes_from_file_to_evaluated_model_in_one_command() {
+    let (folder, model) = trained(&[]);
+    let same = run([
+        "evaluate",
+        &model,
+        &folder.path("homes.csv"),
+        "--device",
+        "cpu",
+    ])
+    .expect_code(0);
+    assert!(
+        same.stdout.contains("R²") && same.stdout.contains("0.99"),
+        "{}",
+        same.stdout
+    );
+}
+
+#[test]
+fn columns_are_matched_by_name_and_unseen_categories_are_counted() {
+    let (folder, model) = trained(&[]);
+    let first = folder.path("first.csv");
+    std::fs::write(
+        &first,
+        "city,rooms,garden\nUlm,3,yes\nBonn,4,no\nBonn,,no\n",
+    )
+    .expect("written");
+    let shuffled = folder.path("shuffled.csv");
+    std::fs::write(
+        &shuffled,
+        "garden,rooms,city\nyes,3,Ulm\nno,4,Bonn\nno,,Bonn\n",
+    )
+    .expect("written");
+    let predict =
+        |file: &str| run(["predict", &model, file, "--device", "cpu", "--json"]).expect_code(0);
+    let (a, b) = (predict(&first), predict(&shuffled));
+    assert_eq!(
+        numbers(&a.json(), "predictions"),
+        numbers(&b.json(), "predictions")
+    );
+    assert_eq!(a.stderr, "");
+
+    let unseen = folder.path("unseen.csv");
+    std::fs::write(
+        &unseen,
+        "city,rooms,garden\nKiel,3,no\nUlm,3,no\nKiel,4,no\n",
+    )
+    .expect("written");
+    let seen = predict(&unseen);
+    assert!(
+        seen.stderr.contains("`city`")
+            && seen.stderr.contains("in 2 rows")
+            && seen.stderr.contains("`Kiel`"),
+        "{}",
+        seen.stderr
+    );
+    let refused = run([
+        "predict", &model, &unseen, "--unseen", "refuse", "--device", "cpu",
+    ])
+    .expect_code(1);
+    assert!(
+        refused.stderr.contains("unseen.csv:2: ") && refused.stderr.contains("`Kiel`"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn columns_that_lack_or_are_too_many_are_named() {
+    let (folder, model) = trained(&[]);
+    let file = folder.path("other.csv");
+    std::fs::write(&file, "city,garden\nUlm,yes\n").expect("written");
+    let lacking = run(["predict", &model, &file, "--device", "cpu"]).expect_code(1);
+    assert!(
+        lacking.stderr.contains("none called `rooms`"),
+        "{}",
+        lacking.stderr
+    );
+
+    std::fs::write(&file, "city,garden,age,rooms,color\nUlm,yes,1,3,red\n").expect("written");
+    let extra = run(["predict", &model, &file, "--device", "cpu"]).expect_code(1);
+    assert!(
+        extra.stderr.contains("found `age`, `color` too"),
+        "{}",
+        extra.stderr
+    );
+    run([
+        "predict",
+        &model,
+        &file,
+        "--device",
+        "cpu",
+        "--extra-columns",
+        "ignore",
+    ])
+    .expect_code(0);
+
+    std::fs::write(&file, "Ulm,3,yes\n").expect("written");
+    let nameless = run([
+        "predict", &model, &file, "--device", "cpu", "--header", "auto",
+    ]);
+    assert_eq!(nameless.code, 1, "{}", nameless.stderr);
+    run([
+        "predict", &model, &file, "--device", "cpu", "--header", "no",
+    ])
+    .expect_code(0);
+}
+
+#[test]
+fn missing_values_and_dates_are_refused_with_advice() {
+    let folder = Folder::new();
+    let file = folder.path("data.csv");
+    let train = |more: &[&str]| {
+        let mut words = vec![
+            "train",
+            "ridge",
+            &file,
+            "--target-column",
+            "y",
+            "--device",
+            "cpu",
+        ];
+        words.extend(more);
+        run(words)
+    };
+    std::fs::write(&file, "age,y\n1,2\n,3\n4,5\n").expect("written");
+    let missing = train(&[]).expect_code(1);
+    assert!(
+        missing
+            .stderr
+            .contains("data.csv:3: expected a value in column `age`")
+            && missing.stderr.contains("--missing mean"),
+        "{}",
+        missing.stderr
+    );
+    train(&["--missing", "mean"]).expect_code(0);
+
+    std::fs::write(&file, "day,y\n2024-01-31,2\n2024-02-01,3\n2024-02-02,5\n").expect("written");
+    let date = train(&[]).expect_code(1);
+    assert!(
+        date.stderr
+            .contains("column `day`, found the date `2024-01-31`")
+            && date.stderr.contains("--drop"),
+        "{}",
+        date.stderr
+    );
+    train(&["--categorical", "day"]).expect_code(0);
+    std::fs::write(&file, "age,y\n1,2\n2,NA\n").expect("written");
+    assert!(
+        train(&["--missing", "mean"])
+            .expect_code(1)
+            .stderr
+            .contains("target in column `y`")
+    );
+}
+
+#[test]
+fn text_targets_are_classes() {
+    let folder = Folder::new();
+    let (file, model) = (folder.path("flowers.csv"), folder.path("m.safetensors"));
+    std::fs::write(
+        &file,
+        "length,kind\n1,setosa\n1.2,setosa\n3,virginica\n3.3,virginica\n",
+    )
+    .expect("written");
+    run([
+        "train",
+        "logreg",
+        &file,
+        "--target-column",
+        "kind",
+        "--device",
+        "cpu",
+        "-o",
+        &model,
+    ])
+    .expect_code(0);
+    let labels = run(["predict", &model, &file, "--device", "cpu"]).expect_code(0);
+    assert_eq!(labels.stdout, "setosa\nsetosa\nvirginica\nvirginica\n");
+    assert!(labels.stderr.contains("accuracy 1"), "{}", labels.stderr);
+    let numbers = run([
+        "train",
+        "ridge",
+        &file,
+        "--target-column",
+        "kind",
+        "--device",
+        "cpu",
+    ])
+    .expect_code(1);
+    assert!(
+        numbers.stderr.contains("found the text `setosa`"),
+        "{}",
+        numbers.stderr
+    );
+}
+
+#[test]
+fn hashed_texts_take_the_columns_asked_for() {
+    let (folder, model) = trained(&["--json"][..0]);
+    drop((folder, model));
+    let folder = Folder::new();
+    let file = folder.path("homes.csv");
+    std::fs::write(&file, HOMES).expect("written");
+    let fit = run([
+        "train",
+        "ridge",
+        &file,
+        "--target-column",
+        "price",
+        "--hash",
+        "2^6",
+        "--missing",
+        "mean",
+        "--device",
+        "cpu",
+        "--json",
+    ])
+    .expect_code(0)
+    .json();
+    assert_eq!(fit["cols"], 65);
+}
+
+#[test]
+fn a_model_keeps_its_index_base() {
+    let folder = Folder::new();
+    let (train, model) = (folder.path("train.svm"), folder.path("m.safetensors"));
+    std::fs::write(&train, "1 0:1 2:1\n2 1:2 2:1\n3 0:3 1:1\n5 1:4\n").expect("written");
+    run(["train", "ridge", &train, "--device", "cpu", "-o", &model]).expect_code(0);
+    // No index 0 in the first row alone: read by itself it would be taken for a file with indices from 1.
+    let row = folder.path("row.svm");
+    std::fs::write(&row, "2 1:2 2:1\n").expect("written");
+    let predict = |file: &str, more: &[&str]| {
+        let mut words = vec!["predict", &model, file, "--device", "cpu", "-q"];
+        words.extend(more);
+        run(words)
+    };
+    let all = predict(&train, &[]).expect_code(0).stdout;
+    assert_eq!(
+        predict(&row, &[]).expect_code(0).stdout.lines().next(),
+        all.lines().nth(1)
+    );
+    // A file with indices from 1 is shifted where the user says so.
+    std::fs::write(&row, "2 2:2 3:1\n").expect("written");
+    let shifted = predict(&row, &["--index-base", "1"]).expect_code(0);
+    assert_eq!(shifted.stdout.lines().next(), all.lines().nth(1));
+
+    std::fs::write(&train, "1 1:1 3:1\n2 2:2 3:1\n3 1:3 2:1\n5 2:4\n").expect("written");
+    run(["train", "ridge", &train, "--device", "cpu", "-o", &model]).expect_code(0);
+    std::fs::write(&row, "2 0:2 1:1\n").expect("written");
+    let refused = predict(&row, &[]).expect_code(1);
+    assert!(refused.stderr.contains("at least 1"), "{}", refused.stderr);
+}
+
+#[test]
+fn names_from_a_file_are_kept_shown_and_checked() {
+    let folder = Folder::new();
+    let (train, names, model) = (
+        folder.path("t.svm"),
+        folder.path("names.txt"),
+        folder.path("m.safetensors"),
+    );
+    std::fs::write(&train, "1 1:1 3:1\n2 2:2 3:1\n3 1:3 2:1\n5 2:4\n").expect("written");
+    std::fs::write(&names, "age\nheight\nweight\n").expect("written");
+    let fit = run([
+        "train", "ridge", &train, "--names", &names, "--device", "cpu", "-o", &model,
+    ])
+    .expect_code(0);
+    assert!(fit.stdout.contains("height"), "{}", fit.stdout);
+    let shown = run(["inspect", &model]).expect_code(0);
+    assert!(
+        shown.stdout.contains("weight") && shown.stdout.contains("index base"),
+        "{}",
+        shown.stdout
+    );
+    // A table with these names is matched by them.
+    let table = folder.path("new.csv");
+    std::fs::write(&table, "weight,age,height\n1,0,2\n").expect("written");
+    let matched = run(["predict", &model, &table, "--device", "cpu"])
+        .expect_code(0)
+        .stdout;
+    let all = run(["predict", &model, &train, "--device", "cpu", "-q"])
+        .expect_code(0)
+        .stdout;
+    assert_eq!(matched.lines().next(), all.lines().nth(1));
+    std::fs::write(&names, "age\nweight\nheight\n").expect("written");
+    let other = run([
+        "predict", &model, &train, "--names", &names, "--device", "cpu",
+    ])
+    .expect_code(1);
+    assert!(
+        other.stderr.contains("`height`") && other.stderr.contains("`weight`"),
+        "{}",
+        other.stderr
+    );
+}
+
+#[test]
+fn inspect_shows_a_model_and_the_difference_of_two() {
+    let (folder, model) = trained(&[]);
+    let shown = run(["inspect", &model]).expect_code(0).stdout;
+    for words in [
+        "2 categories: Bonn, Ulm",
+        "city=Ulm",
+        "rooms (missing)",
+        "target",
+        "price",
+        "converged",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let json = run(["inspect", &model, "--json"]).expect_code(0).json();
+    assert_eq!(
+        json["feature_names"].as_array().map(Vec::len),
+        json["coef"][0].as_array().map(Vec::len)
+    );
+    let same = run(["inspect", &model, "--diff", &model])
+        .expect_code(0)
+        .stdout;
+    assert!(same.contains("do not differ"), "{same}");
+    let (data, other) = (folder.path("homes.csv"), folder.path("other.safetensors"));
+    run([
+        "train",
+        "linreg",
+        &data,
+        "--target-column",
+        "price",
+        "--missing",
+        "mean",
+        "--l2",
+        "1",
+        "--device",
+        "cpu",
+        "-o",
+        &other,
+    ])
+    .expect_code(0);
+    let diff = run(["inspect", &model, "--diff", &other])
+        .expect_code(0)
+        .stdout;
+    assert!(
+        diff.contains("l2") && diff.contains("rooms (missing)") && diff.contains("absent"),
+        "{diff}"
+    );
+}
