@@ -58,7 +58,9 @@ unsafe impl GlobalAlloc for LargePages {
 /// `block`, of `size` bytes unless it is null, with advice where it is large.
 #[inline]
 fn advised(block: *mut u8, size: usize) -> *mut u8 {
-    if size >= LARGE && !block.is_null() {
+    if block.is_null() {
+        super::out_of_memory::note(size);
+    } else if size >= LARGE {
         advise(block, size);
     }
     block

@@ -31,6 +31,7 @@ mod forms;
 mod info;
 mod inspect;
 mod measure;
+mod out_of_memory;
 mod output;
 mod plan;
 mod predict;
@@ -54,6 +55,7 @@ use progress::Ui;
 
 /// Runs the program on the process's arguments and says how it should end.
 pub fn main() -> ExitCode {
+    out_of_memory::end_with_exit_code();
     main_on(std::env::args_os())
 }
 

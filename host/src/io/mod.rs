@@ -27,7 +27,7 @@ pub use matrix_market::write_matrix_market;
 pub use npy::{read_vector, write_npy, write_vector};
 pub use options::{
     CachePolicy, Columns, CsvOptions, Format, Header, IndexBase, MemoryLimit, Progress,
-    ReadOptions, Target,
+    ReadOptions, Target, address_space_limit,
 };
 pub use read::read;
 pub use table::{

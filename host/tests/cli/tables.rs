@@ -243,8 +243,6 @@ fn text_targets_are_classes() {
 
 #[test]
 fn hashed_texts_take_the_columns_asked_for() {
-    let (folder, model) = trained(&["--json"][..0]);
-    drop((folder, model));
     let folder = Folder::new();
     let file = folder.path("homes.csv");
     std::fs::write(&file, HOMES).expect("written");

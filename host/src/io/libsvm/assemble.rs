@@ -3,7 +3,7 @@
 use super::super::error::Fault;
 use super::super::options::{Columns, IndexBase};
 use super::super::scan::Meter;
-use super::row::Chunk;
+use super::row::{Chunk, NO_LABEL};
 use crate::matrix::{Dataset, Element, Features, csr_from_blocks};
 use crate::parallel;
 
@@ -26,13 +26,17 @@ pub(super) fn assemble<T: Element>(
     meter.check_columns(cols)?;
     meter.take((rows * (8 + size_of::<T>()) + nnz * (4 + size_of::<T>())) as u64)?;
 
-    let targets = chunks.iter().flat_map(|c| &c.targets).copied().collect();
+    let targets: Vec<T> = chunks.iter().flat_map(|c| &c.targets).copied().collect();
+    let unlabelled = chunks.iter().find_map(|chunk| chunk.unlabelled_at);
+    if let (Some(at), false) = (unlabelled, targets.is_empty()) {
+        return Err(Fault::at(at, NO_LABEL));
+    }
     let blocks = parallel::map_items(chunks, |_, chunk| chunk.into_block(first));
     let features = csr_from_blocks(cols, blocks)
         .expect("rows are sorted and free of repeats, and indices below the columns");
     let data = Dataset {
         features: Features::Sparse(features),
-        targets: Some(targets),
+        targets: unlabelled.is_none().then_some(targets),
     };
     Ok((data, first as u8))
 }

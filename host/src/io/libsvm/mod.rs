@@ -1,7 +1,7 @@
 //! LIBSVM (SVMlight) text: one sample a line, `label index:value index:value … # comment`.
 //!
 //! Accepted beyond the letter of the format: indices from 0 or from 1, unsorted indices, `qid:n`
-//! (skipped), comments, blank lines, any blanks, CRLF, a last line without newline, a byte-order
+//! (skipped), samples without labels (all or none of a file's, as for predictions), comments, blank lines, any blanks, CRLF, a last line without newline, a byte-order
 //! mark. Rejected with their place: repeated indices in a sample, values that are not finite,
 //! several labels per sample, and a file without samples or without features.
 //!

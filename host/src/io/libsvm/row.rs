@@ -10,7 +10,8 @@ const MAX_INDEX: u64 = u32::MAX as u64 - 1;
 
 const LABEL: &str = "a label (a number) at the start of the sample";
 const SEVERAL_LABELS: &str = "one label (samples with several labels are not supported)";
-const NO_LABEL: &str = "a label before the first index:value pair";
+pub(super) const NO_LABEL: &str =
+    "a label before the first index:value pair, as other samples have one";
 const INDEX: &str = "a feature index (a whole number, 0 or more)";
 const LARGE_INDEX: &str = "a feature index of at most 4294967294";
 const COLON: &str = "a colon and a value after the feature index";
@@ -21,6 +22,8 @@ const QUERY: &str = "a whole number after `qid:`";
 pub(super) struct Chunk<T> {
     pub(super) block: RowBlock<T>,
     pub(super) targets: Vec<T>,
+    /// Where the first sample without a label stands, in bytes from the start of the text.
+    pub(super) unlabelled_at: Option<usize>,
     /// Where the first index 0 stands, in bytes from the start of the text.
     pub(super) zero_at: Option<usize>,
     /// The largest index, and where it stands first.
@@ -42,6 +45,7 @@ pub(super) fn parse_chunk<T: Element>(bytes: &[u8], start: usize) -> Result<Chun
     let mut chunk = Chunk {
         block: RowBlock::default(),
         targets: Vec::new(),
+        unlabelled_at: None,
         zero_at: None,
         largest: None,
         scratch: Vec::new(),
@@ -63,7 +67,14 @@ impl<T: Element> Chunk<T> {
         if matches!(cursor.next_word(), None | Some(b'#')) {
             return Ok(());
         }
-        self.targets.push(label(&mut cursor)?);
+        let label_at = cursor.at();
+        match label(&mut cursor)? {
+            Some(label) => self.targets.push(label),
+            None => {
+                cursor = Cursor::new(line);
+                self.unlabelled_at.get_or_insert(line_start + label_at);
+            }
+        }
         let first = self.block.indices.len();
         let mut sorted = true;
         loop {
@@ -141,13 +152,14 @@ fn second_place(line: &[u8], index: u32) -> Fault {
     Fault::at(at, "each feature index at most once in a sample")
 }
 
-fn label<T: Element>(cursor: &mut Cursor<'_>) -> Result<T, Fault> {
+/// The label; `None` where an index:value pair stands in its place.
+fn label<T: Element>(cursor: &mut Cursor<'_>) -> Result<Option<T>, Fault> {
     let start = cursor.at();
     let label = cursor.finite(LABEL)?;
     match cursor.peek() {
         Some(b',') => Err(Fault::at(start, SEVERAL_LABELS)),
-        Some(b':') => Err(Fault::at(start, NO_LABEL)),
-        byte if ends_word(byte) => Ok(label),
+        Some(b':') => Ok(None),
+        byte if ends_word(byte) => Ok(Some(label)),
         _ => Err(Fault::at(start, LABEL)),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use half::f16;
+
 use super::super::finite::{first_not_finite, first_of};
 use crate::matrix::{Dtype, Element};
 use crate::parallel;
@@ -18,6 +20,7 @@ pub(super) struct Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Number {
+    F2,
     F4,
     F8,
     I1,
@@ -41,6 +44,7 @@ impl Kind {
             _ => return None,
         };
         let number = match letters.as_str() {
+            "f2" => Number::F2,
             "f4" => Number::F4,
             "f8" => Number::F8,
             "i1" => Number::I1,
@@ -69,7 +73,7 @@ impl Kind {
     pub(super) fn size(self) -> usize {
         match self.number {
             Number::I1 | Number::U1 => 1,
-            Number::I2 | Number::U2 => 2,
+            Number::F2 | Number::I2 | Number::U2 => 2,
             Number::F4 | Number::I4 | Number::U4 => 4,
             Number::F8 | Number::I8 | Number::U8 => 8,
         }
@@ -113,6 +117,7 @@ pub(super) fn copy<T: Element>(
 /// Decodes all of `bytes`.
 pub(super) fn decode<T: Element>(bytes: &[u8], kind: Kind) -> Result<Vec<T>, Wrong> {
     match kind.number {
+        Number::F2 => decode_with(bytes, kind, f16::from_le_bytes, f64::from),
         Number::F4 => decode_with(bytes, kind, f32::from_le_bytes, f64::from),
         Number::F8 => decode_with(bytes, kind, f64::from_le_bytes, |v| v),
         Number::I1 => decode_with(bytes, kind, i8::from_le_bytes, f64::from),

@@ -66,7 +66,7 @@ impl Header {
             bad(
                 path,
                 MAGIC.len(),
-                "real numbers (f4, f8, integers, booleans)",
+                "real numbers (f2, f4, f8, integers, booleans)",
                 &found,
             )
         })?;

@@ -24,6 +24,10 @@ fn every_number_type_and_byte_order_is_read() {
     let expected = vec![1.0, 2.0, 200.0];
     let as_bytes = |f: fn(u8) -> Vec<u8>| [1, 2, 200].into_iter().flat_map(f).collect::<Vec<u8>>();
     for (descr, data) in [
+        (
+            "<f2",
+            as_bytes(|v| half::f16::from(v).to_le_bytes().to_vec()),
+        ),
         ("<f4", as_bytes(|v| f32::from(v).to_le_bytes().to_vec())),
         (">f4", as_bytes(|v| f32::from(v).to_be_bytes().to_vec())),
         ("<f8", as_bytes(|v| f64::from(v).to_le_bytes().to_vec())),

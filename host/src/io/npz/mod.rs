@@ -5,8 +5,11 @@
 //! besides the targets. The targets are the array that [`Target`] names, or else `y`, `target`, `targets`,
 //! `label` or `labels` where there is one, or `arr_1` beside `arr_0`.
 //!
+//! What `scipy.sparse.save_npz` writes is read as sparse features: CSR, CSC and COO matrices.
+//!
 //! Source of the format: NumPy Enhancement Proposal 1; for the archive PKWARE's APPNOTE.TXT 6.3.
 
+mod scipy;
 #[cfg(test)]
 mod tests;
 mod zip;
@@ -38,6 +41,11 @@ pub(super) fn parse<T: Element>(
     limit: u64,
 ) -> Result<Dataset<T>, ReadError> {
     let archive = Archive::open(path, content)?;
+    if let Some(format) = find(&archive, "format")
+        && find(&archive, "shape").is_some()
+    {
+        return scipy::parse(path, content, &archive, format, limit);
+    }
     let target = find_target(path, &archive, target)?;
     let features = find_features(path, &archive, target)?;
     let targets = target

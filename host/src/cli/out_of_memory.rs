@@ -1,0 +1,70 @@
+//! The end of the program when memory is refused: exit code 1 with the need and the limit, instead of SIGABRT.
+//!
+//! Readers check what they foresee. What nobody foresaw ends here: the allocator notes the block that it was refused,
+//! the standard library aborts, as it does wherever nobody asks whether a block was given, and the handler of that signal
+//! prints what was needed. An abort for another reason stays one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of the block that was refused last; 0 before.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that a block of `size` bytes was refused.
+pub(super) fn note(size: usize) {
+    REFUSED.store(size, Ordering::Relaxed);
+}
+
+/// Has the program end so.
+#[cfg(unix)]
+pub(super) fn end_with_exit_code() {
+    let handler: extern "C" fn(libc::c_int) = ended;
+    // SAFETY: the handler calls what may be called in one: it formats into its own stack, writes, and ends the process.
+    unsafe {
+        libc::signal(libc::SIGABRT, handler as *const () as libc::sighandler_t);
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn end_with_exit_code() {}
+
+#[cfg(unix)]
+extern "C" fn ended(signal: libc::c_int) {
+    let refused = REFUSED.load(Ordering::Relaxed);
+    if refused == 0 {
+        // SAFETY: the default is to end with this signal, which whoever raised it does next.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        return;
+    }
+    let mut text = [0_u8; 512];
+    let length = message(&mut text, refused);
+    // SAFETY: the text is that long; both calls may be made in a handler.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);
+        libc::_exit(1);
+    }
+}
+
+/// Writes the message to `text`, without allocating; how long it is.
+#[cfg(unix)]
+fn message(text: &mut [u8], refused: usize) -> usize {
+    use std::io::Write;
+    let room = text.len();
+    let mut rest = &mut text[..];
+    // What does not fit is cut.
+    let _ = write!(
+        rest,
+        "error: out of memory: expected {refused} bytes more, found none"
+    );
+    let _ = match crate::io::address_space_limit() {
+        Some(limit) => write!(
+            rest,
+            "; the limit of this process is {limit} bytes (ulimit -v)"
+        ),
+        None => Ok(()),
+    };
+    let _ = writeln!(
+        rest,
+        "\n  try: `--dtype f32` halves the data; a sparse format leaves out zeros"
+    );
+    room - rest.len()
+}
