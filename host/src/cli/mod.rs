@@ -83,6 +83,20 @@ where
     }
 }
 
+/// Whether the program would take these arguments, the first of which is its name; nothing is run.
+pub fn understands<A>(arguments: impl IntoIterator<Item = A>) -> bool
+where
+    A: Into<OsString> + Clone,
+{
+    Arguments::try_parse_from(arguments).is_ok_and(|parsed| parsed.command.check().is_ok())
+}
+
+/// The commands and options, for programs that list them.
+#[doc(hidden)]
+pub fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}
+
 /// Has the CPU compute with so many threads.
 fn limit_threads(threads: Option<usize>, ui: &Ui) {
     let Some(threads) = threads else { return };

@@ -20,6 +20,8 @@ mod tests;
 mod text_column;
 mod write;
 
+#[doc(hidden)]
+pub use cache::reseal_cache;
 pub use cache::write_cache;
 pub use error::{ReadError, WriteError};
 pub use libsvm::write_libsvm;

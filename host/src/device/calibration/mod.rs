@@ -97,6 +97,7 @@ impl Calibration {
 
 /// The limits of a device as it is opened, with calibrated rates where there are any for this driver. A calibration
 /// that cannot be read is as good as none, and logged.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 pub(super) fn apply(limits: DeviceLimits, driver_version: u32) -> DeviceLimits {
     let subject = Subject::new(&limits, driver_version);
     let rates = match Calibration::load(&subject) {

@@ -25,6 +25,8 @@ use crate::matrix::{Dataset, Element};
 
 pub(super) use header::MAGIC;
 pub(super) use load::parse;
+#[doc(hidden)]
+pub use store::reseal_cache;
 pub use store::write_cache;
 
 /// What is added to the name of a text for the name of its cache.

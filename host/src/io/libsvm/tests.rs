@@ -119,3 +119,13 @@ fn the_sample_data_are_complete() {
         );
     }
 }
+
+#[test]
+fn samples_without_labels_are_features_without_targets() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("new.svm");
+    std::fs::write(&path, "1:2 3:1 # first\n\n2:5\n").expect("written");
+    let data = read::<f64>(&path, &ReadOptions::default()).expect("read");
+    assert_eq!((data.features.rows(), data.features.cols()), (2, 3));
+    assert_eq!((data.features.nnz(), data.targets), (3, None));
+}

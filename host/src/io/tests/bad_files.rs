@@ -39,8 +39,8 @@ const LIBSVM: &[Case] = &[
     ),
     (
         "no_label.svm",
-        b"1:2 2:3\n",
-        ":1:1: expected a label before the first index:value pair, found `1:2`",
+        b"1 1:2\n1:2 2:3\n",
+        ":2:1: expected a label before the first index:value pair, as other samples have one, found `1:2`",
     ),
     (
         "several.svm",
