@@ -64,7 +64,13 @@ static PANIC: Mutex<String> = Mutex::new(String::new());
 /// # Errors
 /// When files cannot be written or no models be trained.
 pub fn run(numbers: Range<u64>, only: Option<Subject>) -> Result<Outcome> {
-    let folder = tempfile::tempdir().context("no temporary folder")?;
+    // Where there is one in memory: models are written through to the disk.
+    let memory = std::path::Path::new("/dev/shm");
+    let folder = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory),
+        false => tempfile::tempdir(),
+    };
+    let folder = folder.context("no temporary folder")?;
     std::env::set_current_dir(folder.path()).context("cannot enter the temporary folder")?;
     let silence = Silence::start()?;
     let kept = panic::take_hook();

@@ -15,6 +15,7 @@
 //! | [`device`] | driver loader, streams, buffers, prepared launches |
 //! | [`cpu`] | the bodies of the CPU device: slices in, slices out |
 //! | [`ops`] | one safe operation per kernel family |
+//! | `process` | what the operating system lets the process have |
 //! | [`learning`] | solvers and estimators over an abstract operator |
 //! | [`report`] | what a run found, as pages and figures |
 //!
@@ -29,6 +30,7 @@ pub mod matrix;
 pub mod ops;
 mod parallel;
 pub mod plan;
+mod process;
 pub mod reference;
 pub mod report;
 

@@ -4,10 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use crate::device::DeviceError;
-use crate::io::ReadError;
-use crate::learning::FitError;
-use crate::ops::OpError;
+use super::remedy::remedy;
 
 /// The exit code of an error.
 const ERROR: u8 = 1;
@@ -84,39 +81,14 @@ fn describe(error: &anyhow::Error) -> String {
     text
 }
 
-/// What to do about errors whose own message cannot know it: the options of this program.
-fn remedy(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    if let Some(ReadError::Io { source, .. }) = cause.downcast_ref() {
-        let missing = source.kind() == io::ErrorKind::NotFound;
-        return missing.then_some("check the path; `-` reads standard input");
-    }
-    if let Some(ReadError::Width { .. }) = cause.downcast_ref() {
-        return Some("use data with the features that the model was trained on");
-    }
-    if let Some(ReadError::Table { problem, .. }) = cause.downcast_ref() {
-        return Some(problem.advice());
-    }
-    let device = match cause.downcast_ref() {
-        Some(FitError::Op(OpError::Device(error))) => Some(error),
-        _ => cause.downcast_ref::<DeviceError>(),
-    };
-    match device? {
-        DeviceError::OutOfMemory { held, .. } if held.limit_bytes.is_some() => {
-            Some("raise the limit in WARPFUSE_GPU_MEMORY; `--dtype f32` halves the data")
-        }
-        DeviceError::OutOfMemory { .. } => {
-            Some("`--dtype f32` halves the data, `--device cpu` uses main memory")
-        }
-        DeviceError::NoDevice { .. } => Some("`warpfuse info` lists the devices"),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
 
     use super::*;
+    use crate::device::DeviceError;
+    use crate::io::ReadError;
+    use crate::learning::FitError;
 
     #[test]
     fn causes_are_listed_once_and_the_remedy_last() {

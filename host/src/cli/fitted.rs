@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::progress::Ui;
 use super::report::{Listing, bytes, figure, largest, seconds};
 use crate::device::Phases;
-use crate::learning::{Classifier, Evaluation, Model};
+use crate::learning::{Classifier, Convergence, Evaluation, Model};
 use crate::matrix::{MatrixStats, Schema};
 
 /// Coefficients that the report shows.
@@ -110,11 +110,7 @@ impl FittedSummary<'_> {
 
     fn add_course(&self, lines: &mut Listing) {
         let report = self.model.report();
-        let verdict = if self.model.converged() {
-            "converged"
-        } else {
-            "NOT CONVERGED"
-        };
+        let verdict = verdict(report.convergence);
         let (name, device, dtype) = (&report.device, self.device, self.model.dtype());
         let solver = format!("{} ({})", report.solver.name(), report.solver_reason);
         let gradient = format!("{:.1e} of the first", report.gradient_ratio);
@@ -180,6 +176,15 @@ impl Display for FittedSummary<'_> {
             lines.line("saved", path.display());
         }
         write!(f, "{}\n{lines}", self.title)
+    }
+}
+
+/// How a fit ended, in two words.
+pub(super) fn verdict(convergence: Convergence) -> &'static str {
+    match convergence {
+        Convergence::EarlyStopped => "stopped early",
+        ended if ended.is_success() => "converged",
+        _ => "NOT CONVERGED",
     }
 }
 

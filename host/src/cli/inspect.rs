@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::InspectArgs;
 use super::exit::Exit;
-use super::fitted::coefficient_name;
+use super::fitted::{coefficient_name, verdict};
 use super::output;
 use super::report::{Listing, bytes, figure, largest, seconds};
 use crate::learning::{Classifier, KernelModel, Model, SavedModel};
@@ -196,11 +196,7 @@ fn told(column: &TableColumn) -> String {
 
 fn add_report(lines: &mut Listing, model: &Model) {
     let report = model.report();
-    let verdict = if model.converged() {
-        "converged"
-    } else {
-        "NOT CONVERGED"
-    };
+    let verdict = verdict(report.convergence);
     lines
         .line("training rows", report.rows)
         .line("stored entries", report.nnz)

@@ -36,6 +36,7 @@ mod output;
 mod plan;
 mod predict;
 mod progress;
+mod remedy;
 mod report;
 mod scoring;
 mod synth;
@@ -49,7 +50,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 pub use allocator::LargePages;
-use args::{Arguments, Command};
+use args::{Arguments, Command, DtypeName};
 use exit::Exit;
 use progress::Ui;
 
@@ -74,6 +75,9 @@ where
     }
     let ui = Ui::start(arguments.verbosity());
     limit_threads(arguments.threads(), &ui);
+    if arguments.command.dtype() == Some(DtypeName::F32) {
+        remedy::note_halved();
+    }
     if let Some(options) = arguments.gpu_memory() {
         options.apply_to_gpus();
     }

@@ -6,21 +6,23 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of the block that was refused last; 0 before.
+/// Bytes of the largest block that was refused; 0 before. After the first, the report of it may be refused blocks too.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Notes that a block of `size` bytes was refused.
 pub(super) fn note(size: usize) {
-    REFUSED.store(size, Ordering::Relaxed);
+    REFUSED.fetch_max(size, Ordering::Relaxed);
 }
 
-/// Has the program end so.
+/// Has the program end so, and has a file that grows beyond `ulimit -f` be an error of its write instead of a signal.
 #[cfg(unix)]
 pub(super) fn end_with_exit_code() {
     let handler: extern "C" fn(libc::c_int) = ended;
     // SAFETY: the handler calls what may be called in one: it formats into its own stack, writes, and ends the process.
+    // The other signal is ignored.
     unsafe {
         libc::signal(libc::SIGABRT, handler as *const () as libc::sighandler_t);
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
@@ -55,16 +57,14 @@ fn message(text: &mut [u8], refused: usize) -> usize {
         rest,
         "error: out of memory: expected {refused} bytes more, found none"
     );
-    let _ = match crate::io::address_space_limit() {
+    let _ = match crate::process::address_space_limit() {
         Some(limit) => write!(
             rest,
             "; the limit of this process is {limit} bytes (ulimit -v)"
         ),
         None => Ok(()),
     };
-    let _ = writeln!(
-        rest,
-        "\n  try: `--dtype f32` halves the data; a sparse format leaves out zeros"
-    );
+    let remedy = super::remedy::of_full_memory(true);
+    let _ = writeln!(rest, "\n  try: {remedy}");
     room - rest.len()
 }

@@ -1,15 +1,23 @@
 //! What the operating system says about this machine (Linux; elsewhere nothing is known).
 
 use super::MemoryInfo;
+use crate::process::address_space;
 
 /// The processor's name, from `/proc/cpuinfo`.
 pub(crate) fn processor_name() -> Option<String> {
     parse_processor_name(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
 }
 
-/// Free and total memory, from `/proc/meminfo`.
+/// Free and total memory, from `/proc/meminfo`, or what `ulimit -v` leaves where that is less.
 pub(crate) fn memory_info() -> Option<MemoryInfo> {
-    parse_memory_info(&std::fs::read_to_string("/proc/meminfo").ok()?)
+    let machine = parse_memory_info(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    Some(match address_space() {
+        None => machine,
+        Some(space) => MemoryInfo {
+            free_bytes: machine.free_bytes.min(space.left as usize),
+            total_bytes: machine.total_bytes.min(space.limit as usize),
+        },
+    })
 }
 
 fn parse_processor_name(cpuinfo: &str) -> Option<String> {

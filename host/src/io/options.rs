@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::process::address_space;
+
 /// How a file is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -159,7 +161,7 @@ impl MemoryLimit {
         match self {
             Self::Available => available_memory()
                 .unwrap_or(u64::MAX)
-                .min(left_of_limit().unwrap_or(u64::MAX)),
+                .min(address_space().map_or(u64::MAX, |space| space.left)),
             Self::Bytes(bytes) => bytes,
             Self::Unlimited => u64::MAX,
         }
@@ -172,33 +174,6 @@ fn available_memory() -> Option<u64> {
     let line = info.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
-}
-
-/// The most address space that this process may take, in bytes, where that is limited (`ulimit -v`).
-#[cfg(unix)]
-pub fn address_space_limit() -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the call writes to the struct, which lives as long.
-    let failed = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } != 0;
-    (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
-}
-
-/// The most address space that this process may take: not limited here.
-#[cfg(not(unix))]
-pub fn address_space_limit() -> Option<u64> {
-    None
-}
-
-/// What is left of that.
-fn left_of_limit() -> Option<u64> {
-    const PAGE: u64 = 4096;
-    let limit = address_space_limit()?;
-    let taken = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = taken.split_whitespace().next()?.parse().ok()?;
-    Some(limit.saturating_sub(pages.saturating_mul(PAGE)))
 }
 
 /// Is told how far a reader has come: bytes done, bytes in all.

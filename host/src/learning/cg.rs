@@ -42,6 +42,9 @@ pub enum Convergence {
     Stalled,
     /// The coefficients grow without bound: the data can be separated, and no penalty holds them.
     Separable,
+    /// A figure on other data got no better for as long as was asked for
+    /// ([`FitOptions::patience`](super::FitOptions::patience)).
+    EarlyStopped,
 }
 
 impl Convergence {
@@ -92,6 +95,9 @@ impl Convergence {
             }
             Convergence::Separable => {
                 "the classes can be separated, so that coefficients grow without bound: add a penalty"
+            }
+            Convergence::EarlyStopped => {
+                "stopped early: the coefficients are those of the iteration that was best on the validation data"
             }
         }
     }

@@ -8,6 +8,7 @@ use super::cg::{Convergence, Pace};
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
 use super::design::{Columns, Design};
+use super::early::EarlyStop;
 use super::given::{Given, Warm, check_rows_and_columns};
 use super::metrics::sums;
 use super::multinomial::Multinomial;
@@ -235,6 +236,8 @@ impl<'a, T: Number> Training<'a, T> {
         let rows = (targets, options.offset);
         let mut objective = self.objective(spec, prepared, rows)?;
         let (mut failed, judged) = (None, options.evaluate.is_some());
+        let mut early = options.patience.filter(|_| judged).map(EarlyStop::new);
+        let stop = early.as_ref().map(EarlyStop::signal);
         let mut show = |iteration: Iteration, theta: &Buffer<T>| {
             let mut iteration = spec.shown(iteration);
             if let Some(evaluate) = options.evaluate.as_deref_mut() {
@@ -242,6 +245,9 @@ impl<'a, T: Number> Training<'a, T> {
                     Ok(theta) => {
                         let Weights { coef, intercept } = restore(&prepared.columns, &theta, k);
                         iteration.validation = Some(evaluate(&coef, &intercept));
+                        if let Some(early) = &mut early {
+                            early.see(iteration, Weights { coef, intercept });
+                        }
                     }
                     Err(error) => failed = Some(error),
                 }
@@ -252,19 +258,18 @@ impl<'a, T: Number> Training<'a, T> {
             history.push(iteration);
         };
         let (begin, inverse) = (setup.begin, setup.inverse);
-        let solved = self.minimise(
-            (spec, chosen.solver, judged),
-            &mut *objective,
-            begin,
-            inverse,
-            &mut show,
-        )?;
+        let solved = EarlyStop::during(stop, || {
+            let spec = (spec, chosen.solver, judged);
+            self.minimise(spec, &mut *objective, begin, inverse, &mut show)
+        });
         if let Some(error) = failed {
             return Err(OpError::from(error).into());
         }
         drop(objective);
-        let (fitted, solved) = self.finish(spec, prepared, rows, solved)?;
-        Ok((fitted, Summary::of(&solved, chosen)))
+        EarlyStop::settle(early, chosen, || {
+            let (fitted, solved) = self.finish(spec, prepared, rows, solved?)?;
+            Ok((fitted, Summary::of(&solved, chosen)))
+        })
     }
 
     /// Coefficients in the units of X, and how the solve really ended.

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::cg::Convergence;
 use super::design::Columns;
+use super::early::EarlyStop;
 use super::fit::{Setup, Training};
 use super::given::Given;
 use super::options::FitOptions;
@@ -97,11 +98,19 @@ impl<T: Number> Training<'_, T> {
         let k = spec.loss.predictors();
         interrupt::proceed()?;
         let mut ended = Ok(());
+        let judged = options.evaluate.is_some();
+        let mut early = options.patience.filter(|_| judged).map(EarlyStop::new);
         let mut show = |iteration: Iteration, theta: &[f64]| {
             let mut iteration = spec.shown(iteration);
+            let mut stopped = false;
             if let Some(evaluate) = options.evaluate.as_deref_mut() {
-                let Weights { coef, intercept } = fit::restore(&setup.prepared.columns, theta, k);
+                let weights = restored::<T>(&setup.prepared.columns, theta, k);
+                let Weights { coef, intercept } = weights;
                 iteration.validation = Some(evaluate(&coef, &intercept));
+                if let Some(early) = &mut early {
+                    early.see(iteration, Weights { coef, intercept });
+                    stopped = early.is_over();
+                }
             }
             if let Some(watch) = options.watch.as_deref_mut() {
                 watch(iteration);
@@ -109,21 +118,21 @@ impl<T: Number> Training<'_, T> {
             history.push(iteration);
             ended = interrupt::proceed();
             match ended {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
+                Ok(()) if !stopped => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
             }
         };
         let solved = host::minimise(&problem, method, start, &self.limits(spec), &mut show);
         ended?;
-        let summary = summary(&problem, &solved, chosen);
-        if summary.convergence == Convergence::NotFinite {
-            let iterations = solved.n_iter;
-            return Err(FitError::NotFinite { iterations });
-        }
-        Ok((
-            restored::<T>(&setup.prepared.columns, &solved.theta, k),
-            summary,
-        ))
+        EarlyStop::settle(early, chosen, || {
+            let summary = summary(&problem, &solved, chosen);
+            if summary.convergence == Convergence::NotFinite {
+                let iterations = solved.n_iter;
+                return Err(FitError::NotFinite { iterations });
+            }
+            let weights = restored::<T>(&setup.prepared.columns, &solved.theta, k);
+            Ok((weights, summary))
+        })
     }
 }
 

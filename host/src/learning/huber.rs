@@ -184,6 +184,7 @@ pub(super) fn fit<T: Number>(
                 Some(evaluate) => Some(&mut **evaluate),
                 None => None,
             },
+            patience: options.patience,
             watch: match &mut options.watch {
                 Some(watch) => Some(&mut **watch),
                 None => None,

@@ -22,6 +22,7 @@ mod classifier;
 mod controls;
 mod design;
 mod diagnostics;
+mod early;
 #[cfg(test)]
 mod endings;
 mod error;
@@ -89,6 +90,7 @@ pub use diagnostics::{
     ClassCurves, ClassificationDiagnostics, Diagnostics, Group, Histogram, Pairs,
     RegressionDiagnostics, ScoreHistogram, Spread,
 };
+pub use early::Patience;
 pub use error::{FitError, ModelError};
 pub use estimators::{ClassifierParams, Estimator, RegressorParams};
 pub use evaluation::Evaluation;

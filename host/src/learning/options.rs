@@ -1,6 +1,7 @@
 //! What a fit may be given besides features and targets.
 
 use super::RowMoments;
+use super::early::Patience;
 use super::solver::Iteration;
 
 /// A figure of coefficients, one list per linear predictor, and intercepts.
@@ -35,6 +36,10 @@ pub struct FitOptions<'a> {
     /// What a model of these coefficients (one list per class, or one list) and intercepts is worth on other data,
     /// asked for after each outer iteration and kept as [`Iteration::validation`].
     pub evaluate: Option<&'a mut Evaluate<'a>>,
+    /// Stops a fit early that gets no better by `evaluate`, without which it has no effect: its model has the coefficients
+    /// of the best iteration and says [`Convergence::EarlyStopped`](super::Convergence::EarlyStopped). Not of one-vs-rest
+    /// problems.
+    pub patience: Option<Patience>,
     /// Called after each outer iteration.
     pub watch: Option<&'a mut dyn FnMut(Iteration)>,
 }

@@ -114,6 +114,11 @@ impl<T: Number> Validation<T> {
         })
     }
 
+    /// Whether larger figures are better: of accuracies and R².
+    pub fn larger_is_better(&self) -> bool {
+        matches!(self.judge, Judge::Accuracy { .. } | Judge::R2(_))
+    }
+
     /// The first failure of [`Validation::score`].
     pub fn failed(self) -> Option<FitError> {
         self.failed

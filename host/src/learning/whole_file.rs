@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes `bytes` to `path`.
 ///
@@ -13,14 +13,24 @@ use std::path::Path;
 /// # Errors
 /// When the file system refuses.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if ["/dev", "/proc"].iter().any(|of| path.starts_with(of)) {
+    write_following(path, bytes, MOST_LINKS)
+}
+
+/// Symbolic links that lead to each other; Linux follows as many.
+const MOST_LINKS: usize = 40;
+
+fn write_following(path: &Path, bytes: &[u8], links: usize) -> io::Result<()> {
+    if is_stream(path) {
         return write_through(path, bytes);
     }
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
-            Ok(target) => write_whole(&target, bytes),
-            Err(_) => fs::write(path, bytes),
-        },
+        Ok(found) if found.is_symlink() => {
+            let target = fs::read_link(path)?;
+            // Beside the link, unless it is absolute.
+            let target = path.parent().map_or(target.clone(), |of| of.join(&target));
+            let left = links.checked_sub(1).ok_or(ErrorKind::InvalidInput)?;
+            write_following(&target, bytes, left)
+        }
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(found) if found.is_file() => replace(path, bytes, Some(found.permissions())),
         Ok(_) => write_through(path, bytes),
@@ -38,9 +48,27 @@ pub(crate) fn check_place(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => Ok(()),
-        _ if ["/dev", "/proc"].iter().any(|of| path.starts_with(of)) => Ok(()),
-        _ => beside(path).map(drop),
+        _ if is_stream(path) => Ok(()),
+        _ => beside(&target_of(path)).map(drop),
     }
+}
+
+/// Where a link leads that leads nowhere yet, or the path itself.
+fn target_of(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = fs::read_link(&path) else {
+            break;
+        };
+        path = path.parent().map_or(target.clone(), |of| of.join(&target));
+    }
+    path
+}
+
+/// Whether a path names an open file of the process, such as `/dev/stdout`, whatever that is.
+fn is_stream(path: &Path) -> bool {
+    let of_process = |path: &Path| path.starts_with("/proc") || path.starts_with("/dev/fd");
+    of_process(path) || fs::read_link(path).is_ok_and(|target| of_process(&target))
 }
 
 fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -33,6 +33,16 @@ pub fn interruptible<R>(is_wanted: impl Fn() -> bool + 'static, work: impl FnOnc
     work()
 }
 
+/// [`interruptible`] of work whose end may be wanted by whoever was asked until now as well.
+pub(crate) fn interruptible_too<R>(
+    is_wanted: impl Fn() -> bool + 'static,
+    work: impl FnOnce() -> R,
+) -> R {
+    let before = WANTED.with_borrow(Clone::clone);
+    let outer = move || before.as_ref().is_some_and(|before| before());
+    interruptible(move || is_wanted() || outer(), work)
+}
+
 /// Puts back who was asked before, also when the work panics.
 struct Restored(Option<Wanted>);
 

@@ -58,6 +58,11 @@ pub(super) fn judge(report: &mut Report, outcome: &Outcome) {
             "Converged as far as the precision allows",
             format!("{course} {}.", capital(convergence.advice())),
         ),
+        Convergence::EarlyStopped => report.verdict(
+            Mood::Good,
+            "Stopped early",
+            format!("{course} {}.", capital(convergence.advice())),
+        ),
         _ => report.verdict(
             Mood::Bad,
             "Not converged",

@@ -5,6 +5,7 @@ mod bad_files;
 mod emulate;
 mod estimators;
 mod kernel_ridge;
+mod limits;
 mod plan;
 mod predict;
 mod program;

@@ -267,3 +267,176 @@ fn a_dash_is_standard_output() {
     assert_eq!(plain.stdout, dash.stdout);
     assert!(!std::path::Path::new("-").exists());
 }
+
+#[test]
+fn options_that_a_format_has_no_use_for_are_refused_by_name() {
+    let folder = Folder::new();
+    let table = folder.file("t.csv", "a,b\n1,2\n2,3\n3,5\n");
+    let text = diabetes();
+    let cases: [(&str, &[&str]); 9] = [
+        (&text, &["--hash", "16"]),
+        (&text, &["--missing", "mean"]),
+        (&text, &["--categorical", "1"]),
+        (&text, &["--drop", "1"]),
+        (&text, &["--delimiter", ";"]),
+        (&text, &["--header", "yes"]),
+        (&text, &["--target-column", "1"]),
+        (&table, &["--index-base", "1", "--target-column", "b"]),
+        (
+            &table,
+            &[
+                "--index-base",
+                "0",
+                "--target-column",
+                "b",
+                "--missing",
+                "mean",
+            ],
+        ),
+    ];
+    for (file, options) in cases {
+        let fixed = ["train", "ridge", file, "--device", "cpu"];
+        let refused = run(fixed.iter().chain(options)).expect_code(1);
+        let words = format!("for which {} is meant", options[0]);
+        assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn cv_shows_what_it_uses_and_no_more() {
+    let help = run(["cv", "ridge", "--help"]).expect_code(0).stdout;
+    for option in ["--validation", "--start", "--patience"] {
+        assert!(!help.contains(option), "{option}");
+        run(["cv", "ridge", &diabetes(), option, "1"]).expect_code(2);
+    }
+}
+
+/// Rows of noise, in which every iteration learns more of the noise.
+fn noise(seed: u32, rows: usize) -> String {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(state >> 8) / f64::from(1_u32 << 24) - 0.5
+    };
+    let row = |_| {
+        let pairs: String = (1..30).map(|at| format!(" {at}:{}", next())).collect();
+        format!("{}{pairs}\n", i32::from(next() > 0.0))
+    };
+    (0..rows).map(row).collect()
+}
+
+#[test]
+fn a_fit_without_progress_on_other_data_stops_early_with_its_best() {
+    let folder = Folder::new();
+    let (train, other) = (
+        folder.file("train.svm", noise(1, 40)),
+        folder.file("other.svm", noise(2, 40)),
+    );
+    for solver in ["lbfgs", "newton-cg", "newton-cholesky"] {
+        let fixed = [
+            "train",
+            "logreg",
+            &train,
+            "--validation",
+            &other,
+            "--device",
+            "cpu",
+        ];
+        let fit = |more: &[&str]| {
+            let all = fixed
+                .iter()
+                .chain(&["--c", "1e6", "--solver", solver, "--json"]);
+            run(all.chain(more)).expect_code(0)
+        };
+        let whole = fit(&[]).json();
+        let early = fit(&["--patience", "1", "--strict"]);
+        assert!(
+            early.stderr.contains("the best coefficients are kept"),
+            "{}",
+            early.stderr
+        );
+        let early = early.json();
+        assert_eq!(
+            (&early["convergence"], &early["converged"]),
+            (&"early_stopped".into(), &false.into())
+        );
+        assert!(
+            number(&early, "n_iter") < number(&whole, "n_iter"),
+            "{solver}"
+        );
+        let loss = |fit: &serde_json::Value| number(&fit["validation"], "log_loss");
+        assert!(loss(&early) < loss(&whole), "{solver}");
+        // The model is that of the best iteration of all.
+        let history = early["history"].as_array().expect("a list");
+        let figures = history
+            .iter()
+            .map(|iteration| number(iteration, "validation"));
+        let best = figures.fold(f64::INFINITY, f64::min);
+        assert!(
+            (loss(&early) - best).abs() <= 1e-12 * best,
+            "{solver}: {early}"
+        );
+    }
+    run(["train", "logreg", &train, "--patience", "3"]).expect_code(2);
+    let each = [
+        "train",
+        "svc",
+        &folder.file("three.svm", "0 1:1\n1 1:2\n2 1:3\n"),
+        "--patience",
+        "3",
+    ];
+    let three = folder.path("three.svm");
+    let refused = run(each
+        .iter()
+        .chain(&["--validation", &three, "--device", "cpu"]))
+    .expect_code(1);
+    assert!(
+        refused.stderr.contains("one for each class"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_model_may_lie_in_memory_and_follow_links_to_nowhere() {
+    let shared = std::path::Path::new("/dev/shm");
+    if shared.is_dir() {
+        let folder = tempfile::tempdir_in(shared).expect("a folder");
+        let path = folder.path().join("model").display().to_string();
+        train("linreg", &path, &[]).expect_code(0);
+        assert!(fs::metadata(&path).expect("there").len() > 100);
+    }
+    let folder = Folder::new();
+    let link = folder.path("link");
+    std::os::unix::fs::symlink("new", &link).expect("a link");
+    train("linreg", &link, &[]).expect_code(0);
+    assert!(folder.read("new").len() > 100);
+}
+
+#[test]
+fn no_advice_is_to_do_what_was_done() {
+    for (dtype, advised) in [("f64", false), ("f32", true)] {
+        let data = diabetes();
+        let fit = [
+            "train",
+            "kernel-ridge",
+            &data,
+            "--device",
+            "cpu",
+            "--solver",
+            "conjugate-gradient",
+            "--max-iter",
+            "1",
+            "--alpha",
+            "1e-9",
+            "--tol",
+            "1e-12",
+            "--dtype",
+            dtype,
+        ];
+        let text = run(fit).expect_code(0).stderr;
+        assert!(text.contains("NOT CONVERGED"), "{text}");
+        assert_eq!(text.contains("--dtype f64"), advised, "{text}");
+    }
+}

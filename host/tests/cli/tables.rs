@@ -377,3 +377,80 @@ fn inspect_shows_a_model_and_the_difference_of_two() {
         "{diff}"
     );
 }
+
+#[test]
+fn columns_without_names_are_left_out_by_number_and_found_again() {
+    let folder = Folder::new();
+    let (file, model) = (folder.path("plain.csv"), folder.path("m.safetensors"));
+    std::fs::write(&file, "1,9,2,3\n2,8,1,5\n3,9,5,4\n4,7,1,8\n").expect("written");
+    let fit = [
+        "train",
+        "ridge",
+        &file,
+        "--target-column",
+        "4",
+        "--drop",
+        "2",
+        "--device",
+        "cpu",
+        "-o",
+        &model,
+    ];
+    run(fit).expect_code(0);
+    let predict = |file: &str| {
+        run([
+            "predict",
+            &model,
+            file,
+            "--device",
+            "cpu",
+            "-q",
+            "--target-column",
+            "4",
+        ])
+    };
+    let whole = predict(&file).expect_code(0).stdout;
+    std::fs::write(&file, "1,2,3\n2,1,5\n3,5,4\n4,1,8\n").expect("written");
+    let fixed = [
+        "predict",
+        &model,
+        &file,
+        "--device",
+        "cpu",
+        "-q",
+        "--target-column",
+        "3",
+    ];
+    assert_eq!(run(fixed).expect_code(0).stdout, whole);
+
+    // Fields of a header without names are told apart by their numbers.
+    std::fs::write(&file, ",a,,y\n0,1,2,3\n1,2,1,5\n2,3,5,4\n3,4,1,8\n").expect("written");
+    run([
+        "train",
+        "ridge",
+        &file,
+        "--target-column",
+        "y",
+        "--device",
+        "cpu",
+        "-o",
+        &model,
+    ])
+    .expect_code(0);
+    let again = run(["predict", &model, &file, "--device", "cpu", "-q"]).expect_code(0);
+    assert_eq!(again.stdout.lines().count(), 4);
+    let shown = run(["inspect", &model]).expect_code(0).stdout;
+    assert!(shown.contains("column 3"), "{shown}");
+}
+
+#[test]
+fn a_file_without_texts_is_no_table_for_a_model_of_one() {
+    let (_folder, model) = trained(&[]);
+    let data = crate::program::diabetes();
+    let refused = run(["predict", &model, &data, "--device", "cpu"]).expect_code(1);
+    assert!(
+        refused.stderr.contains("expected a CSV file"),
+        "{}",
+        refused.stderr
+    );
+}

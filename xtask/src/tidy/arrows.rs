@@ -20,12 +20,16 @@ const ROOMS: &[Room] = &[
         uses: &[],
     },
     Room {
+        name: "process",
+        uses: &[],
+    },
+    Room {
         name: "matrix",
         uses: &["parallel"],
     },
     Room {
         name: "io",
-        uses: &["matrix", "parallel"],
+        uses: &["matrix", "parallel", "process"],
     },
     Room {
         name: "reference",
@@ -45,7 +49,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "device",
-        uses: &["plan", "cpu", "parallel"],
+        uses: &["plan", "cpu", "parallel", "process"],
     },
     Room {
         name: "ops",
@@ -62,7 +66,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "cli",
         uses: &[
-            "matrix", "io", "plan", "device", "ops", "learning", "report", "parallel",
+            "process", "matrix", "io", "plan", "device", "ops", "learning", "report", "parallel",
         ],
     },
     Room {

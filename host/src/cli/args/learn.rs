@@ -124,7 +124,11 @@ pub(in crate::cli) struct SampleArgs {
     /// What the penalty of each column is multiplied by, 0 or more; 0 leaves a column unpenalised
     #[arg(long, value_name = "FILE.npy")]
     pub(in crate::cli) penalty_factors: Option<PathBuf>,
+}
 
+/// Where a fit starts, and what judges it on the way.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct CourseArgs {
     /// Start from the coefficients of a model of the same features and classes
     #[arg(long, value_name = "MODEL")]
     pub(in crate::cli) start: Option<PathBuf>,
@@ -136,6 +140,10 @@ pub(in crate::cli) struct SampleArgs {
     /// Targets of --validation, where that file holds features only
     #[arg(long, value_name = "FILE", requires = "validation")]
     pub(in crate::cli) validation_target: Option<PathBuf>,
+
+    /// Stop after N iterations that are no better on --validation, and keep the best coefficients
+    #[arg(long, value_name = "N", requires = "validation")]
+    pub(in crate::cli) patience: Option<NonZeroUsize>,
 }
 
 /// When and how the solver stops.

@@ -29,8 +29,8 @@ pub(super) use emulate::EmulateArgs;
 pub(super) use inspect::InspectArgs;
 pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs, KernelSolverName};
 pub(super) use learn::{
-    OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget, finite_positive,
-    not_negative, positive, share,
+    CourseArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget,
+    finite_positive, not_negative, positive, share,
 };
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
@@ -150,6 +150,23 @@ pub(super) enum Verbosity {
 }
 
 impl Command {
+    /// The element type that was asked for, where one can be.
+    pub(super) fn dtype(&self) -> Option<DtypeName> {
+        match self {
+            Command::Train(TrainCommand { target }) => Some(match target {
+                TrainTarget::Linear(trainer) => trainer.job().source.dtype,
+                TrainTarget::KernelRidge(args) => args.source.dtype,
+                TrainTarget::Hits(args) => args.matrix.dtype,
+                TrainTarget::Pagerank(args) => args.matrix.dtype,
+                TrainTarget::Svd(args) => args.matrix.dtype,
+            }),
+            Command::Cv(arguments) => Some(arguments.trainer.job().0.source.dtype),
+            Command::Predict(arguments) => arguments.compute.dtype,
+            Command::Evaluate(arguments) => arguments.compute.dtype,
+            _ => None,
+        }
+    }
+
     /// Refuses options that would do nothing beside the others.
     ///
     /// # Errors

@@ -84,10 +84,6 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
 
 /// Refuses options that folds have no use for; the file that the best model goes to.
 fn checked<'a>(job: &Job<'a>, args: &FoldArgs) -> Result<Option<&'a Path>> {
-    ensure!(
-        job.samples.validation.is_none() && job.samples.start.is_none(),
-        "--validation and --start: expected neither with cv, whose folds hold out data of their own and start anew"
-    );
     if let Some(scoring) = args.scoring {
         ensure!(
             scoring.task() == job.own.task(),

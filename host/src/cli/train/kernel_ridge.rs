@@ -225,9 +225,13 @@ fn judge(model: &KernelModel, args: &KernelRidgeArgs, ui: &Ui) -> Exit {
         return Exit::Success;
     }
     let report = model.report();
+    let wider = match args.source.dtype {
+        DtypeName::F32 => ", use --dtype f64",
+        DtypeName::F64 => "",
+    };
     ui.warn(format_args!(
         "NOT CONVERGED after {} iterations: the residual is {:.1e} of the targets, asked for was {:.1e}; raise --rank, \
-         --max-iter or --alpha, use --dtype f64, or raise --tol",
+         --max-iter or --alpha{wider}, or raise --tol",
         report.n_iter, report.residual_ratio, args.tol
     ));
     if args.strict {

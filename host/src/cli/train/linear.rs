@@ -1,6 +1,8 @@
 //! `train` of linear models: arguments as meant, fit, report.
 
-use anyhow::Result;
+use std::num::NonZeroUsize;
+
+use anyhow::{Result, bail};
 
 use crate::cli::args::DtypeName;
 use crate::cli::data::{self, Loaded};
@@ -12,7 +14,9 @@ use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
 use crate::cli::{device, output};
 use crate::device::{Device, Phase, Phases};
-use crate::learning::{Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Validation};
+use crate::learning::{
+    Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Patience, Validation,
+};
 use crate::matrix::MatrixStats;
 use crate::ops::{Number, Residency};
 
@@ -76,6 +80,7 @@ impl Run<'_> {
             None => None,
         };
         let judges = during.is_some();
+        let patience = patience(job, during.as_ref())?;
         let mut evaluate = |coef: &[Vec<f64>], intercepts: &[f64]| {
             let score = during.as_mut().map(|during| during.score(coef, intercepts));
             score.unwrap_or(f64::NAN)
@@ -93,6 +98,7 @@ impl Run<'_> {
             penalty_factors: beside.penalty_factors.as_deref(),
             start,
             watch: Some(&mut watch),
+            patience,
             ..FitOptions::default()
         };
         if judges {
@@ -182,10 +188,10 @@ fn load_validation<T: Number>(
     data: &Loaded<T>,
     ui: &Ui,
 ) -> Result<Option<(Loaded<T>, Known<T>)>> {
-    let Some(path) = &job.samples.validation else {
+    let Some(path) = &job.course.validation else {
         return Ok(None);
     };
-    let target = job.samples.validation_target.as_deref();
+    let target = job.course.validation_target.as_deref();
     let reading = data.reading_like(&job.outcome.read);
     let task = job.own.task();
     Ok(Some(data::load_known(path, target, task, &reading, ui)?))
@@ -209,10 +215,35 @@ fn during_fit<T: Number>(
     )?))
 }
 
+/// When the fit ends early.
+fn patience<T: Number>(job: &Job<'_>, during: Option<&Validation<T>>) -> Result<Option<Patience>> {
+    let Some(iterations) = job.course.patience else {
+        return Ok(None);
+    };
+    let Some(during) = during else {
+        bail!(
+            "--patience: expected a fit whose iterations can be judged as a whole, found one for each class; \
+             train logreg learns all classes together"
+        )
+    };
+    Ok(Some(Patience {
+        iterations: iterations.get(),
+        larger_is_better: during.larger_is_better(),
+    }))
+}
+
 /// Warns when the fit did not converge; whether that counts is for the user to say.
 fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
     let report = model.report();
     if report.convergence.is_success() {
+        return Exit::Success;
+    }
+    if report.convergence == Convergence::EarlyStopped {
+        ui.remark(format_args!(
+            "stopped after {} iterations: {} in a row were no better on the validation data; the best coefficients are kept",
+            report.n_iter,
+            job.course.patience.map_or(0, NonZeroUsize::get)
+        ));
         return Exit::Success;
     }
     let advice = match report.convergence {

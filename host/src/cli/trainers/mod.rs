@@ -12,7 +12,7 @@ mod svm;
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 
-use super::args::{FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
+use super::args::{CourseArgs, FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
 use super::data;
 use super::targets::{Known, Task};
 use crate::learning::{Classes, Classifier, Estimator, Model};
@@ -90,6 +90,16 @@ pub(super) struct TrainArgs<P: Args> {
     outcome: OutcomeArgs,
 }
 
+/// A trainer's arguments, and those of a single fit.
+#[derive(Debug, Args)]
+pub(super) struct Single<P: Args> {
+    #[command(flatten)]
+    train: TrainArgs<P>,
+
+    #[command(flatten)]
+    course: CourseArgs,
+}
+
 /// A trainer's arguments, and those of the folds.
 #[derive(Debug, Args)]
 pub(super) struct Folded<P: Args> {
@@ -108,13 +118,24 @@ pub(super) struct Job<'a> {
     pub(super) source: &'a SourceArgs,
     pub(super) solve: &'a SolveArgs,
     pub(super) samples: &'a SampleArgs,
+    /// Nothing where rows are held out.
+    pub(super) course: &'a CourseArgs,
     pub(super) outcome: &'a OutcomeArgs,
 }
 
+/// Of `cv`, whose folds hold out data of their own and start anew.
+static NO_COURSE: CourseArgs = CourseArgs {
+    start: None,
+    validation: None,
+    validation_target: None,
+    patience: None,
+};
+
 impl<P: Args + Own> TrainArgs<P> {
-    fn job(&self, name: &'static str) -> Job<'_> {
+    fn job<'a>(&'a self, name: &'static str, course: &'a CourseArgs) -> Job<'a> {
         Job {
             name,
+            course,
             own: &self.own,
             source: &self.source,
             solve: &self.solve,
@@ -130,7 +151,7 @@ impl Job<'_> {
     /// # Errors
     /// When it cannot be read, or is of other data.
     pub(super) fn start(&self, cols: usize, classes: Option<&Classes>) -> Result<Option<Start>> {
-        let Some(path) = &self.samples.start else {
+        let Some(path) = &self.course.start else {
             return Ok(None);
         };
         let model = Model::load(path)?;
@@ -163,7 +184,7 @@ impl Job<'_> {
         );
         let (offset, exposure) = (samples.offset.as_deref(), samples.exposure.as_deref());
         ensure!(
-            samples.validation.is_none() || (offset.is_none() && exposure.is_none()),
+            self.course.validation.is_none() || (offset.is_none() && exposure.is_none()),
             "--validation: expected none beside --offset or --exposure, since those of its rows are not known; \
              use cv, whose folds have them"
         );
@@ -223,7 +244,7 @@ macro_rules! trainers {
         /// `train` with one of the trainers.
         #[derive(Debug, Subcommand)]
         pub(super) enum Trainer {
-            $($(#[$about])* #[command(name = $name)] $trainer(TrainArgs<$own>),)*
+            $($(#[$about])* #[command(name = $name)] $trainer(Single<$own>),)*
         }
 
         /// `cv` with one of the trainers.
@@ -235,7 +256,7 @@ macro_rules! trainers {
         impl Trainer {
             pub(super) fn job(&self) -> Job<'_> {
                 match self {
-                    $(Trainer::$trainer(args) => args.job($name),)*
+                    $(Trainer::$trainer(args) => args.train.job($name, &args.course),)*
                 }
             }
         }
@@ -243,7 +264,7 @@ macro_rules! trainers {
         impl CvTrainer {
             pub(super) fn job(&self) -> (Job<'_>, &FoldArgs) {
                 match self {
-                    $(CvTrainer::$trainer(args) => (args.train.job($name), &args.folds),)*
+                    $(CvTrainer::$trainer(args) => (args.train.job($name, &NO_COURSE), &args.folds),)*
                 }
             }
         }

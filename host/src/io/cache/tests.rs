@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::header::{Header, LENGTH, Sizes};
+use super::header::{Header, Sizes};
 use super::reseal_cache;
 use crate::io::tests::{Scratch, file, read_as};
 use crate::io::{CachePolicy, Columns, Format, ReadOptions, read, write_cache};

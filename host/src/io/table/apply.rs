@@ -10,7 +10,7 @@ use super::super::options::{Columns, Format, Header, IndexBase, ReadOptions, Tar
 use super::super::read::{self as whole, Opened};
 use super::super::scan::{self, Meter};
 use super::encode::{Chunk, parse_chunk};
-use super::head::Head;
+use super::head::{Head, nameless};
 use super::layout::{Layout, Role, matched};
 use super::{Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, learn};
 use crate::matrix::{
@@ -44,10 +44,10 @@ fn of_other<T: Element>(
         .and_then(|schema| schema.table.as_ref())
         && !known.is_plain()
     {
-        let found = "a file of another format".to_owned();
-        let wanted = "of a CSV file, from which the model's columns were made".to_owned();
-        return Err(problem(path, TableProblem::NoSuchColumn { wanted, found }));
+        let format = whole::open(path, options)?.format.to_string();
+        return Err(problem(path, TableProblem::NoTable { format }));
     }
+    let given = options;
     let mut options = options.clone();
     if let Some(schema) = &table.schema
         && options.index_base == IndexBase::Auto
@@ -62,6 +62,12 @@ fn of_other<T: Element>(
         options.columns = Columns::Exactly(names.len());
     }
     let (data, format, base) = whole::read_told::<T>(path, &options)?;
+    if let Some(format) = format
+        && let Some((option, of)) = idle(format, given, table)
+    {
+        let format = format.to_string();
+        return Err(problem(path, TableProblem::Idle { option, of, format }));
+    }
     let names = table.names.clone();
     check_names(
         path,
@@ -79,6 +85,32 @@ fn of_other<T: Element>(
         },
     };
     Ok(of_numbers(data, schema))
+}
+
+/// An option that has no meaning for a format, and the formats that it is for.
+fn idle(
+    format: Format,
+    options: &ReadOptions,
+    table: &TableOptions,
+) -> Option<(&'static str, &'static str)> {
+    let of_csv = [
+        ("--hash", table.buckets.is_some()),
+        ("--missing", table.missing != Missing::Refuse),
+        ("--categorical", !table.categorical.is_empty()),
+        ("--drop", !table.drop.is_empty()),
+        ("--delimiter", options.csv.delimiter.is_some()),
+        ("--header", options.csv.header != Header::Auto),
+    ];
+    let given = of_csv.iter().find(|(_, given)| *given);
+    if let (Some((option, _)), true) = (given, format != Format::Csv) {
+        return Some((option, "CSV"));
+    }
+    let has_target = matches!(format, Format::Csv | Format::Npz);
+    if options.target.is_some() && !has_target {
+        return Some(("--target-column", "CSV or npz"));
+    }
+    let has_base = options.index_base != IndexBase::Auto;
+    (has_base && format != Format::LibSvm).then_some(("--index-base", "LIBSVM"))
 }
 
 fn problem(path: &Path, problem: TableProblem) -> ReadError {
@@ -130,6 +162,10 @@ fn of_csv<T: Element>(
     table: &TableOptions,
 ) -> Result<Table<T>, ReadError> {
     let located = |fault: Fault| fault.locate(path, &opened.content);
+    if let Some((option, of)) = idle(Format::Csv, options, table) {
+        let format = Format::Csv.to_string();
+        return Err(problem(path, TableProblem::Idle { option, of, format }));
+    }
     let text: &[u8] = &opened.content;
     let meter = opened.meter(options);
     let mut head = Head::detect(text, &options.csv).map_err(located)?;
@@ -269,19 +305,30 @@ fn fast<T: Element>(
     } else {
         Header::Absent
     };
-    let number = target.map(|field| Target::new((field + 1).to_string()));
-    // A name goes before a number, so that a header may hide it.
-    let number = match (&head.names, target) {
-        (Some(names), Some(field)) if !names[field].is_empty() => {
-            Some(Target::new(names[field].clone()))
-        }
-        _ => number,
+    let named = target.map(|field| by_text(head, field));
+    let named = match named {
+        Some(named) => Some(named?),
+        None => None,
     };
-    let data = csv::parse::<T>(text, &csv, number.as_ref(), meter).ok()?;
+    let data = csv::parse::<T>(text, &csv, named.as_ref(), meter).ok()?;
     let features = (0..head.fields).filter(|field| target != Some(*field));
     let names = features.map(|field| head.names.as_ref().map(|names| names[field].clone()));
     let schema = schema_of(head, target, plain(names));
     Some(of_numbers(data, schema))
+}
+
+/// A name or a number by which the reader of numbers finds a field; none where the header has the number as a name, which
+/// goes before.
+fn by_text(head: &Head, field: usize) -> Option<Target> {
+    let number = (field + 1).to_string();
+    let names = match &head.names {
+        Some(names) if head.body_at > head.line_at => names,
+        _ => return Some(Target::new(number)),
+    };
+    match names[field] == nameless(field) {
+        false => Some(Target::new(names[field].clone())),
+        true => (!names.contains(&number)).then(|| Target::new(number)),
+    }
 }
 
 fn schema_of(head: &Head, target: Option<usize>, table: TableEncoding) -> Schema {

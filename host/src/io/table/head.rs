@@ -137,13 +137,24 @@ fn is_header(first: &[Vec<u8>], second: Option<&[Vec<u8>]>) -> bool {
         .any(|(name, value)| is_text(name) && is_number(value))
 }
 
+/// What a column is called of which the header has no name, such as the row numbers that pandas writes.
+pub(super) fn nameless(field: usize) -> String {
+    format!("column {}", field + 1)
+}
+
 fn strings(names: Vec<Vec<u8>>, line_at: usize) -> Result<Vec<String>, Fault> {
     let names: Result<Vec<String>, _> = names.into_iter().map(String::from_utf8).collect();
     let names = names.map_err(|_| Fault::at(line_at, "names of columns in UTF-8"))?;
     let mut seen = std::collections::HashSet::new();
-    let twice = names
-        .iter()
-        .find(|name| !name.is_empty() && !seen.insert(name.as_str()));
+    let names: Vec<String> = names
+        .into_iter()
+        .enumerate()
+        .map(|(field, name)| match name.is_empty() {
+            true => nameless(field),
+            false => name,
+        })
+        .collect();
+    let twice = names.iter().find(|name| !seen.insert(name.as_str()));
     match twice.cloned() {
         Some(name) => Err(Fault::of_table(line_at, TableProblem::TwiceNamed { name })),
         None => Ok(names),

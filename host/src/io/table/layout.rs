@@ -171,18 +171,19 @@ fn by_order(
     encoding: &TableEncoding,
     target: Option<usize>,
 ) -> Result<Vec<Option<usize>>, Fault> {
-    let mut next = 0..;
-    let columns = (0..head.fields).map(|field| {
-        if target == Some(field) {
-            None
-        } else {
-            next.next()
-        }
-    });
-    let columns: Vec<Option<usize>> = columns.collect();
-    let (expected, found) = (encoding.columns.len(), columns.iter().flatten().count());
-    match expected == found {
-        true => Ok(columns),
-        false => Err(head.problem(TableProblem::Count { expected, found })),
+    let features: Vec<usize> = (0..head.fields).filter(|f| target != Some(*f)).collect();
+    let (expected, found) = (encoding.columns.len(), features.len());
+    let is_dropped = |number: usize| encoding.dropped.contains(&(number + 1).to_string());
+    let whole = found == expected + encoding.dropped.len();
+    if !whole && found != expected {
+        return Err(head.problem(TableProblem::Count { expected, found }));
     }
+    let mut columns = vec![None; head.fields];
+    // Those that training left out may be there or not.
+    let kept = features.iter().enumerate();
+    let kept = kept.filter(|(number, _)| found == expected || !is_dropped(*number));
+    for (column, (_, field)) in kept.enumerate() {
+        columns[*field] = Some(column);
+    }
+    Ok(columns)
 }

@@ -88,7 +88,10 @@ pub(super) fn encoding(
     let found = joined(chunks, head.fields);
     let mut encoding = TableEncoding {
         text_targets: target.is_some_and(|field| sampled[field].texts > 0),
-        dropped: dropped.iter().map(|&field| head.label(field)).collect(),
+        dropped: dropped
+            .iter()
+            .map(|&field| dropped_label(head, target, field))
+            .collect(),
         ..TableEncoding::default()
     };
     let mut columns = Vec::with_capacity(head.fields);
@@ -114,6 +117,14 @@ pub(super) fn encoding(
         return Err(Fault::at(head.line_at, "at least one column of features"));
     }
     Ok((encoding, columns))
+}
+
+/// How a column that was left out is found again: by its name, or by its number among the fields that are not the target.
+fn dropped_label(head: &Head, target: Option<usize>, field: usize) -> String {
+    match (&head.names, target) {
+        (None, Some(target)) if target < field => field.to_string(),
+        _ => head.label(field),
+    }
 }
 
 /// What the first lines have in a field.

@@ -68,6 +68,20 @@ pub enum TableProblem {
         /// What there is, shortened.
         found: String,
     },
+    /// The model's columns were made from a table, and the file is none.
+    NoTable {
+        /// The format of the file.
+        format: String,
+    },
+    /// An option has no meaning for the format of the file.
+    Idle {
+        /// The option of the command line.
+        option: &'static str,
+        /// The formats that it is for.
+        of: &'static str,
+        /// The format of the file.
+        format: String,
+    },
     /// The model knows columns by their names, and the table has no header.
     NoHeader,
     /// Another number of columns than the model was trained on, and no names.
@@ -133,6 +147,13 @@ impl fmt::Display for TableProblem {
             Self::NoSuchColumn { wanted, found } => {
                 write!(f, "expected a column called `{wanted}`, found {found}")
             }
+            Self::NoTable { format } => write!(
+                f,
+                "expected a CSV file, from which the model's columns were made, found a {format} file"
+            ),
+            Self::Idle { option, of, format } => {
+                write!(f, "expected a {of} file, for which {option} is meant, found a {format} file")
+            }
             Self::NoHeader => f.write_str(
                 "expected a header, as the model knows its columns by their names, found a file without",
             ),
@@ -177,6 +198,8 @@ impl TableProblem {
             Self::ExtraColumns { .. } => "`--extra-columns ignore` leaves them out",
             Self::TwiceNamed { .. } => "rename one of them",
             Self::NoSuchColumn { .. } => "give a name of the header",
+            Self::NoTable { .. } => "give a CSV file with the columns of the training data",
+            Self::Idle { .. } => "leave the option out, or say with `--format` what the file is",
             Self::NoHeader => "add a header; `--header no` takes the columns by their order",
             Self::Count { .. } => "give a file with the columns of the training data",
         }
