@@ -51,42 +51,38 @@ fn a_full_disk_leaves_what_was_there_and_nothing_half_written() {
 #[test]
 fn memory_that_is_refused_is_an_error_with_need_and_limit() {
     let folder = Folder::new();
-    let limit = "-v 2000000";
-    // Foreseen: the header of the file says how much it takes.
-    let rows = folder.file(
-        "rows.mtx",
-        "%%MatrixMarket matrix coordinate real general\n1000000000 3 1\n1 1 1\n",
-    );
-    let read = limited(limit, &["train", "svd", &rows, "--device", "cpu"]);
+    // Foreseen: vectors over so many columns.
+    let wide = folder.file("wide.svm", "1 1:1 500000000:1\n2 1:2\n3 2:1\n");
+    let read = limited("-v 2000000", &["train", "ridge", &wide, "--device", "cpu"]);
     assert_eq!(read.status.code(), Some(1), "{read:?}");
+    let text = told(&read);
+    let need = "found a need for 8000000000 bytes (vectors over 500000000 columns)";
     assert!(
-        told(&read).contains("found a need for 8000000"),
-        "{}",
-        told(&read)
+        text.contains("expected data that fit") && text.contains(need),
+        "{text}"
     );
-    // Met where it is: coefficients of so many columns.
-    let table = folder.file("table.csv", "city,y\nUlm,1\nBonn,2\nUlm,3\n");
+    // Met where it is: a kernel of all pairs of rows.
+    let rows: String = (0..20_000)
+        .map(|row| format!("{} 1:{row}\n", row % 7))
+        .collect();
+    let tall = folder.file("tall.svm", rows);
     for (dtype, halves) in [("f64", true), ("f32", false)] {
-        let hashed = [
+        let words = [
             "train",
-            "ridge",
-            &table,
-            "--target-column",
-            "y",
-            "--hash",
-            "2^29",
+            "kernel-ridge",
+            &tall,
+            "--solver",
+            "cholesky",
             "--device",
             "cpu",
             "--dtype",
             dtype,
         ];
-        let fit = limited(limit, &hashed);
+        let fit = limited("-v 1000000", &words);
         let text = told(&fit);
         assert_eq!(fit.status.code(), Some(1), "{fit:?}");
-        assert!(
-            text.contains("bytes") && (text.contains("2048000000") || text.contains("need")),
-            "{text}"
-        );
+        let words = "error: out of memory: expected 3200000000 bytes more, found none; the limit of this process is 1024000000";
+        assert!(text.contains(words), "{text}");
         assert!(!text.contains("--device cpu"), "{text}");
         assert_eq!(text.contains("--dtype f32"), halves, "{text}");
     }

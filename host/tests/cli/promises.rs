@@ -343,9 +343,8 @@ fn a_fit_without_progress_on_other_data_stops_early_with_its_best() {
             "cpu",
         ];
         let fit = |more: &[&str]| {
-            let all = fixed
-                .iter()
-                .chain(&["--c", "1e6", "--solver", solver, "--json"]);
+            let own = ["--c", "1e6", "--solver", solver, "--json"];
+            let all = fixed.iter().chain(&own);
             run(all.chain(more)).expect_code(0)
         };
         let whole = fit(&[]).json();

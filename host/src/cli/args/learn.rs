@@ -128,6 +128,7 @@ pub(in crate::cli) struct SampleArgs {
 
 /// Where a fit starts, and what judges it on the way.
 #[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Start and end")]
 pub(in crate::cli) struct CourseArgs {
     /// Start from the coefficients of a model of the same features and classes
     #[arg(long, value_name = "MODEL")]
