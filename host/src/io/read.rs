@@ -101,24 +101,39 @@ pub(super) fn is_called_csv(path: &Path, options: &ReadOptions) -> bool {
         .map_or_else(by_name, |format| format == Format::Csv)
 }
 
-/// [`read`], with the format and the index of the first column of a LIBSVM file, where they are known: a cache does not
-/// keep them.
+/// Data with what is known about their file: a cache does not keep it.
+pub(super) struct Told<T> {
+    pub(super) data: Dataset<T>,
+    pub(super) format: Option<Format>,
+    /// The index of the first column of a LIBSVM file.
+    pub(super) base: Option<u8>,
+}
+
+/// [`read`], with what is known about the file.
 pub(super) fn read_told<T: Element>(
     path: &Path,
     options: &ReadOptions,
-) -> Result<(Dataset<T>, Option<Format>, Option<u8>), ReadError> {
+) -> Result<Told<T>, ReadError> {
     if options.cache == CachePolicy::Off || source::is_stdin(path) {
         let opened = open(path, options)?;
         let format = opened.format;
         let (data, base) = parse_source(opened, path, options)?;
-        return Ok((data, Some(format), base));
+        return Ok(Told {
+            data,
+            format: Some(format),
+            base,
+        });
     }
     let base = match options.index_base {
         IndexBase::Auto => None,
         IndexBase::Zero => Some(0),
         IndexBase::One => Some(1),
     };
-    Ok((read(path, options)?, options.format, base))
+    Ok(Told {
+        data: read(path, options)?,
+        format: options.format,
+        base,
+    })
 }
 
 fn parse_source<T: Element>(

@@ -112,7 +112,7 @@ impl TableEncoding {
         for of in &self.columns {
             let width = of.width();
             if column < start + width {
-                return Some(of.part_name(column - start)?);
+                return of.part_name(column - start);
             }
             start += width;
         }

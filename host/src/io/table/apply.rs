@@ -7,7 +7,7 @@ use ndarray::Array2;
 use super::super::csv::{self};
 use super::super::error::{Fault, ReadError};
 use super::super::options::{Columns, Format, Header, IndexBase, ReadOptions, Target};
-use super::super::read::{self as whole, Opened};
+use super::super::read::{self as whole, Opened, Told};
 use super::super::scan::{self, Meter};
 use super::encode::{Chunk, parse_chunk};
 use super::head::{Head, nameless};
@@ -61,7 +61,7 @@ fn of_other<T: Element>(
     if let (Some(names), Columns::Infer) = (&table.names, options.columns) {
         options.columns = Columns::Exactly(names.len());
     }
-    let (data, format, base) = whole::read_told::<T>(path, &options)?;
+    let Told { data, format, base } = whole::read_told::<T>(path, &options)?;
     if let Some(format) = format
         && let Some((option, of)) = idle(format, given, table)
     {
