@@ -248,8 +248,8 @@ fn opened(path: &Path, again: &Path) -> bool {
     true
 }
 
-/// Reads data with some options.
-fn taken<T: Element>(subject: Subject, path: &Path, random: &mut Random) -> bool {
+/// Some options of a reader.
+fn some_options(subject: Subject, random: &mut Random) -> ReadOptions {
     let format = match subject {
         Subject::Libsvm => Format::LibSvm,
         Subject::Csv => Format::Csv,
@@ -258,52 +258,69 @@ fn taken<T: Element>(subject: Subject, path: &Path, random: &mut Random) -> bool
         Subject::Npz => Format::Npz,
         _ => Format::Cache,
     };
-    let options = ReadOptions {
+    let bases = [
+        IndexBase::Auto,
+        IndexBase::Auto,
+        IndexBase::Zero,
+        IndexBase::One,
+    ];
+    let columns = [
+        Columns::Infer,
+        Columns::Infer,
+        Columns::AtLeast(5),
+        Columns::Exactly(4),
+    ];
+    let targets = ["price", "y", "1", "-1", "9", ""];
+    let headers = [Header::Auto, Header::Auto, Header::Present, Header::Absent];
+    let is_csv = subject == Subject::Csv;
+    let has_target = is_csv || subject == Subject::Npz || random.once_in(10);
+    ReadOptions {
         format: Some(format),
         memory: MemoryLimit::Bytes(LIMIT as u64),
-        index_base: *random.pick(&[
-            IndexBase::Auto,
-            IndexBase::Auto,
-            IndexBase::Zero,
-            IndexBase::One,
-        ]),
-        columns: *random.pick(&[
-            Columns::Infer,
-            Columns::Infer,
-            Columns::AtLeast(5),
-            Columns::Exactly(4),
-        ]),
-        target: random
-            .once_in(3)
-            .then(|| Target::new(random.word(&["price", "y", "1", "-1", "9", ""]))),
-        csv: CsvOptions {
-            delimiter: *random.pick(&[None, None, Some(b';'), Some(b' ')]),
-            header: *random.pick(&[Header::Auto, Header::Auto, Header::Present, Header::Absent]),
+        index_base: match subject {
+            Subject::Libsvm => *random.pick(&bases),
+            _ => IndexBase::Auto,
+        },
+        columns: *random.pick(&columns),
+        target: (has_target && random.once_in(3)).then(|| Target::new(random.word(&targets))),
+        csv: match is_csv {
+            false => CsvOptions::default(),
+            true => CsvOptions {
+                delimiter: *random.pick(&[None, None, Some(b';'), Some(b' ')]),
+                header: *random.pick(&headers),
+            },
         },
         ..ReadOptions::default()
+    }
+}
+
+/// Some of what may become of a table.
+fn some_table(random: &mut Random) -> TableOptions {
+    let name = |random: &mut Random| match random.once_in(6) {
+        true => vec![random.word(&["city", "age", "1", "-1", "none"]).to_owned()],
+        false => Vec::new(),
     };
-    let name =
-        |random: &mut Random| vec![(*random.pick(&["city", "age", "1", "-1", "none"])).to_owned()];
-    let table = TableOptions {
+    TableOptions {
         missing: *random.pick(&[Missing::Refuse, Missing::Mean, Missing::Indicator]),
         buckets: random.once_in(5).then_some(16),
-        categorical: if random.once_in(6) {
-            name(random)
-        } else {
-            Vec::new()
-        },
-        drop: if random.once_in(6) {
-            name(random)
-        } else {
-            Vec::new()
-        },
+        categorical: name(random),
+        drop: name(random),
         ..TableOptions::default()
+    }
+}
+
+/// Reads data with some options.
+fn taken<T: Element>(subject: Subject, path: &Path, random: &mut Random) -> bool {
+    let options = some_options(subject, random);
+    let table = match subject {
+        Subject::Csv => some_table(random),
+        _ => TableOptions::default(),
     };
     let Ok(first) = io::read_table::<T>(path, &options, &table) else {
         return false;
     };
     check(&first);
-    // The same file as a model would read it: it has to fit, unless the options say otherwise.
+    // The same file as a model would read it has to fit.
     let like = TableOptions {
         schema: Some(first.schema.clone()),
         unseen: *random.pick(&[Unseen::Zeros, Unseen::Refuse]),
