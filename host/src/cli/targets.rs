@@ -69,7 +69,10 @@ impl<T: Element> Known<T> {
         let known = match task {
             Task::Numbers => Known::Numbers(io::read_vector::<T>(path)?),
             Task::Labels if output::extension(path) == "npy" => {
-                Self::of_labels(Labels::Numbers(io::read_vector::<f64>(path)?))?
+                Self::of_labels(match io::read_text_vector(path)? {
+                    Some(texts) => Labels::of_text(texts),
+                    None => Labels::Numbers(io::read_vector::<f64>(path)?),
+                })?
             }
             Task::Labels => Self::of_labels(Labels::of_text(io::read_text_column(path)?))?,
         };

@@ -64,7 +64,20 @@ pub fn read<T: Element>(
 
 /// Reads the file itself, past any cache of it.
 fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset<T>, ReadError> {
-    parse_source(Opened::new(path, options)?, path, options).map(|(data, _)| data)
+    let told = parse_source(Opened::new(path, options)?, path, options)?;
+    match told.texts {
+        None => Ok(told.data),
+        Some(texts) => {
+            let found = texts.first().map_or("", String::as_str).escape_debug();
+            let found = format!("texts such as `{found}`");
+            Err(ReadError::binary(
+                path,
+                0,
+                "targets that are numbers",
+                found,
+            ))
+        }
+    }
 }
 
 /// A file, and its format.
@@ -107,6 +120,8 @@ pub(super) struct Told<T> {
     pub(super) format: Option<Format>,
     /// The index of the first column of a LIBSVM file.
     pub(super) base: Option<u8>,
+    /// Targets that are texts.
+    pub(super) texts: Option<Vec<String>>,
 }
 
 /// [`read`], with what is known about the file.
@@ -116,13 +131,7 @@ pub(super) fn read_told<T: Element>(
 ) -> Result<Told<T>, ReadError> {
     if options.cache == CachePolicy::Off || source::is_stdin(path) {
         let opened = open(path, options)?;
-        let format = opened.format;
-        let (data, base) = parse_source(opened, path, options)?;
-        return Ok(Told {
-            data,
-            format: Some(format),
-            base,
-        });
+        return parse_source(opened, path, options);
     }
     let base = match options.index_base {
         IndexBase::Auto => None,
@@ -133,6 +142,7 @@ pub(super) fn read_told<T: Element>(
         data: read(path, options)?,
         format: options.format,
         base,
+        texts: None,
     })
 }
 
@@ -140,13 +150,13 @@ fn parse_source<T: Element>(
     opened: Opened,
     path: &Path,
     options: &ReadOptions,
-) -> Result<(Dataset<T>, Option<u8>), ReadError> {
+) -> Result<Told<T>, ReadError> {
     let limit = options.memory.bytes();
     let meter = opened.meter(options);
     let Opened { content, format } = &opened;
     let located = |fault: Fault| fault.locate(path, content);
     let columns = options.columns;
-    let mut base = None;
+    let (mut base, mut texts) = (None, None);
     let data = match format {
         Format::LibSvm => {
             let (data, first) =
@@ -156,7 +166,11 @@ fn parse_source<T: Element>(
         }
         Format::MatrixMarket => matrix_market::parse(content, columns, &meter).map_err(located)?,
         Format::Npy => npy::parse(path, npy::Bytes::of_file(content), limit)?,
-        Format::Npz => npz::parse(path, content, options.target.as_ref(), limit)?,
+        Format::Npz => {
+            let arrays = npz::parse(path, content, options.target.as_ref(), limit)?;
+            texts = arrays.texts;
+            arrays.data
+        }
         Format::Csv => {
             csv::parse(content, &options.csv, options.target.as_ref(), &meter).map_err(located)?
         }
@@ -170,7 +184,12 @@ fn parse_source<T: Element>(
         features: features.map_err(|source| width_error(path, source))?,
         targets: data.targets,
     };
-    Ok((data, base))
+    Ok(Told {
+        data,
+        format: Some(*format),
+        base,
+        texts,
+    })
 }
 
 fn check_columns_wanted(path: &Path, options: &ReadOptions) -> Result<(), ReadError> {

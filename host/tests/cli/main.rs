@@ -1,6 +1,7 @@
 //! The program from outside: what it prints, where, and how it ends.
 #![cfg(feature = "cli")]
 
+mod arrays;
 mod bad_files;
 mod emulate;
 mod estimators;

@@ -27,34 +27,40 @@ pub(super) struct Header {
     pub(super) data_at: usize,
 }
 
+/// Parses the header, and says where the data start.
+pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Parsed, usize), ReadError> {
+    let length_at = MAGIC.len() + 2;
+    if !content.starts_with(MAGIC) {
+        let expected = "the magic bytes of an npy file";
+        return Err(ReadError::binary(path, 0, expected, excerpt(content)));
+    }
+    let (start, length) = header_length(&content[MAGIC.len()..])
+        .ok_or_else(|| bad(path, length_at, "a version and a header length", "neither"))?;
+    let data_at = length_at + start + length;
+    let Some(text) = content.get(length_at + start..data_at) else {
+        let found = format!("a file of {} bytes", content.len());
+        let expected = format!("a header of {length} bytes");
+        return Err(ReadError::binary(path, length_at as u64, expected, found));
+    };
+    if length > MAX_HEADER || nesting(text) > MAX_NESTING {
+        let expected = "a header that describes one array of plain numbers";
+        return Err(bad(
+            path,
+            length_at + start,
+            expected,
+            "a longer or nested one",
+        ));
+    }
+    let parsed = Parsed::from_reader(&mut &content[..data_at]).map_err(|error| {
+        let found = format!("{}: {error}", excerpt(text));
+        bad(path, length_at + start, "an npy header", &found)
+    })?;
+    Ok((parsed, data_at))
+}
+
 impl Header {
     pub(super) fn parse(path: &Path, content: &[u8]) -> Result<Self, ReadError> {
-        let length_at = MAGIC.len() + 2;
-        if !content.starts_with(MAGIC) {
-            let expected = "the magic bytes of an npy file";
-            return Err(ReadError::binary(path, 0, expected, excerpt(content)));
-        }
-        let (start, length) = header_length(&content[MAGIC.len()..])
-            .ok_or_else(|| bad(path, length_at, "a version and a header length", "neither"))?;
-        let data_at = length_at + start + length;
-        let Some(text) = content.get(length_at + start..data_at) else {
-            let found = format!("a file of {} bytes", content.len());
-            let expected = format!("a header of {length} bytes");
-            return Err(ReadError::binary(path, length_at as u64, expected, found));
-        };
-        if length > MAX_HEADER || nesting(text) > MAX_NESTING {
-            let expected = "a header that describes one array of plain numbers";
-            return Err(bad(
-                path,
-                length_at + start,
-                expected,
-                "a longer or nested one",
-            ));
-        }
-        let parsed = Parsed::from_reader(&mut &content[..data_at]).map_err(|error| {
-            let found = format!("{}: {error}", excerpt(text));
-            bad(path, length_at + start, "an npy header", &found)
-        })?;
+        let (parsed, data_at) = parsed(path, content)?;
         Self::new(path, parsed, data_at)
     }
 
@@ -117,7 +123,7 @@ impl Header {
     }
 }
 
-fn bad(path: &Path, offset: usize, expected: &str, found: &str) -> ReadError {
+pub(super) fn bad(path: &Path, offset: usize, expected: &str, found: &str) -> ReadError {
     ReadError::binary(path, offset as u64, expected, found)
 }
 

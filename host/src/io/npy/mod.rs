@@ -10,6 +10,7 @@ mod decode;
 mod header;
 #[cfg(test)]
 mod tests;
+mod text;
 mod write;
 
 use std::io;
@@ -25,6 +26,8 @@ use decode::Wrong;
 use header::Header;
 
 pub(super) use header::MAGIC;
+pub use text::read_text_vector;
+pub(super) use text::texts;
 pub use write::{write_npy, write_vector};
 
 /// Parses the content of an npy file with two axes into dense features without targets.

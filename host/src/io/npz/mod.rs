@@ -33,48 +33,64 @@ const TARGETS: [&str; 6] = ["y", "target", "targets", "label", "labels", "arr_1"
 /// What every member's name ends with.
 const SUFFIX: &str = ".npy";
 
+/// What an archive holds.
+pub(super) struct Arrays<T> {
+    pub(super) data: Dataset<T>,
+    /// Targets that are texts.
+    pub(super) texts: Option<Vec<String>>,
+}
+
 /// Parses the content of an npz file.
 pub(super) fn parse<T: Element>(
     path: &Path,
     content: &[u8],
     target: Option<&Target>,
     limit: u64,
-) -> Result<Dataset<T>, ReadError> {
+) -> Result<Arrays<T>, ReadError> {
     let archive = Archive::open(path, content)?;
     if let Some(format) = find(&archive, "format")
         && find(&archive, "shape").is_some()
     {
-        return scipy::parse(path, content, &archive, format, limit);
+        if let Some(target) = target {
+            let expected = format!("an array of targets called `{}`", target.name());
+            let found = "the arrays of a sparse matrix; name targets with --target";
+            return Err(ReadError::binary(path, 0, expected, found));
+        }
+        let data = scipy::parse(path, content, &archive, format, limit)?;
+        return Ok(Arrays { data, texts: None });
     }
     let target = find_target(path, &archive, target)?;
     let features = find_features(path, &archive, target)?;
-    let targets = target
-        .map(|member| {
-            let bytes = member.read(path, content, limit)?;
-            npy::parse_vector::<T>(
-                &path.join(&member.name),
-                npy::Bytes::of_memory(&bytes),
-                limit,
-            )
-        })
-        .transpose()?;
+    let (mut targets, mut texts) = (None, None);
+    if let Some(member) = target {
+        let bytes = member.read(path, content, limit)?;
+        let inner = path.join(&member.name);
+        texts = npy::texts(&inner, &bytes, limit)?;
+        if texts.is_none() {
+            let bytes = npy::Bytes::of_memory(&bytes);
+            targets = Some(npy::parse_vector::<T>(&inner, bytes, limit)?);
+        }
+    }
     let bytes = features.read(path, content, limit)?;
     let data = npy::parse::<T>(
         &path.join(&features.name),
         npy::Bytes::of_memory(&bytes),
         limit,
     )?;
-    if let Some(targets) = &targets
-        && targets.len() != data.features.rows()
+    let count = targets.as_ref().map(Vec::len);
+    let count = count.or(texts.as_ref().map(Vec::len));
+    if let Some(count) = count
+        && count != data.features.rows()
     {
         let expected = format!(
             "one target for each of the {} samples",
             data.features.rows()
         );
-        let found = format!("{} targets", targets.len());
+        let found = format!("{count} targets");
         return Err(ReadError::binary(path, features.at as u64, expected, found));
     }
-    Ok(Dataset { targets, ..data })
+    let data = Dataset { targets, ..data };
+    Ok(Arrays { data, texts })
 }
 
 fn array_name(member: &Member) -> &str {

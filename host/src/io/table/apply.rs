@@ -61,7 +61,12 @@ fn of_other<T: Element>(
     if let (Some(names), Columns::Infer) = (&table.names, options.columns) {
         options.columns = Columns::Exactly(names.len());
     }
-    let Told { data, format, base } = whole::read_told::<T>(path, &options)?;
+    let Told {
+        data,
+        format,
+        base,
+        texts,
+    } = whole::read_told::<T>(path, &options)?;
     if let Some(format) = format
         && let Some((option, of)) = idle(format, given, table)
     {
@@ -84,7 +89,14 @@ fn of_other<T: Element>(
             ..Schema::default()
         },
     };
-    Ok(of_numbers(data, schema))
+    let table = of_numbers(data, schema);
+    Ok(match texts {
+        Some(texts) => Table {
+            targets: Some(TableTargets::Text(texts)),
+            ..table
+        },
+        None => table,
+    })
 }
 
 /// An option that has no meaning for a format, and the formats that it is for.

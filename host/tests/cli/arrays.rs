@@ -1,0 +1,94 @@
+//! What NumPy and SciPy write; `data/arrays.py` wrote these.
+
+use std::path::Path;
+
+use crate::program::{Folder, run};
+
+fn data(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/data");
+    folder.join(name).display().to_string()
+}
+
+/// The matrix of all files, with labels of two cities.
+const TABLE: &str = "\
+a,b,c,d,y
+0,1.5,0,-2,Köln
+0,0,0,0,Ulm
+3,0,0,4,Köln
+0,0.25,0,0,Ulm
+1,1,1,1,Köln
+0,0,2,0,Ulm
+";
+
+#[test]
+fn sparse_matrices_halves_and_texts_are_what_they_were() {
+    let folder = Folder::new();
+    let table = folder.file("table.csv", TABLE);
+    let model = folder.path("model");
+    let fit = |words: &[&str]| {
+        let fixed = [
+            "train", "logreg", "--device", "cpu", "--tol", "1e-10", "--json", "-o", &model,
+        ];
+        run(fixed.iter().chain(words)).expect_code(0).json()
+    };
+    let near = |found: &serde_json::Value, expected: &serde_json::Value, file: &str| {
+        let numbers = |fit: &serde_json::Value| -> Vec<f64> {
+            serde_json::from_value(fit["coef"].clone()).expect("numbers")
+        };
+        for (a, b) in numbers(found).into_iter().zip(numbers(expected)) {
+            assert!((a - b).abs() <= 1e-9, "{file}: {a} instead of {b}");
+        }
+        assert_eq!(found["classes"], expected["classes"], "{file}");
+    };
+    let expected = fit(&[&table, "--target-column", "y"]);
+    let labels = data("labels.npy");
+    for file in ["csr.npz", "csc.npz", "coo.npz", "half.npy"] {
+        near(&fit(&[&data(file), "--target", &labels]), &expected, file);
+    }
+    near(&fit(&[&data("texts.npz")]), &expected, "texts.npz");
+    near(
+        &fit(&[&data("texts.npz"), "--target-column", "y"]),
+        &expected,
+        "texts.npz",
+    );
+    let shown = fit(&[&data("csr.npz"), "--target", &labels]);
+    assert_eq!(
+        (&shown["rows"], &shown["cols"], &shown["nnz"]),
+        (&6.into(), &4.into(), &10.into())
+    );
+    let bytes = fit(&[&data("half.npy"), "--target", &data("bytes.npy")]);
+    assert_eq!(bytes["classes"], serde_json::json!(["K", "U"]));
+    let predicted = run([
+        "predict",
+        &model,
+        &data("coo.npz"),
+        "--target",
+        &data("bytes.npy"),
+        "--device",
+        "cpu",
+    ]);
+    let predicted = predicted.expect_code(0);
+    assert_eq!(predicted.stdout.lines().count(), 6);
+    assert!(
+        predicted.stderr.contains("accuracy"),
+        "{}",
+        predicted.stderr
+    );
+}
+
+#[test]
+fn texts_are_no_numbers_and_sparse_matrices_have_no_targets() {
+    let texts = run(["train", "ridge", &data("texts.npz"), "--device", "cpu"]).expect_code(1);
+    assert!(texts.stderr.contains("the text `Köln`"), "{}", texts.stderr);
+    let named = [
+        "train",
+        "ridge",
+        &data("csr.npz"),
+        "--target-column",
+        "data",
+        "--device",
+        "cpu",
+    ];
+    let sparse = run(named).expect_code(1);
+    assert!(sparse.stderr.contains("--target"), "{}", sparse.stderr);
+}
