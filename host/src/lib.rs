@@ -26,6 +26,7 @@ pub mod device;
 pub mod io;
 pub mod layout;
 pub mod learning;
+mod mapped;
 pub mod matrix;
 pub mod ops;
 mod parallel;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::matrix::{CastError, WidthError};
+use crate::matrix::{CastError, FileChanged, WidthError};
 
 /// Longest piece of a file that an error quotes, in bytes of the file.
 const EXCERPT: usize = 40;
@@ -21,6 +21,9 @@ pub enum ReadError {
         /// What the system said.
         source: io::Error,
     },
+    /// The file was cut or written to while it was read.
+    #[error(transparent)]
+    Changed(#[from] FileChanged),
     /// A text file breaks its format at a known place.
     #[error("{}:{line}:{column}: expected {expected}, found {found}", path.display())]
     Syntax {

@@ -1,19 +1,20 @@
 //! The one entry to all readers.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::cache::Companion;
 use super::error::{Fault, ReadError};
 use super::options::{CachePolicy, Format, IndexBase, ReadOptions};
 use super::scan::Meter;
+use super::source::Content;
 use super::{cache, csv, libsvm, matrix_market, npy, npz, source};
 use crate::matrix::{Dataset, Element, WidthError};
 
 /// Reads a data set; `-` is standard input.
 ///
 /// The arrays of a binary cache are not copied but used where the file is mapped: while the data are in use the file may be
-/// replaced or removed, but must not be written to or cut.
+/// replaced or removed, but must not be written to. Where it is cut or written to nevertheless, an operation on the data ends
+/// with [`FileChanged`](crate::matrix::FileChanged).
 ///
 /// The format is [`ReadOptions::format`], or what the first bytes say, or what the name says
 /// (`.mtx`, `.npy`, `.npz`, `.csv`, `.tsv`, `.wfc`), else LIBSVM. Text may be compressed with gzip or zstd, whatever its
@@ -151,20 +152,39 @@ fn parse_source<T: Element>(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<Told<T>, ReadError> {
-    let limit = options.memory.bytes();
-    let meter = opened.meter(options);
     let Opened { content, format } = &opened;
+    let meter = opened.meter(options);
+    let told = content.read(|content| parse(path, (content, *format), options, &meter))?;
+    let data: Dataset<T> = told.data;
+    let cols = data.features.cols();
+    let width = options.columns.resolve(cols);
+    let width = width.map_err(|wanted| WidthError::TooFew { cols, wanted });
+    let features = width.and_then(|cols| data.features.with_cols(cols));
+    let data = Dataset {
+        features: features.map_err(|source| width_error(path, source))?,
+        targets: data.targets,
+    };
+    Ok(Told { data, ..told })
+}
+
+fn parse<T: Element>(
+    path: &Path,
+    (content, format): (&Content, Format),
+    options: &ReadOptions,
+    meter: &Meter<'_>,
+) -> Result<Told<T>, ReadError> {
+    let limit = options.memory.bytes();
     let located = |fault: Fault| fault.locate(path, content);
     let columns = options.columns;
     let (mut base, mut texts) = (None, None);
     let data = match format {
         Format::LibSvm => {
             let (data, first) =
-                libsvm::parse(content, options.index_base, columns, &meter).map_err(located)?;
+                libsvm::parse(content, options.index_base, columns, meter).map_err(located)?;
             base = Some(first);
             data
         }
-        Format::MatrixMarket => matrix_market::parse(content, columns, &meter).map_err(located)?,
+        Format::MatrixMarket => matrix_market::parse(content, columns, meter).map_err(located)?,
         Format::Npy => npy::parse(path, npy::Bytes::of_file(content), limit)?,
         Format::Npz => {
             let arrays = npz::parse(path, content, options.target.as_ref(), limit)?;
@@ -172,21 +192,13 @@ fn parse_source<T: Element>(
             arrays.data
         }
         Format::Csv => {
-            csv::parse(content, &options.csv, options.target.as_ref(), &meter).map_err(located)?
+            csv::parse(content, &options.csv, options.target.as_ref(), meter).map_err(located)?
         }
         Format::Cache => cache::parse(path, content, limit)?,
     };
-    let cols = data.features.cols();
-    let width = columns.resolve(cols);
-    let width = width.map_err(|wanted| WidthError::TooFew { cols, wanted });
-    let features = width.and_then(|cols| data.features.with_cols(cols));
-    let data = Dataset {
-        features: features.map_err(|source| width_error(path, source))?,
-        targets: data.targets,
-    };
     Ok(Told {
         data,
-        format: Some(*format),
+        format: Some(format),
         base,
         texts,
     })

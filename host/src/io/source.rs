@@ -4,12 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Deref;
 use std::path::Path;
-
-use memmap2::Mmap;
-#[cfg(unix)]
-use rayon::prelude::*;
+use std::sync::Arc;
 
 use super::error::{Fault, ReadError};
+use crate::mapped::MappedFile;
 
 /// The name that stands for standard input.
 const STDIN: &str = "-";
@@ -19,44 +17,9 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// The whole content of a file.
 pub(super) enum Content {
     /// Mapped into memory: nothing is copied, and pages come in as they are read.
-    Mapped {
-        /// The pages.
-        map: Pages,
-        /// The file, for what is to be copied anyway.
-        #[cfg_attr(
-            not(unix),
-            expect(dead_code, reason = "read where it can be read anywhere")
-        )]
-        file: File,
-    },
+    Mapped(Arc<MappedFile>),
     /// Read or decompressed.
     Owned(Vec<u8>),
-}
-
-/// A mapped file, whose pages are given back by all cores: one takes a quarter of a second for 19 GB.
-pub(super) struct Pages(Mmap);
-
-/// Bytes that one task gives back.
-const PER_TASK: usize = 64 << 20;
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        (0..self.0.len().div_ceil(PER_TASK))
-            .into_par_iter()
-            .for_each(|task| {
-                let start = task * PER_TASK;
-                let len = PER_TASK.min(self.0.len() - start);
-                // SAFETY: nobody has a reference into the map any more, and pages of a file that is mapped for reading
-                // hold nothing but what is in the file.
-                let given = unsafe {
-                    let advice = memmap2::UncheckedAdvice::DontNeed;
-                    self.0.unchecked_advise_range(advice, start, len)
-                };
-                // Unmapping gives back what is left.
-                drop(given);
-            });
-    }
 }
 
 impl Deref for Content {
@@ -64,29 +27,41 @@ impl Deref for Content {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Self::Mapped { map, .. } => &map.0,
+            Self::Mapped(file) => file,
             Self::Owned(bytes) => bytes,
         }
     }
 }
 
 impl Content {
-    /// Copies the bytes from `start` on to `to`: of a file without mapping them, which saves the memory and the faults of
-    /// its pages.
+    /// Copies the bytes from `start` on to `to`: of a file without mapping them.
     ///
     /// # Errors
-    /// When the file cannot be read; [`io::ErrorKind::UnexpectedEof`] when it has become shorter.
+    /// As [`MappedFile::copy_to`].
     pub(super) fn copy_to(&self, start: usize, to: &mut [u8]) -> io::Result<()> {
         match self {
-            #[cfg(unix)]
-            Self::Mapped { file, .. } => {
-                std::os::unix::fs::FileExt::read_exact_at(file, to, start as u64)
-            }
-            _ => {
-                to.copy_from_slice(&self[start..start + to.len()]);
+            Self::Mapped(file) => file.copy_to(start, to),
+            Self::Owned(bytes) => {
+                to.copy_from_slice(&bytes[start..start + to.len()]);
                 Ok(())
             }
         }
+    }
+
+    /// What `parse` makes of the bytes, unless the file was cut or written to meanwhile, which would be found to be some
+    /// other mistake. It may have grown.
+    ///
+    /// # Errors
+    /// [`ReadError::Changed`], and those of `parse`.
+    pub(super) fn read<R>(
+        &self,
+        parse: impl FnOnce(&Content) -> Result<R, ReadError>,
+    ) -> Result<R, ReadError> {
+        let parsed = parse(self);
+        if let Self::Mapped(file) = self {
+            file.check_beginning()?;
+        }
+        parsed
     }
 }
 
@@ -99,16 +74,23 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 /// to be held in memory.
 pub(super) fn open(path: &Path, limit: u64) -> Result<Content, ReadError> {
     let raw = open_raw(path, limit)?;
+    match raw.read(|raw| decompress(path, raw, limit))? {
+        Some(decoded) => Ok(Content::Owned(decoded)),
+        None => Ok(raw),
+    }
+}
+
+/// What compressed bytes are; `None` of others.
+fn decompress(path: &Path, raw: &[u8], limit: u64) -> Result<Option<Vec<u8>>, ReadError> {
     let decoded = if raw.starts_with(GZIP) {
-        read_all(path, flate2::read::MultiGzDecoder::new(&raw[..]), limit)?
+        read_all(path, flate2::read::MultiGzDecoder::new(raw), limit)?
     } else if raw.starts_with(ZSTD) {
-        let decoder =
-            zstd::stream::read::Decoder::new(&raw[..]).map_err(|e| ReadError::io(path, e))?;
+        let decoder = zstd::stream::read::Decoder::new(raw).map_err(|e| ReadError::io(path, e))?;
         read_all(path, decoder, limit)?
     } else {
-        return Ok(raw);
+        return Ok(None);
     };
-    Ok(Content::Owned(decoded))
+    Ok(Some(decoded))
 }
 
 fn open_raw(path: &Path, limit: u64) -> Result<Content, ReadError> {
@@ -125,14 +107,8 @@ fn open_raw(path: &Path, limit: u64) -> Result<Content, ReadError> {
     if !kind.is_file() || kind.len() == 0 {
         return Ok(Content::Owned(read_all(path, file, limit)?));
     }
-    // SAFETY: the map is only read. Should another process shorten the file meanwhile, reading
-    // beyond its end raises SIGBUS, as with every tool that maps its input; rewriting it in place
-    // changes what is parsed, and every index and size is checked on the bytes that are stored.
-    // The arrays of a binary cache are used where they lie: this library never changes such a file
-    // but puts another in its place, and the documentation asks the same of others.
-    let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
-    let map = Pages(map);
-    Ok(Content::Mapped { map, file })
+    let mapped = MappedFile::new(path, file).map_err(fail)?;
+    Ok(Content::Mapped(Arc::new(mapped)))
 }
 
 /// Reads to the end, but never more than `limit` bytes: a few bytes can decompress to anything.

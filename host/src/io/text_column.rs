@@ -26,7 +26,7 @@ use super::source;
 pub fn read_text_column(path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
     let path = path.as_ref();
     let content = source::open(path, MemoryLimit::Available.bytes())?;
-    parse(&content).map_err(|fault| fault.locate(path, &content))
+    content.read(|content| parse(content).map_err(|fault| fault.locate(path, content)))
 }
 
 fn parse(content: &[u8]) -> Result<Vec<String>, Fault> {

@@ -18,7 +18,7 @@ use super::weights::Weights;
 use super::{FitError, fit, penalty};
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
-use crate::ops::{Number, interrupt};
+use crate::ops::{Number, OpError, interrupt};
 
 impl<T: Number> Training<'_, T> {
     /// What solves it, and why.
@@ -122,7 +122,9 @@ impl<T: Number> Training<'_, T> {
                 _ => ControlFlow::Break(()),
             }
         };
-        let solved = host::minimise(&problem, method, start, &self.limits(spec), &mut show);
+        let solved = features
+            .reading(|| host::minimise(&problem, method, start, &self.limits(spec), &mut show));
+        let solved = solved.map_err(OpError::from)?;
         ended?;
         EarlyStop::settle(early, chosen, || {
             let summary = summary(&problem, &solved, chosen);

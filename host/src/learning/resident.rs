@@ -6,7 +6,7 @@ use super::{FitError, Folds, RowMoments};
 use crate::device::{Device, Phase, Phases};
 use crate::matrix::Features;
 use crate::ops::objective::HeadSize;
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Stored};
+use crate::ops::{Matrix, MatrixOptions, Number, OpError, Preparation, Stored};
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -68,7 +68,9 @@ impl<T: Number> ResidentDataset<T> {
         if features.rows() == 0 {
             return Err(FitError::NoRows);
         }
-        let moments = phases.time(Phase::Statistics, device, || RowMoments::of_all(&features));
+        let of_all = || features.reading(|| RowMoments::of_all(&features));
+        let moments = phases.time(Phase::Statistics, device, of_all);
+        let moments = moments.map_err(OpError::from)?;
         if let Some(column) = moments
             .columns
             .sum_of_squares
@@ -160,7 +162,8 @@ fn placed<T: Number>(
 ) -> Result<Matrix<T>, FitError> {
     let to_come = Preparation::ForObjectives { evaluations };
     // X stays on the host while forms are made of it.
-    let mut matrix = Matrix::prepared(device, features.clone(), options, to_come)?;
+    let made = features.reading(|| Matrix::prepared(device, features.clone(), options, to_come));
+    let mut matrix = made.map_err(OpError::from)??;
     let stored = matrix.problem().stored;
     if stored == Stored::Rows && !matrix.is_reproducible() {
         matrix.tell_head(HeadSize::Planned)?;

@@ -1,8 +1,12 @@
 //! Features and data sets.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
 use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 
-use super::{CsrMatrix, Dtype, Element, SharedDense};
+use super::{CsrMatrix, Dtype, Element, FileChanged, SharedDense};
+use crate::mapped::MappedFile;
 use crate::parallel;
 
 /// The feature matrix of a data set, m samples × n features.
@@ -132,6 +136,34 @@ impl<T> Features<T> {
             Self::Sparse(x) => Storage::Sparse(x),
             Self::Dense(x) => Storage::Dense(x.view()),
             Self::Shared(x) => Storage::Dense(x.view()),
+        }
+    }
+}
+
+impl<T: Element> Features<T> {
+    /// What `work` makes of the entries, unless the file that they lie in changes meanwhile: its results mean nothing then,
+    /// nor does a panic over offsets that do not ascend.
+    ///
+    /// # Errors
+    /// [`FileChanged`] in that case.
+    ///
+    /// # Panics
+    /// If `work` panics over entries that are sound.
+    pub(crate) fn reading<R>(&self, work: impl FnOnce() -> R) -> Result<R, FileChanged> {
+        let Some(file) = self.file() else {
+            return Ok(work());
+        };
+        // Whatever `work` has begun is given up with it.
+        let done = catch_unwind(AssertUnwindSafe(work));
+        file.check()?;
+        Ok(done.unwrap_or_else(|panic| resume_unwind(panic)))
+    }
+
+    fn file(&self) -> Option<Arc<MappedFile>> {
+        match self {
+            // A clone shares the arrays, which sprs lends as plain slices.
+            Self::Sparse(x) => x.clone().into_raw_storage().2.file().cloned(),
+            Self::Dense(_) | Self::Shared(_) => None,
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | [`MatrixStats`] | sizes and row lengths, without a look at the values |
 //! | [`filters`] | sparse convolution filters and their formats |
 //! | [`Values`] | in how few bits a further form may store values |
+//! | [`FileChanged`] | others wrote to a mapped file while it was in use |
 //! | [`RowSteps`] | what unequal rows make of a warp's work |
 //! | [`Skew`] | how unevenly entries are spread over columns, from a sample |
 //! | [`ColumnMoments`], [`column_frequencies`], [`frequencies`] | one pass over the entries, per column |
@@ -35,6 +36,7 @@ pub(crate) mod strategy;
 mod tests;
 mod values;
 
+pub use crate::mapped::FileChanged;
 pub use blocks::{RowBlock, csr_from_blocks};
 pub use csr::{CsrError, csr_from_parts, csr_from_shared, with_entries};
 pub use element::{Dtype, Element};

@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::mapped::MappedFile;
+
 /// An array that nobody changes: of a vector, or inside something else that owns it, such as a mapped file. Clones share
 /// the memory, which is freed with the last of them.
 ///
@@ -20,7 +22,14 @@ use std::sync::Arc;
 pub struct SharedSlice<T> {
     // Points into what `owner` owns.
     elements: *const [T],
-    owner: Arc<dyn Any + Send + Sync>,
+    owner: Owner,
+}
+
+/// Who has the memory.
+#[derive(Clone)]
+enum Owner {
+    Any(#[expect(dead_code, reason = "kept alive")] Arc<dyn Any + Send + Sync>),
+    File(Arc<MappedFile>),
 }
 
 // SAFETY: the value gives out shared references to elements only, and its owner may go to other threads.
@@ -35,7 +44,26 @@ impl<T> SharedSlice<T> {
         choose: impl for<'a> FnOnce(&'a O) -> &'a [T],
     ) -> SharedSlice<T> {
         let elements: *const [T] = choose(&owner);
+        let owner = Owner::Any(owner);
         SharedSlice { elements, owner }
+    }
+
+    /// The elements that `choose` finds in a mapped file.
+    pub(crate) fn of_file(
+        file: Arc<MappedFile>,
+        choose: impl for<'a> FnOnce(&'a [u8]) -> &'a [T],
+    ) -> SharedSlice<T> {
+        let elements: *const [T] = choose(&file);
+        let owner = Owner::File(file);
+        SharedSlice { elements, owner }
+    }
+
+    /// The file that the elements lie in, where they do.
+    pub(crate) fn file(&self) -> Option<&Arc<MappedFile>> {
+        match &self.owner {
+            Owner::File(file) => Some(file),
+            Owner::Any(_) => None,
+        }
     }
 }
 

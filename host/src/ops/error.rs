@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::matrix::FileChanged;
 use crate::plan::PlanError;
 
 /// Why an operation was not done.
@@ -96,6 +97,9 @@ pub enum OpError {
     /// No launch could be planned.
     #[error("cannot plan the launch: {0}")]
     Plan(#[from] PlanError),
+    /// The file that X lies in changed.
+    #[error(transparent)]
+    FileChanged(#[from] FileChanged),
     /// The device refused.
     #[error(transparent)]
     Device(#[from] DeviceError),

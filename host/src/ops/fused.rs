@@ -74,8 +74,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         self.check(product, input, terms, output)?;
         if let Rows::Host(x) = &self.forms.rows {
-            x.product((product, self.options.summation), input, terms, output);
-            return Ok(());
+            return x.product((product, self.options.summation), input, terms, output);
         }
         let accumulates = product != Product::Forward;
         if self.rows() == 0 || self.cols() == 0 && accumulates {

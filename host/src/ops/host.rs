@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ndarray::ArrayView2;
 
-use super::Number;
 use super::terms::Terms;
+use super::{Number, OpError};
 use crate::cpu::fixed::{self, Columns};
 use crate::cpu::{self, Addend, Csr, Workspace, ordered};
 use crate::device::Buffer;
@@ -33,6 +33,22 @@ impl<T: Number> HostRows<T> {
     pub(super) fn product(
         &self,
         (product, summation): (Product, Summation),
+        input: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        self.reading(|| self.run(product, summation, input, terms, output))
+    }
+
+    /// [`Features::reading`].
+    pub(super) fn reading<R>(&self, work: impl FnOnce() -> R) -> Result<R, OpError> {
+        Ok(self.features.reading(work)?)
+    }
+
+    fn run(
+        &self,
+        product: Product,
+        summation: Summation,
         input: &Buffer<T>,
         terms: &Terms<'_, T>,
         output: &mut Buffer<T>,

@@ -6,6 +6,7 @@
 //! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
 mod awkward;
+mod changed_file;
 mod contract;
 mod conv1d;
 mod derivatives;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     many::add(&mut suite);
     panels::add(&mut suite);
     streamed::add(&mut suite);
+    changed_file::add(&mut suite);
     prepared_fits::add(&mut suite);
     vector::add(&mut suite);
     objective::add(&mut suite);

@@ -24,12 +24,16 @@ const ROOMS: &[Room] = &[
         uses: &[],
     },
     Room {
-        name: "matrix",
+        name: "mapped",
         uses: &["parallel"],
     },
     Room {
+        name: "matrix",
+        uses: &["mapped", "parallel"],
+    },
+    Room {
         name: "io",
-        uses: &["matrix", "parallel", "process"],
+        uses: &["mapped", "matrix", "parallel", "process"],
     },
     Room {
         name: "reference",

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use bytemuck::Pod;
 
@@ -21,7 +20,7 @@ const PER_TASK: usize = 1 << 20;
 /// Loads a cache as a file in its own right, in whatever element type it was written.
 pub(in super::super) fn parse<T: Element>(
     path: &Path,
-    content: &Arc<Content>,
+    content: &Content,
     limit: u64,
 ) -> Result<Dataset<T>, ReadError> {
     let header = Header::parse(path, content)?;
@@ -43,7 +42,7 @@ pub(in super::super) fn parse<T: Element>(
 /// Loads a cache if it was made from `source` with this element type, else gives `None`.
 pub(super) fn parse_fresh<T: Element>(
     path: &Path,
-    content: &Arc<Content>,
+    content: &Content,
     limit: u64,
     source: Source,
 ) -> Result<Option<Dataset<T>>, ReadError> {
@@ -75,7 +74,7 @@ fn check_sizes(
     };
     // What is mapped takes no memory but for the targets.
     let copied = match content {
-        Content::Mapped { .. } => sections.targets.len(),
+        Content::Mapped(_) => sections.targets.len(),
         Content::Owned(_) => content.len(),
     };
     let needed = copied as u64;
@@ -88,7 +87,7 @@ fn check_sizes(
 
 fn load<T: Element>(
     path: &Path,
-    content: &Arc<Content>,
+    content: &Content,
     header: &Header,
     sizes: &Sizes,
     sections: &Sections,
@@ -128,14 +127,17 @@ fn load<T: Element>(
     })
 }
 
-/// The numbers of a section: where they lie, or copied where they are not aligned.
-fn array<V: Pod + Send + Sync>(content: &Arc<Content>, section: &Range<usize>) -> SharedSlice<V> {
-    if bytemuck::try_cast_slice::<u8, V>(&content[section.clone()]).is_err() {
-        return copy(&content[section.clone()]).into();
+/// The numbers of a section: where they lie in a mapped file, or copied where they are not aligned.
+fn array<V: Pod + Send + Sync>(content: &Content, section: &Range<usize>) -> SharedSlice<V> {
+    let bytes = &content[section.clone()];
+    match content {
+        Content::Mapped(file) if bytemuck::try_cast_slice::<u8, V>(bytes).is_ok() => {
+            SharedSlice::of_file(file.clone(), |all| {
+                bytemuck::cast_slice(&all[section.clone()])
+            })
+        }
+        _ => copy(bytes).into(),
     }
-    SharedSlice::of_owner(content.clone(), |content: &Content| {
-        bytemuck::cast_slice(&content[section.clone()])
-    })
 }
 
 /// Copies bytes, wherever they lie, into a vector of numbers, with all threads.

@@ -5,7 +5,8 @@
 //! are any; each section is padded to a multiple of 8 bytes. The header carries sizes, element type,
 //! checksum, and the size, time and reading options of the text that the cache was made from. A
 //! cache is checked in full when it is loaded, as any other file from outside. Its arrays are used where the file is
-//! mapped; targets are copied.
+//! mapped; targets are copied. Whoever reads arrays of a file that was cut or written to since gets
+//! [`FileChanged`](crate::matrix::FileChanged).
 
 mod checksum;
 mod header;
@@ -16,7 +17,6 @@ mod tests;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::options::{Columns, IndexBase, ReadOptions};
@@ -77,8 +77,9 @@ impl Companion {
     /// The cached data, if they are there, fresh, sound and of the right element type.
     pub(super) fn load<T: Element>(&self, options: &ReadOptions) -> Option<Dataset<T>> {
         let limit = options.memory.bytes();
-        let content = Arc::new(source::open(&self.path, limit).ok()?);
-        match load::parse_fresh(&self.path, &content, limit, self.source) {
+        let content = source::open(&self.path, limit).ok()?;
+        let read = |content: &_| load::parse_fresh(&self.path, content, limit, self.source);
+        match content.read(read) {
             Ok(data) => data,
             Err(error) => {
                 tracing::warn!(%error, "an unsound cache is ignored");

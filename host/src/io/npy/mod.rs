@@ -75,7 +75,7 @@ pub(super) fn parse<T: Element>(
 pub fn read_vector<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadError> {
     let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
     let content = source::open(path, limit)?;
-    parse_vector(path, Bytes::of_file(&content), limit)
+    content.read(|content| parse_vector(path, Bytes::of_file(content), limit))
 }
 
 /// Parses the content of an npy file that holds a vector.

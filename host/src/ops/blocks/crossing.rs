@@ -196,15 +196,14 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         let fill = |bytes: Range<usize>, to: &mut [u8]| {
             of_words(bytes.start / 4..bytes.end / 4, bytemuck::cast_slice_mut(to));
         };
-        Ok(
-            match self
-                .pinned
-                .get(number, || self.device.pinned(4 * words, &fill))?
-            {
+        let pinned = || self.device.pinned(4 * words, &fill);
+        let sent = self.source.reading(|| {
+            Ok::<_, OpError>(match self.pinned.get(number, pinned)? {
                 Some(block) => feed.send(words, Source::Pinned(&block))?,
                 None => feed.send(words, Source::Made(&fill))?,
-            },
-        )
+            })
+        });
+        sent?
     }
 }
 

@@ -58,7 +58,7 @@ impl<T: Number> OnDevice<T> for OnHost<T> {
         let input = self.fetch(call.input)?;
         let mut output = self.cpu.zeros(call.output.len())?;
         let what = (call.product, Summation::Reproducible);
-        self.rows.product(what, &input, &on_host, &mut output);
+        self.rows.product(what, &input, &on_host, &mut output)?;
         let found = output.as_host_slice().expect("a vector of the CPU");
         Ok(call.output.copy_from_slice(found)?)
     }

@@ -186,7 +186,7 @@ impl<T: Number> SparseRows<T> {
     fn upload(&self) -> Result<Placed<T>, OpError> {
         let features = self.features()?;
         if self.place.residence == Residence::Whole {
-            match upload_sparse(&self.device, csr(&features)) {
+            match features.reading(|| upload_sparse(&self.device, csr(&features)))? {
                 Ok(parts) => {
                     let mut on_host = self.on_host.lock().unwrap_or_else(PoisonError::into_inner);
                     *on_host = OnHost::Borrowed(Arc::downgrade(&features));

@@ -175,10 +175,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         self.check_objective(evaluation, y, &out)?;
         match &self.forms.rows {
-            Rows::Host(x) => {
-                host::run(x, evaluation, y, &mut out);
-                Ok(())
-            }
+            Rows::Host(x) => x.reading(|| host::run(x, evaluation, y, &mut out)),
             _ => self.objective_on_gpu(evaluation, y, &mut out),
         }
     }

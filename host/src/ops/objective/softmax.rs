@@ -138,8 +138,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         self.check_softmax(softmax, y, &out, &work)?;
         if let Rows::Host(x) = &self.forms.rows {
-            self.softmax_on_host(x, softmax, y, out, work);
-            return Ok(());
+            return x.reading(|| self.softmax_on_host(x, softmax, y, out, work));
         }
         out.sums.fill_zero()?;
         out.gradient.fill_zero()?;
