@@ -162,8 +162,7 @@ fn placed<T: Number>(
 ) -> Result<Matrix<T>, FitError> {
     let to_come = Preparation::ForObjectives { evaluations };
     // X stays on the host while forms are made of it.
-    let made = features.reading(|| Matrix::prepared(device, features.clone(), options, to_come));
-    let mut matrix = made.map_err(OpError::from)??;
+    let mut matrix = Matrix::prepared(device, features.clone(), options, to_come)?;
     let stored = matrix.problem().stored;
     if stored == Stored::Rows && !matrix.is_reproducible() {
         matrix.tell_head(HeadSize::Planned)?;

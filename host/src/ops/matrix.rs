@@ -54,7 +54,8 @@ impl<T: Number> Matrix<T> {
         features: impl Into<Arc<Features<T>>>,
         options: MatrixOptions,
     ) -> Result<Self, OpError> {
-        Self::build(device, features.into(), options, Upload::Now)
+        let features = features.into();
+        features.reading(|| Self::build(device, features.clone(), options, Upload::Now))?
     }
 
     pub(super) fn build(

@@ -104,7 +104,17 @@ impl<T: Number> Matrix<T> {
         options: MatrixOptions,
         preparation: Preparation,
     ) -> Result<Self, OpError> {
-        let mut matrix = Self::build(device, features.into(), options, Upload::WhenUsed)?;
+        let features = features.into();
+        features.reading(|| Self::in_form(device, features.clone(), options, preparation))?
+    }
+
+    fn in_form(
+        device: &Device,
+        features: Arc<Features<T>>,
+        options: MatrixOptions,
+        preparation: Preparation,
+    ) -> Result<Self, OpError> {
+        let mut matrix = Self::build(device, features, options, Upload::WhenUsed)?;
         if matrix.prepare(preparation)?.facts().reads_rows {
             matrix.upload_rows()?;
             if matrix.forms.rows.stream() {
