@@ -1,6 +1,6 @@
 //! Report pages: what a run found, as one file that people look at.
 //!
-//! A [`Report`] is a value: verdicts, sections of facts, tables and [figures](figures), and the command that makes it again.
+//! A [`Report`] is a value: verdicts, sections of facts, tables and [`figures`], and the command that makes it again.
 //! [`Report::to_html`] writes it as a self-contained page: no script, no font, no request; light and dark; readable on a
 //! phone and on paper; the same bytes for the same value. Each number carries all its digits
 //! (`<data value="…">`), the same as `--json` prints, because both come from the same structs.
