@@ -83,13 +83,13 @@ fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset
 
 /// A file, and its format.
 pub(super) struct Opened {
-    pub(super) content: Arc<source::Content>,
+    pub(super) content: Content,
     pub(super) format: Format,
 }
 
 impl Opened {
     fn new(path: &Path, options: &ReadOptions) -> Result<Opened, ReadError> {
-        let content = Arc::new(source::open(path, options.memory.bytes())?);
+        let content = source::open(path, options.memory.bytes())?;
         let format = options.format.unwrap_or_else(|| detect(path, &content));
         Ok(Opened { content, format })
     }

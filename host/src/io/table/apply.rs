@@ -26,7 +26,9 @@ pub(super) fn read<T: Element>(
     if whole::is_called_csv(path, options) {
         let opened = whole::open(path, options)?;
         if opened.format == Format::Csv {
-            return of_csv(&opened, path, options, table);
+            return opened
+                .content
+                .read(|_| of_csv(&opened, path, options, table));
         }
     }
     of_other(path, options, table)
