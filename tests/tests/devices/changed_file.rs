@@ -12,9 +12,12 @@ use warpfuse::ops::{Matrix, MatrixOptions, OpError, Terms};
 
 use super::suite::{Suite, Test};
 
+/// A test on a device.
+type Run = fn(&Device) -> Result<()>;
+
 /// Adds each way in which the host reads X.
 pub fn add(suite: &mut Suite) {
-    let ways: [(&str, fn(&Device) -> Result<()>); 4] = [
+    let ways: [(&str, Run); 4] = [
         ("product", product),
         ("streamed", streamed),
         ("fit", fit),
