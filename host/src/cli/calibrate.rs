@@ -8,15 +8,17 @@ use serde::Serialize;
 use super::args::CalibrateArgs;
 use super::device;
 use super::exit::Exit;
-use super::output;
 use super::progress::Ui;
 use super::report::{Listing, bytes};
+use super::{output, pages};
 use crate::device::calibration::Subject;
 use crate::device::{Calibration, Device};
 use crate::plan::rates::{RateSource, SizeTable};
+use crate::report::RatesPage;
 
 /// Measures, unless that has been done, and prints what was found.
 pub(super) fn run(args: &CalibrateArgs, ui: &Ui) -> Result<Exit> {
+    pages::check(&args.report)?;
     let device = device::open(args.device, ui)?;
     let (calibration, file) = match kept(&device, ui).filter(|_| !args.force) {
         Some(kept) => {
@@ -34,6 +36,13 @@ pub(super) fn run(args: &CalibrateArgs, ui: &Ui) -> Result<Exit> {
         output::print_json(&report)?;
     } else {
         output::print(report.text())?;
+    }
+    if args.report.is_wanted() {
+        let page = RatesPage {
+            calibration: &report.calibration,
+            command: ui.command(),
+        };
+        pages::write(&args.report, &page.report(), ui)?;
     }
     Ok(Exit::Success)
 }

@@ -3,13 +3,15 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::applied::Applied;
 use super::args::EvaluateArgs;
 use super::exit::Exit;
 use super::fitted::{figures, warn_undefined};
 use super::predict::{dtype, task};
 use super::progress::Ui;
 use super::report::Listing;
-use super::{data, device, output};
+use super::{data, device, output, pages};
+use crate::device::Phases;
 use crate::learning::{Evaluation, SavedModel};
 use crate::matrix::Dtype;
 use crate::ops::Number;
@@ -24,21 +26,40 @@ pub(super) fn run(args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn evaluate<T: Number>(model: &SavedModel, args: &EvaluateArgs, ui: &Ui) -> Result<Exit> {
-    let device = device::open_for(args.compute.device, &args.apply.data, 1, ui)?;
-    let (data, known) = data::load_known::<T>(
-        &args.apply.data,
-        args.apply.target.as_deref(),
-        task(model),
-        &args.apply.reading(model, &args.read)?,
-        ui,
-    )?;
+    pages::check(&args.report)?;
+    let reading = args.apply.reading(model, &args.read)?;
+    let mut phases = Phases::default();
+    let place = (args.compute.device, args.apply.data.as_path(), 1);
+    let (device, (data, known)) = device::open_beside(place, ui, &mut phases, || {
+        data::load_known::<T>(
+            &args.apply.data,
+            args.apply.target.as_deref(),
+            task(model),
+            &reading,
+            ui,
+        )
+    })?;
     let rows = data.stats.rows;
     let weights = data::sample_weights(args.sample_weight.as_deref(), rows)?;
-    let targets = known.targets();
-    let evaluation = model.evaluate(&device, data.features, targets, weights.as_deref())?;
+    let mut applied = Applied {
+        model,
+        file: &args.apply.model,
+        source: &args.apply.data,
+        title: "Evaluation",
+        device: &device,
+        args: &args.report,
+        outcome: None,
+        phases,
+    };
+    let targets = (known.targets(), weights.as_deref());
+    let (evaluation, details) = applied.evaluate(&data, targets, ui)?;
     warn_undefined(&evaluation, ui);
     if args.json {
-        output::print_json(&to_json(&evaluation, model, rows)?)?;
+        let mut all = to_json(&evaluation, model, rows)?;
+        if let (Value::Object(all), Some(details)) = (&mut all, &details) {
+            pages::extend(all, details)?;
+        }
+        output::print_json(&all)?;
     } else {
         output::print(listing(&evaluation, model, rows).to_string())?;
     }

@@ -6,11 +6,13 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
+use super::pages;
 use super::progress::Ui;
 use super::report::{Listing, bytes, figure, largest, seconds};
 use crate::device::Phases;
 use crate::learning::{Classifier, Convergence, Evaluation, Model};
 use crate::matrix::{MatrixStats, Schema};
+use crate::report::FitDetails;
 
 /// Coefficients that the report shows.
 const COEFFICIENTS: usize = 10;
@@ -28,6 +30,8 @@ pub(super) struct FittedSummary<'a> {
     pub(super) training: &'a Evaluation,
     pub(super) validation: Option<&'a Evaluation>,
     pub(super) saved: Option<&'a Path>,
+    /// What a report page shows besides.
+    pub(super) details: Option<&'a FitDetails>,
 }
 
 impl FittedSummary<'_> {
@@ -89,6 +93,9 @@ impl FittedSummary<'_> {
         }
         if let Value::Object(figures) = to_value(self.training)? {
             all.extend(figures);
+        }
+        if let Some(details) = self.details {
+            pages::extend(&mut all, details)?;
         }
         Ok(Value::Object(all))
     }

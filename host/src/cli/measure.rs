@@ -9,7 +9,7 @@ use super::args::{DeviceName, DtypeName, GpuName, PlanArgs, matrix_options, summ
 use super::exit::Exit;
 use super::progress::Ui;
 use super::report::{Listing, indented, number, plain_table};
-use super::{data, device, output};
+use super::{data, device, output, pages};
 use crate::device::Device;
 use crate::io::Columns;
 use crate::io::synth::{ColumnDistribution, DenseSpec, RowLengths, SparseSpec, SparseValues, Spec};
@@ -18,6 +18,7 @@ use crate::ops::measure::{Comparison, Measured, Selection};
 use crate::ops::{Matrix, Number, Preparation};
 use crate::plan::fused::{Problem, Product, Stored, StoredValues};
 use crate::plan::rates::RateSource;
+use crate::report::{LaunchGroup, LaunchPage};
 
 /// The seed of data that are made up.
 const SEED: u64 = 1;
@@ -27,6 +28,7 @@ pub(super) fn run(args: &PlanArgs, count: usize, ui: &Ui) -> Result<Exit> {
     if args.gpu != GpuName::Auto {
         bail!("--measure runs on this machine's GPU: leave out --gpu");
     }
+    pages::check(&args.report)?;
     let device = device::open(DeviceName::Auto, ui)?;
     match args.dtype {
         DtypeName::F32 => compare::<f32>(args, count, &device, ui),
@@ -83,6 +85,7 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
     } else {
         output::print(report.text(count))?;
     }
+    report.write_page(args, device, ui)?;
     Ok(Exit::Success)
 }
 
@@ -159,6 +162,35 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// Writes the page and the figures, where they are asked for.
+    fn write_page(&self, args: &PlanArgs, device: &Device, ui: &Ui) -> Result<()> {
+        if !args.report.is_wanted() {
+            return Ok(());
+        }
+        let forms: Vec<String> = self.prepared.iter().map(Prepared::form).collect();
+        let stored = self.problem.stored.to_string();
+        let first = LaunchGroup {
+            form: &stored,
+            comparison: self.comparison,
+        };
+        let others = self.prepared.iter().zip(&forms);
+        let others = others.map(|(prepared, form)| LaunchGroup {
+            form,
+            comparison: &prepared.comparison,
+        });
+        let groups: Vec<LaunchGroup<'_>> = [first].into_iter().chain(others).collect();
+        let bandwidth = device.limits().map(|limits| limits.memory_bandwidth_gbs);
+        let page = LaunchPage {
+            gpu: self.gpu,
+            problem: &self.problem.to_string(),
+            product: &self.product.to_string(),
+            command: ui.command(),
+            limit: bandwidth.map(|gbs| (self.problem.matrix_bytes(), gbs)),
+            groups: &groups,
+        };
+        pages::write(&args.report, &page.report(), ui)
+    }
+
     fn text(&self, count: usize) -> String {
         let mut head = Listing::new();
         head.line("gpu", self.gpu).line("matrix", self.problem);

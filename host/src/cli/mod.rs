@@ -10,12 +10,14 @@
 //! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
+//! | `pages`, `applied` | report pages and figures; those of a model that is applied |
 //! | `progress`, `exit` | bars and remarks; exit codes and error messages |
 //!
 //! Exit codes: 0 success, 1 error, 2 usage, 3 not converged with `--strict`. A reader that closes the pipe
 //! early is no error.
 
 mod allocator;
+mod applied;
 mod args;
 mod calibrate;
 mod completions;
@@ -33,6 +35,7 @@ mod inspect;
 mod measure;
 mod out_of_memory;
 mod output;
+mod pages;
 mod plan;
 mod predict;
 mod progress;
@@ -65,7 +68,12 @@ pub fn main_on<A>(arguments: impl IntoIterator<Item = A>) -> ExitCode
 where
     A: Into<OsString> + Clone,
 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let typed: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let words: Vec<String> = typed
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let arguments = match Arguments::try_parse_from(typed) {
         Ok(arguments) => arguments,
         Err(message) => return exit::of_usage(&message),
     };
@@ -73,7 +81,7 @@ where
         let kind = clap::error::ErrorKind::ArgumentConflict;
         return exit::of_usage(&clap::Error::raw(kind, format!("{message}\n")));
     }
-    let ui = Ui::start(arguments.verbosity());
+    let ui = Ui::start(arguments.verbosity(), pages::quoted(&words));
     limit_threads(arguments.threads(), &ui);
     if arguments.command.dtype() == Some(DtypeName::F32) {
         remedy::note_halved();

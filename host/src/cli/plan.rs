@@ -1,6 +1,6 @@
 //! `warpfuse plan`: a shape and a GPU → a launch plan with its reasons.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::Serialize;
 
 use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs, summation};
@@ -29,6 +29,10 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
     if let Some(count) = args.measure {
         return measure::run(args, count, ui);
     }
+    ensure!(
+        !args.report.is_wanted(),
+        "--report and --figures: expected --measure, whose launches they show, found a plan without"
+    );
     let problem = problem(args, ui)?;
     let gpu = Gpu::of(args, ui);
     let forced = ForcedPart::combine(&args.force).map_err(|reason| anyhow!("--force: {reason}"))?;

@@ -7,14 +7,15 @@ use anyhow::{Result, bail, ensure};
 use ndarray::Array2;
 use serde_json::{Map, Value, json};
 
+use super::applied::{Applied, Details};
 use super::args::{ApplyArgs, ComputeArgs, DtypeName, PredictArgs};
 use super::data::Loaded;
 use super::exit::Exit;
 use super::fitted::{figures, warn_undefined};
 use super::progress::Ui;
 use super::targets::{Known, Task};
-use super::{data, device, output};
-use crate::device::Device;
+use super::{data, device, output, pages};
+use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::io::{self, TableTargets};
 use crate::learning::{Classifier, Evaluation, Labels, Model, SavedModel};
 use crate::matrix::{Dtype, Element, Features};
@@ -58,16 +59,23 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
     if let Some(path) = &args.output {
         output::check_place(path)?;
     }
+    pages::check(&args.report)?;
     let device = device::open_for(args.compute.device, &args.apply.data, 1, ui)?;
     // A sparse file shows only columns that occur in it; the model knows how many there are.
     let reading = args.apply.reading(model, &args.read)?;
     let mut loaded = data::load_as::<T>(&args.apply.data, None, &reading, ui)?;
     let known = known_if_any(&mut loaded, &args.apply, model)?;
-    let features = || loaded.features.clone();
-    let predictions = apply(model, args, &device, features())?;
-    let evaluation = match &known {
-        Some(known) => Some(model.evaluate(&device, features(), known.targets(), None)?),
-        None => None,
+    let predictions = apply(model, args, &device, loaded.features.clone())?;
+    let (evaluation, details) = match &known {
+        Some(known) => score(model, args, &device, (&loaded, known), ui)?,
+        None => {
+            ensure!(
+                !args.report.is_wanted(),
+                "--report and --figures: expected targets that the model knows, found none; name them with --target, or use \
+                 data that have them"
+            );
+            (None, None)
+        }
     };
     if let Some(path) = &args.output {
         ensure!(
@@ -79,7 +87,8 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
     if args.json {
         let device = device.to_string();
         let rows = loaded.stats.rows;
-        print_json(&predictions, evaluation.as_ref(), (rows, &device), args)?;
+        let figures = (evaluation.as_ref(), details.as_ref());
+        print_json(&predictions, figures, (rows, &device), args)?;
     } else if args.output.is_none() {
         output::print(lines(&predictions))?;
     }
@@ -96,6 +105,35 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
         ));
     }
     Ok(Exit::Success)
+}
+
+/// Scores the predictions, with the page where one is asked for.
+fn score<T: Number>(
+    model: &SavedModel,
+    args: &PredictArgs,
+    device: &Device,
+    (loaded, known): (&Loaded<T>, &Known<T>),
+    ui: &Ui,
+) -> Result<(Option<Evaluation>, Option<Details>)> {
+    let mut phases = Phases::default();
+    let read = PhaseCost {
+        seconds: loaded.seconds,
+        read_bytes: loaded.bytes,
+        ..PhaseCost::default()
+    };
+    phases.add(Phase::Read, read);
+    let mut applied = Applied {
+        model,
+        file: &args.apply.model,
+        source: &args.apply.data,
+        title: "Predictions",
+        device,
+        args: &args.report,
+        outcome: None,
+        phases,
+    };
+    let (evaluation, details) = applied.evaluate(loaded, (known.targets(), None), ui)?;
+    Ok((Some(evaluation), details))
 }
 
 /// Targets to score with. Labels in DATA that the model does not know may be placeholders: then there is no
@@ -175,7 +213,7 @@ fn classify<T: Number>(
 
 fn print_json<T: Element>(
     predictions: &Output<T>,
-    evaluation: Option<&Evaluation>,
+    (evaluation, details): (Option<&Evaluation>, Option<&Details>),
     (rows, device): (usize, &str),
     args: &PredictArgs,
 ) -> Result<()> {
@@ -189,6 +227,9 @@ fn print_json<T: Element>(
     match evaluation.map(serde_json::to_value).transpose()? {
         Some(Value::Object(figures)) => all.extend(figures),
         _ => all.extend(["r2", "rmse"].map(|name| (name.to_owned(), Value::Null))),
+    }
+    if let Some(details) = details {
+        pages::extend(&mut all, details)?;
     }
     output::print_json(&all)
 }

@@ -22,18 +22,28 @@ const LOG_VARIABLE: &str = "WARPFUSE_LOG";
 const WORTH_A_BAR: u64 = 32 << 20;
 
 /// The user, as seen from a subcommand.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Ui {
     verbosity: Verbosity,
     bars: bool,
+    command: String,
 }
 
 impl Ui {
     /// Starts logging. Bars are shown on a terminal only.
-    pub(super) fn start(verbosity: Verbosity) -> Ui {
+    pub(super) fn start(verbosity: Verbosity, command: String) -> Ui {
         start_log(verbosity);
         let bars = verbosity != Verbosity::Quiet && io::stderr().is_terminal();
-        Ui { verbosity, bars }
+        Ui {
+            verbosity,
+            bars,
+            command,
+        }
+    }
+
+    /// What was typed, as a shell reads it.
+    pub(super) fn command(&self) -> &str {
+        &self.command
     }
 
     /// Says something that need not be known.

@@ -23,6 +23,8 @@ pub enum Phase {
     Solve,
     /// The figures of the report.
     Evaluate,
+    /// What a report page shows besides: curves, residuals, standard errors.
+    Report,
 }
 
 impl Phase {
@@ -35,6 +37,7 @@ impl Phase {
             Phase::Place => "place",
             Phase::Solve => "solve",
             Phase::Evaluate => "evaluate",
+            Phase::Report => "report",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The page of a model applied to data with known targets: `evaluate` and `predict`.
 
+use super::course::{self, Outcome};
 use super::data::{self, DataFacts};
 use super::evaluation::{self, Scored};
 use super::hardware::{self, Hardware};
@@ -30,6 +31,8 @@ pub struct AppliedPage<'a> {
     pub not_scored: Option<&'a str>,
     /// Curves or residuals.
     pub diagnostics: Option<&'a Diagnostics>,
+    /// How the fit ended, where the model was fitted in the same run.
+    pub outcome: Option<Outcome>,
     /// What ran where.
     pub hardware: &'a Hardware,
     /// What the phases took.
@@ -41,6 +44,9 @@ impl AppliedPage<'_> {
     pub fn report(&self) -> Report {
         let mut report = Report::new(self.title, self.command);
         report.subtitle = format!("{} on {}", self.model, self.source);
+        if let Some(outcome) = &self.outcome {
+            course::judge(&mut report, outcome);
+        }
         if let Some(evaluation) = self.evaluation {
             let scored = Scored {
                 on: "these data",

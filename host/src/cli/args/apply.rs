@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{DeviceName, DtypeName, MatchArgs, ReadArgs};
+use super::{DeviceName, DtypeName, MatchArgs, ReadArgs, ReportArgs};
 use crate::cli::data::Reading;
 use crate::io::Columns;
 use crate::learning::SavedModel;
@@ -86,6 +86,9 @@ pub(in crate::cli) struct PredictArgs {
     pub(in crate::cli) json: bool,
 
     #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
+
+    #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
 }
 
@@ -120,12 +123,16 @@ pub(in crate::cli) struct EvaluateArgs {
     pub(in crate::cli) json: bool,
 
     #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
+
+    #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
 }
 
 const EVALUATE_EXAMPLES: &str = "\
 Examples:
   warpfuse evaluate model.safetensors test.svm
+  warpfuse evaluate model.safetensors test.svm --report evaluation.html
   warpfuse evaluate model.safetensors x.npy --target labels.txt --json | jq .confusion";
 
 /// Arguments of `convert`.

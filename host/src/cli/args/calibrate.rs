@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::DeviceName;
+use super::{DeviceName, ReportArgs};
 
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
@@ -19,11 +19,15 @@ pub(in crate::cli) struct CalibrateArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(in crate::cli) json: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   warpfuse calibrate
+  warpfuse calibrate --report rates.html
   warpfuse calibrate --device cuda:1 --force --json
 
 The result is kept in $XDG_CACHE_HOME/warpfuse, or ~/.cache/warpfuse, for this device and driver.";

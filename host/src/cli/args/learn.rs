@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs, ReadArgs,
-    StoredName, SvdArgs, TableArgs, matrix_options, summation,
+    ReportArgs, StoredName, SvdArgs, TableArgs, matrix_options, summation,
 };
 use crate::cli::data::Reading;
 use crate::cli::trainers::Trainer;
@@ -16,11 +16,17 @@ use crate::ops::MatrixOptions;
 
 /// Arguments of `train`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors")]
+#[command(after_help = TRAIN_EXAMPLES)]
 pub(in crate::cli) struct TrainCommand {
     #[command(subcommand)]
     pub(in crate::cli) target: TrainTarget,
 }
+
+const TRAIN_EXAMPLES: &str = "\
+Examples:
+  warpfuse train linreg data.svm --l2 0.1 -o model.safetensors
+  warpfuse train logreg data.svm --penalty none --report report.html
+  warpfuse train ridge data.svm --figures figures --json";
 
 /// What can be trained.
 #[derive(Debug, Subcommand)]
@@ -83,6 +89,14 @@ pub(in crate::cli) struct OutcomeArgs {
     /// the rounded matrix
     #[arg(long, value_enum, value_name = "FORM", default_value = "exact")]
     pub(in crate::cli) values: StoredName,
+
+    /// Standard errors, tests and confidence intervals of the coefficients, of fits without a penalty, whatever they
+    /// cost: X is read once for every eight columns. A report has them anyway where that is little
+    #[arg(long)]
+    pub(in crate::cli) standard_errors: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
 
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,

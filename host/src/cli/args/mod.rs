@@ -9,6 +9,7 @@ mod inspect;
 mod kernel_ridge;
 mod learn;
 mod plan;
+mod report;
 mod spectral;
 mod synth;
 mod table;
@@ -33,6 +34,7 @@ pub(super) use learn::{
     finite_positive, not_negative, positive, share,
 };
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
+pub(super) use report::ReportArgs;
 pub(super) use spectral::{HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
 pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Map, Value};
 
-use super::{DtypeName, ModelName, ReadArgs, StoredName};
+use super::{DtypeName, ModelName, ReadArgs, ReportArgs, StoredName};
 use crate::plan::fused::{Forced, Product};
 
 /// Arguments of `plan`.
@@ -100,6 +100,9 @@ pub(in crate::cli) struct PlanArgs {
     pub(in crate::cli) json: bool,
 
     #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
+
+    #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,
 }
 
@@ -108,6 +111,7 @@ Examples:
   warpfuse plan data.svm
   warpfuse plan --rows 4000000 --cols 10000 --nnz 80000000 --gpu h200 --dtype f32 --candidates=5
   warpfuse plan data.svm --dtype f32 --measure=10 --values bf16
+  warpfuse plan data.svm --measure --report launches.html
   warpfuse plan data.svm --dtype f32 --evaluations 500
   warpfuse --gpu-memory 8GiB plan --fit logreg data.svm
   warpfuse plan --rows 11000000 --cols 28 --dense --gpu a100 --force tl=4 --force bs=256

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::learn::not_negative;
-use super::{DeviceName, DtypeName, ModelName, ReadArgs, StoredName, matrix_options};
+use super::{DeviceName, DtypeName, ModelName, ReadArgs, ReportArgs, StoredName, matrix_options};
 use crate::learning::Dangling;
 use crate::ops::MatrixOptions;
 use crate::plan::fused::Summation;
@@ -41,6 +41,9 @@ pub(in crate::cli) struct MatrixArgs {
     /// the rounded matrix
     #[arg(long, value_enum, value_name = "FORM", default_value = "exact")]
     pub(in crate::cli) values: StoredName,
+
+    #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
 
     #[command(flatten)]
     pub(in crate::cli) read: ReadArgs,

@@ -1,6 +1,7 @@
 //! `warpfuse cv`: data → how well penalties do on rows that were held out.
 
 mod grid;
+mod page;
 mod told;
 
 use std::path::Path;
@@ -12,13 +13,14 @@ use super::exit::Exit;
 use super::progress::Ui;
 use super::targets::Known;
 use super::trainers::{Job, Penalised};
-use super::{data, device, output};
+use super::{data, device, output, pages};
 use crate::io;
 use crate::learning::{
     Classes, Evaluation, FitOptions, FoldOptions, Folds, PathPoint, ResidentDataset,
     cross_validate_with,
 };
 use crate::ops::Number;
+use crate::report::CvPoint;
 
 /// Compares penalties.
 pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
@@ -84,6 +86,11 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
 
 /// Refuses options that folds have no use for; the file that the best model goes to.
 fn checked<'a>(job: &Job<'a>, args: &FoldArgs) -> Result<Option<&'a Path>> {
+    ensure!(
+        !job.outcome.standard_errors,
+        "--standard-errors: expected train, which fits one model, found cv"
+    );
+    pages::check(&job.outcome.report)?;
     if let Some(scoring) = args.scoring {
         ensure!(
             scoring.task() == job.own.task(),
@@ -154,16 +161,19 @@ impl Compared<'_> {
         told::mean(&self.scores(point))
     }
 
-    /// The first of the best mean scores; scores that are NaN are no candidates.
+    /// The first of the best mean scores, where scores that are NaN are no candidates; and the strongest penalty within one
+    /// standard error of it.
+    fn choice(&self) -> (usize, usize) {
+        // C is the inverse of the penalty's strength.
+        let is_inverse = self.job.own.strength().0 == "c";
+        CvPoint::choose(
+            &self.compared(),
+            |a, b| if is_inverse { a < b } else { a > b },
+        )
+    }
+
     fn best(&self) -> usize {
-        let mut best = 0;
-        for index in 1..self.points.len() {
-            let (score, most) = (self.mean(index), self.mean(best));
-            if score > most || most.is_nan() {
-                best = index;
-            }
-        }
-        best
+        self.choice().0
     }
 
     fn tell(&self, ui: &Ui) -> Result<Exit> {
@@ -172,6 +182,7 @@ impl Compared<'_> {
         } else {
             output::print(self.table())?;
         }
+        self.write_page(ui)?;
         if self.mean(self.best()).is_nan() {
             ui.warn(format_args!(
                 "the mean {} is not defined on these folds",

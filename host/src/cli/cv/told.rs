@@ -11,12 +11,15 @@ use crate::cli::trainers::Penalised;
 impl Compared<'_> {
     /// One object.
     pub(super) fn to_json(&self) -> Value {
+        let compared = self.compared();
         let point = |index: usize| {
             let (scores, point) = (self.scores(index), &self.found[index]);
             let mut all = self.named(self.points[index]);
             all.extend(object(json!({
                 "mean_score": mean(&scores),
                 "std_score": deviation(&scores),
+                "standard_error": compared[index].standard_error(),
+                "nonzero": point.nonzero,
                 "scores": scores,
                 "folds": point.folds,
                 "n_iter": point.n_iter,
@@ -24,14 +27,19 @@ impl Compared<'_> {
             })));
             Value::Object(all)
         };
-        let best = self.best();
-        let mut winner = self.named(self.points[best]);
-        winner.extend(object(json!({ "mean_score": self.mean(best) })));
+        let (best, one_error) = self.choice();
+        let chosen = |index: usize| {
+            let mut chosen = self.named(self.points[index]);
+            chosen.extend(object(json!({ "mean_score": self.mean(index) })));
+            chosen
+        };
         json!({
             "model": self.job.name,
             "scoring": self.scoring(),
             "path": (0..self.points.len()).map(point).collect::<Vec<_>>(),
-            "best": winner,
+            "best": chosen(best),
+            "one_standard_error": chosen(one_error),
+            "coefficient_paths": self.paths(),
             "seed": self.args.seed,
             "saved": self.job.outcome.output,
         })

@@ -1,20 +1,23 @@
 //! `train kernel-ridge`.
 
 use std::fmt::{self, Display};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
+use crate::cli::applied::{Applied, Details};
 use crate::cli::args::{DtypeName, KernelName, KernelRidgeArgs, KernelSolverName};
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, bytes, figure, seconds};
-use crate::cli::{device, output};
-use crate::device::Device;
+use crate::cli::{device, output, pages};
+use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::learning::metrics::RegressionSummary;
-use crate::learning::{KernelModel, KernelRidge, KernelSolver};
+use crate::learning::{KernelModel, KernelRidge, KernelSolver, SavedModel, Targets};
 use crate::ops::Number;
+use crate::report::Outcome;
 
 /// Columns of the preconditioner where none are asked for.
 const DEFAULT_RANK: usize = 64;
@@ -31,6 +34,7 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
         output::check_place(path)?;
     }
+    pages::check(&args.report)?;
     let device = device::open(args.source.device, ui)?;
     let target = args.source.target.as_deref();
     let source = &args.source.data;
@@ -54,12 +58,62 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
         data: &data,
         args,
     };
+    let details = page(&model, (&data, &targets), (args, &device), ui)?;
     if args.json {
-        output::print_json(&summary.to_json()?)?;
+        let mut all = object(summary.to_json()?);
+        if let Some(details) = &details {
+            pages::extend(&mut all, details)?;
+        }
+        output::print_json(&all)?;
     } else {
         output::print(summary.to_string())?;
     }
     Ok(judge(&model, args, ui))
+}
+
+/// The page, where one is asked for, and what it shows besides.
+fn page<T: Number>(
+    model: &KernelModel,
+    (data, targets): (&Loaded<T>, &[T]),
+    (args, device): (&KernelRidgeArgs, &Device),
+    ui: &Ui,
+) -> Result<Option<Details>> {
+    if !args.report.is_wanted() {
+        return Ok(None);
+    }
+    let report = model.report();
+    let mut phases = Phases::default();
+    let read = PhaseCost {
+        seconds: data.seconds,
+        read_bytes: data.bytes,
+        ..PhaseCost::default()
+    };
+    let solve = PhaseCost {
+        seconds: report.seconds,
+        ..PhaseCost::default()
+    };
+    phases.add(Phase::Read, read);
+    phases.add(Phase::Solve, solve);
+    let outcome = Outcome {
+        convergence: report.convergence,
+        n_iter: report.n_iter,
+        change: report.residual_ratio,
+        tolerance: args.tol,
+        standardized: true,
+    };
+    let saved = SavedModel::Kernel(model.clone());
+    let mut applied = Applied {
+        model: &saved,
+        file: Path::new("fitted"),
+        source: &args.source.data,
+        title: "Kernel ridge regression",
+        device,
+        args: &args.report,
+        outcome: Some(outcome),
+        phases,
+    };
+    let (_, details) = applied.evaluate(data, (Targets::Numbers(targets), None), ui)?;
+    Ok(details)
 }
 
 fn params(args: &KernelRidgeArgs, features: usize) -> Result<KernelRidge> {

@@ -12,13 +12,16 @@ use crate::cli::progress::Ui;
 use crate::cli::report::bytes;
 use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
-use crate::cli::{device, output};
+use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::learning::{
-    Classes, Convergence, Estimator, Evaluation, FitOptions, Model, Patience, Validation,
+    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitOptions, Model, Patience, Validation,
 };
 use crate::matrix::MatrixStats;
-use crate::ops::{Number, Residency};
+use crate::ops::{Matrix, Number, Residency};
+use crate::report::{FitDetails, FitPage, advice};
+
+use super::details::{self, Subject};
 
 /// Fits, saves, scores, reports.
 pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
@@ -38,6 +41,7 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     if let Some(path) = outcome.output.as_deref() {
         output::check_place(path)?;
     }
+    pages::check(&outcome.report)?;
     let mut phases = Phases::default();
     let task = own.task();
     let read = || {
@@ -105,6 +109,8 @@ impl Run<'_> {
             options.evaluate = Some(&mut evaluate);
         }
         let targets = known.targets();
+        // A page counts entries on the host: they have to stay there.
+        let features = details::are_wanted(job.outcome).then(|| data.features.clone());
         let resident = estimator.place(device, data.features, targets)?;
         self.phases.extend(resident.phases());
         remark_streaming(&resident.matrix().residency(), self.ui);
@@ -123,46 +129,111 @@ impl Run<'_> {
         };
         let training = self.phases.time(Phase::Evaluate, device, score)?;
         warn_undefined(&training, self.ui);
-        let validation = match other {
-            Some((other, known)) => {
-                Some(model.evaluate(device, other.features, known.targets(), None)?)
+        let (validation, validation_diagnostics) = match other {
+            Some(other) => self.validate(&model, other, features.is_some())?,
+            None => (None, None),
+        };
+        let details = match &features {
+            Some(features) => {
+                let subject = Subject {
+                    outcome: job.outcome,
+                    model: &model,
+                    resident: &resident,
+                    features,
+                    stats: &data.stats,
+                    targets,
+                    weights: weights.as_deref(),
+                    names: None,
+                };
+                Some(subject.details(&mut self.phases, validation_diagnostics)?)
             }
             None => None,
         };
-        self.report(&model, &data.stats, data.seconds, (training, validation))?;
+        let found = Found {
+            model: &model,
+            stats: &data.stats,
+            parse_seconds: data.seconds,
+            training: &training,
+            validation: validation.as_ref(),
+            details: details.as_ref(),
+        };
+        self.report(&found)?;
         Ok(judge(&model, job, self.ui))
     }
 
-    fn report(
+    /// Scores the model on the data of `--validation`, with curves or residuals where they are wanted.
+    fn validate<T: Number>(
         &self,
         model: &Model,
-        stats: &MatrixStats,
-        parse_seconds: f64,
-        (training, validation): (Evaluation, Option<Evaluation>),
-    ) -> Result<()> {
+        (data, known): (Loaded<T>, Known<T>),
+        wanted: bool,
+    ) -> Result<(Option<Evaluation>, Option<Diagnostics>)> {
+        let (matrix, targets) = (Matrix::new(&self.device, data.features)?, known.targets());
+        let evaluation = model.evaluate_on(&matrix, targets, None)?;
+        let diagnostics = match wanted {
+            true => Some(model.diagnose(&matrix, targets, None)?),
+            false => None,
+        };
+        Ok((Some(evaluation), diagnostics))
+    }
+
+    fn report(&self, found: &Found<'_>) -> Result<()> {
         let (job, outcome) = (self.job, self.job.outcome);
         let summary = FittedSummary {
             name: job.name,
             title: job.own.title(),
-            model,
-            stats,
+            model: found.model,
+            stats: found.stats,
             device: &self.device.to_string(),
-            parse_seconds,
+            parse_seconds: found.parse_seconds,
             phases: &self.phases,
-            training: &training,
-            validation: validation.as_ref(),
+            training: found.training,
+            validation: found.validation,
             saved: outcome.output.as_deref(),
+            details: found.details,
         };
         if outcome.output.as_deref().is_some_and(output::is_stdout) {
             // Standard output is the model's.
             self.ui.remark(summary.to_string().trim_end());
-            Ok(())
         } else if outcome.json {
-            output::print_json(&summary.to_json()?)
+            output::print_json(&summary.to_json()?)?;
         } else {
-            output::print(summary.to_string())
+            output::print(summary.to_string())?;
         }
+        self.write_page(found)
     }
+
+    /// Writes the page and the figures, where they are asked for.
+    fn write_page(&self, found: &Found<'_>) -> Result<()> {
+        let job = self.job;
+        let Some(details) = found.details.filter(|_| job.outcome.report.is_wanted()) else {
+            return Ok(());
+        };
+        let page = FitPage {
+            title: job.own.title(),
+            source: &pages::source(&job.source.data),
+            command: self.ui.command(),
+            model: found.model,
+            tolerance: job.solve.tol,
+            standardized: job.solve.standardize,
+            names: None,
+            training: found.training,
+            validation: found.validation,
+            phases: &self.phases,
+            details,
+        };
+        pages::write(&job.outcome.report, &page.report(), self.ui)
+    }
+}
+
+/// What a fit has led to.
+struct Found<'a> {
+    model: &'a Model,
+    stats: &'a MatrixStats,
+    parse_seconds: f64,
+    training: &'a Evaluation,
+    validation: Option<&'a Evaluation>,
+    details: Option<&'a FitDetails>,
 }
 
 /// Says that X is larger than what the device has room for: the fit takes as long as the link does.
@@ -246,17 +317,7 @@ fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
         ));
         return Exit::Success;
     }
-    let advice = match report.convergence {
-        Convergence::Separable => {
-            "the classes can be told apart without error, so that no finite coefficients are best: use a penalty"
-        }
-        Convergence::Singular => {
-            "the columns are linearly dependent to working precision: penalise more, or accept this fit"
-        }
-        Convergence::Stalled => report.convergence.advice(),
-        _ if job.solve.standardize => "raise --max-iter, or raise --tol",
-        _ => "scale the features (--standardize), raise --max-iter, or raise --tol",
-    };
+    let advice = advice(report.convergence, job.solve.standardize);
     ui.warn(format_args!(
         "NOT CONVERGED after {} iterations: the gradient is {:.1e} of what it was, asked for was {:.1e}; {advice}",
         report.n_iter, report.gradient_ratio, job.solve.tol

@@ -1,5 +1,6 @@
 //! `warpfuse train`: data → model.
 
+mod details;
 mod kernel_ridge;
 mod linear;
 mod spectral;

@@ -11,12 +11,13 @@ use crate::cli::data::Loaded;
 use crate::cli::exit::Exit;
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, bytes, figure, largest, seconds};
-use crate::cli::{data, device, output};
-use crate::device::Device;
+use crate::cli::{data, device, output, pages};
+use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::io::{self, Columns};
 use crate::learning::{Hits, PageRank, SpectralReport, SvdModel, TruncatedSvd};
-use crate::matrix::{Element, Features};
+use crate::matrix::{ColumnMoments, Element, Features};
 use crate::ops::Number;
+use crate::report::{DataFacts, Hardware, Listed, SpectralPage};
 
 /// Nodes that a report lists.
 const LISTED: usize = 10;
@@ -33,6 +34,7 @@ impl<T: Number> Input<T> {
         for path in outputs.iter().flatten() {
             output::check_place(path)?;
         }
+        pages::check(&args.report)?;
         let device = device::open_for(args.device, &args.data, device::FIT_READS, ui)?;
         let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;
         Ok(Input { device, data })
@@ -68,7 +70,7 @@ fn hits_of<T: Number>(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
     told.value("authorities", json!(model.authorities()));
     told.ranking("hub", model.hubs());
     told.ranking("authority", model.authorities());
-    told.finish(model.report(), args.tol, ui)
+    told.finish(&input, model.report(), args.tol, ui)
 }
 
 /// `train pagerank`.
@@ -105,7 +107,7 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
     let mut told = Told::new("pagerank", "PageRank", &args.matrix, &input);
     told.value("scores", json!(model.scores()));
     told.ranking("node", model.scores());
-    told.finish(model.report(), args.tol, ui)
+    told.finish(&input, model.report(), args.tol, ui)
 }
 
 /// A sparse file shows only columns that occur in it: the last nodes may have no edge that points to them.
@@ -182,7 +184,17 @@ fn tell_svd<T: Number>(
         let line = format!("{}, {:.2} % of the variance", figure(*sigma), 100.0 * share);
         told.line(&format!("σ[{i}]"), line);
     }
-    told.finish(model.report(), args.tol, ui)
+    let named = model.singular_values().iter().enumerate();
+    told.listed.push(Listed {
+        title: "Singular values".into(),
+        stem: "singular-values".into(),
+        value: "singular value".into(),
+        all: named
+            .map(|(i, sigma)| (format!("σ[{i}]"), *sigma))
+            .collect(),
+        shares,
+    });
+    told.finish(input, model.report(), args.tol, ui)
 }
 
 /// What there is to say about a result: as JSON and as a listing.
@@ -194,6 +206,18 @@ struct Told<'a> {
     density: f64,
     values: Map<String, Value>,
     lines: Vec<(String, String)>,
+    listed: Vec<Listed>,
+}
+
+/// Nodes that a page lists.
+const ON_PAGE: usize = 50;
+
+/// What a page shows besides; `--json` has it too.
+#[derive(serde::Serialize)]
+struct Details {
+    data: DataFacts,
+    hardware: Hardware,
+    phases: Phases,
 }
 
 impl<'a> Told<'a> {
@@ -214,6 +238,7 @@ impl<'a> Told<'a> {
             density: input.data.stats.density(),
             values,
             lines: Vec::new(),
+            listed: Vec::new(),
         }
     }
 
@@ -230,12 +255,82 @@ impl<'a> Told<'a> {
         for (node, score) in largest(scores, LISTED) {
             self.line(&format!("{name}[{node}]"), figure(score));
         }
+        let named = |(node, score): (usize, f64)| (format!("{name} {node}"), score);
+        self.listed.push(Listed {
+            title: format!("Largest scores: {name}"),
+            stem: format!("top-{name}"),
+            value: "score".into(),
+            all: largest(scores, ON_PAGE).into_iter().map(named).collect(),
+            shares: Vec::new(),
+        });
+    }
+
+    /// The page, where one is asked for.
+    fn details<T: Number>(&self, input: &Input<T>, report: &SpectralReport) -> Option<Details> {
+        if !self.args.report.is_wanted() {
+            return None;
+        }
+        let (device, mut phases) = (&input.device, Phases::default());
+        let cost = |seconds: f64| PhaseCost {
+            seconds,
+            ..PhaseCost::default()
+        };
+        let read = PhaseCost {
+            read_bytes: input.data.bytes,
+            ..cost(input.data.seconds)
+        };
+        phases.add(Phase::Read, read);
+        phases.add(Phase::Place, cost(report.transfer_seconds));
+        phases.add(Phase::Solve, cost(report.seconds - report.transfer_seconds));
+        let features = &input.data.features;
+        let facts = phases.time(Phase::Report, device, || {
+            DataFacts::of(features, &input.data.stats, &ColumnMoments::of(features))
+        });
+        Some(Details {
+            data: facts,
+            hardware: Hardware::of_device(device, T::DTYPE, report.peak_device_bytes),
+            phases,
+        })
+    }
+
+    fn write_page(
+        &self,
+        details: &Details,
+        report: &SpectralReport,
+        tolerance: f64,
+        ui: &Ui,
+    ) -> Result<()> {
+        let page = SpectralPage {
+            title: self.title,
+            source: &pages::source(&self.args.data),
+            command: ui.command(),
+            report,
+            tolerance,
+            listed: &self.listed,
+            data: &details.data,
+            hardware: &details.hardware,
+            phases: &details.phases,
+        };
+        pages::write(&self.args.report, &page.report(), ui)
     }
 
     /// Prints it, and judges the convergence.
-    fn finish(mut self, report: &SpectralReport, tolerance: f64, ui: &Ui) -> Result<Exit> {
+    fn finish<T: Number>(
+        mut self,
+        input: &Input<T>,
+        report: &SpectralReport,
+        tolerance: f64,
+        ui: &Ui,
+    ) -> Result<Exit> {
+        let details = self.details(input, report);
+        if let Some(details) = &details {
+            self.write_page(details, report, tolerance, ui)?;
+        }
         if self.args.json {
             self.add_course(report)?;
+            if let Some(details) = &details {
+                pages::extend(&mut self.values, details)?;
+            }
             output::print_json(&self.values)?;
         } else {
             output::print(format!("{}\n{}", self.title, self.listing(report)))?;

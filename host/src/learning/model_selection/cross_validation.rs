@@ -18,6 +18,11 @@ pub struct PathPoint {
     pub n_iter: Vec<usize>,
     /// Whether all fits reached their tolerance.
     pub converged: bool,
+    /// Coefficients that are not 0, one number per fold.
+    pub nonzero: Vec<usize>,
+    /// Mean of the coefficients over the folds, of one linear predictor and at most [`PathPoint::KEPT`] columns; empty for
+    /// more.
+    pub mean_coef: Vec<f64>,
 }
 
 /// A fit of a path, for whoever watches.
@@ -32,6 +37,9 @@ pub struct FoldProgress {
 }
 
 impl PathPoint {
+    /// Columns up to which coefficients are kept.
+    pub const KEPT: usize = 10_000;
+
     /// The mean of the folds' scores.
     pub fn mean_score(&self) -> f64 {
         let total: f64 = self.folds.iter().map(Evaluation::score).sum();
@@ -149,6 +157,8 @@ struct Found {
     evaluation: Evaluation,
     n_iter: usize,
     converged: bool,
+    nonzero: usize,
+    coef: Vec<f64>,
 }
 
 /// Coefficients and intercepts of a fit.
@@ -280,6 +290,13 @@ impl<T: Number> Search<'_, T> {
             evaluation,
             n_iter: model.n_iter(),
             converged: model.converged(),
+            nonzero: model
+                .coef()
+                .iter()
+                .flat_map(|coef| coef.iter())
+                .filter(|w| **w != 0.0)
+                .count(),
+            coef: kept(model),
         });
         let coef = model.coef().into_iter().map(<[f64]>::to_vec).collect();
         self.last[fold] = Some((coef, model.intercept()));
@@ -293,11 +310,27 @@ impl<T: Number> Search<'_, T> {
                 PathPoint {
                     n_iter: folds.iter().map(|fold| fold.n_iter).collect(),
                     converged: folds.iter().all(|fold| fold.converged),
+                    nonzero: folds.iter().map(|fold| fold.nonzero).collect(),
+                    mean_coef: mean_of(&folds),
                     folds: folds.into_iter().map(|fold| fold.evaluation).collect(),
                 }
             })
             .collect()
     }
+}
+
+/// The coefficients of one linear predictor of few columns.
+fn kept(model: &Model) -> Vec<f64> {
+    match model.coef().as_slice() {
+        [coef] if coef.len() <= PathPoint::KEPT => coef.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+fn mean_of(folds: &[Found]) -> Vec<f64> {
+    let columns = folds.first().map_or(0, |fold| fold.coef.len());
+    let mean = |j: usize| folds.iter().map(|fold| fold.coef[j]).sum::<f64>() / folds.len() as f64;
+    (0..columns).map(mean).collect()
 }
 
 /// Fails where deviations of folds are needed and not there.
