@@ -152,10 +152,16 @@ fn x_ticks(axis: &Axis, scale: &Scale, width: f64) -> (Vec<Tick>, String) {
 }
 
 fn name_ticks(names: &[String], scale: &Scale, width: f64) -> Vec<Tick> {
-    const LEAST: f64 = 34.0;
+    const MOST: f64 = 80.0;
+    const GAP: f64 = 5.0;
     let slot = width / names.len().max(1) as f64;
-    let every = (LEAST / slot).ceil().max(1.0) as usize;
-    let room = slot * every as f64 - 4.0;
+    let widest = names
+        .iter()
+        .map(|name| text::width(name, TEXT))
+        .fold(0.0_f64, f64::max);
+    // Rather fewer names than shortened ones, but for long ones.
+    let every = ((widest.min(MOST) + GAP) / slot).ceil().max(1.0) as usize;
+    let room = slot * every as f64 - GAP + 1.0;
     let named = names.iter().enumerate().step_by(every);
     let tick = |(number, name): (usize, &String)| {
         Some(Tick {

@@ -105,9 +105,11 @@ pub(super) fn section(fit: &FitReport, tolerance: f64, validation: &str) -> Sect
     if fit.history.is_empty() {
         return section.note("The solver has no iterations.");
     }
-    section
-        .figures(figures(&fit.history, tolerance, validation))
-        .table(table(&fit.history))
+    let figures = match fit.history.len() {
+        1 => Vec::new(),
+        _ => figures(&fit.history, tolerance, validation),
+    };
+    section.figures(figures).table(table(&fit.history))
 }
 
 fn points(history: &[Iteration], of: impl Fn(&Iteration) -> Option<f64>) -> Vec<(f64, f64)> {

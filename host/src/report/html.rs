@@ -55,6 +55,11 @@ impl Value {
 }
 
 impl super::Table {
+    /// The head of a column; phones show it beside each value.
+    fn head(&self, column: &usize) -> &str {
+        self.heads.get(*column).map_or("", String::as_str)
+    }
+
     /// Whether a column's first value is a number.
     fn is_numeric(&self, column: &usize) -> bool {
         let first = self.rows.first().and_then(|row| row.get(*column));
