@@ -11,6 +11,7 @@ mod plan;
 mod predict;
 mod program;
 mod promises;
+mod report;
 mod snapshots;
 mod spectral;
 mod synth;
