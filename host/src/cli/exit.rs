@@ -1,9 +1,10 @@
 //! How the program ends: exit codes, and errors as text with causes and a remedy.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
+use super::progress::Ui;
 use super::remedy::remedy;
 
 /// The exit code of an error.
@@ -46,11 +47,11 @@ pub(super) fn of_usage(message: &clap::Error) -> ExitCode {
 }
 
 /// Prints an error. A closed pipe is none: whoever read has seen enough.
-pub(super) fn of_error(error: &anyhow::Error) -> ExitCode {
+pub(super) fn of_error(error: &anyhow::Error, ui: &Ui) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let _ = io::stderr().write_all(describe(error).as_bytes());
+    ui.error(&describe(error));
     ExitCode::from(ERROR)
 }
 

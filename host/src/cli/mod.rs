@@ -11,7 +11,7 @@
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `pages`, `applied` | report pages and figures; those of a model that is applied |
-//! | `progress`, `exit` | bars and remarks; exit codes and error messages |
+//! | `progress`, `time_left`, `exit` | bars and remarks; exit codes and error messages |
 //!
 //! Exit codes: 0 success, 1 error, 2 usage, 3 not converged with `--strict`. A reader that closes the pipe
 //! early is no error.
@@ -44,6 +44,7 @@ mod report;
 mod scoring;
 mod synth;
 mod targets;
+mod time_left;
 mod train;
 mod trainers;
 
@@ -81,7 +82,8 @@ where
         let kind = clap::error::ErrorKind::ArgumentConflict;
         return exit::of_usage(&clap::Error::raw(kind, format!("{message}\n")));
     }
-    let ui = Ui::start(arguments.verbosity(), pages::quoted(&words));
+    let said = (arguments.verbosity(), arguments.log_format());
+    let ui = Ui::start(said, pages::quoted(&words));
     limit_threads(arguments.threads(), &ui);
     if arguments.command.dtype() == Some(DtypeName::F32) {
         remedy::note_halved();
@@ -91,7 +93,7 @@ where
     }
     match run(arguments.command, &ui) {
         Ok(exit) => exit.into(),
-        Err(error) => exit::of_error(&error),
+        Err(error) => exit::of_error(&error, &ui),
     }
 }
 

@@ -5,13 +5,14 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::args::Verbosity;
+use super::args::{LogFormat, Verbosity};
+use super::time_left::TimeLeft;
 use crate::io::Progress as ReadProgress;
 use crate::learning::{FoldProgress, Iteration, Progress as FitProgress};
 
@@ -26,17 +27,20 @@ const WORTH_A_BAR: u64 = 32 << 20;
 pub(super) struct Ui {
     verbosity: Verbosity,
     bars: bool,
+    format: LogFormat,
     command: String,
 }
 
 impl Ui {
     /// Starts logging. Bars are shown on a terminal only.
-    pub(super) fn start(verbosity: Verbosity, command: String) -> Ui {
-        start_log(verbosity);
-        let bars = verbosity != Verbosity::Quiet && io::stderr().is_terminal();
+    pub(super) fn start((verbosity, format): (Verbosity, LogFormat), command: String) -> Ui {
+        start_log(verbosity, format);
+        let is_read = verbosity != Verbosity::Quiet && format == LogFormat::Text;
+        let bars = is_read && io::stderr().is_terminal();
         Ui {
             verbosity,
             bars,
+            format,
             command,
         }
     }
@@ -49,13 +53,30 @@ impl Ui {
     /// Says something that need not be known.
     pub(super) fn remark(&self, text: impl Display) {
         if self.verbosity != Verbosity::Quiet {
-            to_stderr(format_args!("{text}"));
+            self.say("INFO", format_args!("{text}"), &text);
         }
     }
 
     /// Says something that must not be missed, even with `-q`.
     pub(super) fn warn(&self, text: impl Display) {
-        to_stderr(format_args!("warning: {text}"));
+        self.say("WARN", format_args!("warning: {text}"), &text);
+    }
+
+    /// Says why the program ends, in lines as people read them.
+    pub(super) fn error(&self, text: &str) {
+        let text = text.trim_end();
+        self.say("ERROR", text, &text.strip_prefix("error: ").unwrap_or(text));
+    }
+
+    /// A line for people, or an object for programs, in the form of the log's events.
+    fn say(&self, level: &str, line: impl Display, message: &dyn Display) {
+        match self.format {
+            LogFormat::Text => to_stderr(line),
+            LogFormat::Json => {
+                let message = message.to_string();
+                to_stderr(serde_json::json!({ "level": level, "message": message }));
+            }
+        }
     }
 
     /// A bar for the bytes of `path`.
@@ -63,7 +84,8 @@ impl Ui {
         let large = path
             .metadata()
             .map_or(true, |file| file.len() >= WORTH_A_BAR);
-        let template = "reading {bar:32} {bytes} of {total_bytes}, {bytes_per_sec}";
+        let template =
+            "reading {bar:32} {bytes} of {total_bytes}, {msg} lines, {bytes_per_sec}, {eta} left";
         Bar::new(self.bars && large, template)
     }
 
@@ -77,16 +99,18 @@ impl Ui {
         bar
     }
 
-    /// A bar for the iterations of a solver, which stops when its `measure` is small.
-    pub(super) fn iterations(&self, measure: &str) -> Bar {
+    /// A line for the iterations of a solver, which stops when its `measure` is `tolerance`.
+    pub(super) fn iterations(&self, measure: &str, tolerance: f64) -> Bar {
         let template =
-            format!("fitting {{bar:32}} {{pos}} of at most {{len}} iterations, {measure} {{msg}}");
-        Bar::new(self.bars, &template)
+            format!("fitting {{spinner}} iteration {{pos}} of at most {{len}}, {measure} {{msg}}");
+        let mut bar = Bar::new(self.bars, &template);
+        bar.1 = TimeLeft::new(tolerance);
+        bar
     }
 }
 
 /// A bar that clears itself away when dropped.
-pub(super) struct Bar(ProgressBar);
+pub(super) struct Bar(ProgressBar, TimeLeft);
 
 impl Bar {
     fn new(shown: bool, template: &str) -> Bar {
@@ -96,15 +120,17 @@ impl Bar {
             ProgressBar::hidden()
         };
         let style = ProgressStyle::with_template(template);
-        Bar(bar.with_style(style.expect("templates are written in this file")))
+        let style = style.expect("templates are written in this file");
+        Bar(bar.with_style(style), TimeLeft::new(0.0))
     }
 
     /// What a reader reports to.
     pub(super) fn reader(&self) -> ReadProgress {
         let bar = self.0.clone();
-        ReadProgress::new(move |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
+        ReadProgress::of(move |so_far| {
+            bar.set_length(so_far.total_bytes);
+            bar.set_position(so_far.bytes);
+            bar.set_message(HumanCount(so_far.lines).to_string());
         })
     }
 
@@ -112,8 +138,12 @@ impl Bar {
     pub(super) fn iteration(&self, progress: FitProgress) {
         self.0.set_length(progress.max_iter as u64);
         self.0.set_position(progress.iteration as u64);
+        let seconds = self.0.elapsed().as_secs_f64();
+        let left = self
+            .1
+            .after(seconds, progress.residual_ratio, progress.max_iter);
         self.0
-            .set_message(format!("{:.1e}", progress.residual_ratio));
+            .set_message(format!("{:.1e}{left}", progress.residual_ratio));
         tracing::debug!(
             iteration = progress.iteration,
             gradient = progress.residual_ratio
@@ -138,10 +168,16 @@ impl Bar {
     pub(super) fn solver_iteration(&self, iteration: Iteration, most: usize) {
         self.0.set_length(most as u64);
         self.0.inc(1);
-        let mut message = format!("{:.1e}", iteration.gradient_ratio);
+        let mut message = format!(
+            "{:.1e}, loss {:.6}",
+            iteration.gradient_ratio, iteration.objective
+        );
         if let Some(validation) = iteration.validation {
             message += &format!(", validation {validation:.6}");
         }
+        message += &self
+            .1
+            .after(iteration.seconds, iteration.gradient_ratio, most);
         self.0.set_message(message);
         tracing::debug!(
             iteration = self.0.position(),
@@ -159,7 +195,7 @@ impl Drop for Bar {
     }
 }
 
-fn start_log(verbosity: Verbosity) {
+fn start_log(verbosity: Verbosity, format: LogFormat) {
     let level = match verbosity {
         Verbosity::Quiet => "error",
         Verbosity::Normal => "warn",
@@ -171,11 +207,15 @@ fn start_log(verbosity: Verbosity) {
     let filter = wanted.unwrap_or_else(|| level.parse().expect("each of these is a filter"));
     let log = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(format == LogFormat::Text && io::stderr().is_terminal())
         .without_time()
         .with_target(false)
-        .log_internal_errors(false)
-        .with_filter(filter);
+        .log_internal_errors(false);
+    let log = match format {
+        LogFormat::Text => log.boxed(),
+        LogFormat::Json => log.json().flatten_event(true).boxed(),
+    };
+    let log = log.with_filter(filter);
     // A library user may have started a log of their own; then theirs is used.
     let _ = tracing_subscriber::registry().with(log).try_init();
 }

@@ -29,7 +29,7 @@ pub use matrix_market::write_matrix_market;
 pub use npy::{read_text_vector, read_vector, write_npy, write_vector};
 pub use options::{
     CachePolicy, Columns, CsvOptions, Format, Header, IndexBase, MemoryLimit, Progress,
-    ReadOptions, Target,
+    ReadOptions, ReadSoFar, Target,
 };
 pub use read::read;
 pub use table::{

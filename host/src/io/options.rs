@@ -181,16 +181,32 @@ fn available_memory() -> Option<u64> {
 /// Called from several threads, a few times a second at most on long files; the calls may arrive
 /// out of order.
 #[derive(Clone)]
-pub struct Progress(Arc<dyn Fn(u64, u64) + Send + Sync>);
+pub struct Progress(Arc<dyn Fn(ReadSoFar) + Send + Sync>);
+
+/// How far a reader has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadSoFar {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes in all.
+    pub total_bytes: u64,
+    /// Lines read: rows, in formats that have one on each line.
+    pub lines: u64,
+}
 
 impl Progress {
     /// Wraps a function of (bytes done, bytes in all).
     pub fn new(report: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
+        Self::of(move |so_far| report(so_far.bytes, so_far.total_bytes))
+    }
+
+    /// Wraps a function that is told of lines too.
+    pub fn of(report: impl Fn(ReadSoFar) + Send + Sync + 'static) -> Self {
         Self(Arc::new(report))
     }
 
-    pub(super) fn report(&self, done: u64, total: u64) {
-        (self.0)(done, total);
+    pub(super) fn report(&self, so_far: ReadSoFar) {
+        (self.0)(so_far);
     }
 }
 

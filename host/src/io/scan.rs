@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::error::Fault;
-use super::options::Progress;
+use super::options::{Progress, ReadSoFar};
 use crate::parallel;
 
 /// Largest chunk: small enough that progress moves and that threads finish together.
@@ -21,6 +21,7 @@ pub(super) struct Meter<'a> {
     progress: Option<&'a Progress>,
     total: u64,
     done: AtomicU64,
+    lines: AtomicU64,
     limit: u64,
     taken: AtomicU64,
 }
@@ -32,6 +33,7 @@ impl<'a> Meter<'a> {
             progress,
             total: total as u64,
             done: AtomicU64::new(0),
+            lines: AtomicU64::new(0),
             limit,
             taken: AtomicU64::new(0),
         }
@@ -59,11 +61,18 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    fn parsed(&self, bytes: usize) {
-        let done = self.done.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
-        if let Some(progress) = self.progress {
-            progress.report(done, self.total);
-        }
+    fn parsed(&self, chunk: &[u8]) {
+        let Some(progress) = self.progress else {
+            return;
+        };
+        let add = |to: &AtomicU64, count: u64| to.fetch_add(count, Ordering::Relaxed) + count;
+        let unfinished = u64::from(chunk.last().is_some_and(|last| *last != b'\n'));
+        let lines = memchr::memchr_iter(b'\n', chunk).count() as u64 + unfinished;
+        progress.report(ReadSoFar {
+            bytes: add(&self.done, chunk.len() as u64),
+            total_bytes: self.total,
+            lines: add(&self.lines, lines),
+        });
     }
 }
 
@@ -91,7 +100,7 @@ pub(super) fn parse_chunks<C: Parsed>(
         let result = parse(&text[range.clone()], range.start)
             .and_then(|chunk| meter.take(chunk.bytes()).map(|()| chunk));
         match &result {
-            Ok(_) => meter.parsed(range.len()),
+            Ok(_) => meter.parsed(&text[range]),
             Err(_) => drop(first_bad.fetch_min(number, Ordering::Relaxed)),
         }
         Some(result)

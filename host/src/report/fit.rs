@@ -15,6 +15,8 @@ use crate::learning::{Diagnostics, Evaluation, Inference, Model};
 /// What a page shows beside the figures of a fit; `--json` has it too.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitDetails {
+    /// The norm of the gradient at which the solve should stop, of that at the start.
+    pub tolerance: f64,
     /// The data that were learnt from.
     pub data: DataFacts,
     /// The largest coefficients.
@@ -42,8 +44,6 @@ pub struct FitPage<'a> {
     pub command: &'a str,
     /// The model.
     pub model: &'a Model,
-    /// The norm of the gradient at which the solve should stop, of that at the start.
-    pub tolerance: f64,
     /// Whether columns were divided by their deviations.
     pub standardized: bool,
     /// Names of the columns.
@@ -70,7 +70,7 @@ impl FitPage<'_> {
                 convergence: fit.convergence,
                 n_iter: fit.n_iter,
                 change: fit.gradient_ratio,
-                tolerance: self.tolerance,
+                tolerance: details.tolerance,
                 standardized: self.standardized,
             },
         );
@@ -114,7 +114,7 @@ impl FitPage<'_> {
         ));
         report
             .sections
-            .push(course::section(fit, self.tolerance, self.judged_by()));
+            .push(course::section(fit, details.tolerance, self.judged_by()));
         report
             .sections
             .push(data::section(&details.data, self.names));

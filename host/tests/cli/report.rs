@@ -278,7 +278,7 @@ fn names_from_files_cannot_change_the_page() {
             if i % 2 == 0 {
                 "<script>alert(1)</script>\n"
             } else {
-                "b\"'&\n"
+                "b'&\n"
             }
         })
         .collect();
@@ -295,8 +295,10 @@ fn names_from_files_cannot_change_the_page() {
 fn a_report_that_cannot_be_is_refused_before_the_work() {
     let refused = run(["train", "ridge", &diabetes(), "--report", "-"]).expect_code(1);
     assert!(refused.stderr.contains("--report -"), "{}", refused.stderr);
-    let refused =
-        run(["plan", "--rows", "10", "--cols", "10", "--report", "x.html"]).expect_code(1);
+    let refused = run([
+        "plan", "--rows", "10", "--cols", "10", "--nnz", "10", "--report", "x.html",
+    ])
+    .expect_code(1);
     assert!(refused.stderr.contains("--measure"), "{}", refused.stderr);
     let refused = run(["cv", "ridge", &diabetes(), "--standard-errors"]).expect_code(1);
     assert!(

@@ -64,6 +64,17 @@ pub(super) struct Arguments {
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 991)]
     verbose: u8,
 
+    /// What stderr is written in: remarks, warnings, errors and the log of -v
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        display_order = 994
+    )]
+    log_format: LogFormat,
+
     /// Threads of the CPU; all cores if not given. Results do not depend on it
     #[arg(long, global = true, value_name = "N", display_order = 992)]
     threads: Option<std::num::NonZeroUsize>,
@@ -138,6 +149,15 @@ pub(super) struct CompletionsArgs {
     pub(super) shell: clap_complete::Shell,
 }
 
+/// `--log-format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum LogFormat {
+    /// Lines for people, with bars on a terminal
+    Text,
+    /// One JSON object a line, for programs; no bars
+    Json,
+}
+
 /// How much to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verbosity {
@@ -192,6 +212,10 @@ impl Arguments {
 
     pub(super) fn threads(&self) -> Option<usize> {
         self.threads.map(std::num::NonZeroUsize::get)
+    }
+
+    pub(super) fn log_format(&self) -> LogFormat {
+        self.log_format
     }
 
     pub(super) fn verbosity(&self) -> Verbosity {

@@ -31,6 +31,7 @@ pub(super) struct Subject<'a, T: Number> {
     pub(super) targets: Targets<'a, T>,
     pub(super) weights: Option<&'a [f64]>,
     pub(super) names: Option<&'a [String]>,
+    pub(super) tolerance: f64,
 }
 
 impl<T: Number> Subject<'_, T> {
@@ -52,6 +53,7 @@ impl<T: Number> Subject<'_, T> {
             let moments = self.resident.moments();
             let columns = (&moments.columns, moments.rows);
             Ok(FitDetails {
+                tolerance: self.tolerance,
                 data: DataFacts::of(self.features, self.stats, &moments.columns),
                 coefficients: Coefficients::of(model, columns, self.names, inference.as_ref()),
                 inference,

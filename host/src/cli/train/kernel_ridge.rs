@@ -42,7 +42,7 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     let targets = data.take_targets(source)?;
     let params = params(args, data.stats.cols)?;
     let features = data.features.to_dense()?;
-    let bar = ui.iterations("residual");
+    let bar = ui.iterations("residual", args.tol);
     let watch = |progress| bar.iteration(progress);
     let model = params.fit_watched(&device, features.view(), &targets, watch)?;
     let model = model.with_schema(data.schema.clone());

@@ -89,7 +89,7 @@ impl Run<'_> {
             let score = during.as_mut().map(|during| during.score(coef, intercepts));
             score.unwrap_or(f64::NAN)
         };
-        let bar = self.ui.iterations("gradient");
+        let bar = self.ui.iterations("gradient", job.solve.tol);
         let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
         let start = job.start(data.stats.cols, known.classes())?;
         let start = start
@@ -144,6 +144,7 @@ impl Run<'_> {
                     targets,
                     weights: weights.as_deref(),
                     names: None,
+                    tolerance: job.solve.tol,
                 };
                 Some(subject.details(&mut self.phases, validation_diagnostics)?)
             }
@@ -214,7 +215,6 @@ impl Run<'_> {
             source: &pages::source(&job.source.data),
             command: self.ui.command(),
             model: found.model,
-            tolerance: job.solve.tol,
             standardized: job.solve.standardize,
             names: None,
             training: found.training,

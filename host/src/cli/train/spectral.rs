@@ -56,7 +56,7 @@ pub(super) fn hits(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
 fn hits_of<T: Number>(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
     let outputs = [args.hubs.as_deref(), args.authorities.as_deref()];
     let input = Input::<T>::new(&args.matrix, &outputs, ui)?;
-    let bar = ui.iterations("change");
+    let bar = ui.iterations("change", args.tol);
     let params = Hits::params()
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
@@ -100,7 +100,7 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
         );
         params = params.personalisation(weights);
     }
-    let bar = ui.iterations("change");
+    let bar = ui.iterations("change", args.tol);
     let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
     drop(bar);
     write_scores(args.output.as_deref(), model.scores())?;
@@ -148,7 +148,7 @@ fn svd_of<T: Number>(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
     } else {
         params
     };
-    let bar = ui.iterations("residual");
+    let bar = ui.iterations("residual", args.tol);
     let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
     drop(bar);
     if let Some(path) = &args.output {
@@ -215,6 +215,7 @@ const ON_PAGE: usize = 50;
 /// What a page shows besides; `--json` has it too.
 #[derive(serde::Serialize)]
 struct Details {
+    tolerance: f64,
     data: DataFacts,
     hardware: Hardware,
     phases: Phases,
@@ -266,7 +267,12 @@ impl<'a> Told<'a> {
     }
 
     /// The page, where one is asked for.
-    fn details<T: Number>(&self, input: &Input<T>, report: &SpectralReport) -> Option<Details> {
+    fn details<T: Number>(
+        &self,
+        input: &Input<T>,
+        report: &SpectralReport,
+        tolerance: f64,
+    ) -> Option<Details> {
         if !self.args.report.is_wanted() {
             return None;
         }
@@ -287,25 +293,20 @@ impl<'a> Told<'a> {
             DataFacts::of(features, &input.data.stats, &ColumnMoments::of(features))
         });
         Some(Details {
+            tolerance,
             data: facts,
             hardware: Hardware::of_device(device, T::DTYPE, report.peak_device_bytes),
             phases,
         })
     }
 
-    fn write_page(
-        &self,
-        details: &Details,
-        report: &SpectralReport,
-        tolerance: f64,
-        ui: &Ui,
-    ) -> Result<()> {
+    fn write_page(&self, details: &Details, report: &SpectralReport, ui: &Ui) -> Result<()> {
         let page = SpectralPage {
             title: self.title,
             source: &pages::source(&self.args.data),
             command: ui.command(),
             report,
-            tolerance,
+            tolerance: details.tolerance,
             listed: &self.listed,
             data: &details.data,
             hardware: &details.hardware,
@@ -322,9 +323,9 @@ impl<'a> Told<'a> {
         tolerance: f64,
         ui: &Ui,
     ) -> Result<Exit> {
-        let details = self.details(input, report);
+        let details = self.details(input, report, tolerance);
         if let Some(details) = &details {
-            self.write_page(details, report, tolerance, ui)?;
+            self.write_page(details, report, ui)?;
         }
         if self.args.json {
             self.add_course(report)?;
