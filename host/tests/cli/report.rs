@@ -180,7 +180,8 @@ fn every_number_of_spectral_methods_and_kernels_is_in_their_json() {
         "--device",
         "cpu",
     ]);
-    check_run(&["train", "hits", &diabetes(), "--device", "cpu"]);
+    let folder = Folder::new();
+    check_run(&["train", "hits", &labelled(&folder), "--device", "cpu"]);
     check_run(&["train", "kernel-ridge", &diabetes(), "--device", "cpu"]);
 }
 
