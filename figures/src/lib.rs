@@ -1,4 +1,4 @@
-//! Figures as plain values, and the SVG that shows them.
+//! Figures and pages as plain values, and the SVG and HTML that show them.
 //!
 //! A [`Figure`] has two axes and marks: lines, points, steps, bars, cells, bands, error bars, rules. [`Figure::to_svg`]
 //! writes it as a file of its own, [`Figure::to_inline_svg`] as a part of a page whose style sheet has [`STYLE`].
@@ -27,10 +27,12 @@
 //! | `svg` | elements, attributes, escapes |
 //! | `sheet` | several figures in one file |
 //! | `style` | colours |
+//! | `page` | reports with figures, tables and facts, as HTML |
 
 mod draw;
 mod figure;
 mod layout;
+pub mod page;
 mod scale;
 mod sheet;
 mod style;

@@ -61,6 +61,7 @@ impl Applied<'_> {
                 &data.stats,
                 &ColumnMoments::of(&data.features),
             )
+            .with_target(targets.0)
         });
         let (evaluation, diagnostics, failure) = match scores {
             Ok((evaluation, diagnostics)) => (Some(evaluation), diagnostics, None),

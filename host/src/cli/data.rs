@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::args::ReadArgs;
 use super::progress::Ui;
 use super::targets::{Known, Task};
+use crate::device::PhaseCost;
 use crate::io::{
     self, CachePolicy, Columns, CsvOptions, ReadOptions, Table, TableOptions, TableTargets, Target,
 };
@@ -28,6 +29,17 @@ pub(super) struct Loaded<T> {
     pub(super) seconds: f64,
     /// Bytes of the file, where it is one.
     pub(super) bytes: u64,
+}
+
+impl<T> Loaded<T> {
+    /// What reading took.
+    pub(super) fn read_cost(&self) -> PhaseCost {
+        PhaseCost {
+            seconds: self.seconds,
+            read_bytes: self.bytes,
+            ..PhaseCost::default()
+        }
+    }
 }
 
 /// How a file is read.

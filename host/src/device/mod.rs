@@ -51,7 +51,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use buffer::Buffer;
-pub use calibration::{Calibration, CalibrationError};
+pub use calibration::{Calibration, CalibrationError, Subject};
 pub use cpu::CpuDevice;
 pub use cuda::CudaDevice;
 pub use emulator::{Emulator, EmulatorOptions};

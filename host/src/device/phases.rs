@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::Device;
 
@@ -43,7 +43,9 @@ impl Phase {
 }
 
 /// What a phase took.
-#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+///
+/// In JSON with [`gbs`](PhaseCost::gbs) beside its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PhaseCost {
     /// Wall-clock seconds.
     pub seconds: f64,
@@ -53,6 +55,29 @@ pub struct PhaseCost {
     pub sent_bytes: u64,
     /// Bytes copied from the device.
     pub received_bytes: u64,
+}
+
+impl PhaseCost {
+    /// Bytes from files and across the link, 10⁹ a second; 0 where none moved or no time passed.
+    pub fn gbs(&self) -> f64 {
+        let bytes = self.read_bytes + self.sent_bytes + self.received_bytes;
+        match self.seconds > 0.0 {
+            true => bytes as f64 / self.seconds / 1e9,
+            false => 0.0,
+        }
+    }
+}
+
+impl Serialize for PhaseCost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_struct("PhaseCost", 5)?;
+        all.serialize_field("seconds", &self.seconds)?;
+        all.serialize_field("read_bytes", &self.read_bytes)?;
+        all.serialize_field("sent_bytes", &self.sent_bytes)?;
+        all.serialize_field("received_bytes", &self.received_bytes)?;
+        all.serialize_field("gbs", &self.gbs())?;
+        all.end()
+    }
 }
 
 /// What the phases of a run took, in the order in which they began.
@@ -185,5 +210,6 @@ mod tests {
         let json = serde_json::to_value(&all).expect("JSON");
         assert_eq!(json["read"]["seconds"], 1.25);
         assert_eq!(json["place"]["sent_bytes"], 10);
+        assert_eq!(json["place"]["gbs"], 20e-9);
     }
 }

@@ -61,6 +61,7 @@ impl AppliedPage<'_> {
         if let Some(reason) = self.not_scored {
             report.verdict(super::Mood::Bad, "Not scored", reason);
         }
+        hardware::place(&mut report, self.hardware);
         data::judge(&mut report, self.data, true);
         report.sections.push(data::section(self.data, self.names));
         report

@@ -4,8 +4,8 @@ use serde::Serialize;
 use warpfuse_figures::{Axis, Figure, Interval, Shape, Tone};
 
 use super::data::column_name;
-use super::number::Unit;
-use super::page::{Section, Table, Value};
+use super::number::{Unit, shown};
+use super::page::{Mood, Report, Section, Table, Value};
 use crate::learning::{Estimate, Inference, Model};
 use crate::matrix::ColumnMoments;
 
@@ -106,6 +106,35 @@ impl Coefficients {
     fn is_one(&self) -> bool {
         self.intercepts.len() == 1
     }
+}
+
+/// Says first which features matter.
+pub(super) fn judge(report: &mut Report, all: &Coefficients) {
+    const NAMED: usize = 3;
+    let effective = all.largest.iter().filter(|one| one.effect != 0.0);
+    let named: Vec<String> = effective
+        .clone()
+        .take(NAMED)
+        .map(|one| format!("{} ({})", one.name, shown(one.effect, Unit::Plain)))
+        .collect();
+    if named.is_empty() {
+        let text = "All coefficients are 0: the model knows the intercept alone.";
+        return report.verdict(Mood::Look, "No feature matters", text);
+    }
+    let estimates: Vec<Estimate> = all.largest.iter().filter_map(|one| one.estimate).collect();
+    let sure = estimates
+        .iter()
+        .filter(|one| one.low * one.high > 0.0)
+        .count();
+    let errors = match estimates.len() {
+        0 => String::new(),
+        count => format!(" Of {count} coefficients {sure} have a 95 % interval without 0."),
+    };
+    let text = format!(
+        "By the effect of one standard deviation: {}.{errors}",
+        named.join(", ")
+    );
+    report.verdict(Mood::Plain, "Which features matter", text);
 }
 
 /// The section on the coefficients.

@@ -48,8 +48,13 @@ pub(super) fn judge(report: &mut Report, outcome: &Outcome) {
         tolerance,
         standardized,
     } = *outcome;
+    let iterations = if n_iter == 1 {
+        "iteration"
+    } else {
+        "iterations"
+    };
     let course = format!(
-        "{n_iter} iterations; the gradient is {change:.1e} of that at the start, asked for was {tolerance:.1e}."
+        "{n_iter} {iterations}; the gradient is {change:.1e} of that at the start, asked for was {tolerance:.1e}."
     );
     match convergence {
         Convergence::Converged => report.verdict(Mood::Good, "Converged", course),

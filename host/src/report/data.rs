@@ -5,6 +5,8 @@ use warpfuse_figures::{Axis, Figure, Tone};
 
 use super::number::Unit;
 use super::page::{Fact, Mood, Report, Section, Table, Value};
+use super::target::{self, TargetFacts};
+use crate::learning::Targets;
 use crate::matrix::{ColumnMoments, Element, Features, MatrixStats, column_frequencies};
 
 /// Columns that are named, of each kind.
@@ -45,6 +47,8 @@ pub struct DataFacts {
     pub busiest_columns: Vec<(usize, u64)>,
     /// Least and greatest standard deviation of columns that are not constant.
     pub deviations: Option<(f64, f64)>,
+    /// What is learnt, where there is anything.
+    pub target: Option<TargetFacts>,
 }
 
 impl DataFacts {
@@ -91,7 +95,15 @@ impl DataFacts {
             column_frequency_histogram: by_powers(&frequencies),
             busiest_columns: busiest(&frequencies),
             deviations,
+            target: None,
         }
+    }
+
+    /// With targets.
+    #[must_use]
+    pub fn with_target<T: Element>(mut self, targets: Targets<'_, T>) -> DataFacts {
+        self.target = TargetFacts::of(targets);
+        self
     }
 }
 
@@ -152,7 +164,7 @@ fn histogram(name: &str, title: &str, counts: &[u64], (of, along): (&str, &str))
 
 /// The section on the data.
 pub(super) fn section(facts: &DataFacts, names: Option<&[String]>) -> Section {
-    let mut figures = Vec::new();
+    let mut figures: Vec<Figure> = facts.target.iter().filter_map(target::figure).collect();
     if !facts.dense {
         let of_rows = ("rows", "stored entries of a row");
         figures.push(histogram(
@@ -224,6 +236,7 @@ fn lines(facts: &DataFacts) -> Vec<Fact> {
             Unit::Plain,
         ));
     }
+    lines.extend(facts.target.iter().flat_map(target::facts));
     lines
 }
 
@@ -240,8 +253,9 @@ pub(super) fn judge(report: &mut Report, facts: &DataFacts, standardized: bool) 
     let idle = facts.empty_columns + facts.constant_columns;
     if idle > 0 && facts.rows > 1 {
         let text = format!(
-            "{} empty and {} constant of {} columns tell rows apart in no way; beside an intercept their coefficients are 0.",
-            facts.empty_columns, facts.constant_columns, facts.cols
+            "Of {} columns {} are empty and {} constant: they do not tell rows apart, and beside an intercept their \
+             coefficients are 0.",
+            facts.cols, facts.empty_columns, facts.constant_columns
         );
         report.verdict(Mood::Look, "Columns without information", text);
     }

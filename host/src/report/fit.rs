@@ -93,6 +93,7 @@ impl FitPage<'_> {
         if let Some(other) = self.validation {
             evaluation::judge_gap(&mut report, self.training, other);
         }
+        coefficients::judge(&mut report, &details.coefficients);
         hardware::judge(
             &mut report,
             &details.hardware,

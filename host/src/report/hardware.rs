@@ -5,7 +5,7 @@ use warpfuse_figures::{Axis, Figure, Tone};
 
 use super::number::Unit;
 use super::page::{Fact, Mood, Report, Section, Table, Value};
-use crate::device::{Device, Phases};
+use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::learning::{FitReport, Solver};
 use crate::ops::{Matrix, Number, Residency};
 use crate::plan::fused::Product;
@@ -182,6 +182,7 @@ fn table(phases: &Phases, hardware: &Hardware) -> Table {
         "from files",
         "to the device",
         "from the device",
+        "rate",
         "limit",
     ];
     let mut table = Table::new("Phases", heads);
@@ -200,31 +201,38 @@ fn table(phases: &Phases, hardware: &Hardware) -> Table {
             bytes(cost.read_bytes),
             bytes(cost.sent_bytes),
             bytes(cost.received_bytes),
+            rate(phase, &cost, hardware),
             limit(phase.name()).into(),
         ]);
     }
     table
 }
 
+/// What crosses the link or comes from files each second; of the solve what is read of X.
+fn rate(phase: Phase, cost: &PhaseCost, hardware: &Hardware) -> Value {
+    let gbs = match (phase, hardware.solve) {
+        (Phase::Solve, Some(solve)) => solve.gbs,
+        _ => cost.gbs(),
+    };
+    match gbs > 0.0 {
+        true => Value::Number(gbs, Unit::Rate),
+        false => "–".into(),
+    }
+}
+
 /// Says first whether the device was used well.
 pub(super) fn judge(report: &mut Report, hardware: &Hardware, solve_seconds: f64) {
     let Some((solve, limit)) = hardware.solve.zip(hardware.bandwidth_gbs) else {
-        let text = match hardware.bandwidth_gbs {
-            None => format!("On {}: no GPU took part.", hardware.name),
-            Some(_) => format!(
-                "On {} and its host, where the solver worked.",
-                hardware.name
-            ),
-        };
-        return report.verdict(Mood::Plain, "Where it ran", text);
+        return place(report, hardware);
     };
     let share = solve.gbs / limit;
     let text = format!(
-        "The solve read X {} times on {}, at {:.0} of {limit:.0} GB/s ({:.0} % of the memory's bandwidth).",
+        "The solve read X {} times on {}, at {:.0} of {limit:.0} GB/s ({:.0} % of the memory's bandwidth). {}",
         solve.reads,
         hardware.name,
         solve.gbs,
-        100.0 * share
+        100.0 * share,
+        repeats(hardware)
     );
     if share >= WELL {
         report.verdict(Mood::Good, "The GPU was used well", text);
@@ -239,5 +247,23 @@ pub(super) fn judge(report: &mut Report, hardware: &Hardware, solve_seconds: f64
             "{text} `warpfuse plan --measure` compares launches; --dtype f32 halves the bytes."
         );
         report.verdict(Mood::Look, "The GPU waited", text);
+    }
+}
+
+/// Says first where it ran, of work that has no rate to judge.
+pub(super) fn place(report: &mut Report, hardware: &Hardware) {
+    let name = &hardware.name;
+    let text = match hardware.bandwidth_gbs {
+        None => format!("On {name}: no GPU took part. {}", repeats(hardware)),
+        Some(_) => format!("On {name} and its host. {}", repeats(hardware)),
+    };
+    report.verdict(Mood::Plain, "Where it ran", text);
+}
+
+/// Whether another run gives the same.
+fn repeats(hardware: &Hardware) -> &'static str {
+    match hardware.bits_repeat {
+        true => "Another run gives the same bits.",
+        false => "Another run may differ in the last digits: --reproducible rules that out.",
     }
 }

@@ -5,15 +5,12 @@
 //! phone and on paper; the same bytes for the same value. Each number carries all its digits
 //! (`<data value="…">`), the same as `--json` prints, because both come from the same structs.
 //!
-//! Nothing is computed here but what is shown of a number. What a page shows comes from [`crate::learning`]
+//! Pages are written by [`figures::page`]. Nothing is computed here. What a page shows comes from [`crate::learning`]
 //! ([`Diagnostics`](crate::learning::Diagnostics), [`Inference`](crate::learning::Inference)) and [`crate::matrix`].
 //!
 //! | file | what |
 //! |---|---|
-//! | `page` | reports as values |
-//! | `html` | the template, numbers as text |
-//! | `number` | units, digits |
-//! | `data` | rows, columns, entries |
+//! | `data`, `target` | rows, columns, entries; what is learnt |
 //! | `coefficients` | the largest ones, with their errors |
 //! | `course` | convergence, iterations |
 //! | `evaluation` | figures; `classification` and `regression` their curves |
@@ -36,14 +33,12 @@ mod data;
 mod evaluation;
 mod fit;
 mod hardware;
-mod html;
 mod launches;
-mod number;
-mod page;
 mod path;
 mod ranking;
 mod rates;
 mod regression;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -54,9 +49,10 @@ pub use data::DataFacts;
 pub use fit::{FitDetails, FitPage};
 pub use hardware::{Hardware, Solve};
 pub use launches::{LaunchGroup, LaunchPage};
-pub use number::Unit;
-pub use page::{Block, Fact, Mood, Report, Section, Table, Value, Verdict};
-pub use path::{CvPage, CvPoint};
+pub use page::{Block, Fact, Mood, Report, Section, Table, Unit, Value, Verdict};
+pub use path::{CvDetails, CvPage, CvPoint};
 pub use ranking::{Listed, SpectralPage};
 pub use rates::RatesPage;
+pub use target::TargetFacts;
 pub use warpfuse_figures as figures;
+use warpfuse_figures::page::{self, number};

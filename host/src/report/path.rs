@@ -3,8 +3,11 @@
 use serde::Serialize;
 use warpfuse_figures::{Axis, Figure, Interval, Shape, Tone};
 
-use super::number::Unit;
+use super::data::{self, DataFacts};
+use super::hardware::{self, Hardware};
+use super::number::{Unit, shown};
 use super::page::{Fact, Mood, Report, Section, Table, Value};
+use crate::device::Phases;
 
 /// A penalty, and how it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +24,17 @@ pub struct CvPoint {
     pub n_iter: Vec<usize>,
     /// Whether all folds converged.
     pub converged: bool,
+}
+
+/// What a page shows beside the scores; `--json` has it too.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CvDetails {
+    /// The data.
+    pub data: DataFacts,
+    /// What ran where.
+    pub hardware: Hardware,
+    /// What the phases took.
+    pub phases: Phases,
 }
 
 /// What the page of a cross-validation is made of.
@@ -44,6 +58,8 @@ pub struct CvPage<'a> {
     pub one_error: usize,
     /// Columns with the largest coefficients along the path: name, and the mean over the folds at each point.
     pub paths: &'a [(String, Vec<f64>)],
+    /// The rest.
+    pub details: &'a CvDetails,
 }
 
 impl CvPoint {
@@ -102,6 +118,9 @@ impl CvPage<'_> {
         let mut report = Report::new(format!("{}: penalties compared", self.title), self.command);
         report.subtitle = format!("cross-validated on {}", self.source);
         self.judge(&mut report);
+        self.judge_features(&mut report);
+        hardware::place(&mut report, &self.details.hardware);
+        data::judge(&mut report, &self.details.data, true);
         let mut section = Section::new("Which penalty")
             .facts(self.facts())
             .figures(self.curves());
@@ -121,6 +140,13 @@ impl CvPage<'_> {
                     .figures(paths),
             );
         }
+        let CvDetails {
+            data,
+            hardware,
+            phases,
+        } = self.details;
+        report.sections.push(data::section(data, None));
+        report.sections.push(hardware::section(hardware, phases));
         report
     }
 
@@ -161,6 +187,28 @@ impl CvPage<'_> {
                 "The best is at the end of the path",
                 "A stronger or weaker penalty may be better: extend --path.",
             );
+        }
+    }
+
+    /// Says first which coefficients the best penalty leaves.
+    fn judge_features(&self, report: &mut Report) {
+        const NAMED: usize = 3;
+        let of_best =
+            |(name, coef): &(String, Vec<f64>)| Some((name.clone(), *coef.get(self.best)?));
+        let mut found: Vec<(String, f64)> = self.paths.iter().filter_map(of_best).collect();
+        found.retain(|(_, coef)| *coef != 0.0);
+        found.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let named: Vec<String> = found
+            .iter()
+            .take(NAMED)
+            .map(|(name, coef)| format!("{name} ({})", shown(*coef, Unit::Plain)))
+            .collect();
+        if !named.is_empty() {
+            let text = format!(
+                "Largest coefficients with the best penalty, means over the folds: {}.",
+                named.join(", ")
+            );
+            report.verdict(Mood::Plain, "Which features matter", text);
         }
     }
 

@@ -4,7 +4,7 @@ use warpfuse_figures::{Axis, Figure, Tone};
 
 use super::data::{self, DataFacts};
 use super::hardware::{self, Hardware};
-use super::number::Unit;
+use super::number::{Unit, shown};
 use super::page::{Fact, Mood, Report, Section, Table, Value};
 use crate::device::Phases;
 use crate::learning::SpectralReport;
@@ -73,13 +73,10 @@ impl SpectralPage<'_> {
                 format!("{course} Raise --max-iter, or raise --tol."),
             ),
         }
-        if self.hardware.bandwidth_gbs.is_none() {
-            report.verdict(
-                Mood::Plain,
-                "Where it ran",
-                format!("On {}: no GPU took part.", self.hardware.name),
-            );
+        for listed in self.listed {
+            listed.judge(&mut report);
         }
+        hardware::place(&mut report, self.hardware);
         report
             .sections
             .extend(self.listed.iter().map(Listed::section));
@@ -98,6 +95,25 @@ impl SpectralPage<'_> {
 }
 
 impl Listed {
+    /// Says first what is on top.
+    fn judge(&self, report: &mut Report) {
+        const NAMED: usize = 3;
+        if self.shares.is_empty() {
+            let named = self.all.iter().take(NAMED);
+            let named: Vec<String> = named
+                .map(|(name, value)| format!("{name} ({})", shown(*value, Unit::Plain)))
+                .collect();
+            return report.verdict(Mood::Plain, &self.title, format!("{}.", named.join(", ")));
+        }
+        let (count, total) = (self.shares.len(), self.shares.iter().sum());
+        let text = format!(
+            "The first component explains {} of the variance, {count} of them {}.",
+            shown(self.shares[0], Unit::Share),
+            shown(total, Unit::Share)
+        );
+        report.verdict(Mood::Plain, &self.title, text);
+    }
+
     fn section(&self) -> Section {
         let has_shares = !self.shares.is_empty();
         let heads = ["", self.value.as_str()]

@@ -1,6 +1,8 @@
 //! Pages that were looked at. `WARPFUSE_BLESS=1 cargo test -p warpfuse --lib report::tests` takes new ones; look at them in a
 //! browser, at 400 and 1,600 pixels, in both colour schemes.
 
+mod devices;
+
 use std::path::Path;
 
 use ndarray::Array2;
@@ -134,7 +136,7 @@ fn fitted<'a>(
     let inference = inference.ok();
     let details = FitDetails {
         tolerance: 1e-6,
-        data: DataFacts::of(&x, &MatrixStats::of(&x), &moments),
+        data: DataFacts::of(&x, &MatrixStats::of(&x), &moments).with_target(targets),
         coefficients: Coefficients::of(model, (&moments, rows), Some(&names), inference.as_ref()),
         no_inference,
         inference,
@@ -212,6 +214,17 @@ fn the_page_of_a_regression() {
     );
 }
 
+fn cv_details() -> CvDetails {
+    let x = features(60);
+    let y: Vec<f64> = (0..60).map(|i| (i * 7 % 13) as f64).collect();
+    let facts = DataFacts::of(&x, &MatrixStats::of(&x), &RowMoments::of_all(&x).columns);
+    CvDetails {
+        data: facts.with_target(Targets::Numbers(&y)),
+        hardware: hardware(),
+        phases: phases(),
+    }
+}
+
 fn point(strength: f64, scores: [f64; 3], nonzero: usize) -> CvPoint {
     CvPoint {
         strength,
@@ -247,6 +260,7 @@ fn the_page_of_a_comparison() {
         best,
         one_error,
         paths: &paths,
+        details: &cv_details(),
     }
     .report();
     check("comparison", report);
@@ -271,6 +285,7 @@ fn scores_that_are_not_numbers_choose_nothing() {
         best,
         one_error,
         paths: &[],
+        details: &cv_details(),
     }
     .report();
     let html = report.to_html();

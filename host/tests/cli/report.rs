@@ -30,6 +30,54 @@ fn numbers_of(page: &str) -> Vec<&str> {
         .collect()
 }
 
+/// What the verdicts say, less the command, which is typed and not computed.
+fn verdicts_of(page: &str) -> String {
+    let (_, rest) = page
+        .split_once("<ul class=\"verdicts\">")
+        .expect("verdicts");
+    let (list, _) = rest.split_once("</ul>").expect("an end");
+    let list = list.split("How to repeat it").next().expect("verdicts");
+    let mut text = String::new();
+    let mut in_tag = false;
+    for letter in list.chars() {
+        match letter {
+            '<' => in_tag = true,
+            '>' => in_tag = false,
+            letter if !in_tag => text.push(letter),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Numbers of a sentence, each with its decimals: `12.50` has two.
+fn numbers_of_text(text: &str) -> Vec<(f64, i32)> {
+    let text = text.replace('−', "-").replace('\u{202f}', "");
+    // Names of columns and powers of ten are no figures of their own.
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "·.-⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c);
+    let words = text
+        .split(|c: char| !is_part(c))
+        .map(|word| word.trim_matches('.'));
+    let number = |word: &str| {
+        let (mantissa, power) = word.split_once('e').unwrap_or((word, "0"));
+        let power: i32 = power.parse().ok()?;
+        let decimals = mantissa
+            .split_once('.')
+            .map_or(0, |(_, digits)| digits.len());
+        Some((word.parse().ok()?, decimals as i32 - power))
+    };
+    words.filter_map(number).collect()
+}
+
+/// Whether a number of the verdicts is one of the JSON, rounded, or that in per cent or milliseconds.
+fn is_rounded(shown: f64, decimals: i32, known: &[f64]) -> bool {
+    let half = 0.501 * 10.0_f64.powi(-decimals);
+    let near = |value: f64| (shown.abs() - value.abs()).abs() <= half;
+    known
+        .iter()
+        .any(|one| [1.0, 100.0, 1000.0].iter().any(|scale| near(scale * one)))
+}
+
 /// A page needs nothing else, and has balanced tags.
 fn check_page(page: &str) {
     assert!(page.len() <= MOST_BYTES, "{} bytes", page.len());
@@ -72,6 +120,17 @@ fn check_run(arguments: &[&str]) -> (Value, String) {
         assert!(
             known.contains(number),
             "{number} of the page of {arguments:?} is not in its JSON"
+        );
+    }
+    let values: Vec<f64> = known
+        .iter()
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let verdicts = verdicts_of(&page);
+    for (number, decimals) in numbers_of_text(&verdicts) {
+        assert!(
+            number == 95.0 || is_rounded(number, decimals, &values),
+            "{number} of `{verdicts}` of {arguments:?} is not in its JSON"
         );
     }
     (json, page)

@@ -14,13 +14,14 @@ use super::progress::Ui;
 use super::targets::Known;
 use super::trainers::{Job, Penalised};
 use super::{data, device, output, pages};
+use crate::device::{Phase, Phases};
 use crate::io;
 use crate::learning::{
     Classes, Evaluation, FitOptions, FoldOptions, Folds, PathPoint, ResidentDataset,
     cross_validate_with,
 };
 use crate::ops::Number;
-use crate::report::CvPoint;
+use crate::report::{CvDetails, CvPoint, DataFacts, Hardware};
 
 /// Compares penalties.
 pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
@@ -44,6 +45,9 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     let rows = data.stats.rows;
     let weights = data::sample_weights(job.samples.sample_weight.as_deref(), rows)?;
     let folds = folds(&known, rows, args)?;
+    let mut phases = Phases::default();
+    phases.add(Phase::Read, data.read_cost());
+    let (stats, features) = (data.stats.clone(), data.features.clone());
     let matrix = job.outcome.matrix_options();
     let resident = if job.solve.standardize {
         ResidentDataset::with_folds(&device, data.features, matrix, &folds)?
@@ -61,15 +65,30 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     let path = grid::estimators(job, &points, &known)?;
     let bar = ui.fits(path.len() * folds.count());
     let targets = known.targets();
-    let found = cross_validate_with(&resident, targets, given, &folds, &path, |fit| {
-        bar.fit(&fit)
+    phases.extend(resident.phases());
+    let found = phases.time(Phase::Solve, &device, || {
+        cross_validate_with(&resident, targets, given, &folds, &path, |fit| {
+            bar.fit(&fit)
+        })
     })?;
     drop(bar);
+    let details = job.outcome.report.is_wanted().then(|| {
+        let columns = &resident.moments().columns;
+        let facts = || DataFacts::of(&features, &stats, columns).with_target(targets);
+        let data = phases.time(Phase::Report, &device, facts);
+        let peak = device.usage().peak_bytes as u64;
+        CvDetails {
+            data,
+            hardware: Hardware::of_device(&device, T::DTYPE, peak),
+            phases,
+        }
+    });
     let compared = Compared {
         job,
         args,
         points,
         found,
+        details,
     };
     if let Some(file) = saved {
         let options = FitOptions {
@@ -139,6 +158,8 @@ struct Compared<'a> {
     args: &'a FoldArgs,
     points: Vec<Penalised>,
     found: Vec<PathPoint>,
+    /// What a page shows besides, where one is asked for.
+    details: Option<CvDetails>,
 }
 
 impl Compared<'_> {
@@ -178,7 +199,7 @@ impl Compared<'_> {
 
     fn tell(&self, ui: &Ui) -> Result<Exit> {
         if self.job.outcome.json {
-            output::print_json(&self.to_json())?;
+            output::print_json(&self.to_json()?)?;
         } else {
             output::print(self.table())?;
         }

@@ -60,9 +60,9 @@ impl Compared<'_> {
     /// Writes the page and the figures, where they are asked for.
     pub(super) fn write_page(&self, ui: &Ui) -> Result<()> {
         let args = &self.job.outcome.report;
-        if !args.is_wanted() {
+        let Some(details) = &self.details else {
             return Ok(());
-        }
+        };
         let points = self.compared();
         let (best, one_error) = self.choice();
         let named = |path: Path| (format!("column {}", path.column), path.coef);
@@ -77,6 +77,7 @@ impl Compared<'_> {
             best,
             one_error,
             paths: &paths,
+            details,
         };
         pages::write(args, &page.report(), ui)
     }

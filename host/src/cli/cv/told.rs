@@ -2,15 +2,20 @@
 
 use std::fmt::Write as _;
 
+use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::Compared;
+use crate::cli::pages;
 use crate::cli::report::{figure, indented, number, plain_table};
 use crate::cli::trainers::Penalised;
 
 impl Compared<'_> {
     /// One object.
-    pub(super) fn to_json(&self) -> Value {
+    ///
+    /// # Errors
+    /// When the details of a page cannot be written.
+    pub(super) fn to_json(&self) -> Result<Value> {
         let compared = self.compared();
         let point = |index: usize| {
             let (scores, point) = (self.scores(index), &self.found[index]);
@@ -33,7 +38,7 @@ impl Compared<'_> {
             chosen.extend(object(json!({ "mean_score": self.mean(index) })));
             chosen
         };
-        json!({
+        let mut all = object(json!({
             "model": self.job.name,
             "scoring": self.scoring(),
             "path": (0..self.points.len()).map(point).collect::<Vec<_>>(),
@@ -42,7 +47,11 @@ impl Compared<'_> {
             "coefficient_paths": self.paths(),
             "seed": self.args.seed,
             "saved": self.job.outcome.output,
-        })
+        }));
+        if let Some(details) = &self.details {
+            pages::extend(&mut all, details)?;
+        }
+        Ok(Value::Object(all))
     }
 
     fn named(&self, point: Penalised) -> Map<String, Value> {

@@ -54,7 +54,8 @@ impl<T: Number> Subject<'_, T> {
             let columns = (&moments.columns, moments.rows);
             Ok(FitDetails {
                 tolerance: self.tolerance,
-                data: DataFacts::of(self.features, self.stats, &moments.columns),
+                data: DataFacts::of(self.features, self.stats, &moments.columns)
+                    .with_target(self.targets),
                 coefficients: Coefficients::of(model, columns, self.names, inference.as_ref()),
                 inference,
                 no_inference,

@@ -142,7 +142,7 @@ impl Run<'_> {
                     features,
                     stats: &data.stats,
                     targets,
-                    weights: weights.as_deref(),
+                    weights,
                     names: None,
                     tolerance: job.solve.tol,
                 };

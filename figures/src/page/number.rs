@@ -21,8 +21,8 @@ pub enum Unit {
     Microseconds,
 }
 
-/// The digits that are shown.
-pub(crate) fn shown(value: f64, unit: Unit) -> String {
+/// The digits that are shown of a number; `not defined` of one that is NaN.
+pub fn shown(value: f64, unit: Unit) -> String {
     if value.is_nan() {
         return "not defined".to_owned();
     }

@@ -1,8 +1,7 @@
 //! Reports as plain values.
 
-use warpfuse_figures::Figure;
-
 use super::number::Unit;
+use crate::Figure;
 
 /// A page.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,12 +139,7 @@ impl Report {
     }
 
     /// Says something first.
-    pub(crate) fn verdict(
-        &mut self,
-        mood: Mood,
-        title: impl Into<String>,
-        text: impl Into<String>,
-    ) {
+    pub fn verdict(&mut self, mood: Mood, title: impl Into<String>, text: impl Into<String>) {
         self.verdicts.push(Verdict {
             mood,
             title: title.into(),

@@ -1,10 +1,11 @@
 //! The page as HTML.
 
 use askama::Template;
-use warpfuse_figures::STYLE;
 
 use super::number::{exact, shown};
-use super::page::{Block, Report, Value};
+use super::value::{Block, Report, Table, Value};
+use super::words::Span;
+use crate::STYLE;
 
 /// Letters of a text in a table or a fact: names come from files, and may be as long as those.
 const LONGEST: usize = 120;
@@ -54,7 +55,7 @@ impl Value {
     }
 }
 
-impl super::Table {
+impl Table {
     /// The head of a column; phones show it beside each value.
     fn head(&self, column: &usize) -> &str {
         self.heads.get(*column).map_or("", String::as_str)

@@ -1,0 +1,196 @@
+//! What is learnt, before anything is learnt: how targets lie.
+
+use serde::Serialize;
+use warpfuse_figures::{Axis, Bar, Figure, Shape, Tone};
+
+use super::number::Unit;
+use super::page::Fact;
+use crate::learning::{Classes, Labels, Targets};
+use crate::matrix::Element;
+
+/// Stretches of the histogram.
+const STRETCHES: usize = 24;
+/// Classes that are counted one by one, the most frequent ones.
+const CLASSES: usize = 20;
+
+/// How targets lie.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TargetFacts {
+    /// Of a regression.
+    Numbers {
+        /// The least.
+        min: f64,
+        /// Their mean.
+        mean: f64,
+        /// The greatest.
+        max: f64,
+        /// Their standard deviation.
+        deviation: f64,
+        /// Ends of equally wide stretches from the least to the greatest.
+        edges: Vec<f64>,
+        /// Rows in each.
+        counts: Vec<u64>,
+    },
+    /// Of a classification.
+    Classes {
+        /// How many classes there are.
+        count: usize,
+        /// The most frequent ones, the first of them first, and their rows.
+        largest: Vec<(String, u64)>,
+    },
+}
+
+impl TargetFacts {
+    /// Of targets; `None` where there are none, or some are not finite.
+    pub fn of<T: Element>(targets: Targets<'_, T>) -> Option<TargetFacts> {
+        match targets {
+            Targets::Numbers(y) => of_numbers(y),
+            Targets::Labels(labels) => of_labels(labels),
+        }
+    }
+}
+
+fn of_numbers<T: Element>(y: &[T]) -> Option<TargetFacts> {
+    let values = || y.iter().map(|y| y.to_f64());
+    let count = y.len() as f64;
+    let mean = values().sum::<f64>() / count;
+    let (min, max) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
+        (a.min(y), b.max(y))
+    });
+    let squares: f64 = values().map(|y| (y - mean).powi(2)).sum();
+    if !(mean.is_finite() && squares.is_finite()) {
+        return None;
+    }
+    let width = (max - min) / STRETCHES as f64;
+    let mut counts = vec![0; if width > 0.0 { STRETCHES } else { 0 }];
+    if width > 0.0 {
+        for y in values() {
+            counts[(((y - min) / width) as usize).min(STRETCHES - 1)] += 1;
+        }
+    }
+    Some(TargetFacts::Numbers {
+        min,
+        mean,
+        max,
+        deviation: (squares / count).sqrt(),
+        edges: (0..=counts.len())
+            .map(|at| min + width * at as f64)
+            .collect(),
+        counts,
+    })
+}
+
+fn of_labels(labels: &Labels) -> Option<TargetFacts> {
+    let (classes, codes) = Classes::encode(labels).ok()?;
+    let mut counts = vec![0_u64; classes.len()];
+    for code in codes {
+        counts[code as usize] += 1;
+    }
+    let mut ranked: Vec<(usize, u64)> = counts.into_iter().enumerate().collect();
+    ranked.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    ranked.truncate(CLASSES);
+    Some(TargetFacts::Classes {
+        count: classes.len(),
+        largest: ranked
+            .into_iter()
+            .map(|(class, rows)| (classes.label(class), rows))
+            .collect(),
+    })
+}
+
+/// The lines on the targets.
+pub(super) fn facts(target: &TargetFacts) -> Vec<Fact> {
+    let plain = |name: &str, value: f64| Fact::number(name, value, Unit::Plain);
+    match target {
+        TargetFacts::Numbers {
+            min,
+            mean,
+            max,
+            deviation,
+            ..
+        } => vec![
+            plain("least target", *min),
+            plain("mean target", *mean),
+            plain("greatest target", *max),
+            plain("deviation of the target", *deviation),
+        ],
+        TargetFacts::Classes { count, .. } => vec![Fact::count("classes", *count as u64)],
+    }
+}
+
+/// The figure of the targets; `None` where all are the same number.
+pub(super) fn figure(target: &TargetFacts) -> Option<Figure> {
+    match target {
+        TargetFacts::Numbers { edges, counts, .. } => {
+            let bar = |(ends, count): (&[f64], &u64)| Bar {
+                from: ends[0],
+                to: ends[1],
+                value: *count as f64,
+            };
+            let bars: Vec<Bar> = edges.windows(2).zip(counts).map(bar).collect();
+            (!bars.is_empty()).then(|| {
+                Figure::new("target", "Targets")
+                    .summary("How many rows have a target in each stretch.")
+                    .x(Axis::linear("target"))
+                    .y(Axis::linear("rows"))
+                    .mark("", Tone::First, Shape::Bars(bars))
+            })
+        }
+        TargetFacts::Classes { largest, .. } => {
+            let names = largest.iter().map(|(class, _)| class.as_str());
+            let rows: Vec<f64> = largest.iter().map(|(_, rows)| *rows as f64).collect();
+            Some(
+                Figure::new("target", "Rows of each class")
+                    .summary("How many rows there are of each class, the most frequent first.")
+                    .x(Axis::linear("rows"))
+                    .y(Axis::categories("", names))
+                    .bars("", Tone::First, &rows),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_counted_in_stretches() {
+        let y: Vec<f64> = (0..=24).map(f64::from).collect();
+        let found = TargetFacts::of(Targets::Numbers(&y)).expect("facts");
+        let TargetFacts::Numbers {
+            min,
+            mean,
+            max,
+            edges,
+            counts,
+            ..
+        } = found
+        else {
+            panic!("numbers")
+        };
+        assert_eq!((min, mean, max, edges.len()), (0.0, 12.0, 24.0, 25));
+        // The greatest lies in the last stretch.
+        assert_eq!(
+            (counts[0], counts[23], counts.iter().sum::<u64>()),
+            (1, 2, 25)
+        );
+    }
+
+    #[test]
+    fn equal_or_undefined_numbers_have_no_figure() {
+        let same = TargetFacts::of(Targets::Numbers(&[2.0_f32, 2.0])).expect("facts");
+        assert!(figure(&same).is_none());
+        assert_eq!(TargetFacts::of(Targets::Numbers(&[1.0, f64::NAN])), None);
+        assert_eq!(TargetFacts::of::<f64>(Targets::Numbers(&[])), None);
+    }
+
+    #[test]
+    fn the_most_frequent_class_comes_first() {
+        let labels = Labels::of_text(["b", "a", "b"].map(str::to_owned).into());
+        let found = TargetFacts::of::<f64>(Targets::Labels(&labels));
+        let largest = vec![("b".to_owned(), 2), ("a".to_owned(), 1)];
+        assert_eq!(found, Some(TargetFacts::Classes { count: 2, largest }));
+    }
+}
