@@ -1,8 +1,12 @@
-//! `bench-report`: recorded benchmark results as Markdown tables and one figure per device.
+//! `bench-report`: recorded benchmark results as Markdown tables, a page, and one figure per device.
 
+mod curves;
 mod figure;
+mod group;
+mod page;
 mod plans;
 mod record;
+mod size;
 mod table;
 
 use std::collections::BTreeSet;
@@ -18,6 +22,8 @@ use record::Record;
 const OTHERS: [&str; 3] = ["emulator.jsonl", "placement.jsonl", "system.jsonl"];
 /// The tables of all devices, in the folder with the results.
 const TABLES: &str = "TABLES.md";
+/// The page of all devices, beside them.
+const PAGE: &str = "report.html";
 
 /// The arguments of `bench-report`.
 #[derive(clap::Args)]
@@ -26,12 +32,14 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     results: PathBuf,
 
-    /// Write the tables to DIR/TABLES.md, and each device's figure to DIR/DEVICE.svg, in place of printing.
+    /// Write the tables to DIR/TABLES.md, the page to DIR/report.html, and each device's figure to DIR/DEVICE.svg, instead of
+    /// printing.
     #[arg(long)]
     write: bool,
 }
 
-/// Prints or writes one table per device and family, of the newest record of every case, and one figure per device.
+/// Prints or writes one table per device and family, of the newest record of every case; writes a page, and one figure per
+/// device.
 ///
 /// # Errors
 /// If a file cannot be read or written, or a line is not a record.
@@ -47,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     write(&folder.join(TABLES), &document(&records))?;
+    write(&folder.join(PAGE), &page::page(&records).to_html())?;
     for device in devices(&records) {
         if let Some(svg) = figure::figure(device, &records) {
             write(&folder.join(figure_name(device)), &svg)?;

@@ -61,9 +61,9 @@ impl Table {
         self.heads.get(*column).map_or("", String::as_str)
     }
 
-    /// Whether a column's first value is a number.
+    /// Whether a column has numbers.
     fn is_numeric(&self, column: &usize) -> bool {
-        let first = self.rows.first().and_then(|row| row.get(*column));
-        first.is_some_and(Value::is_number)
+        let values = self.rows.iter().filter_map(|row| row.get(*column));
+        values.into_iter().any(Value::is_number)
     }
 }

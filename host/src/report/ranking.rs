@@ -105,12 +105,8 @@ impl Listed {
                 .collect();
             return report.verdict(Mood::Plain, &self.title, format!("{}.", named.join(", ")));
         }
-        let (count, total) = (self.shares.len(), self.shares.iter().sum());
-        let text = format!(
-            "The first component explains {} of the variance, {count} of them {}.",
-            shown(self.shares[0], Unit::Share),
-            shown(total, Unit::Share)
-        );
+        let share = shown(self.shares[0], Unit::Share);
+        let text = format!("The first component explains {share} of the variance.");
         report.verdict(Mood::Plain, &self.title, text);
     }
 

@@ -9,6 +9,7 @@ mod awkward;
 mod changed_file;
 mod contract;
 mod conv1d;
+mod curves;
 mod derivatives;
 mod entries;
 mod estimators;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
     derivatives::add(&mut suite);
     awkward::add(&mut suite);
     passes::add(&mut suite);
+    curves::add(&mut suite);
     one_pass_with_head::add(&mut suite);
     kernel_sum::add(&mut suite);
     kernel_ridge::add(&mut suite);

@@ -85,7 +85,7 @@ pub fn value(row: usize, column: usize) -> f32 {
     bits as f32 / 50.0 - 1.0
 }
 
-fn dense() -> Features<f32> {
+pub fn dense() -> Features<f32> {
     Features::Dense(Array2::from_shape_fn((ROWS, 128), |(i, j)| value(i, j)))
 }
 

@@ -66,7 +66,7 @@ fn the_page_of_launches() {
 
 #[test]
 fn a_faster_launch_is_named_as_such() {
-    let slow = comparison([100.0, 200.0, 240.0]);
+    let slow = comparison([700.0, 900.0, 950.0]);
     let group = LaunchGroup {
         form: "rows",
         comparison: &slow,
@@ -95,7 +95,7 @@ fn the_page_of_rates() {
     };
     check("rates", page.report());
     let slow = ProbedRates {
-        shared_add_f32: 1e-3,
+        shared_add_f32: 1e-4,
         ..ProbedRates::h200()
     };
     let page = RatesPage {
