@@ -63,11 +63,15 @@ impl Classifier {
         &self,
         predictors: &Buffer<T>,
     ) -> Result<Array2<f64>, FitError> {
+        Ok(self.rows_of(&predictors.to_vec()?))
+    }
+
+    /// m × k linear predictors, k beside each other.
+    pub(super) fn rows_of<T: Element>(&self, values: &[T]) -> Array2<f64> {
         let columns = self.weights.coef.len();
-        let values = predictors.to_vec()?;
         let shape = (values.len() / columns, columns);
         let wide = values.par_iter().map(|t| Element::to_f64(*t)).collect();
-        Ok(Array2::from_shape_vec(shape, wide).expect("m lists of k"))
+        Array2::from_shape_vec(shape, wide).expect("m lists of k")
     }
 
     /// What its linear predictors are made probabilities by.

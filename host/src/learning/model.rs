@@ -219,16 +219,24 @@ impl Model {
         weights: Option<&[f64]>,
         offset: &[f64],
     ) -> Result<Evaluation, FitError> {
-        let predictors = match self {
-            Model::Regressor(model) => model.predictors_on(x)?,
-            Model::Classifier(model) if model.coef().len() == 1 => model.predictors_on(x)?,
-            Model::Classifier(_) => {
-                return Err(mismatch("an offset", "several classes", "leave it out"));
-            }
-        };
-        let mut predictors = predictors.to_vec()?;
-        add_offset(&mut predictors, offset)?;
+        let predictors = self.predictors_with_offset(x, offset)?;
         self.evaluate_predictors(predictors, targets, weights)
+    }
+
+    /// One linear predictor per row with its offset.
+    pub(super) fn predictors_with_offset<T: Number>(
+        &self,
+        x: &Matrix<T>,
+        offset: &[f64],
+    ) -> Result<Vec<T>, FitError> {
+        if let Model::Classifier(model) = self
+            && model.coef().len() != 1
+        {
+            return Err(mismatch("an offset", "several classes", "leave it out"));
+        }
+        let mut predictors = self.predictors_on(x)?.to_vec()?;
+        add_offset(&mut predictors, offset)?;
+        Ok(predictors)
     }
 
     /// [`Model::evaluate_on`] of a model with one linear predictor per row, known already.

@@ -53,20 +53,23 @@ fn verdicts_of(page: &str) -> String {
 /// Numbers of a sentence, each with its decimals: `12.50` has two.
 fn numbers_of_text(text: &str) -> Vec<(f64, i32)> {
     let text = text.replace('−', "-").replace('\u{202f}', "");
-    // Names of columns and powers of ten are no figures of their own.
+    // What follows on these is a name: nodes and columns are counted from 0.
+    let named = ["column", "hub", "authority", "node"];
     let is_part = |c: char| c.is_ascii_alphanumeric() || "·.-⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c);
-    let words = text
-        .split(|c: char| !is_part(c))
-        .map(|word| word.trim_matches('.'));
-    let number = |word: &str| {
-        let (mantissa, power) = word.split_once('e').unwrap_or((word, "0"));
+    let words = text.split(|c: char| !is_part(c));
+    let words: Vec<&str> = words.map(|word| word.trim_matches('.')).collect();
+    let number = |at: usize| {
+        if at > 0 && named.iter().any(|name| words[at - 1].ends_with(name)) {
+            return None;
+        }
+        let (mantissa, power) = words[at].split_once('e').unwrap_or((words[at], "0"));
         let power: i32 = power.parse().ok()?;
         let decimals = mantissa
             .split_once('.')
             .map_or(0, |(_, digits)| digits.len());
-        Some((word.parse().ok()?, decimals as i32 - power))
+        Some((words[at].parse().ok()?, decimals as i32 - power))
     };
-    words.filter_map(number).collect()
+    (0..words.len()).filter_map(number).collect()
 }
 
 /// Whether a number of the verdicts is one of the JSON, rounded, or that in per cent or milliseconds.

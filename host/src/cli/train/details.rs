@@ -30,6 +30,7 @@ pub(super) struct Subject<'a, T: Number> {
     pub(super) stats: &'a MatrixStats,
     pub(super) targets: Targets<'a, T>,
     pub(super) weights: Option<&'a [f64]>,
+    pub(super) offset: Option<&'a [f64]>,
     pub(super) names: Option<&'a [String]>,
     pub(super) tolerance: f64,
 }
@@ -48,7 +49,11 @@ impl<T: Number> Subject<'_, T> {
         let device = matrix.device();
         let solve_seconds = phases.of(Phase::Solve).seconds;
         let details = phases.time(Phase::Report, device, || -> Result<FitDetails, FitError> {
-            let diagnostics = model.diagnose(matrix, self.targets, self.weights)?;
+            let (targets, weights) = (self.targets, self.weights);
+            let diagnostics = match self.offset {
+                None => model.diagnose(matrix, targets, weights)?,
+                Some(offset) => model.diagnose_with_offset(matrix, targets, weights, offset)?,
+            };
             let (inference, no_inference) = self.inference()?;
             let moments = self.resident.moments();
             let columns = (&moments.columns, moments.rows);

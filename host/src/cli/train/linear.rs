@@ -143,6 +143,7 @@ impl Run<'_> {
                     stats: &data.stats,
                     targets,
                     weights,
+                    offset: beside.offset.as_deref(),
                     names: None,
                     tolerance: job.solve.tol,
                 };

@@ -55,10 +55,34 @@ impl Model {
         targets: Targets<'_, T>,
         weights: Option<&[f64]>,
     ) -> Result<Diagnostics, FitError> {
-        let predictors = self.predictors_on(x)?;
+        let predictors = self.predictors_on(x)?.to_vec()?;
+        self.diagnose_predictors(predictors, targets, weights)
+    }
+
+    /// [`Model::diagnose`] with an offset of each row added to its linear predictor, of models with one.
+    ///
+    /// # Errors
+    /// As [`Model::evaluate_with_offset`].
+    pub fn diagnose_with_offset<T: Number>(
+        &self,
+        x: &Matrix<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+        offset: &[f64],
+    ) -> Result<Diagnostics, FitError> {
+        let predictors = self.predictors_with_offset(x, offset)?;
+        self.diagnose_predictors(predictors, targets, weights)
+    }
+
+    fn diagnose_predictors<T: Number>(
+        &self,
+        predictors: Vec<T>,
+        targets: Targets<'_, T>,
+        weights: Option<&[f64]>,
+    ) -> Result<Diagnostics, FitError> {
         match (self, targets) {
             (Model::Classifier(model), Targets::Labels(labels)) => {
-                let decisions = model.by_rows(&predictors)?;
+                let decisions = model.rows_of(&predictors);
                 let codes = model.classes().codes(labels)?;
                 let scores = scores_of(model, &decisions);
                 let found = ClassificationDiagnostics::of(
@@ -72,7 +96,6 @@ impl Model {
             (Model::Regressor(model), Targets::Numbers(targets)) => {
                 let (family, link) = model.params().family_and_link();
                 let means: Vec<f64> = predictors
-                    .to_vec()?
                     .into_iter()
                     .map(|t| link.mean(Element::to_f64(t)))
                     .collect();
@@ -127,5 +150,53 @@ impl SavedModel {
             }
             (SavedModel::Kernel(_), targets) => Err(targets.mismatch()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::device::Device;
+    use crate::learning::{Family, FitOptions, Glm};
+    use crate::matrix::Features;
+
+    /// The maximum-likelihood fit of a canonical link with an intercept predicts the mean of what was observed, but only
+    /// with the offsets that it was fitted with.
+    #[test]
+    fn offsets_count_in_diagnostics() {
+        let rows = 60;
+        let x = Array2::from_shape_fn((rows, 2), |(i, j)| ((i * (7 + 4 * j)) % 11) as f64 / 10.0);
+        let y: Vec<f64> = (0..rows).map(|i| ((i * 5) % 9) as f64).collect();
+        let offset: Vec<f64> = (0..rows).map(|i| (1.0 + (i % 4) as f64).ln()).collect();
+        let (device, x) = (Device::cpu(), Features::Dense(x));
+        let options = FitOptions {
+            offset: Some(&offset),
+            ..FitOptions::default()
+        };
+        let glm = Glm::params()
+            .family(Family::Poisson)
+            .alpha(0.0)
+            .tolerance(1e-12);
+        let model = glm
+            .fit_with(&device, x.clone(), &y, options)
+            .expect("a fit");
+        let (model, matrix) = (Model::Regressor(model), Matrix::new(&device, x).expect("X"));
+        let targets = Targets::Numbers(&y);
+        let means = |found: Diagnostics| match found {
+            Diagnostics::Regression(found) => (found.predicted.mean, found.target.mean),
+            Diagnostics::Classification(_) => panic!("numbers"),
+        };
+        let found = model.diagnose_with_offset(&matrix, targets, None, &offset);
+        let (predicted, observed) = means(found.expect("residuals"));
+        assert!(
+            (predicted - observed).abs() <= 1e-9 * observed,
+            "{predicted} {observed}"
+        );
+        let (without, _) = means(model.diagnose(&matrix, targets, None).expect("residuals"));
+        assert!((without - observed).abs() > 0.1 * observed);
+        let short = model.diagnose_with_offset(&matrix, targets, None, &offset[1..]);
+        assert!(matches!(short, Err(FitError::Length { .. })));
     }
 }
