@@ -130,7 +130,7 @@ impl Applied<'_> {
             source: &pages::source(self.source),
             command: ui.command(),
             classes: &classes(self.model.linear()),
-            names: None,
+            names: self.model.schema(),
             data: &details.data,
             evaluation,
             not_scored,

@@ -7,6 +7,7 @@ use super::hardware::{self, Hardware};
 use super::page::Report;
 use crate::device::Phases;
 use crate::learning::{Diagnostics, Evaluation};
+use crate::matrix::Schema;
 
 /// What the page of an evaluation is made of.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +23,7 @@ pub struct AppliedPage<'a> {
     /// The classes, of a classifier.
     pub classes: &'a [String],
     /// Names of the columns.
-    pub names: Option<&'a [String]>,
+    pub names: &'a Schema,
     /// The data.
     pub data: &'a DataFacts,
     /// The figures; `None` where there are no rows to score on.

@@ -7,7 +7,7 @@ use super::data::column_name;
 use super::number::{Unit, shown};
 use super::page::{Mood, Report, Section, Table, Value};
 use crate::learning::{Estimate, Inference, Model};
-use crate::matrix::ColumnMoments;
+use crate::matrix::{ColumnMoments, Schema};
 
 /// Coefficients in the table, and in the figure.
 const LISTED: usize = 30;
@@ -52,7 +52,7 @@ impl Coefficients {
     pub fn of(
         model: &Model,
         (moments, rows): (&ColumnMoments, usize),
-        names: Option<&[String]>,
+        names: &Schema,
         inference: Option<&Inference>,
     ) -> Coefficients {
         let coef = model.coef();

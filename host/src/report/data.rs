@@ -7,7 +7,7 @@ use super::number::Unit;
 use super::page::{Fact, Mood, Report, Section, Table, Value};
 use super::target::{self, TargetFacts};
 use crate::learning::Targets;
-use crate::matrix::{ColumnMoments, Element, Features, MatrixStats, column_frequencies};
+use crate::matrix::{ColumnMoments, Element, Features, MatrixStats, Schema, column_frequencies};
 
 /// Columns that are named, of each kind.
 const NAMED: usize = 10;
@@ -135,12 +135,10 @@ fn busiest(counts: &[u64]) -> Vec<(usize, u64)> {
     all
 }
 
-/// The name of a column, or its number, counted from 0.
-pub(super) fn column_name(names: Option<&[String]>, column: usize) -> String {
-    match names.and_then(|names| names.get(column)) {
-        Some(name) => name.clone(),
-        None => format!("column {column}"),
-    }
+/// The name of a column, or its number as the file has it.
+pub fn column_name(schema: &Schema, column: usize) -> String {
+    let number = || format!("column {}", schema.label(column));
+    schema.name(column).unwrap_or_else(number)
 }
 
 /// Such as `2–3`.
@@ -163,7 +161,7 @@ fn histogram(name: &str, title: &str, counts: &[u64], (of, along): (&str, &str))
 }
 
 /// The section on the data.
-pub(super) fn section(facts: &DataFacts, names: Option<&[String]>) -> Section {
+pub(super) fn section(facts: &DataFacts, names: &Schema) -> Section {
     let mut figures: Vec<Figure> = facts.target.iter().filter_map(target::figure).collect();
     if !facts.dense {
         let of_rows = ("rows", "stored entries of a row");

@@ -11,6 +11,7 @@ use super::hardware::{self, Hardware};
 use super::page::Report;
 use crate::device::{Phase, Phases};
 use crate::learning::{Diagnostics, Evaluation, Inference, Model};
+use crate::matrix::Schema;
 
 /// What a page shows beside the figures of a fit; `--json` has it too.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,8 +47,8 @@ pub struct FitPage<'a> {
     pub model: &'a Model,
     /// Whether columns were divided by their deviations.
     pub standardized: bool,
-    /// Names of the columns.
-    pub names: Option<&'a [String]>,
+    /// What the columns are called.
+    pub names: &'a Schema,
     /// Figures on the data that were learnt from.
     pub training: &'a Evaluation,
     /// Figures on other data.

@@ -45,7 +45,7 @@ mod tests;
 pub use applied::AppliedPage;
 pub use coefficients::{Coefficient, Coefficients};
 pub use course::{Outcome, advice};
-pub use data::DataFacts;
+pub use data::{DataFacts, column_name};
 pub use fit::{FitDetails, FitPage};
 pub use hardware::{Hardware, Solve};
 pub use launches::{LaunchGroup, LaunchPage};

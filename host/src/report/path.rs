@@ -8,6 +8,7 @@ use super::hardware::{self, Hardware};
 use super::number::{Unit, shown};
 use super::page::{Fact, Mood, Report, Section, Table, Value};
 use crate::device::Phases;
+use crate::matrix::Schema;
 
 /// A penalty, and how it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,6 +59,8 @@ pub struct CvPage<'a> {
     pub one_error: usize,
     /// Columns with the largest coefficients along the path: name, and the mean over the folds at each point.
     pub paths: &'a [(String, Vec<f64>)],
+    /// Names of the columns.
+    pub names: &'a Schema,
     /// The rest.
     pub details: &'a CvDetails,
 }
@@ -145,7 +148,7 @@ impl CvPage<'_> {
             hardware,
             phases,
         } = self.details;
-        report.sections.push(data::section(data, None));
+        report.sections.push(data::section(data, self.names));
         report.sections.push(hardware::section(hardware, phases));
         report
     }

@@ -8,6 +8,7 @@ use super::number::{Unit, shown};
 use super::page::{Fact, Mood, Report, Section, Table, Value};
 use crate::device::Phases;
 use crate::learning::SpectralReport;
+use crate::matrix::Schema;
 
 /// Bars of a figure.
 const DRAWN: usize = 20;
@@ -86,7 +87,9 @@ impl SpectralPage<'_> {
             Fact::number("asked for", self.tolerance, Unit::Plain),
             Fact::number("time", self.report.seconds, Unit::Seconds),
         ]));
-        report.sections.push(data::section(self.data, None));
+        report
+            .sections
+            .push(data::section(self.data, &Schema::default()));
         report
             .sections
             .push(hardware::section(self.hardware, self.phases));

@@ -16,7 +16,7 @@ use crate::learning::{
     Diagnostics, Evaluation, Family, Glm, InferenceError, Labels, LogisticRegression, Model,
     Penalty, RowMoments, SpectralReport, Targets,
 };
-use crate::matrix::{Features, MatrixStats};
+use crate::matrix::{Features, MatrixStats, Schema};
 use crate::ops::Matrix;
 
 /// Six digits, and what is nearly nothing as nothing: processors add in different orders.
@@ -128,7 +128,7 @@ fn fitted<'a>(
     let evaluation = model.evaluate_on(&matrix, targets, None).expect("figures");
     let inference = model.infer(&matrix, targets, None);
     let moments = RowMoments::of_all(&x).columns;
-    let names = ["length", "width & <height>", "one"].map(str::to_owned);
+    let names = Schema::named(["length", "width & <height>", "one"]);
     let no_inference = match &inference {
         Err(InferenceError::Undefined(reason)) => Some((*reason).to_owned()),
         _ => None,
@@ -137,7 +137,7 @@ fn fitted<'a>(
     let details = FitDetails {
         tolerance: 1e-6,
         data: DataFacts::of(&x, &MatrixStats::of(&x), &moments).with_target(targets),
-        coefficients: Coefficients::of(model, (&moments, rows), Some(&names), inference.as_ref()),
+        coefficients: Coefficients::of(model, (&moments, rows), &names, inference.as_ref()),
         no_inference,
         inference,
         diagnostics: Some(model.diagnose(&matrix, targets, None).expect("curves")),
@@ -148,14 +148,14 @@ fn fitted<'a>(
 }
 
 fn page(model: &Model, (evaluation, details): &(Evaluation, FitDetails), title: &str) -> Report {
-    let names = ["length", "width & <height>", "one"].map(str::to_owned);
+    let names = Schema::named(["length", "width & <height>", "one"]);
     FitPage {
         title,
         source: "data.svm",
         command: "warpfuse train data.svm",
         model,
         standardized: false,
-        names: Some(&names),
+        names: &names,
         training: evaluation,
         validation: None,
         phases: &phases(),
@@ -260,6 +260,7 @@ fn the_page_of_a_comparison() {
         best,
         one_error,
         paths: &paths,
+        names: &Schema::default(),
         details: &cv_details(),
     }
     .report();
@@ -285,6 +286,7 @@ fn scores_that_are_not_numbers_choose_nothing() {
         best,
         one_error,
         paths: &[],
+        names: &Schema::default(),
         details: &cv_details(),
     }
     .report();
@@ -342,7 +344,7 @@ fn a_page_without_scores_says_why() {
         source: "empty.svm",
         command: "warpfuse evaluate model.safetensors empty.svm",
         classes: &[],
-        names: None,
+        names: &Schema::default(),
         data: &facts,
         evaluation: None,
         not_scored: Some("expected at least one sample to score, found none"),

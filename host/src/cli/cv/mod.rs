@@ -20,6 +20,7 @@ use crate::learning::{
     Classes, Evaluation, FitOptions, FoldOptions, Folds, PathPoint, ResidentDataset,
     cross_validate_with,
 };
+use crate::matrix::Schema;
 use crate::ops::Number;
 use crate::report::{CvDetails, CvPoint, DataFacts, Hardware};
 
@@ -88,6 +89,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         args,
         points,
         found,
+        schema: data.schema,
         details,
     };
     if let Some(file) = saved {
@@ -98,7 +100,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
             ..FitOptions::default()
         };
         let model = path[compared.best()].fit_on(&resident, targets, options)?;
-        model.with_schema(data.schema).save(file)?;
+        model.with_schema(compared.schema.clone()).save(file)?;
     }
     compared.tell(ui)
 }
@@ -158,6 +160,8 @@ struct Compared<'a> {
     args: &'a FoldArgs,
     points: Vec<Penalised>,
     found: Vec<PathPoint>,
+    /// What the columns are called.
+    schema: Schema,
     /// What a page shows besides, where one is asked for.
     details: Option<CvDetails>,
 }

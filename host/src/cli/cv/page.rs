@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Compared;
 use crate::cli::pages;
 use crate::cli::progress::Ui;
-use crate::report::{CvPage, CvPoint};
+use crate::report::{CvPage, CvPoint, column_name};
 
 /// Columns whose coefficients are followed along the path.
 const FOLLOWED: usize = 5;
@@ -65,7 +65,7 @@ impl Compared<'_> {
         };
         let points = self.compared();
         let (best, one_error) = self.choice();
-        let named = |path: Path| (format!("column {}", path.column), path.coef);
+        let named = |path: Path| (column_name(&self.schema, path.column), path.coef);
         let paths: Vec<(String, Vec<f64>)> = self.paths().into_iter().map(named).collect();
         let page = CvPage {
             title: self.job.own.title(),
@@ -77,6 +77,7 @@ impl Compared<'_> {
             best,
             one_error,
             paths: &paths,
+            names: &self.schema,
             details,
         };
         pages::write(args, &page.report(), ui)

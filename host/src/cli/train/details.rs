@@ -31,7 +31,6 @@ pub(super) struct Subject<'a, T: Number> {
     pub(super) targets: Targets<'a, T>,
     pub(super) weights: Option<&'a [f64]>,
     pub(super) offset: Option<&'a [f64]>,
-    pub(super) names: Option<&'a [String]>,
     pub(super) tolerance: f64,
 }
 
@@ -61,7 +60,7 @@ impl<T: Number> Subject<'_, T> {
                 tolerance: self.tolerance,
                 data: DataFacts::of(self.features, self.stats, &moments.columns)
                     .with_target(self.targets),
-                coefficients: Coefficients::of(model, columns, self.names, inference.as_ref()),
+                coefficients: Coefficients::of(model, columns, model.schema(), inference.as_ref()),
                 inference,
                 no_inference,
                 diagnostics: Some(diagnostics),

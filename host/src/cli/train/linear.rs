@@ -15,7 +15,8 @@ use crate::cli::trainers::Job;
 use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::learning::{
-    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitOptions, Model, Patience, Validation,
+    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitOptions, Model, Patience,
+    Validation,
 };
 use crate::matrix::MatrixStats;
 use crate::ops::{Matrix, Number, Residency};
@@ -144,7 +145,6 @@ impl Run<'_> {
                     targets,
                     weights,
                     offset: beside.offset.as_deref(),
-                    names: None,
                     tolerance: job.solve.tol,
                 };
                 Some(subject.details(&mut self.phases, validation_diagnostics)?)
@@ -217,7 +217,7 @@ impl Run<'_> {
             command: self.ui.command(),
             model: found.model,
             standardized: job.solve.standardize,
-            names: None,
+            names: found.model.schema(),
             training: found.training,
             validation: found.validation,
             phases: &self.phases,
