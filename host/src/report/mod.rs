@@ -25,6 +25,16 @@
 //! assert!(html.contains("<data value=\"442\">442</data>") && html == report.to_html());
 //! ```
 
+//!
+//! # How to add something to a page
+//!
+//! 1. The number goes into a struct that `--json` prints: [`FitDetails`], [`DataFacts`], [`Hardware`], or those of
+//!    [`crate::learning`]. `tests/cli/report.rs` fails for a number that a page alone has.
+//! 2. The file of its section shows it, as a [`Fact`], a row of a [`Table`], or a [`figures::Figure`].
+//! 3. `WARPFUSE_BLESS=1 cargo test -p warpfuse --lib report::` takes new snapshots (`golden/`). Look at them:
+//!    `WARPFUSE_SCREENSHOTS=DIR cargo test -p warpfuse --test browser` has Chromium take pictures, and checks overlaps, cut text,
+//!    contrast, requests and size at 400, 1,000 and 1,600 pixels in both colour schemes.
+
 mod applied;
 mod classification;
 mod coefficients;
