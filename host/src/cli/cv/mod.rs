@@ -17,8 +17,7 @@ use super::{data, device, output, pages};
 use crate::device::{Phase, Phases};
 use crate::io;
 use crate::learning::{
-    Classes, Evaluation, FitOptions, FoldOptions, Folds, PathPoint, ResidentDataset,
-    cross_validate_with,
+    Classes, Evaluation, FoldOptions, Folds, PathPoint, ResidentDataset, cross_validate_with,
 };
 use crate::matrix::Schema;
 use crate::ops::Number;
@@ -77,10 +76,10 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         let columns = &resident.moments().columns;
         let facts = || DataFacts::of(&features, &stats, columns).with_target(targets);
         let data = phases.time(Phase::Report, &device, facts);
-        let peak = device.usage().peak_bytes as u64;
+        let hardware = Hardware::of_device(&device, T::DTYPE, device.usage().peak_bytes as u64);
         CvDetails {
             data,
-            hardware: Hardware::of_device(&device, T::DTYPE, peak),
+            hardware,
             phases,
         }
     });
@@ -93,12 +92,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         details,
     };
     if let Some(file) = saved {
-        let options = FitOptions {
-            sample_weight: weights,
-            offset: given.offset,
-            penalty_factors: given.penalty_factors,
-            ..FitOptions::default()
-        };
+        let options = given.of_fit();
         let model = path[compared.best()].fit_on(&resident, targets, options)?;
         model.with_schema(compared.schema.clone()).save(file)?;
     }

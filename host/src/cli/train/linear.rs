@@ -1,6 +1,7 @@
 //! `train` of linear models: arguments as meant, fit, report.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
@@ -15,10 +16,10 @@ use crate::cli::trainers::Job;
 use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::learning::{
-    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitOptions, Model, Patience,
-    Validation,
+    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions, Model,
+    Patience, ResidentDataset, Targets, Validation,
 };
-use crate::matrix::MatrixStats;
+use crate::matrix::{Features, MatrixStats};
 use crate::ops::{Matrix, Number, Residency};
 use crate::report::{FitDetails, FitPage, advice};
 
@@ -119,48 +120,51 @@ impl Run<'_> {
         let model = self.phases.time(Phase::Solve, device, solve)?;
         let model = model.with_schema(data.schema);
         drop(bar);
+        let fitted = Fitted {
+            model: &model,
+            resident: &resident,
+            features,
+            stats: &data.stats,
+            parse_seconds: data.seconds,
+            targets,
+            weights: weights.as_deref(),
+            offset: beside.offset.as_deref(),
+        };
+        self.finish(&fitted, other)
+    }
+
+    /// Saves, scores, reports.
+    fn finish<T: Number>(
+        &mut self,
+        fitted: &Fitted<'_, T>,
+        other: Option<(Loaded<T>, Known<T>)>,
+    ) -> Result<Exit> {
+        let (job, model) = (self.job, fitted.model);
         if let Some(path) = &job.outcome.output {
             model.save(output::place(path))?;
         }
-        // X is on the device already.
-        let (x, weights) = (resident.matrix(), weights.as_deref());
-        let score = || match beside.offset.as_deref() {
-            None => model.evaluate_on(x, targets, weights),
-            Some(offset) => model.evaluate_with_offset(x, targets, weights, offset),
-        };
-        let training = self.phases.time(Phase::Evaluate, device, score)?;
+        let score = || fitted.score();
+        let training = self.phases.time(Phase::Evaluate, &self.device, score)?;
         warn_undefined(&training, self.ui);
+        let wanted = fitted.features.is_some();
         let (validation, validation_diagnostics) = match other {
-            Some(other) => self.validate(&model, other, features.is_some())?,
+            Some(other) => self.validate(model, other, wanted)?,
             None => (None, None),
         };
-        let details = match &features {
-            Some(features) => {
-                let subject = Subject {
-                    outcome: job.outcome,
-                    model: &model,
-                    resident: &resident,
-                    features,
-                    stats: &data.stats,
-                    targets,
-                    weights,
-                    offset: beside.offset.as_deref(),
-                    tolerance: job.solve.tol,
-                };
-                Some(subject.details(&mut self.phases, validation_diagnostics)?)
-            }
+        let details = match fitted.subject(job) {
+            Some(subject) => Some(subject.details(&mut self.phases, validation_diagnostics)?),
             None => None,
         };
         let found = Found {
-            model: &model,
-            stats: &data.stats,
-            parse_seconds: data.seconds,
+            model,
+            stats: fitted.stats,
+            parse_seconds: fitted.parse_seconds,
             training: &training,
             validation: validation.as_ref(),
             details: details.as_ref(),
         };
         self.report(&found)?;
-        Ok(judge(&model, job, self.ui))
+        Ok(judge(model, job, self.ui))
     }
 
     /// Scores the model on the data of `--validation`, with curves or residuals where they are wanted.
@@ -224,6 +228,45 @@ impl Run<'_> {
             details,
         };
         pages::write(&job.outcome.report, &page.report(), self.ui)
+    }
+}
+
+/// A model, and what it was fitted to.
+struct Fitted<'a, T: Number> {
+    model: &'a Model,
+    resident: &'a ResidentDataset<T>,
+    /// X on the host, where a page is wanted.
+    features: Option<Arc<Features<T>>>,
+    stats: &'a MatrixStats,
+    parse_seconds: f64,
+    targets: Targets<'a, T>,
+    weights: Option<&'a [f64]>,
+    offset: Option<&'a [f64]>,
+}
+
+impl<T: Number> Fitted<'_, T> {
+    /// The figures on the data that it was fitted to; X is on the device already.
+    fn score(&self) -> Result<Evaluation, FitError> {
+        let (x, targets, weights) = (self.resident.matrix(), self.targets, self.weights);
+        match self.offset {
+            None => self.model.evaluate_on(x, targets, weights),
+            Some(offset) => self.model.evaluate_with_offset(x, targets, weights, offset),
+        }
+    }
+
+    /// What a page is about, where one is wanted.
+    fn subject<'s>(&'s self, job: &'s Job<'_>) -> Option<Subject<'s, T>> {
+        Some(Subject {
+            outcome: job.outcome,
+            model: self.model,
+            resident: self.resident,
+            features: self.features.as_deref()?,
+            stats: self.stats,
+            targets: self.targets,
+            weights: self.weights,
+            offset: self.offset,
+            tolerance: job.solve.tol,
+        })
     }
 }
 

@@ -114,6 +114,23 @@ pub struct FoldOptions<'a> {
     pub penalty_factors: Option<&'a [f64]>,
 }
 
+impl<'a> FoldOptions<'a> {
+    /// For a fit to all rows.
+    pub fn of_fit(self) -> FitOptions<'a> {
+        let FoldOptions {
+            sample_weight,
+            offset,
+            penalty_factors,
+        } = self;
+        FitOptions {
+            sample_weight,
+            offset,
+            penalty_factors,
+            ..FitOptions::default()
+        }
+    }
+}
+
 /// [`cross_validate`] with an offset of each row or penalty factors of each column; fits are then one after the other.
 ///
 /// # Errors
