@@ -66,6 +66,7 @@ impl<T: Element> Known<T> {
     /// # Errors
     /// When the file cannot be read or has not one target for each of `rows` rows.
     pub(super) fn read(path: &Path, rows: usize, task: Task) -> Result<Self> {
+        check_is_file(path)?;
         let known = match task {
             Task::Numbers => Known::Numbers(io::read_vector::<T>(path)?),
             Task::Labels if output::extension(path) == "npy" => {
@@ -113,4 +114,15 @@ impl<T: Element> Known<T> {
             Known::Labels { classes, .. } => Some(classes),
         }
     }
+}
+
+/// Says how a column is named where one may be meant: there is no such file, nor does it look like one.
+fn check_is_file(path: &Path) -> Result<()> {
+    let name = path.display();
+    let is_name = path.extension().is_none() && path.components().count() == 1;
+    ensure!(
+        path.exists() || !is_name || name.to_string() == "-",
+        "expected a file of targets, found none called {name}; a column of the data is --target-column {name}"
+    );
+    Ok(())
 }

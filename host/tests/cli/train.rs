@@ -249,3 +249,17 @@ fn a_gpu_that_is_not_there_is_an_error_with_a_remedy() {
         .any(|words| fit.stderr.contains(words));
     assert!(remedy, "{}", fit.stderr);
 }
+
+/// What many try first: the name of a column where a file is expected.
+#[test]
+fn a_column_is_no_file_of_targets() {
+    let folder = Folder::new();
+    let data = folder.path("people.csv");
+    fs::write(&data, "age,bought\n31,1\n55,0\n20,1\n").expect("a folder for files");
+    let refused = run([
+        "train", "logreg", &data, "--target", "bought", "--device", "cpu",
+    ])
+    .expect_code(1);
+    let advice = "a column of the data is --target-column bought";
+    assert!(refused.stderr.contains(advice), "{}", refused.stderr);
+}
