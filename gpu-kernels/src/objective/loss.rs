@@ -237,7 +237,14 @@ impl<T: Elementary> RowLoss<T> for Huber<T> {
         if size <= delta {
             return Squared.at(t, b);
         }
-        let slope = if residual < T::ZERO { -delta } else { delta };
+        let slope = if residual < T::ZERO {
+            -delta
+        } else if residual > T::ZERO {
+            delta
+        } else {
+            // It is not a number, nor is the slope.
+            residual
+        };
         Point {
             loss: delta * (size - T::HALF * delta),
             slope,
