@@ -18,6 +18,9 @@ use crate::report::{AppliedPage, DataFacts, Hardware, Outcome};
 /// What a page shows beside the figures; `--json` has it too.
 #[derive(Serialize)]
 pub(super) struct Details {
+    /// Of the fit, where the model was fitted in the same run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tolerance: Option<f64>,
     data: DataFacts,
     diagnostics: Option<Diagnostics>,
     hardware: Hardware,
@@ -69,6 +72,7 @@ impl Applied<'_> {
         };
         let peak = self.device.usage().peak_bytes as u64;
         let details = Details {
+            tolerance: self.outcome.map(|outcome| outcome.tolerance),
             data: facts,
             diagnostics,
             hardware: Hardware::of_device(self.device, T::DTYPE, peak),
