@@ -124,6 +124,17 @@ pub enum WriteError {
 }
 
 impl ReadError {
+    /// Whether the file holds no sample at all.
+    pub fn is_of_empty_file(&self) -> bool {
+        let nothing = ["at least one sample", "at least one line"];
+        match self {
+            ReadError::Syntax { expected, .. } => {
+                nothing.iter().any(|start| expected.starts_with(start))
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::Io { path, source }

@@ -8,7 +8,7 @@ use super::course::{self, Outcome};
 use super::data::{self, DataFacts};
 use super::evaluation::{self, Scored};
 use super::hardware::{self, Hardware};
-use super::page::Report;
+use super::page::{Mood, Report};
 use crate::device::{Phase, Phases};
 use crate::learning::{Diagnostics, Evaluation, Inference, Model};
 use crate::matrix::Schema;
@@ -30,6 +30,8 @@ pub struct FitDetails {
     pub diagnostics: Option<Diagnostics>,
     /// On the data of `--validation`.
     pub validation_diagnostics: Option<Diagnostics>,
+    /// Why there are no figures on the data of `--validation`, where they were asked for.
+    pub not_validated: Option<String>,
     /// What ran where.
     pub hardware: Hardware,
 }
@@ -93,6 +95,10 @@ impl FitPage<'_> {
         evaluation::judge(&mut report, other.as_ref().unwrap_or(&training));
         if let Some(other) = self.validation {
             evaluation::judge_gap(&mut report, self.training, other);
+        }
+        if let Some(reason) = &details.not_validated {
+            let text = format!("{reason}. All figures are those of the training data.");
+            report.verdict(Mood::Bad, "Not validated", text);
         }
         coefficients::judge(&mut report, &details.coefficients);
         hardware::judge(

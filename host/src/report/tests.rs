@@ -142,6 +142,7 @@ fn fitted<'a>(
         inference,
         diagnostics: Some(model.diagnose(&matrix, targets, None).expect("curves")),
         validation_diagnostics: None,
+        not_validated: None,
         hardware: gpu(),
     };
     (evaluation, details)

@@ -311,6 +311,27 @@ fn bad_input_gives_a_page_that_says_so() {
     check_page(&text);
     assert!(text.contains("The score is not defined"), "{text}");
 
+    let empty = folder.file("empty.svm", "");
+    let validated = [
+        "train",
+        "logreg",
+        &data,
+        "--validation",
+        &empty,
+        "--device",
+        "cpu",
+    ];
+    run(validated).expect_code(1);
+    let without = run(validated.iter().chain(&["--report", page.as_str()])).expect_code(0);
+    assert!(
+        without.stderr.contains("no validation"),
+        "{}",
+        without.stderr
+    );
+    let text = fs::read_to_string(&page).expect("the page");
+    check_page(&text);
+    assert!(text.contains("Not validated") && text.contains("at least one sample"));
+
     let stopped = run([
         "train",
         "logreg",

@@ -65,6 +65,7 @@ impl<T: Number> Subject<'_, T> {
                 no_inference,
                 diagnostics: Some(diagnostics),
                 validation_diagnostics,
+                not_validated: None,
                 hardware: Hardware::of(matrix, model.report(), solve_seconds),
             })
         })?;

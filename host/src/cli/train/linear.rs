@@ -15,6 +15,7 @@ use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
 use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, Phases};
+use crate::io::ReadError;
 use crate::learning::{
     Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions, Model,
     Patience, ResidentDataset, Targets, Validation,
@@ -52,12 +53,20 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     };
     let place = (source.device, source.data.as_path(), device::FIT_READS);
     let (device, (data, known)) = device::open_beside(place, ui, &mut phases, read)?;
-    let other = load_validation::<T>(job, &data, ui)?;
+    let (other, not_validated) = match load_validation::<T>(job, &data, ui) {
+        Ok(other) => (other, None),
+        Err(error) if outcome.report.is_wanted() && is_of_empty_file(&error) => {
+            ui.warn(format_args!("no validation: {error:#}"));
+            (None, Some(format!("{error:#}")))
+        }
+        Err(error) => return Err(error),
+    };
     let mut run = Run {
         job,
         ui,
         device,
         phases,
+        not_validated,
     };
     run.fit(data, &known, other)
 }
@@ -68,6 +77,8 @@ struct Run<'a> {
     ui: &'a Ui,
     device: Device,
     phases: Phases,
+    /// Why there is no validation, where a page says so.
+    not_validated: Option<String>,
 }
 
 impl Run<'_> {
@@ -152,7 +163,10 @@ impl Run<'_> {
             None => (None, None),
         };
         let details = match fitted.subject(job) {
-            Some(subject) => Some(subject.details(&mut self.phases, validation_diagnostics)?),
+            Some(subject) => Some(FitDetails {
+                not_validated: self.not_validated.take(),
+                ..subject.details(&mut self.phases, validation_diagnostics)?
+            }),
             None => None,
         };
         let found = Found {
@@ -295,6 +309,13 @@ fn remark_streaming(residency: &Residency, ui: &Ui) {
             bytes(block_bytes)
         ));
     }
+}
+
+/// Whether a file was read that has no samples: a page says so, and has all the rest.
+fn is_of_empty_file(error: &anyhow::Error) -> bool {
+    let causes = error.chain();
+    let mut reasons = causes.filter_map(|cause| cause.downcast_ref::<ReadError>());
+    reasons.any(ReadError::is_of_empty_file)
 }
 
 /// The data of `--validation`.
