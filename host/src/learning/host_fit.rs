@@ -92,7 +92,7 @@ impl<T: Number> Training<'_, T> {
             offset: options.offset,
             factors: penalty::exact_factors(spec, factors),
             non_negative: self.controls.non_negative,
-            ..problem(features, &setup, spec, &wide)
+            ..problem((features, method), &setup, spec, &wide)
         };
         let start = start(&setup, &problem)?;
         let k = spec.loss.predictors();
@@ -100,11 +100,11 @@ impl<T: Number> Training<'_, T> {
         let mut ended = Ok(());
         let judged = options.evaluate.is_some();
         let mut early = options.patience.filter(|_| judged).map(EarlyStop::new);
-        let mut show = |iteration: Iteration, theta: &[f64]| {
+        let mut show = |iteration: Iteration, theta: &dyn Fn() -> Vec<f64>| {
             let mut iteration = spec.shown(iteration);
             let mut stopped = false;
             if let Some(evaluate) = options.evaluate.as_deref_mut() {
-                let weights = restored::<T>(&setup.prepared.columns, theta, k);
+                let weights = restored::<T>(&setup.prepared.columns, &theta(), k);
                 let Weights { coef, intercept } = weights;
                 iteration.validation = Some(evaluate(&coef, &intercept));
                 if let Some(early) = &mut early {
@@ -139,15 +139,17 @@ impl<T: Number> Training<'_, T> {
 }
 
 fn problem<'a, T: Number>(
-    features: &'a Features<T>,
+    (features, method): (&'a Features<T>, Direct),
     setup: &'a Setup<T>,
     spec: &ObjectiveSpec,
     targets: &'a [f64],
 ) -> Problem<'a> {
     let columns = &setup.prepared.columns;
     let k = spec.loss.predictors();
+    let quadratic = spec.loss == SampleLoss::Single(Loss::Squared);
+    let reads = host::reads((features.rows(), features.cols()), method, quadratic);
     Problem {
-        design: HostDesign::new(features, columns),
+        design: HostDesign::new(features, columns, reads),
         spec: *spec,
         targets,
         weights: &setup.prepared.exact,

@@ -1,6 +1,5 @@
 //! X̃ on the host, in f64: centred, scaled, with a column of ones, in blocks of rows.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
@@ -8,12 +7,18 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use super::scaled_rows::ScaledRows;
+use super::streamed::{ABSENT, Rows, SparseProducts, Streamed};
 use crate::learning::Columns;
-use crate::matrix::{CsrMatrix, Element, Features, Storage};
+use crate::matrix::{Element, Features};
 use crate::parallel;
 
 /// Elements up to which X̃ is written out once: 128 MiB.
 const WHOLE: usize = 1 << 24;
+/// The same where it is read a few times only: what a second-level cache holds. Writing more takes as long as reading X
+/// three times, in memory that the system has to clear first.
+const WHOLE_FOR_FEW: usize = 1 << 16;
+/// Columns that are worth sums of their own in a Gram matrix of rows.
+const MIN_COLUMNS: usize = 256;
 /// Elements of a block that is written out for one product: a share of a second-level cache.
 const BLOCK: usize = 1 << 15;
 /// Multiplications that are worth a thread of their own.
@@ -28,6 +33,48 @@ pub(in crate::learning) struct HostDesign<'a> {
     source: Source<'a>,
 }
 
+/// How often a solve reads X̃.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::learning) enum Reads {
+    /// A Hessian, and two points.
+    Few,
+    /// Every iteration.
+    Many,
+}
+
+/// Predictors of all rows, what a loss makes of them, and X̃ᵀ·slopes.
+pub(super) struct ForthAndBack {
+    /// m × k.
+    pub(super) predictors: Vec<f64>,
+    /// Σ v·loss.
+    pub(super) loss: f64,
+    /// m × k.
+    pub(super) slopes: Vec<f64>,
+    /// What the loss keeps for the Hessian, m × k.
+    pub(super) kept: Vec<f64>,
+    /// `width` × k.
+    pub(super) gradient: Vec<f64>,
+}
+
+/// Predictors of some rows, and where what a loss makes of them goes.
+pub(super) struct OfRows<'a> {
+    pub(super) predictors: &'a mut [f64],
+    pub(super) slopes: &'a mut [f64],
+    pub(super) kept: &'a mut [f64],
+}
+
+impl OfRows<'_> {
+    /// Those from row `start` on of k elements each, `count` of them.
+    fn rows(&mut self, start: usize, count: usize, k: usize) -> OfRows<'_> {
+        let own = start * k..(start + count) * k;
+        OfRows {
+            predictors: &mut self.predictors[own.clone()],
+            slopes: &mut self.slopes[own.clone()],
+            kept: &mut self.kept[own],
+        }
+    }
+}
+
 enum Source<'a> {
     /// Row by row.
     Whole(Vec<f64>),
@@ -35,37 +82,21 @@ enum Source<'a> {
     Streamed(Box<dyn Rows + 'a>),
 }
 
-/// X with what is done to its columns.
-trait Rows: Sync {
-    /// Writes some rows of X̃, row by row.
-    fn write(&self, rows: Range<usize>, out: &mut [f64]);
-
-    /// Writes these columns of some rows of X̃, row by row. `places` says for each column of X which of them it is.
-    fn write_some(&self, rows: Range<usize>, columns: &[usize], places: &[u32], out: &mut [f64]);
-
-    /// The sparse matrix, where products with it are shorter than with X̃.
-    fn sparse_products(&self) -> Option<&dyn SparseProducts>;
-}
-
-/// Products that touch stored entries only.
-trait SparseProducts: Sync {
-    fn predictors(&self, theta: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
-    fn transposed(&self, slopes: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
-}
-
-/// Says for a column of X that it is none of those asked for.
-const ABSENT: u32 = u32::MAX;
-
 impl<'a> HostDesign<'a> {
     /// X̃ of `features`, which keep as they are.
     pub(in crate::learning) fn new<T: Element>(
         features: &'a Features<T>,
         columns: &'a Columns,
+        reads: Reads,
     ) -> HostDesign<'a> {
         let rows = features.rows();
         let width = features.cols() + usize::from(columns.intercept);
         let streamed = Streamed { features, columns };
-        let source = if rows.saturating_mul(width) <= WHOLE && !streamed.is_very_sparse() {
+        let most = match reads {
+            Reads::Few if !features.is_sparse() => WHOLE_FOR_FEW,
+            _ => WHOLE,
+        };
+        let source = if rows.saturating_mul(width) <= most && !streamed.is_very_sparse() {
             Source::Whole(written(rows, width, |range, out| {
                 streamed.write(range, out)
             }))
@@ -162,6 +193,74 @@ impl<'a> HostDesign<'a> {
         added(groups)
     }
 
+    /// Predictors X̃·Θ, what `judge` makes of some rows at a time, and X̃ᵀ·slopes: X̃ is read once.
+    ///
+    /// `judge` may change the predictors that it is given, fills in slopes and what is kept, and returns Σ v·loss; `per_row`
+    /// is what it takes, in multiplications.
+    pub(super) fn forth_and_back(
+        &self,
+        (theta, k): (&[f64], usize),
+        per_row: usize,
+        judge: impl Fn(Range<usize>, OfRows<'_>) -> f64 + Sync,
+    ) -> ForthAndBack {
+        let all = || vec![0.0; self.rows * k];
+        let (mut predictors, mut slopes, mut kept) = (all(), all(), all());
+        let step = rows_of_group(self.rows, 2 * self.width * k + per_row);
+        let own = (predictors.chunks_mut(step * k))
+            .zip(slopes.chunks_mut(step * k))
+            .zip(kept.chunks_mut(step * k));
+        let parts = parallel::map_items(own, |group, ((predictors, slopes), kept)| {
+            let start = group * step;
+            let mut out = OfRows {
+                predictors,
+                slopes,
+                kept,
+            };
+            self.group_forth_and_back((theta, k), start, &mut out, &judge)
+        });
+        let loss = parts.iter().map(|(loss, _)| loss).sum();
+        let mut gradient = added(parts.into_iter().map(|(_, part)| part).collect());
+        gradient.resize(self.width * k, 0.0);
+        ForthAndBack {
+            predictors,
+            loss,
+            slopes,
+            kept,
+            gradient,
+        }
+    }
+
+    /// Of the rows from `start` on.
+    fn group_forth_and_back(
+        &self,
+        (theta, k): (&[f64], usize),
+        start: usize,
+        out: &mut OfRows<'_>,
+        judge: &(impl Fn(Range<usize>, OfRows<'_>) -> f64 + Sync),
+    ) -> (f64, Vec<f64>) {
+        let rows = start..start + out.predictors.len() / k;
+        let mut gradient = vec![0.0; self.width * k];
+        if let Some(sparse) = self.sparse_products() {
+            sparse.predictors(theta, k, rows.clone(), out.predictors);
+            let loss = judge(rows.clone(), out.rows(0, rows.len(), k));
+            sparse.transposed(out.slopes, k, rows, &mut gradient);
+            return (loss, gradient);
+        }
+        let mut loss = 0.0;
+        let theta = MatRef::from_row_major_slice(theta, self.width, k);
+        self.for_blocks(rows, |at, block| {
+            let own = out.rows(at.start - start, at.len(), k);
+            let predictors = MatMut::from_row_major_slice_mut(own.predictors, at.len(), k);
+            matmul(predictors, Accum::Replace, block, theta, 1.0, Par::Seq);
+            loss += judge(at.clone(), out.rows(at.start - start, at.len(), k));
+            let own = out.rows(at.start - start, at.len(), k);
+            let slopes = MatRef::from_row_major_slice(&*own.slopes, at.len(), k);
+            let sum = MatMut::from_row_major_slice_mut(&mut gradient, self.width, k);
+            matmul(sum, Accum::Add, block.transpose(), slopes, 1.0, Par::Seq);
+        });
+        (loss, gradient)
+    }
+
     /// X̃ᵀ·diag(dₑ)·X̃ for `count` diagonals, `width` × `width` each; `diagonal(e, i)` is element i of dₑ.
     pub(in crate::learning) fn grams(
         &self,
@@ -176,8 +275,8 @@ impl<'a> HostDesign<'a> {
             self.for_blocks(rows, |at, block| {
                 for (number, sum) in sums.iter_mut().enumerate() {
                     rows_of.fill(block, |i| diagonal(number, at.start + i));
-                    let (left, scaled) = rows_of.both(block);
-                    add_gram(sum, left, scaled);
+                    let (left, scaled, by) = rows_of.both(block);
+                    add_gram(sum, left, scaled, by);
                 }
             });
             sums
@@ -198,29 +297,47 @@ impl<'a> HostDesign<'a> {
     pub(super) fn row_gram(&self, columns: usize, held: &[bool]) -> Mat<f64> {
         let (m, free) = (self.rows, (0..columns).filter(|j| !held[*j]));
         let free: Vec<usize> = free.collect();
-        let all = match &self.source {
-            Source::Whole(values) => Cow::Borrowed(values),
-            Source::Streamed(x) => {
-                Cow::Owned(written(m, self.width, |rows, out| x.write(rows, out)))
+        // Columns of sparse rows are not at hand one by one.
+        let written = match &self.source {
+            Source::Streamed(x) if x.sparse_products().is_some() => {
+                let all = written(m, self.width, |rows, out| x.write(rows, out));
+                Some(HostDesign::of_values(m, self.width, all))
             }
+            _ => None,
         };
+        let source = &written.as_ref().unwrap_or(self).source;
         // Columns are cut into groups as rows are elsewhere: each reads its part of every row.
-        let parts = grouped(free.len(), m * m / 2, |part| {
+        let groups = (free.len() * (m * m / 2) / MIN_WORK).min(free.len() / MIN_COLUMNS);
+        let parts = cut(free.len(), groups, |part| {
             let mut sum = Mat::<f64>::zeros(m, m);
             let mut values = Vec::new();
             for part in free[part].chunks((BLOCK / m.max(1)).clamp(32, 1024)) {
-                values.clear();
-                for row in all.chunks_exact(self.width) {
-                    values.extend(part.iter().map(|j| row[*j]));
-                }
+                self.columns_of(source, part, &mut values);
                 let part = MatRef::from_row_major_slice(&values, m, part.len());
-                add_gram(&mut sum, part.transpose(), part.transpose());
+                add_gram(&mut sum, part.transpose(), part.transpose(), 1.0);
             }
             sum
         });
         let mut parts = parts.into_iter();
-        let first = parts.next().unwrap_or_else(|| Mat::zeros(m, m));
-        parts.fold(first, |sum, part| sum + part)
+        let mut sum = parts.next().unwrap_or_else(|| Mat::zeros(m, m));
+        parts.for_each(|part| sum += part);
+        sum
+    }
+
+    /// These columns of every row, row by row.
+    fn columns_of(&self, source: &Source<'_>, columns: &[usize], values: &mut Vec<f64>) {
+        match source {
+            Source::Whole(all) => {
+                values.clear();
+                for row in all.chunks_exact(self.width) {
+                    values.extend(columns.iter().map(|j| row[*j]));
+                }
+            }
+            Source::Streamed(x) => {
+                values.resize(self.rows * columns.len(), 0.0);
+                x.write_some(0..self.rows, columns, &[], values);
+            }
+        }
     }
 
     /// X̃ some rows at a time, in order.
@@ -270,8 +387,18 @@ pub(super) fn grouped<R: Send>(
     per_row: usize,
     f: impl Fn(Range<usize>) -> R + Sync,
 ) -> Vec<R> {
-    let work = rows.saturating_mul(per_row);
-    let groups = (work / MIN_WORK).clamp(1, MOST_GROUPS);
+    cut(rows, rows.saturating_mul(per_row) / MIN_WORK, f)
+}
+
+/// Rows of a group, each of which takes `per_row` multiplications.
+fn rows_of_group(rows: usize, per_row: usize) -> usize {
+    let groups = rows.saturating_mul(per_row) / MIN_WORK;
+    rows.div_ceil(groups.clamp(1, MOST_GROUPS)).max(1)
+}
+
+/// What `f` makes of about so many groups of rows, in order.
+fn cut<R: Send>(rows: usize, groups: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    let groups = groups.clamp(1, MOST_GROUPS);
     if groups == 1 {
         return vec![f(0..rows)];
     }
@@ -306,8 +433,8 @@ pub(super) fn added(lists: Vec<Vec<f64>>) -> Vec<f64> {
     total
 }
 
-/// Adds the lower triangle of `block`ᵀ·`scaled`.
-fn add_gram(sum: &mut Mat<f64>, block: MatRef<'_, f64>, scaled: MatRef<'_, f64>) {
+/// Adds the lower triangle of `by`·`block`ᵀ·`scaled`.
+fn add_gram(sum: &mut Mat<f64>, block: MatRef<'_, f64>, scaled: MatRef<'_, f64>, by: f64) {
     triangular::matmul(
         sum.as_mut(),
         BlockStructure::TriangularLower,
@@ -316,7 +443,7 @@ fn add_gram(sum: &mut Mat<f64>, block: MatRef<'_, f64>, scaled: MatRef<'_, f64>)
         BlockStructure::Rectangular,
         scaled,
         BlockStructure::Rectangular,
-        1.0,
+        by,
         Par::Seq,
     );
 }
@@ -327,161 +454,5 @@ fn mirror(matrix: &mut Mat<f64>) {
         for i in 0..j {
             matrix[(i, j)] = matrix[(j, i)];
         }
-    }
-}
-
-/// X and what is done to its columns.
-struct Streamed<'a, T> {
-    features: &'a Features<T>,
-    columns: &'a Columns,
-}
-
-/// Share of stored entries below which products touch those alone.
-const VERY_SPARSE: f64 = 0.05;
-
-impl<T: Element> Streamed<'_, T> {
-    fn is_very_sparse(&self) -> bool {
-        match self.features.storage() {
-            Storage::Sparse(x) => {
-                (x.nnz() as f64) < VERY_SPARSE * x.rows() as f64 * x.cols() as f64
-            }
-            Storage::Dense(_) => false,
-        }
-    }
-
-    fn mean(&self, j: usize) -> f64 {
-        self.columns.means.as_ref().map_or(0.0, |means| means[j])
-    }
-
-    fn scale(&self, j: usize) -> f64 {
-        self.columns.scales.as_ref().map_or(1.0, |scales| scales[j])
-    }
-
-    /// X̃ of a zero entry of column j; 1 for the column of ones.
-    fn of_zero(&self, j: usize) -> f64 {
-        if j == self.features.cols() {
-            1.0
-        } else {
-            -self.mean(j) * self.scale(j)
-        }
-    }
-}
-
-impl<T: Element> Rows for Streamed<'_, T> {
-    fn write(&self, rows: Range<usize>, out: &mut [f64]) {
-        let n = self.features.cols();
-        let width = n + usize::from(self.columns.intercept);
-        let out = out.chunks_exact_mut(width.max(1));
-        let means: Vec<f64> = (0..n).map(|j| self.mean(j)).collect();
-        let scales: Vec<f64> = (0..n).map(|j| self.scale(j)).collect();
-        let zeros: Vec<f64> = (0..width).map(|j| self.of_zero(j)).collect();
-        for (i, out) in rows.zip(out) {
-            out.copy_from_slice(&zeros);
-            match self.features.storage() {
-                Storage::Dense(x) => {
-                    let units = means.iter().zip(&scales);
-                    for ((out, x), (mean, scale)) in out.iter_mut().zip(x.row(i)).zip(units) {
-                        *out = (x.to_f64() - mean) * scale;
-                    }
-                }
-                Storage::Sparse(x) => {
-                    let row = x.outer_view(i).expect("a row of X");
-                    for (j, x) in row.iter() {
-                        out[j] = (x.to_f64() - means[j]) * scales[j];
-                    }
-                }
-            }
-        }
-    }
-
-    fn write_some(&self, rows: Range<usize>, columns: &[usize], places: &[u32], out: &mut [f64]) {
-        let zeros: Vec<f64> = columns.iter().map(|j| self.of_zero(*j)).collect();
-        let of = |x: T, j: usize| (x.to_f64() - self.mean(j)) * self.scale(j);
-        for (i, out) in rows.zip(out.chunks_exact_mut(columns.len().max(1))) {
-            out.copy_from_slice(&zeros);
-            match self.features.storage() {
-                Storage::Dense(x) => {
-                    for (out, j) in out.iter_mut().zip(columns) {
-                        if *j < x.ncols() {
-                            *out = of(x[[i, *j]], *j);
-                        }
-                    }
-                }
-                Storage::Sparse(x) => {
-                    for (j, x) in x.outer_view(i).expect("a row of X").iter() {
-                        if places[j] != ABSENT {
-                            out[places[j] as usize] = of(*x, j);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn sparse_products(&self) -> Option<&dyn SparseProducts> {
-        self.features
-            .is_sparse()
-            .then_some(self as &dyn SparseProducts)
-    }
-}
-
-impl<T: Element> Streamed<'_, T> {
-    fn sparse(&self) -> &CsrMatrix<T> {
-        match self.features.storage() {
-            Storage::Sparse(x) => x,
-            Storage::Dense(_) => unreachable!("asked for of sparse features only"),
-        }
-    }
-}
-
-impl<T: Element> SparseProducts for Streamed<'_, T> {
-    fn predictors(&self, theta: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]) {
-        let x = self.sparse();
-        let mut constants = vec![0.0; k];
-        let mut scaled = theta[..x.cols() * k].to_vec();
-        for (j, theta) in scaled.chunks_exact_mut(k).enumerate() {
-            let (mean, scale) = (self.mean(j), self.scale(j));
-            for (theta, constant) in theta.iter_mut().zip(&mut constants) {
-                *theta *= scale;
-                *constant -= mean * *theta;
-            }
-        }
-        let intercepts = theta[x.cols() * k..].iter();
-        constants
-            .iter_mut()
-            .zip(intercepts)
-            .for_each(|(c, b)| *c += b);
-        for (i, out) in rows.zip(out.chunks_exact_mut(k)) {
-            out.copy_from_slice(&constants);
-            for (j, x) in x.outer_view(i).expect("a row of X").iter() {
-                let x = x.to_f64();
-                let theta = &scaled[j * k..(j + 1) * k];
-                out.iter_mut().zip(theta).for_each(|(out, w)| *out += x * w);
-            }
-        }
-    }
-
-    fn transposed(&self, slopes: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]) {
-        let x = self.sparse();
-        let mut sums = vec![0.0; k];
-        for i in rows {
-            let slopes = &slopes[i * k..(i + 1) * k];
-            sums.iter_mut().zip(slopes).for_each(|(sum, s)| *sum += s);
-            for (j, x) in x.outer_view(i).expect("a row of X").iter() {
-                let x = x.to_f64();
-                let out = &mut out[j * k..(j + 1) * k];
-                out.iter_mut()
-                    .zip(slopes)
-                    .for_each(|(out, s)| *out += x * s);
-            }
-        }
-        let (coef, intercepts) = out.split_at_mut(x.cols() * k);
-        for (j, out) in coef.chunks_exact_mut(k).enumerate() {
-            let (mean, scale) = (self.mean(j), self.scale(j));
-            out.iter_mut()
-                .zip(&sums)
-                .for_each(|(out, sum)| *out = (*out - mean * sum) * scale);
-        }
-        intercepts.copy_from_slice(&sums[..intercepts.len()]);
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn minimise(
             seconds: begun.elapsed().as_secs_f64(),
             validation: None,
         };
-        if watch(iteration, &best.theta).is_break() {
+        if watch(iteration, &|| best.theta.clone()).is_break() {
             break Convergence::IterationLimit;
         }
     };
@@ -188,7 +188,7 @@ impl<'a, 'p> Interior<'a, 'p> {
 
     fn value(&self) -> f64 {
         let predictors = self.problem.linear_predictors(&self.theta);
-        self.problem.losses().judge(&predictors).loss + self.problem.penalty(&self.theta)
+        self.problem.losses().value(&predictors) + self.problem.penalty(&self.theta)
     }
 
     /// The least value of `Σ a·(t − Xθ) + ½θᵀΛθ` over θ: with a gradient R = Λθ − Xᵀa of it less than the value at θ by

@@ -40,7 +40,7 @@ pub(super) fn minimise(
         validation: None,
     };
     // There is nothing left to break off.
-    let _ = watch(iteration, &at.theta);
+    let _ = watch(iteration, &|| at.theta.clone());
     let convergence = if !(at.value.is_finite() && at.norm.is_finite()) {
         Convergence::NotFinite
     } else if at.norm <= limits.tolerance * first {

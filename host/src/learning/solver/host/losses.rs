@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::design::grouped;
+use super::design::{OfRows, grouped};
 use crate::learning::spec::SampleLoss;
 use crate::ops::objective::losses_on_host;
 
@@ -30,25 +30,13 @@ pub(super) struct Losses<'a> {
 }
 
 impl Losses<'_> {
-    /// Losses and derivatives at `predictors`, m × k.
-    pub(super) fn judge(&self, predictors: &[f64]) -> Judged {
-        let k = self.loss.predictors();
-        let groups = grouped(self.targets.len(), PER_LOSS * k, |rows| {
-            let own = &predictors[rows.start * k..rows.end * k];
-            self.part(rows).judge_part(own)
-        });
-        let mut groups = groups.into_iter();
-        let mut all = groups.next().expect("one group at least");
-        for group in groups {
-            all.loss += group.loss;
-            all.slopes.extend(group.slopes);
-            all.kept.extend(group.kept);
-        }
-        all
+    /// Multiplications that a row is worth.
+    pub(super) fn per_row(&self) -> usize {
+        PER_LOSS * self.loss.predictors()
     }
 
     /// Of some rows.
-    fn part(&self, rows: Range<usize>) -> Losses<'_> {
+    pub(super) fn part(&self, rows: Range<usize>) -> Losses<'_> {
         Losses {
             loss: self.loss,
             targets: &self.targets[rows.clone()],
@@ -56,52 +44,61 @@ impl Losses<'_> {
         }
     }
 
-    /// Of all rows, on this thread.
-    fn judge_part(&self, predictors: &[f64]) -> Judged {
-        let mut all = Judged {
-            loss: 0.0,
-            slopes: vec![0.0; predictors.len()],
-            kept: vec![0.0; predictors.len()],
-        };
+    /// Losses and derivatives of all rows at their predictors, on this thread: Σ v·loss.
+    pub(super) fn judge(&self, of: OfRows<'_>) -> f64 {
+        let OfRows {
+            predictors,
+            slopes,
+            kept,
+        } = of;
         match self.loss {
             SampleLoss::Single(loss) => {
                 let rows = (self.targets, self.weights);
-                let out = Some((&mut all.slopes[..], &mut all.kept[..]));
-                all.loss = losses_on_host(loss, predictors, rows, out);
+                losses_on_host(loss, predictors, rows, Some((slopes, kept)))
             }
             SampleLoss::Kinked(loss) => {
-                for (i, t) in predictors.iter().enumerate() {
-                    let (value, slope) = loss.at(*t, self.targets[i]);
-                    all.loss += self.weights[i] * value;
-                    all.slopes[i] = self.weights[i] * slope;
+                let mut sum = 0.0;
+                for (i, (t, slope)) in predictors.iter().zip(slopes).enumerate() {
+                    let (value, of_row) = loss.at(*t, self.targets[i]);
+                    sum += self.weights[i] * value;
+                    *slope = self.weights[i] * of_row;
                 }
+                sum
             }
             SampleLoss::Multinomial { classes } => {
-                all.kept.copy_from_slice(predictors);
-                let rows = all.kept.chunks_exact_mut(classes);
-                let slopes = all.slopes.chunks_exact_mut(classes);
+                kept.copy_from_slice(predictors);
+                let rows = kept.chunks_exact_mut(classes);
+                let slopes = slopes.chunks_exact_mut(classes);
+                let mut sum = 0.0;
                 for (i, (kept, slopes)) in rows.zip(slopes).enumerate() {
                     let (class, weight) = (self.targets[i] as usize, self.weights[i]);
                     let own = kept[class];
-                    all.loss += weight * (softmax(kept) - own);
+                    sum += weight * (softmax(kept) - own);
                     for (slope, p) in slopes.iter_mut().zip(&*kept) {
                         *slope = weight * p;
                     }
                     slopes[class] -= weight;
                 }
+                sum
             }
         }
-        all
     }
 
-    /// Σ v·loss alone, at `predictors` + t·`along`.
+    /// Σ v·loss alone, at `predictors`.
+    pub(super) fn value(&self, predictors: &[f64]) -> f64 {
+        self.along(predictors, &[], 0.0)
+    }
+
+    /// The same at `predictors` + t·`along`.
     pub(super) fn along(&self, predictors: &[f64], along: &[f64], t: f64) -> f64 {
         let k = self.loss.predictors();
         let parts = grouped(self.targets.len(), PER_LOSS * k, |rows| {
             let of = |all: &[f64]| all[rows.start * k..rows.end * k].to_vec();
             let mut there = of(predictors);
-            for (there, step) in there.iter_mut().zip(&along[rows.start * k..]) {
-                *there += t * step;
+            if t != 0.0 {
+                let steps = &along[rows.start * k..];
+                let moved = there.iter_mut().zip(steps);
+                moved.for_each(|(there, step)| *there += t * step);
             }
             self.part(rows).sum_part(&mut there)
         });

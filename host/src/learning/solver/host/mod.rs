@@ -5,7 +5,8 @@
 //! | [`choice`] | which method solves which problem, and why, as a value |
 //! | [`run`] | does what was chosen |
 //! | [`outcome`] | where a solve begins, how it ends |
-//! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, X̃ᵀDX̃, some of its columns |
+//! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, both in one pass, X̃ᵀDX̃, some of its columns |
+//! | [`streamed`] | X̃ written from X, rows at a time |
 //! | [`scaled_rows`] | rows times factors, of which many may be 0 |
 //! | [`losses`] | losses, slopes and curvatures of all rows |
 //! | [`problem`] | the objective: value, gradient, Hessian |
@@ -38,6 +39,7 @@ mod quadratic;
 mod run;
 mod scaled_rows;
 mod step;
+mod streamed;
 #[cfg(test)]
 mod tests;
 mod wide;
@@ -45,4 +47,4 @@ mod working_set;
 
 pub(in crate::learning) use outcome::{Solved, Start};
 pub(in crate::learning) use problem::Problem;
-pub(in crate::learning) use run::minimise;
+pub(in crate::learning) use run::{minimise, reads};

@@ -173,7 +173,7 @@ impl<'a, 'p> Newton<'a, 'p> {
             let direction = self.direction(target.norm);
             self.n_iter += 1;
             let found = self.search(&direction);
-            let goes_on = watch(self.iteration(direction.inner), &self.at.theta);
+            let goes_on = watch(self.iteration(direction.inner), &|| self.at.theta.clone());
             if let Some(ending) = found {
                 return ending;
             }
@@ -255,42 +255,59 @@ impl<'a, 'p> Newton<'a, 'p> {
     /// Halves the step until it brings enough; how the solve ends where none does. A step that promises less than rounding
     /// hides comes from the Hessian itself: what is left to gain is as little.
     fn search(&mut self, direction: &Direction) -> Option<Convergence> {
-        let problem = self.problem;
+        let pairs = self.at.theta.iter().zip(&direction.step);
+        let whole = self.problem.at(pairs.map(|(x, d)| x + d).collect());
+        if direction.decrease.abs() <= noise::<f64>(self.at.value) {
+            let goes_on = whole.value.is_finite() && self.wander(whole);
+            return (!goes_on).then_some(Convergence::PrecisionLimit);
+        }
+        // Nearly always the whole step is taken: its gradient comes with its value.
+        let found = if self.suffices(direction, 1.0, whole.value) && whole.norm.is_finite() {
+            Some(whole)
+        } else {
+            self.shortened(direction)
+        };
+        match found {
+            Some(next) => {
+                self.at = next;
+                None
+            }
+            None => Some(Convergence::Stalled),
+        }
+    }
+
+    /// Whether a part of the step brings what its slope promises.
+    fn suffices(&self, direction: &Direction, t: f64, value: f64) -> bool {
+        let wanted = self.at.value + SUFFICIENT * t * direction.decrease;
+        value.is_finite() && value <= wanted && direction.decrease < 0.0
+    }
+
+    /// The first of ½, ¼, … of the step that suffices.
+    fn shortened(&self, direction: &Direction) -> Option<At> {
+        let (problem, at) = (self.problem, &self.at);
         let along = problem
             .design
             .predictors(&direction.step, problem.predictors());
-        let moved = |t: f64| -> Vec<f64> {
-            let pairs = self.at.theta.iter().zip(&direction.step);
-            pairs
-                .map(|(x, d)| if t == 1.0 { x + d } else { x + t * d })
-                .collect()
-        };
-        let is_noise = direction.decrease.abs() <= noise::<f64>(self.at.value);
-        let mut t = 1.0;
-        for _ in 0..TRIALS {
-            let theta = moved(t);
-            let loss = problem.losses().along(&self.at.predictors, &along, t);
-            let value = loss + problem.penalty(&theta);
-            let wanted = self.at.value + SUFFICIENT * t * direction.decrease;
-            if is_noise {
-                let goes_on = value.is_finite() && self.wander(theta);
-                return (!goes_on).then_some(Convergence::PrecisionLimit);
-            }
-            if value.is_finite() && value <= wanted && direction.decrease < 0.0 {
+        let parts = (1..TRIALS).scan(1.0, |t, _| {
+            *t *= 0.5;
+            Some(*t)
+        });
+        for t in parts {
+            let pairs = at.theta.iter().zip(&direction.step);
+            let theta: Vec<f64> = pairs.map(|(x, d)| x + t * d).collect();
+            let loss = problem.losses().along(&at.predictors, &along, t);
+            if self.suffices(direction, t, loss + problem.penalty(&theta)) {
                 let next = problem.at(theta);
                 if next.value.is_finite() && next.norm.is_finite() {
-                    self.at = next;
-                    return None;
+                    return Some(next);
                 }
             }
-            t *= 0.5;
         }
-        Some(Convergence::Stalled)
+        None
     }
 
     /// Takes a step that only the gradient can judge; whether to go on.
-    fn wander(&mut self, theta: Vec<f64>) -> bool {
-        let next = self.problem.at(theta);
+    fn wander(&mut self, next: At) -> bool {
         let least = self.best.as_ref().unwrap_or(&self.at).norm;
         if next.norm < least && next.value.is_finite() {
             (self.idle, self.best, self.at) = (0, None, next);

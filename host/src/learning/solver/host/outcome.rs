@@ -26,5 +26,5 @@ pub(in crate::learning) struct Solved {
     pub(in crate::learning) convergence: Convergence,
 }
 
-/// Called after each outer iteration, with where it led; says whether to go on.
-pub(super) type Watch<'a> = dyn FnMut(Iteration, &[f64]) -> ControlFlow<()> + 'a;
+/// Called after each outer iteration, with a function that says where it led; says whether to go on.
+pub(super) type Watch<'a> = dyn FnMut(Iteration, &dyn Fn() -> Vec<f64>) -> ControlFlow<()> + 'a;

@@ -121,13 +121,25 @@ impl<'a> Problem<'a> {
 
     /// Everything at `theta`.
     pub(super) fn at(&self, theta: Vec<f64>) -> At {
-        let k = self.predictors();
-        let predictors = self.linear_predictors(&theta);
-        let judged = self.losses().judge(&predictors);
-        let mut gradient = self.design.transposed(&judged.slopes, k);
+        let (k, losses) = (self.predictors(), self.losses());
+        let found = self
+            .design
+            .forth_and_back((&theta, k), losses.per_row(), |rows, of| {
+                self.add_offset(rows.start, of.predictors);
+                losses.part(rows).judge(of)
+            });
+        let mut gradient = found.gradient;
         for (i, (g, x)) in gradient.iter_mut().zip(&theta).enumerate() {
             *g += self.l2(i) * x;
         }
+        let (predictors, judged) = (
+            found.predictors,
+            Judged {
+                loss: found.loss,
+                slopes: found.slopes,
+                kept: found.kept,
+            },
+        );
         let value = judged.loss + self.penalty(&theta);
         let mut at = At {
             theta,
@@ -145,12 +157,17 @@ impl<'a> Problem<'a> {
     pub(super) fn linear_predictors(&self, theta: &[f64]) -> Vec<f64> {
         let k = self.predictors();
         let mut predictors = self.design.predictors(theta, k);
-        if let Some(offset) = self.offset {
-            for (row, offset) in predictors.chunks_exact_mut(k).zip(offset) {
-                row.iter_mut().for_each(|t| *t += offset);
-            }
-        }
+        self.add_offset(0, &mut predictors);
         predictors
+    }
+
+    /// Of the rows from `start` on.
+    fn add_offset(&self, start: usize, predictors: &mut [f64]) {
+        let Some(offset) = self.offset else { return };
+        let rows = predictors.chunks_exact_mut(self.predictors());
+        for (row, offset) in rows.zip(&offset[start..]) {
+            row.iter_mut().for_each(|t| *t += offset);
+        }
     }
 
     fn norm(&self, at: &At) -> f64 {

@@ -1,6 +1,7 @@
 //! Does what was chosen.
 
 use super::choice::Direct;
+use super::design::Reads;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::Problem;
 use super::{interior, least_squares, newton, wide, working_set};
@@ -24,5 +25,20 @@ pub(in crate::learning) fn minimise(
             working_set::minimise(problem, start, limits, watch)
         }
         Direct::CoordinateDescent => newton::minimise(problem, start, limits, watch),
+    }
+}
+
+/// How often `method` reads X̃ of `rows` × `columns`: normal equations and the space of the rows are formed once.
+pub(in crate::learning) fn reads(
+    (rows, columns): (usize, usize),
+    method: Direct,
+    quadratic: bool,
+) -> Reads {
+    let by_sets = method == Direct::CoordinateDescent && columns > working_set::FEW_COLUMNS;
+    let over_rows = columns > rows && method != Direct::CoordinateDescent;
+    if over_rows || quadratic && !by_sets {
+        Reads::Few
+    } else {
+        Reads::Many
     }
 }

@@ -3,8 +3,10 @@
 use faer::MatRef;
 
 /// Rows times factors, without those whose factor is 0: rows outside the margin of a support vector machine take no part.
+/// Rows of one factor all are left as they are.
 #[derive(Default)]
 pub(super) struct ScaledRows {
+    factors: Vec<f64>,
     scaled: Vec<f64>,
     /// The rows themselves, where some are left out.
     left: Vec<f64>,
@@ -16,27 +18,45 @@ impl ScaledRows {
     pub(super) fn fill(&mut self, block: MatRef<'_, f64>, factor: impl Fn(usize) -> f64) {
         self.scaled.clear();
         self.left.clear();
-        let factors: Vec<f64> = (0..block.nrows()).map(factor).collect();
-        let kept = |by: &&f64| **by != 0.0;
-        self.rows = factors.iter().filter(kept).count();
-        for (i, by) in factors.iter().enumerate().filter(|(_, by)| kept(by)) {
-            let row = block.row(i);
+        self.factors.clear();
+        self.factors.extend((0..block.nrows()).map(factor));
+        self.rows = self.factors.iter().filter(|by| **by != 0.0).count();
+        if self.common().is_some() {
+            return;
+        }
+        for (i, by) in self.factors.iter().enumerate() {
+            if *by == 0.0 {
+                continue;
+            }
+            let row = block.row(i).try_as_row_major();
+            let row = row.expect("blocks are given row by row").as_slice();
             self.scaled.extend(row.iter().map(|value| by * value));
-            if self.rows < block.nrows() {
-                self.left.extend(row.iter());
+            if self.rows < self.factors.len() {
+                self.left.extend_from_slice(row);
             }
         }
     }
 
-    /// The rows, and those times their factors.
-    pub(super) fn both<'a>(&'a self, block: MatRef<'a, f64>) -> (MatRef<'a, f64>, MatRef<'a, f64>) {
-        let width = block.ncols();
-        let of = |values: &'a [f64]| MatRef::from_row_major_slice(values, self.rows, width);
+    /// The factor of all rows.
+    fn common(&self) -> Option<f64> {
+        let first = *self.factors.first()?;
+        self.factors.iter().all(|by| *by == first).then_some(first)
+    }
+
+    /// The rows, those times their factors, and what both are to be multiplied by.
+    pub(super) fn both<'a>(
+        &'a self,
+        block: MatRef<'a, f64>,
+    ) -> (MatRef<'a, f64>, MatRef<'a, f64>, f64) {
+        if let Some(by) = self.common() {
+            return (block, block, by);
+        }
+        let of = |values: &'a [f64]| MatRef::from_row_major_slice(values, self.rows, block.ncols());
         let left = if self.rows < block.nrows() {
             of(&self.left)
         } else {
             block
         };
-        (left, of(&self.scaled))
+        (left, of(&self.scaled), 1.0)
     }
 }

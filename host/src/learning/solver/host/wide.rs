@@ -47,7 +47,9 @@ pub(super) fn minimise(
         theta: space.narrow(&start.theta),
         cold: start.cold.map(|cold| space.narrow(&cold)),
     };
-    let mut show = |iteration: Iteration, theta: &[f64]| watch(iteration, &space.widen(theta));
+    let mut show = |iteration: Iteration, theta: &dyn Fn() -> Vec<f64>| {
+        watch(iteration, &|| space.widen(&theta()))
+    };
     let solved = run::minimise(&part, method, begin, limits, &mut show);
     Solved {
         theta: space.widen(&solved.theta),

@@ -59,7 +59,8 @@ pub(super) fn minimise(
         if !stands {
             at = next;
         }
-        let goes_on = watch(iteration(&at, first_norm, inner, begun), &at.theta);
+        let shown = iteration(&at, first_norm, inner, begun);
+        let goes_on = watch(shown, &|| at.theta.clone());
         if goes_on.is_break() {
             break (Convergence::IterationLimit, gap);
         }
