@@ -1,24 +1,23 @@
 //! Checks of parameters and lists before a fit.
 
-use rayon::prelude::*;
-
+use super::metrics::sums;
 use super::options::FitOptions;
 use super::{Classes, FitError, Labels};
 use crate::matrix::Element;
 use crate::ops::Number;
+use crate::parallel;
 
 /// Sample weights, 1 where none are given; their sum is positive.
 pub(super) fn sample_weights(rows: usize, options: &FitOptions<'_>) -> Result<Vec<f64>, FitError> {
     let Some(weights) = options.sample_weight else {
-        return Ok((0..rows).into_par_iter().map(|_| 1.0).collect());
+        return Ok(vec![1.0; rows]);
     };
     expect_len("sample weights", Some(weights.len()), rows)?;
-    let wrong = |weight: &&f64| not_negative("a sample weight", **weight).is_err();
-    if let Some(weight) = weights.par_iter().find_first(wrong) {
-        not_negative("a sample weight", *weight)?;
+    let wrong = |weight: &f64| not_negative("a sample weight", *weight).is_err();
+    if let Some(row) = parallel::position(weights, wrong) {
+        not_negative("a sample weight", weights[row])?;
     }
-    // Whether it overflows and whether it is 0 do not depend on the order of the sum.
-    let found: f64 = weights.par_iter().sum();
+    let [found] = sums(rows, |row| [weights[row]]);
     if found > 0.0 && found.is_finite() {
         return Ok(weights.to_vec());
     }
@@ -35,10 +34,7 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
         let targets = targets.len();
         return Err(FitError::Targets { rows, targets });
     }
-    match targets
-        .par_iter()
-        .position_first(|b| !Element::is_finite(*b))
-    {
+    match parallel::position(targets, |b| !Element::is_finite(*b)) {
         Some(row) => {
             let value = Element::to_f64(targets[row]);
             Err(FitError::TargetNotFinite { row, value })

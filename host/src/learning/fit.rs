@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::cg::{Convergence, Pace};
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
@@ -28,6 +26,7 @@ use crate::device::Buffer;
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
+use crate::parallel;
 
 /// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
 const NOISE: f64 = 1e-10;
@@ -173,11 +172,8 @@ impl<'a, T: Number> Training<'a, T> {
         given: Given<'_>,
     ) -> Result<Setup<T>, FitError> {
         let [total] = sums(weights.len(), |row| [weights[row]]);
-        let exact: Vec<f64> = weights.par_iter().map(|weight| weight / total).collect();
-        let weights: Vec<T> = exact
-            .par_iter()
-            .map(|weight| <T as Element>::from_f64(*weight))
-            .collect();
+        let exact = parallel::convert(weights, |weight| weight / total);
+        let weights = parallel::convert(&exact, |weight| <T as Element>::from_f64(*weight));
         let mut columns = self.columns(spec, given);
         let rows = (targets, &weights[..], given.offset);
         let start = Start::of(spec, rows, &self.controls);

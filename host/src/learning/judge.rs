@@ -1,7 +1,5 @@
 //! What is looked at once a solve has ended.
 
-use rayon::prelude::*;
-
 use super::FitError;
 use super::cg::Convergence;
 use super::design::Design;
@@ -11,6 +9,7 @@ use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
 use crate::ops::objective::Loss;
 use crate::ops::{Number, OpError};
+use crate::parallel;
 
 /// Rows whose losses are added by one thread; the blocks are added in order, so that the number of threads does
 /// not matter.
@@ -62,19 +61,17 @@ pub(super) fn losses<T: Number>(
 ) -> Result<f64, OpError> {
     let predictors = rows.predictors(design, theta)?;
     let (targets, weights) = (rows.targets, rows.exact);
-    let rows = predictors
-        .par_chunks(BLOCK)
-        .zip(targets.par_chunks(BLOCK).zip(weights.par_chunks(BLOCK)));
-    let sums: Vec<f64> = rows
-        .map(|(t, (targets, weights))| {
-            let rows = t.iter().zip(targets).zip(weights);
-            rows.map(|((t, b), v)| {
-                let point = loss.at(Element::to_f64(*t), Element::to_f64(*b));
-                point.weighted(*v).loss
-            })
-            .sum()
+    let of_block = |number: usize| -> f64 {
+        let start = number * BLOCK;
+        let rows = parallel::chunk(&predictors, BLOCK, number).iter();
+        let rows = rows.zip(&targets[start..]).zip(&weights[start..]);
+        rows.map(|((t, b), v)| {
+            let point = loss.at(Element::to_f64(*t), Element::to_f64(*b));
+            point.weighted(*v).loss
         })
-        .collect();
+        .sum()
+    };
+    let sums = parallel::map(predictors.len().div_ceil(BLOCK), of_block);
     Ok(sums.into_iter().sum())
 }
 

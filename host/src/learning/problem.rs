@@ -3,8 +3,6 @@
 //! An estimator is a set of parameters that implements [`Regression`] or [`Classification`]; everything else (fits, files,
 //! dispatch, cross-validation) follows from that and from its row in the table of [`super::estimators`].
 
-use rayon::prelude::*;
-
 use super::checks::{check_targets, encode, not_negative, sample_weights};
 use super::controls::{Controls, HasControls};
 use super::error::mismatch;
@@ -18,6 +16,7 @@ use super::{Classes, FitError, Huber, Labels};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
+use crate::parallel;
 
 /// Labels that are told apart to see how many problems there are.
 const MANY_CLASSES: usize = 64;
@@ -169,7 +168,7 @@ pub(super) fn regression_task<T: Number>(
     Ok(Task {
         controls: *of.controls(),
         spec,
-        targets: targets.par_iter().copied().collect(),
+        targets: targets.to_vec(),
         weights,
     })
 }
@@ -190,11 +189,8 @@ pub(super) fn classification_tasks<T: Number>(
     let task = |target: &(dyn Fn(u32) -> f64 + Sync)| Task {
         controls: *of.controls(),
         spec,
-        targets: codes
-            .par_iter()
-            .map(|code| <T as Element>::from_f64(target(*code)))
-            .collect(),
-        weights: weights.par_iter().copied().collect(),
+        targets: parallel::convert(&codes, |code| <T as Element>::from_f64(target(*code))),
+        weights: weights.clone(),
     };
     let others = if of.coding() == Coding::Signs {
         -1.0

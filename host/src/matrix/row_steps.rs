@@ -1,6 +1,6 @@
 //! What unequal row lengths make of a warp's work.
 
-use rayon::prelude::*;
+use crate::parallel;
 use serde::{Deserialize, Serialize};
 
 /// Lanes of a warp.
@@ -29,8 +29,7 @@ impl RowSteps {
     /// ```
     pub fn of_offsets(offsets: &[u64]) -> Self {
         let rows = offsets.len().saturating_sub(1);
-        let chunks = (0..rows.div_ceil(CHUNK)).into_par_iter();
-        let sums = chunks.map(|chunk| {
+        let sums = parallel::map(rows.div_ceil(CHUNK), |chunk| {
             let from = chunk * CHUNK;
             of_rows(&offsets[from..=(from + CHUNK).min(rows)])
         });
@@ -38,7 +37,7 @@ impl RowSteps {
             a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
             a
         };
-        Self(sums.reduce(|| [0; SIZES], add))
+        Self(sums.into_iter().fold([0; SIZES], add))
     }
 
     /// Of `rows` rows with as many entries as this each.

@@ -1,8 +1,7 @@
 //! Sizes and row lengths.
 
-use rayon::prelude::*;
-
 use super::{CsrMatrix, Features, RowSteps, Storage};
+use crate::parallel;
 
 /// Bins of the histogram: empty rows, then one per power of two up to 2³².
 const BINS: usize = 34;
@@ -65,10 +64,10 @@ impl MatrixStats {
             let first = task * ROWS_PER_TASK;
             RowLengths::of_offsets(&offsets[first..=rows.min(first + ROWS_PER_TASK)])
         };
-        let tasks = (0..rows.div_ceil(ROWS_PER_TASK)).into_par_iter();
-        let lengths = tasks
-            .map(of_task)
-            .reduce(RowLengths::none, RowLengths::merge);
+        let lengths = parallel::map(rows.div_ceil(ROWS_PER_TASK), of_task);
+        let lengths = lengths
+            .into_iter()
+            .fold(RowLengths::none(), RowLengths::merge);
         Self {
             row_steps: Some(RowSteps::of_offsets(offsets)),
             ..Self::new(cols, lengths, false)

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::catalog::{candidates_for, candidates_on};
 use super::forms::hot::stored_values;
 use super::forms::{Forms, Site, Upload};
@@ -13,10 +11,14 @@ use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::expected;
 use crate::matrix::{CsrMatrix, Features, RowSteps, Skew, Storage, Values};
+use crate::parallel;
 use crate::plan::fused::{
     Candidate, ColumnUse, Plan, Planner, Problem, Product, Summation, Trial, hot_places,
 };
 use crate::plan::limits::DeviceLimits;
+
+/// Rows whose lengths one task looks at.
+const ROWS_PER_TASK: usize = 1 << 14;
 
 /// X on a device: m samples × n features, sparse (CSR) or dense (row-major).
 ///
@@ -226,7 +228,13 @@ pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Prob
 }
 
 fn sparse_problem<T: Number>(x: &CsrMatrix<T>, offsets: &[u64]) -> Problem {
-    let longest = offsets.par_windows(2).map(|pair| pair[1] - pair[0]).max();
+    let longest_of = |number: usize| {
+        let from = number * ROWS_PER_TASK;
+        let offsets = &offsets[from..offsets.len().min(from + ROWS_PER_TASK + 1)];
+        offsets.windows(2).map(|pair| pair[1] - pair[0]).max()
+    };
+    let tasks = offsets.len().saturating_sub(1).div_ceil(ROWS_PER_TASK);
+    let longest = parallel::map(tasks, longest_of).into_iter().flatten().max();
     let (rows, cols) = (x.rows() as u64, x.cols() as u64);
     Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION).with_longest_row(longest.unwrap_or(0))
 }
