@@ -13,6 +13,7 @@
 //! | `spectral` | singular vectors, rankings of graphs |
 //! | `reduce` | reductions of whole arrays |
 //! | `matrix` | the fused pattern for people with solvers of their own |
+//! | `plan` | how a product would be launched on a GPU, which need not be there |
 //! | `watch` | progress, Ctrl-C, and the border between panics and exceptions |
 //! | `errors` | the library's errors as Python's exceptions |
 //! | `device` | devices by name |
@@ -25,6 +26,7 @@ mod estimators;
 mod files;
 mod kernels;
 mod matrix;
+mod plan;
 mod reduce;
 mod spectral;
 mod watch;
@@ -48,6 +50,8 @@ mod _native {
     use super::kernels::{kernel_ridge, kernel_sum};
     #[pymodule_export]
     use super::matrix::Matrix;
+    #[pymodule_export]
+    use super::plan::{plan, plan_of_shape};
     #[pymodule_export]
     use super::reduce::reduce;
     #[pymodule_export]

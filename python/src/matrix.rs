@@ -122,7 +122,7 @@ fn placed<T: Scalar>(
     Ok(matrix)
 }
 
-fn product_of(name: &str) -> PyResult<Product> {
+pub fn product_of(name: &str) -> PyResult<Product> {
     Ok(match name {
         "fused" => Product::Fused,
         "forward" => Product::Forward,

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import numpy as np
+import pandas
 import pytest
 import sklearn.linear_model
 from scipy import sparse
@@ -130,6 +131,64 @@ def test_a_path_that_is_scikit_learns_does_not_stay(rng):
         model.fit(X, y)
     assert "path" not in vars(model)
     assert model.set_params(precompute="auto").fit(X, y).alpha_ > 0
+
+
+def test_a_plan_needs_no_gpu(rng):
+    found = warpfuse.plan((4_000_000, 1_000), nnz=80_000_000, dtype=np.float32, gpu="h200")
+    html = found._repr_html_()
+    assert found.device == "NVIDIA H200" and found.reasons and found.figures["kernel"] in html
+    assert "<table>" in html and all(reason in str(found) for reason in found.reasons[:1])
+    X, _ = data(rng)
+    placed = warpfuse.Matrix(X)
+    assert str(warpfuse.plan(placed)) == str(placed.plan())
+    for form in (X, sparse.csr_array(X)):
+        assert warpfuse.plan(form, "forward", gpu="a100").shape == X.shape
+    with pytest.raises(ValueError, match="gpu must be"):
+        warpfuse.plan(X, gpu="abacus")
+    with pytest.raises(ValueError, match="no product"):
+        warpfuse.plan(X, "sideways", gpu="h200")
+
+
+def test_plain_arrays_take_the_short_way(rng, monkeypatch):
+    X, y = data(rng)
+
+    def fails(*_arguments, **_named):
+        raise AssertionError("scikit-learn's checks were asked")
+
+    expected = warpfuse.Ridge().fit(X.tolist(), y.tolist()).coef_
+    monkeypatch.setattr(warpfuse._accelerated, "validate_data", fails)
+    model = warpfuse.Ridge().fit(X, y)
+    np.testing.assert_array_equal(model.coef_, expected)
+    assert model.n_features_in_ == 4
+    with pytest.raises(AssertionError, match="were asked"):
+        warpfuse.Ridge().fit(X[:, ::2], y)
+
+
+def test_the_short_way_lets_nothing_wrong_through(rng):
+    X, y = data(rng)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = warpfuse.Ridge().fit(frame, y)
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    for value, words in [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]:
+        spoiled = X.copy()
+        spoiled[3, 2] = value
+        with pytest.raises(ValueError, match=f"Input X contains {words}"):
+            model.fit(spoiled, y)
+        with pytest.raises(ValueError, match=f"Input y contains {words}"):
+            model.fit(X, spoiled[:, 2])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:-1])
+    # Finite, with a sum that is not.
+    huge = np.full((3, 1), 1.5e308)
+    huge[1] = 0.0
+    assert not warpfuse._plain.are_plain(huge, np.zeros(3), {"dtype": [np.float64]})
+    for alpha in (-1.0, "much", None, np.nan):
+        with pytest.raises(ValueError, match="The 'alpha' parameter of Ridge"):
+            model.set_params(alpha=alpha).fit(X, y)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        warpfuse.LogisticRegression().fit(X, y)
+    with pytest.warns(UserWarning, match="greater than 50%"):
+        warpfuse.LogisticRegression(max_iter=1).fit(X, np.arange(len(y)))
 
 
 def test_it_warns_with_advice(rng):

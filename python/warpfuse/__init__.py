@@ -23,7 +23,7 @@ module                 what is there
 ``decomposition``      TruncatedSVD, PCA
 ``graph``              hits, pagerank
 ``model_selection``    path_scores: cross-validation along a path of penalties
-``operations``         Matrix (the fused product for your own solvers), kernel_sum, reduce
+``operations``         Matrix (the fused product for your own solvers), kernel_sum, reduce, plan
 =====================  ======================================================================
 """
 
@@ -58,7 +58,7 @@ if _TYPE_CHECKING:
         TweedieRegressor,
     )
     from .model_selection import path_scores
-    from .operations import Matrix, kernel_sum, reduce
+    from .operations import Matrix, kernel_sum, plan, reduce
     from .svm import LinearSVC, LinearSVR
 
 # Where the others are: importing warpfuse imports neither scikit-learn nor SciPy.
@@ -89,6 +89,7 @@ _HOMES = {
     "TweedieRegressor": "linear_model",
     "Matrix": "operations",
     "kernel_sum": "operations",
+    "plan": "operations",
     "reduce": "operations",
     "path_scores": "model_selection",
     "LinearSVC": "svm",
@@ -128,6 +129,7 @@ __all__ = [
     "kernel_sum",
     "pagerank",
     "path_scores",
+    "plan",
     "reduce",
     "set_config",
 ]

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _report
 from ._config import device_for
 from ._dataset import Dataset, entries, native
+from ._plain import are_plain, remember, remembered
 from . import _native
 
 #: Entries of X from which on predictions are computed by the library, on all cores or a GPU; below, NumPy's product
@@ -40,11 +41,23 @@ class Accelerated:
             raise ValueError(f"{name} cannot fit a Dataset: {reason}")
         _report.fell_back(name, reason)
 
+    def _validate_params(self) -> None:
+        """scikit-learn's checks of the parameters, once for the same values."""
+        key = remembered(self)
+        if key == ():
+            return
+        super()._validate_params()
+        remember(key)
+
     def _validated(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
         """X and y after scikit-learn's checks; a Dataset has been checked when it was made."""
         how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], **how}
         if not isinstance(X, Dataset):
-            return validate_data(self, X, y, **how)
+            if not are_plain(X, y, how):
+                return validate_data(self, X, y, **how)
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return X, y
         stand_in = np.zeros((X.shape[0], 1))
         kept = {key: how[key] for key in ("multi_output", "y_numeric") if key in how}
         _, y = validate_data(self, stand_in, y, **kept)

@@ -9,6 +9,7 @@ from ._accelerated import Accelerated, _size
 from ._config import device_for
 from ._dataset import Dataset
 from ._fit import Problem, Solution, tolerance, warn_unless_converged
+from ._plain import are_plain_classes
 from ._sklearn import checked_weights, class_weighted, fit_context
 
 __all__ = ["ClassifierFit", "LinearFit", "OneTargetFit", "on_host"]
@@ -90,8 +91,12 @@ class ClassifierFit(LinearFit):
 
     def _encoded(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
         """A code for each sample's class, and weights with those of the classes; sets ``classes_``."""
-        check_classification_targets(y)
+        whole = np.asarray(y).dtype.kind in "iub"
+        if not whole:
+            check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
+        if whole and not are_plain_classes(y, self.classes_):
+            check_classification_targets(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class:"

@@ -76,6 +76,10 @@ def fit(
     watch: _Watch | None = None,
     offset: NDArray[Any] | None = None,
 ) -> dict[str, Any]: ...
+def plan(x: Any, product: str, gpu: str) -> dict[str, Any]: ...
+def plan_of_shape(
+    rows: int, cols: int, nnz: int | None, dtype: str, product: str, gpu: str
+) -> dict[str, Any]: ...
 def read_file(
     path: str,
     device: Device,

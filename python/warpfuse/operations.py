@@ -1,5 +1,6 @@
 """The fused product for your own solvers, and sums over kernels."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import _native
 from ._config import device_for, open_device
 from ._dataset import entries, native
 
-__all__ = ["Matrix", "kernel_sum", "reduce"]
+__all__ = ["Matrix", "Plan", "kernel_sum", "plan", "reduce"]
 
 
 class Matrix(LinearOperator):
@@ -129,11 +130,36 @@ class Matrix(LinearOperator):
 
 
 class Plan:
-    """A plan as text; notebooks show it in a frame."""
+    """How a product is launched; it prints itself as text, and in a notebook as a table with the reasons.
 
-    def __init__(self, product: str, shape: tuple[int, int], device: str, text: str | None) -> None:
-        self.product = product
-        self.text = text or f"{product} of {shape[0]} x {shape[1]} on {device}: the processor needs no plan"
+    Attributes
+    ----------
+    product : str
+    shape : tuple of int
+    device : str
+    text : str
+        What is printed.
+    figures : dict
+        Kernel, blocks, threads, shared memory, registers and predicted microseconds, by name; empty on the processor.
+    reasons : list of str
+        One sentence each.
+    """
+
+    def __init__(
+        self,
+        product: str,
+        shape: tuple[int, int],
+        device: str,
+        text: str | None,
+        figures: dict[str, Any] | None = None,
+        reasons: Sequence[str] = (),
+    ) -> None:
+        self.product, self.shape, self.device = product, shape, device
+        self.text = text or f"{self._title()}: the processor needs no plan"
+        self.figures, self.reasons = dict(figures or {}), list(reasons)
+
+    def _title(self) -> str:
+        return f"{self.product} of {self.shape[0]} x {self.shape[1]} on {self.device}"
 
     def __str__(self) -> str:
         return self.text
@@ -143,7 +169,61 @@ class Plan:
     def _repr_html_(self) -> str:
         from html import escape
 
-        return f"<pre>{escape(self.text)}</pre>"
+        if not self.figures:
+            return f"<pre>{escape(self.text)}</pre>"
+        figures = self.figures.items()
+        cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(_shown(value))}</td></tr>" for name, value in figures)
+        reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+        return f"<table><caption>{escape(self._title())}</caption>{cells}</table><ul>{reasons}</ul>"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def plan(
+    X: Any, product: str = "fused", *, gpu: str = "auto", dtype: Any = np.float64, nnz: int | None = None
+) -> Plan:
+    """How a product with X would be launched on a GPU, and why; no GPU is needed.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix, :class:`Matrix` or tuple of two int
+        A shape alone is planned for with ``dtype`` and ``nnz``. A Matrix tells the plan that it uses.
+    product : {"fused", "forward", "transposed"}, default="fused"
+    gpu : {"auto", "h200", "h100", "a100"}, default="auto"
+        "auto" is the GPU of this machine, or an H200 where there is none.
+    dtype : {np.float64, np.float32}, default=np.float64
+        Of a shape; arrays have their own.
+    nnz : int, optional
+        Stored entries of a shape; it is dense without.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from warpfuse import plan
+    >>> found = plan((4_000_000, 1_000), nnz=80_000_000, gpu="h200")
+    >>> found.device, found.shape
+    ('NVIDIA H200', (4000000, 1000))
+    >>> found.figures["threads of a block"] % 32
+    0
+    """
+    if isinstance(X, Matrix):
+        return X.plan(product)
+    if isinstance(X, tuple):
+        shape = (int(X[0]), int(X[1]))
+        found = _native.plan_of_shape(*shape, nnz, np.dtype(dtype).name, product, gpu)
+    else:
+        from sklearn.utils import check_array
+
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        shape, found = X.shape, _native.plan(native(X), product, gpu)
+    text, device, reasons = found.pop("text"), found.pop("gpu"), found.pop("reasons")
+    figures = {name: value for name, value in found.items() if value is not None}
+    return Plan(product, shape, device, text, figures, reasons)
 
 
 def kernel_sum(

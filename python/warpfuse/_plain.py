@@ -1,0 +1,76 @@
+"""Short ways round scikit-learn's checks, for what plainly passes them.
+
+scikit-learn's checks of parameters, X and y take some 250 microseconds, more than a small fit. What is looked at here is
+what they would find: anything that is not as plain as this takes the whole way, and so does everything that is wrong, so
+that messages are scikit-learn's.
+"""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["are_plain", "are_plain_classes", "remember", "remembered"]
+
+#: Checks of :func:`sklearn.utils.validation.validate_data` that plain arrays pass, whatever their values.
+_OF_PLAIN = frozenset({"accept_sparse", "dtype", "multi_output", "y_numeric"})
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+#: Parameters of these types are what their values say.
+_SCALARS = frozenset({bool, int, float, str, type(None), np.float64, np.int64, np.bool_})
+_MOST_REMEMBERED = 4096
+_remembered: set[tuple[Any, ...]] = set()
+_names: dict[type, tuple[str, ...]] = {}
+
+
+def are_plain(X: Any, y: Any, how: dict[str, Any]) -> bool:
+    """Whether scikit-learn's checks would give X and y back as they are: contiguous, finite, of numbers, as many rows."""
+    return (
+        type(X) is np.ndarray
+        and type(y) is np.ndarray
+        and X.ndim == 2
+        and y.ndim == 1
+        and len(X) == len(y)
+        and X.size > 0
+        and X.dtype in _FLOATS
+        and X.dtype in how["dtype"]
+        and y.dtype.kind in "fiub"
+        and X.flags.forc
+        and X.flags.aligned
+        and how.keys() <= _OF_PLAIN
+        and _is_finite(X)
+        and (y.dtype.kind != "f" or _is_finite(y))
+    )
+
+
+def _is_finite(values: Any) -> bool:
+    """Whether the sum is: one that overflows is left to those who look at each element."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
+def are_plain_classes(y: Any, classes: Any) -> bool:
+    """Whether there is nothing for scikit-learn to say of y as classes: whole numbers, far fewer classes than rows."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iub" and 2 * len(classes) <= len(y)
+
+
+def remembered(estimator: Any) -> tuple[Any, ...] | None:
+    """What :func:`remember` is to keep once the estimator's parameters have been found valid; ``()`` where they have been.
+
+    None where a parameter is more than a number or a name.
+    """
+    of = type(estimator)
+    names = _names.get(of)
+    if names is None:
+        names = _names[of] = tuple(of._get_param_names())
+    values = tuple(getattr(estimator, name) for name in names)
+    types = tuple(map(type, values))
+    if not _SCALARS.issuperset(types):
+        return None
+    key = (of, types, values)
+    return () if key in _remembered else key
+
+
+def remember(key: tuple[Any, ...] | None) -> None:
+    """That parameters are valid."""
+    if key and len(_remembered) < _MOST_REMEMBERED:
+        _remembered.add(key)
