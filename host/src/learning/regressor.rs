@@ -63,8 +63,9 @@ impl Regressor {
     /// let options = FitOptions { offset: Some(&years), ..FitOptions::default() };
     /// let glm = Glm::params().family(Family::Poisson).alpha(0.0);
     /// let model = glm.fit_with(&device, x.clone(), &[2.0, 6.0, 5.0, 10.0], options)?;
-    /// let claims = model.predict_with_offset(&device, x.clone(), &years)?;
-    /// assert!((claims[1] - 6.0).abs() < 1e-6 && (model.predict(&device, x)?[1] - 2.0).abs() < 1e-6);
+    /// let claims: Vec<f64> = model.predict_with_offset(&device, x.clone(), &years)?;
+    /// let a_year: Vec<f64> = model.predict(&device, x)?;
+    /// assert!((claims[1] - 6.0).abs() < 1e-6 && (a_year[1] - 2.0).abs() < 1e-6);
     /// # Ok::<(), warpfuse::learning::FitError>(())
     /// ```
     ///

@@ -51,6 +51,22 @@ const EXCEPTIONS: &[Exception] = &[
     except("stream", "benches", RATES),
 ];
 
+/// A file for each family and room.
+#[cfg(test)]
+pub fn expected() -> impl Iterator<Item = String> {
+    let of = |family: &'static str| {
+        let has = move |room: &&str| {
+            let is_it = |e: &Exception| (e.family, e.room) == (family, *room);
+            !EXCEPTIONS.iter().any(is_it)
+        };
+        ROOMS
+            .into_iter()
+            .filter(has)
+            .map(move |room| format!("{room}/{family}.rs"))
+    };
+    gpu_kernels::families::family_names().flat_map(of)
+}
+
 pub fn findings(files: &[File]) -> Vec<Finding> {
     let families: BTreeSet<&str> = gpu_kernels::families::family_names().collect();
     let mut findings = Vec::new();
