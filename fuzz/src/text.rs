@@ -183,6 +183,9 @@ pub fn matrix_market(random: &mut Random) -> Vec<u8> {
     let symmetry = random.word(&[
         "general",
         "general",
+        "general",
+        "general",
+        "general",
         "symmetric",
         "skew-symmetric",
         "hermitian",
@@ -216,7 +219,12 @@ pub fn matrix_market(random: &mut Random) -> Vec<u8> {
         _ => entries,
     };
     for _ in 0..lines {
-        let (row, col) = (1 + random.below(5), 1 + random.below(5));
+        let inside = |size: &str, random: &mut Random| {
+            let size = size.parse().unwrap_or(5).clamp(1, 5);
+            let outside = random.once_in(30);
+            1 + random.below(if outside { 7 } else { size })
+        };
+        let (row, col) = (inside(&rows, random), inside(&cols, random));
         match (layout, field) {
             ("array", _) => text.push_str(number(random)),
             (_, "pattern") => text.push_str(&format!("{row} {col}")),

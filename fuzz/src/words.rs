@@ -170,15 +170,14 @@ fn value(arg: &Arg, random: &mut Random) -> String {
         return random.pick(&possible).get_name().to_owned();
     }
     let pool = match arg.get_id().as_str() {
+        _ if random.once_in(6) => VALUES,
         id if WRITES.contains(&id) => PLACES,
-        _ if random.once_in(2) => FILES,
+        "model" if arg.is_positional() => &["model", "classifier", "table.csv"],
+        "data" | "validation" => &["table.csv", "plain.svm", "plain.svm", "x.npy", "texts.npz"],
+        "target_column" => &["price", "kind", "rooms", "-1", "2"],
+        "target" | "sample_weight" | "offset" | "exposure" | "groups" => &["y.npy"],
+        _ if random.once_in(3) => FILES,
         _ => VALUES,
-    };
-    let is_file = |arg: &Arg| arg.is_positional();
-    let pool = if is_file(arg) && pool.len() == VALUES.len() {
-        FILES
-    } else {
-        pool
     };
     random.word(pool).to_owned()
 }
