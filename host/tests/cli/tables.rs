@@ -444,6 +444,22 @@ fn columns_without_names_are_left_out_by_number_and_found_again() {
 }
 
 #[test]
+fn advice_is_for_the_command_that_runs() {
+    let (folder, model) = trained(&[]);
+    let file = folder.path("wrong.csv");
+    for wrong in ["three", "2024-01-31"] {
+        std::fs::write(&file, format!("city,rooms,garden\nUlm,{wrong},yes\n")).expect("written");
+        let refused = run(["predict", &model, &file, "--device", "cpu"]).expect_code(1);
+        let text = refused.stderr;
+        assert!(text.contains("`rooms`") && text.contains(wrong), "{text}");
+        assert!(
+            text.contains("train the model") && !text.contains("--drop"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_file_without_texts_is_no_table_for_a_model_of_one() {
     let (_folder, model) = trained(&[]);
     let data = crate::program::diabetes();

@@ -184,7 +184,8 @@ pub(in crate::cli) struct SolveArgs {
     #[arg(long)]
     pub(in crate::cli) no_intercept: bool,
 
-    /// Divide columns by their standard deviation for the fit, around the product and not in X
+    /// Divide columns by their standard deviation for the fit, around the product and not in X, so that penalties mean the
+    /// same for all of them; coefficients are told in the units of DATA, and the model takes DATA as they are
     #[arg(long)]
     pub(in crate::cli) standardize: bool,
 }

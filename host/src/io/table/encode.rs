@@ -216,15 +216,26 @@ fn refused(layout: &Layout<'_>, field: usize, at: usize) -> Fault {
 }
 
 fn not_a_number(layout: &Layout<'_>, field: usize, at: usize, text: &[u8]) -> Fault {
-    Fault::of_table(at, no_number(layout.head.label(field), text))
+    Fault::of_table(
+        at,
+        no_number(layout.head.label(field), text, layout.by_model),
+    )
 }
 
 /// The problem of a text among numbers.
-pub(super) fn no_number(column: String, text: &[u8]) -> TableProblem {
+pub(super) fn no_number(column: String, text: &[u8], by_model: bool) -> TableProblem {
     let found = shown(text);
     match is_date(text) {
-        true => TableProblem::Date { column, found },
-        false => TableProblem::NotANumber { column, found },
+        true => TableProblem::Date {
+            column,
+            found,
+            by_model,
+        },
+        false => TableProblem::NotANumber {
+            column,
+            found,
+            by_model,
+        },
     }
 }
 

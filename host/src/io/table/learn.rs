@@ -145,7 +145,13 @@ impl Sampled {
         match &self.date {
             Some((at, found)) if 2 * self.dates > self.texts => {
                 let (column, found) = (head.label(field), found.clone());
-                Err(Fault::of_table(*at, TableProblem::Date { column, found }))
+                let by_model = false;
+                let problem = TableProblem::Date {
+                    column,
+                    found,
+                    by_model,
+                };
+                Err(Fault::of_table(*at, problem))
             }
             _ => Ok(Is::Text { forced: false }),
         }
@@ -210,8 +216,9 @@ fn gather(
             }
             found.values += 1;
             if kinds[field] == Is::Number {
-                let value = number(text)
-                    .ok_or_else(|| Fault::of_table(at, no_number(head.label(field), text)))?;
+                let value = number(text).ok_or_else(|| {
+                    Fault::of_table(at, no_number(head.label(field), text, false))
+                })?;
                 found.sum = plus(found.sum, [value, 0.0]);
             } else if let Some(count) = found.levels.get_mut(text) {
                 *count += 1;

@@ -24,6 +24,8 @@ pub enum TableProblem {
         column: String,
         /// What stands there.
         found: String,
+        /// Whether a model says so, for which the column held numbers.
+        by_model: bool,
     },
     /// A column of dates.
     Date {
@@ -31,6 +33,8 @@ pub enum TableProblem {
         column: String,
         /// The first of them.
         found: String,
+        /// Whether a model says so, for which the column held numbers.
+        by_model: bool,
     },
     /// A column of text in which no text occurs twice.
     AllDifferent {
@@ -122,10 +126,10 @@ impl fmt::Display for TableProblem {
             Self::MissingTarget { column } => {
                 write!(f, "expected a target in column `{column}`, found a missing value; remove the row")
             }
-            Self::NotANumber { column, found } => {
+            Self::NotANumber { column, found, .. } => {
                 write!(f, "expected a number in column `{column}`, which holds numbers, found `{found}`")
             }
-            Self::Date { column, found } => write!(
+            Self::Date { column, found, .. } => write!(
                 f,
                 "expected numbers or categories in column `{column}`, found the date `{found}`"
             ),
@@ -179,6 +183,9 @@ impl TableProblem {
                 "train the model with `--missing mean` or `--missing indicator`, or fill the value"
             }
             Self::MissingTarget { .. } => "remove rows without a target",
+            Self::NotANumber { by_model: true, .. } | Self::Date { by_model: true, .. } => {
+                "give numbers, as in the training data, or train the model with `--categorical` for this column"
+            }
             Self::NotANumber { .. } => {
                 "correct the value; `--categorical NAME` takes the column as text, `--drop NAME` leaves it out"
             }
