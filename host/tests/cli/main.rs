@@ -5,6 +5,7 @@ mod arrays;
 mod bad_files;
 mod emulate;
 mod estimators;
+mod examples;
 mod kernel_ridge;
 mod limits;
 mod plan;
