@@ -1,6 +1,7 @@
 //! `warpfuse inspect`: a model file → what is in it; two of them → how they differ.
 
 mod diff;
+mod page;
 
 use std::path::Path;
 
@@ -21,6 +22,10 @@ pub(super) fn run(args: &InspectArgs) -> Result<Exit> {
     if let Some(other) = &args.diff {
         let other = (other.as_path(), SavedModel::load(other)?);
         return diff::run(args, (&args.model, model), other);
+    }
+    if let Some(place) = &args.report {
+        let page = page::of_model(&model, &args.model, args.top)?;
+        output::write_file(place, page.to_html().as_bytes())?;
     }
     if args.json {
         output::print_json(&to_json(&model)?)?;

@@ -444,6 +444,59 @@ fn columns_without_names_are_left_out_by_number_and_found_again() {
 }
 
 #[test]
+fn a_page_shows_a_model_and_the_difference_of_two() {
+    let (folder, model) = trained(&[]);
+    let (other, page) = (folder.path("other.safetensors"), folder.path("page.html"));
+    let homes = folder.path("homes.csv");
+    let fit = [
+        "train",
+        "linreg",
+        &homes,
+        "--target-column",
+        "price",
+        "--missing",
+        "mean",
+        "--device",
+        "cpu",
+        "-o",
+        &other,
+    ];
+    run(fit).expect_code(0);
+    let json = run(["inspect", &model, "--json", "--report", &page])
+        .expect_code(0)
+        .json();
+    let html = std::fs::read_to_string(&page).expect("a page");
+    let again = run(["inspect", &model, "--report", &page]).expect_code(0);
+    assert!(again.stdout.contains("city=Ulm"));
+    assert_eq!(
+        std::fs::read_to_string(&page).expect("a page"),
+        html,
+        "the same bytes"
+    );
+    for words in [
+        "city=Ulm",
+        "rooms (missing)",
+        "2 categories: Bonn, Ulm",
+        "price",
+        "Converged",
+    ] {
+        assert!(html.contains(words), "{words}");
+    }
+    for coef in json["coef"][0].as_array().expect("a list") {
+        assert!(
+            html.contains(&format!("value=\"{}\"", coef.as_f64().expect("a number"))),
+            "{coef}"
+        );
+    }
+    run(["inspect", &model, "--diff", &other, "--report", &page]).expect_code(0);
+    let html = std::fs::read_to_string(&page).expect("a page");
+    assert!(
+        html.contains("absent") && html.contains("other.safetensors"),
+        "{html}"
+    );
+}
+
+#[test]
 fn advice_is_for_the_command_that_runs() {
     let (folder, model) = trained(&[]);
     let file = folder.path("wrong.csv");

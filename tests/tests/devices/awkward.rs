@@ -13,7 +13,7 @@ use warpfuse::learning::{
     Solver, Targets,
 };
 use warpfuse::matrix::Features;
-use warpfuse::ops::{Matrix, MatrixOptions};
+use warpfuse::ops::{Matrix, MatrixOptions, Number};
 use warpfuse::plan::fused::Summation;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
@@ -386,36 +386,76 @@ fn many_classes_agree(device: &Device) -> Result<()> {
     near(found.intercept(), expected.intercept(), 1e-6)
 }
 
-/// The same bits on every run, on every device.
+/// The same bits on every run, of every estimator, sparse and dense.
 fn reproducible(device: &Device) -> Result<()> {
+    reproducible_in::<f32>(device)?;
+    reproducible_in::<f64>(device)
+}
+
+fn reproducible_in<T: Number>(device: &Device) -> Result<()> {
     let random = &mut Random::new(9);
     let (rows, cols) = (60, 40);
     let offsets = (0..=rows as u64).map(|row| 5 * row).collect();
     let indices = (0..5 * rows)
         .map(|i| (i % 5 * 8 + i / 5 % 8) as u32)
         .collect();
-    let values = (0..5 * rows).map(|_| random.signed() as f32).collect();
+    let values = (0..5 * rows)
+        .map(|_| T::from_f64(random.signed()))
+        .collect();
     let x = warpfuse::matrix::CsrMatrix::new((rows, cols), offsets, indices, values);
+    let forms = [Features::Dense(x.to_dense()), Features::Sparse(x)];
+    let labels =
+        |k: usize| Labels::Numbers((0..rows).map(|row| (row * 7 % 11 % k) as f64).collect());
+    let (two, three) = (labels(2), labels(3));
+    let counts: Vec<T> = (0..rows)
+        .map(|row| T::from_f64((row * 7 % 5) as f64))
+        .collect();
+    let logreg =
+        |penalty| Estimator::LogisticRegression(LogisticRegression::params().penalty(penalty));
+    let fits = [
+        (
+            "ridge",
+            Estimator::Ridge(Ridge::params()),
+            Targets::Numbers(&counts),
+        ),
+        (
+            "lasso",
+            Estimator::Lasso(Lasso::params().alpha(0.01)),
+            Targets::Numbers(&counts),
+        ),
+        (
+            "poisson",
+            Estimator::Glm(Glm::params().family(Family::Poisson)),
+            Targets::Numbers(&counts),
+        ),
+        ("two classes", logreg(Penalty::L2), Targets::Labels(&two)),
+        (
+            "two classes, l1",
+            logreg(Penalty::L1),
+            Targets::Labels(&two),
+        ),
+        (
+            "three classes",
+            logreg(Penalty::L2),
+            Targets::Labels(&three),
+        ),
+    ];
     let options = MatrixOptions {
         summation: Summation::Reproducible,
         ..MatrixOptions::default()
     };
-    let labels =
-        |k: usize| Labels::Numbers((0..rows).map(|row| (row * 7 % 11 % k) as f64).collect());
-    let fits = [(2, Penalty::L2), (2, Penalty::L1), (3, Penalty::L2)];
-    let forms = [Features::Dense(x.to_dense()), Features::Sparse(x)];
-    for ((k, penalty), x) in fits
-        .into_iter()
+    for ((name, estimator, targets), x) in fits
+        .iter()
         .flat_map(|fit| forms.iter().map(move |x| (fit, x)))
     {
-        let logreg = LogisticRegression::params().penalty(penalty).max_iter(2);
         let fit = || {
-            let params = logreg.clone().matrix_options(options);
-            params.fit(device, x.clone(), &labels(k))
+            let estimator = estimator.clone().max_iter(4).matrix_options(options);
+            estimator.fit_with(device, x.clone(), *targets, FitOptions::default())
         };
         let (first, second) = (fit()?, fit()?);
         let same = first.coef() == second.coef() && first.intercept() == second.intercept();
-        ensure!(same, "{k} classes, {penalty:?}: two runs differ");
+        let form = if x.is_sparse() { "sparse" } else { "dense" };
+        ensure!(same, "{name}, {form} {}: two runs differ", T::DTYPE);
     }
     Ok(())
 }

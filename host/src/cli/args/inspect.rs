@@ -14,6 +14,7 @@ Examples:
   warpfuse inspect model.safetensors
   warpfuse inspect model.safetensors --top 50
   warpfuse inspect model.safetensors --json | jq .feature_names
+  warpfuse inspect model.safetensors --report model.html
   warpfuse inspect model.safetensors --diff other.safetensors")]
 pub(in crate::cli) struct InspectArgs {
     /// A model that `train` or `cv` saved, or a model file of LIBLINEAR
@@ -26,6 +27,10 @@ pub(in crate::cli) struct InspectArgs {
     /// Coefficients that are shown, the largest first
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(in crate::cli) top: usize,
+
+    /// Write a page for people as well: one file that needs no other
+    #[arg(long, value_name = "FILE.html")]
+    pub(in crate::cli) report: Option<PathBuf>,
 
     /// Print one JSON object, with all coefficients
     #[arg(long)]

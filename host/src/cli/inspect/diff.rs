@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::{flat, params};
+use super::{flat, page, params};
 use crate::cli::args::InspectArgs;
 use crate::cli::exit::Exit;
 use crate::cli::fitted::coefficient_name;
@@ -15,17 +15,17 @@ use crate::cli::report::{Listing, figure};
 use crate::learning::{Classifier, Model, SavedModel};
 
 /// A value of both models.
-struct Difference {
-    name: String,
-    first: String,
-    second: String,
+pub(super) struct Difference {
+    pub(super) name: String,
+    pub(super) first: String,
+    pub(super) second: String,
 }
 
 /// A coefficient of both, by name; `None` where a model does not have it.
-struct Change {
-    name: String,
-    first: Option<f64>,
-    second: Option<f64>,
+pub(super) struct Change {
+    pub(super) name: String,
+    pub(super) first: Option<f64>,
+    pub(super) second: Option<f64>,
 }
 
 impl Change {
@@ -53,6 +53,10 @@ pub(super) fn run(
             .then_with(|| a.name.cmp(&b.name))
     });
     changes.retain(|change| change.first != change.second);
+    if let Some(place) = &args.report {
+        let page = page::of_difference((first.0, second.0), &facts, &changes, args.top);
+        output::write_file(place, page.to_html().as_bytes())?;
+    }
     if args.json {
         output::print_json(&to_json(&facts, &changes))?;
     } else {
