@@ -157,7 +157,7 @@ impl FittedSummary<'_> {
         }
         if coef.len() > COEFFICIENTS {
             let rest = coef.len() - COEFFICIENTS;
-            let base = self.model.schema().index_base.unwrap_or(0);
+            let base = self.model.schema().first();
             let text = match self.model.schema().name(0) {
                 Some(_) => format!("and {rest} smaller ones"),
                 None => format!("and {rest} smaller ones; columns are counted from {base}"),

@@ -152,7 +152,7 @@ fn add_schema(lines: &mut Listing, schema: &Schema, cols: usize) {
     let Some(table) = &schema.table else { return };
     for column in table.columns.iter().filter(|_| !table.is_plain()) {
         lines.line(
-            &format!("column {}", column.name.as_deref().unwrap_or("")),
+            &format!("column {}", column.label().unwrap_or_default()),
             told(column),
         );
     }

@@ -46,6 +46,9 @@ pub enum MissingCategory {
 pub struct TableColumn {
     /// Its name, if the table has a header.
     pub name: Option<String>,
+    /// Its number in the table, 1 the first; 0 where it is not known.
+    #[serde(default)]
+    pub number: u32,
     /// What became of it.
     pub kind: ColumnKind,
 }
@@ -108,11 +111,20 @@ impl TableEncoding {
 
     /// The name of a column of X, if the table has a header.
     fn name_of(&self, column: usize) -> Option<String> {
+        self.part(column, |of| of.name.clone())
+    }
+
+    /// What `called` says about the column that a column of X was made from, and which part of it that is.
+    fn part(
+        &self,
+        column: usize,
+        called: impl Fn(&TableColumn) -> Option<String>,
+    ) -> Option<String> {
         let mut start = 0;
         for of in &self.columns {
             let width = of.width();
             if column < start + width {
-                return of.part_name(column - start);
+                return Some(of.part_name(&called(of)?, column - start));
             }
             start += width;
         }
@@ -122,15 +134,20 @@ impl TableEncoding {
 }
 
 impl TableColumn {
-    fn part_name(&self, part: usize) -> Option<String> {
-        let name = self.name.as_deref()?;
-        Some(match &self.kind {
+    /// The name, or the number where there is none.
+    pub fn label(&self) -> Option<String> {
+        let number = (self.number > 0).then(|| self.number.to_string());
+        self.name.clone().or(number)
+    }
+
+    fn part_name(&self, name: &str, part: usize) -> String {
+        match &self.kind {
             ColumnKind::Number { .. } if part == 0 => name.to_owned(),
             ColumnKind::Category { levels, .. } if part < levels.len() => {
                 format!("{name}={}", levels[part])
             }
             _ => format!("{name} (missing)"),
-        })
+        }
     }
 }
 
@@ -180,8 +197,20 @@ impl Schema {
 
     /// What a column of X, counted from 0, is called in messages: its name, or its number as the file has it.
     pub fn label(&self, column: usize) -> String {
+        let table = self.table.as_ref();
+        let own = || table.and_then(|table| table.part(column, TableColumn::label));
         self.name(column)
-            .unwrap_or_else(|| (column + usize::from(self.index_base.unwrap_or(0))).to_string())
+            .or_else(own)
+            .unwrap_or_else(|| (column + self.first()).to_string())
+    }
+
+    /// The number of the first column where columns have no names: as the file counts.
+    pub fn first(&self) -> usize {
+        match (self.index_base, &self.table) {
+            (Some(base), _) => usize::from(base),
+            (None, Some(_)) => 1,
+            (None, None) => 0,
+        }
     }
 
     /// Names of all of `cols` columns, if every one has a name.
@@ -209,6 +238,7 @@ mod tests {
     fn columns_of_x_are_named_by_the_table() {
         let column = |name: &str, kind| TableColumn {
             name: Some(name.into()),
+            number: 0,
             kind,
         };
         let table = TableEncoding {
@@ -261,5 +291,19 @@ mod tests {
         };
         assert_eq!(schema.label(0), "1");
         assert_eq!(Schema::default().label(0), "0");
+        let kind = ColumnKind::Category {
+            levels: vec!["Bonn".into()],
+            missing: MissingCategory::Zeros,
+        };
+        let (name, number) = (None, 3);
+        let table = TableEncoding {
+            columns: vec![TableColumn { name, number, kind }],
+            ..TableEncoding::default()
+        };
+        let schema = Schema {
+            table: Some(table),
+            ..Schema::default()
+        };
+        assert_eq!((schema.label(0), schema.name(0)), ("3=Bonn".into(), None));
     }
 }

@@ -444,6 +444,32 @@ fn columns_without_names_are_left_out_by_number_and_found_again() {
 }
 
 #[test]
+fn coefficients_are_numbered_as_the_file_numbers_columns() {
+    let folder = Folder::new();
+    let plain = folder.path("plain.csv");
+    std::fs::write(&plain, "1,9,2\n2,8,1\n3,9,5\n4,7,1\n").expect("written");
+    let fit = |file: &str, more: &[&str]| {
+        let fixed = ["train", "ridge", file, "--device", "cpu"];
+        run(fixed.iter().chain(more)).expect_code(0).stdout
+    };
+    let first = fit(&plain, &["--target-column", "1"]);
+    assert!(
+        first.contains("coef[2]") && first.contains("coef[3]") && !first.contains("coef[1]"),
+        "{first}"
+    );
+    let matrix = folder.path("x.mtx");
+    let entries = "%%MatrixMarket matrix coordinate real general\n3 2 3\n1 1 1\n2 2 1\n3 1 2\n";
+    std::fs::write(&matrix, entries).expect("written");
+    let targets = folder.path("y.npy");
+    ndarray_npy::write_npy(&targets, &ndarray::array![1.0, 2.0, 4.0]).expect("written");
+    let second = fit(&matrix, &["--target", &targets]);
+    assert!(
+        second.contains("coef[1]") && second.contains("coef[2]") && !second.contains("coef[0]"),
+        "{second}"
+    );
+}
+
+#[test]
 fn a_page_shows_a_model_and_the_difference_of_two() {
     let (folder, model) = trained(&[]);
     let (other, page) = (folder.path("other.safetensors"), folder.path("page.html"));

@@ -218,7 +218,7 @@ fn data(schema: &Schema, (rows, cols, entries): (usize, usize, Option<u64>)) -> 
 fn columns(encoding: &TableEncoding) -> Table {
     let mut table = Table::new("Columns of the table", ["column", "became"]);
     for column in &encoding.columns {
-        let name = column.name.clone().unwrap_or_default();
+        let name = column.label().unwrap_or_default();
         table.rows.push(vec![name.into(), told(column).into()]);
     }
     let dropped = encoding.dropped.iter();

@@ -86,7 +86,8 @@ fn of_other<T: Element>(
         Some(schema) => schema.clone(),
         None => Schema {
             format: format.map(|format| format.to_string()),
-            index_base: base,
+            // Matrix Market files count from 1.
+            index_base: base.or((format == Some(Format::MatrixMarket)).then_some(1)),
             names,
             ..Schema::default()
         },
@@ -275,24 +276,26 @@ fn encoding_of(
         return table.clone();
     }
     match (&schema.names, &head.names) {
-        (Some(names), Some(_)) => plain(names.iter().cloned().map(Some)),
+        (Some(names), Some(_)) => plain(names.iter().cloned().map(|name| (Some(name), 0))),
         _ => {
             let there = head.fields - usize::from(target.is_some());
             let wanted = options.columns.wanted().unwrap_or(there);
-            plain((0..wanted).map(|_| None))
+            plain((0..wanted).map(|_| (None, 0)))
         }
     }
 }
 
-fn plain(names: impl Iterator<Item = Option<String>>) -> TableEncoding {
+/// Numbers as they are, of columns with these names and numbers.
+fn plain(names: impl Iterator<Item = (Option<String>, u32)>) -> TableEncoding {
     let kind = ColumnKind::Number {
         fill: None,
         indicator: false,
     };
     TableEncoding {
         columns: names
-            .map(|name| TableColumn {
+            .map(|(name, number)| TableColumn {
                 name,
+                number,
                 kind: kind.clone(),
             })
             .collect(),
@@ -326,7 +329,8 @@ fn fast<T: Element>(
     };
     let data = csv::parse::<T>(text, &csv, named.as_ref(), meter).ok()?;
     let features = (0..head.fields).filter(|field| target != Some(*field));
-    let names = features.map(|field| head.names.as_ref().map(|names| names[field].clone()));
+    let named = |field: usize| head.names.as_ref().map(|names| names[field].clone());
+    let names = features.map(|field| (named(field), field as u32 + 1));
     let schema = schema_of(head, target, plain(names));
     Some(of_numbers(data, schema))
 }

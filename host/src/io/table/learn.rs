@@ -105,9 +105,11 @@ pub(super) fn encoding(
         };
         columns.push(kind.as_ref().map(|_| encoding.columns.len()));
         let name = head.names.as_ref().map(|names| names[field].clone());
-        encoding
-            .columns
-            .extend(kind.map(|kind| TableColumn { name, kind }));
+        encoding.columns.extend(kind.map(|kind| TableColumn {
+            name,
+            number: field as u32 + 1,
+            kind,
+        }));
     }
     let hashed = |column: &TableColumn| matches!(column.kind, ColumnKind::Hashed { .. });
     if encoding.columns.iter().any(hashed) {
