@@ -74,7 +74,9 @@ fn write_files(folder: &Folder) {
             "-1".to_owned()
         }
     };
-    for name in ["data", "new", "test", "train", "large", "clicks"] {
+    for name in [
+        "data", "new", "test", "train", "large", "clicks", "labelled",
+    ] {
         folder.file(&format!("{name}.svm"), libsvm(label));
     }
     let count = |row: usize| (1 + row * 7 % 5).to_string();
@@ -113,6 +115,10 @@ fn write_files(folder: &Folder) {
         let numbers = Array1::from_iter((0..ROWS).map(|row| 1.0 + (row * 7 % 5) as f64));
         ndarray_npy::write_npy(folder.path(&format!("{name}.npy")), &numbers).expect("written");
     }
+}
+
+/// Trains the models that examples name.
+fn write_models(folder: &Folder) {
     for model in ["model", "other"] {
         let path = folder.path(&format!("{model}.safetensors"));
         let fit = [
@@ -148,6 +154,7 @@ fn adapted(example: &str) -> String {
         ("cuda:0", "cpu"),
         ("--rows 100000", "--rows 1000"),
         ("--scale 0.1", "--scale 0.001"),
+        ("--scale 0.01", "--scale 0.0001"),
         ("--seeds 100", "--seeds 1"),
         ("zcat data.svm.gz", "cat data.svm"),
     ];
@@ -160,6 +167,7 @@ fn adapted(example: &str) -> String {
 fn examples_of_every_help_run() {
     let folder = Folder::new();
     write_files(&folder);
+    write_models(&folder);
     write_programs(&folder);
     let path = format!(
         "{}:{}",
@@ -170,6 +178,8 @@ fn examples_of_every_help_run() {
     for command in commands() {
         let found = examples(&help_of(&command));
         assert!(!found.is_empty(), "{command:?} has no examples");
+        // Examples before may have written files of the same names.
+        write_files(&folder);
         for example in found
             .into_iter()
             .filter(|example| seen.insert(example.clone()))

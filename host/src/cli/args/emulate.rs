@@ -95,7 +95,7 @@ impl EmulatedGpu {
 const EXAMPLES: &str = "\
 Examples:
   warpfuse emulate data.svm --dtype f32
-  warpfuse synth sparse small.svm --rows 200 --cols 50 --nnz-per-row 10 && warpfuse emulate small.svm
+  warpfuse synth sparse --rows 200 --cols 50 --nnz-per-row 10 -o small.svm && warpfuse emulate small.svm
   warpfuse emulate data.svm --product forward --schedule 7 --json | jq .kernels
   warpfuse emulate --self-check --seeds 100 --json
   warpfuse emulate --speed --json
