@@ -9,6 +9,8 @@ use ndarray::{Array1, Array2};
 
 use crate::program::{self, Folder, run};
 
+/// Models that examples name.
+const MODELS: [&str; 3] = ["model.safetensors", "other.safetensors", "liblinear.model"];
 /// Rows of all data.
 const ROWS: usize = 60;
 
@@ -169,6 +171,7 @@ fn examples_of_every_help_run() {
     write_files(&folder);
     write_models(&folder);
     write_programs(&folder);
+    let models = MODELS.map(|name| (name, folder.read(name)));
     let path = format!(
         "{}:{}",
         folder.path("bin"),
@@ -180,6 +183,9 @@ fn examples_of_every_help_run() {
         assert!(!found.is_empty(), "{command:?} has no examples");
         // Examples before may have written files of the same names.
         write_files(&folder);
+        for (name, model) in &models {
+            folder.file(name, model);
+        }
         for example in found
             .into_iter()
             .filter(|example| seen.insert(example.clone()))

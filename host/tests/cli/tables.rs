@@ -444,6 +444,38 @@ fn columns_without_names_are_left_out_by_number_and_found_again() {
 }
 
 #[test]
+fn columns_left_out_by_name_cannot_be_told_without_names() {
+    let folder = Folder::new();
+    let (file, model) = (folder.path("homes.csv"), folder.path("m.safetensors"));
+    std::fs::write(&file, HOMES).expect("written");
+    let fit = [
+        "train",
+        "ridge",
+        &file,
+        "--target-column",
+        "price",
+        "--drop",
+        "garden",
+        "--missing",
+        "mean",
+        "--device",
+        "cpu",
+        "-o",
+        &model,
+    ];
+    run(fit).expect_code(0);
+    let by_order = [
+        "predict", &model, &file, "--header", "no", "--device", "cpu",
+    ];
+    let refused = run(by_order).expect_code(1);
+    assert!(
+        refused.stderr.contains("expected 2 columns"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn coefficients_are_numbered_as_the_file_numbers_columns() {
     let folder = Folder::new();
     let plain = folder.path("plain.csv");

@@ -173,17 +173,17 @@ fn by_order(
 ) -> Result<Vec<Option<usize>>, Fault> {
     let features: Vec<usize> = (0..head.fields).filter(|f| target != Some(*f)).collect();
     let (expected, found) = (encoding.columns.len(), features.len());
+    // Those that training left out may be there or not; by their names, which are missing here, they cannot be told.
     let is_dropped = |number: usize| encoding.dropped.contains(&(number + 1).to_string());
-    let whole = found == expected + encoding.dropped.len();
-    if !whole && found != expected {
+    let kept = features.iter().enumerate();
+    let kept = kept.filter(|(number, _)| found == expected || !is_dropped(*number));
+    let kept: Vec<usize> = kept.map(|(_, field)| *field).collect();
+    if kept.len() != expected {
         return Err(head.problem(TableProblem::Count { expected, found }));
     }
     let mut columns = vec![None; head.fields];
-    // Those that training left out may be there or not.
-    let kept = features.iter().enumerate();
-    let kept = kept.filter(|(number, _)| found == expected || !is_dropped(*number));
-    for (column, (_, field)) in kept.enumerate() {
-        columns[*field] = Some(column);
+    for (column, field) in kept.into_iter().enumerate() {
+        columns[field] = Some(column);
     }
     Ok(columns)
 }

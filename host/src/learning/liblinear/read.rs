@@ -41,7 +41,15 @@ impl LiblinearModel {
         }
         let intercept = if header.bias >= 0.0 {
             let row = reader.weights(header.decisions)?;
-            row.into_iter().map(|w| w * header.bias).collect()
+            let products: Vec<f64> = row.into_iter().map(|w| w * header.bias).collect();
+            match products.iter().find(|product| !product.is_finite()) {
+                Some(product) => {
+                    let expected =
+                        "weights of the constant feature whose products with bias are finite";
+                    return Err(reader.fault(expected, &product.to_string()));
+                }
+                None => products,
+            }
         } else {
             vec![0.0; header.decisions]
         };
@@ -93,7 +101,7 @@ impl<'a> Reader<'a> {
                 "nr_feature" => {
                     features = Some(self.number::<usize>(rest, "a number of features")?)
                 }
-                "bias" => bias = Some(self.number::<f64>(rest, "the constant feature, or -1")?),
+                "bias" => bias = Some(self.bias(rest)?),
                 "label" => {
                     let words = rest.split_whitespace();
                     labels = words
@@ -190,6 +198,15 @@ impl<'a> Reader<'a> {
     fn number<N: FromStr>(&self, text: &str, expected: &str) -> Result<N, LiblinearError> {
         let text = text.trim();
         text.parse().map_err(|_| self.fault(expected, text))
+    }
+
+    fn bias(&self, text: &str) -> Result<f64, LiblinearError> {
+        let expected = "the constant feature, a finite number, or -1";
+        let bias = self.number::<f64>(text, expected)?;
+        match bias.is_finite() {
+            true => Ok(bias),
+            false => Err(self.fault(expected, text)),
+        }
     }
 
     fn fault(&self, expected: &str, found: &str) -> LiblinearError {
