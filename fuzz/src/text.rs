@@ -218,24 +218,31 @@ pub fn matrix_market(random: &mut Random) -> Vec<u8> {
         ("array", Ok(rows), Ok(cols)) if rows < 10 && cols < 10 => rows * cols,
         _ => entries,
     };
+    let sizes = [rows, cols].map(|size| size.parse().unwrap_or(5).clamp(1, 5));
     for _ in 0..lines {
-        let inside = |size: &str, random: &mut Random| {
-            let size = size.parse().unwrap_or(5).clamp(1, 5);
-            let outside = random.once_in(30);
-            1 + random.below(if outside { 7 } else { size })
-        };
-        let (row, col) = (inside(&rows, random), inside(&cols, random));
-        match (layout, field) {
-            ("array", _) => text.push_str(number(random)),
-            (_, "pattern") => text.push_str(&format!("{row} {col}")),
-            (_, "complex") => text.push_str(&format!(
-                "{row} {col} {} {}",
-                number(random),
-                number(random)
-            )),
-            _ => text.push_str(&format!("{row} {col} {}", number(random))),
-        }
+        entry(&mut text, (layout, field), sizes, random);
         text.push_str(random.word(LINE_ENDS));
     }
     text.into_bytes()
+}
+
+/// An entry of a matrix of so many rows and columns, most often inside.
+fn entry(
+    text: &mut String,
+    (layout, field): (&str, &str),
+    [rows, cols]: [usize; 2],
+    random: &mut Random,
+) {
+    let inside = |size: usize, random: &mut Random| {
+        let outside = random.once_in(30);
+        1 + random.below(if outside { 7 } else { size })
+    };
+    let (row, col) = (inside(rows, random), inside(cols, random));
+    let value = number(random);
+    text.push_str(&match (layout, field) {
+        ("array", _) => value.to_owned(),
+        (_, "pattern") => format!("{row} {col}"),
+        (_, "complex") => format!("{row} {col} {value} {}", number(random)),
+        _ => format!("{row} {col} {value}"),
+    });
 }

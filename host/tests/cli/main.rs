@@ -6,6 +6,7 @@ mod bad_files;
 mod emulate;
 mod estimators;
 mod examples;
+mod inspect;
 mod kernel_ridge;
 mod limits;
 mod plan;
