@@ -89,20 +89,18 @@ fn write_files(folder: &Folder) {
         "labels.txt",
         (0..ROWS).map(|row| label(row) + "\n").collect::<String>(),
     );
-    let table = |row: usize| {
-        let [a, b, c, d] = features(row);
-        format!("{a},{b},{c},{d},{}\n", count(row))
+    let row = |row: usize| features(row).map(|value| value.to_string()).join(",");
+    let known = |name: &str| -> String {
+        let rows = (0..ROWS).map(|at| format!("{},{}\n", row(at), count(at)));
+        format!("a,b,c,d,{name}\n") + &rows.collect::<String>()
     };
-    for (name, head) in [
-        ("data.csv", "a,b,c,d,y\n"),
-        ("new.csv", "a,b,c,d,y\n"),
-        ("homes.csv", "a,b,c,d,price\n"),
-    ] {
-        folder.file(
-            name,
-            head.to_owned() + &(0..ROWS).map(table).collect::<String>(),
-        );
-    }
+    folder.file("data.csv", known("y"));
+    folder.file("homes.csv", known("price"));
+    let rows = (0..ROWS).map(|at| row(at) + "\n");
+    folder.file(
+        "new.csv",
+        "a,b,c,d\n".to_owned() + &rows.collect::<String>(),
+    );
     let edges: String = (1..=ROWS)
         .map(|node| format!("{node} {} 1\n", 1 + node * 7 % ROWS))
         .collect();
@@ -158,6 +156,8 @@ fn adapted(example: &str) -> String {
         ("--scale 0.1", "--scale 0.001"),
         ("--scale 0.01", "--scale 0.0001"),
         ("--seeds 100", "--seeds 1"),
+        ("-k 50", "-k 2"),
+        ("-k 10", "-k 2"),
         ("zcat data.svm.gz", "cat data.svm"),
     ];
     smaller.iter().fold(example.to_owned(), |text, (from, to)| {
