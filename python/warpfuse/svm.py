@@ -63,6 +63,9 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
             return f"penalty={self.penalty!r} is not offered, 'l2' is"
         if self.multi_class != "ovr":
             return f"multi_class={self.multi_class!r} is not offered, 'ovr' is"
+        if self.loss == "hinge" and self.dual is False:
+            # scikit-learn refuses it with its own words.
+            return "loss='hinge' with dual=False is not offered, any other dual is"
         return self._scaling_refusal() or self._kink_refusal(X, "hinge")
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
