@@ -1,11 +1,13 @@
 //! Residuals of a regression.
 
-use rayon::prelude::*;
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use crate::learning::FitError;
 use crate::learning::inference::Distribution;
 use crate::learning::metrics::Deviance;
+use crate::parallel;
 
 /// Rows that are shown one by one; more are counted in cells.
 const POINTS: usize = 400;
@@ -112,133 +114,207 @@ impl RegressionDiagnostics {
         // Checks lengths and weights; predictions that are not finite make figures that are not.
         Deviance::Gaussian.mean(targets, &vec![0.0; means.len()], weights)?;
         let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
-        let mut rows: Vec<usize> = (0..targets.len())
+        let rows: Vec<usize> = (0..targets.len())
             .filter(|row| weight(*row) > 0.0)
             .collect();
-        let of = |values: &[f64]| -> Vec<f64> { rows.iter().map(|row| values[*row]).collect() };
-        let (target, predicted) = (sorted(of(targets)), sorted(of(means)));
-        let residual = sorted(
-            rows.par_iter()
-                .map(|row| targets[*row] - means[*row])
-                .collect(),
+        let [target, predicted, residual] = ranked(
+            [
+                (&|row| targets[row], &ENDS),
+                (&|row| means[row], &ENDS),
+                (&|row| targets[row] - means[row], &residual_shares()),
+            ],
+            &rows,
         );
-        let spread = Spread::of(&residual);
-        let pairs = Pairs::of((targets, means), &rows, (&target, &predicted));
-        rows.par_sort_unstable_by(|a, b| means[*a].total_cmp(&means[*b]).then(a.cmp(b)));
+        let spread = residual.spread();
         Ok(RegressionDiagnostics {
             rows: rows.len(),
             residual_quantiles: normal_quantiles(&residual, &spread),
             residual_histogram: Histogram::of(&residual),
             residual: spread,
             groups: groups(&rows, (targets, means), deviance, weights),
-            target: Spread::of(&target),
-            predicted: Spread::of(&predicted),
-            pairs,
+            pairs: Pairs::of((targets, means), &rows, (&target, &predicted)),
+            target: target.spread(),
+            predicted: predicted.spread(),
         })
     }
 }
 
-fn sorted(mut values: Vec<f64>) -> Vec<f64> {
-    values.par_sort_unstable_by(f64::total_cmp);
-    values
+/// What spreads and the ends of axes need to know.
+const ENDS: [f64; 7] = [0.0, 0.001, 0.25, 0.5, 0.75, 0.999, 1.0];
+
+/// What residuals are asked for: spread, ends of the histogram, and points against a normal distribution.
+fn residual_shares() -> Vec<f64> {
+    let points = (0..QUANTILES).map(|i| normal_share(i, QUANTILES));
+    [0.01, 0.99].into_iter().chain(ENDS).chain(points).collect()
 }
 
-/// The value below which a share of sorted values lies, between neighbours on a straight line, as NumPy's.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else {
-        return f64::NAN;
-    };
-    let place = share * last as f64;
-    let (low, rest) = (place.floor() as usize, place.fract());
-    let high = (low + 1).min(last);
-    match rest {
-        0.0 => sorted[low],
-        rest => sorted[low] + rest * (sorted[high] - sorted[low]),
+/// Values by row, and the shares whose quantiles are wanted.
+type Wanted<'a> = (&'a (dyn Fn(usize) -> f64 + Sync), &'a [f64]);
+
+/// Lists of values, side by side.
+fn ranked<const N: usize>(lists: [Wanted<'_>; N], rows: &[usize]) -> [Ranked; N] {
+    let ranked = parallel::map(N, |list| {
+        let (value, shares) = lists[list];
+        Ranked::of(rows.iter().map(|row| value(*row)).collect(), shares)
+    });
+    ranked
+        .try_into()
+        .unwrap_or_else(|_| unreachable!("one for each list"))
+}
+
+/// Values of which those are in their places, as if all were sorted, that some quantiles are made of: a tenth of the work
+/// of sorting them.
+struct Ranked {
+    values: Vec<f64>,
+    mean: f64,
+}
+
+impl Ranked {
+    /// `shares` are those that [`Ranked::quantile`] will be asked for.
+    fn of(mut values: Vec<f64>, shares: &[f64]) -> Ranked {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        if values.len() <= QUANTILES {
+            values.sort_unstable_by(f64::total_cmp);
+        } else {
+            let last = values.len() - 1;
+            let neighbours = |share: &f64| {
+                let (low, high, _) = places(*share, last);
+                [low, high]
+            };
+            let mut ranks: Vec<usize> = shares.iter().flat_map(neighbours).collect();
+            ranks.sort_unstable();
+            ranks.dedup();
+            put_in_place(&mut values, &ranks, 0, f64::total_cmp);
+        }
+        Ranked { values, mean }
     }
-}
 
-impl Spread {
-    fn of(sorted: &[f64]) -> Spread {
-        let count = sorted.len() as f64;
-        let mean = sorted.iter().sum::<f64>() / count;
-        let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+    /// The value below which a share of all lies, between neighbours on a straight line, as NumPy's.
+    fn quantile(&self, share: f64) -> f64 {
+        let Some(last) = self.values.len().checked_sub(1) else {
+            return f64::NAN;
+        };
+        let (low, high, rest) = places(share, last);
+        let (low, high) = (self.values[low], self.values[high]);
+        match rest {
+            0.0 => low,
+            rest => low + rest * (high - low),
+        }
+    }
+
+    fn spread(&self) -> Spread {
+        let squares: f64 = self
+            .values
+            .iter()
+            .map(|value| (value - self.mean).powi(2))
+            .sum();
         Spread {
-            min: quantile(sorted, 0.0),
-            lower_quartile: quantile(sorted, 0.25),
-            median: quantile(sorted, 0.5),
-            upper_quartile: quantile(sorted, 0.75),
-            max: quantile(sorted, 1.0),
-            mean,
-            deviation: (squares / count).sqrt(),
+            min: self.quantile(0.0),
+            lower_quartile: self.quantile(0.25),
+            median: self.quantile(0.5),
+            upper_quartile: self.quantile(0.75),
+            max: self.quantile(1.0),
+            mean: self.mean,
+            deviation: (squares / self.values.len() as f64).sqrt(),
         }
     }
 }
 
+/// The neighbours of a quantile among values up to number `last`, and how far it is from the first to the second.
+fn places(share: f64, last: usize) -> (usize, usize, f64) {
+    let place = share * last as f64;
+    let low = place.floor() as usize;
+    (low, (low + 1).min(last), place.fract())
+}
+
+/// Puts the values with these ascending ranks, counted from `first`, where they are in sorted values; smaller ones are
+/// before them and larger ones behind.
+fn put_in_place<V>(values: &mut [V], ranks: &[usize], first: usize, order: fn(&V, &V) -> Ordering) {
+    let Some(rank) = ranks.get(ranks.len() / 2) else {
+        return;
+    };
+    let (below, _, above) = values.select_nth_unstable_by(rank - first, order);
+    put_in_place(below, &ranks[..ranks.len() / 2], first, order);
+    put_in_place(above, &ranks[ranks.len() / 2 + 1..], rank + 1, order);
+}
+
 /// At most [`QUANTILES`] points of the residuals against a normal distribution.
-fn normal_quantiles(sorted: &[f64], spread: &Spread) -> Vec<[f64; 2]> {
+fn normal_quantiles(residual: &Ranked, spread: &Spread) -> Vec<[f64; 2]> {
     if !(spread.deviation > 0.0 && spread.deviation.is_finite()) {
         return Vec::new();
     }
-    let count = sorted.len().min(QUANTILES);
+    let rows = residual.values.len();
+    let count = rows.min(QUANTILES);
     let point = |i: usize| {
-        let share = (i as f64 + 0.5) / count as f64;
+        let share = normal_share(i, count);
         let tail = Distribution::Normal.quantile(2.0 * share.min(1.0 - share));
         let normal = if share < 0.5 { -tail } else { tail };
-        let at = match count == sorted.len() {
-            true => sorted[i],
-            false => quantile(sorted, share),
+        let at = match count == rows {
+            true => residual.values[i],
+            false => residual.quantile(share),
         };
         [normal, (at - spread.mean) / spread.deviation]
     };
     (0..count).map(point).collect()
 }
 
-fn edges(least: f64, most: f64, count: usize) -> Vec<f64> {
-    let step = (most - least) / count as f64;
-    (0..=count)
-        .map(|i| {
-            if i == count {
-                most
-            } else {
-                least + step * i as f64
-            }
-        })
-        .collect()
+/// How much of the distribution is below point number `i` of so many.
+fn normal_share(i: usize, count: usize) -> f64 {
+    (i as f64 + 0.5) / count as f64
 }
 
-/// The stretch of equally wide ones that holds a value between the first and the last edge.
-fn stretch(edges: &[f64], value: f64) -> Option<usize> {
-    let (first, last) = (*edges.first()?, *edges.last()?);
-    if !(first..=last).contains(&value) {
-        return None;
+/// Equally wide stretches.
+struct Stretches {
+    /// One more than there are stretches, ascending.
+    edges: Vec<f64>,
+    per_unit: f64,
+}
+
+impl Stretches {
+    fn new(least: f64, most: f64, count: usize) -> Stretches {
+        let step = (most - least) / count as f64;
+        let inner = (1..count).map(|i| least + step * i as f64);
+        Stretches {
+            edges: [least].into_iter().chain(inner).chain([most]).collect(),
+            per_unit: step.recip(),
+        }
     }
-    Some(
-        edges
-            .partition_point(|edge| *edge <= value)
-            .clamp(1, edges.len() - 1)
-            - 1,
-    )
+
+    /// The stretch that holds a value between the first and the last edge.
+    fn find(&self, value: f64) -> Option<usize> {
+        let edges = &self.edges[..];
+        let (first, last) = (*edges.first()?, *edges.last()?);
+        if !(first..=last).contains(&value) {
+            return None;
+        }
+        let count = edges.len() - 1;
+        // Up to rounding. A cast of what is no number is 0.
+        let mut at = (((value - first) * self.per_unit) as usize).min(count - 1);
+        while at > 0 && value < edges[at] {
+            at -= 1;
+        }
+        while at + 1 < count && value >= edges[at + 1] {
+            at += 1;
+        }
+        Some(at)
+    }
 }
 
 impl Histogram {
-    fn of(sorted: &[f64]) -> Histogram {
-        let (least, most) = (quantile(sorted, 0.01), quantile(sorted, 0.99));
+    fn of(residual: &Ranked) -> Histogram {
+        let (least, most) = (residual.quantile(0.01), residual.quantile(0.99));
         let is_range = least.is_finite() && most.is_finite() && least < most;
-        let edges = if is_range {
-            edges(least, most, BARS)
-        } else {
-            vec![least, most]
-        };
-        let mut counts = vec![0; edges.len() - 1];
+        let stretches = Stretches::new(least, most, if is_range { BARS } else { 1 });
+        let mut counts = vec![0; stretches.edges.len() - 1];
         let mut outside = 0;
-        for value in sorted {
-            match stretch(&edges, *value) {
+        for value in &residual.values {
+            match stretches.find(*value) {
                 Some(at) => counts[at] += 1,
                 None => outside += 1,
             }
         }
         Histogram {
-            edges,
+            edges: stretches.edges,
             counts,
             outside,
         }
@@ -249,7 +325,7 @@ impl Pairs {
     fn of(
         (targets, means): (&[f64], &[f64]),
         rows: &[usize],
-        (target, predicted): (&[f64], &[f64]),
+        (target, predicted): (&Ranked, &Ranked),
     ) -> Pairs {
         if rows.len() <= POINTS {
             return Pairs::Points(
@@ -258,27 +334,31 @@ impl Pairs {
                     .collect(),
             );
         }
-        let ends = |sorted: &[f64]| edges(quantile(sorted, 0.001), quantile(sorted, 0.999), CELLS);
-        let (target_edges, predicted_edges) = (ends(target), ends(predicted));
+        let ends = |of: &Ranked| Stretches::new(of.quantile(0.001), of.quantile(0.999), CELLS);
+        let (up, along) = (ends(target), ends(predicted));
         let mut counts = vec![vec![0; CELLS]; CELLS];
         for row in rows {
-            let places = (
-                stretch(&target_edges, targets[*row]),
-                stretch(&predicted_edges, means[*row]),
-            );
+            let places = (up.find(targets[*row]), along.find(means[*row]));
             if let (Some(up), Some(along)) = places {
                 counts[up][along] += 1;
             }
         }
         Pairs::Cells {
-            predicted_edges,
-            target_edges,
+            predicted_edges: along.edges,
+            target_edges: up.edges,
             counts,
         }
     }
 }
 
-/// Tenths of rows that are in the order of their predictions.
+/// A row's prediction and number: rows in the order of their predictions, then of their numbers.
+type Key = (f64, usize);
+
+fn by_prediction(a: &Key, b: &Key) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+}
+
+/// Tenths of the rows by their prediction.
 fn groups(
     rows: &[usize],
     (targets, means): (&[f64], &[f64]),
@@ -286,19 +366,28 @@ fn groups(
     weights: Option<&[f64]>,
 ) -> Vec<Group> {
     let count = GROUPS.min(rows.len());
-    let group = |number: usize| {
-        let rows = &rows[number * rows.len() / count..(number + 1) * rows.len() / count];
+    let firsts: Vec<usize> = (1..count).map(|group| group * rows.len() / count).collect();
+    let mut keys: Vec<Key> = rows.iter().map(|row| (means[*row], *row)).collect();
+    put_in_place(&mut keys, &firsts, 0, by_prediction);
+    let firsts: Vec<Key> = firsts.into_iter().map(|rank| keys[rank]).collect();
+    let mut members = vec![Vec::with_capacity(rows.len() / count.max(1) + 1); count];
+    for row in rows {
+        let key = (means[*row], *row);
+        let group = firsts.partition_point(|first| by_prediction(first, &key).is_le());
+        members[group].push(*row);
+    }
+    let group = |rows: Vec<usize>| {
         let of = |values: &[f64]| -> Vec<f64> { rows.iter().map(|row| values[*row]).collect() };
         let (targets, means, weights) = (of(targets), of(means), weights.map(of));
         let mean = |values: &[f64]| {
             let weight = |i: usize| weights.as_ref().map_or(1.0, |weights| weights[i]);
             let total: f64 = (0..rows.len()).map(weight).sum();
-            values
+            let sum: f64 = values
                 .iter()
                 .enumerate()
                 .map(|(i, value)| weight(i) * value)
-                .sum::<f64>()
-                / total
+                .sum();
+            sum / total
         };
         Group {
             rows: rows.len(),
@@ -309,7 +398,7 @@ fn groups(
                 .unwrap_or(f64::NAN),
         }
     };
-    (0..count).map(group).collect()
+    members.into_iter().map(group).collect()
 }
 
 #[cfg(test)]
@@ -322,12 +411,68 @@ mod tests {
 
     #[test]
     fn spreads_are_numpys() {
-        let spread = Spread::of(&[1.0, 2.0, 4.0, 8.0]);
+        let spread = Ranked::of(vec![8.0, 2.0, 4.0, 1.0], &ENDS).spread();
         assert_eq!(
             (spread.lower_quartile, spread.median, spread.upper_quartile),
             (1.75, 3.0, 5.0)
         );
         assert_eq!((spread.mean, spread.deviation), (3.75, 7.1875_f64.sqrt()));
+    }
+
+    /// Against all values sorted.
+    #[test]
+    fn quantiles_are_those_of_sorted_values() {
+        let values: Vec<f64> = (0..3001)
+            .map(|i| f64::from(i * 7919 % 997).sqrt())
+            .collect();
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let shares = residual_shares();
+        let ranked = Ranked::of(values, &shares);
+        for share in shares {
+            let (low, high, rest) = places(share, sorted.len() - 1);
+            let expected = sorted[low] + rest * (sorted[high] - sorted[low]);
+            assert_eq!(ranked.quantile(share), expected, "{share}");
+        }
+    }
+
+    /// Against a search among the edges.
+    #[test]
+    fn stretches_hold_what_is_between_their_edges() {
+        for (least, most) in [(-1.0, 2.0), (0.1, 0.1), (1e300, 1.5e308), (-3e-320, 2e-320)] {
+            let stretches = Stretches::new(least, most, 7);
+            let edges = stretches.edges.clone();
+            let inside = (0..=700).map(|i| least + (most - least) * (f64::from(i) / 700.0));
+            for value in inside
+                .chain(edges.iter().copied())
+                .filter(|v| (least..=most).contains(v))
+            {
+                let expected = edges.partition_point(|edge| *edge <= value).clamp(1, 7) - 1;
+                assert_eq!(
+                    stretches.find(value),
+                    Some(expected),
+                    "{value} of {edges:?}"
+                );
+            }
+            for value in [least - least.abs() - 1.0, most + most.abs() + 1.0, f64::NAN] {
+                assert_eq!(stretches.find(value), None, "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn groups_are_tenths_of_the_rows_in_order() {
+        let means: Vec<f64> = (0..1003).map(|i| f64::from(i * 7919 % 50)).collect();
+        let rows: Vec<usize> = (0..means.len()).collect();
+        let mut in_order = rows.clone();
+        in_order.sort_by(|a, b| means[*a].total_cmp(&means[*b]).then(a.cmp(b)));
+        let found = groups(&rows, (&means, &means), Deviance::Gaussian, None);
+        for (number, group) in found.iter().enumerate() {
+            let members = &in_order[number * 1003 / 10..(number + 1) * 1003 / 10];
+            let sum: f64 = members.iter().map(|row| means[*row]).sum();
+            assert_eq!(group.rows, members.len());
+            assert_eq!(group.mean_target, sum / members.len() as f64);
+        }
     }
 
     #[test]
