@@ -4,6 +4,7 @@
 //! whatever the number of rows, so that they fit a page: curves of more than 200 points are thinned along their length.
 
 mod classification;
+mod ranked;
 mod regression;
 
 use ndarray::Array2;
