@@ -128,7 +128,7 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
     Ok(selected(builder, &target.join("ptx")).build()?.images)
 }
 
-/// All families, or those that are asked for, in a folder of their own: the others' PTX stays as it is.
+/// All families, or those that are requested, in a folder of their own: the others' PTX stays as it is.
 fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
     match env::var("WARPFUSE_FAMILIES") {
         Ok(list) => {

@@ -41,7 +41,7 @@ impl Gpu {
         }
     }
 
-    /// Other libraries, looked for when they are first asked for.
+    /// Other libraries, looked for when they are first requested.
     pub fn libraries(&self) -> &Libraries {
         self.libraries.get_or_init(|| Libraries::open(&self.device))
     }

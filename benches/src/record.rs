@@ -146,12 +146,12 @@ impl Recorder {
         }
     }
 
-    /// Whether a case was asked for.
+    /// Whether a case was requested.
     pub fn wants(&self, case: &Case) -> bool {
         self.options.filter.wants(&case.to_string())
     }
 
-    /// Measures a case if it was asked for. Failures, panics included, become a line too: one case does not
+    /// Measures a case if it was requested. Failures, panics included, become a line too: one case does not
     /// stop the others.
     ///
     /// # Errors

@@ -235,7 +235,7 @@ impl Shape {
         matches!(self, Shape::Sparse { .. } | Shape::Drawn { .. })
     }
 
-    /// Stored elements; about so many where row lengths are drawn, and where the weights of a layer are.
+    /// Stored elements; approximate where row lengths or the weights of a layer are drawn.
     pub fn entries(&self) -> usize {
         match *self {
             Shape::Dense { rows, cols } => rows * cols,

@@ -184,7 +184,7 @@ fn one_a_slice<V: FilterValue>(shape: FilterShape) -> SparseFilters<V> {
     SparseFilters::from_slices(shape, &counts, nonzeros).expect("one nonzero a slice")
 }
 
-/// Weights that are kept with so many chances in a thousand.
+/// Weights, each kept with a probability in thousandths.
 fn random<V: FilterValue>(shape: FilterShape, permille: usize) -> SparseFilters<V> {
     let kept = data::values::<f32>(shape.weights(), SEED + 62);
     let weights = data::values::<f32>(shape.weights(), SEED + 63);
@@ -289,7 +289,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
         Ok(self.measured("arrays".into(), Times::of(times), conv.filter_bytes()))
     }
 
-    /// On the CPU with so many threads, 0 for all.
+    /// On the CPU with this number of threads, 0 for all.
     fn on_cpu(&self, threads: usize) -> Result<Measured> {
         let cpu = Device::cpu();
         let layer = Layer::default();

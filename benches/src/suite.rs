@@ -13,7 +13,7 @@ use crate::{cg, cpu, fused, objective, parser, plan, vector};
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
 
-/// Records what was asked for: the families of the GPU where there is one, and those of the CPU.
+/// Records what was requested: the families of the GPU where there is one, and those of the CPU.
 ///
 /// # Errors
 /// When a result cannot be written. Cases that fail are results.

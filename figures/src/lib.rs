@@ -3,7 +3,7 @@
 //! A [`Figure`] has two axes and marks: lines, points, steps, bars, cells, bands, error bars, rules. [`Figure::to_svg`]
 //! writes it as a file of its own, [`Figure::to_inline_svg`] as a part of a page whose style sheet has [`STYLE`].
 //! The text depends on the values alone: no clock, no random number, no font is looked at. Colours follow the reader's
-//! colour scheme, can be told apart by those who confuse red and green, and have the contrast that WCAG AA asks for.
+//! colour scheme, can be distinguished without seeing red and green, and have the contrast that WCAG AA requires.
 //!
 //! Numbers that are not finite are left out; a figure without any says so.
 //!

@@ -67,7 +67,7 @@ pub(crate) fn superscript(exponent: i32) -> String {
     exponent.to_string().chars().map(digit).collect()
 }
 
-/// A number with so many decimals; a minus as long as a digit, and none before a zero.
+/// A number with a fixed number of decimals; a minus as long as a digit, and none before a zero.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {

@@ -45,7 +45,7 @@ fn lines_steps_bands_and_rules() {
     .mark("spread", Tone::First, Shape::Band(band.collect()))
     .line("training", Tone::First, course.clone())
     .steps("validation <other>", Tone::Second, course)
-    .mark("asked for", Tone::Reference, Shape::Level(1e-6))
+    .mark("tolerance", Tone::Reference, Shape::Level(1e-6))
     .mark("chosen", Tone::Fourth, Shape::Rule(7.0));
     check("course", &figure.to_svg());
 }

@@ -1,4 +1,4 @@
-//! A campaign of so many inputs, recorded.
+//! A campaign of a given number of inputs, recorded.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -23,7 +23,7 @@ impl Random {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
-    /// True once in so many times.
+    /// True with probability 1 / `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

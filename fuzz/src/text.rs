@@ -226,7 +226,7 @@ pub fn matrix_market(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// An entry of a matrix of so many rows and columns, most often inside.
+/// An entry of a matrix, most often inside its rows and columns.
 fn entry(
     text: &mut String,
     (layout, field): (&str, &str),

@@ -157,7 +157,7 @@ fn options(command: &Command, random: &mut Random, words: &mut Vec<String>) {
     }
 }
 
-/// What prints help or starts so many threads; both are the same with every command.
+/// What prints help or sets the number of threads; both are the same with every command.
 fn is_dull(arg: &Arg) -> bool {
     ["help", "version", "threads", "device"]
         .iter()

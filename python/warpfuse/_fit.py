@@ -100,7 +100,7 @@ class Problem:
 def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
     """A ConvergenceWarning with advice for the first solution that needs one.
 
-    A fit that ended early is none where the gradient is as small as ``tol`` says: the library is asked for more.
+    A fit that ended early is none where the gradient is as small as ``tol`` says: the library goes on.
     """
     for solution in solutions:
         ratio = solution.report.get("gradient_ratio", math.nan)

@@ -15,7 +15,7 @@ _fell_back: Counter[tuple[str, str]] = Counter()
 
 
 class FallbackWarning(UserWarning):
-    """scikit-learn fitted, because warpfuse does not offer what was asked for."""
+    """scikit-learn fitted, because warpfuse does not offer what was requested."""
 
 
 def served(name: str) -> None:

@@ -101,7 +101,7 @@ class PCA(Accelerated, _peer.PCA):
     """Principal components: :class:`sklearn.decomposition.PCA` by warpfuse.
 
     Parameters and attributes are scikit-learn's. warpfuse serves a whole number of components below the rows and the
-    columns of X, unless ``svd_solver="full"`` or ``"covariance_eigh"`` is asked for; scikit-learn does the rest.
+    columns of X, unless ``svd_solver="full"`` or ``"covariance_eigh"`` is requested; scikit-learn does the rest.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class PCA(Accelerated, _peer.PCA):
         return None
 
     def _named_solver(self, X: Any) -> str:
-        """The solver that was asked for, and for "auto" the one that scikit-learn would take: Lanczos' serves for all."""
+        """The solver that was requested, and for "auto" the one that scikit-learn would take: Lanczos' serves for all."""
         if self.svd_solver != "auto":
             return self.svd_solver
         rows, cols = X.shape

@@ -94,7 +94,7 @@ mod tests {
     fn cholesky_agrees_with_scikit_learn() {
         let data = data(Storage::Dense).expect("the data are there");
         let (Features::Dense(x), Some(targets)) = (data.features, data.targets) else {
-            panic!("dense features and targets were asked for");
+            panic!("dense features and targets were requested");
         };
         for expected in references().expect("the reference is there") {
             let found = ridge(&x, &targets, expected.l2, expected.intercept);

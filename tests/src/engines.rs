@@ -41,9 +41,9 @@ pub struct Engine {
 /// Why a device cannot be tested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// Nobody asked for it: its cases are ignored.
+    /// Nobody requested it: its cases are ignored.
     Optional(String),
-    /// It was asked for: its cases fail.
+    /// It was requested: its cases fail.
     Required(String),
 }
 

@@ -18,10 +18,10 @@ const ALWAYS: f64 = 1.20;
 /// take:
 /// - 1.15 and 1.09, columns by Zipf's law with an exponent of 0.8 over rows: many columns queue, of which the model knows
 ///   one;
-/// - 1.11, long rows among short ones in f64: blocks of 512 threads in place of 128, predicted alike;
+/// - 1.11, long rows among short ones in f64: blocks of 512 threads instead of 128, predicted alike;
 /// - 1.08, X·y with panels at hand that are a little quicker; 1.05 to 1.07, lanes of a row, or blocks, next to the best ones:
 ///   the shape of kddb over rows, n = 250, X·y with n = 40,000 in f64 and of the shape of rcv1;
-/// - 1.06, n = 28,000 in f64: two products in place of one.
+/// - 1.06, n = 28,000 in f64: two products instead of one.
 const MISSES: f64 = 0.05;
 /// Evaluations that any preparation pays for.
 const MANY: u64 = 1 << 30;
@@ -56,7 +56,7 @@ impl fmt::Display for Judged {
             Some(ratio) => write!(f, "{ratio:.3} ")?,
             None => write!(f, "not timed ")?,
         }
-        write!(f, "{}: {chosen} in place of {best}", self.case)
+        write!(f, "{}: {chosen} instead of {best}", self.case)
     }
 }
 

@@ -81,7 +81,7 @@ impl Arch {
         }
     }
 
-    /// The PTX version that LLVM is asked for: 8.6 has vector `red` (8.1) and Blackwell, 8.7 has `sm_120`.
+    /// The PTX version that LLVM is told to write: 8.6 has vector `red` (8.1) and Blackwell, 8.7 has `sm_120`.
     pub(crate) const fn ptx_feature(self) -> &'static str {
         match self {
             Arch::Sm120 => "+ptx87",

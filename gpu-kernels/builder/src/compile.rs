@@ -1,7 +1,7 @@
 //! The compiler's runs for one architecture: `core` through cargo, once; then rustc on the kernel crate, as often and as many
 //! at once as wanted.
 //!
-//! A `staticlib` is asked for because it is the one crate type that needs no GPU linker, and the assembly that rustc
+//! A `staticlib` is requested because it is the one crate type that needs no GPU linker, and the assembly that rustc
 //! emits on the way is complete: fat LTO has pulled in what it uses of `core`.
 
 use std::env;

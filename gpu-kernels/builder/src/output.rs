@@ -9,7 +9,7 @@ pub struct PtxOutput {
     pub toolchain: Toolchain,
     /// The assembler that was used, if any.
     pub ptxas: Option<Ptxas>,
-    /// One per architecture, in the order asked for.
+    /// One per architecture, in the order requested.
     pub images: Vec<Image>,
 }
 

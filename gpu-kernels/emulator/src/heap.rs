@@ -117,7 +117,7 @@ pub enum MemoryError {
         "allocate {bytes} bytes on the emulator: expected less than 2^40 bytes and fewer than 2^24 buffers since it was opened"
     )]
     Exhausted {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
     /// More memory than the host can spare.
@@ -125,7 +125,7 @@ pub enum MemoryError {
         "allocate {bytes} bytes on the emulator: the host has no room for them and a shadow 24 times as large"
     )]
     NoRoom {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
     /// A copy beyond the buffer.

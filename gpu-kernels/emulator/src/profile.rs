@@ -41,7 +41,7 @@ pub struct SiteCounts {
 }
 
 impl SiteCounts {
-    /// Ideal over real sectors: 1 when every byte moved was asked for, near 1/8 for scattered words of 4
+    /// Ideal over real sectors: 1 when every byte moved was requested, near 1/8 for scattered words of 4
     /// bytes. 1 where nothing moved.
     pub fn coalescing(&self) -> f64 {
         match self.sectors {

@@ -175,7 +175,7 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    /// Adds the entries to their sums; the gathers are asked for together.
+    /// Adds the entries to their sums; the gathers are requested together.
     #[inline(always)]
     #[expect(
         clippy::needless_range_loop,
@@ -249,7 +249,7 @@ fn one_piece<C: Cta, T: Real>(cta: &C, args: &PanelArgs<'_, T>, piece: &Piece, s
     cta.sync();
 }
 
-/// Sums that a thread adds to the outputs together: which outputs they are for is asked for at once.
+/// Sums that a thread adds to the outputs together: which outputs they are for is requested at once.
 const TOGETHER: u32 = 4;
 
 /// Adds the sums of a piece to the outputs.

@@ -21,7 +21,7 @@
 //! registers of one bank, and every third multiply-add waits a cycle for its operands.
 //!
 //! What a product of 128 × 128 elements with k = 32 does, as an emulator counts it (a test holds the figures): sectors of A
-//! and B that are asked for, requests of warps to shared memory, passes over its banks beyond one for each request,
+//! and B that are requested, requests of warps to shared memory, passes over its banks beyond one for each request,
 //! requests with idle lanes, barriers of all blocks.
 //!
 //! | variant | sectors | requests | conflicts | divergent | barriers |

@@ -48,7 +48,7 @@ const HIGH_HALVES: u32 = 0x7632;
 /// From one filter's sums to the next in shared memory.
 const SUM_PITCH: u32 = TILE_CELLS + 1;
 
-/// Words of a step for numbers of so many pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
+/// Words of a step for numbers of a given number of pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
 /// bytes from a cell to the channels of either tap, and two unused words.
 pub const fn step_words(pieces: usize) -> usize {
     ROWS * pieces * 128 + ROWS * 32 + 4

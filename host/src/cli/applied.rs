@@ -44,7 +44,7 @@ pub(super) struct Applied<'a> {
 type Scores = (Evaluation, Option<Diagnostics>);
 
 impl Applied<'_> {
-    /// Scores the model and writes the page, where one is asked for; a page is written too where there is no score.
+    /// Scores the model and writes the page, where one is requested; a page is written too where there is no score.
     ///
     /// # Errors
     /// As [`SavedModel::evaluate`], and when a file cannot be written.

@@ -23,7 +23,7 @@ pub(super) const FIT_READS: u64 = 90;
 /// Opens a device.
 ///
 /// # Errors
-/// When a device that was asked for by name cannot be used.
+/// When a device that was requested by name cannot be used.
 pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
     let device = match name {
         DeviceName::Auto => automatic(ui),

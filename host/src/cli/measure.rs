@@ -162,7 +162,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Writes the page and the figures, where they are asked for.
+    /// Writes the page and the figures, where they are requested.
     fn write_page(&self, args: &PlanArgs, device: &Device, ui: &Ui) -> Result<()> {
         if !args.report.is_wanted() {
             return Ok(());

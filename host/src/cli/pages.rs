@@ -31,7 +31,7 @@ pub(super) fn check(args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the page and the figures that were asked for.
+/// Writes the page and the figures that were requested.
 ///
 /// # Errors
 /// When a file cannot be written.

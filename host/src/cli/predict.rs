@@ -107,7 +107,7 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
     Ok(Exit::Success)
 }
 
-/// Scores the predictions, with the page where one is asked for.
+/// Scores the predictions, with the page where one is requested.
 fn score<T: Number>(
     model: &SavedModel,
     args: &PredictArgs,

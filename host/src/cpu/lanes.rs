@@ -8,10 +8,10 @@ pub const MAX_LANES: usize = 16;
 /// Bytes that memory hands over at a time.
 const LINE: usize = 64;
 
-/// How many bytes ahead of their use the nearest cache is asked for.
+/// How many bytes ahead of their use are requested from the nearest cache.
 const NEAR: usize = 4096;
 
-/// How many bytes ahead of their use the second-level cache is asked for.
+/// How many bytes ahead of their use are requested from the second-level cache.
 ///
 /// On a processor with 14 GB/s for each of its threads memory takes 200 ns and more, in which a thread uses 3 KB;
 /// and the nearest cache has too few requests under way for that.

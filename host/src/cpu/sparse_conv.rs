@@ -60,7 +60,7 @@ pub fn convolve<E: Element>(layer: &Layer<'_, E>, out: &mut [E::Acc]) {
     }
 }
 
-/// Outputs along one axis whose input at an offset of so many lies inside.
+/// Outputs along one axis whose input at an offset lies inside.
 #[inline(always)]
 fn inside(g: &Geometry, axis: usize, offset: u32) -> std::ops::Range<u32> {
     let (stride, padding) = (g.stride[axis], g.padding[axis]);

@@ -25,7 +25,7 @@ pub enum DeviceError {
          `nvidia-smi` and the variable CUDA_VISIBLE_DEVICES, or use the device `cpu`"
     )]
     NoDevice {
-        /// The number asked for.
+        /// The number requested.
         ordinal: u32,
         /// How many devices there are.
         count: u32,
@@ -66,7 +66,7 @@ pub enum DeviceError {
     OutOfMemory {
         /// The device's name.
         device: String,
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: usize,
         /// Free bytes at that moment (0 where unknown).
         free: usize,
@@ -76,8 +76,8 @@ pub enum DeviceError {
         held: Box<Holding>,
     },
 
-    /// A failure that was asked for ([`Device::fail_after`](super::Device::fail_after)).
-    #[error("{what}: a failure was asked for")]
+    /// A failure that was requested ([`Device::fail_after`](super::Device::fail_after)).
+    #[error("{what}: a failure was requested")]
     Injected {
         /// The operation.
         what: &'static str,

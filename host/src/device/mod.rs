@@ -218,7 +218,7 @@ impl Device {
 
     /// Has the `operations`-th allocation, copy or (on an emulator) launch from now on fail, once: an allocation as if there
     /// were no memory, the others with [`DeviceError::Injected`]. For tests of what programs do then. Returns what was
-    /// asked for before and has not come.
+    /// requested before and has not come.
     ///
     /// ```
     /// use warpfuse::device::Device;

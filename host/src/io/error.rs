@@ -66,7 +66,7 @@ pub enum ReadError {
         /// What needs them, if that is not the data themselves.
         why: Option<String>,
     },
-    /// A stored value cannot be represented in the element type asked for.
+    /// A stored value cannot be represented in the element type requested.
     #[error("{}", path.display())]
     Cast {
         /// The file.
@@ -84,12 +84,12 @@ pub enum ReadError {
         /// What is wrong with it.
         problem: super::TableProblem,
     },
-    /// The features do not have the number of columns asked for.
+    /// The features do not have the number of columns requested.
     #[error("{}", path.display())]
     Width {
         /// The file.
         path: PathBuf,
-        /// What was asked for and what there is.
+        /// What was requested and what there is.
         source: WidthError,
     },
 }
@@ -114,7 +114,7 @@ pub enum WriteError {
     /// The format has no place for such data.
     #[error("expected {expected} for a {format} file, found {found}")]
     Unsupported {
-        /// The format asked for.
+        /// The format requested.
         format: super::Format,
         /// What it can hold.
         expected: &'static str,

@@ -117,7 +117,7 @@ impl Columns {
         }
     }
 
-    /// The number asked for, if any.
+    /// The number requested, if any.
     pub(super) fn wanted(self) -> Option<usize> {
         match self {
             Self::Infer => None,

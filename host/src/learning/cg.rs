@@ -18,7 +18,7 @@ pub struct CgOptions {
     pub l2: f64,
     /// Stop at ‖r‖ ≤ tolerance · ‖r₀‖.
     pub tolerance: f64,
-    /// Stop after so many iterations.
+    /// Stop after this number of iterations.
     pub max_iter: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct CgOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Convergence {
-    /// The residual is as small as was asked for.
+    /// The residual is within the tolerance.
     Converged,
     /// `max_iter` was reached first.
     IterationLimit,
@@ -42,13 +42,13 @@ pub enum Convergence {
     Stalled,
     /// The coefficients grow without bound: the data can be separated, and no penalty holds them.
     Separable,
-    /// A figure on other data got no better for as long as was asked for
+    /// A figure on other data got no better for the patience
     /// ([`FitOptions::patience`](super::FitOptions::patience)).
     EarlyStopped,
 }
 
 impl Convergence {
-    /// Whether the result is as good as was asked for, or as the precision allows.
+    /// Whether the result is within the tolerance, or as good as the precision allows.
     pub fn is_success(self) -> bool {
         matches!(self, Convergence::Converged | Convergence::PrecisionLimit)
     }

@@ -53,7 +53,7 @@ pub enum Link {
 }
 
 impl Family {
-    /// The link that is used unless another is asked for.
+    /// The link that is used unless another is requested.
     pub fn default_link(self) -> Link {
         match self {
             Family::Gaussian | Family::Tweedie { power: 0.0 } => Link::Identity,

@@ -15,7 +15,7 @@ pub(super) struct Given<'a> {
     pub(super) warm: Option<Warm<'a>>,
     /// Added to the linear predictors of each row.
     pub(super) offset: Option<&'a [f64]>,
-    /// What columns are multiplied by, in place of penalties that differ between them.
+    /// What columns are multiplied by, instead of penalties that differ between them.
     pub(super) scaling: Option<&'a [f64]>,
 }
 

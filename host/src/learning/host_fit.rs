@@ -24,7 +24,7 @@ impl<T: Number> Training<'_, T> {
     /// What solves it, and why.
     ///
     /// # Errors
-    /// [`FitError::Combination`] where the solver that was asked for cannot.
+    /// [`FitError::Combination`] where the solver that was requested cannot.
     pub(super) fn choose(
         &self,
         spec: &ObjectiveSpec,

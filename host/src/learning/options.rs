@@ -34,7 +34,7 @@ pub struct FitOptions<'a> {
     /// stays relative to the gradient where a fit without it would start.
     pub start: Option<(&'a [Vec<f64>], &'a [f64])>,
     /// What a model of these coefficients (one list per class, or one list) and intercepts is worth on other data,
-    /// asked for after each outer iteration and kept as [`Iteration::validation`].
+    /// requested after each outer iteration and kept as [`Iteration::validation`].
     pub evaluate: Option<&'a mut Evaluate<'a>>,
     /// Stops a fit early that gets no better by `evaluate`, without which it has no effect: its model has the coefficients
     /// of the best iteration and says [`Convergence::EarlyStopped`](super::Convergence::EarlyStopped). Not of one-vs-rest

@@ -44,7 +44,7 @@ impl Penalty {
     }
 }
 
-/// What columns are to be multiplied by in place of penalties multiplied by these factors: a column of 1/f-th the size has a
+/// What columns are to be multiplied by instead of penalties multiplied by these factors: a column of 1/f-th the size has a
 /// coefficient f times as large, which an l1 penalty sees as f times as dear, and an l2 penalty as f² times. `None` where
 /// there is nothing to multiply, or no such scaling: of a factor 0, or of both penalties.
 pub(super) fn scaling(spec: &ObjectiveSpec, factors: Option<&[f64]>) -> Option<Vec<f64>> {

@@ -135,7 +135,7 @@ impl<T> Task<T> {
     }
 }
 
-/// Whether the solver that was asked for can minimise this.
+/// Whether the solver that was requested can minimise this.
 fn check_solver(controls: &Controls, spec: &ObjectiveSpec) -> Result<(), FitError> {
     not_negative("tol", controls.tolerance)?;
     let quadratic = spec.loss == SampleLoss::Single(Loss::Squared);

@@ -15,7 +15,7 @@ pub enum CsrError {
     /// The number of columns is beyond what a 32-bit index can name.
     #[error("expected at most {max} columns, found {found}", max = u32::MAX)]
     TooManyColumns {
-        /// Columns asked for.
+        /// Columns requested.
         found: usize,
     },
     /// The row offsets are not one more than the rows.

@@ -46,7 +46,7 @@ pub struct CastError {
     pub entry: usize,
     /// The value that would become infinite.
     pub value: f64,
-    /// The type asked for.
+    /// The type requested.
     pub to: Dtype,
 }
 
@@ -59,7 +59,7 @@ pub enum WidthError {
     TooFew {
         /// Columns of the data.
         cols: usize,
-        /// Columns asked for.
+        /// Columns requested.
         wanted: usize,
     },
     /// Dense features are as wide as they are: a missing column is a mistake, not a zero.
@@ -67,13 +67,13 @@ pub enum WidthError {
     Dense {
         /// Columns of the data.
         cols: usize,
-        /// Columns asked for.
+        /// Columns requested.
         wanted: usize,
     },
     /// More columns than a 32-bit index can name.
     #[error("expected at most {max} columns, found {wanted}", max = u32::MAX)]
     TooMany {
-        /// Columns asked for.
+        /// Columns requested.
         wanted: usize,
     },
 }

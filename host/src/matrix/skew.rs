@@ -12,7 +12,7 @@ const RUN: usize = 64;
 pub struct Skew {
     /// Of the most frequent column.
     pub busiest: f64,
-    /// Of the most frequent columns, as many as were asked for.
+    /// Of the most frequent columns, as many as were requested.
     pub frequent: f64,
 }
 

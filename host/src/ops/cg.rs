@@ -6,7 +6,7 @@
 use gpu_kernels::cg::{self, CgArgs, CgVariant, state};
 use gpu_kernels::{Family, In, Launch, Out};
 
-use super::{Number, OpError, vector};
+use super::{Number, OpError, checks, vector};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
 use crate::plan::vector::{VectorPlan, one_block};
@@ -166,7 +166,7 @@ impl<T: Number> CgVectors<T> {
     /// # Errors
     /// As [`CgVectors::new`], and [`OpError::Length`] when r has another length.
     pub fn restart(&mut self, r: &Buffer<T>, stop: Stop) -> Result<(), OpError> {
-        vector::same_length("r", r, self.r.len())?;
+        checks::same_length("r", r, self.r.len())?;
         self.stop = stop;
         self.r.copy_from(r)?;
         for vector in [&mut self.w, &mut self.p, &mut self.q] {

@@ -26,7 +26,7 @@ use gpu_kernels::conv1d::{Conv1dArgs, Conv1dVariant};
 use gpu_kernels::{Entry, Family, Launch};
 use ndarray::{Array2, ArrayView2, ArrayView3};
 
-use super::{Number, OpError};
+use super::{Number, OpError, checks};
 use crate::cpu::conv1d as cpu;
 use crate::device::{Buffer, Device, Prepared};
 use crate::plan::conv1d::{BLOCK, plan, plan_with};
@@ -111,15 +111,11 @@ pub fn conv1d_views<T: Conv1dNumber>(
         ..*like
     };
     shape.check()?;
-    let (expected, found) = (shape.in_per_group(), in_per_group);
-    if expected != found {
-        let what = "the second axis of the filters";
-        return Err(OpError::Length {
-            what,
-            expected,
-            found,
-        });
-    }
+    checks::length(
+        "the second axis of the filters",
+        shape.in_per_group(),
+        in_per_group,
+    )?;
     let x = super::reduce::upload_view(device, x)?;
     let filters = super::reduce::upload_view(device, filters)?;
     let mut out = device.zeros(out_channels * shape.out_len())?;
@@ -141,22 +137,8 @@ fn check<T: Conv1dNumber>(
         ("the filters", filters, shape.filter_elements()),
         ("the result", out, shape.out_channels * shape.out_len()),
     ] {
-        let found = buffer.len();
-        if found != expected {
-            return Err(OpError::Length {
-                what,
-                expected,
-                found,
-            });
-        }
-        let on = buffer.device();
-        if !on.shares_memory_with(&device) {
-            return Err(OpError::OtherDevice {
-                what,
-                expected: device.to_string(),
-                found: on.to_string(),
-            });
-        }
+        checks::same_length(what, buffer, expected)?;
+        checks::same_device(what, &device, &buffer.device())?;
     }
     Ok(())
 }

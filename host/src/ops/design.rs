@@ -6,7 +6,7 @@ use gpu_kernels::design::{DesignArgs, DesignVariant};
 use gpu_kernels::{Family, In, Launch, Out};
 
 use super::objective::ObjectiveSums;
-use super::{Number, OpError, vector};
+use super::{Number, OpError, checks, vector};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
 
@@ -202,7 +202,7 @@ impl<T: Number> DesignVectors<T> {
 
     fn check(&self, theta: &Buffer<T>) -> Result<(), OpError> {
         let rows = self.cols + usize::from(self.has_intercept);
-        vector::same_length("θ", theta, rows * self.classes)
+        checks::same_length("θ", theta, rows * self.classes)
     }
 }
 

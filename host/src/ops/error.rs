@@ -86,7 +86,7 @@ pub enum OpError {
         /// The number.
         value: f64,
     },
-    /// A kernel was asked for by a variant that is not compiled.
+    /// A kernel was requested by a variant that is not compiled.
     #[error("there is no {what} by {wanted}; let the planner choose, or take another variant")]
     NoVariant {
         /// The operation.

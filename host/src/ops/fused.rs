@@ -8,7 +8,7 @@ use super::matrix::Matrix;
 use super::plans::Launches;
 pub use super::terms::Terms;
 use super::terms::begin;
-use super::{Number, OpError};
+use super::{Number, OpError, checks};
 use crate::device::Buffer;
 use crate::plan::fused::{Candidate, Plan, Planner, Product};
 
@@ -204,21 +204,7 @@ impl<T: Number> Matrix<T> {
         expected: usize,
         vector: &Buffer<U>,
     ) -> Result<(), OpError> {
-        if vector.len() != expected {
-            return Err(OpError::Length {
-                what,
-                expected,
-                found: vector.len(),
-            });
-        }
-        if !vector.device().shares_memory_with(self.device()) {
-            let (expected, found) = (self.device().to_string(), vector.device().to_string());
-            return Err(OpError::OtherDevice {
-                what,
-                expected,
-                found,
-            });
-        }
-        Ok(())
+        checks::same_length(what, vector, expected)?;
+        checks::same_device(what, self.device(), &vector.device())
     }
 }

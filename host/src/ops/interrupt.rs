@@ -14,7 +14,7 @@ thread_local! {
 /// Does `work`, which ends with [`OpError::Interrupted`] soon after `is_wanted` has returned true.
 ///
 /// It is asked on this thread, before each product of a solve: often where X is small, so that it should be quick to
-/// answer. What had been found until then is dropped. Work inside work is asked for by the innermost alone.
+/// answer. What had been found until then is dropped. Work inside work is requested by the innermost alone.
 ///
 /// ```
 /// use ndarray::Array2;

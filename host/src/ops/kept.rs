@@ -1,4 +1,4 @@
-//! What is made when it is first asked for, and then kept.
+//! What is made when it is first requested, and then kept.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -52,7 +52,7 @@ pub(super) fn slice_mut<'a, T: Number>(
 /// The first elements of a buffer; the caller has checked that they are there.
 pub(super) fn first<T: bytemuck::Pod>(buffer: &Buffer<T>, len: usize) -> In<'_, T> {
     let all = buffer.input();
-    assert!(len as u64 <= all.len(), "as many were asked for");
+    assert!(len as u64 <= all.len(), "as many were requested");
     // SAFETY: they are the beginning of the buffer.
     unsafe { In::new(all.pointer(), len as u64) }
 }

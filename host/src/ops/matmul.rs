@@ -4,7 +4,7 @@ use gpu_kernels::matmul::{MatmulArgs, MatmulVariant};
 use gpu_kernels::{Entry, Family, Launch};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Ix2, ShapeBuilder, StrideShape};
 
-use super::{Number, OpError};
+use super::{Number, OpError, checks};
 use crate::cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
@@ -349,25 +349,17 @@ fn check<T: Number>(
     c: &Buffer<T>,
     layout: Layout,
 ) -> Result<(), OpError> {
-    let expect = |what, expected, found| match expected == found {
-        true => Ok(()),
-        false => Err(OpError::Length {
-            what,
-            expected,
-            found,
-        }),
-    };
     let ((m, k), (inner, n)) = (a.shape(), b.shape());
-    expect("a column of op(B)", k, inner)?;
-    expect("a column of C", m, layout.rows)?;
-    expect("a row of C", n, layout.cols)?;
+    checks::length("a column of op(B)", k, inner)?;
+    checks::length("a column of C", m, layout.rows)?;
+    checks::length("a row of C", n, layout.cols)?;
     for (what, span, found) in [
         ("A", a.layout.span("a row of A")?, a.buffer.len()),
         ("B", b.layout.span("a row of B")?, b.buffer.len()),
         ("C", layout.span("a row of C")?, c.len()),
     ] {
         if found < span {
-            expect(what, span, found)?;
+            checks::length(what, span, found)?;
         }
     }
     Ok(())

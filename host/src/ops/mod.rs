@@ -3,6 +3,7 @@
 mod blocks;
 mod catalog;
 pub mod cg;
+pub(crate) mod checks;
 pub mod conv1d;
 pub mod design;
 mod error;

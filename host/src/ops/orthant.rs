@@ -5,7 +5,7 @@
 use gpu_kernels::design::orthant::{OrthantArgs, OrthantVariant, least, step_to};
 use gpu_kernels::{Family, In, Launch, Out};
 
-use super::{Number, OpError, vector};
+use super::{Number, OpError, checks, vector};
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
 
@@ -96,7 +96,7 @@ impl<T: Number> OrthantVectors<T> {
     ) -> Result<(), OpError> {
         let len = self.inverse_diagonal.len();
         for (what, vector) in [("θ", theta), ("the gradient", gradient), ("v", &out.vector)] {
-            vector::same_length(what, vector, len)?;
+            checks::same_length(what, vector, len)?;
         }
         let Some([kernel, _]) = self.kernels.clone() else {
             self.subgradient_on_host(theta, gradient, out);
@@ -133,7 +133,7 @@ impl<T: Number> OrthantVectors<T> {
         let len = self.inverse_diagonal.len();
         let d = direction.unwrap_or(theta);
         for (what, vector) in [("θ", theta), ("v", subgradient), ("d", d), ("θ'", &*out)] {
-            vector::same_length(what, vector, len)?;
+            checks::same_length(what, vector, len)?;
         }
         let step = <T as Element>::from_f64(step);
         let Some([_, kernel]) = self.kernels.clone() else {

@@ -4,7 +4,7 @@ use gpu_kernels::vector::{VectorArgs, VectorVariant};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::launch::{slice, slice_mut};
-use super::{Number, OpError};
+use super::{Number, OpError, checks};
 use crate::cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
@@ -35,7 +35,7 @@ pub fn fill<T: Number>(value: T, out: &mut Buffer<T>) -> Result<(), OpError> {
 /// # Errors
 /// [`OpError::Length`] when the lengths differ, [`OpError::Device`] when the device fails.
 pub fn scaled_copy<T: Number>(beta: T, z: &Buffer<T>, out: &mut Buffer<T>) -> Result<(), OpError> {
-    same_length("z", z, out.len())?;
+    checks::same_length("z", z, out.len())?;
     if let Some((out, z)) = out.as_host_slice_mut().zip(z.as_host_slice()) {
         cpu::vector::copy(z, out);
         cpu::vector::scale(beta, out);
@@ -63,7 +63,7 @@ pub fn axpby<T: Number>(
     beta: T,
     y: &mut Buffer<T>,
 ) -> Result<(), OpError> {
-    same_length("x", x, y.len())?;
+    checks::same_length("x", x, y.len())?;
     if let Some((y, x)) = y.as_host_slice_mut().zip(x.as_host_slice()) {
         cpu::vector::axpby(alpha, x, beta, y);
         return Ok(());
@@ -86,7 +86,7 @@ pub fn axpby<T: Number>(
 /// # Errors
 /// As [`scaled_copy`].
 pub fn dot<T: Number>(a: &Buffer<T>, b: &Buffer<T>) -> Result<f64, OpError> {
-    same_length("b", b, a.len())?;
+    checks::same_length("b", b, a.len())?;
     if let Some((a, b)) = a.as_host_slice().zip(b.as_host_slice()) {
         return Ok(cpu::vector::dot(a, b));
     }
@@ -143,7 +143,7 @@ impl Dots {
         figures: &mut Buffer<f64>,
         slot: usize,
     ) -> Result<(), OpError> {
-        same_length("b", b, a.len())?;
+        checks::same_length("b", b, a.len())?;
         check_slots(figures, [slot; 3])?;
         if let Some((a, b)) = a.as_host_slice().zip(b.as_host_slice()) {
             host_figures(figures)[slot] = cpu::vector::dot(a, b);
@@ -202,7 +202,7 @@ pub fn steer<T: Number>(
     x: &Buffer<T>,
     y: &mut Buffer<T>,
 ) -> Result<(), OpError> {
-    same_length("x", x, y.len())?;
+    checks::same_length("x", x, y.len())?;
     check_slots(figures, factor.slots)?;
     let [alpha, beta] = factor.of.map(<T as Element>::from_f64);
     if let Some((y, x)) = y.as_host_slice_mut().zip(x.as_host_slice()) {
@@ -245,8 +245,8 @@ pub fn multiply<T: Number>(
     b: &Buffer<T>,
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
-    same_length("a", a, out.len())?;
-    same_length("b", b, out.len())?;
+    checks::same_length("a", a, out.len())?;
+    checks::same_length("b", b, out.len())?;
     let sides = a.as_host_slice().zip(b.as_host_slice());
     if let Some((out, (a, b))) = out.as_host_slice_mut().zip(sides) {
         let triples = out.iter_mut().zip(a.iter().zip(b));
@@ -281,7 +281,7 @@ pub fn take_column<T: Number>(
     column: Column,
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
-    same_length("the matrix", matrix, out.len() * column.of)?;
+    checks::same_length("the matrix", matrix, out.len() * column.of)?;
     if let Some((matrix, out)) = matrix.as_host_slice().zip(out.as_host_slice_mut()) {
         let places = matrix.iter().skip(column.index).step_by(column.of);
         out.iter_mut().zip(places).for_each(|(out, a)| *out = *a);
@@ -318,7 +318,7 @@ pub fn put_column<T: Number>(
     matrix: &mut Buffer<T>,
     column: Column,
 ) -> Result<(), OpError> {
-    same_length("the matrix", matrix, values.len() * column.of)?;
+    checks::same_length("the matrix", matrix, values.len() * column.of)?;
     if let Some((values, matrix)) = values.as_host_slice().zip(matrix.as_host_slice_mut()) {
         let places = matrix.iter_mut().skip(column.index).step_by(column.of);
         places.zip(values).for_each(|(out, a)| *out = alpha * *a);
@@ -435,21 +435,4 @@ fn entry<T: Number>(variant: VectorVariant) -> &'static Entry<T::Vectors> {
         .iter()
         .find(|entry| entry.variant == variant);
     found.expect("the table has every vector kernel")
-}
-
-pub(crate) fn same_length<T: Number>(
-    what: &'static str,
-    vector: &Buffer<T>,
-    expected: usize,
-) -> Result<(), OpError> {
-    let found = vector.len();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(OpError::Length {
-            what,
-            expected,
-            found,
-        })
-    }
 }

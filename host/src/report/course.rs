@@ -9,7 +9,7 @@ use crate::learning::{Convergence, FitReport, Iteration};
 /// Iterations in the table: the first and the last of them.
 const LISTED: usize = 12;
 
-/// How a fit ended, beside what was asked for.
+/// How a fit ended, beside its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// How it ended.
@@ -28,7 +28,7 @@ pub struct Outcome {
 pub fn advice(convergence: Convergence, standardized: bool) -> &'static str {
     match convergence {
         Convergence::Separable => {
-            "the classes can be told apart without error, so that no finite coefficients are best: use a penalty"
+            "the classes can be separated without error, so that no finite coefficients are best: use a penalty"
         }
         Convergence::Singular => {
             "the columns are linearly dependent to working precision: penalise more, or accept this fit"
@@ -54,7 +54,7 @@ pub(super) fn judge(report: &mut Report, outcome: &Outcome) {
         "iterations"
     };
     let course = format!(
-        "{n_iter} {iterations}; the gradient is {change:.1e} of that at the start, asked for was {tolerance:.1e}."
+        "{n_iter} {iterations}; the gradient is {change:.1e} of that at the start, the tolerance is {tolerance:.1e}."
     );
     match convergence {
         Convergence::Converged => report.verdict(Mood::Good, "Converged", course),
@@ -83,9 +83,9 @@ pub(super) fn capital(text: &str) -> String {
     })
 }
 
-/// The section on the iterations of a linear model; `validation` says what [`Iteration::validation`] is.
-pub(super) fn section(fit: &FitReport, tolerance: f64, validation: &str) -> Section {
-    let mut facts = vec![
+/// Solver, iterations, objective and gradient of a fit.
+pub(crate) fn facts(fit: &FitReport) -> [Fact; 4] {
+    [
         Fact::text("solver", fit.solver.name()),
         Fact::count("iterations", fit.n_iter as u64),
         Fact::number("objective", fit.objective, Unit::Plain),
@@ -94,8 +94,13 @@ pub(super) fn section(fit: &FitReport, tolerance: f64, validation: &str) -> Sect
             fit.gradient_ratio,
             Unit::Plain,
         ),
-        Fact::number("asked for", tolerance, Unit::Plain),
-    ];
+    ]
+}
+
+/// The section on the iterations of a linear model; `validation` says what [`Iteration::validation`] is.
+pub(super) fn section(fit: &FitReport, tolerance: f64, validation: &str) -> Section {
+    let mut facts = Vec::from(facts(fit));
+    facts.push(Fact::number("tolerance", tolerance, Unit::Plain));
     if let Some(gap) = fit.relative_gap {
         facts.push(Fact::number(
             "duality gap, of the objective",
@@ -138,7 +143,7 @@ fn figures(history: &[Iteration], tolerance: f64, validation: &str) -> Vec<Figur
             .summary("The norm of the gradient after each outer iteration, over that at the start.")
             .x(Axis::linear("iteration"))
             .y(Axis::log("norm of the gradient, of that at the start"))
-            .mark("asked for", Tone::Reference, Shape::Level(tolerance))
+            .mark("tolerance", Tone::Reference, Shape::Level(tolerance))
             .line("gradient", Tone::First, gradient.clone())
             .points("", Tone::First, few(gradient)),
     ];

@@ -30,7 +30,7 @@ pub struct FitDetails {
     pub diagnostics: Option<Diagnostics>,
     /// On the data of `--validation`.
     pub validation_diagnostics: Option<Diagnostics>,
-    /// Why there are no figures on the data of `--validation`, where they were asked for.
+    /// Why there are no figures on the data of `--validation`, where they were requested.
     pub not_validated: Option<String>,
     /// What ran where.
     pub hardware: Hardware,
@@ -115,7 +115,7 @@ impl FitPage<'_> {
         let reason = details
             .no_inference
             .as_deref()
-            .unwrap_or("they were not asked for");
+            .unwrap_or("they were not requested");
         report.sections.push(coefficients::section(
             &details.coefficients,
             inference.ok_or(reason),

@@ -54,6 +54,7 @@ mod tests;
 
 pub use applied::AppliedPage;
 pub use coefficients::{Coefficient, Coefficients};
+pub(crate) use course::facts as course_facts;
 pub use course::{Outcome, advice};
 pub use data::{DataFacts, column_name};
 pub use fit::{FitDetails, FitPage};

@@ -39,7 +39,7 @@ pub struct SpectralPage<'a> {
     pub command: &'a str,
     /// How it went.
     pub report: &'a SpectralReport,
-    /// What was asked for.
+    /// The tolerance.
     pub tolerance: f64,
     /// What was found.
     pub listed: &'a [Listed],
@@ -63,7 +63,7 @@ impl SpectralPage<'_> {
         let mut report = Report::new(self.title, self.command);
         report.subtitle = format!("of {}", self.source);
         let course = format!(
-            "{n_iter} products; the last change is {change:.1e}, asked for was {:.1e}.",
+            "{n_iter} products; the last change is {change:.1e}, the tolerance is {:.1e}.",
             self.tolerance
         );
         match converged {
@@ -84,7 +84,7 @@ impl SpectralPage<'_> {
         report.sections.push(Section::new("Convergence").facts(vec![
             Fact::count("products with X and Xᵀ", n_iter as u64),
             Fact::number("last change", change, Unit::Plain),
-            Fact::number("asked for", self.tolerance, Unit::Plain),
+            Fact::number("tolerance", self.tolerance, Unit::Plain),
             Fact::number("time", self.report.seconds, Unit::Seconds),
         ]));
         report

@@ -81,7 +81,7 @@ impl Chrome {
         Ok(())
     }
 
-    /// Opens a page in a window of a width, with a colour scheme; all addresses that were asked for.
+    /// Opens a page in a window of a width, with a colour scheme; all addresses that were requested.
     pub fn open(&mut self, path: &Path, view: (u32, &str)) -> Result<Vec<String>, Failed> {
         let (width, scheme) = view;
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });

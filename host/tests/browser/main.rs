@@ -79,7 +79,7 @@ fn look(chrome: &mut Chrome, path: &Path, view: (u32, &str)) -> Result<Vec<Strin
     Ok(wrong)
 }
 
-/// Keeps a picture where one is asked for.
+/// Keeps a picture where one is requested.
 fn keep(chrome: &mut Chrome, page: &Page, (width, scheme): (u32, &str)) -> Result<(), Failed> {
     let Some(folder) = std::env::var_os("WARPFUSE_SCREENSHOTS").map(PathBuf::from) else {
         return Ok(());

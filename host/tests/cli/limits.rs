@@ -51,7 +51,7 @@ fn a_full_disk_leaves_what_was_there_and_nothing_half_written() {
 #[test]
 fn memory_that_is_refused_is_an_error_with_need_and_limit() {
     let folder = Folder::new();
-    // Foreseen: vectors over so many columns.
+    // Foreseen: vectors over that number of columns.
     let wide = folder.file("wide.svm", "1 1:1 500000000:1\n2 1:2\n3 2:1\n");
     let read = limited("-v 2000000", &["train", "ridge", &wide, "--device", "cpu"]);
     assert_eq!(read.status.code(), Some(1), "{read:?}");

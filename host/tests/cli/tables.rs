@@ -331,7 +331,7 @@ fn columns_without_names_are_left_out_by_number_and_found_again() {
     ];
     assert_eq!(run(fixed).expect_code(0).stdout, whole);
 
-    // Fields of a header without names are told apart by their numbers.
+    // Fields of a header without names are named by their numbers.
     std::fs::write(&file, ",a,,y\n0,1,2,3\n1,2,1,5\n2,3,5,4\n3,4,1,8\n").expect("written");
     run([
         "train",

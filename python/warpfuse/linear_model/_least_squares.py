@@ -91,7 +91,7 @@ class Ridge(SeveralTargets, _peer.Ridge):
     """Least squares with an l2 penalty: :class:`sklearn.linear_model.Ridge` by warpfuse.
 
     Parameters and attributes are scikit-learn's. ``solver`` is accepted and changes nothing; ``solver_`` is the one
-    that was asked for, and ``"sparse_cg"`` for ``"auto"``.
+    that was requested, and ``"sparse_cg"`` for ``"auto"``.
 
     Examples
     --------

@@ -37,7 +37,7 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-/// The coefficients that solve (K + λI)·a = t, up to the residual that was asked for.
+/// The coefficients that solve (K + λI)·a = t, up to the residual that was requested.
 fn agrees<T: Number>(
     device: &Device,
     function: KernelFunction,

@@ -254,7 +254,7 @@ fn check_matrix<T: Number>(
     Ok(())
 }
 
-/// What an evaluation left; empty where it was not asked for.
+/// What an evaluation left; empty where it was not requested.
 struct Computed<T> {
     sums: Vec<f64>,
     gradient: Vec<T>,

@@ -122,7 +122,7 @@ pub fn bars(stem: &str, groups: &[Group<'_>]) -> Option<Figure> {
     }
     let (names, values): (Vec<String>, Vec<f64>) = found.into_iter().unzip();
     let figure = Figure::new(stem, format!("Cases: {label}"))
-        .summary("What each case comes to.")
+        .summary("The result of each case.")
         .x(Axis::linear(label))
         .y(Axis::categories("", names))
         .bars("", Tone::First, &values);

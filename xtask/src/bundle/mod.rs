@@ -109,7 +109,7 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Builds the programs with the kernels asked for embedded. All commands select the whole workspace, so that
+/// Builds the programs with the kernels requested embedded. All commands select the whole workspace, so that
 /// they agree on the features of every dependency and build it once.
 fn programs(arguments: &Arguments, out: &Path) -> Result<()> {
     let program = ["build", "--release", "--workspace", "--bins"];

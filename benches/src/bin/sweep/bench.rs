@@ -62,14 +62,14 @@ impl<T: Number> Bench<T> {
         }
     }
 
-    /// Whether a product of it was asked for.
+    /// Whether a product of it was requested.
     pub fn is_wanted(&self, filter: &Filter) -> bool {
         PRODUCTS
             .iter()
             .any(|(_, work)| filter.wants(&self.case(work).to_string()))
     }
 
-    /// Sweeps the products that were asked for.
+    /// Sweeps the products that were requested.
     pub fn run(&self, gpu: &Gpu, filter: &Filter) -> Result<Vec<Outcome>> {
         let bytes = self.shape.bytes::<T>(4);
         let floor_us = bytes as f64 / gpu.ceiling_gbs(bytes)? / 1e3;

@@ -136,7 +136,7 @@ impl<T: Number> Transposition<'_, T> {
     fn run(&self, workspace: &Buffer<u8>) -> Result<()> {
         let (handle, [m, n, nnz]) = (self.handle.raw, self.shape()?);
         let (from, to) = (self.from, self.to);
-        // SAFETY: as above; the workspace has the size that the library asked for. Nobody reads or writes the
+        // SAFETY: as above; the workspace has the size that the library requested. Nobody reads or writes the
         // arrays meanwhile, as whatever is done to them is submitted to the same stream.
         let status = unsafe {
             sys::cusparseCsr2cscEx2(

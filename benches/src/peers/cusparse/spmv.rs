@@ -98,7 +98,7 @@ impl<T: Number> Spmv<T> {
         check("cusparseSpMV_bufferSize", status)?;
         self.workspace = self.handle.device.zeros(size.max(1))?;
         let workspace = bytes(&self.workspace);
-        // SAFETY: as above; the workspace has the size asked for and lives as long as the description.
+        // SAFETY: as above; the workspace has the size requested and lives as long as the description.
         let status = unsafe {
             sys::cusparseSpMV_preprocess(
                 handle, operation, one, matrix, from.0, zero, to.0, kind, algorithm, workspace,

@@ -9,7 +9,7 @@
 //! a row that began before (its *head*) or goes on after it (its *carry*) is written down, and *finish* adds it up.
 //!
 //! Mapping of *walk*: a block of THREADS works on one tile at a time, tiles in strides of the grid. Nonzeros are loaded in
-//! order, whatever their row, PER_THREAD by each thread; those of the next tile are asked for before the rows of this one are
+//! order, whatever their row, PER_THREAD by each thread; those of the next tile are requested before the rows of this one are
 //! summed. The products go to shared memory, where a power of two of threads sums each row: as many as leave every
 //! row of the tile its own, a warp at most; the whole block where the tile lies within one row. *partition* has a thread
 //! for each tile, and so has *finish*, in which a warp shares a row over more than SHORT tiles.

@@ -116,7 +116,7 @@ struct Rows<'t> {
 }
 
 impl<'t> Rows<'t> {
-    /// The first of them. Its offsets are asked for before the products are there.
+    /// The first of them. Its offsets are requested before the products are there.
     #[inline(always)]
     fn new<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>, tile: &'t Tile) -> Self {
         let size = tile.threads_per_row();

@@ -302,7 +302,7 @@ impl<T: Real<Pack: Sums<T>>> RowTurn<T> {
                 continue;
             }
             cta.end_copies();
-            // The packs that were asked for S − K packs ago.
+            // The packs that were requested S − K packs ago.
             wait(cta, (S - K) / G);
             for k in k + 1 - G..k + 1 {
                 let x = ring.slots.read(cta, Ring::<T, K, S, N>::slot(self.next, k));

@@ -42,7 +42,7 @@ pub(crate) fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T 
 pub(crate) trait TeamStep<T: Real> {
     /// Whether rows are multiplied by y.
     const DOTS: bool;
-    /// What is asked for together with R rows, so that its latency does not stand alone.
+    /// What is requested together with R rows, so that its latency does not stand alone.
     type Early<const R: usize>;
     /// What the rows' factors are made of once their dot products are known.
     type Ready<const R: usize>;

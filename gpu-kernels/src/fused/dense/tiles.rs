@@ -214,7 +214,7 @@ where
     let mut turn = 0;
     while tile * tile_rows < args.rows as u64 {
         cta.copies_done::<{ STAGES - 2 }>();
-        // Also: everyone has done with the stage that is asked for next.
+        // Also: everyone has done with the stage that is loaded next.
         cta.sync();
         tiles.ask(cta, tile + (STAGES - 1) as u64 * stride, turn + STAGES - 1);
         let first = tile * tile_rows + (G::group(cta) * group_rows) as u64;

@@ -8,7 +8,7 @@
 //! *accumulate* walks the rows, *finish* writes w and leaves the sums at zero.
 //!
 //! Mapping of *accumulate*: as the other sparse kernels, a vector of VS lanes per row, K nonzeros per lane kept in
-//! registers; the offsets of the next row are asked for before the present one is worked on. A sum is two (f64:
+//! registers; the offsets of the next row are requested before the present one is worked on. A sum is two (f64:
 //! three) 32-bit words in shared memory: native integer atomics, of which the upper one is touched only when
 //! carry and sign do not cancel. With [`Input::Shared`](crate::describe::Input::Shared) y lies beside the sums; with
 //! [`Place::Global`](crate::fused::Place::Global) the sums are 64-bit words in global memory, with [`Place::Spread`](crate::fused::Place::Spread) the words are spread over

@@ -14,7 +14,7 @@
 //! those of a class have 32, 16, 8, 4 or 2 lanes each, so that neither one lane works while others wait nor lanes idle
 //! beyond the end of short rows. A slice is what a warp works on: the rows that share its lanes, in *steps*: hot ones
 //! of 64 entries, of which lane l has the pair l, and cold ones of 32. So every load is one of 128 neighbouring bytes;
-//! where lanes took entries of a row in CSR, each load asked for sectors of which it used 13 of 32 bytes, and L2 was
+//! where lanes took entries of a row in CSR, each load requested sectors of which it used 13 of 32 bytes, and L2 was
 //! the bound (89 % busy, 340 µs for 80 million entries, 17 million of them cold). A hot entry has 16 bits for its
 //! *place*, and a value in as few bits as hold it ([`HotValues`]); a cold one has 32 bits for its *rank* among the cold
 //! columns and a whole value, or none where those of a row are equal. Where there is no entry the place is one of

@@ -115,7 +115,7 @@ impl<T: FixedPoint> Share<T> {
         share
     }
 
-    /// The entries times y, `inputs` the hot elements and zeros. All elements are asked for before one is used. To keep L1 for
+    /// The entries times y, `inputs` the hot elements and zeros. All elements are requested before one is used. To keep L1 for
     /// the most frequent cold ones, by another kind of load for all others, took 600 µs instead of 480 (20,000,000 columns by
     /// Zipf's law): loads that depend on conditions wait for each other.
     #[inline(always)]

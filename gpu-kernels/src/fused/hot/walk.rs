@@ -60,7 +60,7 @@ impl<T: FixedPoint> Block<T> {
         if !is_finite || self.has_non_finite {
             self.add_all(cta, args, share.places(), share.products(factor));
         } else if V::IS_CONSTANT && share.has(ENTRIES / 2 - 1) {
-            // All additions are asked for before one is done; with values that would not fit in the registers of 1,024
+            // All additions are requested before one is done; with values that would not fit in the registers of 1,024
             // threads.
             self.sums
                 .add_each(cta, share.places(), share.products(factor));
@@ -287,7 +287,7 @@ struct Row<T> {
 }
 
 impl<T: FixedPoint> Row<T> {
-    /// That of a position: asked for before it is needed.
+    /// That of a position: requested before it is needed.
     #[inline(always)]
     fn load<C: Cta, P: Compute, V: Load<T>>(cta: &C, args: &HotArgs<'_, T>, position: u32) -> Self {
         let row = load_or(cta, args.order, position as usize, position);

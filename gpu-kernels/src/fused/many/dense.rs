@@ -300,7 +300,7 @@ impl<T: Real, const L: usize, const R: usize> Ahead<'_, '_, T, L, R> {
         cta.end_copies();
     }
 
-    /// The rows of a step that was asked for, when they are there.
+    /// The rows of a step that was requested, when they are there.
     #[inline(always)]
     fn take<C: Cta>(&self, cta: &C, turn: usize) -> [[T; L]; R] {
         wait(cta, Self::STEPS - 1);

@@ -173,7 +173,7 @@ impl<'a, 'b, T: Real, G: Spread, const S: u32, const L: usize, const R: usize>
         cta.end_copies();
     }
 
-    /// The rows of a step that was asked for, when they are there.
+    /// The rows of a step that was requested, when they are there.
     #[inline(always)]
     fn take<C: Cta>(&self, cta: &C, turn: u32) -> [[T; L]; R] {
         wait(cta, Self::STEPS as usize - 2);

@@ -1,9 +1,9 @@
 //! A warp's walk over the slices of a tile ([`TileSlices`]), group after group.
 //!
-//! The next group is asked for before one is worked on.
+//! The next group is requested before one is worked on.
 //!
 //! What did not help, of 80 million entries, 8 sides and 10,000 columns on an H200 (X·Y 207 µs, both products 465 then): the
-//! first slice asked for before the barrier that Y is waited for at, and Y copied past the registers (254 and 514; with
+//! first slice requested before the barrier that Y is waited for at, and Y copied past the registers (254 and 514; with
 //! 1,000 and 4,000 columns, 384 and 405 µs, 388 and 407); besides, each slice's entries brought to the L2 cache while the
 //! one before it is worked on (563 for both), and the next tile's P too (570); two groups on their way in registers of
 //! their own, across the ends of slices (510).
@@ -76,7 +76,7 @@ struct Span {
     end: u32,
 }
 
-/// A warp's walk over slices. The next slice's first group is asked for while the last of this one is worked on, so that
+/// A warp's walk over slices. The next slice's first group is requested while the last of this one is worked on, so that
 /// short slices do not wait for memory one after the other.
 struct Walk<'a, 'b, T> {
     from: &'b TileSlices<'a, T>,

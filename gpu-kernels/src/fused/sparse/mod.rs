@@ -240,7 +240,7 @@ pub(crate) trait RowStep<T: Real> {
     const DOTS: bool;
     /// Whether a row whose factor is 0 is left out.
     const SKIPS: bool;
-    /// What is asked for together with the row, so that its latency does not stand alone.
+    /// What is requested together with the row, so that its latency does not stand alone.
     type Early;
     /// Asks for it; the row may be one that is not there.
     fn early<C: Cta>(&self, cta: &C, row: u32) -> Self::Early;
@@ -274,7 +274,7 @@ impl<T: Real, P: Compute> RowStep<T> for Weigh<'_, '_, T, P> {
     #[inline(always)]
     fn early<C: Cta>(&self, _: &C, _: u32) {}
 
-    /// v is asked for after the reduction. Asking with the row made v nearly free (0.327 → 0.302 ms for n = 1,000
+    /// v is requested after the reduction. Asking with the row made v nearly free (0.327 → 0.302 ms for n = 1,000
     /// on an H200) but cost 4 % where there is no v (0.314 → 0.325 ms for n = 10,000).
     #[inline(always)]
     fn factor<C: Cta>(&mut self, cta: &C, row: u32, dot: T, _: ()) -> T {

@@ -3,7 +3,7 @@
 //! Formula: `w += α · Xᵀ( v ⊙ (X·y − s) )` and `w += α · Xᵀ( v ⊙ p )`; w holds β·z (or zero) before.
 //!
 //! Mapping: as the other [sparse kernels](crate::fused::sparse), a vector of VS lanes per row, K nonzeros per lane kept in
-//! registers, the offsets of the next row asked for before the present one is worked on. The columns of a row are distinct
+//! registers, the offsets of the next row requested before the present one is worked on. The columns of a row are distinct
 //! and a vector works on one row at a time, so its lanes add to different elements of their copy: all sums that a lane
 //! wants are read, then all are written. A barrier of the warp stands between two rows.
 //!

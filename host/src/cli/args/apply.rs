@@ -70,11 +70,11 @@ pub(in crate::cli) struct PredictArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
 
-    /// Probabilities of the classes in place of labels: one column per class, in ascending order of the labels
+    /// Probabilities of the classes instead of labels: one column per class, in ascending order of the labels
     #[arg(long, conflicts_with = "decision")]
     pub(in crate::cli) proba: bool,
 
-    /// Linear predictors in place of predictions: one column, or one per class
+    /// Linear predictors instead of predictions: one column, or one per class
     #[arg(long)]
     pub(in crate::cli) decision: bool,
 

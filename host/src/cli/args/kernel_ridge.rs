@@ -28,7 +28,7 @@ pub(in crate::cli) struct KernelRidgeArgs {
     #[arg(long, visible_alias = "bandwidth", value_name = "L", value_parser = finite_positive)]
     pub(in crate::cli) length_scale: Option<f64>,
 
-    /// scikit-learn's γ in place of ℓ: exp(−γ·r²) of gaussian, exp(−γ·‖x − y‖₁) of laplace
+    /// scikit-learn's γ instead of ℓ: exp(−γ·r²) of gaussian, exp(−γ·‖x − y‖₁) of laplace
     #[arg(long, value_name = "GAMMA", conflicts_with = "length_scale", value_parser = finite_positive)]
     pub(in crate::cli) gamma: Option<f64>,
 
@@ -64,7 +64,7 @@ pub(in crate::cli) struct KernelRidgeArgs {
     #[arg(short, long, value_name = "MODEL")]
     pub(in crate::cli) output: Option<PathBuf>,
 
-    /// Print one JSON object in place of the report; it holds the dual coefficients unless -o does
+    /// Print one JSON object instead of the report; it holds the dual coefficients unless -o does
     #[arg(long)]
     pub(in crate::cli) json: bool,
 

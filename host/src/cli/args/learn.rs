@@ -69,7 +69,7 @@ pub(in crate::cli) struct OutcomeArgs {
     #[arg(short, long, value_name = "MODEL")]
     pub(in crate::cli) output: Option<PathBuf>,
 
-    /// Print one JSON object in place of the report
+    /// Print one JSON object instead of the report
     #[arg(long)]
     pub(in crate::cli) json: bool,
 
@@ -226,48 +226,49 @@ impl From<SolverName> for Solver {
     }
 }
 
+/// Reads a number for which `holds`.
+fn number(
+    text: &str,
+    expected: &'static str,
+    holds: impl Fn(f64) -> bool,
+) -> Result<f64, &'static str> {
+    match text.parse() {
+        Ok(number) if holds(number) => Ok(number),
+        _ => Err(expected),
+    }
+}
+
 /// Reads a finite number of 0 or more.
 pub(in crate::cli) fn not_negative(text: &str) -> Result<f64, &'static str> {
-    const EXPECTED: &str = "expected a finite number, 0 or more";
-    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
-    if number >= 0.0 && number.is_finite() {
-        Ok(number)
-    } else {
-        Err(EXPECTED)
-    }
+    number(text, "expected a finite number, 0 or more", |x| {
+        x >= 0.0 && x.is_finite()
+    })
 }
 
 /// Reads a number above 0; `inf` is one.
 pub(in crate::cli) fn positive(text: &str) -> Result<f64, &'static str> {
-    const EXPECTED: &str = "expected a number above 0";
-    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
-    if number > 0.0 {
-        Ok(number)
-    } else {
-        Err(EXPECTED)
-    }
+    number(text, "expected a number above 0", |x| x > 0.0)
 }
 
 /// Reads a finite number above 0.
 pub(in crate::cli) fn finite_positive(text: &str) -> Result<f64, &'static str> {
-    const EXPECTED: &str = "expected a finite number above 0";
-    let number = positive(text).map_err(|_| EXPECTED)?;
-    if number.is_finite() {
-        Ok(number)
-    } else {
-        Err(EXPECTED)
-    }
+    number(text, "expected a finite number above 0", |x| {
+        x > 0.0 && x.is_finite()
+    })
 }
 
 /// Reads a number from 0 to 1.
 pub(in crate::cli) fn share(text: &str) -> Result<f64, &'static str> {
-    const EXPECTED: &str = "expected a number from 0 to 1";
-    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
-    if (0.0..=1.0).contains(&number) {
-        Ok(number)
-    } else {
-        Err(EXPECTED)
-    }
+    number(text, "expected a number from 0 to 1", |x| {
+        (0.0..=1.0).contains(&x)
+    })
+}
+
+/// Reads a number between 0 and 1, neither of them.
+pub(in crate::cli) fn inside(text: &str) -> Result<f64, &'static str> {
+    number(text, "expected a number above 0 and below 1", |x| {
+        x > 0.0 && x < 1.0
+    })
 }
 
 #[cfg(test)]

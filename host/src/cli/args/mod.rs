@@ -31,7 +31,7 @@ pub(super) use inspect::InspectArgs;
 pub(super) use kernel_ridge::{KernelName, KernelRidgeArgs, KernelSolverName};
 pub(super) use learn::{
     CourseArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs, TrainCommand, TrainTarget,
-    finite_positive, not_negative, positive, share,
+    finite_positive, inside, not_negative, positive, share,
 };
 pub(super) use plan::{ForcedPart, GpuName, PlanArgs};
 pub(super) use report::ReportArgs;
@@ -172,7 +172,7 @@ pub(super) enum Verbosity {
 }
 
 impl Command {
-    /// The element type that was asked for, where one can be.
+    /// The element type that was requested, where one can be.
     pub(super) fn dtype(&self) -> Option<DtypeName> {
         match self {
             Command::Train(TrainCommand { target }) => Some(match target {

@@ -18,7 +18,7 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(required_unless_present = "rows", conflicts_with_all = ["rows", "cols", "nnz"])]
     pub(in crate::cli) data: Option<PathBuf>,
 
-    /// Rows m, in place of DATA
+    /// Rows m, instead of DATA
     #[arg(long, value_name = "M", requires = "cols")]
     pub(in crate::cli) rows: Option<u64>,
 
@@ -55,7 +55,7 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long)]
     pub(in crate::cli) reproducible: bool,
 
-    /// Registers per thread, in place of what the compiled kernels have
+    /// Registers per thread, instead of what the compiled kernels have
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(in crate::cli) registers: Option<u32>,
 

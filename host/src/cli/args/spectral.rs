@@ -25,7 +25,7 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_enum, default_value = "f64")]
     pub(in crate::cli) dtype: DtypeName,
 
-    /// Print one JSON object in place of the report
+    /// Print one JSON object instead of the report
     #[arg(long)]
     pub(in crate::cli) json: bool,
 

@@ -156,7 +156,7 @@ struct Compared<'a> {
     found: Vec<PathPoint>,
     /// What the columns are called.
     schema: Schema,
-    /// What a page shows besides, where one is asked for.
+    /// What a page shows besides, where one is requested.
     details: Option<CvDetails>,
 }
 

@@ -57,7 +57,7 @@ impl Compared<'_> {
         ranked.into_iter().take(FOLLOWED).map(path).collect()
     }
 
-    /// Writes the page and the figures, where they are asked for.
+    /// Writes the page and the figures, where they are requested.
     pub(super) fn write_page(&self, ui: &Ui) -> Result<()> {
         let args = &self.job.outcome.report;
         let Some(details) = &self.details else {

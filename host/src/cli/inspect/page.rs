@@ -11,7 +11,7 @@ use crate::cli::report::largest;
 use crate::learning::{Classifier, Convergence, KernelModel, Model, SavedModel};
 use crate::matrix::{Schema, TableEncoding};
 use crate::report::figures::{Axis, Figure, Tone};
-use crate::report::{Fact, Mood, Report, Section, Table, Unit, Value};
+use crate::report::{Fact, Mood, Report, Section, Table, Unit, Value, course_facts};
 
 /// Coefficients in a figure.
 const DRAWN: usize = 15;
@@ -230,17 +230,8 @@ fn columns(encoding: &TableEncoding) -> Table {
 
 fn course(model: &Model) -> Section {
     let report = model.report();
-    let mut facts = vec![
-        Fact::text("solver", report.solver.name()),
-        Fact::count("iterations", report.n_iter as u64),
-        Fact::number("objective", report.objective, Unit::Plain),
-        Fact::number(
-            "gradient, of that at the start",
-            report.gradient_ratio,
-            Unit::Plain,
-        ),
-        Fact::text("device", report.device.as_str()),
-    ];
+    let mut facts = Vec::from(course_facts(report));
+    facts.push(Fact::text("device", report.device.as_str()));
     if let Some(classes) = model.classifier().map(Classifier::classes) {
         facts.push(Fact::text("classes", classes.to_string()));
     }

@@ -11,7 +11,7 @@ use crate::matrix::{Features, MatrixStats};
 use crate::ops::Number;
 use crate::report::{Coefficients, DataFacts, FitDetails, Hardware};
 
-/// Columns for which there are standard errors without being asked for, and products of entries and columns: some
+/// Columns for which there are standard errors without being requested, and products of entries and columns: some
 /// hundredths of a second of a core.
 const COLUMNS: usize = 512;
 const WORK: u64 = 100_000_000;

@@ -19,7 +19,7 @@ use crate::learning::{KernelModel, KernelRidge, KernelSolver, SavedModel, Target
 use crate::ops::Number;
 use crate::report::Outcome;
 
-/// Columns of the preconditioner where none are asked for.
+/// Columns of the preconditioner where none are requested.
 const DEFAULT_RANK: usize = 64;
 
 /// Fits, saves, scores, reports.
@@ -71,7 +71,7 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     Ok(judge(&model, args, ui))
 }
 
-/// The page, where one is asked for, and what it shows besides.
+/// The page, where one is requested, and what it shows besides.
 fn page<T: Number>(
     model: &KernelModel,
     (data, targets): (&Loaded<T>, &[T]),
@@ -284,7 +284,7 @@ fn judge(model: &KernelModel, args: &KernelRidgeArgs, ui: &Ui) -> Exit {
         DtypeName::F64 => "",
     };
     ui.warn(format_args!(
-        "NOT CONVERGED after {} iterations: the residual is {:.1e} of the targets, asked for was {:.1e}; raise --rank, \
+        "NOT CONVERGED after {} iterations: the residual is {:.1e} of the targets, the tolerance is {:.1e}; raise --rank, \
          --max-iter or --alpha{wider}, or raise --tol",
         report.n_iter, report.residual_ratio, args.tol
     ));

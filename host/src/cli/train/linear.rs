@@ -223,7 +223,7 @@ impl Run<'_> {
         self.write_page(found)
     }
 
-    /// Writes the page and the figures, where they are asked for.
+    /// Writes the page and the figures, where they are requested.
     fn write_page(&self, found: &Found<'_>) -> Result<()> {
         let job = self.job;
         let Some(details) = found.details.filter(|_| job.outcome.report.is_wanted()) else {
@@ -384,7 +384,7 @@ fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
     }
     let advice = advice(report.convergence, job.solve.standardize);
     ui.warn(format_args!(
-        "NOT CONVERGED after {} iterations: the gradient is {:.1e} of what it was, asked for was {:.1e}; {advice}",
+        "NOT CONVERGED after {} iterations: the gradient is {:.1e} of what it was, the tolerance is {:.1e}; {advice}",
         report.n_iter, report.gradient_ratio, job.solve.tol
     ));
     if job.outcome.strict {

@@ -11,7 +11,7 @@ use super::args::{TrainCommand, TrainTarget};
 use super::exit::Exit;
 use super::progress::Ui;
 
-/// Trains what was asked for.
+/// Trains what was requested.
 pub(super) fn run(args: &TrainCommand, ui: &Ui) -> Result<Exit> {
     match &args.target {
         TrainTarget::Linear(trainer) => linear::run(&trainer.job(), ui),

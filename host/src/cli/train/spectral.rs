@@ -266,7 +266,7 @@ impl<'a> Told<'a> {
         });
     }
 
-    /// The page, where one is asked for.
+    /// The page, where one is requested.
     fn details<T: Number>(
         &self,
         input: &Input<T>,
@@ -340,7 +340,7 @@ impl<'a> Told<'a> {
             return Ok(Exit::Success);
         }
         ui.warn(format_args!(
-            "NOT CONVERGED after {} products: the change is {:.1e}, asked for was {tolerance:.1e}; raise --max-iter, or raise --tol",
+            "NOT CONVERGED after {} products: the change is {:.1e}, the tolerance is {tolerance:.1e}; raise --max-iter, or raise --tol",
             report.n_iter, report.change
         ));
         Ok(if self.args.strict {

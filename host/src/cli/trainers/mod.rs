@@ -272,7 +272,7 @@ macro_rules! trainers {
 }
 
 trainers! {
-    /// Linear regression, with a ridge if asked for
+    /// Linear regression, with a ridge if requested
     Linreg(LinregArgs) = "linreg";
     /// Ridge regression with scikit-learn's names and defaults
     Ridge(RidgeArgs) = "ridge";

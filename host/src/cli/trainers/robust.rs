@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::{Own, Penalised};
-use crate::cli::args::{finite_positive, not_negative};
+use crate::cli::args::{finite_positive, inside, not_negative};
 use crate::learning::{Classes, Estimator, Huber, Quantile};
 
 /// Arguments of `huber` alone.
@@ -76,17 +76,6 @@ impl Own for QuantileArgs {
     fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
         let params = Quantile::params().quantile(self.quantile);
         Ok(params.alpha(at.strength).into())
-    }
-}
-
-/// Reads a number between 0 and 1, neither of them.
-fn inside(text: &str) -> Result<f64, &'static str> {
-    const EXPECTED: &str = "expected a number above 0 and below 1";
-    let number: f64 = text.parse().map_err(|_| EXPECTED)?;
-    if number > 0.0 && number < 1.0 {
-        Ok(number)
-    } else {
-        Err(EXPECTED)
     }
 }
 

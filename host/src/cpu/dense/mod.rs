@@ -1,7 +1,7 @@
 //! Passes over dense rows: dot product, then axpy, while the row is in the nearest cache.
 //!
 //! A thread gets its share of the memory's rate only while memory is kept busy, so rows are read in the
-//! order of memory and asked for ahead of time: rows of a few vectors stay in registers between the two
+//! order of memory and requested ahead of time: rows of a few vectors stay in registers between the two
 //! products ([`narrow`]); for longer ones the axpy of a row runs along with the dot product of the next one
 //! ([`long`]). Tried before: four rows at a time, first all dot products, then all axpys, and two rows along
 //! with the next two. That reads y and w less often, but several streams at once, or the ends of rows before

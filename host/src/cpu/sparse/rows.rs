@@ -15,10 +15,10 @@ const TILE: usize = 4096;
 /// Entries that are taken together, with sums of their own so that additions do not wait for one another.
 const GROUP: usize = 4;
 
-/// How many entries ahead of their use memory is asked for: 2 KB of indices.
+/// How many entries ahead of their use are requested: 2 KB of indices.
 const AHEAD: usize = 512;
 
-/// Entries that memory is asked for together.
+/// Entries that are requested together.
 const STRIDE: usize = 64;
 
 /// Where the elements of y are.
@@ -166,7 +166,7 @@ pub struct Walk<'a, T> {
     rows: Range<usize>,
     // Where the next row starts.
     start: usize,
-    // The first entry from which on memory has not been asked for what lies ahead.
+    // The first entry from which on what lies ahead has not been requested.
     asked: usize,
 }
 

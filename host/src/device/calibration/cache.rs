@@ -69,7 +69,7 @@ impl Calibration {
         directory().map_or(Ok(None), |folder| Calibration::load_from(&folder, subject))
     }
 
-    /// Keeps this calibration in place of the one before, and says where.
+    /// Keeps this calibration instead of the one before, and says where.
     ///
     /// # Errors
     /// [`CalibrationError::NoDirectory`] and [`CalibrationError::File`].

@@ -1,6 +1,6 @@
 //! CUDA devices.
 //!
-//! A device is opened once in a process, however often it is asked for: everything runs in order in
+//! A device is opened once in a process, however often it is requested: everything runs in order in
 //! one stream of its **primary** context, which other libraries (cuBLAS, cuSPARSE …) share. That one
 //! stream is what makes launches safe: whatever a later call does to a buffer happens after it.
 

@@ -1,4 +1,4 @@
-//! The compiled kernels of a device: each is loaded when it is first asked for, and kept.
+//! The compiled kernels of a device: each is loaded when it is first requested, and kept.
 
 use std::collections::HashMap;
 use std::env;

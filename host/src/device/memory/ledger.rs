@@ -149,7 +149,7 @@ impl Ledger {
         lock(&self.0.evictables).push(holder);
     }
 
-    /// Has one operation fail, or none; returns what was asked for before and has not come.
+    /// Has one operation fail, or none; returns what was requested before and has not come.
     pub(crate) fn fail_after(&self, operations: Option<u64>) -> Option<u64> {
         let left = &self.0.fails_after;
         let before = left.swap(operations.unwrap_or(0), Ordering::Relaxed);
@@ -222,7 +222,7 @@ impl Ledger {
     }
 
     /// Counts `bytes` as held until the returned value is dropped; `None` where they exceed the limit. To be called before
-    /// the memory is asked for: then no other thread can get between.
+    /// the memory is requested: then no other thread can get between.
     #[cfg(test)]
     pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
         let held = self.try_hold(bytes);

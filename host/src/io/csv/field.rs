@@ -34,6 +34,24 @@ pub(in crate::io) fn next(cursor: &mut Cursor<'_>, delimiter: u8) -> Result<bool
     }
 }
 
+/// Takes what follows field number `found` (from 1) of a line that has to have `wanted`.
+pub(in crate::io) fn end(
+    cursor: &mut Cursor<'_>,
+    delimiter: u8,
+    found: usize,
+    wanted: usize,
+) -> Result<(), Fault> {
+    let more = next(cursor, delimiter)?;
+    let expected = if more && found == wanted {
+        format!("the end of the line after {wanted} fields, as in the first line")
+    } else if !more && found < wanted {
+        format!("{wanted} fields as in the first line (there are {found})")
+    } else {
+        return Ok(());
+    };
+    Err(Fault::at(cursor.at(), expected))
+}
+
 /// Takes a field that has to be a finite number.
 pub(super) fn number<T: Element>(cursor: &mut Cursor<'_>, delimiter: u8) -> Result<T, Fault> {
     skip_blanks(cursor, delimiter);

@@ -50,17 +50,7 @@ impl<T: Element> Chunk<T> {
             } else {
                 self.features.push(value);
             }
-            let more = field::next(&mut cursor, dialect.delimiter)?;
-            let (found, wanted) = (column + 1, dialect.fields);
-            if more && found == wanted {
-                let expected =
-                    format!("the end of the line after {wanted} fields, as in the first line");
-                return Err(Fault::at(cursor.at(), expected));
-            }
-            if !more && found < wanted {
-                let expected = format!("{wanted} fields as in the first line (there are {found})");
-                return Err(Fault::at(cursor.at(), expected));
-            }
+            field::end(&mut cursor, dialect.delimiter, column + 1, dialect.fields)?;
         }
         self.rows += 1;
         Ok(())

@@ -100,7 +100,7 @@ fn long_files_are_read_in_parallel_in_their_order() {
     );
 }
 
-/// A text, the target column asked for, and how the error ends.
+/// A text, the target column requested, and how the error ends.
 const FAULTS: &[(&str, Option<&str>, &str)] = &[
     (
         "",

@@ -48,7 +48,7 @@ pub(super) fn parse<T: Element>(
     Ok(Dataset { features, targets })
 }
 
-/// A sparse matrix may be widened later; more columns than asked for are a fault of the size line.
+/// A sparse matrix may be widened later; more columns than requested are a fault of the size line.
 fn check_width(header: &Header, columns: Columns) -> Result<(), Fault> {
     match columns.resolve(header.cols) {
         Ok(_) => Ok(()),

@@ -83,7 +83,7 @@ impl Kind {
 /// Why there are no values.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// An element is not finite in the type asked for.
+    /// An element is not finite in the type requested.
     Value {
         /// Its number.
         entry: usize,

@@ -1,7 +1,7 @@
 //! NumPy's array files: dense features (two axes) and target vectors (one axis, or one column).
 //!
 //! Element types f2, f4, f8, signed and unsigned integers and booleans, either byte order, C or
-//! Fortran order; everything is converted to the type asked for. The shape is checked against the
+//! Fortran order; everything is converted to the type requested. The shape is checked against the
 //! length of the file before anything is allocated. Values that are not finite are refused.
 //!
 //! Source of the format: NumPy Enhancement Proposal 1, "A Simple File Format for NumPy Arrays".

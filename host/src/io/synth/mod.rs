@@ -27,16 +27,16 @@ const ROWS_PER_STREAM: usize = 1024;
 /// Coefficients per random stream; part of what a seed means.
 const COEFFICIENTS_PER_STREAM: usize = 1 << 16;
 
-/// Why data cannot be made as asked for.
+/// Why data cannot be made as requested.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
     /// No rows, no columns, or more columns than a 32-bit index can name.
     #[error("expected at least one row and from 1 to 4294967295 columns, found {rows} × {cols}")]
     Shape {
-        /// Rows asked for.
+        /// Rows requested.
         rows: usize,
-        /// Columns asked for.
+        /// Columns requested.
         cols: usize,
     },
     /// A parameter of a distribution out of its range.

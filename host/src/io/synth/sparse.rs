@@ -113,7 +113,7 @@ impl SparseSpec {
         Ok(with_targets(Features::Sparse(x), self.seed, self.noise))
     }
 
-    /// Mean number of entries per row, as asked for.
+    /// Mean number of entries per row, as requested.
     pub fn mean_length(&self) -> f64 {
         let mean = match self.row_lengths {
             RowLengths::Constant(length) => f64::from(length),

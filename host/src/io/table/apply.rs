@@ -252,7 +252,7 @@ fn name_fields(head: &mut Head, names: &[String], target: Option<&Target>) -> Re
     Ok(())
 }
 
-/// The field of the targets: as asked for, or as the model calls it.
+/// The field of the targets: as requested, or as the model calls it.
 fn target(
     head: &Head,
     options: &ReadOptions,

@@ -104,17 +104,7 @@ impl Head {
             let start = cursor.at();
             let text = field::text(&mut cursor, self.delimiter)?;
             visit(at, start, text.trim_ascii())?;
-            let more = field::next(&mut cursor, self.delimiter)?;
-            let (found, wanted) = (at + 1, self.fields);
-            if more && found == wanted {
-                let expected =
-                    format!("the end of the line after {wanted} fields, as in the first line");
-                return Err(Fault::at(cursor.at(), expected));
-            }
-            if !more && found < wanted {
-                let expected = format!("{wanted} fields as in the first line (there are {found})");
-                return Err(Fault::at(cursor.at(), expected));
-            }
+            field::end(&mut cursor, self.delimiter, at + 1, self.fields)?;
         }
         Ok(())
     }

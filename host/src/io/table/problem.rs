@@ -67,7 +67,7 @@ pub enum TableProblem {
     },
     /// There is no such column.
     NoSuchColumn {
-        /// What was asked for.
+        /// What was requested.
         wanted: String,
         /// What there is, shortened.
         found: String,

@@ -6,12 +6,12 @@
 //! half a warp is served at a time: a *go*.) In the order of the inputs a step of 32 random sums has 3.6 in its busiest
 //! bank. Two other ways, of which each chunk has the cheaper one:
 //! - dealt out by banks, 2.2, but every line is wanted by all goes: for chunks that want few lines;
-//! - whole lines put where their banks are wanted least: 2.3 to 2.9, and no line is asked for twice.
+//! - whole lines put where their banks are wanted least: 2.3 to 2.9, and no line is requested twice.
 //!
 //! Measured on an H200, 80 million uniform entries in 4,000,000 rows, both passes, against the order of the inputs: with
-//! 40,000 columns 369 µs in place of 472, with 1,000,000 423 in place of 519, with 4,000,000 530 in place of 577. With all
+//! 40,000 columns 369 µs instead of 472, with 1,000,000 423 instead of 519, with 4,000,000 530 instead of 577. With all
 //! chunks dealt out, 30,000,000 columns took 1.17 ms; in the order of the inputs 1.04, and so 1.03. In f64 40,000 columns
-//! take 535 in place of 710 µs.
+//! take 535 instead of 710 µs.
 
 use std::cmp::Reverse;
 use std::ops::Range;

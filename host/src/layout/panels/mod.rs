@@ -17,7 +17,7 @@ use pack::{Packed, pack};
 use ranges::share;
 use sorted::{Entries, Weights, by_panel, of_rows};
 
-/// Bytes that memory is read in, as far as it is not in a cache line that somebody asked for.
+/// Bytes that memory is read in, as far as it is not in a cache line that somebody requested.
 const SECTOR: usize = 32;
 /// The distance of an input from the base of its chunk has 16 bits.
 const REACH: u32 = 0xffff;

@@ -160,7 +160,7 @@ impl<T: Element> Filler<'_, T> {
         }
     }
 
-    /// Sectors of the inputs that are asked for, but for one that the chunk before has asked for already.
+    /// Sectors of the inputs that are requested, but for one that the chunk before has requested already.
     fn sectors(&self, task: &Task) -> u64 {
         let sector = |ends: &u64| input(*ends) / (SECTOR / size_of::<T>()) as u32;
         let (first, end) = (task.starts[0], task.starts[task.chunks()]);

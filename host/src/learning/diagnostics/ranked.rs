@@ -16,7 +16,7 @@ pub(super) struct Ranked {
 }
 
 impl Ranked {
-    /// `shares` are those that [`Ranked::quantile`] will be asked for.
+    /// `shares` are those that [`Ranked::quantile`] will be called with.
     pub(super) fn of(mut values: Vec<f64>, shares: &[f64]) -> Ranked {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         if values.len() <= FEW {

@@ -143,7 +143,7 @@ impl RegressionDiagnostics {
 /// What spreads and the ends of axes need to know.
 const ENDS: [f64; 7] = [0.0, 0.001, 0.25, 0.5, 0.75, 0.999, 1.0];
 
-/// What residuals are asked for: spread, ends of the histogram, and points against a normal distribution.
+/// What is computed of residuals: spread, ends of the histogram, and points against a normal distribution.
 fn residual_shares() -> Vec<f64> {
     let points = (0..QUANTILES).map(|i| normal_share(i, QUANTILES));
     [0.01, 0.99].into_iter().chain(ENDS).chain(points).collect()
@@ -183,7 +183,7 @@ fn normal_quantiles(residual: &Ranked, spread: &Spread) -> Vec<[f64; 2]> {
     (0..count).map(point).collect()
 }
 
-/// How much of the distribution is below point number `i` of so many.
+/// How much of the distribution is below point number `i`.
 fn normal_share(i: usize, count: usize) -> f64 {
     (i as f64 + 0.5) / count as f64
 }

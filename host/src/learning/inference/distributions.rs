@@ -8,7 +8,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::learning) enum Distribution {
     Normal,
-    /// With so many degrees of freedom.
+    /// With this number of degrees of freedom.
     Student(f64),
 }
 

@@ -1,31 +1,15 @@
 //! Standard errors beside statsmodels'.
 
-use std::path::Path;
-
 use ndarray::Array2;
 use serde_json::Value;
 
 use super::*;
 use crate::device::Device;
+use crate::learning::tests::stored::{json, numbers};
 use crate::learning::{
     Estimator, FitOptions, Glm, Labels, LinearRegression, LogisticRegression, Penalty,
 };
 use crate::matrix::Features;
-
-fn json(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/learning");
-    let text = std::fs::read_to_string(folder.join(name)).expect("the data of the learning tests");
-    serde_json::from_str(&text).expect("JSON")
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value
-        .as_array()
-        .expect("numbers")
-        .iter()
-        .map(|v| v.as_f64().expect("a number"))
-        .collect()
-}
 
 /// Coefficients and standard errors agree to 1e-10; what is made of both has the error of both, and a tail that of its
 /// statistic times the statistic.

@@ -28,7 +28,7 @@ use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
 /// **Solver.** On the CPU, up to 6,000 samples, a Cholesky factor of K + λI in f64 ([`KernelRidge::solver`]). Else K is
 /// never formed: memory is O(N·rank), an iteration costs one sum over all pairs. Iterations run in the element type of
 /// the features, preconditioned by a partial Cholesky factorisation. Both are refined until the residual, computed in f64,
-/// is as small as asked for.
+/// is as small as requested.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
@@ -99,7 +99,7 @@ impl KernelSolver {
                 KernelSolver::ConjugateGradient,
                 "too many samples to form K",
             ),
-            asked => (asked, "asked for"),
+            asked => (asked, "requested"),
         }
     }
 }

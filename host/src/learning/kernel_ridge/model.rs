@@ -108,7 +108,7 @@ impl KernelModel {
         &self.report
     }
 
-    /// Whether the residual became as small as was asked for.
+    /// Whether the residual became as small as was requested.
     pub fn converged(&self) -> bool {
         self.report.convergence == Convergence::Converged
     }

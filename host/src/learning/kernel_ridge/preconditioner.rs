@@ -193,7 +193,7 @@ mod tests {
         );
     }
 
-    /// Its rank ends below what is asked for: the kernel matrix has two equal rows.
+    /// Its rank ends below what is requested: the kernel matrix has two equal rows.
     #[test]
     fn points_may_repeat() {
         let points = ndarray::array![[0.0, 1.0], [2.0, 0.5], [0.0, 1.0], [1.0, 1.0]];

@@ -33,7 +33,7 @@ pub enum FoldError {
         "expected at least 2 folds and at most one for each of the {rows} samples, found {folds}"
     )]
     Count {
-        /// Folds asked for.
+        /// Folds requested.
         folds: usize,
         /// Samples.
         rows: usize,
@@ -51,7 +51,7 @@ pub enum FoldError {
     /// Fewer groups than folds.
     #[error("expected at least as many groups as folds ({folds}), found {groups}")]
     Groups {
-        /// Folds asked for.
+        /// Folds requested.
         folds: usize,
         /// Different groups.
         groups: usize,

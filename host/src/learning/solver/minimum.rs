@@ -91,14 +91,14 @@ pub fn newton_cg<T: Number>(
     watch: &mut dyn FnMut(Iteration),
 ) -> Result<Minimum<T>, OpError> {
     let len = objective.len();
-    crate::ops::vector::same_length("θ", &theta, len)?;
+    crate::ops::checks::same_length("θ", &theta, len)?;
     let inverse_diagonal = match options.inverse_diagonal {
         Some(diagonal) => diagonal,
         None => objective
             .device()
             .upload(&vec![<T as Element>::from_f64(1.0); len])?,
     };
-    crate::ops::vector::same_length("the inverse diagonal", &inverse_diagonal, len)?;
+    crate::ops::checks::same_length("the inverse diagonal", &inverse_diagonal, len)?;
     let limits = Limits {
         tolerance: options.tolerance,
         max_iter: options.max_iter,

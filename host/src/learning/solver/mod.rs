@@ -39,7 +39,7 @@ pub struct Iteration {
     pub inner: usize,
     /// Seconds since the solve began.
     pub seconds: f64,
-    /// What the model was worth on other data, where that was asked for.
+    /// What the model was worth on other data, where that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,
 }

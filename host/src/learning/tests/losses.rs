@@ -182,7 +182,7 @@ fn huber_regressions_are_scikit_learns() {
     assert!((scale(&model).expect("a scale") - 0.3228107552).abs() < 1e-7);
 }
 
-/// With a scale that is known every solver comes to the same coefficients.
+/// With a scale that is known every solver finds the same coefficients.
 #[test]
 fn huber_of_a_known_scale_is_the_same_by_every_solver() {
     let y = targets();

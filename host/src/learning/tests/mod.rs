@@ -2,6 +2,7 @@
 
 mod everyday;
 mod losses;
+pub(super) mod stored;
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -12,7 +12,7 @@ pub use points::Kernel;
 
 use self::launch::Output;
 use self::points::{Points, centre, host, host_mut};
-use super::{Number, OpError};
+use super::{Number, OpError, checks};
 use crate::cpu::kernel_sum as cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
@@ -167,7 +167,7 @@ impl<T: Number> KernelSum<T> {
         (beta, z): (T, &Buffer<T>),
         out: &mut Buffer<T>,
     ) -> Result<(), OpError> {
-        expect("z", z, out.len())?;
+        checks::same_length("z", z, out.len())?;
         self.sum_at(At::Targets, weights, Some((beta, z)), out)
     }
 
@@ -258,8 +258,8 @@ impl<T: Number> KernelSum<T> {
             0 => 1,
             _ => (weights.len() / others).max(1),
         };
-        expect("weights", weights, vectors * others)?;
-        expect("the result", out, vectors * own)?;
+        checks::same_length("weights", weights, vectors * others)?;
+        checks::same_length("the result", out, vectors * own)?;
         self.expect_here([Some(weights), Some(&*out), addend.map(|(_, z)| z)])?;
         if self.device.is_cpu() {
             self.sum_on_host(at, weights, addend, out);
@@ -283,8 +283,8 @@ impl<T: Number> KernelSum<T> {
 
     fn gradient_at(&self, at: At, w: &Buffer<T>, out: &mut Buffer<T>) -> Result<(), OpError> {
         let (own, others) = (self.points(at), self.points(at.other()));
-        expect("weights", w, others.len)?;
-        expect("the gradient", out, own.len * self.dims)?;
+        checks::same_length("weights", w, others.len)?;
+        checks::same_length("the gradient", out, own.len * self.dims)?;
         self.expect_here([Some(w), Some(&*out), None])?;
         let alpha = self.kernel.scale();
         if self.device.is_cpu() {
@@ -357,20 +357,4 @@ impl At {
             At::Sources => At::Targets,
         }
     }
-}
-
-fn expect<T: Number>(
-    what: &'static str,
-    buffer: &Buffer<T>,
-    expected: usize,
-) -> Result<(), OpError> {
-    let found = buffer.len();
-    if found == expected {
-        return Ok(());
-    }
-    Err(OpError::Length {
-        what,
-        expected,
-        found,
-    })
 }

@@ -6,9 +6,9 @@
 //! - the gradient Xᵀg + β·z, where gᵣ = vᵣ·loss'(tᵣ, bᵣ),
 //! - g and d themselves, where dᵣ = vᵣ·loss''(tᵣ, bᵣ) (see [`Point::curvature`]).
 //!
-//! X is read once, by kernels that are the fused pattern's with a loss in place of the product with v. It is read
+//! X is read once, by kernels that are the fused pattern's with a loss instead of the product with v. It is read
 //! twice where the pattern reads it twice (dense and wider than registers hold, vectors beyond the L2 cache), and
-//! once, with the losses of the rows in a launch of their own, where no gradient is asked for.
+//! once, with the losses of the rows in a launch of their own, where no gradient is requested.
 //! Over a further form of a sparse X ([`Matrix::prepare`]) it is read twice, too, where the planner expects that to be
 //! quicker than one pass over its rows: not for an objective with β·z or [`Intercept::Last`].
 //!

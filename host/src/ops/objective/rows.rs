@@ -4,7 +4,7 @@ use super::gpu::{prepare_rows, row_args};
 use super::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use crate::cpu::objective as cpu;
 use crate::device::Buffer;
-use crate::ops::{Number, OpError, vector};
+use crate::ops::{Number, OpError, checks};
 use crate::plan::fused::Summation;
 use gpu_kernels::objective::{ObjectiveArgs, Products};
 
@@ -122,11 +122,11 @@ fn check<T: Number>(
     ];
     for (what, vector) in vectors {
         if let Some(vector) = vector {
-            vector::same_length(what, vector, rows)?;
+            checks::same_length(what, vector, rows)?;
         }
     }
     if let Intercept::Given(c) = evaluation.intercept {
-        vector::same_length("the intercept", c, 1)?;
+        checks::same_length("the intercept", c, 1)?;
     }
     if let Intercept::Last = evaluation.intercept {
         return Err(OpError::Parameter {
@@ -135,15 +135,7 @@ fn check<T: Number>(
             found: f64::NAN,
         });
     }
-    let found = out.sums.len();
-    if found != ObjectiveSums::LEN {
-        return Err(OpError::Length {
-            what: "the sums",
-            expected: ObjectiveSums::LEN,
-            found,
-        });
-    }
-    Ok(())
+    checks::length("the sums", ObjectiveSums::LEN, out.sums.len())
 }
 
 fn on_host<'a, T: Number>(evaluation: &Evaluation<'a, T>) -> cpu::Evaluation<'a, T> {

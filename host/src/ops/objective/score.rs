@@ -11,7 +11,7 @@ pub use gpu_kernels::objective::score::Probabilities;
 
 use crate::cpu::objective as cpu;
 use crate::device::{Buffer, Device};
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, checks};
 use crate::plan::objective as planning;
 
 /// Exponent of two that no cell of a confusion matrix reaches, in its unit.
@@ -335,23 +335,8 @@ fn expect<T: bytemuck::Pod, U: bytemuck::Pod>(
     expected: usize,
     other: &Buffer<U>,
 ) -> Result<(), OpError> {
-    let found = vector.len();
-    if found != expected {
-        return Err(OpError::Length {
-            what,
-            expected,
-            found,
-        });
-    }
-    let (here, there) = (vector.device(), other.device());
-    if here.shares_memory_with(&there) {
-        return Ok(());
-    }
-    Err(OpError::OtherDevice {
-        what,
-        expected: there.to_string(),
-        found: here.to_string(),
-    })
+    checks::same_length(what, vector, expected)?;
+    checks::same_device(what, &other.device(), &vector.device())
 }
 
 fn check_weights<T: Number>(

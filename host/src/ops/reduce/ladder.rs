@@ -6,7 +6,7 @@ use gpu_kernels::{Entry, Family, In, Launch};
 pub use gpu_kernels::reduce::ladder::Step;
 
 use crate::device::{Buffer, Device};
-use crate::ops::OpError;
+use crate::ops::{OpError, checks};
 
 /// All steps in their order.
 pub const STEPS: [Step; 6] = [
@@ -56,16 +56,8 @@ impl Climber {
     /// or is the CPU.
     pub fn submit(&mut self, x: &Buffer<f32>) -> Result<(), OpError> {
         let per_block = BLOCK as usize * self.step.per_thread() as usize;
-        let expected = self.sums[0].len();
-        let found = x.len().div_ceil(per_block);
-        if found != expected {
-            let what = "the blocks' sums of x";
-            return Err(OpError::Length {
-                what,
-                expected,
-                found,
-            });
-        }
+        let blocks = x.len().div_ceil(per_block);
+        checks::length("the blocks' sums of x", self.sums[0].len(), blocks)?;
         for level in 0..self.sums.len() {
             let (done, todo) = self.sums.split_at_mut(level);
             let input = done.last().unwrap_or(x);

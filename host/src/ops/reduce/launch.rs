@@ -5,7 +5,7 @@ use gpu_kernels::{In, Launch, Out};
 
 use super::{Reducer, Reducible, entry};
 use crate::device::{Buffer, Device, DeviceError, Prepared};
-use crate::ops::OpError;
+use crate::ops::{OpError, checks};
 use crate::plan::reduce::{BLOCK, Order};
 
 /// Arguments without arrays.
@@ -91,15 +91,7 @@ impl Reducer {
         what: &'static str,
         x: &Buffer<T>,
     ) -> Result<(), OpError> {
-        let on = x.device();
-        if on.shares_memory_with(&self.device) {
-            return Ok(());
-        }
-        Err(OpError::OtherDevice {
-            what,
-            expected: self.device.to_string(),
-            found: on.to_string(),
-        })
+        checks::same_device(what, &self.device, &x.device())
     }
 }
 

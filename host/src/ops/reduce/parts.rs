@@ -11,7 +11,7 @@ use super::{Moments, Reducer, Reducible};
 use crate::cpu::reduce as cpu;
 use crate::device::Buffer;
 use crate::device::buffer::RowLayout;
-use crate::ops::OpError;
+use crate::ops::{OpError, checks};
 use crate::plan::reduce::{ColumnPlan, Team, columns, segments};
 
 /// What has a result of its own.
@@ -152,15 +152,7 @@ impl Reducer {
     {
         self.expect_here("x", x)?;
         parts.check(x.len())?;
-        let (expected, found) = (parts.len(), out.len());
-        if expected != found {
-            let what = "the sums";
-            return Err(OpError::Length {
-                what,
-                expected,
-                found,
-            });
-        }
+        checks::same_length("the sums", out, parts.len())?;
         let request = Request::new(PartStatistic::Sum, Term::Value as u32);
         if let Some((out, x)) = out.as_host_slice_mut().zip(x.as_host_slice()) {
             let totals = on_cpu(Additive(Term::Value), x, parts);

@@ -10,7 +10,7 @@ use super::launch::{no_arguments, order_number, prepare, total};
 use super::{Moments, Reducer, Reducible};
 use crate::cpu::reduce as cpu;
 use crate::device::{Buffer, Prepared};
-use crate::ops::OpError;
+use crate::ops::{OpError, checks};
 use crate::plan::reduce::{Reproducibility, WholePlan, whole, whole_fixed};
 
 /// A reduction that is submitted again and again; from [`Reducer::repeated`].
@@ -53,17 +53,9 @@ impl Reducer {
     pub fn dot<T: Reducible>(&mut self, x: &Buffer<T>, y: &Buffer<T>) -> Result<T::Sum, OpError> {
         self.expect_here("x", x)?;
         self.expect_here("y", y)?;
-        let (expected, found) = (x.len(), y.len());
-        if expected != found {
-            let what = "y";
-            return Err(OpError::Length {
-                what,
-                expected,
-                found,
-            });
-        }
+        checks::same_length("y", y, x.len())?;
         if let Some(pair) = x.as_host_slice().zip(y.as_host_slice()) {
-            return Ok(cpu::pairs(Products, pair, chunks::<T>(expected)).0);
+            return Ok(cpu::pairs(Products, pair, chunks::<T>(x.len())).0);
         }
         if x.is_empty() {
             return Ok(Sum::NONE.0);

@@ -37,7 +37,7 @@ mod layer;
 mod lowered;
 mod maps;
 
-use super::OpError;
+use super::{OpError, checks};
 use crate::device::{Buffer, Device};
 use crate::matrix::filters::SparseFilters;
 pub use crate::plan::sparse_conv::{
@@ -81,7 +81,7 @@ impl<E: ConvElement> SparseConv<E> {
             return Err(ConvShapeError::Filters { expected, found }.into());
         }
         if let Some(bias) = layer.bias {
-            check_len("the bias", shape.filters, bias.len())?;
+            checks::length("the bias", shape.filters, bias.len())?;
         }
         check_bound::<E>(shape, filters, layer.bias)?;
         let place = match device.limits().cloned() {
@@ -133,16 +133,10 @@ impl<E: ConvElement> SparseConv<E> {
     /// [`OpError::Length`] when x or out does not fit, [`OpError::OtherDevice`] when one lies elsewhere,
     /// [`OpError::Device`] when the device fails.
     pub fn run(&self, x: &Maps<E>, out: &mut Buffer<E::Sum>) -> Result<(), OpError> {
-        check_len("x", self.shape.inputs(), x.len())?;
-        check_len("the result", self.shape.results(), out.len())?;
+        checks::length("x", self.shape.inputs(), x.len())?;
+        checks::length("the result", self.shape.results(), out.len())?;
         for (what, on) in [("x", x.device()), ("the result", out.device())] {
-            if !on.shares_memory_with(&self.device) {
-                return Err(OpError::OtherDevice {
-                    what,
-                    expected: self.device.to_string(),
-                    found: on.to_string(),
-                });
-            }
+            checks::same_device(what, &self.device, &on)?;
         }
         match &self.place {
             Place::Gpu(gpu) => gpu.run(x, out),
@@ -163,17 +157,5 @@ impl<E: ConvElement> SparseConv<E> {
         let mut out = self.device.zeros(self.shape.results())?;
         self.run(&x, &mut out)?;
         Ok(out.to_vec()?)
-    }
-}
-
-fn check_len(what: &'static str, expected: usize, found: usize) -> Result<(), OpError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(OpError::Length {
-            what,
-            expected,
-            found,
-        })
     }
 }

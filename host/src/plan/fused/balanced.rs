@@ -155,7 +155,7 @@ impl Gathers {
     }
 }
 
-/// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.
+/// Bytes of X that the resident blocks of an SM have requested at once, of so many for an entry.
 pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     threads * f64::from(PER_THREAD) * entry

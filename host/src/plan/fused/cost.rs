@@ -81,7 +81,7 @@ pub(super) struct KernelCost<'k> {
     /// What a block takes for a row, or a step of rows, when it waits for nothing.
     row: f64,
     launch: f64,
-    /// Bytes of X that one vector has asked for at once.
+    /// Bytes of X that one vector has requested at once.
     row_in_flight: f64,
     rows_in_flight: f64,
     /// Entries of a row that a lane adds from its registers.
@@ -224,7 +224,7 @@ impl<'a> CostModel<'a> {
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
         let waste = match kernel.held {
             Held::Tiles => 1.0,
-            // The other pieces of a line are asked for next, while it is in the cache; those of other panels by another SM.
+            // The other pieces of a line are requested next, while it is in the cache; those of other panels by another SM.
             _ if self.vector_bytes <= LINE / 4.0 && column_tiles <= 1 => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
         };
@@ -232,7 +232,7 @@ impl<'a> CostModel<'a> {
         self.bytes * waste + again
     }
 
-    // Entries of a row that a vector has loaded or asked for at once: of blocks that share it, each its share of them.
+    // Entries of a row that a vector has loaded or requested at once: of blocks that share it, each its share of them.
     fn entries_in_flight(&self, kernel: &Candidate, vs: u32) -> f64 {
         let held = f64::from(vs) * f64::from(kernel.tl.max(1));
         (self.mean / self.blocks_of_columns(kernel)).min(held)
@@ -251,7 +251,7 @@ impl<'a> CostModel<'a> {
         f64::from(self.problem.dtype.bytes()) + index
     }
 
-    // Bytes of X that the resident vectors of one SM have asked for at once.
+    // Bytes of X that the resident vectors of one SM have requested at once.
     fn bytes_in_flight(&self, kernel: &KernelCost<'_>, blocks: &Blocks) -> f64 {
         let vectors = blocks.bs / blocks.vs.max(1);
         let vectors = f64::from(blocks.occupancy.blocks_per_sm) * f64::from(vectors);
@@ -259,7 +259,7 @@ impl<'a> CostModel<'a> {
         (vectors * kernel.rows_in_flight).min(share.max(1.0)) * kernel.row_in_flight
     }
 
-    // As much of what is asked for as L1 has room for.
+    // As much of what is requested as L1 has room for.
     fn within_l1(&self, kernel: &KernelCost<'_>, blocks: &Blocks, taken: f64) -> f64 {
         let in_flight = self.bytes_in_flight(kernel, blocks);
         let each = match self.product {

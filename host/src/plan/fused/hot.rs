@@ -232,7 +232,7 @@ fn cold_pass(limits: &DeviceLimits, problem: &Problem, spread: &Spread) -> f64 {
     soft_max([stream, cost.access, cost.issue, 0.0, 0.0]) + cost.flush
 }
 
-/// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.
+/// Bytes of X that the resident blocks of an SM have requested at once, of so many for an entry.
 pub(super) fn bytes_in_flight(blocks: &Blocks, problem: &Problem, entry: f64) -> f64 {
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     let held = f64::from(HELD).min((problem.mean_row() / 4.0).max(1.0));

@@ -145,7 +145,7 @@ pub(super) fn queue_left(problem: &Problem, bs: u32) -> f64 {
     1.0 - gained * (1.0 - f64::from(bs.max(512)) / 1_024.0)
 }
 
-/// Bytes of X that the resident blocks of an SM have asked for at once, of so many for an entry.
+/// Bytes of X that the resident blocks of an SM have requested at once, of so many for an entry.
 pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     threads * PER_LANE * CHUNKS_IN_FLIGHT * entry

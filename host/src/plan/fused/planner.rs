@@ -1,4 +1,4 @@
-//! The way in: what is known about a device, asked for plans.
+//! The way in: what is known about a device, requested plans.
 
 use gpu_kernels::describe::{Number, Walk};
 use gpu_kernels::fused::fixed_point::lanes_per_row;

@@ -96,7 +96,7 @@ reasons! {
         bs: u32,
         /// Resident warps of an SM.
         warps: u32,
-        /// Bytes of X that an SM has asked for at once.
+        /// Bytes of X that an SM has requested at once.
         in_flight_bytes: u64,
     } => ("{blocks} blocks of {bs} threads per SM: {warps} warps, {:.1} KiB of X in flight", *in_flight_bytes as f64 / 1024.0);
     /// Another block size has as many, and lost for being smaller.

@@ -20,7 +20,7 @@ pub enum MapLayout {
 }
 
 impl MapLayout {
-    /// Elements from one index to the next, of maps of so many channels, rows and columns.
+    /// Elements from one index to the next, of maps of a shape.
     pub(crate) fn strides(self, [channels, rows, cols]: [u32; 3]) -> Strides {
         let (channel, row, col) = match self {
             MapLayout::Nchw => (rows * cols, cols, 1),

@@ -1,27 +1,11 @@
 //! Curves beside scikit-learn's, on five data sets.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::learning::metrics::{
     brier_score, calibration_curve, precision_recall_curve, roc_auc, roc_curve,
 };
-
-fn json(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/learning");
-    let text = std::fs::read_to_string(folder.join(name)).expect("the data of the learning tests");
-    serde_json::from_str(&text).expect("JSON")
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value
-        .as_array()
-        .expect("numbers")
-        .iter()
-        .map(|v| v.as_f64().expect("a number"))
-        .collect()
-}
+use crate::learning::tests::stored::{json, numbers};
 
 fn lists(value: &Value) -> Vec<Vec<f64>> {
     value

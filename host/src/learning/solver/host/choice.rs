@@ -13,7 +13,7 @@ pub(in crate::learning) enum Direct {
     CoordinateDescent,
     /// Orthogonal factors of X̃.
     Svd,
-    /// Newton's, with products of matrices in place of the Hessian of a softmax.
+    /// Newton's, with products of matrices instead of the Hessian of a softmax.
     Products,
     /// For losses with kinks.
     InteriorPoint,
@@ -85,7 +85,7 @@ impl Chosen {
 
 /// Coordinates up to which a Hessian is formed: 128 MiB.
 const MOST_COORDINATES: f64 = 4096.0;
-/// The same where it is asked for: 2 GiB.
+/// The same where it is requested: 2 GiB.
 const MOST_FORCED: f64 = 16_384.0;
 /// Columns up to which a softmax has a Hessian per class.
 const MOST_BLOCK: usize = 2048;
@@ -122,7 +122,7 @@ impl Shape {
         steps * (self.hessian((self.cols + 1) as f64) + factor)
     }
 
-    /// Of iterations that multiply X with vectors, as long as so many multiplications of a product of matrices.
+    /// Of iterations that multiply X with vectors, in multiplications of a product of matrices that take as long.
     fn iterations(&self) -> f64 {
         2.0 * self.entries as f64 * self.predictors as f64 * ITERATIONS * VECTOR_SLOWER
     }
@@ -178,9 +178,9 @@ impl Shape {
     }
 }
 
-/// The method for a problem, of the solver asked for.
+/// The method for a problem, of the solver requested.
 pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
-    let forced = "asked for";
+    let forced = "requested";
     match asked {
         Solver::Auto if shape.kinked => {
             let reason = "a loss with kinks";
@@ -303,7 +303,7 @@ fn direct(solver: Solver, method: Direct, reason: &'static str) -> Chosen {
     }
 }
 
-/// Whether the solver asked for can solve the problem where X is.
+/// Whether the solver requested can solve the problem where X is.
 ///
 /// # Errors
 /// [`FitError::Combination`] with what to do instead.
@@ -356,7 +356,11 @@ pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), Fit
         Solver::NewtonCholesky
             if shape.coordinates() > MOST_FORCED && shape.over_rows().is_none() =>
         {
-            refuse(first, "so many coefficients", "use newton-cg or lbfgs")
+            refuse(
+                first,
+                "this number of coefficients",
+                "use newton-cg or lbfgs",
+            )
         }
         _ => Ok(()),
     }
@@ -381,7 +385,7 @@ fn check_host(shape: &Shape, asked: Solver, needs: &'static str) -> Result<(), F
     let by_sets = shape.has_l1 && !shape.kinked || shape.constraint == Constraint::NonNegative;
     if !narrow && !by_sets {
         return refuse(
-            "so many columns",
+            "this number of columns",
             "leave columns out, or reduce them by train svd",
         );
     }

@@ -396,7 +396,7 @@ fn rows_of_group(rows: usize, per_row: usize) -> usize {
     rows.div_ceil(groups.clamp(1, MOST_GROUPS)).max(1)
 }
 
-/// What `f` makes of about so many groups of rows, in order.
+/// What `f` makes of each of about `groups` groups of rows, in order.
 fn cut<R: Send>(rows: usize, groups: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
     let groups = groups.clamp(1, MOST_GROUPS);
     if groups == 1 {

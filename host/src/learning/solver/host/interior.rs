@@ -27,7 +27,7 @@ use crate::learning::spec::{Kinked, Piece, SampleLoss};
 const BACK_OFF: f64 = 0.9995;
 /// Share of the tolerance at which the gap is small enough: coefficients are then about as near as the objective.
 const SHARE: f64 = 1e-2;
-/// A gap that is asked for is no smaller, relative to the objective.
+/// A gap that is requested is no smaller, relative to the objective.
 const NO_CLOSER: f64 = 1e-11;
 /// Iterations without a smaller gap, after which rounding is all that is left.
 const IDLE: usize = 8;
@@ -79,7 +79,7 @@ pub(super) fn minimise(
             break Convergence::Converged;
         }
         if idle > IDLE {
-            // As far as rounding allows: honest where that is what was asked for.
+            // As far as rounding allows: honest where that is what was requested.
             let enough = best.relative() <= limits.tolerance;
             break if enough {
                 Convergence::PrecisionLimit

@@ -60,7 +60,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Of a tolerance, relative to the first gradient. A gap is asked for no closer than rounding shows it.
+    /// Of a tolerance, relative to the first gradient. A gap is no closer than rounding shows it.
     pub(super) fn of(limits: &Limits, first_norm: f64) -> Target {
         Target {
             norm: limits.tolerance * first_norm,
@@ -79,7 +79,7 @@ impl Target {
     }
 }
 
-/// A gap that is asked for, relative to the objective, is no smaller: it falls with the gradient, the distance to the minimum
+/// A gap that is requested, relative to the objective, is no smaller: it falls with the gradient, the distance to the minimum
 /// with its square, so that rounding of the gradient keeps a gap where the objective has all its digits.
 const NO_CLOSER: f64 = 1e-7;
 

@@ -25,7 +25,7 @@ pub(super) trait SparseProducts: Sync {
     fn transposed(&self, slopes: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
 }
 
-/// Says for a column of X that it is none of those asked for.
+/// Says for a column of X that it is none of those requested.
 pub(super) const ABSENT: u32 = u32::MAX;
 
 /// X and what is done to its columns.
@@ -144,7 +144,7 @@ impl<T: Element> Streamed<'_, T> {
     fn sparse(&self) -> &CsrMatrix<T> {
         match self.features.storage() {
             Storage::Sparse(x) => x,
-            Storage::Dense(_) => unreachable!("asked for of sparse features only"),
+            Storage::Dense(_) => unreachable!("requested of sparse features only"),
         }
     }
 }

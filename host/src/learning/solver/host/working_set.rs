@@ -20,7 +20,7 @@ use crate::learning::solver::{Iteration, Limits, ratio};
 pub(super) const FEW_COLUMNS: usize = 256;
 /// Columns of the first working set, besides those that are not 0.
 const FIRST: usize = 64;
-/// What is left of the gradient's norm by an inner solve, unless that is less than is asked for.
+/// What is left of the gradient's norm by an inner solve, unless that is less than is requested.
 const INNER: f64 = 0.1;
 /// Inner iterations of one outer one.
 const INNER_STEPS: usize = 100;

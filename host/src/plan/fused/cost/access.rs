@@ -13,7 +13,7 @@ use crate::plan::problem::{Precision, Product};
 /// the times measured for n = 1,000 to 28,000 and a quarter below that for n = 40,000.
 const L1_SHARE_OF_Y: f64 = 0.3;
 
-/// The share of half-used sectors that leave a crowded L1 cache before their other half is asked for,
+/// The share of half-used sectors that leave a crowded L1 cache before their other half is requested,
 /// times the square of the share of gathers that miss (for X·y alone, that share): fitted.
 /// From n = 40,000 on an H200, w in shared memory: 0.81 ms with VS = 4, 0.76 ms with VS = 8, whose loads
 /// use whole sectors.
