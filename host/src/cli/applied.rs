@@ -111,9 +111,14 @@ impl Applied<'_> {
         };
         let place = || Matrix::new(device, features());
         let matrix = self.phases.time(Phase::Place, device, place)?;
-        let score = || model.evaluate_on(&matrix, targets, weights);
-        let evaluation = self.phases.time(Phase::Evaluate, device, score)?;
-        let diagnose = || model.diagnose(&matrix, targets, weights);
+        let (predictors, evaluation) =
+            self.phases
+                .time(Phase::Evaluate, device, || -> Result<_, FitError> {
+                    let predictors = model.linear_predictors(&matrix, None)?;
+                    let evaluation = predictors.evaluate(targets, weights)?;
+                    Ok((predictors, evaluation))
+                })?;
+        let diagnose = || predictors.diagnose(targets, weights);
         let diagnostics = match wanted {
             true => Some(self.phases.time(Phase::Report, device, diagnose)?),
             false => None,

@@ -167,8 +167,9 @@ impl Classifier {
 }
 
 /// m × k, of k lists of m.
-pub(super) fn by_rows<T: Element>(sides: &[Vec<T>]) -> Array2<f64> {
-    let rows = sides.first().map_or(0, Vec::len);
+pub(super) fn by_rows<T: Element>(sides: &[impl AsRef<[T]>]) -> Array2<f64> {
+    let sides: Vec<&[T]> = sides.iter().map(AsRef::as_ref).collect();
+    let rows = sides.first().map_or(0, |side| side.len());
     Array2::from_shape_fn((rows, sides.len()), |(i, c)| sides[c][i].to_f64())
 }
 

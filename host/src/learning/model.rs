@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::classifier::{Classifier, by_rows};
+use super::classifier::Classifier;
 use super::error::mismatch;
 use super::estimators::Params;
 use super::evaluation::Evaluation;
@@ -184,19 +184,7 @@ impl Model {
         targets: Targets<'_, T>,
         weights: Option<&[f64]>,
     ) -> Result<Evaluation, FitError> {
-        match (self, targets) {
-            (Model::Classifier(model), Targets::Labels(labels)) => {
-                let predictors = model.predictors_on(x)?;
-                let summary = scoring::labels(model, &predictors, labels, weights)?;
-                Ok(Evaluation::Classification(summary))
-            }
-            (Model::Regressor(model), Targets::Numbers(targets)) => {
-                let predictors = model.predictors_on(x)?;
-                scoring::numbers(&predictors, targets, weights, model.params().glm())
-                    .map(of_numbers)
-            }
-            (_, targets) => Err(targets.mismatch()),
-        }
+        self.linear_predictors(x, None)?.evaluate(targets, weights)
     }
 
     /// Linear predictors, m × k by rows, on the device of `x`.
@@ -219,8 +207,8 @@ impl Model {
         weights: Option<&[f64]>,
         offset: &[f64],
     ) -> Result<Evaluation, FitError> {
-        let predictors = self.predictors_with_offset(x, offset)?;
-        self.evaluate_predictors(predictors, targets, weights)
+        self.linear_predictors(x, Some(offset))?
+            .evaluate(targets, weights)
     }
 
     /// One linear predictor per row with its offset.
@@ -238,29 +226,8 @@ impl Model {
         add_offset(&mut predictors, offset)?;
         Ok(predictors)
     }
-
-    /// [`Model::evaluate_on`] of a model with one linear predictor per row, known already.
-    pub(super) fn evaluate_predictors<T: Number>(
-        &self,
-        predictors: Vec<T>,
-        targets: Targets<'_, T>,
-        weights: Option<&[f64]>,
-    ) -> Result<Evaluation, FitError> {
-        match (self, targets) {
-            (Model::Classifier(model), Targets::Labels(labels)) => {
-                let decisions = by_rows(&[predictors]);
-                let summary = scoring::labels_on_host(model, &decisions, labels, weights)?;
-                Ok(Evaluation::Classification(summary))
-            }
-            (Model::Regressor(model), Targets::Numbers(targets)) => {
-                scoring::numbers_on_host(&predictors, targets, weights, model.params().glm())
-                    .map(of_numbers)
-            }
-            (_, targets) => Err(targets.mismatch()),
-        }
-    }
 }
 
-fn of_numbers((summary, deviance): scoring::NumberFigures) -> Evaluation {
+pub(super) fn of_numbers((summary, deviance): scoring::NumberFigures) -> Evaluation {
     Evaluation::Regression { summary, deviance }
 }

@@ -5,7 +5,8 @@ use anyhow::Result;
 use crate::cli::args::OutcomeArgs;
 use crate::device::{Phase, Phases};
 use crate::learning::{
-    Diagnostics, FitError, Inference, InferenceError, Model, ResidentDataset, Targets,
+    Diagnostics, FitError, Inference, InferenceError, LinearPredictors, Model, ResidentDataset,
+    Targets,
 };
 use crate::matrix::{Features, MatrixStats};
 use crate::ops::Number;
@@ -25,17 +26,18 @@ pub(super) fn are_wanted(outcome: &OutcomeArgs) -> bool {
 pub(super) struct Subject<'a, T: Number> {
     pub(super) outcome: &'a OutcomeArgs,
     pub(super) model: &'a Model,
+    pub(super) predictors: &'a LinearPredictors<'a, T>,
     pub(super) resident: &'a ResidentDataset<T>,
     pub(super) features: &'a Features<T>,
     pub(super) stats: &'a MatrixStats,
     pub(super) targets: Targets<'a, T>,
     pub(super) weights: Option<&'a [f64]>,
-    pub(super) offset: Option<&'a [f64]>,
     pub(super) tolerance: f64,
 }
 
 impl<T: Number> Subject<'_, T> {
-    /// Computes what a page shows; X is read once for the curves, and once for every eight standard errors.
+    /// Computes what a page shows; X is read once for the frequencies of its columns, and once for
+    /// every eight standard errors.
     ///
     /// # Errors
     /// When the device fails.
@@ -49,10 +51,7 @@ impl<T: Number> Subject<'_, T> {
         let solve_seconds = phases.of(Phase::Solve).seconds;
         let details = phases.time(Phase::Report, device, || -> Result<FitDetails, FitError> {
             let (targets, weights) = (self.targets, self.weights);
-            let diagnostics = match self.offset {
-                None => model.diagnose(matrix, targets, weights)?,
-                Some(offset) => model.diagnose_with_offset(matrix, targets, weights, offset)?,
-            };
+            let diagnostics = self.predictors.diagnose(targets, weights)?;
             let (inference, no_inference) = self.inference()?;
             let moments = self.resident.moments();
             let columns = (&moments.columns, moments.rows);

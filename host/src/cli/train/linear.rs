@@ -17,8 +17,8 @@ use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::io::ReadError;
 use crate::learning::{
-    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions, Model,
-    Patience, ResidentDataset, Targets, Validation,
+    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions,
+    LinearPredictors, Model, Patience, ResidentDataset, Targets, Validation,
 };
 use crate::matrix::{Features, MatrixStats};
 use crate::ops::{Matrix, Number, Residency};
@@ -154,15 +154,21 @@ impl Run<'_> {
         if let Some(path) = &job.outcome.output {
             model.save(output::place(path))?;
         }
-        let score = || fitted.score();
-        let training = self.phases.time(Phase::Evaluate, &self.device, score)?;
+        let (predictors, training) =
+            self.phases
+                .time(Phase::Evaluate, &self.device, || -> Result<_, FitError> {
+                    let x = fitted.resident.matrix();
+                    let predictors = model.linear_predictors(x, fitted.offset)?;
+                    let training = predictors.evaluate(fitted.targets, fitted.weights)?;
+                    Ok((predictors, training))
+                })?;
         warn_undefined(&training, self.ui);
         let wanted = fitted.features.is_some();
         let (validation, validation_diagnostics) = match other {
             Some(other) => self.validate(model, other, wanted)?,
             None => (None, None),
         };
-        let details = match fitted.subject(job) {
+        let details = match fitted.subject(job, &predictors) {
             Some(subject) => Some(FitDetails {
                 not_validated: self.not_validated.take(),
                 ..subject.details(&mut self.phases, validation_diagnostics)?
@@ -189,9 +195,10 @@ impl Run<'_> {
         wanted: bool,
     ) -> Result<(Option<Evaluation>, Option<Diagnostics>)> {
         let (matrix, targets) = (Matrix::new(&self.device, data.features)?, known.targets());
-        let evaluation = model.evaluate_on(&matrix, targets, None)?;
+        let predictors = model.linear_predictors(&matrix, None)?;
+        let evaluation = predictors.evaluate(targets, None)?;
         let diagnostics = match wanted {
-            true => Some(model.diagnose(&matrix, targets, None)?),
+            true => Some(predictors.diagnose(targets, None)?),
             false => None,
         };
         Ok((Some(evaluation), diagnostics))
@@ -259,18 +266,14 @@ struct Fitted<'a, T: Number> {
 }
 
 impl<T: Number> Fitted<'_, T> {
-    /// The figures on the data that it was fitted to; X is on the device already.
-    fn score(&self) -> Result<Evaluation, FitError> {
-        let (x, targets, weights) = (self.resident.matrix(), self.targets, self.weights);
-        match self.offset {
-            None => self.model.evaluate_on(x, targets, weights),
-            Some(offset) => self.model.evaluate_with_offset(x, targets, weights, offset),
-        }
-    }
-
     /// What a page is about, where one is wanted.
-    fn subject<'s>(&'s self, job: &'s Job<'_>) -> Option<Subject<'s, T>> {
+    fn subject<'s>(
+        &'s self,
+        job: &'s Job<'_>,
+        predictors: &'s LinearPredictors<'_, T>,
+    ) -> Option<Subject<'s, T>> {
         Some(Subject {
+            predictors,
             outcome: job.outcome,
             model: self.model,
             resident: self.resident,
@@ -278,7 +281,6 @@ impl<T: Number> Fitted<'_, T> {
             stats: self.stats,
             targets: self.targets,
             weights: self.weights,
-            offset: self.offset,
             tolerance: job.solve.tol,
         })
     }

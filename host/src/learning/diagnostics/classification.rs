@@ -4,8 +4,7 @@ use ndarray::Array2;
 use serde::Serialize;
 
 use crate::learning::metrics::{
-    CalibrationBin, MetricError, brier_score, calibration_curve, precision_recall_curve, roc_auc,
-    roc_curve, thinned,
+    CalibrationBin, MetricError, RankedScores, brier_score, calibration_curve, thinned,
 };
 use crate::learning::{Classes, FitError};
 
@@ -65,7 +64,7 @@ impl ClassificationDiagnostics {
     ///
     /// # Errors
     /// [`FitError::Metric`] for predictors that are NaN, and when weights do not fit.
-    pub(super) fn of(
+    pub(in crate::learning) fn of(
         (classes, codes): (&Classes, &[u32]),
         decisions: &Array2<f64>,
         probabilities: Option<&Array2<f64>>,
@@ -133,10 +132,10 @@ impl ClassCurves {
             brier: None,
             histogram: None,
         };
-        match roc_curve(positive, scores, weights) {
-            Ok(roc) => {
-                let precise = precision_recall_curve(positive, scores, weights)?;
-                curves.auc = Some(roc_auc(positive, scores, weights)?);
+        match RankedScores::of(positive, scores, weights) {
+            Ok(ranked) => {
+                let (roc, precise) = (ranked.roc(), ranked.precision_recall());
+                curves.auc = Some(ranked.auc());
                 curves.average_precision = Some(precise.average_precision());
                 curves.roc = thinned(&roc.false_positive_rate, &roc.true_positive_rate, POINTS);
                 curves.precision_recall = thinned(&precise.recall, &precise.precision, POINTS);

@@ -4,14 +4,16 @@
 //! whatever the number of rows, so that they fit a page: curves of more than 200 points are thinned along their length.
 
 mod classification;
+mod groups;
 mod ranked;
 mod regression;
+mod rows;
 
-use ndarray::Array2;
 use serde::Serialize;
 
 pub use classification::{ClassCurves, ClassificationDiagnostics, ScoreHistogram};
-pub use regression::{Group, Histogram, Pairs, RegressionDiagnostics, Spread};
+pub use groups::Group;
+pub use regression::{Histogram, Pairs, RegressionDiagnostics, Spread};
 
 use super::metrics::Deviance;
 use super::{FitError, Model, SavedModel, Targets};
@@ -56,8 +58,7 @@ impl Model {
         targets: Targets<'_, T>,
         weights: Option<&[f64]>,
     ) -> Result<Diagnostics, FitError> {
-        let predictors = self.predictors_on(x)?.to_vec()?;
-        self.diagnose_predictors(predictors, targets, weights)
+        self.linear_predictors(x, None)?.diagnose(targets, weights)
     }
 
     /// [`Model::diagnose`] with an offset of each row added to its linear predictor, of models with one.
@@ -71,50 +72,9 @@ impl Model {
         weights: Option<&[f64]>,
         offset: &[f64],
     ) -> Result<Diagnostics, FitError> {
-        let predictors = self.predictors_with_offset(x, offset)?;
-        self.diagnose_predictors(predictors, targets, weights)
+        self.linear_predictors(x, Some(offset))?
+            .diagnose(targets, weights)
     }
-
-    fn diagnose_predictors<T: Number>(
-        &self,
-        predictors: Vec<T>,
-        targets: Targets<'_, T>,
-        weights: Option<&[f64]>,
-    ) -> Result<Diagnostics, FitError> {
-        match (self, targets) {
-            (Model::Classifier(model), Targets::Labels(labels)) => {
-                let decisions = model.rows_of(&predictors);
-                let codes = model.classes().codes(labels)?;
-                let scores = scores_of(model, &decisions);
-                let found = ClassificationDiagnostics::of(
-                    (model.classes(), &codes),
-                    &decisions,
-                    scores.as_ref(),
-                    weights,
-                )?;
-                Ok(Diagnostics::Classification(Box::new(found)))
-            }
-            (Model::Regressor(model), Targets::Numbers(targets)) => {
-                let (family, link) = model.params().family_and_link();
-                let means: Vec<f64> = predictors
-                    .into_iter()
-                    .map(|t| link.mean(Element::to_f64(t)))
-                    .collect();
-                let targets: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
-                let found =
-                    RegressionDiagnostics::of(&targets, &means, Deviance::from(family), weights)?;
-                Ok(Diagnostics::Regression(Box::new(found)))
-            }
-            (_, targets) => Err(targets.mismatch()),
-        }
-    }
-}
-
-/// Probabilities, where the model knows any.
-fn scores_of(model: &super::Classifier, decisions: &Array2<f64>) -> Option<Array2<f64>> {
-    model
-        .is_probabilistic()
-        .then(|| model.probabilities_of(decisions))
 }
 
 impl SavedModel {

@@ -1,21 +1,22 @@
 //! Residuals of a regression.
 
-use std::cmp::Ordering;
-
 use serde::Serialize;
 
-use super::ranked::{FEW, Ranked, put_in_place};
+use super::groups::{Group, groups};
+use super::ranked::{FEW, Ranked};
+use super::rows::Rows;
 use crate::learning::FitError;
 use crate::learning::inference::Distribution;
-use crate::learning::metrics::Deviance;
+use crate::learning::metrics::{Deviance, check_samples};
 use crate::parallel;
 
 /// Rows that are shown one by one; more are counted in cells.
 const POINTS: usize = 400;
-/// Cells along each axis, bars of a histogram, groups of rows, points of the quantiles.
+/// Cells along each axis, bars of a histogram, points of the quantiles.
 const CELLS: usize = 24;
 const BARS: usize = 24;
-const GROUPS: usize = 10;
+/// Rows that one task counts.
+const CHUNK: usize = 1 << 15;
 const QUANTILES: usize = FEW;
 
 /// Residuals of a regression on data with known targets; a residual is the target less the prediction.
@@ -88,52 +89,36 @@ pub enum Pairs {
     },
 }
 
-/// Rows of similar predictions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Group {
-    /// Rows.
-    pub rows: usize,
-    /// Mean of the predictions.
-    pub mean_predicted: f64,
-    /// Mean of the targets.
-    pub mean_target: f64,
-    /// Mean unit deviance of the family; of others mean squared error. NaN where it is not defined.
-    pub mean_deviance: f64,
-}
-
 impl RegressionDiagnostics {
     /// Of targets and predicted means.
     ///
     /// # Errors
     /// [`FitError::Metric`] without rows, and when lengths or weights do not fit.
-    pub(super) fn of(
+    pub(in crate::learning) fn of(
         targets: &[f64],
         means: &[f64],
         deviance: Deviance,
         weights: Option<&[f64]>,
     ) -> Result<Self, FitError> {
-        // Checks lengths and weights; predictions that are not finite make figures that are not.
-        Deviance::Gaussian.mean(targets, &vec![0.0; means.len()], weights)?;
-        let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
-        let rows: Vec<usize> = (0..targets.len())
-            .filter(|row| weight(*row) > 0.0)
-            .collect();
-        let [target, predicted, residual] = ranked(
-            [
-                (&|row| targets[row], &ENDS),
-                (&|row| means[row], &ENDS),
-                (&|row| targets[row] - means[row], &residual_shares()),
-            ],
-            &rows,
-        );
+        // Predictions that are not finite make figures that are not.
+        check_samples(targets.len(), means.len(), weights)?;
+        let rows = Rows::of(targets, means, weights);
+        let lists: [&(dyn Fn() -> Ranked + Sync); 3] = [
+            &|| Ranked::of(rows.targets().iter().copied(), &ENDS),
+            &|| Ranked::of(rows.means().iter().copied(), &ENDS),
+            &|| Ranked::of(rows.residuals(), &residual_shares()),
+        ];
+        let [target, predicted, residual] = parallel::map(3, |list| lists[list]())
+            .try_into()
+            .unwrap_or_else(|_| unreachable!("one for each list"));
         let spread = residual.spread();
         Ok(RegressionDiagnostics {
             rows: rows.len(),
             residual_quantiles: normal_quantiles(&residual, &spread),
-            residual_histogram: Histogram::of(&residual),
+            residual_histogram: Histogram::of(&rows, &residual),
             residual: spread,
-            groups: groups(&rows, (targets, means), deviance, weights),
-            pairs: Pairs::of((targets, means), &rows, (&target, &predicted)),
+            groups: groups(&rows, deviance),
+            pairs: Pairs::of(&rows, (&target, &predicted)),
             target: target.spread(),
             predicted: predicted.spread(),
         })
@@ -149,33 +134,19 @@ fn residual_shares() -> Vec<f64> {
     [0.01, 0.99].into_iter().chain(ENDS).chain(points).collect()
 }
 
-/// Values by row, and the shares whose quantiles are wanted.
-type Wanted<'a> = (&'a (dyn Fn(usize) -> f64 + Sync), &'a [f64]);
-
-/// Lists of values, side by side.
-fn ranked<const N: usize>(lists: [Wanted<'_>; N], rows: &[usize]) -> [Ranked; N] {
-    let ranked = parallel::map(N, |list| {
-        let (value, shares) = lists[list];
-        Ranked::of(rows.iter().map(|row| value(*row)).collect(), shares)
-    });
-    ranked
-        .try_into()
-        .unwrap_or_else(|_| unreachable!("one for each list"))
-}
-
 /// At most [`QUANTILES`] points of the residuals against a normal distribution.
 fn normal_quantiles(residual: &Ranked, spread: &Spread) -> Vec<[f64; 2]> {
     if !(spread.deviation > 0.0 && spread.deviation.is_finite()) {
         return Vec::new();
     }
-    let rows = residual.values.len();
+    let rows = residual.len();
     let count = rows.min(QUANTILES);
     let point = |i: usize| {
         let share = normal_share(i, count);
         let tail = Distribution::Normal.quantile(2.0 * share.min(1.0 - share));
         let normal = if share < 0.5 { -tail } else { tail };
         let at = match count == rows {
-            true => residual.values[i],
+            true => residual.at(i),
             false => residual.quantile(share),
         };
         [normal, (at - spread.mean) / spread.deviation]
@@ -225,105 +196,59 @@ impl Stretches {
     }
 }
 
+/// How many of `count` rows `find` puts into each of `cells`, by all cores.
+fn counted(count: usize, cells: usize, find: impl Fn(usize) -> Option<usize> + Sync) -> Vec<u64> {
+    let of_chunk = |chunk: usize| {
+        let mut counts = vec![0; cells];
+        let rows = chunk * CHUNK..count.min((chunk + 1) * CHUNK);
+        for cell in rows.filter_map(&find) {
+            counts[cell] += 1;
+        }
+        counts
+    };
+    let chunks = parallel::map(count.div_ceil(CHUNK), of_chunk);
+    let mut total = vec![0; cells];
+    for (cell, count) in chunks.iter().flat_map(|counts| counts.iter().enumerate()) {
+        total[cell] += count;
+    }
+    total
+}
+
 impl Histogram {
-    fn of(residual: &Ranked) -> Histogram {
+    fn of(rows: &Rows<'_>, residual: &Ranked) -> Histogram {
         let (least, most) = (residual.quantile(0.01), residual.quantile(0.99));
         let is_range = least.is_finite() && most.is_finite() && least < most;
         let stretches = Stretches::new(least, most, if is_range { BARS } else { 1 });
-        let mut counts = vec![0; stretches.edges.len() - 1];
-        let mut outside = 0;
-        for value in &residual.values {
-            match stretches.find(*value) {
-                Some(at) => counts[at] += 1,
-                None => outside += 1,
-            }
-        }
+        let (targets, means) = (rows.targets(), rows.means());
+        let counts = counted(rows.len(), stretches.edges.len() - 1, |row| {
+            stretches.find(targets[row] - means[row])
+        });
         Histogram {
+            outside: rows.len() as u64 - counts.iter().sum::<u64>(),
             edges: stretches.edges,
             counts,
-            outside,
         }
     }
 }
 
 impl Pairs {
-    fn of(
-        (targets, means): (&[f64], &[f64]),
-        rows: &[usize],
-        (target, predicted): (&Ranked, &Ranked),
-    ) -> Pairs {
+    fn of(rows: &Rows<'_>, (target, predicted): (&Ranked, &Ranked)) -> Pairs {
+        let (targets, means) = (rows.targets(), rows.means());
         if rows.len() <= POINTS {
-            return Pairs::Points(
-                rows.iter()
-                    .map(|row| [means[*row], targets[*row]])
-                    .collect(),
-            );
+            let points = means.iter().zip(targets);
+            return Pairs::Points(points.map(|(mean, target)| [*mean, *target]).collect());
         }
         let ends = |of: &Ranked| Stretches::new(of.quantile(0.001), of.quantile(0.999), CELLS);
         let (up, along) = (ends(target), ends(predicted));
-        let mut counts = vec![vec![0; CELLS]; CELLS];
-        for row in rows {
-            let places = (up.find(targets[*row]), along.find(means[*row]));
-            if let (Some(up), Some(along)) = places {
-                counts[up][along] += 1;
-            }
-        }
+        let counts = counted(rows.len(), CELLS * CELLS, |row| {
+            Some(up.find(targets[row])? * CELLS + along.find(means[row])?)
+        });
         Pairs::Cells {
             predicted_edges: along.edges,
             target_edges: up.edges,
-            counts,
+            counts: counts.chunks(CELLS).map(<[u64]>::to_vec).collect(),
         }
     }
-}
-
-/// A row's prediction and number: rows in the order of their predictions, then of their numbers.
-type Key = (f64, usize);
-
-fn by_prediction(a: &Key, b: &Key) -> Ordering {
-    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
-}
-
-/// Tenths of the rows by their prediction.
-fn groups(
-    rows: &[usize],
-    (targets, means): (&[f64], &[f64]),
-    deviance: Deviance,
-    weights: Option<&[f64]>,
-) -> Vec<Group> {
-    let count = GROUPS.min(rows.len());
-    let firsts: Vec<usize> = (1..count).map(|group| group * rows.len() / count).collect();
-    let mut keys: Vec<Key> = rows.iter().map(|row| (means[*row], *row)).collect();
-    put_in_place(&mut keys, &firsts, 0, by_prediction);
-    let firsts: Vec<Key> = firsts.into_iter().map(|rank| keys[rank]).collect();
-    let mut members = vec![Vec::with_capacity(rows.len() / count.max(1) + 1); count];
-    for row in rows {
-        let key = (means[*row], *row);
-        let group = firsts.partition_point(|first| by_prediction(first, &key).is_le());
-        members[group].push(*row);
-    }
-    let group = |rows: Vec<usize>| {
-        let of = |values: &[f64]| -> Vec<f64> { rows.iter().map(|row| values[*row]).collect() };
-        let (targets, means, weights) = (of(targets), of(means), weights.map(of));
-        let mean = |values: &[f64]| {
-            let weight = |i: usize| weights.as_ref().map_or(1.0, |weights| weights[i]);
-            let total: f64 = (0..rows.len()).map(weight).sum();
-            let sum: f64 = values
-                .iter()
-                .enumerate()
-                .map(|(i, value)| weight(i) * value)
-                .sum();
-            sum / total
-        };
-        Group {
-            rows: rows.len(),
-            mean_predicted: mean(&means),
-            mean_target: mean(&targets),
-            mean_deviance: deviance
-                .mean(&targets, &means, weights.as_deref())
-                .unwrap_or(f64::NAN),
-        }
-    };
-    members.into_iter().map(group).collect()
 }
 
 #[cfg(test)]
@@ -355,21 +280,6 @@ mod tests {
             for value in [least - least.abs() - 1.0, most + most.abs() + 1.0, f64::NAN] {
                 assert_eq!(stretches.find(value), None, "{value}");
             }
-        }
-    }
-
-    #[test]
-    fn groups_are_tenths_of_the_rows_in_order() {
-        let means: Vec<f64> = (0..1003).map(|i| f64::from(i * 7919 % 50)).collect();
-        let rows: Vec<usize> = (0..means.len()).collect();
-        let mut in_order = rows.clone();
-        in_order.sort_by(|a, b| means[*a].total_cmp(&means[*b]).then(a.cmp(b)));
-        let found = groups(&rows, (&means, &means), Deviance::Gaussian, None);
-        for (number, group) in found.iter().enumerate() {
-            let members = &in_order[number * 1003 / 10..(number + 1) * 1003 / 10];
-            let sum: f64 = members.iter().map(|row| means[*row]).sum();
-            assert_eq!(group.rows, members.len());
-            assert_eq!(group.mean_target, sum / members.len() as f64);
         }
     }
 

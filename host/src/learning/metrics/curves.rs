@@ -28,18 +28,22 @@ pub struct PrecisionRecallCurve {
 }
 
 /// Weights of positives and negatives at or above each distinct score, from the highest down.
-struct Ranked {
+pub(in crate::learning) struct RankedScores {
     thresholds: Vec<f64>,
     positives: Vec<f64>,
     negatives: Vec<f64>,
 }
 
-impl Ranked {
-    fn of(
+impl RankedScores {
+    /// Sorts the scores once, for everything that needs their order.
+    ///
+    /// # Errors
+    /// As [`roc_curve`].
+    pub(in crate::learning) fn of(
         positive: &[bool],
         scores: &[f64],
         weights: Option<&[f64]>,
-    ) -> Result<Ranked, MetricError> {
+    ) -> Result<RankedScores, MetricError> {
         same_length("scores", scores.len(), positive.len())?;
         let weights = Weights::check(weights, positive.len())?;
         if let Some(row) = scores.par_iter().position_first(|score| score.is_nan()) {
@@ -57,7 +61,7 @@ impl Ranked {
             .filter(|row| weights.of(*row) > 0.0);
         let mut rows: Vec<(f64, usize)> = rows.map(|row| (scores[row] + 0.0, row)).collect();
         rows.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let mut ranked = Ranked {
+        let mut ranked = RankedScores {
             thresholds: vec![],
             positives: vec![],
             negatives: vec![],
@@ -80,6 +84,58 @@ impl Ranked {
             true => Ok(ranked),
             false => Err(MetricError::OneClass),
         }
+    }
+
+    /// See [`roc_curve`].
+    pub(in crate::learning) fn roc(&self) -> RocCurve {
+        let (positives, negatives) = self.totals();
+        let count = self.thresholds.len();
+        let bends =
+            |values: &[f64], i: usize| values[i + 1] - values[i] != values[i] - values[i - 1];
+        let is_corner = |i: usize| {
+            let inner = i > 0 && i + 1 < count;
+            !inner || bends(&self.positives, i) || bends(&self.negatives, i)
+        };
+        let mut curve = RocCurve {
+            false_positive_rate: vec![0.0],
+            true_positive_rate: vec![0.0],
+            thresholds: vec![f64::INFINITY],
+        };
+        for i in (0..count).filter(|i| is_corner(*i)) {
+            let (wrong, right) = (self.negatives[i] / negatives, self.positives[i] / positives);
+            curve.false_positive_rate.push(wrong);
+            curve.true_positive_rate.push(right);
+            curve.thresholds.push(self.thresholds[i]);
+        }
+        curve
+    }
+
+    /// See [`precision_recall_curve`].
+    pub(in crate::learning) fn precision_recall(&self) -> PrecisionRecallCurve {
+        let (positives, _) = self.totals();
+        let both = self.positives.iter().zip(&self.negatives).rev();
+        let mut precision: Vec<f64> = both.map(|(right, wrong)| right / (right + wrong)).collect();
+        let shares = self.positives.iter().rev().map(|p| p / positives);
+        let mut recall: Vec<f64> = shares.collect();
+        precision.push(1.0);
+        recall.push(0.0);
+        PrecisionRecallCurve {
+            precision,
+            recall,
+            thresholds: self.thresholds.iter().rev().copied().collect(),
+        }
+    }
+
+    /// The area under the curve of [`RankedScores::roc`]: that of [`roc_auc`](super::roc_auc) up to rounding, and exact
+    /// below 2⁵² pairs of samples that weigh the same.
+    pub(in crate::learning) fn auc(&self) -> f64 {
+        let (mut above, mut right) = ([0.0, 0.0], 0.0);
+        for (positives, negatives) in self.positives.iter().zip(&self.negatives) {
+            let [up, along] = [positives - above[0], negatives - above[1]];
+            right += along * (above[0] + 0.5 * up);
+            above = [*positives, *negatives];
+        }
+        right / (above[0] * above[1])
     }
 
     fn totals(&self) -> (f64, f64) {
@@ -107,29 +163,7 @@ pub fn roc_curve(
     scores: &[f64],
     weights: Option<&[f64]>,
 ) -> Result<RocCurve, MetricError> {
-    let ranked = Ranked::of(positive, scores, weights)?;
-    let (positives, negatives) = ranked.totals();
-    let count = ranked.thresholds.len();
-    let bends = |values: &[f64], i: usize| values[i + 1] - values[i] != values[i] - values[i - 1];
-    let is_corner = |i: usize| {
-        let inner = i > 0 && i + 1 < count;
-        !inner || bends(&ranked.positives, i) || bends(&ranked.negatives, i)
-    };
-    let mut curve = RocCurve {
-        false_positive_rate: vec![0.0],
-        true_positive_rate: vec![0.0],
-        thresholds: vec![f64::INFINITY],
-    };
-    for i in (0..count).filter(|i| is_corner(*i)) {
-        curve
-            .false_positive_rate
-            .push(ranked.negatives[i] / negatives);
-        curve
-            .true_positive_rate
-            .push(ranked.positives[i] / positives);
-        curve.thresholds.push(ranked.thresholds[i]);
-    }
-    Ok(curve)
+    Ok(RankedScores::of(positive, scores, weights)?.roc())
 }
 
 /// Precision and recall over all thresholds, as scikit-learn's `precision_recall_curve`.
@@ -149,24 +183,7 @@ pub fn precision_recall_curve(
     scores: &[f64],
     weights: Option<&[f64]>,
 ) -> Result<PrecisionRecallCurve, MetricError> {
-    let ranked = Ranked::of(positive, scores, weights)?;
-    let (positives, _) = ranked.totals();
-    let both = ranked.positives.iter().zip(&ranked.negatives).rev();
-    let mut precision: Vec<f64> = both.map(|(right, wrong)| right / (right + wrong)).collect();
-    let mut recall: Vec<f64> = ranked
-        .positives
-        .iter()
-        .rev()
-        .map(|p| p / positives)
-        .collect();
-    precision.push(1.0);
-    recall.push(0.0);
-    let thresholds = ranked.thresholds.into_iter().rev().collect();
-    Ok(PrecisionRecallCurve {
-        precision,
-        recall,
-        thresholds,
-    })
+    Ok(RankedScores::of(positive, scores, weights)?.precision_recall())
 }
 
 impl PrecisionRecallCurve {

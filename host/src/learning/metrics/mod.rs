@@ -30,8 +30,8 @@ mod tests;
 
 pub use calibration::{CalibrationBin, brier_score, calibration_curve};
 pub use classification::{Average, ClassScores, ConfusionMatrix, accuracy, log_loss};
-pub(super) use curves::thinned;
 pub use curves::{PrecisionRecallCurve, RocCurve, precision_recall_curve, roc_curve};
+pub(super) use curves::{RankedScores, thinned};
 pub use deviance::Deviance;
 pub use error::MetricError;
 pub(super) use on_device::takes_device;
@@ -43,4 +43,4 @@ pub use ranking::{roc_auc, roc_auc_one_vs_rest};
 pub use regression::{mean_absolute_error, mean_squared_error, r2};
 pub(super) use summary::auc;
 pub use summary::{ClassificationSummary, DevianceSummary, RegressionSummary, Scores};
-pub(super) use sums::sums;
+pub(super) use sums::{check_samples, sums};

@@ -85,6 +85,16 @@ impl<'a> Weights<'a> {
     }
 }
 
+/// Fails unless there are samples, a prediction for each, and weights that fit.
+pub(in crate::learning) fn check_samples(
+    targets: usize,
+    predictions: usize,
+    weights: Option<&[f64]>,
+) -> Result<(), MetricError> {
+    same_length("predictions", predictions, targets)?;
+    Weights::check(weights, targets).map(|_| ())
+}
+
 /// Fails unless there are as many of `what` as samples.
 pub(super) fn same_length(
     what: &'static str,

@@ -251,7 +251,7 @@ impl<T: Number> Search<'_, T> {
         for ((place, model), predictors) in group.iter().zip(&models).zip(predictors) {
             let held_out = self.held_out(*place);
             let evaluation =
-                model.evaluate_predictors(predictors, self.targets, Some(&held_out))?;
+                model.evaluate_predictors(&predictors, self.targets, Some(&held_out))?;
             self.keep(*place, model, evaluation);
         }
         Ok(())
