@@ -20,11 +20,13 @@ use crate::objective::{
     ScoreVariant, Scores, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant,
     SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant,
 };
+use crate::qr::reflector::Ranged;
+use crate::qr::{Qr, QrArgs, QrVariant};
 use crate::table::Family;
 use crate::vector::{VectorArgs, VectorVariant, Vectors};
 
 /// A real number type for which every family has entries.
-pub trait Kernels: Elementary + FixedPoint {
+pub trait Kernels: Elementary + FixedPoint + Ranged {
     /// Sparse fused pattern and its halves.
     type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
     /// Sparse fused pattern with fixed-point sums.
@@ -78,6 +80,8 @@ pub trait Kernels: Elementary + FixedPoint {
         + for<'a> Family<Args<'a> = KernelSumArgs<'a, Self>>;
     /// Matrix products.
     type Matmul: Family<Variant = MatmulVariant> + for<'a> Family<Args<'a> = MatmulArgs<'a, Self>>;
+    /// QR factorisations.
+    type Qr: Family<Variant = QrVariant> + for<'a> Family<Args<'a> = QrArgs<'a, Self>>;
     /// Vectors around products with a centred and scaled X.
     type Designs: Family<Variant = DesignVariant> + for<'a> Family<Args<'a> = DesignArgs<'a, Self>>;
     /// Vectors of l1 penalties.
@@ -109,6 +113,7 @@ macro_rules! all_families {
             type Cg = Cg<$t>;
             type KernelSums = KernelSums<$t>;
             type Matmul = Matmul<$t>;
+            type Qr = Qr<$t>;
             type Designs = Designs<$t>;
             type Orthants = Orthants<$t>;
         }

@@ -16,6 +16,7 @@ pub mod matmul;
 mod matrix;
 pub mod objective;
 pub mod ordered;
+pub mod qr;
 pub mod reduce;
 mod scalar;
 mod scratch;

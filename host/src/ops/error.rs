@@ -36,6 +36,9 @@ pub enum OpError {
     /// A convolution of an impossible shape.
     #[error("cannot convolve: {0}")]
     Conv1d(#[from] crate::plan::conv1d::Conv1dShapeError),
+    /// A QR factorisation of an impossible shape.
+    #[error("cannot factor: {0}")]
+    Qr(#[from] crate::plan::qr::QrShapeError),
     /// A forced strategy that the shape or the device does not allow.
     #[error("{strategy} does not suit this shape on {device}; let the planner choose")]
     Strategy {

@@ -24,6 +24,7 @@ mod options;
 pub mod orthant;
 mod plans;
 mod prepare;
+pub mod qr;
 pub mod reduce;
 pub mod sparse_conv;
 mod terms;

@@ -17,6 +17,7 @@
 //! | [`matmul`] | launches of matrix products |
 //! | [`many`] | launches of the pattern with several right-hand sides |
 //! | [`tiles`] | tiles of a sparse X for several right-hand sides |
+//! | [`qr`] | launches of QR factorisations |
 //! | [`kernel_sum`] | launches of sums over kernels |
 //! | [`streaming`] | what of an X larger than a device's memory stays there, and how the rest crosses the link |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
@@ -50,6 +51,7 @@ pub mod many;
 pub mod matmul;
 pub mod objective;
 pub mod occupancy;
+pub mod qr;
 pub mod rates;
 pub mod reduce;
 pub mod sparse_conv;

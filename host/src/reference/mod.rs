@@ -10,6 +10,7 @@ pub mod kernel_sum;
 pub mod many;
 pub mod matmul;
 pub mod objective;
+pub mod qr;
 pub mod reduce;
 pub mod rounding;
 mod rows;

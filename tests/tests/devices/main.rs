@@ -30,6 +30,7 @@ mod passes;
 mod plans;
 mod prepared_fits;
 mod properties;
+mod qr;
 mod reduce;
 mod same_bits;
 mod softmax;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
     model_selection::add(&mut suite);
     plans::add(&mut suite);
     properties::add(&mut suite);
+    qr::add(&mut suite);
     reduce::add(&mut suite);
     conv1d::add(&mut suite);
     sparse_conv::add(&mut suite);

@@ -39,6 +39,7 @@ use gpu_kernels::matmul::Matmul;
 use gpu_kernels::objective::{
     DenseObjective, DenseSoftmax, RowObjective, Scores, SparseObjective, SparseSoftmax,
 };
+use gpu_kernels::qr::Qr;
 use gpu_kernels::reduce::Reduce;
 use gpu_kernels::reduce::ladder::Ladder;
 use gpu_kernels::sparse_conv::{Bf16, F16, I8, I8Wide, I16, I16Wide, SparseConv};
@@ -125,6 +126,7 @@ by_operation! {
     "conv1d": Conv1d<f32>, Conv1d<f64>;
     "sparse_conv": SparseConv<I8>, SparseConv<I8Wide>, SparseConv<I16>, SparseConv<I16Wide>,
         SparseConv<F16>, SparseConv<Bf16>, SparseConv<f32>, SparseConv<f64>;
+    "qr": Qr<f32>, Qr<f64>;
     "reduce": Reduce<f32>, Reduce<f64>, Reduce<i32>, Reduce<i64>, Ladder;
 }
 
@@ -212,7 +214,7 @@ fn grids(subset: Subset) -> &'static [u32] {
     }
 }
 
-fn number<T: Number>(value: f64) -> T {
+pub fn number<T: Number>(value: f64) -> T {
     <T as Element>::from_f64(value)
 }
 

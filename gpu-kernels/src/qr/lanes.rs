@@ -1,0 +1,393 @@
+//! Tiny matrices: a lane for each column, all of it in registers; 32 / `LANES` matrices of a warp.
+//!
+//! | what | where |
+//! |---|---|
+//! | column l, from the first row that is not finished | registers of lane l |
+//! | the column that becomes a reflector | shared, two in turns, read by all lanes |
+//! | finished rows, then T | shared, column by column (row by row), from where whole lines go to memory |
+//!
+//! Step k: lane k shows its column x; every lane has d = xᵀa without the first row, and from lane k's, which is the sum of
+//! squares, the reflector; z = −τ·(d + v₁·a₀). Lanes after k add z·v. Lanes before k have columns of V, and their z is what T
+//! needs: no lane does anything else than the others. Row k leaves the registers, which move up.
+//!
+//! Valid for at most `LANES` columns and `ROWS` rows. The same bits on every device and grid.
+
+use super::args::{NOT_FINITE, PACKS, QrArgs, Site, ZERO_PIVOT};
+use super::pieces::{dot_tail, read_chunk, read_live, shift_and_add, write_piece};
+use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
+use super::{pieces, triangle};
+use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::math::abs;
+use crate::scalar::Words;
+use crate::verbs::{FULL, lane, max_lanes};
+
+/// Threads of a block.
+pub const LANES_BLOCK: u32 = 128;
+
+/// Elements from a staged column to the next: a pack more than its rows.
+const fn pitch(rows: u32, bytes: u32) -> u32 {
+    rows + 16 / bytes
+}
+
+/// Elements of shared memory of a matrix: the staged tile, z, and two columns.
+const fn elements(lanes: u32, rows: u32, bytes: u32) -> u32 {
+    let tall = if rows > lanes { rows } else { lanes };
+    lanes * pitch(tall, bytes) + lanes * lanes + 2 * rows
+}
+
+/// Shared memory of a block.
+pub const fn lanes_shared_bytes(lanes: u32, rows: u32, bytes: u32) -> u32 {
+    LANES_BLOCK / lanes * elements(lanes, rows, bytes) * bytes
+}
+
+/// One matrix of a warp as one of its lanes sees it.
+struct Group<T> {
+    site: Site,
+    /// Number of the matrix; not below the count where there is none.
+    number: u32,
+    /// Number of the lane, and of its column.
+    lane: u32,
+    tile: Shared<T>,
+    pitch: u32,
+    z: Shared<T>,
+    x: Shared<T>,
+}
+
+/// See the head of the file.
+#[inline(always)]
+pub fn lanes<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+) {
+    let group = Group::<T>::of::<C, LANES, ROWS>(cta, args);
+    let mut column = load::<C, T, LANES, ROWS>(cta, args, &group);
+    triangle::clear::<C, T, LANES>(cta, group.z, group.lane);
+    cta.sync_warp();
+    let steps = max_lanes(cta, group.site.least());
+    let made = factor::<C, T, LANES, ROWS>(cta, &group, &mut column, steps);
+    finish::<C, T, LANES, ROWS>(cta, args, &group, &column, (steps, made));
+}
+
+/// What lane k has of reflector k, and what was met on the way.
+#[derive(Clone, Copy)]
+struct Made<T> {
+    first: T,
+    tau: T,
+    status: u32,
+}
+
+impl<T: Ranged> Group<T> {
+    #[inline(always)]
+    #[track_caller]
+    fn of<C: Cta, const LANES: usize, const ROWS: usize>(
+        cta: &C,
+        args: &QrArgs<'_, T>,
+    ) -> Group<T> {
+        let (lanes, rows) = (LANES as u32, ROWS as u32);
+        let in_block = cta.thread() / lanes;
+        let number = cta.block() * (cta.threads() / lanes) + in_block;
+        let pitch = pitch(rows.max(lanes), T::SIZE);
+        let byte = in_block * elements(lanes, rows, T::SIZE) * T::SIZE;
+        let tile = Shared::at(byte, lanes * pitch);
+        let z = Shared::at(tile.end(), lanes * lanes);
+        let site = if number < args.count {
+            Site::of(cta, args, number)
+        } else {
+            Site::NONE
+        };
+        Group {
+            site,
+            number,
+            lane: lane(cta) % lanes,
+            tile,
+            pitch,
+            z,
+            x: Shared::at(z.end(), 2 * rows),
+        }
+    }
+}
+
+/// Pack number `i` of this lane of a matrix without gaps: where it is there, and in the tile.
+#[inline(always)]
+fn place<T: Ranged, const LANES: usize, const ROWS: usize>(
+    group: &Group<T>,
+    i: usize,
+) -> (usize, usize) {
+    let lanes = <T::Pack as Words<T>>::LANES;
+    let at = (i * LANES + group.lane as usize) * lanes;
+    (at, at / ROWS * group.pitch as usize + at % ROWS)
+}
+
+/// The lane's column, zeros where there is none.
+#[inline(always)]
+#[track_caller]
+fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+) -> [T; ROWS] {
+    let Site { rows, cols, .. } = group.site;
+    if !args.has(PACKS) && group.site.a_col == 1 {
+        let element = |r: usize| {
+            let (row, is_there) = (r as u32, (r as u32) < rows && group.lane < cols);
+            match is_there {
+                true => cta.load(args.a, group.site.in_a(row, group.lane), Cache::Once),
+                false => T::ZERO,
+            }
+        };
+        let column = core::array::from_fn(element);
+        cta.sync_warp();
+        return column;
+    }
+    stage::<C, T, LANES, ROWS>(cta, args, group);
+    cta.sync_warp();
+    let mut column = [T::ZERO; ROWS];
+    for c in 0..ROWS / pieces::CHUNK {
+        let at = (group.lane * group.pitch) as usize + c * pieces::CHUNK;
+        let chunk: [T; pieces::CHUNK] = read_chunk(cta, group.tile, at);
+        for (r, value) in chunk.into_iter().enumerate() {
+            column[c * pieces::CHUNK + r] = value;
+        }
+    }
+    column
+}
+
+/// The matrix to the tile.
+#[inline(always)]
+#[track_caller]
+fn stage<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+) {
+    let Site { rows, cols, .. } = group.site;
+    let lanes = <T::Pack as Words<T>>::LANES;
+    if args.has(PACKS) {
+        for i in 0..ROWS / lanes {
+            let (at, to) = place::<T, LANES, ROWS>(group, i);
+            let pack: T::Pack = match rows > 0 {
+                true => cta.load_pack(args.a, group.site.a as usize + at, Cache::Once),
+                false => T::Pack::from_words([T::ZERO.to_bits(); 4]),
+            };
+            cta.shared_write_pack(group.tile, to, pack);
+        }
+        return;
+    }
+    for col in 0..LANES as u32 {
+        let mut row = group.lane;
+        while row < ROWS as u32 {
+            let value = match row < rows && col < cols {
+                true => cta.load(args.a, group.site.in_a(row, col), Cache::Once),
+                false => T::ZERO,
+            };
+            cta.shared_write(group.tile, (col * group.pitch + row) as usize, value);
+            row += LANES as u32;
+        }
+    }
+}
+
+/// All steps; afterwards `column` begins with row `steps`.
+#[inline(always)]
+#[track_caller]
+fn factor<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    group: &Group<T>,
+    column: &mut [T; ROWS],
+    steps: u32,
+) -> Made<T> {
+    let mut made = Made {
+        first: T::ZERO,
+        tau: T::ZERO,
+        status: 0,
+    };
+    let rows = max_lanes(cta, group.site.rows);
+    for k in 0..steps {
+        let x = (group.x, (k % 2) as usize * ROWS);
+        let is_own = group.lane == k;
+        if is_own {
+            write_piece(cta, x.0, x.1, column);
+        }
+        cta.sync_warp();
+        let live = rows - k;
+        let mut shown: [T; ROWS] = read_live(cta, x, live);
+        let mut d = dot_tail(&shown, column, live);
+        let mut tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
+        let mut factor = Scale::ONE;
+        let is_odd = !is_safe(square(shown[0], tail));
+        if cta.ballot(is_odd, FULL) != 0 {
+            factor = rescaled::<C, T, ROWS>(cta, x, column, (is_own, is_odd));
+            shown = read_live(cta, x, live);
+            d = dot_tail(&shown, column, live);
+            tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
+        }
+        let of = reflector(shown[0], square(shown[0], tail), factor);
+        let z = -of.tau * of.first.fma(column[0], d);
+        triangle::keep::<C, T, LANES>(cta, group.z, (k, group.lane), z);
+        let later = if group.lane > k { z } else { T::ZERO };
+        let finished = if is_own {
+            of.diagonal
+        } else {
+            of.first.fma(later, column[0])
+        };
+        cta.shared_write(
+            group.tile,
+            (group.lane * group.pitch + k) as usize,
+            finished,
+        );
+        let is_one = k < group.site.least();
+        if is_own {
+            (made.first, made.tau) = (of.first, of.tau);
+            if is_one && of.diagonal == T::ZERO {
+                made.status |= ZERO_PIVOT;
+            }
+        }
+        if !(is_finite(z) && is_finite(finished)) {
+            made.status |= NOT_FINITE;
+        }
+        shift_and_add(&shown, column, live, later);
+    }
+    made
+}
+
+/// Brings x, and the column that it is, near 1 where its square is out of range. The whole warp calls.
+#[inline(always)]
+#[track_caller]
+fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
+    cta: &C,
+    x: (Shared<T>, usize),
+    column: &mut [T; ROWS],
+    (is_own, is_odd): (bool, bool),
+) -> Scale<T> {
+    let mut largest = T::ZERO;
+    for i in 0..ROWS {
+        let value = abs(cta.shared_read(x.0, x.1 + i));
+        // A NaN is not larger: it stays out of the scale, and in the column.
+        if value > largest {
+            largest = value;
+        }
+    }
+    let factor = if is_odd {
+        Scale::of(largest)
+    } else {
+        Scale::ONE
+    };
+    cta.sync_warp();
+    if is_own {
+        column.iter_mut().for_each(|x| *x = factor.up(*x));
+        write_piece(cta, x.0, x.1, column);
+    }
+    cta.sync_warp();
+    factor
+}
+
+/// Writes the factors, first components, T and status.
+#[inline(always)]
+#[track_caller]
+fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+    column: &[T; ROWS],
+    (steps, made): (u32, Made<T>),
+) {
+    let (site, own) = (&group.site, (group.lane * group.pitch) as usize);
+    for (r, value) in column.iter().enumerate() {
+        let row = steps as usize + r;
+        if row < ROWS {
+            cta.shared_write(group.tile, own + row, *value);
+        }
+    }
+    cta.sync_warp();
+    write_factors::<C, T, LANES, ROWS>(cta, args, group);
+    if group.lane < site.least() {
+        cta.write(
+            args.first,
+            (site.first + group.lane as u64) as usize,
+            made.first,
+        );
+    }
+    write_status::<C, T, LANES>(cta, args, group, made.status);
+    if !args.t.is_some() {
+        return;
+    }
+    cta.sync_warp();
+    let to = (group.tile, group.pitch);
+    triangle::rows::<C, T, LANES>(cta, group.z, (group.lane, steps), made.tau, to);
+    cta.sync_warp();
+    write_triangle::<C, T, LANES>(cta, args, group);
+}
+
+#[inline(always)]
+#[track_caller]
+fn write_factors<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+) {
+    let site = &group.site;
+    let lanes = <T::Pack as Words<T>>::LANES;
+    if args.has(PACKS) {
+        for i in 0..ROWS / lanes {
+            let (at, from) = place::<T, LANES, ROWS>(group, i);
+            let pack = cta.shared_read_pack(group.tile, from);
+            if site.rows > 0 {
+                cta.write_pack(args.f, site.f as usize + at, pack);
+            }
+        }
+        return;
+    }
+    for col in 0..site.cols {
+        let mut row = group.lane;
+        while row < site.rows {
+            let value = cta.shared_read(group.tile, (col * group.pitch + row) as usize);
+            cta.write(args.f, site.in_f(row, col), value);
+            row += LANES as u32;
+        }
+    }
+}
+
+#[inline(always)]
+#[track_caller]
+fn write_triangle<C: Cta, T: Ranged, const LANES: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+) {
+    let (site, least) = (&group.site, group.site.least());
+    let lanes = <T::Pack as Words<T>>::LANES;
+    if args.has(PACKS) && least == LANES as u32 {
+        for i in 0..LANES / lanes {
+            let at = (i * LANES + group.lane as usize) * lanes;
+            let from = at / LANES * group.pitch as usize + at % LANES;
+            let pack = cta.shared_read_pack(group.tile, from);
+            cta.write_pack(args.t, site.t as usize + at, pack);
+        }
+        return;
+    }
+    for row in 0..least {
+        if group.lane < least {
+            let value = cta.shared_read(group.tile, (row * group.pitch + group.lane) as usize);
+            cta.write(args.t, site.in_t(row, group.lane), value);
+        }
+    }
+}
+
+/// The status of a matrix from that of its lanes.
+#[inline(always)]
+#[track_caller]
+fn write_status<C: Cta, T: Ranged, const LANES: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+    status: u32,
+) {
+    let mut all = status;
+    let mut distance = LANES as u32 / 2;
+    while distance > 0 {
+        all |= cta.shuffle(all, Shuffle::Xor(distance), WARP, FULL);
+        distance /= 2;
+    }
+    if group.lane == 0 && group.number < args.count {
+        cta.write(args.status, group.number as usize, all);
+    }
+}

@@ -1,0 +1,151 @@
+//! Householder QR factorisations of many matrices: A → R, V, T with Q = I − V·T·Vᵀ and A = Q·R.
+//!
+//! Step k of a matrix: (v, τ, s) of A(k.., k) as [`reflector`] says; z = −τ·vᵀ·A(k.., ..);
+//! A(k.., k + 1..) += v·z(k + 1..); T(..k, k) = T(..k, ..k)·z(..k)ᵀ; T(k, k) = τ; A(k, k) = s. Columns before k hold
+//! earlier reflectors, so that one product gives what the later columns and what T need. First components of v are kept
+//! apart; all others stay where they were in A.
+//!
+//! | variant | mapping | for |
+//! |---|---|---|
+//! | `Lanes` | a lane per column, 1 to 4 matrices in a warp | at most 32 × 32 |
+//! | `Panel` | a block per matrix: 4 to 32 columns, rows in the registers of its warps | the columns of larger ones, 32 at a time; R of tall ones |
+//! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
+//! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
+//! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
+//! | `ApplyLanes`, `Solve` | a lane per column, a warp per column | Q, Qᵀ of tiny matrices; R⁻¹ |
+//!
+//! Sums have an order that only the variant fixes: the same bits on every run, grid and device.
+//!
+//! Source: W. Sid-Lakhdar, T. Davis, X. Li, Autotuning dense batched QR factorizations on GPU, 2018; R. Schreiber and
+//! C. Van Loan, A storage-efficient WY representation for products of Householder transformations, 1989.
+
+mod apply;
+mod args;
+mod lanes;
+mod merge;
+mod pack;
+mod panel;
+mod pieces;
+pub mod reflector;
+mod table;
+mod triangle;
+mod update;
+
+pub use apply::{APPLY_BLOCK, apply_shared_bytes, solve_shared_bytes};
+pub use args::{
+    APART, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps, TABLE_WORDS,
+    TRANSPOSED, WHOLE_T, ZERO_PIVOT,
+};
+pub use lanes::{LANES_BLOCK, lanes_shared_bytes};
+pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes};
+pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
+pub use panel::panel_shared_bytes;
+pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles};
+
+use crate::cta::WARP;
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+
+impl QrVariant {
+    /// Threads of a block.
+    pub const fn block(&self) -> u32 {
+        match *self {
+            QrVariant::Lanes { .. } => LANES_BLOCK,
+            QrVariant::Panel { warps, .. } => warps * WARP,
+            QrVariant::Update { .. } => UPDATE_BLOCK,
+            QrVariant::Merge => MERGE_BLOCK,
+            QrVariant::Pack => PACK_BLOCK,
+            QrVariant::ApplyLanes { .. } => APPLY_BLOCK,
+            QrVariant::Solve => WARP,
+        }
+    }
+
+    /// Dynamic shared memory of a block, for elements of `bytes` bytes and matrices of `cols` columns.
+    pub const fn shared_bytes(&self, cols: u32, bytes: u32) -> u32 {
+        match *self {
+            QrVariant::Lanes { lanes, rows } => lanes_shared_bytes(lanes, rows, bytes),
+            QrVariant::Panel { lanes, rows, warps } => {
+                panel_shared_bytes(lanes, rows, warps, bytes)
+            }
+            QrVariant::Update { width, columns } => update_shared_bytes(width, columns, bytes),
+            QrVariant::Merge => merge_shared_bytes(bytes),
+            QrVariant::Pack => pack_shared_bytes(bytes),
+            QrVariant::ApplyLanes { lanes, rows } => apply_shared_bytes(lanes, rows, bytes),
+            QrVariant::Solve => solve_shared_bytes(cols, bytes),
+        }
+    }
+
+    /// The most rows, and columns, of a matrix (of a panel, below its first row).
+    pub const fn most(&self) -> [u32; 2] {
+        match *self {
+            QrVariant::Lanes { lanes, rows } | QrVariant::ApplyLanes { lanes, rows } => {
+                [rows, lanes]
+            }
+            QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
+            _ => [u32::MAX, u32::MAX],
+        }
+    }
+}
+
+fn check<T: Real>(
+    variant: &QrVariant,
+    launch: &Launch,
+    args: &QrArgs<'_, T>,
+) -> Result<(), Violation> {
+    Violation::equal("block", variant.block() as u64, launch.block as u64)?;
+    let shared = variant.shared_bytes(args.cols, T::SIZE);
+    Violation::at_least("shared bytes", shared as u64, launch.shared_bytes as u64)?;
+    let [rows, cols] = variant.most();
+    let below = args.rows.saturating_sub(args.start);
+    Violation::at_most("rows", rows as u64, below as u64)?;
+    Violation::at_most("columns", cols as u64, args.cols as u64)?;
+    let (all, before) = (args.count as u64, args.status.len());
+    match *variant {
+        QrVariant::Lanes { lanes, .. } => {
+            check_packs(variant, args)?;
+            Violation::at_least("words of status", all, before)?;
+            check_grid(launch, (all * lanes as u64).div_ceil(LANES_BLOCK as u64))
+        }
+        QrVariant::Panel { .. } => {
+            Violation::at_least("words of status", all, before)?;
+            Violation::equal("blocks", all, launch.grid as u64)
+        }
+        QrVariant::Update { width, columns } => {
+            let [after, before] = update_tiles(args, width, columns);
+            Violation::equal("blocks", all * (after + before) as u64, launch.grid as u64)
+        }
+        QrVariant::Merge => {
+            let tiles = args.start.div_ceil(MERGE_ROWS);
+            Violation::equal("blocks", all * tiles as u64, launch.grid as u64)
+        }
+        QrVariant::Pack => {
+            let tiles = pack_tiles(args.rows, args.cols) as u64;
+            Violation::at_most("tiles", u32::MAX as u64 / 2, all * tiles)
+        }
+        QrVariant::ApplyLanes { lanes, .. } => {
+            check_grid(launch, (all * lanes as u64).div_ceil(APPLY_BLOCK as u64))
+        }
+        QrVariant::Solve => {
+            Violation::equal("blocks", all * args.c_cols as u64, launch.grid as u64)
+        }
+    }
+}
+
+fn check_grid(launch: &Launch, blocks: u64) -> Result<(), Violation> {
+    Violation::at_least("blocks", blocks, launch.grid as u64)
+}
+
+/// Packs are for matrices that fill the entry, one behind the other.
+fn check_packs<T: Real>(variant: &QrVariant, args: &QrArgs<'_, T>) -> Result<(), Violation> {
+    if !args.has(PACKS) {
+        return Ok(());
+    }
+    let [rows, cols] = variant.most();
+    let whole = rows as u64 * cols as u64;
+    Violation::equal("rows", rows as u64, args.rows as u64)?;
+    Violation::equal("columns", cols as u64, args.cols as u64)?;
+    Violation::equal("step of rows", 1, args.a_steps.row)?;
+    Violation::equal("step of columns", rows as u64, args.a_steps.col)?;
+    Violation::multiple_of("step of matrices", 16 / T::SIZE as u64, args.a_steps.each)?;
+    Violation::equal("step of factors", whole, args.f_steps.each)
+}

@@ -1,0 +1,52 @@
+//! The compiled entries.
+
+use super::{Qr, QrArgs, QrVariant, apply, check, lanes, merge, pack, panel, update};
+
+macro_rules! qr_family {
+    ($t:ident;
+        lanes $( [$lanes:literal $rows:literal] )*;
+        panels $( [$columns:literal $piece:literal $warps:literal] )*;
+        updates $( [$width:literal $wide:literal] )*;
+    ) => {
+        crate::kernels! {
+            family Qr<$t>, "qr";
+            args QrArgs<'a, $t>;
+            variant QrVariant;
+            check check::<$t>;
+            describe crate::describe::unplanned;
+            $(
+                concat!("qr_lanes_", stringify!($t), "_", $lanes, "_", $rows),
+                QrVariant::Lanes { lanes: $lanes, rows: $rows } => lanes::lanes::<_, $t, $lanes, $rows>;
+                concat!("qr_apply_", stringify!($t), "_", $lanes, "_", $rows),
+                QrVariant::ApplyLanes { lanes: $lanes, rows: $rows }
+                    => apply::apply_lanes::<_, $t, $lanes, $rows>;
+            )*
+            $(
+                concat!("qr_panel_", stringify!($t), "_", $columns, "_", $piece, "_", $warps),
+                QrVariant::Panel { lanes: $columns, rows: $piece, warps: $warps }
+                    => panel::panel::<_, $t, $columns, $piece, $warps, { $warps * 32 }>;
+            )*
+            $(
+                concat!("qr_update_", stringify!($t), "_", $width, "_", $wide),
+                QrVariant::Update { width: $width, columns: $wide }
+                    => update::update::<_, $t, $width, $wide>;
+            )*
+            concat!("qr_merge_", stringify!($t)), QrVariant::Merge => merge::merge::<_, $t>;
+            concat!("qr_pack_", stringify!($t)), QrVariant::Pack => pack::pack::<_, $t>;
+            concat!("qr_solve_", stringify!($t)), QrVariant::Solve => apply::solve::<_, $t>;
+        }
+    };
+}
+
+// Lanes and registers; columns, registers and warps; reflectors and columns.
+qr_family!(f32;
+    lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
+    panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
+        [8 64 16];
+    updates [32 64] [16 128] [8 256];
+);
+qr_family!(f64;
+    lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
+    panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
+    updates [32 64] [16 128] [8 256] [4 512];
+);

@@ -1,0 +1,71 @@
+//! T of compact WY, a lane for each of its rows, from the products z.
+//!
+//! T(i, k) = Σ_{j<k} T(i, j) · z(k, j), z(k, j) = −τₖ·vⱼᵀvₖ, T(k, k) = τₖ. When column j of T is known, its products are
+//! added to all later columns, whose sums move up by one register: the first of them is the next column. So each register
+//! has a fixed number, and nothing is unrolled over columns.
+//!
+//! z(k, j) lies at `j · pitch + k − j − 1`: row j begins with what column j + 1 takes. Lanes that write z(k, ·) in one
+//! instruction write to different banks.
+
+use super::pieces::read_chunk;
+use crate::cta::{Cta, Shared};
+use crate::scalar::Real;
+
+/// Columns that are skipped together when they are past the last.
+const GROUP: usize = 4;
+
+/// Sets the places of z to zero: `lanes` rows, a lane for each. A barrier of the warp must follow.
+#[inline(always)]
+#[track_caller]
+pub fn clear<C: Cta, T: Real, const LANES: usize>(cta: &C, z: Shared<T>, lane: u32) {
+    for i in 0..LANES as u32 {
+        cta.shared_write(z, (lane * LANES as u32 + i) as usize, T::ZERO);
+    }
+}
+
+/// Keeps z(k, lane); for lanes before k.
+#[inline(always)]
+#[track_caller]
+pub fn keep<C: Cta, T: Real, const LANES: usize>(
+    cta: &C,
+    z: Shared<T>,
+    (k, lane): (u32, u32),
+    value: T,
+) {
+    if lane < k {
+        cta.shared_write(z, (lane * LANES as u32 + k - lane - 1) as usize, value);
+    }
+}
+
+/// Row `lane` of T, of which `tau` is the diagonal, to row `lane` of `to`, whose rows are `pitch` apart.
+#[inline(always)]
+#[track_caller]
+pub fn rows<C: Cta, T: Real, const LANES: usize>(
+    cta: &C,
+    z: Shared<T>,
+    (lane, columns): (u32, u32),
+    tau: T,
+    (to, pitch): (Shared<T>, u32),
+) {
+    let mut sums = [T::ZERO; LANES];
+    for j in 0..columns {
+        let value = if lane == j { tau } else { sums[0] };
+        cta.shared_write(to, (lane * pitch + j) as usize, value);
+        let left = columns - j;
+        for c in 0..LANES / GROUP {
+            if (c * GROUP) as u32 >= left {
+                break;
+            }
+            let zs: [T; GROUP] = read_chunk(cta, z, j as usize * LANES + c * GROUP);
+            for r in 0..GROUP {
+                let at = c * GROUP + r;
+                let later = if at + 1 < LANES {
+                    sums[at + 1]
+                } else {
+                    T::ZERO
+                };
+                sums[at] = zs[r].fma(value, later);
+            }
+        }
+    }
+}

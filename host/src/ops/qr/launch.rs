@@ -1,0 +1,211 @@
+//! The launches of a factorisation.
+
+use gpu_kernels::qr::{
+    MERGE_ROWS, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, pack_tiles, update_tiles,
+};
+use gpu_kernels::{Entry, Family, In, Launch, Out};
+
+use super::{Matrices, Qr};
+use crate::device::{Buffer, Device};
+use crate::ops::{Number, OpError};
+use crate::plan::qr::{PanelStep, QrPlan, QrShapeError, TriangleForm};
+
+/// Blocks of a launch at most.
+const MOST_BLOCKS: usize = i32::MAX as usize;
+
+/// Fails where a launch would have too many blocks.
+pub(super) fn check_count(matrices: &Matrices) -> Result<(), OpError> {
+    let Some(shape) = matrices.largest() else {
+        return Ok(());
+    };
+    let limit = MOST_BLOCKS / pack_tiles(shape.rows as u32, shape.cols as u32) as usize;
+    match matrices.count() > limit {
+        true => Err(OpError::Qr(QrShapeError::Count {
+            limit,
+            found: matrices.count(),
+        })),
+        false => Ok(()),
+    }
+}
+
+/// The compiled entry of a variant.
+pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
+    let found = T::Qr::entries().iter().find(|entry| entry.variant == variant);
+    found.ok_or_else(|| OpError::NoVariant {
+        what: "QR factorisation",
+        wanted: format!("{variant:?} for {}", T::DTYPE),
+    })
+}
+
+/// Launches `grid` blocks of a variant.
+pub(super) fn run<T: Number>(
+    device: &Device,
+    variant: QrVariant,
+    grid: u64,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    if grid == 0 {
+        return Ok(());
+    }
+    let launch = Launch {
+        grid: u32::try_from(grid).expect("the count was checked against the grid"),
+        block: variant.block(),
+        shared_bytes: variant.shared_bytes(args.cols, T::SIZE),
+    };
+    Ok(device.prepare(entry::<T>(variant)?, launch)?.launch(args)?)
+}
+
+/// Blocks of `per_block` threads for matrices of `lanes` lanes.
+pub(super) fn blocks_of_lanes(count: u32, lanes: u32, per_block: u32) -> u64 {
+    (u64::from(count) * u64::from(lanes)).div_ceil(u64::from(per_block))
+}
+
+impl<T: Number> Qr<T> {
+    /// Arguments without arrays but the table.
+    pub(super) fn shape_args(&self) -> QrArgs<'_, T> {
+        QrArgs {
+            table: self.table.as_ref().map_or(In::none(), Buffer::input),
+            ..self.sizes()
+        }
+    }
+
+    /// Arguments without arrays. The batch is not empty.
+    fn sizes<'a>(&self) -> QrArgs<'a, T> {
+        let shape = self.matrices.largest().expect("the batch is not empty");
+        let a_steps = match &self.matrices {
+            Matrices::Same(batch) => batch.steps(),
+            Matrices::Each(_) => Steps::default(),
+        };
+        QrArgs {
+            a: In::none(),
+            f: Out::none(),
+            first: Out::none(),
+            t: Out::none(),
+            work: Out::none(),
+            c: Out::none(),
+            status: Out::none(),
+            table: In::none(),
+            count: self.matrices.count() as u32,
+            rows: shape.rows as u32,
+            cols: shape.cols as u32,
+            last_rows: 0,
+            c_cols: 0,
+            start: 0,
+            width: 0,
+            mode: 0,
+            a_steps,
+            f_steps: Steps {
+                row: 1,
+                col: shape.rows as u64,
+                each: (shape.rows * shape.cols) as u64,
+            },
+            c_steps: Steps::default(),
+        }
+    }
+}
+
+/// Factors on a device that launches.
+pub(super) fn factor<T: Number>(
+    qr: &mut Qr<T>,
+    a: &Buffer<T>,
+    plan: &QrPlan,
+) -> Result<(), OpError> {
+    if matches!(plan, QrPlan::Panels(_)) {
+        qr.status.fill_zero()?;
+    }
+    let (device, form) = (qr.device.clone(), qr.form);
+    let sizes = qr.sizes();
+    let mode = packs(qr, plan);
+    let args = QrArgs {
+        table: qr.table.as_ref().map_or(In::none(), Buffer::input),
+        mode,
+        a: a.input(),
+        f: qr.factors.output(),
+        first: qr.first.output(),
+        t: qr.t.output(),
+        work: qr.work.as_mut().map_or(Out::none(), Buffer::output),
+        status: qr.status.output(),
+        ..sizes
+    };
+    match plan {
+        QrPlan::Lanes(variant) => lanes(&device, *variant, args),
+        QrPlan::Panels(steps) => panels(&device, steps, form, args),
+    }
+}
+
+/// [`PACKS`] where matrices fill their kernel and follow each other as packs.
+fn packs<T: Number>(qr: &Qr<T>, plan: &QrPlan) -> u32 {
+    let (Matrices::Same(batch), QrPlan::Lanes(variant)) = (&qr.matrices, plan) else {
+        return 0;
+    };
+    let [rows, cols] = variant.most();
+    let fills = (batch.rows, batch.cols) == (rows as usize, cols as usize);
+    let steps = batch.steps();
+    let lies_so = (steps.row, steps.col) == (1, u64::from(rows));
+    let is_even = batch.stride.is_multiple_of(16 / T::SIZE as usize);
+    if fills && lies_so && is_even { PACKS } else { 0 }
+}
+
+fn lanes<T: Number>(
+    device: &Device,
+    variant: QrVariant,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    let QrVariant::Lanes { lanes, .. } = variant else {
+        return Err(OpError::NoVariant {
+            what: "QR factorisation of tiny matrices",
+            wanted: format!("{variant:?}"),
+        });
+    };
+    let grid = blocks_of_lanes(args.count, lanes, variant.block());
+    run(device, variant, grid, args)
+}
+
+fn panels<T: Number>(
+    device: &Device,
+    steps: &[PanelStep],
+    form: TriangleForm,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    let limits = device.limits().expect("a device that launches has limits");
+    let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
+    let most = u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
+    run(device, QrVariant::Pack, tiles.min(most), args)?;
+    let in_place = QrArgs {
+        a: In::none(),
+        ..args
+    };
+    for step in steps {
+        let mode = match form {
+            TriangleForm::Whole => WHOLE_T,
+            TriangleForm::Panels => 0,
+        };
+        let args = QrArgs {
+            start: step.start as u32,
+            width: step.width as u32,
+            mode,
+            ..in_place
+        };
+        one_panel(device, step, args)?;
+    }
+    Ok(())
+}
+
+fn one_panel<T: Number>(
+    device: &Device,
+    step: &PanelStep,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    let count = u64::from(args.count);
+    run(device, step.panel, count, args)?;
+    let QrVariant::Update { width, columns } = step.update else {
+        return Ok(());
+    };
+    let tiles = update_tiles(&args, width, columns).map(u64::from);
+    run(device, step.update, count * (tiles[0] + tiles[1]), args)?;
+    if tiles[1] == 0 {
+        return Ok(());
+    }
+    let tiles = args.start.div_ceil(MERGE_ROWS);
+    run(device, QrVariant::Merge, count * u64::from(tiles), args)
+}

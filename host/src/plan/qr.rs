@@ -1,0 +1,249 @@
+//! Shapes of QR factorisations, and the launches that a batch takes.
+
+use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Most rows, and columns, of a matrix.
+pub const MOST: usize = 4_096;
+
+/// A shape that cannot be factored, or a batch that cannot be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum QrShapeError {
+    /// Too few or too many rows or columns.
+    #[error("expected 1 to {MOST} {what}, found {found}; factor taller matrices with `tall_r`")]
+    Size {
+        /// Rows or columns.
+        what: &'static str,
+        /// How many.
+        found: usize,
+    },
+    /// More matrices than a launch has blocks for.
+    #[error("expected at most {limit} matrices of this shape, found {found}; split the batch")]
+    Count {
+        /// The most.
+        limit: usize,
+        /// How many.
+        found: usize,
+    },
+    /// Least squares of fewer rows than columns.
+    #[error(
+        "least squares need at least as many rows as columns, found {rows} × {cols}; factor the transposed matrix"
+    )]
+    Wide {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+    },
+}
+
+/// Rows and columns of a matrix; of a batch of different ones the most of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct QrShape {
+    /// m.
+    pub rows: usize,
+    /// n.
+    pub cols: usize,
+}
+
+impl QrShape {
+    /// Fails unless both are 1 to [`MOST`].
+    ///
+    /// # Errors
+    /// [`QrShapeError::Size`].
+    pub fn check(self) -> Result<(), QrShapeError> {
+        for (what, found) in [("rows", self.rows), ("columns", self.cols)] {
+            if !(1..=MOST).contains(&found) {
+                return Err(QrShapeError::Size { what, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reflectors.
+    pub fn least(self) -> usize {
+        self.rows.min(self.cols)
+    }
+}
+
+/// What is kept of T.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TriangleForm {
+    /// All of T: Q = I − V·T·Vᵀ.
+    #[default]
+    Whole,
+    /// The blocks on the diagonal of T, one for each panel: what applying Q and least squares take. Of matrices of at most
+    /// 32 × 32 that is all of T.
+    Panels,
+}
+
+/// One panel of a factorisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PanelStep {
+    /// First column.
+    pub start: usize,
+    /// Columns.
+    pub width: usize,
+    /// The kernel of the panel.
+    pub panel: QrVariant,
+    /// The kernel for other columns.
+    pub update: QrVariant,
+}
+
+/// How a batch is factored.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum QrPlan {
+    /// One launch, a lane for each column.
+    Lanes(QrVariant),
+    /// Panel after panel.
+    Panels(Vec<PanelStep>),
+}
+
+/// Which panels may be taken; the first that has room for the rows is. Columns, registers and warps.
+///
+/// Of the shapes with as many rows, those with fewer warps come first: less to wait for in each step.
+const PANELS_F32: [[u32; 3]; 11] = [
+    [32, 32, 2],
+    [32, 64, 1],
+    [32, 32, 4],
+    [32, 64, 2],
+    [32, 32, 8],
+    [32, 64, 4],
+    [32, 64, 8],
+    [32, 32, 16],
+    [32, 64, 16],
+    [16, 64, 16],
+    [8, 64, 16],
+];
+const PANELS_F64: [[u32; 3]; 7] = [
+    [32, 32, 2],
+    [32, 32, 4],
+    [32, 32, 8],
+    [32, 32, 16],
+    [16, 32, 16],
+    [8, 32, 16],
+    [8, 64, 16],
+];
+
+/// Panels of elements of `bytes` bytes, in the order in which they are preferred.
+pub fn panels(bytes: u32) -> Vec<QrVariant> {
+    let all: &[[u32; 3]] = if bytes == 4 { &PANELS_F32 } else { &PANELS_F64 };
+    let variant = |&[lanes, rows, warps]: &[u32; 3]| QrVariant::Panel { lanes, rows, warps };
+    all.iter().map(variant).collect()
+}
+
+/// Lanes and rows of the kernels for tiny matrices.
+pub const LANES: [[u32; 2]; 9] = [
+    [8, 8],
+    [8, 16],
+    [8, 32],
+    [16, 8],
+    [16, 16],
+    [16, 32],
+    [32, 8],
+    [32, 16],
+    [32, 32],
+];
+
+/// The lanes and rows for a shape, where it is tiny: as few lanes as it has columns, then as few registers.
+pub fn lanes_for(shape: QrShape) -> Option<[u32; 2]> {
+    let fits = |[lanes, rows]: &[u32; 2]| {
+        shape.cols <= *lanes as usize && shape.rows <= *rows as usize
+    };
+    LANES.into_iter().find(fits)
+}
+
+/// The kernel for R of blocks of rows of a tall matrix of at most 32 columns.
+pub const fn tall_panel(bytes: u32) -> QrVariant {
+    match bytes {
+        4 => QrVariant::Panel { lanes: 32, rows: 64, warps: 8 },
+        _ => QrVariant::Panel { lanes: 32, rows: 32, warps: 8 },
+    }
+}
+
+/// The kernel that updates other columns behind a panel of so many.
+pub const fn update_of(width: u32) -> QrVariant {
+    QrVariant::Update {
+        width,
+        columns: 16 * UPDATE_BLOCK / width,
+    }
+}
+
+/// The launches of a batch of matrices of at most this shape, which was [checked](QrShape::check).
+///
+/// ```
+/// use warpfuse::plan::qr::{QrPlan, QrShape, plan};
+/// let of = |rows, cols| plan(QrShape { rows, cols }, 4);
+/// assert!(matches!(of(30, 20), QrPlan::Lanes(_)));
+/// assert!(matches!(of(512, 512), QrPlan::Panels(steps) if steps.len() == 16));
+/// ```
+pub fn plan(shape: QrShape, bytes: u32) -> QrPlan {
+    if let Some([lanes, rows]) = lanes_for(shape) {
+        return QrPlan::Lanes(QrVariant::Lanes { lanes, rows });
+    }
+    plan_with(&panels(bytes), shape).expect("the last panel has room for all rows")
+}
+
+/// The launches with the first of `panels` that has room for the rows that are left; none where none has.
+pub fn plan_with(panels: &[QrVariant], shape: QrShape) -> Option<QrPlan> {
+    let mut steps = Vec::new();
+    let mut start = 0;
+    while start < shape.least() {
+        let rows = shape.rows - start;
+        let panel = *panels.iter().find(|panel| panel.most()[0] as usize >= rows)?;
+        let QrVariant::Panel { lanes, .. } = panel else {
+            return None;
+        };
+        steps.push(PanelStep {
+            start,
+            width: lanes as usize,
+            panel,
+            update: update_of(lanes),
+        });
+        start += lanes as usize;
+    }
+    Some(QrPlan::Panels(steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_kernels::qr::Qr;
+    use gpu_kernels::table::Family;
+
+    #[test]
+    fn every_kernel_of_a_plan_is_compiled() {
+        let has = |bytes: u32, variant: &QrVariant| match bytes {
+            4 => Qr::<f32>::entries().iter().any(|e| e.variant == *variant),
+            _ => Qr::<f64>::entries().iter().any(|e| e.variant == *variant),
+        };
+        for bytes in [4, 8] {
+            for size in [1, 8, 9, 31, 32, 33, 64, 100, 512, 513, 1_025, 2_049, MOST] {
+                for cols in [1, 33, size] {
+                    match plan(QrShape { rows: size, cols }, bytes) {
+                        QrPlan::Lanes(variant) => assert!(has(bytes, &variant)),
+                        QrPlan::Panels(steps) => {
+                            for step in &steps {
+                                assert!(has(bytes, &step.panel) && has(bytes, &step.update));
+                            }
+                            let last = steps.last().expect("at least one");
+                            assert!(last.start + last.width >= size.min(cols));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_shapes_are_named() {
+        let of = |rows, cols| QrShape { rows, cols }.check();
+        assert_eq!(of(1, MOST), Ok(()));
+        let zero = QrShapeError::Size { what: "columns", found: 0 };
+        assert_eq!(of(3, 0), Err(zero));
+        assert!(of(MOST + 1, 1).is_err());
+    }
+}
