@@ -76,7 +76,7 @@ fn step<T: Ranged>(job: &mut Job<'_, T>, k: usize, z: &mut [T]) -> T {
     let mut tail = dot(&x[1..], &x[1..]);
     if !is_safe(square(x[0], tail)) {
         scale = Scale::of(largest(x));
-        x.iter_mut().for_each(|x| *x = *x * scale.up);
+        x.iter_mut().for_each(|x| *x = scale.up(*x));
         tail = dot(&x[1..], &x[1..]);
     }
     let of = reflector(x[0], square(x[0], tail), scale);

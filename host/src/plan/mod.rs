@@ -17,6 +17,7 @@
 //! | [`matmul`] | launches of matrix products |
 //! | [`many`] | launches of the pattern with several right-hand sides |
 //! | [`tiles`] | tiles of a sparse X for several right-hand sides |
+//! | [`space`] | spaces of tuning parameters with constraints |
 //! | [`qr`] | launches of QR factorisations |
 //! | [`kernel_sum`] | launches of sums over kernels |
 //! | [`streaming`] | what of an X larger than a device's memory stays there, and how the rest crosses the link |
@@ -54,6 +55,7 @@ pub mod occupancy;
 pub mod qr;
 pub mod rates;
 pub mod reduce;
+pub mod space;
 pub mod sparse_conv;
 pub mod streaming;
 pub mod tiles;

@@ -4,6 +4,8 @@ use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::space::Space;
+
 /// Most rows, and columns, of a matrix.
 pub const MOST: usize = 4_096;
 
@@ -125,7 +127,7 @@ const PANELS_F64: [[u32; 3]; 7] = [
     [32, 32, 16],
     [16, 32, 16],
     [8, 32, 16],
-    [8, 64, 16],
+    [4, 32, 16],
 ];
 
 /// Panels of elements of `bytes` bytes, in the order in which they are preferred.
@@ -150,17 +152,24 @@ pub const LANES: [[u32; 2]; 9] = [
 
 /// The lanes and rows for a shape, where it is tiny: as few lanes as it has columns, then as few registers.
 pub fn lanes_for(shape: QrShape) -> Option<[u32; 2]> {
-    let fits = |[lanes, rows]: &[u32; 2]| {
-        shape.cols <= *lanes as usize && shape.rows <= *rows as usize
-    };
+    let fits =
+        |[lanes, rows]: &[u32; 2]| shape.cols <= *lanes as usize && shape.rows <= *rows as usize;
     LANES.into_iter().find(fits)
 }
 
 /// The kernel for R of blocks of rows of a tall matrix of at most 32 columns.
 pub const fn tall_panel(bytes: u32) -> QrVariant {
     match bytes {
-        4 => QrVariant::Panel { lanes: 32, rows: 64, warps: 8 },
-        _ => QrVariant::Panel { lanes: 32, rows: 32, warps: 8 },
+        4 => QrVariant::Panel {
+            lanes: 32,
+            rows: 64,
+            warps: 8,
+        },
+        _ => QrVariant::Panel {
+            lanes: 32,
+            rows: 32,
+            warps: 8,
+        },
     }
 }
 
@@ -193,7 +202,9 @@ pub fn plan_with(panels: &[QrVariant], shape: QrShape) -> Option<QrPlan> {
     let mut start = 0;
     while start < shape.least() {
         let rows = shape.rows - start;
-        let panel = *panels.iter().find(|panel| panel.most()[0] as usize >= rows)?;
+        let panel = *panels
+            .iter()
+            .find(|panel| panel.most()[0] as usize >= rows)?;
         let QrVariant::Panel { lanes, .. } = panel else {
             return None;
         };
@@ -206,6 +217,115 @@ pub fn plan_with(panels: &[QrVariant], shape: QrShape) -> Option<QrPlan> {
         start += lanes as usize;
     }
     Some(QrPlan::Panels(steps))
+}
+
+/// One way to factor a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QrPoint {
+    /// Lanes, registers, warps, and whether later panels take the smallest kernel that has room.
+    pub name: String,
+    /// The same as numbers: powers of two as their exponents.
+    pub coordinates: Vec<f64>,
+    /// The launches.
+    pub plan: QrPlan,
+}
+
+/// The parameters of the kernels for a shape and their constraints: `kind` (0 lanes, 1 panels), `lanes`, `rows` (registers
+/// of a lane), `warps`, `shrinks`.
+pub fn space(shape: QrShape, bytes: u32) -> Space {
+    let mut space = Space::new();
+    let kind = space.parameter("kind", [0, 1]);
+    let lanes = space.parameter("lanes", [4, 8, 16, 32]);
+    let rows = space.parameter("rows", [8, 16, 32, 64]);
+    let warps = space.parameter("warps", [1, 2, 4, 8, 16]);
+    let shrinks = space.parameter("shrinks", [0, 1]);
+    let QrShape { rows: m, cols: n } = shape;
+    space.requires_where("a tiny matrix fits", &[kind, lanes, rows], 0, move |v| {
+        n as i64 <= v[1] && m as i64 <= v[2]
+    });
+    space.requires_where("blocks of tiny matrices", &[kind, warps, shrinks], 0, |v| {
+        v[1] == 4 && v[2] == 0
+    });
+    space.requires_where("tiles of 32 rows", &[kind, rows], 1, |v| v[1] % 32 == 0);
+    space.requires_where(
+        "all rows have room",
+        &[kind, lanes, rows, warps],
+        1,
+        move |v| m as i64 <= v[2] * v[3] * (32 / v[1]),
+    );
+    let words = i64::from(bytes / 4);
+    // A column's piece, and some 40 registers for everything else, of the 65,536 of an SM.
+    space.requires("registers of an SM", &[rows, warps], move |v| {
+        (v[0] * words + 40) * v[1] * 32 <= 65_536
+    });
+    let compiled = compiled(bytes);
+    space.requires("compiled", &[kind, lanes, rows, warps], move |v| {
+        compiled.iter().any(|known| known[..] == *v)
+    });
+    space
+}
+
+/// Kind, lanes, rows and warps of the compiled kernels.
+fn compiled(bytes: u32) -> Vec<[i64; 4]> {
+    let tiny = LANES.map(|[lanes, rows]| [0, lanes.into(), rows.into(), 4]);
+    let of_panel = |panel| match panel {
+        QrVariant::Panel { lanes, rows, warps } => {
+            [1, i64::from(lanes), i64::from(rows), i64::from(warps)]
+        }
+        _ => [0; 4],
+    };
+    tiny.into_iter()
+        .chain(panels(bytes).into_iter().map(of_panel))
+        .collect()
+}
+
+/// The ways to factor matrices of a shape, of which the planner takes [one](plan).
+///
+/// ```
+/// use warpfuse::plan::qr::{QrShape, plan, points};
+/// let shape = QrShape { rows: 512, cols: 512 };
+/// let points = points(shape, 4);
+/// assert!(points.len() > 4 && points.iter().any(|point| point.plan == plan(shape, 4)));
+/// ```
+pub fn points(shape: QrShape, bytes: u32) -> Vec<QrPoint> {
+    let of = |values: Vec<i64>| {
+        let [kind, lanes, rows, warps, shrinks] = values[..] else {
+            return None;
+        };
+        let [lanes, rows, warps] = [lanes, rows, warps].map(|value| value as u32);
+        let coordinates = values
+            .iter()
+            .map(|v| (*v as f64 + 1.0).log2().round())
+            .collect();
+        let (name, plan) = match (kind, shrinks) {
+            (0, _) => {
+                let variant = QrVariant::Lanes { lanes, rows };
+                (format!("lanes {lanes}x{rows}"), QrPlan::Lanes(variant))
+            }
+            (_, shrinks) => {
+                let first = QrVariant::Panel { lanes, rows, warps };
+                let smaller = |panel: &QrVariant| panel.most()[0] < first.most()[0];
+                let mut allowed: Vec<QrVariant> = match shrinks {
+                    0 => Vec::new(),
+                    _ => panels(bytes).into_iter().filter(smaller).collect(),
+                };
+                allowed.push(first);
+                let shrinking = if shrinks == 1 {
+                    ", then smaller ones"
+                } else {
+                    ""
+                };
+                let name = format!("panels {lanes}x{rows}x{warps}{shrinking}");
+                (name, plan_with(&allowed, shape)?)
+            }
+        };
+        Some(QrPoint {
+            name,
+            coordinates,
+            plan,
+        })
+    };
+    space(shape, bytes).points().filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -239,10 +359,40 @@ mod tests {
     }
 
     #[test]
+    fn points_are_different_and_the_planner_has_one_of_them() {
+        for bytes in [4, 8] {
+            for size in [8, 16, 32, 64, 128, 512, 1_024] {
+                let shape = QrShape {
+                    rows: size,
+                    cols: size,
+                };
+                let all = points(shape, bytes);
+                assert!(
+                    all.iter().any(|point| point.plan == plan(shape, bytes)),
+                    "{size}"
+                );
+                for (i, point) in all.iter().enumerate() {
+                    assert!(all[..i].iter().all(|other| other.name != point.name));
+                    if let QrPlan::Panels(steps) = &point.plan {
+                        assert!(
+                            steps
+                                .iter()
+                                .all(|s| s.panel.most()[0] as usize + s.start >= size)
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn impossible_shapes_are_named() {
         let of = |rows, cols| QrShape { rows, cols }.check();
         assert_eq!(of(1, MOST), Ok(()));
-        let zero = QrShapeError::Size { what: "columns", found: 0 };
+        let zero = QrShapeError::Size {
+            what: "columns",
+            found: 0,
+        };
         assert_eq!(of(3, 0), Err(zero));
         assert!(of(MOST + 1, 1).is_err());
     }

@@ -71,7 +71,8 @@ pub(super) fn each_column<T: Number>(qr: &Qr<T>, work: Work, c: &mut Buffer<T>, 
             t: &t[parts.t..][..rows.min(cols).pow(2)],
         };
         let piece = batch.piece(i);
-        let column = |col: usize| -> Vec<T> { (0..rows).map(|row| c[piece.at(row, col)]).collect() };
+        let column =
+            |col: usize| -> Vec<T> { (0..rows).map(|row| c[piece.at(row, col)]).collect() };
         let mut columns: Vec<Vec<T>> = (0..batch.cols).map(column).collect();
         for column in &mut columns {
             match work {
@@ -81,7 +82,10 @@ pub(super) fn each_column<T: Number>(qr: &Qr<T>, work: Work, c: &mut Buffer<T>, 
         }
         columns
     };
-    let all: Vec<Vec<Vec<T>>> = (0..qr.matrices.count()).into_par_iter().map(columns).collect();
+    let all: Vec<Vec<Vec<T>>> = (0..qr.matrices.count())
+        .into_par_iter()
+        .map(columns)
+        .collect();
     for (i, columns) in all.into_iter().enumerate() {
         let piece = batch.piece(i);
         for (col, column) in columns.into_iter().enumerate() {
@@ -99,7 +103,11 @@ pub(super) fn identity<T: Number>(c: &mut Buffer<T>, batch: &Batch, matrices: &M
         let piece = batch.piece(i);
         for row in 0..matrices.piece(i).rows {
             for col in 0..batch.cols {
-                let one = if row == col { <T as Real>::ONE } else { T::ZERO };
+                let one = if row == col {
+                    <T as Real>::ONE
+                } else {
+                    T::ZERO
+                };
                 c[piece.at(row, col)] = one;
             }
         }

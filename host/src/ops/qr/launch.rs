@@ -30,7 +30,9 @@ pub(super) fn check_count(matrices: &Matrices) -> Result<(), OpError> {
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
-    let found = T::Qr::entries().iter().find(|entry| entry.variant == variant);
+    let found = T::Qr::entries()
+        .iter()
+        .find(|entry| entry.variant == variant);
     found.ok_or_else(|| OpError::NoVariant {
         what: "QR factorisation",
         wanted: format!("{variant:?} for {}", T::DTYPE),
@@ -143,7 +145,11 @@ fn packs<T: Number>(qr: &Qr<T>, plan: &QrPlan) -> u32 {
     let steps = batch.steps();
     let lies_so = (steps.row, steps.col) == (1, u64::from(rows));
     let is_even = batch.stride.is_multiple_of(16 / T::SIZE as usize);
-    if fills && lies_so && is_even { PACKS } else { 0 }
+    if fills && lies_so && is_even {
+        PACKS
+    } else {
+        0
+    }
 }
 
 fn lanes<T: Number>(
@@ -169,7 +175,8 @@ fn panels<T: Number>(
 ) -> Result<(), OpError> {
     let limits = device.limits().expect("a device that launches has limits");
     let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
-    let most = u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
+    let most =
+        u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
     run(device, QrVariant::Pack, tiles.min(most), args)?;
     let in_place = QrArgs {
         a: In::none(),

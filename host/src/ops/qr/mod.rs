@@ -113,8 +113,8 @@ impl<T: Number> Qr<T> {
         form: TriangleForm,
     ) -> Result<Qr<T>, OpError> {
         let matrices = matrices.into();
-        let largest = matrices.largest();
-        let plan = match largest {
+        matrices.check_shapes()?;
+        let plan = match matrices.largest() {
             Some(shape) if !device.is_cpu() => Some(plan(shape, T::SIZE)),
             _ => None,
         };
@@ -237,7 +237,11 @@ fn parts_of(matrices: &Matrices, i: usize) -> Parts {
     match matrices {
         Matrices::Same(batch) => of(batch.shape(), i),
         Matrices::Each(pieces) => {
-            let shape = |i: usize| pieces.get(i).map_or(QrShape { rows: 0, cols: 0 }, Piece::shape);
+            let shape = |i: usize| {
+                pieces
+                    .get(i)
+                    .map_or(QrShape { rows: 0, cols: 0 }, Piece::shape)
+            };
             pieces[..i].iter().fold(of(shape(i), 0), |before, piece| {
                 let one = of(piece.shape(), 1);
                 Parts {

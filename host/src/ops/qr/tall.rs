@@ -55,7 +55,11 @@ impl<T: Number> TallQr<T> {
     pub fn new(device: &Device, piece: Piece) -> Result<TallQr<T>, OpError> {
         for (what, found, most) in [
             ("rows", piece.rows, usize::MAX),
-            ("columns of a tall matrix (at most 32)", piece.cols, MOST_COLS),
+            (
+                "columns of a tall matrix (at most 32)",
+                piece.cols,
+                MOST_COLS,
+            ),
         ] {
             if found == 0 || found > most {
                 return Err(OpError::Qr(QrShapeError::Size { what, found }));
@@ -120,13 +124,7 @@ impl<T: Number> TallQr<T> {
     }
 
     /// R of each block of `rows` rows, to level `i`.
-    fn level(
-        &mut self,
-        i: usize,
-        a: In<'_, T>,
-        rows: usize,
-        steps: Steps,
-    ) -> Result<(), OpError> {
+    fn level(&mut self, i: usize, a: In<'_, T>, rows: usize, steps: Steps) -> Result<(), OpError> {
         let (n, block) = (self.piece.cols as u64, self.panel.most()[0] as usize);
         let count = rows.div_ceil(block);
         let args = QrArgs {
@@ -186,7 +184,9 @@ impl<T: Number> TallQr<T> {
     }
 
     fn on_cpu(&mut self, a: &Buffer<T>) {
-        let a = a.as_host_slice().expect("the buffer was found to lie on the CPU");
+        let a = a
+            .as_host_slice()
+            .expect("the buffer was found to lie on the CPU");
         let (n, piece) = (self.piece.cols, self.piece);
         let count = piece.rows.div_ceil(CPU_ROWS);
         let of_block = |block: usize| {
@@ -209,7 +209,8 @@ impl<T: Number> TallQr<T> {
             status = found.iter().fold(status, |all, (_, status)| all | status);
         }
         let last = self.levels.last_mut().and_then(Buffer::as_host_slice_mut);
-        last.expect("the buffers lie on the CPU").copy_from_slice(&found[0].0);
+        last.expect("the buffers lie on the CPU")
+            .copy_from_slice(&found[0].0);
         let words = self.status.as_host_slice_mut();
         words.expect("the buffers lie on the CPU").fill(status);
     }

@@ -21,16 +21,32 @@ pub fn add(suite: &mut Suite) {
             strided::<f64>(device, (rows, cols))
         });
     }
-    suite.add(Test::new("qr/ragged-tiny/f32"), |device| ragged::<f32>(device, TINY));
-    suite.add(Test::new("qr/ragged-tiny/f64"), |device| ragged::<f64>(device, TINY));
-    suite.add(Test::new("qr/ragged/f32"), |device| ragged::<f32>(device, MIXED));
-    suite.add(Test::new("qr/ragged/f64"), |device| ragged::<f64>(device, MIXED));
+    suite.add(Test::new("qr/ragged-tiny/f32"), |device| {
+        ragged::<f32>(device, TINY)
+    });
+    suite.add(Test::new("qr/ragged-tiny/f64"), |device| {
+        ragged::<f64>(device, TINY)
+    });
+    suite.add(Test::new("qr/ragged/f32"), |device| {
+        ragged::<f32>(device, MIXED)
+    });
+    suite.add(Test::new("qr/ragged/f64"), |device| {
+        ragged::<f64>(device, MIXED)
+    });
     suite.add(Test::new("qr/empty"), empty);
     suite.add(Test::new("qr/refuses"), refuses);
 }
 
 const TINY: &[(usize, usize)] = &[(3, 5), (16, 16), (1, 1), (9, 2), (13, 14), (2, 16), (16, 1)];
-const MIXED: &[(usize, usize)] = &[(40, 33), (1, 1), (70, 5), (12, 66), (64, 64), (33, 32), (7, 3)];
+const MIXED: &[(usize, usize)] = &[
+    (40, 33),
+    (1, 1),
+    (70, 5),
+    (12, 66),
+    (64, 64),
+    (33, 32),
+    (7, 3),
+];
 
 /// The matrices where `matrices` says, NaN everywhere else.
 fn place<T: Number>(a: &[Vec<T>], matrices: &Matrices) -> Vec<T> {
@@ -61,21 +77,41 @@ fn factored<T: Number>(device: &Device, a: &[Vec<T>], matrices: Matrices) -> Res
 
 /// The same bits whatever the strides.
 fn strided<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> {
-    let kinds = [Kind::Random, Kind::Huge, Kind::Nan, Kind::Deficient, Kind::Clustered];
+    let kinds = [
+        Kind::Random,
+        Kind::Huge,
+        Kind::Nan,
+        Kind::Deficient,
+        Kind::Clustered,
+    ];
     let drawn = kinds.iter().zip(7..);
-    let a: Vec<Vec<T>> = drawn.map(|(kind, seed)| kind.draw((rows, cols), seed)).collect();
+    let a: Vec<Vec<T>> = drawn
+        .map(|(kind, seed)| kind.draw((rows, cols), seed))
+        .collect();
     let dense = Batch::column_major(rows, cols, kinds.len());
     let first = factored(device, &a, dense.into())?;
     check(&first, &a, &kinds)?;
     let by_row = Batch::row_major(rows, cols, kinds.len());
     for batch in [
         by_row,
-        Batch { ld: rows + 3, stride: (rows + 3) * cols + 5, ..dense },
-        Batch { ld: cols + 1, stride: (cols + 1) * rows + 2, ..by_row },
+        Batch {
+            ld: rows + 3,
+            stride: (rows + 3) * cols + 5,
+            ..dense
+        },
+        Batch {
+            ld: cols + 1,
+            stride: (cols + 1) * rows + 2,
+            ..by_row
+        },
     ] {
         let other = factored(device, &a, batch.into())?;
         let bits = |qr: &Qr<T>| -> Result<Vec<u64>> {
-            let all = [qr.factors().to_vec()?, qr.first().to_vec()?, qr.t().to_vec()?];
+            let all = [
+                qr.factors().to_vec()?,
+                qr.first().to_vec()?,
+                qr.t().to_vec()?,
+            ];
             let bits = all.concat().into_iter().map(|x| match x == x {
                 true => gpu_kernels::Word::to_bits(x),
                 false => u64::MAX,
@@ -90,12 +126,24 @@ fn strided<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<(
 fn ragged<T: Number>(device: &Device, shapes: &[(usize, usize)]) -> Result<()> {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().cycle().take(shapes.len()).collect();
     let drawn = shapes.iter().zip(&kinds).zip(30..);
-    let a: Vec<Vec<T>> = drawn.map(|((shape, kind), seed)| kind.draw(*shape, seed)).collect();
+    let a: Vec<Vec<T>> = drawn
+        .map(|((shape, kind), seed)| kind.draw(*shape, seed))
+        .collect();
     let mut offset = 3;
     let piece = |(i, &(rows, cols)): (usize, &(usize, usize))| {
-        let order = if i % 2 == 0 { Order::ColumnMajor } else { Order::RowMajor };
+        let order = if i % 2 == 0 {
+            Order::ColumnMajor
+        } else {
+            Order::RowMajor
+        };
         let ld = i % 3 + if i % 2 == 0 { rows } else { cols };
-        let piece = Piece { rows, cols, offset, order, ld };
+        let piece = Piece {
+            rows,
+            cols,
+            offset,
+            order,
+            ld,
+        };
         offset += ld * rows.max(cols) + 1;
         piece
     };
@@ -120,14 +168,26 @@ fn refuses(device: &Device) -> Result<()> {
     let new = |batch| Qr::<f32>::new(device, batch, TriangleForm::Whole);
     for (rows, cols) in [(0, 3), (3, 0), (4_097, 2), (2, 4_097)] {
         let refused = new(Batch::column_major(rows, cols, 2)).err();
-        ensure!(matches!(refused, Some(OpError::Qr(_))), "{rows}x{cols}: {refused:?}");
+        ensure!(
+            matches!(refused, Some(OpError::Qr(_))),
+            "{rows}x{cols}: {refused:?}"
+        );
     }
     let mut qr = new(Batch::column_major(3, 5, 2))?;
     let short = qr.factor(&device.zeros(29)?).err();
-    ensure!(matches!(short, Some(OpError::Length { expected: 30, .. })), "{short:?}");
-    let narrow = Batch { ld: 2, ..Batch::column_major(3, 5, 2) };
+    ensure!(
+        matches!(short, Some(OpError::Length { expected: 30, .. })),
+        "{short:?}"
+    );
+    let narrow = Batch {
+        ld: 2,
+        ..Batch::column_major(3, 5, 2)
+    };
     let refused = new(narrow)?.factor(&device.zeros(100)?).err();
-    ensure!(matches!(refused, Some(OpError::Length { expected: 3, .. })), "{refused:?}");
+    ensure!(
+        matches!(refused, Some(OpError::Length { expected: 3, .. })),
+        "{refused:?}"
+    );
     qr.factor(&device.zeros(30)?)?;
     let mut c = device.zeros(6)?;
     let wide = qr.solve(&mut c, &Batch::column_major(3, 1, 2)).err();

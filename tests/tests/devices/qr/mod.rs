@@ -70,21 +70,33 @@ pub fn add(suite: &mut Suite) {
 
 fn add_type<T: Number>(suite: &mut Suite) {
     for (rows, cols) in SHAPES {
-        let subset = if rows * cols > 8_000 { Subset::Full } else { Subset::Small };
+        let subset = if rows * cols > 8_000 {
+            Subset::Full
+        } else {
+            Subset::Small
+        };
         let name = format!("qr/{rows}x{cols}/{}", T::DTYPE);
         let test = Test::new(name).within(subset);
         suite.add(test, move |device| mixed::<T>(device, (rows, cols)));
     }
     for panel in panels(T::SIZE) {
         let most = panel.most()[0] as usize;
-        let subset = if most > 512 { Subset::Full } else { Subset::Small };
+        let subset = if most > 512 {
+            Subset::Full
+        } else {
+            Subset::Small
+        };
         let name = format!("qr/panel-{}/{}", told(panel), T::DTYPE);
-        suite.add(Test::new(name).within(subset), move |device| by_panel::<T>(device, panel));
+        suite.add(Test::new(name).within(subset), move |device| {
+            by_panel::<T>(device, panel)
+        });
     }
     for [lanes, rows] in plan::LANES {
         let name = format!("qr/lanes-{lanes}-{rows}/{}", T::DTYPE);
         let variant = QrVariant::Lanes { lanes, rows };
-        suite.add(Test::new(name), move |device| by_lanes::<T>(device, variant));
+        suite.add(Test::new(name), move |device| {
+            by_lanes::<T>(device, variant)
+        });
     }
 }
 
@@ -129,7 +141,11 @@ fn by_lanes<T: Number>(device: &Device, variant: QrVariant) -> Result<()> {
         return Ok(());
     }
     let [most_rows, most_cols] = variant.most().map(|most| most as usize);
-    for (rows, cols) in [(most_rows, most_cols), (most_rows - 1, most_cols), (3, most_cols - 2)] {
+    for (rows, cols) in [
+        (most_rows, most_cols),
+        (most_rows - 1, most_cols),
+        (3, most_cols - 2),
+    ] {
         let kinds = Kind::ALL;
         let batch = Batch::column_major(rows, cols, kinds.len());
         let plan = Some(QrPlan::Lanes(variant));
@@ -145,7 +161,9 @@ fn judge<T: Number>(device: &Device, mut qr: Qr<T>, kinds: &[Kind]) -> Result<()
         return Ok(());
     };
     let drawn = kinds.iter().zip(100..);
-    let a: Vec<Vec<T>> = drawn.map(|(kind, seed)| kind.draw((rows, cols), seed)).collect();
+    let a: Vec<Vec<T>> = drawn
+        .map(|(kind, seed)| kind.draw((rows, cols), seed))
+        .collect();
     let on_device = device.upload(&a.concat())?;
     qr.factor(&on_device)?;
     check::<T>(&qr, &a, kinds)
@@ -196,12 +214,19 @@ fn check<T: Number>(qr: &Qr<T>, a: &[Vec<T>], kinds: &[Kind]) -> Result<()> {
         }
         let is_zero = kind == Kind::Zero || (kind == Kind::ZeroColumns && factors.cols > 1);
         if is_zero && (kind == Kind::Zero || factors.rows.min(factors.cols) > 1) {
-            ensure!(status.zero_pivot, "matrix {i} ({kind:?}) has the status {status:?}");
+            ensure!(
+                status.zero_pivot,
+                "matrix {i} ({kind:?}) has the status {status:?}"
+            );
         }
         if kind == Kind::Random {
-            ensure!(status == Status::FINE, "matrix {i} has the status {status:?}");
+            ensure!(
+                status == Status::FINE,
+                "matrix {i} has the status {status:?}"
+            );
         }
-        gates::<T>(&a[i], &factors).map_err(|error| error.context(format!("matrix {i} ({kind:?})")))?;
+        gates::<T>(&a[i], &factors)
+            .map_err(|error| error.context(format!("matrix {i} ({kind:?})")))?;
     }
     Ok(())
 }
@@ -225,7 +250,10 @@ fn gates<T: Number>(a: &[T], factors: &Factors) -> Result<()> {
     let least = factors.rows.min(factors.cols);
     for i in 0..least {
         let below = &factors.t[i * least..][..i];
-        ensure!(below.iter().all(|t| *t == 0.0), "row {i} of T has {below:?} below the diagonal");
+        ensure!(
+            below.iter().all(|t| *t == 0.0),
+            "row {i} of T has {below:?} below the diagonal"
+        );
     }
     Ok(())
 }

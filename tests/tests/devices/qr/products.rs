@@ -14,26 +14,56 @@ use crate::suite::{Suite, Test};
 
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
-    for (rows, cols) in [(4, 4), (16, 9), (32, 32), (20, 31), (40, 40), (70, 33), (130, 20), (30, 50)] {
+    for (rows, cols) in [
+        (4, 4),
+        (16, 9),
+        (32, 32),
+        (20, 31),
+        (40, 40),
+        (70, 33),
+        (130, 20),
+        (30, 50),
+    ] {
         let name = format!("qr/products-{rows}x{cols}");
-        suite.add(Test::new(format!("{name}/f32")), move |device| products::<f32>(device, (rows, cols)));
-        suite.add(Test::new(format!("{name}/f64")), move |device| products::<f64>(device, (rows, cols)));
+        suite.add(Test::new(format!("{name}/f32")), move |device| {
+            products::<f32>(device, (rows, cols))
+        });
+        suite.add(Test::new(format!("{name}/f64")), move |device| {
+            products::<f64>(device, (rows, cols))
+        });
     }
     for (rows, cols) in [(5, 5), (20, 7), (32, 32), (50, 34), (200, 3), (90, 64)] {
         let name = format!("qr/least-squares-{rows}x{cols}");
-        suite.add(Test::new(format!("{name}/f32")), move |device| solved::<f32>(device, (rows, cols)));
-        suite.add(Test::new(format!("{name}/f64")), move |device| solved::<f64>(device, (rows, cols)));
+        suite.add(Test::new(format!("{name}/f32")), move |device| {
+            solved::<f32>(device, (rows, cols))
+        });
+        suite.add(Test::new(format!("{name}/f64")), move |device| {
+            solved::<f64>(device, (rows, cols))
+        });
     }
-    for (rows, cols) in [(1, 1), (3, 7), (100, 32), (513, 5), (1_300, 12), (20_011, 32)] {
+    for (rows, cols) in [
+        (1, 1),
+        (3, 7),
+        (100, 32),
+        (513, 5),
+        (1_300, 12),
+        (20_011, 32),
+    ] {
         let name = format!("qr/tall-{rows}x{cols}");
         let small = rows < 2_000;
-        let subset = if small { warpfuse_tests::Subset::Small } else { warpfuse_tests::Subset::Full };
-        suite.add(Test::new(format!("{name}/f32")).within(subset), move |device| {
-            tall::<f32>(device, (rows, cols))
-        });
-        suite.add(Test::new(format!("{name}/f64")).within(subset), move |device| {
-            tall::<f64>(device, (rows, cols))
-        });
+        let subset = if small {
+            warpfuse_tests::Subset::Small
+        } else {
+            warpfuse_tests::Subset::Full
+        };
+        suite.add(
+            Test::new(format!("{name}/f32")).within(subset),
+            move |device| tall::<f32>(device, (rows, cols)),
+        );
+        suite.add(
+            Test::new(format!("{name}/f64")).within(subset),
+            move |device| tall::<f64>(device, (rows, cols)),
+        );
     }
 }
 
@@ -46,7 +76,9 @@ fn factored<T: Number>(
     form: TriangleForm,
 ) -> Result<(Vec<Vec<T>>, Qr<T>)> {
     let drawn = KINDS.iter().zip(50..);
-    let a: Vec<Vec<T>> = drawn.map(|(kind, seed)| kind.draw((rows, cols), seed)).collect();
+    let a: Vec<Vec<T>> = drawn
+        .map(|(kind, seed)| kind.draw((rows, cols), seed))
+        .collect();
     let mut qr = Qr::new(device, Batch::column_major(rows, cols, KINDS.len()), form)?;
     qr.factor(&device.upload(&a.concat())?)?;
     Ok((a, qr))
@@ -58,7 +90,11 @@ fn products<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<
     let (_, qr) = factored::<T>(device, (rows, cols), TriangleForm::Panels)?;
     let truth = factors(&whole)?;
     let bound = 100.0 * (rows + cols) as f64 * 2.0 * unit_roundoff(T::DTYPE);
-    for (sides, order) in [(1, Order::ColumnMajor), (5, Order::RowMajor), (70, Order::ColumnMajor)] {
+    for (sides, order) in [
+        (1, Order::ColumnMajor),
+        (5, Order::RowMajor),
+        (70, Order::ColumnMajor),
+    ] {
         let batch = match order {
             Order::ColumnMajor => Batch::column_major(rows, sides, KINDS.len()),
             Order::RowMajor => Batch::row_major(rows, sides, KINDS.len()),
@@ -71,7 +107,8 @@ fn products<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<
             for (i, factors) in truth.iter().enumerate() {
                 let (before, after) = (columns(&c, &batch, i), columns(&found, &batch, i));
                 let exact = factors.apply(&before, side == Side::QTransposed);
-                close(&after, &exact, rows, bound).with_context(|| format!("{side:?}, {order:?}, matrix {i}"))?;
+                close(&after, &exact, rows, bound)
+                    .with_context(|| format!("{side:?}, {order:?}, matrix {i}"))?;
             }
         }
     }
@@ -84,7 +121,8 @@ fn products<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<
         let mut identity = vec![0.0; rows * least];
         (0..least).for_each(|k| identity[k * rows + k] = 1.0);
         let exact = factors.apply(&identity, false);
-        close(&columns(&found, &batch, i), &exact, rows, bound).with_context(|| format!("Q of matrix {i}"))?;
+        close(&columns(&found, &batch, i), &exact, rows, bound)
+            .with_context(|| format!("Q of matrix {i}"))?;
     }
     Ok(())
 }
@@ -109,7 +147,11 @@ fn close(found: &[f64], exact: &[f64], rows: usize, bound: f64) -> Result<()> {
         let norm = exact.iter().map(|x| x * x).sum::<f64>().sqrt();
         let error: f64 = found.iter().zip(exact).map(|(a, b)| (a - b).powi(2)).sum();
         let error = error.sqrt();
-        ensure!(error <= bound * norm, "column {col} is wrong by {error} of {}", bound * norm);
+        ensure!(
+            error <= bound * norm,
+            "column {col} is wrong by {error} of {}",
+            bound * norm
+        );
     }
     Ok(())
 }
@@ -137,7 +179,10 @@ fn normal_equations<T: Number>(a: &[f64], c: &[f64], x: &[f64]) -> Result<()> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let mut residual: Vec<f64> = c.to_vec();
     for (column, x) in a.chunks(rows).zip(x) {
-        residual.iter_mut().zip(column).for_each(|(r, a)| *r -= a * x);
+        residual
+            .iter_mut()
+            .zip(column)
+            .for_each(|(r, a)| *r -= a * x);
     }
     let norm = |v: &[f64]| dot(v, v).sqrt();
     let of_a = a.chunks(rows).map(norm).fold(0.0, f64::max) * (cols as f64).sqrt();
@@ -162,7 +207,13 @@ fn tall<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> 
             Order::ColumnMajor => (rows + 1, 8),
             Order::RowMajor => (cols + 3, 8),
         };
-        let piece = Piece { rows, cols, offset, order, ld };
+        let piece = Piece {
+            rows,
+            cols,
+            offset,
+            order,
+            ld,
+        };
         let mut all = vec![number::<T>(f64::NAN); offset + ld * rows.max(cols)];
         for col in 0..cols {
             for row in 0..rows {
@@ -182,10 +233,21 @@ fn tall<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> 
             let norm: f64 = (0..least).map(|row| exact[col * least + row].powi(2)).sum();
             // A row of R may have the other sign; R depends on A with the condition of its leading columns, which for
             // uniform numbers of so many rows is small.
-            let bound = 400.0 * (cols as f64) * 2.0 * unit_roundoff(T::DTYPE) * norm.sqrt() * condition(rows, cols);
+            let bound = 400.0
+                * (cols as f64)
+                * 2.0
+                * unit_roundoff(T::DTYPE)
+                * norm.sqrt()
+                * condition(rows, cols);
             for row in 0..least {
-                let (found, exact) = (r[[row, col]].to_f64_exact().abs(), exact[col * least + row].abs());
-                ensure!((found - exact).abs() <= bound, "R({row}, {col}) is {found}, not {exact} ± {bound}");
+                let (found, exact) = (
+                    r[[row, col]].to_f64_exact().abs(),
+                    exact[col * least + row].abs(),
+                );
+                ensure!(
+                    (found - exact).abs() <= bound,
+                    "R({row}, {col}) is {found}, not {exact} ± {bound}"
+                );
             }
         }
     }
@@ -195,5 +257,9 @@ fn tall<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> 
 /// A bound on the condition of uniform numbers, scaled column by column: small where there are twice as many rows as
 /// columns, otherwise as the squared number of columns.
 fn condition(rows: usize, cols: usize) -> f64 {
-    if rows >= 2 * cols { 6.0 } else { 100.0 * (cols * cols) as f64 }
+    if rows >= 2 * cols {
+        6.0
+    } else {
+        100.0 * (cols * cols) as f64
+    }
 }
