@@ -6,7 +6,7 @@
 //! | [`sampling`], [`ceiling`] | timing by the device's events; what a plain read of memory reaches |
 //! | [`truth`] | f64 results on the CPU: nothing is timed before it is right |
 //! | [`learning`] | time to objective of whole fits |
-//! | [`fused`], [`vector`], [`cg`], [`kernel_sum`], [`matmul`], [`cpu`], [`parser`] | the families |
+//! | [`fused`], [`vector`], [`cg`], [`kernel_sum`], [`matmul`], [`qr`], [`cpu`], [`parser`] | the families |
 //! | [`plan`] | how good plans are, and how long choosing takes |
 //! | [`peers`] | cuBLAS and cuSPARSE for the same work |
 //! | [`case`], [`record`], [`provenance`], [`options`] | names, JSON lines, where they come from, arguments |
@@ -29,6 +29,7 @@ pub mod parser;
 pub mod peers;
 pub mod plan;
 pub mod provenance;
+pub mod qr;
 pub mod record;
 pub mod reduce;
 pub mod sampling;

@@ -71,6 +71,15 @@ pub enum Shape {
         /// Nonzeros of a thousand weights.
         permille: usize,
     },
+    /// Matrices of one shape.
+    Batch {
+        /// Matrices.
+        count: usize,
+        /// Rows of each.
+        rows: usize,
+        /// Columns of each.
+        cols: usize,
+    },
     /// A matrix product, m × k by k × n.
     Product {
         /// Rows of the result.
@@ -202,9 +211,10 @@ impl Shape {
     /// m; 1 for a vector, filters for a layer.
     pub fn rows(&self) -> usize {
         match *self {
-            Shape::Dense { rows, .. } | Shape::Sparse { rows, .. } | Shape::Drawn { rows, .. } => {
-                rows
-            }
+            Shape::Dense { rows, .. }
+            | Shape::Sparse { rows, .. }
+            | Shape::Drawn { rows, .. }
+            | Shape::Batch { rows, .. } => rows,
             Shape::Vector { .. } => 1,
             Shape::Points { targets, .. } => targets,
             Shape::Layer { filters, .. } => filters,
@@ -215,9 +225,10 @@ impl Shape {
     /// n; the length of a vector, outputs of a filter for a layer.
     pub fn cols(&self) -> usize {
         match *self {
-            Shape::Dense { cols, .. } | Shape::Sparse { cols, .. } | Shape::Drawn { cols, .. } => {
-                cols
-            }
+            Shape::Dense { cols, .. }
+            | Shape::Sparse { cols, .. }
+            | Shape::Drawn { cols, .. }
+            | Shape::Batch { cols, .. } => cols,
             Shape::Vector { len } => len,
             Shape::Points { dims, .. } => dims,
             Shape::Layer { batch, side, .. } => batch * side * side,
@@ -255,6 +266,7 @@ impl Shape {
                 permille,
                 ..
             } => channels * filters * kernel * kernel * permille / 1_000,
+            Shape::Batch { count, rows, cols } => count * rows * cols,
             Shape::Product { m, n, k } => (m + n) * k + m * n,
         }
     }
@@ -378,6 +390,7 @@ impl fmt::Display for Shape {
                 f,
                 "layer-{batch}x{channels}x{side}x{side}-{filters}x{kernel}x{kernel}-{permille}permille"
             ),
+            Shape::Batch { count, rows, cols } => write!(f, "batch-{count}x{rows}x{cols}"),
             Shape::Product { m, n, k } => write!(f, "product-{m}x{n}x{k}"),
         }
     }

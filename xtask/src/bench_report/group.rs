@@ -70,6 +70,7 @@ fn layout(shape: &Shape) -> &'static str {
         Shape::Vector { .. } => "vectors",
         Shape::Points { .. } => "points",
         Shape::Product { .. } => "matrices",
+        Shape::Batch { .. } => "batches",
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Shape {
     },
     /// A matrix product.
     Product { m: u64, n: u64, k: u64 },
+    /// Matrices of one shape.
+    Batch { count: u64, rows: u64, cols: u64 },
 }
 
 /// Figures, or why there are none.

@@ -44,11 +44,17 @@ impl Size {
             (Size::Elements, shape) => return Some(shape.elements()),
             (
                 Size::Columns,
-                Shape::Dense { cols, .. } | Shape::Sparse { cols, .. } | Shape::Drawn { cols, .. },
+                Shape::Dense { cols, .. }
+                | Shape::Sparse { cols, .. }
+                | Shape::Drawn { cols, .. }
+                | Shape::Batch { cols, .. },
             ) => cols,
             (
                 Size::Rows,
-                Shape::Dense { rows, .. } | Shape::Sparse { rows, .. } | Shape::Drawn { rows, .. },
+                Shape::Dense { rows, .. }
+                | Shape::Sparse { rows, .. }
+                | Shape::Drawn { rows, .. }
+                | Shape::Batch { rows, .. },
             ) => rows,
             (Size::PerRow, Shape::Sparse { per_row, .. } | Shape::Drawn { per_row, .. }) => per_row,
             _ => return None,
@@ -77,6 +83,7 @@ impl Shape {
                 targets, sources, ..
             } => product(&[*targets, *sources]),
             Shape::Product { m, n, k } => product(&[*m, *n, *k]),
+            Shape::Batch { count, rows, cols } => product(&[*count, *rows, *cols]),
         }
     }
 }

@@ -114,6 +114,12 @@ fn over(shape: &Shape) -> String {
         Shape::Product { m, n, k } => {
             format!("{} × {} × {}", grouped(*m), grouped(*n), grouped(*k))
         }
+        Shape::Batch { count, rows, cols } => format!(
+            "{} of {} × {}",
+            grouped(*count),
+            grouped(*rows),
+            grouped(*cols)
+        ),
     }
 }
 
