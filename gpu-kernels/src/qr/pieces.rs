@@ -86,9 +86,9 @@ pub fn add_scaled<C: Cta, T: Real, const N: usize>(
             break;
         }
         let xs: [T; CHUNK] = read_chunk(cta, x.0, x.1 + c * CHUNK);
-        for r in 0..CHUNK {
+        for (r, x) in xs.iter().enumerate() {
             let at = c * CHUNK + r;
-            piece[at] = xs[r].fma(z, piece[at]);
+            piece[at] = x.fma(z, piece[at]);
         }
     }
 }

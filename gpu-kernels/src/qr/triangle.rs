@@ -57,14 +57,14 @@ pub fn rows<C: Cta, T: Real, const LANES: usize>(
                 break;
             }
             let zs: [T; GROUP] = read_chunk(cta, z, j as usize * LANES + c * GROUP);
-            for r in 0..GROUP {
+            for (r, z) in zs.iter().enumerate() {
                 let at = c * GROUP + r;
                 let later = if at + 1 < LANES {
                     sums[at + 1]
                 } else {
                     T::ZERO
                 };
-                sums[at] = zs[r].fma(value, later);
+                sums[at] = z.fma(value, later);
             }
         }
     }
