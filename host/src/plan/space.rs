@@ -22,15 +22,18 @@ pub struct Parameter(usize);
 /// Values of all parameters, in the order in which they were declared.
 pub type Values = Vec<i64>;
 
+/// What values have to pass.
+type Test = Box<dyn Fn(&[i64]) -> bool + Send + Sync>;
+
 enum Rule {
     /// The product of the parameters is the number; all values are positive.
     ProductIs(i64),
     /// The product is at most the number; all values are positive.
     ProductAtMost(i64),
     /// The values, in the order of the parameters, pass.
-    Passes(Box<dyn Fn(&[i64]) -> bool + Send + Sync>),
+    Passes(Test),
     /// As `Passes`, where the first of the parameters has the value.
-    Where(i64, Box<dyn Fn(&[i64]) -> bool + Send + Sync>),
+    Where(i64, Test),
 }
 
 struct Constraint {

@@ -3,21 +3,14 @@
 use gpu_kernels::qr::{APART, IDENTITY, QrArgs, QrVariant, TRANSPOSED, pack_tiles, update_tiles};
 use gpu_kernels::{In, Out};
 
+use super::batch::{Batch, Matrices};
+use super::factors::Qr;
 use super::host::{self, Work};
 use super::launch::{blocks_of_lanes, run};
-use super::{Batch, Matrices, Qr};
+use super::values::Side;
 use crate::device::Buffer;
 use crate::ops::{Number, OpError};
 use crate::plan::qr::{QrPlan, QrShapeError};
-
-/// Q or its transpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Q.
-    Q,
-    /// Qᵀ.
-    QTransposed,
-}
 
 /// Memory that a launch only reads, through an argument that others write through.
 fn read_only<T: bytemuck::Pod>(buffer: &Buffer<T>) -> Out<'_, T> {

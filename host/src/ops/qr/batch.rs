@@ -1,9 +1,12 @@
 //! Where the matrices of a batch lie in a buffer.
 
-use gpu_kernels::qr::Steps;
+use gpu_kernels::qr::{Steps, pack_tiles};
 
 use crate::ops::OpError;
 use crate::plan::qr::{QrShape, QrShapeError};
+
+/// Blocks of a launch at most.
+const MOST_BLOCKS: usize = i32::MAX as usize;
 
 /// Which elements of a matrix lie side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -223,6 +226,19 @@ impl Matrices {
         match self {
             Matrices::Same(batch) => batch.shape().check(),
             Matrices::Each(pieces) => pieces.iter().try_for_each(|piece| piece.shape().check()),
+        }
+    }
+
+    /// Fails where a launch would have too many blocks.
+    pub(super) fn check_count(&self) -> Result<(), QrShapeError> {
+        let Some(shape) = self.largest() else {
+            return Ok(());
+        };
+        let limit = MOST_BLOCKS / pack_tiles(shape.rows as u32, shape.cols as u32) as usize;
+        let found = self.count();
+        match found > limit {
+            true => Err(QrShapeError::Count { limit, found }),
+            false => Ok(()),
         }
     }
 

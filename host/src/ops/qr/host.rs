@@ -3,10 +3,13 @@
 use gpu_kernels::Real;
 use rayon::prelude::*;
 
-use super::{Batch, Matrices, Qr, QrShape, Side};
+use super::batch::{Batch, Matrices};
+use super::factors::Qr;
+use super::values::Side;
 use crate::cpu::qr as cpu;
 use crate::device::Buffer;
 use crate::ops::Number;
+use crate::plan::qr::QrShape;
 
 const ON_HOST: &str = "the buffers were found to lie on the CPU";
 

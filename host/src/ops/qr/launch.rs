@@ -5,28 +5,11 @@ use gpu_kernels::qr::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::{Matrices, Qr};
+use super::batch::Matrices;
+use super::factors::Qr;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{PanelStep, QrPlan, QrShapeError, TriangleForm};
-
-/// Blocks of a launch at most.
-const MOST_BLOCKS: usize = i32::MAX as usize;
-
-/// Fails where a launch would have too many blocks.
-pub(super) fn check_count(matrices: &Matrices) -> Result<(), OpError> {
-    let Some(shape) = matrices.largest() else {
-        return Ok(());
-    };
-    let limit = MOST_BLOCKS / pack_tiles(shape.rows as u32, shape.cols as u32) as usize;
-    match matrices.count() > limit {
-        true => Err(OpError::Qr(QrShapeError::Count {
-            limit,
-            found: matrices.count(),
-        })),
-        false => Ok(()),
-    }
-}
+use crate::plan::qr::{PanelStep, QrPlan, TriangleForm};
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {

@@ -9,7 +9,9 @@ use gpu_kernels::{In, Out};
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::{Piece, Status, launch};
+use super::batch::Piece;
+use super::launch;
+use super::values::Status;
 use crate::cpu::qr as cpu;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};

@@ -1,0 +1,194 @@
+//! The factors of a batch: where they are, and what they mean.
+
+use gpu_kernels::qr::{TABLE_WORDS, WORK_WIDTH};
+
+use super::batch::{Matrices, Piece};
+use super::values::Status;
+use crate::device::{Buffer, Device};
+use crate::ops::{Number, OpError};
+use crate::plan::qr::{QrPlan, QrShape, TriangleForm, plan};
+
+/// Where the factors of a matrix begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Parts {
+    /// Its rows and columns.
+    pub shape: QrShape,
+    /// Its first element in [`Qr::factors`].
+    pub factors: usize,
+    /// In [`Qr::first`].
+    pub first: usize,
+    /// In [`Qr::t`].
+    pub t: usize,
+}
+
+/// The factors of a batch, and the memory that factoring it takes.
+#[derive(Debug)]
+pub struct Qr<T: Number> {
+    pub(super) device: Device,
+    pub(super) matrices: Matrices,
+    pub(super) form: TriangleForm,
+    /// None where there is nothing to factor, or on a CPU.
+    pub(super) plan: Option<QrPlan>,
+    pub(super) factors: Buffer<T>,
+    pub(super) first: Buffer<T>,
+    pub(super) t: Buffer<T>,
+    pub(super) status: Buffer<u32>,
+    /// For columns of T above those of panels.
+    pub(super) work: Option<Buffer<T>>,
+    /// Shapes and places, of matrices that differ.
+    pub(super) table: Option<Buffer<u64>>,
+}
+
+impl<T: Number> Qr<T> {
+    /// Memory for the factors of `matrices` on `device`.
+    ///
+    /// # Errors
+    /// [`OpError::Qr`] for shapes beyond 1 to 4,096 rows and columns, or too many matrices for a launch,
+    /// [`OpError::Device`] when memory is short.
+    pub fn new(
+        device: &Device,
+        matrices: impl Into<Matrices>,
+        form: TriangleForm,
+    ) -> Result<Qr<T>, OpError> {
+        let matrices = matrices.into();
+        matrices.check_shapes()?;
+        let plan = match matrices.largest() {
+            Some(shape) if !device.is_cpu() => Some(plan(shape, T::SIZE)),
+            _ => None,
+        };
+        Self::with_plan(device, matrices, form, plan)
+    }
+
+    /// As [`new`](Self::new), with launches of the caller's choice on a device that launches.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_plan(
+        device: &Device,
+        matrices: impl Into<Matrices>,
+        form: TriangleForm,
+        plan: Option<QrPlan>,
+    ) -> Result<Qr<T>, OpError> {
+        let matrices = matrices.into();
+        matrices.check_shapes()?;
+        matrices.check_count()?;
+        let end = parts_of(&matrices, matrices.count());
+        let needs_work = form == TriangleForm::Whole && matches!(plan, Some(QrPlan::Panels(_)));
+        let work = match matrices.largest() {
+            Some(shape) if needs_work => {
+                let rows = matrices.count() * shape.least();
+                Some(device.zeros(rows * WORK_WIDTH as usize)?)
+            }
+            _ => None,
+        };
+        let table = match &matrices {
+            Matrices::Each(pieces) if !device.is_cpu() && !pieces.is_empty() => {
+                Some(device.upload(&table_of(&matrices))?)
+            }
+            _ => None,
+        };
+        Ok(Qr {
+            factors: device.zeros(end.factors)?,
+            first: device.zeros(end.first)?,
+            t: device.zeros(end.t)?,
+            status: device.zeros(matrices.count())?,
+            device: device.clone(),
+            matrices,
+            form,
+            plan,
+            work,
+            table,
+        })
+    }
+
+    /// R on and above the diagonal, below it the reflectors without their first components: column-major without gaps,
+    /// matrix after matrix.
+    pub fn factors(&self) -> &Buffer<T> {
+        &self.factors
+    }
+
+    /// First components of the reflectors.
+    pub fn first(&self) -> &Buffer<T> {
+        &self.first
+    }
+
+    /// T, row-major without gaps, matrix after matrix, with zeros below the diagonal; of
+    /// [`TriangleForm::Panels`] the blocks on the diagonal alone.
+    pub fn t(&self) -> &Buffer<T> {
+        &self.t
+    }
+
+    /// What was met in each matrix; waits for the factorisation.
+    ///
+    /// # Errors
+    /// When the device has failed.
+    pub fn statuses(&self) -> Result<Vec<Status>, OpError> {
+        let words = self.status.to_vec()?;
+        Ok(words.into_iter().map(Status::of).collect())
+    }
+
+    /// The batch.
+    pub fn matrices(&self) -> &Matrices {
+        &self.matrices
+    }
+
+    /// The launches that factoring takes; none on the CPU.
+    pub fn plan(&self) -> Option<&QrPlan> {
+        self.plan.as_ref()
+    }
+
+    /// Where the factors of matrix `i` are.
+    ///
+    /// # Panics
+    /// When there are no more than `i` matrices.
+    pub fn parts(&self, i: usize) -> Parts {
+        assert!(i < self.matrices.count(), "matrix {i} of the batch");
+        parts_of(&self.matrices, i)
+    }
+}
+
+/// Where the factors of matrix `i` begin; with the count for `i`, where all end.
+fn parts_of(matrices: &Matrices, i: usize) -> Parts {
+    let of = |shape: QrShape, times: usize| Parts {
+        shape,
+        factors: times * shape.rows * shape.cols,
+        first: times * shape.least(),
+        t: times * shape.least() * shape.least(),
+    };
+    match matrices {
+        Matrices::Same(batch) => of(batch.shape(), i),
+        Matrices::Each(pieces) => {
+            let shape = |i: usize| {
+                pieces
+                    .get(i)
+                    .map_or(QrShape { rows: 0, cols: 0 }, Piece::shape)
+            };
+            pieces[..i].iter().fold(of(shape(i), 0), |before, piece| {
+                let one = of(piece.shape(), 1);
+                Parts {
+                    shape: before.shape,
+                    factors: before.factors + one.factors,
+                    first: before.first + one.first,
+                    t: before.t + one.t,
+                }
+            })
+        }
+    }
+}
+
+/// [`TABLE_WORDS`] words for each matrix.
+fn table_of(matrices: &Matrices) -> Vec<u64> {
+    let mut words = Vec::with_capacity(matrices.count() * TABLE_WORDS as usize);
+    let [mut factors, mut first, mut t] = [0, 0, 0];
+    for i in 0..matrices.count() {
+        let piece = matrices.piece(i);
+        let [row, col] = piece.steps();
+        let (rows, cols) = (piece.rows as u64, piece.cols as u64);
+        words.extend([rows, cols, piece.offset as u64, row, col, factors, first, t]);
+        let least = rows.min(cols);
+        factors += rows * cols;
+        first += least;
+        t += least * least;
+    }
+    words
+}
