@@ -213,13 +213,13 @@ fn judge<T: Number>(qr: &Qr<T>, a: &[T]) -> Result<f64> {
         let QrShape { rows, cols } = parts.shape;
         let a: Vec<f64> = a[parts.factors..][..rows * cols]
             .iter()
-            .map(|x| x.to_f64())
+            .map(|x| wide(*x))
             .collect();
         let least = rows.min(cols);
         let read = |buffer: &Buffer<T>, start: usize, len: usize| -> Result<Vec<f64>> {
             let mut part = vec![T::default(); len];
             buffer.read(start, &mut part)?;
-            Ok(part.into_iter().map(|x| x.to_f64()).collect())
+            Ok(part.iter().map(|x| wide(*x)).collect())
         };
         let factors = Factors {
             rows,
@@ -295,13 +295,16 @@ fn of_gram<T: Number>(a: &[T], r: &ndarray::Array2<T>, cols: usize) -> f64 {
     for (i, j) in [(0, 0), (3, 3), (cols - 1, cols - 1), (0, cols - 1), (7, 11)] {
         let gram: f64 = a
             .chunks_exact(cols)
-            .map(|row| row[i].to_f64() * row[j].to_f64())
+            .map(|row| wide(row[i]) * wide(row[j]))
             .sum();
-        let of_r: f64 = (0..cols)
-            .map(|k| r[[k, i]].to_f64() * r[[k, j]].to_f64())
-            .sum();
+        let of_r: f64 = (0..cols).map(|k| wide(r[[k, i]]) * wide(r[[k, j]])).sum();
         let scale = a.len() as f64 / cols as f64 / 12.0;
         worst = worst.max((gram - of_r).abs() / scale);
     }
     worst
+}
+
+/// In f64, without rounding.
+fn wide<T: Element>(value: T) -> f64 {
+    value.to_f64()
 }
