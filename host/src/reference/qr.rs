@@ -223,7 +223,7 @@ mod tests {
             let r = factors.r();
             assert_eq!(
                 r[0].abs().powi(2).round(),
-                a[..rows].iter().map(|x| x * x).sum()
+                a[..rows].iter().map(|x| x * x).sum::<f64>()
             );
             factors.t[0] *= 1.001;
             let bad = residuals(&a, &factors);
