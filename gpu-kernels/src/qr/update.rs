@@ -211,7 +211,12 @@ pub fn update<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
 ) {
-    cta.launch_bounds::<UPDATE_BLOCK, 4>();
+    // With 128 registers of a thread the walks over 128 and 256 columns spill some thirty words; with 256 none.
+    if WIDTH == 8 || WIDTH == 16 {
+        cta.launch_bounds::<UPDATE_BLOCK, 2>();
+    } else {
+        cta.launch_bounds::<UPDATE_BLOCK, 4>();
+    }
     let (width, columns) = (WIDTH as u32, COLUMNS as u32);
     let target = Target::of(cta, args, width, columns);
     if target.cols == 0 {
