@@ -59,6 +59,10 @@ pub struct Products<'a, T> {
     pub rows: u64,
     /// p (m elements).
     pub products: In<'a, T>,
+    /// The sums of each block, three of them, of [`RowObjectiveVariant::InOrder`](super::RowObjectiveVariant).
+    pub partials: Out<'a, f64>,
+    /// Zero before and after, of the same.
+    pub counter: Out<'a, u32>,
 }
 
 impl<T: Copy> Clone for RowArgs<'_, T> {

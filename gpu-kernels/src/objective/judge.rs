@@ -10,7 +10,9 @@ use crate::fused::dense::step::TeamStep;
 use crate::fused::sparse::RowStep;
 use crate::fused::{Team, TeamSize};
 use crate::math::Elementary;
-use crate::verbs::{FULL, lane, load_or, sum_block};
+use crate::memory::Out;
+use crate::vector::is_last;
+use crate::verbs::{FULL, each_of_block, lane, load_or, sum_block};
 
 /// b, v and o of a row.
 #[derive(Clone, Copy)]
@@ -110,6 +112,41 @@ impl<'a, 'b, T: Elementary, L: RowLoss<T>, const VS: u32> Judge<'a, 'b, T, L, VS
             cta.add(self.args.sums, 2, curvature);
             if self.args.slope.is_some() {
                 cta.add(self.args.slope, 0, T::of_f64(slope));
+            }
+        }
+    }
+}
+
+impl<T: Elementary, L: RowLoss<T>> Judge<'_, '_, T, L, 1> {
+    /// Adds the sums of all blocks to the result, in the order of the blocks; one f64 of shared memory per warp and a word.
+    #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
+    pub fn finish_in_order<C: Cta>(self, cta: &C, partials: Out<'_, f64>, counter: Out<'_, u32>) {
+        let scratch = Shared::at(0, cta.threads() / WARP);
+        let Point {
+            loss,
+            slope,
+            curvature,
+        } = self.sums;
+        for (place, sum) in [loss, slope, curvature].into_iter().enumerate() {
+            let sum = sum_block(cta, sum, scratch);
+            if cta.thread() == 0 {
+                cta.write(partials, cta.block() as usize * 3 + place, sum);
+            }
+        }
+        if !is_last(cta, counter, Shared::at(cta.threads() / WARP * 8, 1)) {
+            return;
+        }
+        for place in 0..3 {
+            let mut sum = 0.0;
+            each_of_block(cta, cta.blocks(), |block| {
+                sum += cta.read(partials, block * 3 + place);
+            });
+            let sum = sum_block(cta, sum, scratch);
+            if cta.thread() == 0 {
+                cta.add(self.args.sums, place, sum);
+                if place == 1 && self.args.slope.is_some() {
+                    cta.add(self.args.slope, 0, T::of_f64(sum));
+                }
             }
         }
     }

@@ -37,7 +37,7 @@ pub use loss::{
 
 pub use deviance::MeanCode;
 pub use head::HeadedArgs;
-pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant};
+pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant, in_order_bytes};
 pub use score::{ScoreArgs, ScoreVariant, Scores};
 pub use softmax::SoftmaxRows;
 pub use softmax_dense::{DenseSoftmax, DenseSoftmaxArgs, DenseSoftmaxVariant};

@@ -9,6 +9,7 @@ mod dense;
 mod dispatch;
 pub mod fixed;
 mod fused;
+pub mod grid;
 pub mod kernel_sum;
 mod lanes;
 pub mod many;

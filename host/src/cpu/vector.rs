@@ -1,15 +1,18 @@
 //! Vector operations: multi-threaded above some size, the same bits for every number of threads.
 
+use gpu_kernels::Real;
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::dispatch::dispatch;
+use super::grid;
 use super::scalar::Scalar;
 use crate::parallel;
 
 /// Elements that one thread takes at a time; shorter vectors stay on the calling thread.
 const BLOCK: usize = 64 * 1024;
 
-/// `Σ aᵢ·bᵢ`, added up in f64 in a fixed order.
+/// `Σ aᵢ·bᵢ`, added up in f64 in the order that a GPU adds them: see [`grid`](super::grid).
 ///
 /// # Panics
 /// When the lengths differ.
@@ -23,14 +26,7 @@ pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> f64 {
         b.len(),
         "dot product of vectors of different lengths"
     );
-    let arch = Arch::new();
-    let block = |a: &[T], b: &[T]| arch.dispatch(|| dot_block(a, b));
-    if a.len() <= BLOCK {
-        return block(a, b);
-    }
-    let of_block = |i| block(parallel::chunk(a, BLOCK, i), parallel::chunk(b, BLOCK, i));
-    let sums = parallel::map(a.len().div_ceil(BLOCK), of_block);
-    sums.into_iter().sum()
+    grid::dot(a, b)
 }
 
 /// `‖a‖₂²`, as [`dot`].
@@ -38,7 +34,7 @@ pub fn norm2_squared<T: Scalar>(a: &[T]) -> f64 {
     dot(a, a)
 }
 
-/// `y = α·x + β·y`, each element computed in f64 and rounded once.
+/// `y = α·x + β·y`: β·y is rounded, and the sum with α·x once more, as on a GPU.
 ///
 /// # Panics
 /// When the lengths differ.
@@ -48,17 +44,39 @@ pub fn norm2_squared<T: Scalar>(a: &[T]) -> f64 {
 /// warpfuse::cpu::vector::axpby(2.0, &[1.0, 2.0], -1.0, &mut y);
 /// assert_eq!(y, [1.0, 3.0]);
 /// ```
-pub fn axpby<T: Scalar>(alpha: T, x: &[T], beta: T, y: &mut [T]) {
-    let (alpha, beta): (f64, f64) = (alpha.into(), beta.into());
-    zip_apply(x, y, |x, y| T::narrow(alpha * x.into() + beta * y.into()));
+pub fn axpby<T: Scalar + Real>(alpha: T, x: &[T], beta: T, y: &mut [T]) {
+    zip_apply(
+        x,
+        y,
+        #[inline(always)]
+        |x, y| alpha.fma(x, beta * y),
+    );
 }
 
 /// `y = α·x + y`, as [`axpby`].
 ///
 /// # Panics
 /// When the lengths differ.
-pub fn axpy<T: Scalar>(alpha: T, x: &[T], y: &mut [T]) {
-    axpby(alpha, x, T::ONE, y);
+pub fn axpy<T: Scalar + Real>(alpha: T, x: &[T], y: &mut [T]) {
+    axpby(alpha, x, <T as Scalar>::ONE, y);
+}
+
+/// `yᵢ = f(i, yᵢ)`.
+pub fn update<T: Scalar>(y: &mut [T], f: impl Fn(usize, T) -> T + Send + Sync) {
+    let block = |(number, y): (usize, &mut [T])| {
+        dispatch(
+            #[inline(always)]
+            || {
+                let each = y.iter_mut().enumerate();
+                each.for_each(|(i, y)| *y = f(number * BLOCK + i, *y));
+            },
+        );
+    };
+    if y.len() <= BLOCK {
+        block((0, y));
+    } else {
+        parallel::for_each_item(y.chunks_mut(BLOCK), |number, y| block((number, y)));
+    }
 }
 
 /// `x = α·x`. A NaN stays NaN when α = 0; see [`fill`].
@@ -90,11 +108,10 @@ pub fn fill<T: Scalar>(value: T, x: &mut [T]) {
 /// `yᵢ = f(xᵢ, yᵢ)`.
 fn zip_apply<T: Scalar>(x: &[T], y: &mut [T], f: impl Fn(T, T) -> T + Send + Sync) {
     assert_eq!(x.len(), y.len(), "vectors of different lengths");
-    let arch = Arch::new();
     let block = |(x, y): (&[T], &mut [T])| {
-        arch.dispatch(
+        dispatch(
             #[inline(always)]
-            || x.iter().zip(y).for_each(|(&x, y)| *y = f(x, *y)),
+            || x.iter().zip(&mut *y).for_each(|(&x, y)| *y = f(x, *y)),
         );
     };
     if x.len() <= BLOCK {
@@ -111,22 +128,4 @@ fn for_each_block<T: Scalar>(x: &mut [T], block: impl Fn(&mut [T]) + Send + Sync
     } else {
         x.par_chunks_mut(BLOCK).for_each(block);
     }
-}
-
-/// Sixteen sums side by side, which the compiler keeps in vector registers.
-#[inline(always)]
-fn dot_block<T: Scalar>(a: &[T], b: &[T]) -> f64 {
-    const SUMS: usize = 16;
-    let (a_groups, a_rest) = a.as_chunks::<SUMS>();
-    let (b_groups, b_rest) = b.as_chunks::<SUMS>();
-    let mut sums = [0.0; SUMS];
-    for (a, b) in a_groups.iter().zip(b_groups) {
-        for i in 0..SUMS {
-            sums[i] += Into::<f64>::into(a[i]) * Into::<f64>::into(b[i]);
-        }
-    }
-    for ((sum, &a), &b) in sums.iter_mut().zip(a_rest).zip(b_rest) {
-        *sum += a.into() * b.into();
-    }
-    sums.into_iter().sum()
 }

@@ -4,12 +4,13 @@
 //! back, is told at the head of `gpu_kernels::cg`.
 
 use gpu_kernels::cg::{self, CgArgs, CgVariant, state};
-use gpu_kernels::{Family, In, Launch, Out};
+use gpu_kernels::{Family, In, Out};
 
 use super::{Number, OpError, checks, vector};
+use crate::cpu;
+use crate::cpu::grid::Grid;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
-use crate::plan::vector::{VectorPlan, one_block};
 
 /// The vectors of a conjugate-gradient solve of A·w = b with n unknowns.
 pub struct CgVectors<T: Number> {
@@ -54,7 +55,16 @@ impl Stop {
 /// launches over the whole GPU are quicker.
 const ONE_BLOCK: usize = 8192;
 /// Threads of that block at most.
-const ONE_BLOCK_THREADS: u32 = 1024;
+const ONE_BLOCK_THREADS: usize = 1024;
+
+/// The launch over n elements.
+fn grid(n: usize) -> Grid {
+    if n <= ONE_BLOCK {
+        Grid::one_block(n, ONE_BLOCK_THREADS)
+    } else {
+        Grid::of(n)
+    }
+}
 
 /// The prepared kernels, on a GPU.
 enum Steps<T: Number> {
@@ -132,12 +142,7 @@ impl<T: Number> CgVectors<T> {
     ) -> Result<Self, OpError> {
         let n = r.len();
         let zeros = || device.zeros::<T>(n);
-        let blocks = if n <= ONE_BLOCK {
-            1
-        } else {
-            vector::dot_plan(device, n).grid as usize
-        };
-        let partial = || device.zeros::<f64>(blocks);
+        let partial = || device.zeros::<f64>(grid(n).blocks);
         let shift = means.as_ref().map(|_| device.zeros(1)).transpose()?;
         let mut vectors = CgVectors {
             w: zeros()?,
@@ -262,19 +267,14 @@ impl<T: Number> CgVectors<T> {
 
 impl<T: Number> Steps<T> {
     fn prepare(device: &Device, n: usize) -> Result<Self, OpError> {
+        let prepared = |variant| prepare(device, variant, grid(n));
         if n <= ONE_BLOCK {
-            let one = VectorPlan {
-                grid: 1,
-                bs: one_block(n as u64, ONE_BLOCK_THREADS),
-                per_thread: 0,
-            };
-            return Ok(Steps::Whole(prepare(device, CgVariant::Iteration, one)?));
+            return Ok(Steps::Whole(prepared(CgVariant::Iteration)?));
         }
-        let plan = vector::dot_plan(device, n);
         Ok(Steps::Split(Split {
-            curvature: prepare(device, CgVariant::Curvature, plan)?,
-            step: prepare(device, CgVariant::Step, plan)?,
-            direction: prepare(device, CgVariant::Direction, plan)?,
+            curvature: prepared(CgVariant::Curvature)?,
+            step: prepared(CgVariant::Step)?,
+            direction: prepared(CgVariant::Direction)?,
         }))
     }
 }
@@ -282,19 +282,14 @@ impl<T: Number> Steps<T> {
 fn prepare<F: Family<Variant = CgVariant>>(
     device: &Device,
     variant: CgVariant,
-    plan: VectorPlan,
+    grid: Grid,
 ) -> Result<Prepared<F>, OpError> {
     let entry = F::entries().iter().find(|entry| entry.variant == variant);
-    let shared_bytes = variant.shared_bytes(plan.bs) as u32;
-    let launch = Launch {
-        grid: plan.grid,
-        block: plan.bs,
-        shared_bytes,
-    };
+    let launch = vector::launch_of(grid, |block| variant.shared_bytes(block));
     Ok(device.prepare(entry.expect("the table has every step"), launch)?)
 }
 
-/// The same steps on the CPU, element by element as the kernels do them, with one partial sum.
+/// The same steps on the CPU, element by element as the kernels do them, and in the order of their sums.
 impl<T: Number> CgVectors<T> {
     fn run_on_host(&mut self, variant: CgVariant) {
         match variant {
@@ -310,10 +305,7 @@ impl<T: Number> CgVectors<T> {
     fn scalars(&self) -> ([f64; state::LEN], [f64; 3]) {
         let mut before = [0.0; state::LEN];
         before.copy_from_slice(host(&self.states[0]));
-        (
-            before,
-            [0, 1, 2].map(|i| host(&self.partials[i]).iter().sum()),
-        )
+        (before, [0, 1, 2].map(|i| host(&self.partials[i])[0]))
     }
 
     fn step_on_host(&mut self) {
@@ -321,8 +313,8 @@ impl<T: Number> CgVectors<T> {
         let length = cg::stride(&before, pq, self.stop.radius).length;
         if length > 0.0 {
             let a = <T as Element>::from_f64(length);
-            add_scaled(a, host(&self.p), host_mut(&mut self.w));
-            add_scaled(a, host(&self.q), host_mut(&mut self.r));
+            cpu::vector::axpy(a, host(&self.p), host_mut(&mut self.w));
+            cpu::vector::axpy(a, host(&self.q), host_mut(&mut self.r));
         }
         let (rz, rr) = squares(host(&self.r), self.inverse_diagonal.as_ref().map(host));
         host_mut(&mut self.partials[1])[0] = rz;
@@ -351,12 +343,17 @@ impl<T: Number> CgVectors<T> {
 
     fn redirect(&mut self, b: T) {
         let (r, p) = (host(&self.r), host_mut(&mut self.p));
-        match &self.inverse_diagonal {
-            Some(d) => p
-                .iter_mut()
-                .zip(r.iter().zip(host(d)))
-                .for_each(|(p, (r, d))| *p = b.fma(*p, -(*r * *d))),
-            None => p.iter_mut().zip(r).for_each(|(p, r)| *p = b.fma(*p, -*r)),
+        match self.inverse_diagonal.as_ref().map(host) {
+            Some(d) => cpu::vector::update(
+                p,
+                #[inline(always)]
+                |i, p| b.fma(p, -(r[i] * d[i])),
+            ),
+            None => cpu::vector::update(
+                p,
+                #[inline(always)]
+                |i, p| b.fma(p, -r[i]),
+            ),
         }
     }
 }
@@ -372,7 +369,13 @@ fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
 }
 
 fn host_dot<T: Number>(a: &[T], b: &[T]) -> f64 {
-    crate::cpu::vector::dot(a, b)
+    let add = |i: usize, [sum]: &mut [f64; 1]| {
+        *sum = f64::mul_add(Element::to_f64(a[i]), Element::to_f64(b[i]), *sum);
+    };
+    match a.len() {
+        len @ 0..=ONE_BLOCK => grid(len).sums(len, add)[0],
+        _ => cpu::vector::dot(a, b),
+    }
 }
 
 /// r·D⁻¹r, and ‖r‖² without the coordinates that are held.
@@ -381,16 +384,13 @@ fn squares<T: Number>(r: &[T], inverse_diagonal: Option<&[T]>) -> (f64, f64) {
         let rr = host_dot(r, r);
         return (rr, rr);
     };
-    let (mut rz, mut rr) = (0.0, 0.0);
-    for (r, d) in r.iter().zip(d) {
-        let z = *r * *d;
-        let r = Element::to_f64(*r);
-        rz += r * Element::to_f64(z);
-        rr += if z == T::default() { 0.0 } else { r * r };
-    }
+    let add = |i: usize, [rz, rr]: &mut [f64; 2]| {
+        let z = r[i] * d[i];
+        let r = Element::to_f64(r[i]);
+        *rz = r.mul_add(Element::to_f64(z), *rz);
+        let counted = if z == T::default() { 0.0 } else { r };
+        *rr = counted.mul_add(counted, *rr);
+    };
+    let [rz, rr] = grid(r.len()).sums(r.len(), add);
     (rz, rr)
-}
-
-fn add_scaled<T: Number>(a: T, x: &[T], y: &mut [T]) {
-    y.iter_mut().zip(x).for_each(|(y, x)| *y = a.fma(*x, *y));
 }

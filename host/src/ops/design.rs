@@ -3,10 +3,11 @@
 //! The formulas are at the head of `gpu_kernels::design`. With k right-hand sides, matrices of k columns are row-major.
 
 use gpu_kernels::design::{DesignArgs, DesignVariant};
-use gpu_kernels::{Family, In, Launch, Out};
+use gpu_kernels::{Family, In, Out};
 
 use super::objective::ObjectiveSums;
 use super::{Number, OpError, checks, vector};
+use crate::cpu::grid::Grid;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
 
@@ -92,7 +93,7 @@ impl<T: Number> DesignVectors<T> {
         } else {
             Some(Kernels::prepare(device, len)?)
         };
-        let blocks = vector::dot_plan(device, len).grid as usize;
+        let blocks = Grid::of(len).blocks;
         Ok(DesignVectors {
             y: device.zeros(n * k)?,
             constants: device.zeros(k)?,
@@ -234,15 +235,10 @@ fn args<'a, T: Number>(
 
 impl<T: Number> Kernels<T> {
     fn prepare(device: &Device, len: usize) -> Result<Self, OpError> {
-        let plan = vector::dot_plan(device, len);
         let prepare = |variant: DesignVariant| {
             let entries = T::Designs::entries();
             let entry = entries.iter().find(|entry| entry.variant == variant);
-            let launch = Launch {
-                grid: plan.grid,
-                block: plan.bs,
-                shared_bytes: variant.shared_bytes(plan.bs) as u32,
-            };
+            let launch = vector::launch_of(Grid::of(len), |block| variant.shared_bytes(block));
             device.prepare(entry.expect("the table has both kernels"), launch)
         };
         Ok(Kernels {
@@ -262,7 +258,7 @@ fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
     buffer.as_host_slice_mut().expect(ON_HOST)
 }
 
-/// The same on the CPU, element by element as the kernels do it.
+/// The same on the CPU, element by element as the kernels do it, and with one right-hand side in the order of their sums.
 impl<T: Number> DesignVectors<T> {
     fn enter_on_host(&mut self, theta: &Buffer<T>) {
         let (theta, k) = (host(theta), self.classes);
@@ -270,47 +266,84 @@ impl<T: Number> DesignVectors<T> {
         for (i, y) in host_mut(&mut self.y).iter_mut().enumerate() {
             *y = scales.map_or(theta[i], |scales| scales[i / k] * theta[i]);
         }
+        let centre = Centres {
+            given: self.centres.as_ref().map(host),
+            cols: self.cols,
+        };
         for c in 0..k {
-            let column = theta.iter().skip(c).step_by(k);
-            let constant = match &self.centres {
-                Some(centres) => host(centres)
-                    .iter()
-                    .zip(column)
-                    .map(|(a, b)| Element::to_f64(*a) * Element::to_f64(*b))
-                    .sum(),
-                None if self.has_intercept => column.last().map_or(0.0, |b| Element::to_f64(*b)),
-                None => 0.0,
+            let len = theta.len() / k;
+            let add = |j: usize, [sum]: &mut [f64; 1]| {
+                let theta = Element::to_f64(theta[j * k + c]);
+                *sum = Element::to_f64(centre.at(j)).mul_add(theta, *sum);
             };
+            let [constant] = Grid::of(len).sums(len, add);
             host_mut(&mut self.constants)[c] = <T as Element>::from_f64(constant);
         }
     }
 
     fn leave_on_host(&mut self, theta: &Buffer<T>, ridge: Ridge, out: &mut Buffer<T>) {
         let k = self.classes;
-        let slopes = &host(&self.sums)[1..];
+        let sums = host(&self.sums);
+        let slopes: Vec<T> = sums[1..]
+            .iter()
+            .map(|slope| <T as Element>::from_f64(*slope))
+            .collect();
         let (theta, raw) = (host(theta), host(&self.raw));
         let scales = self.scales.as_ref().map(host);
-        let centres = self.centres.as_ref().map(host);
-        let one = <T as Element>::from_f64(1.0);
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for (i, out) in host_mut(out).iter_mut().enumerate() {
-            let is_coefficient = i < raw.len();
-            let absent = if is_coefficient { T::default() } else { one };
-            let slope = <T as Element>::from_f64(slopes[i % k]);
-            let mut value = centres.map_or(absent, |centres| centres[i / k]) * slope;
-            let mut l2 = ridge.intercept;
-            if is_coefficient {
-                value = scales
-                    .map_or(one, |scales| scales[i / k])
-                    .fma(raw[i], value);
-                l2 = ridge.coefficients;
+        let centre = Centres {
+            given: self.centres.as_ref().map(host),
+            cols: self.cols,
+        };
+        let [l2, intercept_l2] =
+            [ridge.coefficients, ridge.intercept].map(<T as Element>::from_f64);
+        let (out, one) = (host_mut(out), <T as Element>::from_f64(1.0));
+        let add = |i: usize, [ridge, squares]: &mut [f64; 2]| {
+            let mut value = centre.at(i / k) * slopes[i % k];
+            let mut pull = intercept_l2 * theta[i];
+            if i < raw.len() {
+                let scale = scales.map_or(one, |scales| scales[i / k]);
+                value = scale.fma(raw[i], value);
+                pull = l2 * theta[i];
             }
-            let pull = <T as Element>::from_f64(l2) * theta[i];
-            *out = value + pull;
-            sum += 0.5 * Element::to_f64(theta[i]) * Element::to_f64(pull);
-            squares += Element::to_f64(*out).powi(2);
-        }
-        let loss = host(&self.sums)[0];
-        host_mut(&mut self.figures)[..FIGURES].copy_from_slice(&[loss, sum, squares]);
+            out[i] = value + pull;
+            let (half, out) = (0.5 * Element::to_f64(theta[i]), Element::to_f64(out[i]));
+            *ridge = half.mul_add(Element::to_f64(pull), *ridge);
+            *squares = out.mul_add(out, *squares);
+        };
+        let grid = Grid::of(theta.len());
+        let partials = grid.partials(theta.len(), add);
+        let [sum, squares] = in_pairs(&partials, grid.threads);
+        host_mut(&mut self.figures)[..FIGURES].copy_from_slice(&[sums[0], sum, squares]);
     }
+}
+
+/// a = (−μ ⊙ S, 1), zeros before the 1 where nothing is given.
+#[derive(Clone, Copy)]
+struct Centres<'a, T> {
+    given: Option<&'a [T]>,
+    cols: usize,
+}
+
+impl<T: Number> Centres<'_, T> {
+    #[inline(always)]
+    fn at(&self, j: usize) -> T {
+        match self.given {
+            Some(centres) => centres[j],
+            None if j == self.cols => <T as Element>::from_f64(1.0),
+            None => T::default(),
+        }
+    }
+}
+
+/// Two sums over blocks, as a block of so many threads adds them: threads alternate between the two, and their sums are
+/// added one after the other.
+fn in_pairs(partials: &[[f64; 2]], threads: usize) -> [f64; 2] {
+    let mut lanes = vec![[0.0; 2]; threads / 2];
+    for (block, partial) in partials.iter().enumerate() {
+        let lane = &mut lanes[block % (threads / 2)];
+        lane.iter_mut().zip(partial).for_each(|(a, b)| *a += b);
+    }
+    lanes.iter().fold([0.0; 2], |sums, lane| {
+        [sums[0] + lane[0], sums[1] + lane[1]]
+    })
 }

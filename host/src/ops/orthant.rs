@@ -3,9 +3,10 @@
 //! The formulas are at the head of `gpu_kernels::design::orthant`.
 
 use gpu_kernels::design::orthant::{OrthantArgs, OrthantVariant, least, step_to};
-use gpu_kernels::{Family, In, Launch, Out};
+use gpu_kernels::{Family, In, Out};
 
 use super::{Number, OpError, checks, vector};
+use crate::cpu::grid::Grid;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
 
@@ -54,15 +55,11 @@ impl<T: Number> OrthantVectors<T> {
         (l1, penalised): (f64, usize),
     ) -> Result<Self, OpError> {
         let device = inverse_diagonal.device();
-        let plan = vector::dot_plan(&device, inverse_diagonal.len());
+        let grid = Grid::of(inverse_diagonal.len());
         let prepare = |variant: OrthantVariant| {
             let mut entries = T::Orthants::entries().iter();
             let entry = entries.find(|entry| entry.variant == variant);
-            let launch = Launch {
-                grid: plan.grid,
-                block: plan.bs,
-                shared_bytes: variant.shared_bytes(plan.bs) as u32,
-            };
+            let launch = vector::launch_of(grid, |block| variant.shared_bytes(block));
             device.prepare(entry.expect("the table has both kernels"), launch)
         };
         let kernels = if device.is_cpu() {
@@ -77,7 +74,7 @@ impl<T: Number> OrthantVectors<T> {
             l1: <T as Element>::from_f64(l1),
             penalised,
             figures: device.zeros(2)?,
-            partials: device.zeros(2 * plan.grid as usize)?,
+            partials: device.zeros(2 * grid.blocks)?,
             counter: device.zeros(1)?,
             kernels,
             inverse_diagonal,
@@ -169,7 +166,7 @@ impl<T: Number> OrthantVectors<T> {
     }
 }
 
-/// The same on the CPU, element by element as the kernels do it.
+/// The same on the CPU, element by element as the kernels do it, and in the order of their sums.
 impl<T: Number> OrthantVectors<T> {
     fn l1(&self, i: usize) -> T {
         if i < self.penalised {
@@ -187,21 +184,21 @@ impl<T: Number> OrthantVectors<T> {
     ) {
         let (theta, gradient) = (host(theta), host(gradient));
         let (vector, free) = (host_mut(&mut out.vector), host_mut(&mut out.free));
-        let (mut absolute, mut squares) = (0.0, 0.0);
-        for (i, (x, g)) in theta.iter().zip(gradient).enumerate() {
-            let l1 = self.l1(i);
-            let v = least(*x, *g, l1);
-            let is_free = *x != T::default() || v != T::default();
-            free[i] = if is_free {
-                host(&self.inverse_diagonal)[i]
-            } else {
-                T::default()
-            };
+        let inverse = host(&self.inverse_diagonal);
+        let (weight, penalised) = (self.l1, self.penalised);
+        let add = |i: usize, [absolute, squares]: &mut [f64; 2]| {
+            let l1 = if i < penalised { weight } else { T::default() };
+            let (x, v) = (theta[i], least(theta[i], gradient[i], l1));
+            let is_free = x != T::default() || v != T::default();
+            free[i] = if is_free { inverse[i] } else { T::default() };
             vector[i] = v;
-            absolute += Element::to_f64(l1) * Element::to_f64(*x).abs();
-            squares += Element::to_f64(v).powi(2);
-        }
-        host_mut(&mut self.figures).copy_from_slice(&[absolute, squares]);
+            let size = Element::to_f64(x).abs();
+            *absolute = Element::to_f64(l1).mul_add(size, *absolute);
+            let v = Element::to_f64(v);
+            *squares = v.mul_add(v, *squares);
+        };
+        let figures = Grid::of(theta.len()).sums(theta.len(), add);
+        host_mut(&mut self.figures).copy_from_slice(&figures);
     }
 
     fn project_on_host(
@@ -213,15 +210,16 @@ impl<T: Number> OrthantVectors<T> {
     ) -> f64 {
         let (theta, subgradient) = (host(theta), host(subgradient));
         let direction = direction.map(host);
-        let mut slope = 0.0;
-        for (i, out) in host_mut(out).iter_mut().enumerate() {
+        let (out, inverse) = (host_mut(out), host(&self.inverse_diagonal));
+        let add = |i: usize, [slope]: &mut [f64; 1]| {
             let (x, v) = (theta[i], subgradient[i]);
-            let inverse = host(&self.inverse_diagonal)[i];
             let d = direction.map(|direction| direction[i]);
-            *out = step_to(x, v, inverse, d, (self.l1(i), step));
-            slope += Element::to_f64(v) * (Element::to_f64(*out) - Element::to_f64(x));
-        }
-        slope
+            let to = step_to(x, v, inverse[i], d, (self.l1(i), step));
+            out[i] = to;
+            let moved = Element::to_f64(to) - Element::to_f64(x);
+            *slope = Element::to_f64(v).mul_add(moved, *slope);
+        };
+        Grid::of(theta.len()).sums(theta.len(), add)[0]
     }
 }
 

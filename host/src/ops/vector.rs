@@ -6,9 +6,9 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 use super::launch::{slice, slice_mut};
 use super::{Number, OpError, checks};
 use crate::cpu;
+use crate::cpu::grid::Grid;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
-use crate::plan::vector::{self as plan, VectorPlan};
 
 /// Sets every element to `value`.
 ///
@@ -81,7 +81,8 @@ pub fn axpby<T: Number>(
     )
 }
 
-/// Σ aᵢ·bᵢ, accumulated in f64 in an order that the length alone decides. Waits for the result.
+/// Σ aᵢ·bᵢ, accumulated in f64 in an order that the length alone decides: the same bits on every device. Waits for the
+/// result.
 ///
 /// # Errors
 /// As [`scaled_copy`].
@@ -91,8 +92,8 @@ pub fn dot<T: Number>(a: &Buffer<T>, b: &Buffer<T>) -> Result<f64, OpError> {
         return Ok(cpu::vector::dot(a, b));
     }
     let device = a.device();
-    let VectorPlan { grid, .. } = dot_plan(&device, a.len());
-    let mut partials = device.zeros::<f64>(grid as usize)?;
+    let grid = Grid::of(a.len());
+    let mut partials = device.zeros::<f64>(grid.blocks)?;
     let args = VectorArgs {
         a: a.input(),
         b: b.input(),
@@ -100,7 +101,8 @@ pub fn dot<T: Number>(a: &Buffer<T>, b: &Buffer<T>) -> Result<f64, OpError> {
         ..empty(a.len())
     };
     launch(&device, VectorVariant::Dot, args)?;
-    Ok(partials.to_vec()?.iter().sum())
+    let partials: Vec<[f64; 1]> = partials.to_vec()?.into_iter().map(|sum| [sum]).collect();
+    Ok(grid.totals(&partials)[0])
 }
 
 /// Dot products that stay on the device: memory for the sums of blocks.
@@ -116,7 +118,7 @@ impl Dots {
     /// [`OpError::Device`] when the device has too little memory.
     pub fn new(device: &Device, len: usize) -> Result<Dots, OpError> {
         Ok(Dots {
-            partials: device.zeros(dot_plan(device, len).grid as usize)?,
+            partials: device.zeros(Grid::of(len).blocks)?,
             counter: device.zeros(1)?,
         })
     }
@@ -150,7 +152,7 @@ impl Dots {
             return Ok(());
         }
         let device = a.device();
-        let blocks = dot_plan(&device, a.len()).grid as usize;
+        let blocks = Grid::of(a.len()).blocks;
         if blocks > self.partials.len() {
             return Err(OpError::Length {
                 what: "the blocks of the vectors",
@@ -209,8 +211,7 @@ pub fn steer<T: Number>(
         let [p, q, r] = factor.slots.map(|slot| host_figures(figures)[slot]);
         let above = Element::to_f64(alpha).mul_add(p, Element::to_f64(beta) * q);
         let factor = <T as Element>::from_f64(above / r);
-        let pairs = y.iter_mut().zip(x);
-        pairs.for_each(|(y, x)| *y = factor.fma(*x, *y));
+        cpu::vector::axpy(factor, x, y);
         return Ok(());
     }
     let device = y.device();
@@ -403,30 +404,23 @@ fn launch<T: Number>(
     variant: VectorVariant,
     args: VectorArgs<'_, T>,
 ) -> Result<(), OpError> {
-    let plan = dot_plan(device, args.len as usize);
-    let grid = if variant == VectorVariant::Total {
-        1
-    } else {
-        plan.grid
+    let all = Grid::of(args.len as usize);
+    let grid = match variant {
+        VectorVariant::Total => Grid { blocks: 1, ..all },
+        _ => all,
     };
-    let shared_bytes = variant.shared_bytes(plan.bs) as u32;
-    let shape = Launch {
-        grid,
-        block: plan.bs,
-        shared_bytes,
-    };
+    let shape = launch_of(grid, |block| variant.shared_bytes(block));
     Ok(device.prepare(entry::<T>(variant), shape)?.launch(args)?)
 }
 
-/// The launch over `n` elements; one block's worth where there is no GPU.
-pub(super) fn dot_plan(device: &Device, n: usize) -> VectorPlan {
-    match device.limits() {
-        Some(limits) => plan::dot(n as u64, limits),
-        None => VectorPlan {
-            grid: 1,
-            bs: 1,
-            per_thread: n as u64,
-        },
+/// The launch of a grid, `shared_bytes` of a block of so many threads.
+pub(super) fn launch_of(grid: Grid, shared_bytes: impl FnOnce(u32) -> u64) -> Launch {
+    // Grids of sums have some hundred blocks of no more than 1024 threads.
+    let block = grid.threads as u32;
+    Launch {
+        grid: grid.blocks as u32,
+        block,
+        shared_bytes: shared_bytes(block) as u32,
     }
 }
 

@@ -17,7 +17,6 @@ use super::fused::{Candidate, Model, Plan, Planner, Strategy};
 use super::limits::DeviceLimits;
 use super::occupancy::{Usage, occupancy};
 use super::problem::{Precision, Problem, Product};
-use super::vector::{self, VectorPlan};
 
 /// The plan of an objective.
 ///
@@ -39,11 +38,6 @@ pub fn plan(
     Planner::new(limits, &kernels)
         .model(model)
         .plan(problem, Product::Fused)
-}
-
-/// The launch over m rows whose products with y are known.
-pub fn rows(m: u64, limits: &DeviceLimits) -> VectorPlan {
-    vector::dot(m, limits)
 }
 
 /// Blocks that score m rows: no more than there are chunks, nor than are resident at once.

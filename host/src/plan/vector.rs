@@ -1,4 +1,4 @@
-//! Launches of kernels over vectors: elementwise work, and dot products.
+//! Launches of kernels over vectors, element by element. Sums have grids of their own: see [`cpu::grid`](crate::cpu::grid).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,6 @@ const WARP: u32 = 32;
 
 /// Elements that each thread should have before a block more is worth launching.
 const PER_THREAD: u64 = 4;
-
-/// Blocks per SM of a dot product; each adds one number to the result, so few are enough.
-const DOT_BLOCKS_PER_SM: u32 = 4;
 
 /// A launch over the elements of a vector; threads stride by the size of the grid.
 ///
@@ -43,11 +40,6 @@ pub fn elementwise(n: u64, limits: &DeviceLimits) -> VectorPlan {
     launch(n, limits, blocks_per_sm)
 }
 
-/// The launch of a dot product or a norm over `n` elements: a partial sum per block.
-pub fn dot(n: u64, limits: &DeviceLimits) -> VectorPlan {
-    launch(n, limits, DOT_BLOCKS_PER_SM)
-}
-
 fn launch(n: u64, limits: &DeviceLimits, blocks_per_sm: u32) -> VectorPlan {
     let bs = one_block(n, BLOCK.min(limits.max_threads_per_block));
     let most = u64::from(blocks_per_sm) * u64::from(limits.sms.max(1));
@@ -65,7 +57,7 @@ fn launch(n: u64, limits: &DeviceLimits, blocks_per_sm: u32) -> VectorPlan {
 
 /// Threads of a block that walks `n` elements by itself: whole warps, no more than have an element, and no more than
 /// `most`.
-pub fn one_block(n: u64, most: u32) -> u32 {
+fn one_block(n: u64, most: u32) -> u32 {
     let warps = n.div_ceil(u64::from(WARP)).max(1);
     let most = u64::from(most / WARP).max(1);
     // No larger than `most` by this line.

@@ -33,6 +33,7 @@ mod properties;
 mod qr;
 mod reduce;
 mod same_bits;
+mod same_fits;
 mod softmax;
 mod sparse_conv;
 mod spectral;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
     matmul::add(&mut suite);
     learning::add(&mut suite);
     estimators::add(&mut suite);
+    same_fits::add(&mut suite);
     spectral::add(&mut suite);
     metrics::add(&mut suite);
     model_selection::add(&mut suite);

@@ -4,6 +4,7 @@ use gpu_kernels::objective::{AnyLoss, Logistic, Loss, Point, RowLoss, Squared};
 
 use super::super::dispatch::dispatch;
 use super::{BLOCK, Element, Evaluation, Sums};
+use crate::parallel;
 
 /// Evaluates blocks and adds up what they contribute.
 pub struct Losses<'a, T> {
@@ -82,12 +83,92 @@ fn point<T: Element>(
     row: usize,
     dot: f64,
 ) -> Point<T> {
+    let Given {
+        target,
+        weight,
+        offset,
+    } = given(evaluation, row);
+    let t = dot + evaluation.intercept.into() + offset.into();
+    loss.at(T::narrow(t), target).weighted(weight)
+}
+
+/// Where what rows contribute goes, one element for each.
+pub struct Rows<'a, T> {
+    pub losses: &'a mut [T],
+    pub slopes: &'a mut [T],
+    pub curvatures: &'a mut [T],
+}
+
+/// Rows that one thread judges at a time.
+const ROWS: usize = 4096;
+
+/// What rows contribute, in the arithmetic of the kernels.
+pub fn judge<T: Element>(products: &[T], evaluation: &Evaluation<'_, T>, out: Rows<'_, T>) {
+    let pieces = (out.losses.chunks_mut(ROWS))
+        .zip(out.slopes.chunks_mut(ROWS))
+        .zip(out.curvatures.chunks_mut(ROWS));
+    parallel::for_each_item(pieces, |number, ((losses, slopes), curvatures)| {
+        let out = Rows {
+            losses,
+            slopes,
+            curvatures,
+        };
+        let first = number * ROWS;
+        match evaluation.loss.simplified() {
+            Loss::Squared => judge_with(Squared, products, evaluation, (first, out)),
+            Loss::Logistic => judge_with(Logistic, products, evaluation, (first, out)),
+            other => judge_with(AnyLoss(other.code()), products, evaluation, (first, out)),
+        }
+    });
+}
+
+fn judge_with<T: Element>(
+    loss: impl RowLoss<T>,
+    products: &[T],
+    evaluation: &Evaluation<'_, T>,
+    (first, out): (usize, Rows<'_, T>),
+) {
+    let Rows {
+        losses,
+        slopes,
+        curvatures,
+    } = out;
+    dispatch(
+        #[inline(always)]
+        || {
+            let products = &products[first..][..losses.len()];
+            for (i, product) in products.iter().enumerate() {
+                let Given {
+                    target,
+                    weight,
+                    offset,
+                } = given(evaluation, first + i);
+                let t = *product + evaluation.intercept + offset;
+                let point = loss.at(t, target).weighted(weight);
+                losses[i] = point.loss;
+                slopes[i] = point.slope;
+                curvatures[i] = point.curvature;
+            }
+        },
+    );
+}
+
+/// b, v and o of a row.
+struct Given<T> {
+    target: T,
+    weight: T,
+    offset: T,
+}
+
+#[inline(always)]
+fn given<T: Element>(evaluation: &Evaluation<'_, T>, row: usize) -> Given<T> {
     let of = |vector: Option<&[T]>| vector.map_or(T::default(), |vector| vector[row]);
-    let t = dot + evaluation.intercept.into() + of(evaluation.offset).into();
-    let weight = match evaluation.weights {
-        Some(weights) => weights[row] * evaluation.scale,
-        None => evaluation.scale,
-    };
-    loss.at(T::narrow(t), of(evaluation.target))
-        .weighted(weight)
+    Given {
+        target: of(evaluation.target),
+        weight: match evaluation.weights {
+            Some(weights) => weights[row] * evaluation.scale,
+            None => evaluation.scale,
+        },
+        offset: of(evaluation.offset),
+    }
 }

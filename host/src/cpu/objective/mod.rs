@@ -14,6 +14,7 @@ use gpu_kernels::math::Elementary;
 use gpu_kernels::objective::Loss;
 
 use super::fused::{Workspace, combine};
+use super::grid::Grid;
 use super::scalar::Scalar;
 use super::terms::{Addend, Terms};
 use super::{Csr, Dense, chunks};
@@ -168,6 +169,41 @@ pub fn row_losses<T: Element>(
         store(&mut curvature, first, points.curvatures);
     }
     losses.sums()
+}
+
+/// [`row_losses`] with the bits that every device gets: predictors are added up in T, and sums in the order of
+/// [`grid`](super::grid).
+///
+/// # Panics
+/// As [`row_losses`].
+pub fn row_losses_in_order<T: Element>(
+    products: &[T],
+    evaluation: &Evaluation<'_, T>,
+    residual: &mut [T],
+    curvature: Option<&mut [T]>,
+) -> Sums {
+    let rows = products.len();
+    evaluation.check(rows);
+    let (mut losses, mut own) = (vec![T::default(); rows], Vec::new());
+    let curvature = match curvature {
+        Some(curvature) => curvature,
+        None => {
+            own.resize(rows, T::default());
+            &mut own[..]
+        }
+    };
+    let judged = losses::Rows {
+        losses: &mut losses,
+        slopes: residual,
+        curvatures: curvature,
+    };
+    losses::judge(products, evaluation, judged);
+    let add = |row: usize, [loss, slope, bend]: &mut Sums| {
+        *loss += Into::<f64>::into(losses[row]);
+        *slope += Into::<f64>::into(residual[row]);
+        *bend += Into::<f64>::into(curvature[row]);
+    };
+    Grid::of(rows).sums(rows, add)
 }
 
 impl<T: Element> Evaluation<'_, T> {

@@ -41,19 +41,24 @@ fn dot_of_nan_is_nan() {
 }
 
 #[test]
-fn axpby_rounds_once() {
+fn axpby_rounds_as_kernels_do() {
     let mut rng = rng(32);
     for len in lengths() {
         let (x, y) = (values::<f32>(len, &mut rng), values::<f32>(len, &mut rng));
         let mut result = y.clone();
         vector::axpby(1.7, &x, -0.3, &mut result);
         let truth = reference::axpby(1.7, &x, -0.3, &y);
-        assert!(
-            result
-                .iter()
-                .zip(&truth)
-                .all(|(&result, &truth)| result == truth as f32)
-        );
+        let bound = |y: f32, t: f64| UNIT_F32 * (t.abs() + f64::from(0.3 * y.abs()));
+        for ((result, y), truth) in result.iter().zip(&y).zip(&truth) {
+            let error = (f64::from(*result) - truth).abs();
+            assert!(error <= 1.001 * bound(*y, *truth), "{result} and {truth}");
+        }
+        let twice: Vec<f32> = x
+            .iter()
+            .zip(&y)
+            .map(|(x, y)| 1.7f32.mul_add(*x, -0.3 * y))
+            .collect();
+        assert_eq!(result, twice);
         vector::axpy(2.0, &x, &mut result);
         vector::axpy(-2.0, &x, &mut result);
         let bound = 8.0 * UNIT_F32;

@@ -5,16 +5,11 @@ use std::sync::PoisonError;
 
 use gpu_kernels::cg::state;
 use gpu_kernels::fused::SparseArgs;
-use gpu_kernels::objective::{
-    HeadedArgs, LossClass, ObjectiveArgs, Products, RowArgs, SparseObjectiveArgs, scratch_bytes,
-};
-use gpu_kernels::{Family, In, Launch, Out};
+use gpu_kernels::objective::{HeadedArgs, LossClass, ObjectiveArgs, RowArgs, SparseObjectiveArgs};
+use gpu_kernels::{In, Out};
 
 use super::super::blocks::SparseBlock;
-use super::super::catalog::{
-    candidates_for, candidates_on, max_block as most_threads, objectives_for, objectives_on,
-    registers_on,
-};
+use super::super::catalog::{candidates_for, candidates_on, objectives_for, objectives_on};
 use super::super::forms::halves::Halves;
 use super::super::forms::{Call, Rows};
 use super::super::launch::{prepare, slice, slice_mut};
@@ -22,8 +17,9 @@ use super::super::matrix::Matrix;
 use super::super::terms::{Terms, begin};
 use super::super::{Number, OpError};
 use super::launches::{Planned, Step};
+use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
-use crate::device::{Buffer, Device, Prepared};
+use crate::device::{Buffer, Device};
 use crate::plan::fused::{Plan, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
 
@@ -129,7 +125,11 @@ impl<T: Number> Matrix<T> {
     }
 
     /// Whether the bits of this objective are promised.
-    fn repeats(&self, evaluation: &Evaluation<'_, T>, out: &ObjectiveOut<'_, T>) -> bool {
+    pub(super) fn repeats(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        out: &ObjectiveOut<'_, T>,
+    ) -> bool {
         self.options.summation == Summation::Reproducible && is_plain(evaluation, out)
     }
 
@@ -180,11 +180,7 @@ impl<T: Number> Matrix<T> {
         if keeps_own {
             rows.residual = residual.output();
         }
-        let x = Products {
-            rows: self.rows() as u64,
-            products: products.input(),
-        };
-        self.row_kernel()?.launch(ObjectiveArgs { x, rows })?;
+        self.row_kernel()?.launch(products.input(), rows)?;
         let slopes = out.residual.as_deref().unwrap_or(residual);
         match &mut out.gradient {
             Some(gradient) if repeats => self.transposed(slopes, &plain, gradient),
@@ -221,11 +217,7 @@ impl<T: Number> Matrix<T> {
             if keeps_own {
                 rows.residual = slice_mut(residual, &range);
             }
-            let x = Products {
-                rows: range.len() as u64,
-                products: slice(products, &range),
-            };
-            kernel.launch(ObjectiveArgs { x, rows })?;
+            kernel.launch(slice(products, &range), rows)?;
             let slopes = out.residual.as_deref().unwrap_or(residual);
             let gradient = out.gradient.as_deref_mut().expect(GRADIENT);
             block.multiply(
@@ -323,35 +315,14 @@ impl<T: Number> Matrix<T> {
         Ok(Weighing::best(weighings, evaluations))
     }
 
-    fn row_kernel(&self) -> Result<&Prepared<T::RowObjective>, OpError> {
+    fn row_kernel(&self) -> Result<&RowKernel<T>, OpError> {
         self.plans
             .objectives
             .rows
-            .get_or_init(|| prepare_rows::<T>(self.device(), self.rows(), self.options.summation))
+            .get_or_init(|| RowKernel::new(self.device(), self.rows(), self.options.summation))
             .as_ref()
             .map_err(OpError::clone)
     }
-}
-
-/// The kernel of losses of `rows` rows whose products are known. Sums that are to repeat come from one block.
-pub(super) fn prepare_rows<T: Number>(
-    device: &Device,
-    rows: usize,
-    summation: Summation,
-) -> Result<Prepared<T::RowObjective>, OpError> {
-    let entry = &T::RowObjective::entries()[0];
-    let limits = device.limits().expect("a GPU has limits");
-    let plan = planning::rows(rows as u64, limits);
-    let (grid, block) = match summation {
-        Summation::Free => (plan.grid, plan.bs),
-        Summation::Reproducible => (1, most_threads(registers_on(device, entry.name))),
-    };
-    let launch = Launch {
-        grid,
-        block,
-        shared_bytes: scratch_bytes(block) as u32,
-    };
-    Ok(device.prepare(entry, launch)?)
 }
 
 /// Whether products by themselves give the gradient: they have n elements, and no addend where they write all of it.

@@ -2,8 +2,10 @@
 
 use std::sync::PoisonError;
 
-use super::super::Number;
 use super::super::host::{HostRows, with_rows};
+use super::super::matrix::Matrix;
+use super::super::terms::Terms;
+use super::super::{Number, OpError};
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::cpu::Addend;
 use crate::cpu::objective as cpu;
@@ -17,6 +19,21 @@ fn slice<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
 
 fn slice_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
     buffer.as_host_slice_mut().expect(ON_HOST)
+}
+
+/// The evaluation of rows whose products are known; an intercept is given or absent.
+pub(super) fn on_host<'a, T: Number>(evaluation: &Evaluation<'a, T>) -> cpu::Evaluation<'a, T> {
+    cpu::Evaluation {
+        loss: evaluation.loss,
+        target: evaluation.target.map(slice),
+        weights: evaluation.weights.map(slice),
+        offset: evaluation.offset.map(slice),
+        intercept: match evaluation.intercept {
+            Intercept::Given(c) => slice(c)[0],
+            _ => T::default(),
+        },
+        scale: evaluation.scale,
+    }
 }
 
 /// Evaluates an objective on the CPU; shapes and devices have been checked.
@@ -67,5 +84,40 @@ pub(super) fn run<T: Number>(
             Into::<f64>::into(beta) * Into::<f64>::into(z[0])
         });
         *last = <T as crate::cpu::Scalar>::narrow(sums[1] + addend);
+    }
+}
+
+impl<T: Number> Matrix<T> {
+    /// X·y, the losses of the rows, Xᵀg, with the bits that every device gets.
+    pub(super) fn objective_in_order(
+        &self,
+        evaluation: &Evaluation<'_, T>,
+        y: &Buffer<T>,
+        out: &mut ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
+        let between = self.plans.objectives.between.lock();
+        let mut between = between.unwrap_or_else(PoisonError::into_inner);
+        let [products, own] = match &mut *between {
+            Some(vectors) => vectors,
+            empty => {
+                let zeros = || self.device().zeros(self.rows());
+                empty.insert([zeros()?, zeros()?])
+            }
+        };
+        let plain = Terms::default();
+        self.forward(y, &plain, products)?;
+        let residual = out.residual.as_deref_mut().unwrap_or(own);
+        let curvature = out.curvature.as_deref_mut().map(slice_mut);
+        let sums = cpu::row_losses_in_order(
+            slice(products),
+            &on_host(evaluation),
+            slice_mut(residual),
+            curvature,
+        );
+        slice_mut(out.sums).copy_from_slice(&sums);
+        match &mut out.gradient {
+            Some(gradient) => self.transposed(residual, &plain, gradient),
+            None => Ok(()),
+        }
     }
 }

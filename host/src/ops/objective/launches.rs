@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::row_kernel::RowKernel;
 use crate::device::{Buffer, Prepared};
 use crate::ops::forms::halves::Halves;
 use crate::ops::{Number, OpError};
@@ -11,7 +12,7 @@ use crate::plan::fused::Plan;
 /// twice or for the loss alone.
 pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) by_class: [OnceLock<Result<Planned<T>, OpError>>; 3],
-    pub(super) rows: OnceLock<Result<Prepared<T::RowObjective>, OpError>>,
+    pub(super) rows: OnceLock<Result<RowKernel<T>, OpError>>,
     pub(super) between: Mutex<Option<[Buffer<T>; 2]>>,
     pub(super) softmax: SoftmaxLaunches<T>,
     /// Of rows that stream.

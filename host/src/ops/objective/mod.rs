@@ -19,6 +19,7 @@ mod gpu;
 mod head;
 mod host;
 pub(super) mod launches;
+mod row_kernel;
 mod rows;
 mod score;
 mod softmax;
@@ -143,7 +144,8 @@ impl<T: Number> Matrix<T> {
     ///
     /// On the CPU the same bits come out every time; on a GPU atomics add in any order, unless the matrix was made with
     /// [`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible): then X is read twice, and
-    /// the bits are the same every time, of objectives without an addend and without [`Intercept::Last`].
+    /// the bits are the same every time and on every device, of objectives without an addend and without
+    /// [`Intercept::Last`].
     ///
     /// # Errors
     /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no
@@ -175,6 +177,9 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         self.check_objective(evaluation, y, &out)?;
         match &self.forms.rows {
+            Rows::Host(_) if self.repeats(evaluation, &out) => {
+                self.objective_in_order(evaluation, y, &mut out)
+            }
             Rows::Host(x) => x.reading(|| host::run(x, evaluation, y, &mut out)),
             _ => self.objective_on_gpu(evaluation, y, &mut out),
         }

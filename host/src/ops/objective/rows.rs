@@ -1,12 +1,13 @@
 //! Losses of rows whose products with the coefficients are known: for metrics, and for products of other makers.
 
-use super::gpu::{prepare_rows, row_args};
+use super::gpu::row_args;
+use super::host::on_host;
+use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use crate::cpu::objective as cpu;
 use crate::device::Buffer;
 use crate::ops::{Number, OpError, checks};
 use crate::plan::fused::Summation;
-use gpu_kernels::objective::{ObjectiveArgs, Products};
 
 /// Where losses of rows go.
 #[derive(Debug)]
@@ -67,12 +68,7 @@ pub fn row_losses<T: Number>(
         solve: None,
     };
     let (rows_args, _) = row_args(evaluation, products, &mut out, 0..rows);
-    let x = Products {
-        rows: rows as u64,
-        products: products.input(),
-    };
-    let kernel = prepare_rows::<T>(&device, rows, Summation::Free)?;
-    Ok(kernel.launch(ObjectiveArgs { x, rows: rows_args })?)
+    RowKernel::new(&device, rows, Summation::Free)?.launch(products.input(), rows_args)
 }
 
 /// Σ v·loss of rows of the host with these predictors, targets and weights; with room for them also the derivatives g and
@@ -136,20 +132,6 @@ fn check<T: Number>(
         });
     }
     checks::length("the sums", ObjectiveSums::LEN, out.sums.len())
-}
-
-fn on_host<'a, T: Number>(evaluation: &Evaluation<'a, T>) -> cpu::Evaluation<'a, T> {
-    cpu::Evaluation {
-        loss: evaluation.loss,
-        target: evaluation.target.map(host),
-        weights: evaluation.weights.map(host),
-        offset: evaluation.offset.map(host),
-        intercept: match evaluation.intercept {
-            Intercept::Given(c) => host(c)[0],
-            _ => T::default(),
-        },
-        scale: evaluation.scale,
-    }
 }
 
 const ON_HOST: &str = "vectors of a CPU are host memory";

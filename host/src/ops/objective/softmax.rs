@@ -64,12 +64,17 @@ enum Work<'a, T: Number> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// Whether softmax objectives of `classes` columns can be had of this matrix in one pass.
+    /// Whether softmax objectives of `classes` columns can be had of this matrix in one pass: never where sums are promised to
+    /// repeat, so that all devices take the same way.
     ///
     /// # Errors
     /// [`OpError::Device`] when a kernel cannot be loaded.
     pub fn has_softmax(&self, classes: usize) -> Result<bool, OpError> {
-        Ok(self.device().is_cpu() || !matches!(*self.softmax_step(classes)?, SoftmaxStep::Absent))
+        Ok(match self.options.summation {
+            Summation::Reproducible => false,
+            Summation::Free if self.device().is_cpu() => true,
+            Summation::Free => !matches!(*self.softmax_step(classes)?, SoftmaxStep::Absent),
+        })
     }
 
     /// Evaluates Σ v·(ln Σ exp t − t_b) and its gradient at `y` (n × k), b the numbers of the rows' classes in `target`;

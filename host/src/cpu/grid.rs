@@ -1,0 +1,167 @@
+//! Sums in the order in which the blocks of a GPU add them, so that vectors have the same sums on every device.
+//!
+//! Thread t of a grid adds the elements t, t + threads of the grid, …, a block adds its threads as a tree
+//! (`gpu_kernels::verbs::sum_block`), and one block adds the blocks. Blocks and threads follow from the number of elements
+//! alone.
+
+use super::dispatch::dispatch;
+use super::scalar::Scalar;
+use crate::parallel;
+
+/// Threads of a warp.
+const WARP: usize = 32;
+/// Threads of a block at most.
+const MOST_THREADS: usize = 256;
+/// Elements that each thread should have before a block more is worth launching.
+const PER_THREAD: usize = 4;
+/// Blocks at most: four for each of the 132 SMs of an H200. It is one number for every device, so that the order of the
+/// additions is.
+const MOST_BLOCKS: usize = 4 * 132;
+/// Blocks whose threads' sums stay in the nearest cache.
+const TOGETHER: usize = 16;
+/// Elements that are worth several threads.
+const MANY: usize = 64 * 1024;
+
+/// Blocks and threads, as far as sums depend on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// At least one.
+    pub blocks: usize,
+    /// Of each block, whole warps.
+    pub threads: usize,
+}
+
+impl Grid {
+    /// That of a sum over `len` elements.
+    ///
+    /// ```
+    /// use warpfuse::cpu::grid::Grid;
+    /// assert_eq!(Grid::of(3), Grid { blocks: 1, threads: 32 });
+    /// assert_eq!(Grid::of(1 << 40), Grid { blocks: 528, threads: 256 });
+    /// ```
+    pub fn of(len: usize) -> Grid {
+        let threads = Grid::one_block(len, MOST_THREADS).threads;
+        let blocks = len.div_ceil(threads * PER_THREAD);
+        Grid {
+            blocks: blocks.clamp(1, MOST_BLOCKS),
+            threads,
+        }
+    }
+
+    /// One block of no more than `most` threads, and no idle warp.
+    pub fn one_block(len: usize, most: usize) -> Grid {
+        let warps = len.div_ceil(WARP).clamp(1, (most / WARP).max(1));
+        Grid {
+            blocks: 1,
+            threads: warps * WARP,
+        }
+    }
+
+    /// K sums over `len` elements, of which `add` adds number i to the sums of a thread.
+    ///
+    /// ```
+    /// use warpfuse::cpu::grid::Grid;
+    /// let sums = Grid::of(4).sums(4, |i, [count, sum]| (*count, *sum) = (*count + 1.0, *sum + i as f64));
+    /// assert_eq!(sums, [4.0, 6.0]);
+    /// ```
+    #[inline(always)]
+    pub fn sums<const K: usize>(
+        self,
+        len: usize,
+        add: impl FnMut(usize, &mut [f64; K]),
+    ) -> [f64; K] {
+        self.totals(&self.partials(len, add))
+    }
+
+    /// The sums of each block.
+    #[inline(always)]
+    pub fn partials<const K: usize>(
+        self,
+        len: usize,
+        mut add: impl FnMut(usize, &mut [f64; K]),
+    ) -> Vec<[f64; K]> {
+        let mut partials = Vec::with_capacity(self.blocks);
+        let mut run = |start: usize, lanes: &mut [[f64; K]]| {
+            for (i, lane) in lanes.iter_mut().enumerate() {
+                add(start + i, lane);
+            }
+        };
+        for first in (0..self.blocks).step_by(TOGETHER) {
+            partials.extend(self.some(len, first, &mut run));
+        }
+        partials
+    }
+
+    /// Those of [`TOGETHER`] blocks, `first` the first of them; `run` adds the elements from a number on to the sums of as
+    /// many threads.
+    #[inline(always)]
+    fn some<const K: usize>(
+        self,
+        len: usize,
+        first: usize,
+        run: &mut impl FnMut(usize, &mut [[f64; K]]),
+    ) -> Vec<[f64; K]> {
+        let blocks = TOGETHER.min(self.blocks - first);
+        let mut lanes = vec![[0.0; K]; blocks * self.threads];
+        dispatch(
+            #[inline(always)]
+            || {
+                for start in (first * self.threads..len).step_by(self.blocks * self.threads) {
+                    let count = lanes.len().min(len - start);
+                    run(start, &mut lanes[..count]);
+                }
+            },
+        );
+        lanes.chunks_exact(self.threads).map(of_block).collect()
+    }
+
+    /// The sums of all blocks, as one block of these threads adds them.
+    pub fn totals<const K: usize>(self, partials: &[[f64; K]]) -> [f64; K] {
+        let mut lanes = vec![[0.0; K]; self.threads];
+        for (i, partial) in partials.iter().enumerate() {
+            let lane = &mut lanes[i % self.threads];
+            lane.iter_mut().zip(partial).for_each(|(a, b)| *a += b);
+        }
+        of_block(&lanes)
+    }
+}
+
+/// The sums over the threads of a block: a butterfly in each warp, and warps in order.
+fn of_block<const K: usize>(lanes: &[[f64; K]]) -> [f64; K] {
+    let mut sums = [0.0; K];
+    let (warps, _) = lanes.as_chunks::<WARP>();
+    for warp in warps {
+        let mut warp = *warp;
+        let mut distance = WARP / 2;
+        while distance > 0 {
+            let (low, high) = warp.split_at_mut(distance);
+            for (low, high) in low.iter_mut().zip(&*high) {
+                low.iter_mut().zip(high).for_each(|(a, b)| *a += b);
+            }
+            distance /= 2;
+        }
+        sums.iter_mut().zip(warp[0]).for_each(|(a, b)| *a += b);
+    }
+    sums
+}
+
+/// `Σ aᵢ·bᵢ`, each product and sum rounded once.
+pub(super) fn dot<T: Scalar>(a: &[T], b: &[T]) -> f64 {
+    let grid = Grid::of(a.len());
+    let of_some = |number: usize| {
+        let mut run = |start: usize, lanes: &mut [[f64; 1]]| {
+            let pairs = a[start..].iter().zip(&b[start..]);
+            for ([sum], (a, b)) in lanes.iter_mut().zip(pairs) {
+                *sum = f64::mul_add((*a).into(), (*b).into(), *sum);
+            }
+        };
+        grid.some(a.len(), number * TOGETHER, &mut run)
+    };
+    let pieces = grid.blocks.div_ceil(TOGETHER);
+    let partials = if a.len() <= MANY {
+        (0..pieces).flat_map(of_some).collect()
+    } else {
+        parallel::map(pieces, of_some).concat()
+    };
+    grid.totals(&partials)[0]
+}
