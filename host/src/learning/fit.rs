@@ -15,6 +15,7 @@ use super::report::{FitReport, Summary};
 use super::rows_objective::RowsObjective;
 use super::single::SingleRows;
 use super::softmax::SoftmaxRows;
+use super::solver::host::choice::products_worth;
 use super::solver::orthant::L1;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch, ratio};
 use super::spec::{ObjectiveSpec, SampleLoss};
@@ -217,9 +218,15 @@ impl<'a, T: Number> Training<'a, T> {
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Summary), FitError> {
-        let chosen = self.choose(spec, options.penalty_factors)?;
+        let shape = self.shape(spec, options.penalty_factors);
+        let chosen = self.choose(&shape)?;
         if let (Some(method), Some(features)) = (chosen.direct, self.host) {
             let sides = (targets, weights);
+            if let Some(most) = products_worth(&shape, &chosen)
+                && let Some(found) = self.attempt((spec, most), sides, options, history)?
+            {
+                return Ok(found);
+            }
             return self.solve_on_host((features, method, chosen), spec, sides, options, history);
         }
         let scaling = penalty::scaling(spec, options.penalty_factors);

@@ -25,16 +25,19 @@ impl<T: Number> Training<'_, T> {
     ///
     /// # Errors
     /// [`FitError::Combination`] where the solver that was requested cannot.
-    pub(super) fn choose(
-        &self,
-        spec: &ObjectiveSpec,
-        factors: Option<&[f64]>,
-    ) -> Result<Chosen, FitError> {
+    pub(super) fn choose(&self, shape: &Shape) -> Result<Chosen, FitError> {
+        choice::check(shape, self.controls.solver)?;
+        Ok(choice::choose(shape, self.controls.solver))
+    }
+
+    /// What the choice depends on.
+    pub(super) fn shape(&self, spec: &ObjectiveSpec, factors: Option<&[f64]>) -> Shape {
         let cells = self.matrix.rows() as u64 * self.matrix.cols() as u64;
-        let shape = Shape {
+        Shape {
             rows: self.matrix.rows(),
             cols: self.matrix.cols(),
             entries: self.matrix.problem().nnz.unwrap_or(cells),
+            sparse: self.host.is_some_and(Features::is_sparse),
             predictors: spec.loss.predictors(),
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
@@ -46,9 +49,7 @@ impl<T: Number> Training<'_, T> {
                 _ => Constraint::None,
             },
             place: self.place(),
-        };
-        choice::check(&shape, self.controls.solver)?;
-        Ok(choice::choose(&shape, self.controls.solver))
+        }
     }
 
     /// Whether a ridge is below the rounding of the Hessian of a square, so that it is as good as none: no eigenvalue is
@@ -78,7 +79,8 @@ impl<T: Number> Training<'_, T> {
     ) -> Result<(Weights, Summary), FitError> {
         // Singular values at rounding would be kept by it, and divide the rounding of the targets.
         let without = ObjectiveSpec { l2: 0.0, ..*spec };
-        let is_as_good_as_none = method == Direct::Svd && self.is_rounding(spec.l2);
+        let by_factors = matches!(method, Direct::Svd | Direct::LeastSquares);
+        let is_as_good_as_none = by_factors && self.is_rounding(spec.l2);
         let spec = if is_as_good_as_none { &without } else { spec };
         let factors = options.penalty_factors;
         let scaling = penalty::scaling(spec, factors);
@@ -193,7 +195,7 @@ fn summary(problem: &Problem<'_>, solved: &Solved, chosen: Chosen) -> Summary {
         gradient_ratio: solved.gradient_ratio,
         objective: solved.objective,
         gap: solved.gap,
-        chosen,
+        chosen: solved.instead.unwrap_or(chosen),
     }
 }
 

@@ -15,6 +15,7 @@
 //! # Ok::<(), warpfuse::learning::FitError>(())
 //! ```
 
+mod attempt;
 mod batched;
 mod cg;
 mod checks;

@@ -210,7 +210,10 @@ impl<T: Number> Search<'_, T> {
                 return Ok(None);
             };
             let training = Training::new(self.data, task.controls, &FitOptions::default())?;
-            let direct = training.choose(&task.spec, None)?.direct.is_some();
+            let direct = training
+                .choose(&training.shape(&task.spec, None))?
+                .direct
+                .is_some();
             match task.shared_loss() {
                 Some(loss) if !direct => losses.push(loss),
                 _ => return Ok(None),

@@ -16,6 +16,8 @@ use crate::ops::{Number, OpError, vector};
 
 /// The largest relative residual at which an inner solve may stop.
 const FORCING: f64 = 0.1;
+/// Of the residual that the tolerance of the whole solve asks for, what an inner solve leaves at least.
+const ENOUGH: f64 = 0.3;
 /// Share of the predicted decrease above which a step is taken.
 const ACCEPT: f64 = 1e-4;
 /// Shares of the predicted decrease below which the region shrinks, and from which it may grow.
@@ -180,7 +182,9 @@ impl<T: Number> Method<T> for Newton<T> {
         let tolerance = if limits.quadratic {
             (0.5 * limits.tolerance / progress).min(FORCING)
         } else {
-            FORCING.min(progress.sqrt())
+            // No more than the tolerance asks for: the last step would spend as many products as all before.
+            let enough = ENOUGH * limits.tolerance / progress;
+            FORCING.min(progress.sqrt().max(enough))
         };
         let radius = self.radius;
         let stop = Stop { tolerance, radius };

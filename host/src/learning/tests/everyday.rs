@@ -9,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::device::Device;
 use crate::learning::{
     Convergence, Family, FitReport, Glm, Labels, Lasso, LinearRegression, Link, LogisticRegression,
-    Penalty, Solver,
+    Penalty, Ridge, Solver,
 };
 use crate::matrix::Features;
 
@@ -287,4 +287,33 @@ fn a_lasso_in_f32_is_at_its_minimum() {
         lasso_objective(&x, &y, &single),
     );
     assert!(found <= best * (1.0 + 1e-5), "{found} above {best}");
+}
+
+/// A ridge of independent columns takes a dozen products; one of columns whose sizes and directions differ a factor.
+#[test]
+fn few_products_come_before_factors_where_they_do() {
+    for (rows, cols) in [(2000, 200), (200, 2000)] {
+        let mut next = random(5);
+        let x = Array2::from_shape_fn((rows, cols), |_| next());
+        let y = sums(&x, &vec![1.0; cols]);
+        let fit = |x: &Array2<f64>, solver: Solver| {
+            let params = Ridge::params().alpha(1.0).solver(solver);
+            let model = params.fit(&Device::cpu(), Features::Dense(x.clone()), &y);
+            model.expect("fits")
+        };
+        let found = fit(&x, Solver::Auto);
+        assert_eq!(found.report().solver, Solver::ConjugateGradient);
+        assert_eq!(found.report().history.len(), found.report().n_iter);
+        let expected = fit(&x, Solver::NewtonCholesky);
+        let pairs = found.coef().iter().zip(expected.coef());
+        let apart = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart < 1e-5, "{apart}");
+        // Sums of the columns before: products take hundreds.
+        let mut running = x;
+        for mut row in running.rows_mut() {
+            (1..cols).for_each(|j| row[j] += row[j - 1]);
+        }
+        let found = fit(&running, Solver::Auto);
+        assert_eq!(found.report().solver, Solver::NewtonCholesky);
+    }
 }

@@ -1,6 +1,5 @@
 //! Which method solves which problem, and why.
 
-use super::wide::MOST_ELEMENTS;
 use crate::learning::FitError;
 use crate::learning::solver::Solver;
 
@@ -13,10 +12,14 @@ pub(in crate::learning) enum Direct {
     CoordinateDescent,
     /// Orthogonal factors of X̃.
     Svd,
+    /// Least squares: by Cholesky where the columns are far from depending on each other, else by orthogonal factors.
+    LeastSquares,
     /// Newton's, with products of matrices instead of the Hessian of a softmax.
     Products,
     /// For losses with kinks.
     InteriorPoint,
+    /// Conjugate gradients over the rows of a sparse X.
+    Dual,
 }
 
 /// A problem, as far as the choice depends on it.
@@ -28,6 +31,8 @@ pub(in crate::learning) struct Shape {
     pub(in crate::learning) cols: usize,
     /// Stored entries.
     pub(in crate::learning) entries: u64,
+    /// Whether X is sparse.
+    pub(in crate::learning) sparse: bool,
     /// Linear predictors of a row.
     pub(in crate::learning) predictors: usize,
     /// Whether the loss is a square.
@@ -83,6 +88,11 @@ impl Chosen {
     }
 }
 
+/// Elements of X̃ up to which it is written out for its factors: 128 MiB.
+pub(super) const MOST_ELEMENTS: f64 = (1 << 24) as f64;
+/// The same of a dense X with a ridge, of which the Gram matrix of the rows is formed without: 1 GiB, should rows depend on
+/// each other after all.
+pub(super) const MOST_STREAMED: f64 = (1 << 27) as f64;
 /// Coordinates up to which a Hessian is formed: 128 MiB.
 const MOST_COORDINATES: f64 = 4096.0;
 /// The same where it is requested: 2 GiB.
@@ -101,6 +111,13 @@ const INNER_STEPS: f64 = 8.0;
 const ITERATIONS: f64 = 87.0;
 /// How many multiplications of a product of matrices take as long as one with a vector, which waits for memory.
 const VECTOR_SLOWER: f64 = 8.0;
+/// The same where X stays in the last cache, and how many entries those are: 32 MiB.
+const VECTOR_SLOWER_NEAR: f64 = 3.0;
+const NEAR: u64 = 1 << 22;
+/// Products that are worth trying at least.
+const FEW_PRODUCTS: f64 = 8.0;
+/// Why a solver was chosen that was requested.
+const FORCED: &str = "requested";
 /// Work up to which iterations are not looked at: nothing takes long.
 const TRIFLE: f64 = 2e9;
 
@@ -160,13 +177,27 @@ impl Shape {
     fn over_rows(&self) -> Option<(Shape, f64)> {
         let (m, n) = (self.rows as f64, self.cols as f64);
         let is_round = !self.has_l1 && self.constraint == Constraint::None;
-        let is_wide = self.cols > self.rows && m * n <= MOST_ELEMENTS && is_round;
+        let is_wide = self.cols > self.rows && m * n <= most_elements(self) && is_round;
         let rows = Shape {
             cols: self.rows,
             entries: self.rows as u64 * self.rows as u64,
             ..*self
         };
         is_wide.then_some((rows, 2.0 * n * m * m))
+    }
+
+    /// Whether it is a ridge of a sparse X that is wide, and too large for a factor over its rows.
+    fn is_dual(&self) -> bool {
+        let large = self.rows as f64 * self.cols as f64 > MOST_ELEMENTS;
+        let ridge = self.quadratic && self.has_l2 && !self.has_l1 && !self.kinked;
+        self.sparse && self.cols > self.rows && large && ridge
+    }
+
+    /// Of a ridge by Cholesky: over the rows where there are fewer of them.
+    fn ridge(&self) -> f64 {
+        let (m, n) = (self.rows as f64, (self.cols + 1) as f64);
+        let least = m.min(n);
+        m * n * least / 2.0 + least.powi(3) / 6.0
     }
 
     fn most_work(&self) -> f64 {
@@ -178,9 +209,17 @@ impl Shape {
     }
 }
 
+/// Elements of X̃ up to which a problem is solved over its rows.
+fn most_elements(shape: &Shape) -> f64 {
+    match shape.has_l2 && !shape.sparse {
+        true => MOST_STREAMED,
+        false => MOST_ELEMENTS,
+    }
+}
+
 /// The method for a problem, of the solver requested.
 pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
-    let forced = "requested";
+    let forced = FORCED;
     match asked {
         Solver::Auto if shape.kinked => {
             let reason = "a loss with kinks";
@@ -194,6 +233,24 @@ pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
         Solver::Svd => direct(asked, Direct::Svd, forced),
         Solver::InteriorPoint => direct(asked, Direct::InteriorPoint, forced),
     }
+}
+
+/// How many products with X are worth trying before the factors of a Hessian are formed: together they take as long. `None`
+/// where few would do for nothing.
+pub(in crate::learning) fn products_worth(shape: &Shape, chosen: &Chosen) -> Option<usize> {
+    let is_ridge = shape.quadratic && shape.has_l2 && !shape.has_l1 && !shape.kinked;
+    let is_plain = is_ridge && shape.constraint == Constraint::None;
+    let by_itself = chosen.direct == Some(Direct::Cholesky) && chosen.reason != FORCED;
+    if !is_plain || !by_itself || shape.place != Place::Host {
+        return None;
+    }
+    let slower = if shape.entries <= NEAR {
+        VECTOR_SLOWER_NEAR
+    } else {
+        VECTOR_SLOWER
+    };
+    let products = shape.ridge() / (2.0 * shape.entries as f64 * slower);
+    (products >= FEW_PRODUCTS).then_some(products as usize)
 }
 
 /// What the host alone can do, whatever it takes.
@@ -236,6 +293,13 @@ fn automatic(shape: &Shape) -> Chosen {
         }
         Place::Host | Place::Both => {}
     }
+    if shape.is_dual() {
+        return direct(
+            Solver::ConjugateGradient,
+            Direct::Dual,
+            "sparse, with more columns than rows: products in the space of the rows",
+        );
+    }
     if shape.has_l1 {
         return if shape.descent() <= most {
             direct(
@@ -250,7 +314,7 @@ fn automatic(shape: &Shape) -> Chosen {
     if shape.quadratic && !shape.has_l2 && shape.svd() <= most.min(HOST_WORK / 4.0) {
         return direct(
             Solver::Svd,
-            Direct::Svd,
+            Direct::LeastSquares,
             "least squares without a penalty: columns may depend on each other",
         );
     }

@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
+use super::groups::{
+    BLOCK, MIN_WORK, MOST_GROUPS, add_gram, added, cut, grouped, mirror, rows_of_group, written,
+};
 use super::scaled_rows::ScaledRows;
-use super::streamed::{ABSENT, Rows, SparseProducts, Streamed};
+use super::streamed::{ABSENT, Entries, Rows, SparseProducts, Streamed};
 use crate::learning::Columns;
 use crate::matrix::{Element, Features};
 use crate::parallel;
@@ -19,12 +21,8 @@ const WHOLE: usize = 1 << 24;
 const WHOLE_FOR_FEW: usize = 1 << 16;
 /// Columns that are worth sums of their own in a Gram matrix of rows.
 const MIN_COLUMNS: usize = 256;
-/// Elements of a block that is written out for one product: a share of a second-level cache.
-const BLOCK: usize = 1 << 15;
-/// Multiplications that are worth a thread of their own.
-const MIN_WORK: usize = 1 << 20;
-/// Groups of rows at most, each with sums of its own.
-const MOST_GROUPS: usize = 16;
+/// Groups of rows at most where sums take more memory than rows.
+const FEW_GROUPS: usize = 4;
 
 /// X̃ = [(X − 1·μᵀ)·S, 1], m × `width`.
 pub(in crate::learning) struct HostDesign<'a> {
@@ -54,6 +52,18 @@ pub(super) struct ForthAndBack {
     pub(super) kept: Vec<f64>,
     /// `width` × k.
     pub(super) gradient: Vec<f64>,
+    /// X̃ᵀ·diag(d)·X̃, where d was given.
+    pub(super) gram: Option<Mat<f64>>,
+}
+
+/// d of X̃ᵀ·diag(d)·X̃, one element for each row.
+pub(super) type Diagonal<'a> = &'a (dyn Fn(usize) -> f64 + Sync);
+
+/// What some rows add up to.
+struct OfGroup {
+    loss: f64,
+    gradient: Vec<f64>,
+    gram: Option<Mat<f64>>,
 }
 
 /// Predictors of some rows, and where what a loss makes of them goes.
@@ -61,6 +71,20 @@ pub(super) struct OfRows<'a> {
     pub(super) predictors: &'a mut [f64],
     pub(super) slopes: &'a mut [f64],
     pub(super) kept: &'a mut [f64],
+}
+
+impl OfGroup {
+    fn add(&mut self, other: OfGroup) {
+        self.loss += other.loss;
+        self.gradient
+            .iter_mut()
+            .zip(other.gradient)
+            .for_each(|(a, b)| *a += b);
+        match (&mut self.gram, other.gram) {
+            (Some(sum), Some(gram)) => *sum += gram,
+            (sum, gram) => *sum = gram,
+        }
+    }
 }
 
 impl OfRows<'_> {
@@ -193,7 +217,8 @@ impl<'a> HostDesign<'a> {
         added(groups)
     }
 
-    /// Predictors X̃·Θ, what `judge` makes of some rows at a time, and X̃ᵀ·slopes: X̃ is read once.
+    /// Predictors X̃·Θ, what `judge` makes of some rows at a time, X̃ᵀ·slopes, and a Gram matrix where its diagonal is given:
+    /// X̃ is read once.
     ///
     /// `judge` may change the predictors that it is given, fills in slopes and what is kept, and returns Σ v·loss; `per_row`
     /// is what it takes, in multiplications.
@@ -201,11 +226,17 @@ impl<'a> HostDesign<'a> {
         &self,
         (theta, k): (&[f64], usize),
         per_row: usize,
+        diagonal: Option<Diagonal<'_>>,
         judge: impl Fn(Range<usize>, OfRows<'_>) -> f64 + Sync,
     ) -> ForthAndBack {
         let all = || vec![0.0; self.rows * k];
         let (mut predictors, mut slopes, mut kept) = (all(), all(), all());
-        let step = rows_of_group(self.rows, 2 * self.width * k + per_row);
+        let groups = match diagonal {
+            None => MOST_GROUPS,
+            Some(_) => self.most_grams(1),
+        };
+        let per_row = per_row + diagonal.map_or(0, |_| self.width * self.width / 2);
+        let step = rows_of_group(self.rows, 2 * self.width * k + per_row, groups);
         let own = (predictors.chunks_mut(step * k))
             .zip(slopes.chunks_mut(step * k))
             .zip(kept.chunks_mut(step * k));
@@ -216,18 +247,30 @@ impl<'a> HostDesign<'a> {
                 slopes,
                 kept,
             };
-            self.group_forth_and_back((theta, k), start, &mut out, &judge)
+            self.group_forth_and_back((theta, k), start, &mut out, (&judge, diagonal))
         });
-        let loss = parts.iter().map(|(loss, _)| loss).sum();
-        let mut gradient = added(parts.into_iter().map(|(_, part)| part).collect());
-        gradient.resize(self.width * k, 0.0);
+        let mut total = OfGroup {
+            loss: 0.0,
+            gradient: vec![0.0; self.width * k],
+            gram: None,
+        };
+        parts.into_iter().for_each(|part| total.add(part));
+        if let Some(gram) = &mut total.gram {
+            mirror(gram);
+        }
         ForthAndBack {
             predictors,
-            loss,
+            loss: total.loss,
             slopes,
             kept,
-            gradient,
+            gradient: total.gradient,
+            gram: total.gram,
         }
+    }
+
+    /// Groups of rows that sums of `count` Gram matrices are worth: they stay smaller than X̃ itself.
+    fn most_grams(&self, count: usize) -> usize {
+        (self.rows / (2 * self.width * count).max(1)).clamp(FEW_GROUPS, MOST_GROUPS)
     }
 
     /// Of the rows from `start` on.
@@ -236,17 +279,25 @@ impl<'a> HostDesign<'a> {
         (theta, k): (&[f64], usize),
         start: usize,
         out: &mut OfRows<'_>,
-        judge: &(impl Fn(Range<usize>, OfRows<'_>) -> f64 + Sync),
-    ) -> (f64, Vec<f64>) {
+        (judge, diagonal): (
+            &(impl Fn(Range<usize>, OfRows<'_>) -> f64 + Sync),
+            Option<Diagonal<'_>>,
+        ),
+    ) -> OfGroup {
         let rows = start..start + out.predictors.len() / k;
         let mut gradient = vec![0.0; self.width * k];
+        let mut gram = diagonal.map(|_| Mat::zeros(self.width, self.width));
         if let Some(sparse) = self.sparse_products() {
             sparse.predictors(theta, k, rows.clone(), out.predictors);
             let loss = judge(rows.clone(), out.rows(0, rows.len(), k));
             sparse.transposed(out.slopes, k, rows, &mut gradient);
-            return (loss, gradient);
+            return OfGroup {
+                loss,
+                gradient,
+                gram: None,
+            };
         }
-        let mut loss = 0.0;
+        let (mut loss, mut rows_of) = (0.0, ScaledRows::default());
         let theta = MatRef::from_row_major_slice(theta, self.width, k);
         self.for_blocks(rows, |at, block| {
             let own = out.rows(at.start - start, at.len(), k);
@@ -257,8 +308,17 @@ impl<'a> HostDesign<'a> {
             let slopes = MatRef::from_row_major_slice(&*own.slopes, at.len(), k);
             let sum = MatMut::from_row_major_slice_mut(&mut gradient, self.width, k);
             matmul(sum, Accum::Add, block.transpose(), slopes, 1.0, Par::Seq);
+            if let (Some(gram), Some(diagonal)) = (&mut gram, diagonal) {
+                rows_of.fill(block, |i| diagonal(at.start + i));
+                let (left, scaled, by) = rows_of.both(block);
+                add_gram(gram, left, scaled, by);
+            }
         });
-        (loss, gradient)
+        OfGroup {
+            loss,
+            gradient,
+            gram,
+        }
     }
 
     /// X̃ᵀ·diag(dₑ)·X̃ for `count` diagonals, `width` × `width` each; `diagonal(e, i)` is element i of dₑ.
@@ -269,7 +329,8 @@ impl<'a> HostDesign<'a> {
     ) -> Vec<Mat<f64>> {
         let width = self.width;
         let work = width * width * count / 2;
-        let groups = self.in_groups(work.max(1), |rows| {
+        let groups = (self.rows.saturating_mul(work.max(1)) / MIN_WORK).min(self.most_grams(count));
+        let groups = cut(self.rows, groups, |rows| {
             let mut sums = vec![Mat::<f64>::zeros(width, width); count];
             let mut rows_of = ScaledRows::default();
             self.for_blocks(rows, |at, block| {
@@ -368,6 +429,19 @@ impl<'a> HostDesign<'a> {
         }
     }
 
+    /// The entries of a sparse X that is read as it is.
+    pub(super) fn entries(&self) -> Option<&dyn Entries> {
+        match &self.source {
+            Source::Whole(_) => None,
+            Source::Streamed(x) => x.entries(),
+        }
+    }
+
+    /// Whether products touch stored entries only.
+    pub(super) fn is_sparse(&self) -> bool {
+        self.sparse_products().is_some()
+    }
+
     fn sparse_products(&self) -> Option<&dyn SparseProducts> {
         match &self.source {
             Source::Whole(_) => None,
@@ -378,81 +452,5 @@ impl<'a> HostDesign<'a> {
     /// What `f` makes of groups of rows, in order. Groups depend on the shape alone.
     fn in_groups<R: Send>(&self, per_row: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
         grouped(self.rows, per_row, f)
-    }
-}
-
-/// What `f` makes of groups of rows, in order; each row takes `per_row` multiplications.
-pub(super) fn grouped<R: Send>(
-    rows: usize,
-    per_row: usize,
-    f: impl Fn(Range<usize>) -> R + Sync,
-) -> Vec<R> {
-    cut(rows, rows.saturating_mul(per_row) / MIN_WORK, f)
-}
-
-/// Rows of a group, each of which takes `per_row` multiplications.
-fn rows_of_group(rows: usize, per_row: usize) -> usize {
-    let groups = rows.saturating_mul(per_row) / MIN_WORK;
-    rows.div_ceil(groups.clamp(1, MOST_GROUPS)).max(1)
-}
-
-/// What `f` makes of each of about `groups` groups of rows, in order.
-fn cut<R: Send>(rows: usize, groups: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-    let groups = groups.clamp(1, MOST_GROUPS);
-    if groups == 1 {
-        return vec![f(0..rows)];
-    }
-    let step = rows.div_ceil(groups);
-    let range = |group: usize| (group * step).min(rows)..((group + 1) * step).min(rows);
-    parallel::map(groups, |group| f(range(group)))
-}
-
-/// m × `width` elements, row by row, that `write` fills some rows at a time.
-fn written(rows: usize, width: usize, write: impl Fn(Range<usize>, &mut [f64]) + Sync) -> Vec<f64> {
-    let mut values = vec![0.0; rows * width];
-    if rows * width < MIN_WORK {
-        write(0..rows, &mut values);
-        return values;
-    }
-    let step = (BLOCK / width.max(1)).max(1);
-    let chunks = values.chunks_mut(step * width);
-    parallel::for_each_item(chunks, |chunk, out| {
-        let start = chunk * step;
-        write(start..start + out.len() / width, out);
-    });
-    values
-}
-
-/// The sum of lists of equal length.
-pub(super) fn added(lists: Vec<Vec<f64>>) -> Vec<f64> {
-    let mut lists = lists.into_iter();
-    let mut total = lists.next().unwrap_or_default();
-    for list in lists {
-        total.iter_mut().zip(list).for_each(|(a, b)| *a += b);
-    }
-    total
-}
-
-/// Adds the lower triangle of `by`·`block`ᵀ·`scaled`.
-fn add_gram(sum: &mut Mat<f64>, block: MatRef<'_, f64>, scaled: MatRef<'_, f64>, by: f64) {
-    triangular::matmul(
-        sum.as_mut(),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        block.transpose(),
-        BlockStructure::Rectangular,
-        scaled,
-        BlockStructure::Rectangular,
-        by,
-        Par::Seq,
-    );
-}
-
-/// Fills the upper triangle from the lower.
-fn mirror(matrix: &mut Mat<f64>) {
-    for j in 0..matrix.ncols() {
-        for i in 0..j {
-            matrix[(i, j)] = matrix[(j, i)];
-        }
     }
 }

@@ -111,6 +111,7 @@ pub(super) fn minimise(
         n_iter,
         convergence,
         theta: best.theta,
+        instead: None,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::design::{OfRows, grouped};
+use super::design::OfRows;
+use super::groups::grouped;
 use crate::learning::spec::SampleLoss;
 use crate::ops::objective::losses_on_host;
 

@@ -18,6 +18,7 @@
 //! | [`newton`] | the outer iteration of both, with a line search |
 //! | [`working_set`] | the same over few of many columns at a time |
 //! | [`wide`] | more columns than rows: the same over the space of the rows |
+//! | [`dual`] | sparse, with many more columns than rows: conjugate gradients over the rows |
 //! | [`least_squares`] | QR and singular values of X̃ itself |
 //! | [`interior`] | losses with kinks, by an interior-point method |
 //!
@@ -26,7 +27,9 @@
 
 pub(in crate::learning) mod choice;
 pub(in crate::learning) mod design;
+mod dual;
 mod gap;
+mod groups;
 mod interior;
 mod kink;
 mod least_squares;

@@ -120,10 +120,18 @@ struct Direction {
 impl<'a, 'p> Newton<'a, 'p> {
     /// A solve from `start`, measured by the gradient where it would begin cold.
     fn from(problem: &'a Problem<'p>, start: Start) -> Self {
+        // A start from elsewhere may need no step, and no Hessian.
+        let is_cold = start.cold.is_none();
         let first_norm = start.cold.map(|cold| problem.at(cold).norm);
-        let at = problem.at(start.theta);
+        let (at, hessian) = match is_cold {
+            true => problem.at_with_hessian(start.theta),
+            false => (problem.at(start.theta), None),
+        };
         let first_norm = first_norm.unwrap_or(at.norm);
-        Newton::new(problem, at, first_norm)
+        Newton {
+            hessian,
+            ..Newton::new(problem, at, first_norm)
+        }
     }
 
     pub(super) fn new(problem: &'a Problem<'p>, at: At, first_norm: f64) -> Self {
@@ -342,6 +350,7 @@ impl<'a, 'p> Newton<'a, 'p> {
             n_iter: self.n_iter,
             convergence,
             theta: self.at.theta,
+            instead: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::choice::Chosen;
 use crate::learning::cg::Convergence;
 use crate::learning::solver::Iteration;
 
@@ -24,6 +25,8 @@ pub(in crate::learning) struct Solved {
     pub(in crate::learning) gap: Option<f64>,
     pub(in crate::learning) n_iter: usize,
     pub(in crate::learning) convergence: Convergence,
+    /// How it was solved, where that turned out to be another way than the one chosen.
+    pub(in crate::learning) instead: Option<Chosen>,
 }
 
 /// Called after each outer iteration, with a function that says where it led; says whether to go on.

@@ -2,7 +2,7 @@
 
 use faer::Mat;
 
-use super::design::HostDesign;
+use super::design::{Diagonal, HostDesign};
 use super::kink::Kink;
 use super::losses::{Judged, Losses};
 use crate::learning::spec::{ObjectiveSpec, SampleLoss};
@@ -121,10 +121,30 @@ impl<'a> Problem<'a> {
 
     /// Everything at `theta`.
     pub(super) fn at(&self, theta: Vec<f64>) -> At {
+        self.at_with(theta, None).0
+    }
+
+    /// [`Problem::at`], and the Hessian of a square whose X̃ is read row by row: both from one read.
+    pub(super) fn at_with_hessian(&self, theta: Vec<f64>) -> (At, Option<Mat<f64>>) {
+        let is_by_rows = self.is_quadratic() && !self.design.is_sparse();
+        let diagonal = |row: usize| self.weights[row];
+        let (at, gram) = self.at_with(theta, is_by_rows.then_some(&diagonal as Diagonal<'_>));
+        (at, gram.map(|gram| self.with_ridge(gram)))
+    }
+
+    fn with_ridge(&self, mut hessian: Mat<f64>) -> Mat<f64> {
+        for i in 0..self.len() {
+            hessian[(i, i)] += self.l2(i);
+        }
+        hessian
+    }
+
+    fn at_with(&self, theta: Vec<f64>, diagonal: Option<Diagonal<'_>>) -> (At, Option<Mat<f64>>) {
         let (k, losses) = (self.predictors(), self.losses());
+        let work = losses.per_row();
         let found = self
             .design
-            .forth_and_back((&theta, k), losses.per_row(), |rows, of| {
+            .forth_and_back((&theta, k), work, diagonal, |rows, of| {
                 self.add_offset(rows.start, of.predictors);
                 losses.part(rows).judge(of)
             });
@@ -150,7 +170,7 @@ impl<'a> Problem<'a> {
             norm: 0.0,
         };
         at.norm = self.norm(&at);
-        at
+        (at, found.gram)
     }
 
     /// X̃·Θ with the offset, m × k.
@@ -186,17 +206,14 @@ impl<'a> Problem<'a> {
 
     /// The Hessian at a point, θ's order on both sides.
     pub(super) fn hessian(&self, at: &At) -> Mat<f64> {
-        let mut hessian = match self.spec.loss {
+        let hessian = match self.spec.loss {
             SampleLoss::Single(_) | SampleLoss::Kinked(_) => {
                 let kept = &at.judged.kept;
                 self.design.grams(1, |_, i| kept[i]).swap_remove(0)
             }
             SampleLoss::Multinomial { classes } => self.softmax_hessian(at, classes),
         };
-        for i in 0..self.len() {
-            hessian[(i, i)] += self.l2(i);
-        }
-        hessian
+        self.with_ridge(hessian)
     }
 
     fn softmax_hessian(&self, at: &At, k: usize) -> Mat<f64> {

@@ -4,7 +4,7 @@ use super::choice::Direct;
 use super::design::Reads;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::Problem;
-use super::{interior, least_squares, newton, wide, working_set};
+use super::{dual, interior, least_squares, newton, wide, working_set};
 use crate::learning::solver::Limits;
 
 /// Minimises by this method.
@@ -15,11 +15,17 @@ pub(in crate::learning) fn minimise(
     limits: &Limits,
     watch: &mut Watch<'_>,
 ) -> Solved {
+    if method == Direct::Dual
+        && let Some(solved) = dual::minimise(problem, limits, watch)
+    {
+        return solved;
+    }
     match method {
         _ if wide::is_wide(problem) => wide::minimise(problem, method, start, limits, watch),
-        Direct::Svd => least_squares::minimise(problem, start, limits, watch),
+        Direct::LeastSquares => least_squares::minimise(problem, start, limits, watch),
+        Direct::Svd => least_squares::by_factors(problem, start, limits, watch),
         Direct::InteriorPoint => interior::minimise(problem, start, limits, watch),
-        Direct::Cholesky => newton::minimise(problem, start, limits, watch),
+        Direct::Cholesky | Direct::Dual => newton::minimise(problem, start, limits, watch),
         Direct::Products => newton::minimise_by_products(problem, start, limits, watch),
         Direct::CoordinateDescent if problem.columns() > working_set::FEW_COLUMNS => {
             working_set::minimise(problem, start, limits, watch)

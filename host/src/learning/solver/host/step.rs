@@ -27,6 +27,19 @@ enum Solver {
 impl Step {
     /// Of a Hessian that is finite; coordinates without curvature do not move.
     pub(super) fn new(hessian: &Mat<f64>, free: &[usize]) -> Step {
+        let (scaled, step) = Step::scaled(hessian, free);
+        let limit = DEPENDENT * f64::EPSILON * scaled.nrows() as f64;
+        step(cholesky(&scaled, limit).unwrap_or_else(|| eigen(&scaled)))
+    }
+
+    /// [`Step::new`] where every pivot keeps this share of its diagonal element.
+    pub(super) fn of_independent(hessian: &Mat<f64>, free: &[usize], share: f64) -> Option<Step> {
+        let (scaled, step) = Step::scaled(hessian, free);
+        cholesky(&scaled, share).map(step)
+    }
+
+    /// The Hessian of the coordinates that move, with ones on its diagonal, and what makes a step of its solver.
+    fn scaled(hessian: &Mat<f64>, free: &[usize]) -> (Mat<f64>, impl FnOnce(Solver) -> Step) {
         let moves = |j: &usize| hessian[(*j, *j)] > 0.0;
         let free: Vec<usize> = free.iter().copied().filter(moves).collect();
         let scales: Vec<f64> = free
@@ -36,12 +49,12 @@ impl Step {
         let scaled = Mat::from_fn(free.len(), free.len(), |a, b| {
             scales[a] * scales[b] * hessian[(free[a], free[b])]
         });
-        let solver = cholesky(&scaled).unwrap_or_else(|| eigen(&scaled));
-        Step {
+        let step = |solver| Step {
             free,
             scales,
             solver,
-        }
+        };
+        (scaled, step)
     }
 
     /// −H⁻¹·g, 0 for coordinates that do not move.
@@ -66,14 +79,12 @@ impl Step {
     }
 }
 
-/// Unless a pivot says that columns depend on each other.
-fn cholesky(scaled: &Mat<f64>) -> Option<Solver> {
+/// Unless a pivot of no more than `limit` says that columns depend on each other.
+fn cholesky(scaled: &Mat<f64>, limit: f64) -> Option<Solver> {
     let factor = scaled.llt(Side::Lower).ok()?;
-    let count = scaled.nrows();
-    let least = (0..count)
+    let least = (0..scaled.nrows())
         .map(|a| factor.L()[(a, a)].powi(2))
         .fold(1.0, f64::min);
-    let limit = DEPENDENT * f64::EPSILON * count as f64;
     (least > limit).then_some(Solver::Cholesky(factor))
 }
 

@@ -1,4 +1,5 @@
 mod designs;
+mod dual;
 
 use std::ops::ControlFlow;
 
@@ -272,7 +273,7 @@ fn least_squares_of_dependent_columns_are_shortest() {
     let first = x.column(0).to_owned();
     x.column_mut(5).assign(&first);
     let data = Data::new(x, SQUARED, (0.0, 0.0));
-    for method in [Direct::Svd, Direct::Cholesky] {
+    for method in [Direct::Svd, Direct::LeastSquares, Direct::Cholesky] {
         let solved = data.solve(method, 1e-9);
         assert_eq!(solved.convergence, Convergence::Converged, "{method:?}");
         assert!(
@@ -280,6 +281,8 @@ fn least_squares_of_dependent_columns_are_shortest() {
             "{method:?}"
         );
     }
+    let close = data.solve(Direct::LeastSquares, 1e-9);
+    assert!(close.instead.is_none(), "equal columns are left to factors");
     let wide = Data::new(random(10, 30), SQUARED, (0.0, 0.0));
     let solved = wide.solve(Direct::Svd, 1e-9);
     assert!(solved.objective < 1e-20, "{}", solved.objective);
@@ -292,6 +295,22 @@ fn least_squares_of_dependent_columns_are_shortest() {
         &ridge.solve(Direct::Svd, 1e-9).theta[..30],
         1e-6,
     );
+}
+
+/// Columns that are far from depending on each other take the normal equations, and keep the digits of orthogonal factors.
+#[test]
+fn independent_columns_take_their_normal_equations() {
+    let mut x = random(300, 12);
+    let data = Data::new(x.clone(), SQUARED, (0.0, 0.0));
+    let solved = data.solve(Direct::LeastSquares, 1e-9);
+    let by = solved.instead.map(|instead| instead.solver);
+    assert_eq!(by, Some(Solver::NewtonCholesky));
+    near(&solved.theta, &data.solve(Direct::Svd, 1e-9).theta, 1e-13);
+    // 10⁻⁴ of another column apart: a pivot falls to 10⁻⁸.
+    let nearly = &x.column(0) + &(&x.column(1) * 1e-4);
+    x.column_mut(5).assign(&nearly);
+    let solved = Data::new(x, SQUARED, (0.0, 0.0)).solve(Direct::LeastSquares, 1e-9);
+    assert!(solved.instead.is_none());
 }
 
 /// Over the space of the rows there is the same minimum, held columns and several predictors included.
@@ -374,6 +393,7 @@ fn shape(rows: usize, cols: usize) -> Shape {
         rows,
         cols,
         entries: (rows * cols) as u64,
+        sparse: false,
         predictors: 1,
         quadratic: false,
         has_l1: false,

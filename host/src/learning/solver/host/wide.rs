@@ -16,21 +16,24 @@ use faer::linalg::triangular_solve::{
 };
 use faer::{Mat, MatRef, Par, Side};
 
-use super::choice::Direct;
+use super::choice::{Direct, MOST_ELEMENTS, MOST_STREAMED};
 use super::design::HostDesign;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::Problem;
 use super::run;
 use crate::learning::solver::{Iteration, Limits};
 
-/// Elements of X̃ up to which it is written out for its factors: 128 MiB.
-pub(super) const MOST_ELEMENTS: f64 = (1 << 24) as f64;
-
 /// Whether a problem is solved over its rows.
 pub(super) fn is_wide(problem: &Problem<'_>) -> bool {
     let (m, n) = (problem.design.rows(), problem.columns());
     let is_round = !problem.has_kinks() && problem.factors.is_none();
-    n > m && m as f64 * n as f64 <= MOST_ELEMENTS && is_round
+    let streams = problem.spec.l2 > 0.0 && !problem.design.is_sparse();
+    let most = if streams {
+        MOST_STREAMED
+    } else {
+        MOST_ELEMENTS
+    };
+    n > m && m as f64 * n as f64 <= most && is_round
 }
 
 /// Minimises over the rows, by the method that the problem itself was to be solved by.

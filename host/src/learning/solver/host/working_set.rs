@@ -75,6 +75,7 @@ pub(super) fn minimise(
         n_iter,
         convergence,
         theta: at.theta,
+        instead: None,
     }
 }
 

@@ -61,7 +61,8 @@ fn reads_of_a_design_agree() {
     let of = |reads: Reads| HostDesign::new(&tall, &columns, reads);
     let (few, many, k) = (of(Reads::Few), of(Reads::Many), 2);
     let theta: Vec<f64> = (0..41 * k).map(|i| (i as f64).cos()).collect();
-    let passed = few.forth_and_back((&theta, k), 1000, |rows, of| {
+    let thirds = |i: usize| (i % 3) as f64;
+    let passed = few.forth_and_back((&theta, k), 1000, Some(&thirds), |rows, of| {
         for (i, row) in rows.zip(0..) {
             of.slopes[row * k..(row + 1) * k].fill((i as f64).sin());
             of.kept[row * k..(row + 1) * k].fill(i as f64);
@@ -79,6 +80,15 @@ fn reads_of_a_design_agree() {
             .all(|(i, kept)| *kept == (i / k) as f64)
     );
     near(&passed.gradient, &many.transposed(&passed.slopes, k), 1e-11);
+    let all = |gram: &faer::Mat<f64>| -> Vec<f64> {
+        (0..41 * 41).map(|at| gram[(at / 41, at % 41)]).collect()
+    };
+    let expected = many.grams(1, |_, i| thirds(i)).swap_remove(0);
+    near(
+        &all(&passed.gram.expect("was asked for")),
+        &all(&expected),
+        1e-12,
+    );
     for factor in [|_, _| 0.5, |_, i| (i % 3) as f64] {
         let gram = |design: &HostDesign<'_>| design.grams(1, factor).swap_remove(0);
         let (few, many) = (gram(&few), gram(&many));
