@@ -51,7 +51,7 @@ mod trainers;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 pub use allocator::LargePages;
 use args::{Arguments, Command, DtypeName};
@@ -74,7 +74,7 @@ where
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let arguments = match Arguments::try_parse_from(typed) {
+    let arguments = match parsed(typed) {
         Ok(arguments) => arguments,
         Err(message) => return exit::of_usage(&message),
     };
@@ -102,13 +102,34 @@ pub fn understands<A>(arguments: impl IntoIterator<Item = A>) -> bool
 where
     A: Into<OsString> + Clone,
 {
-    Arguments::try_parse_from(arguments).is_ok_and(|parsed| parsed.command.check().is_ok())
+    parsed(arguments).is_ok_and(|parsed| parsed.command.check().is_ok())
+}
+
+/// What the arguments say. A negative number is a value wherever one is expected, so that the option itself says what is
+/// wrong with it.
+fn parsed<A>(arguments: impl IntoIterator<Item = A>) -> Result<Arguments, clap::Error>
+where
+    A: Into<OsString> + Clone,
+{
+    let command = with_negative_numbers(command());
+    let mut matches = command.clone().try_get_matches_from(arguments)?;
+    Arguments::from_arg_matches_mut(&mut matches)
+        .map_err(|error| error.format(&mut command.clone()))
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|argument| {
+            let takes = argument.get_action().takes_values() && !argument.is_positional();
+            argument.allow_negative_numbers(takes)
+        })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// The commands and options, for programs that list them.
 #[doc(hidden)]
 pub fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
+    Arguments::command()
 }
 
 /// Has the CPU compute with so many threads.

@@ -4,6 +4,40 @@ use std::process::{Command, Stdio};
 
 use crate::program::{self, diabetes, run};
 
+/// A negative number is a value, which the option judges; what only a GPU can do is refused beside the CPU.
+#[test]
+fn options_say_what_is_wrong_with_their_values() {
+    let data = diabetes();
+    for (arguments, expected) in [
+        (
+            ["logreg", "--c", "-1"],
+            "'-1' for '--c <C>': expected a number above 0",
+        ),
+        (["ridge", "--alpha", "-0.5"], "'-0.5' for '--alpha <ALPHA>'"),
+        (
+            ["ridge", "--values", "bf16"],
+            "--values does nothing with --device cpu",
+        ),
+        (
+            ["lasso", "--model", "published"],
+            "--model does nothing with --device cpu",
+        ),
+        (
+            ["hits", "--values", "f32"],
+            "--values does nothing with --device cpu",
+        ),
+    ] {
+        let [trainer, option, value] = arguments;
+        let run = run(["train", trainer, &data, "--device", "cpu", option, value]);
+        let run = run.expect_code(2);
+        assert!(
+            run.stderr.contains(expected),
+            "{arguments:?}: {}",
+            run.stderr
+        );
+    }
+}
+
 #[test]
 fn wrong_arguments_end_with_2() {
     let data = diabetes();

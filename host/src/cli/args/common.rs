@@ -106,6 +106,23 @@ pub(in crate::cli) fn matrix_options(
     }
 }
 
+/// Refuses `--model` and `--values` beside `--device cpu`: the CPU has no launches, and keeps values as they are.
+pub(in crate::cli) fn check_for_gpu(
+    device: DeviceName,
+    model: Option<ModelName>,
+    values: Option<StoredName>,
+) -> Result<(), &'static str> {
+    match (device, model, values) {
+        (DeviceName::Cpu, Some(_), _) => {
+            Err("--model does nothing with --device cpu: it plans launches of a GPU")
+        }
+        (DeviceName::Cpu, _, Some(_)) => {
+            Err("--values does nothing with --device cpu: the CPU keeps values as they are")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `--reproducible`, as planners have it.
 pub(in crate::cli) fn summation(reproducible: bool) -> Summation {
     if reproducible {

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs, ReadArgs,
-    ReportArgs, StoredName, SvdArgs, TableArgs, matrix_options, summation,
+    ReportArgs, StoredName, SvdArgs, TableArgs, check_for_gpu, matrix_options, summation,
 };
 use crate::cli::data::Reading;
 use crate::cli::trainers::Trainer;
@@ -77,18 +77,18 @@ pub(in crate::cli) struct OutcomeArgs {
     #[arg(long)]
     pub(in crate::cli) strict: bool,
 
-    /// Launch model of GPU kernels, for experts
-    #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
-    pub(in crate::cli) model: ModelName,
+    /// Launch model of GPU kernels, for experts: predicted if not given
+    #[arg(long, value_enum, value_name = "MODEL")]
+    pub(in crate::cli) model: Option<ModelName>,
 
     /// The same model, bit by bit, every time: always on the CPU; on a GPU at some cost of time
     #[arg(long)]
     pub(in crate::cli) reproducible: bool,
 
-    /// On a GPU: how further forms of sparse DATA may store its values; where they are rounded, the result is that of
-    /// the rounded matrix
-    #[arg(long, value_enum, value_name = "FORM", default_value = "exact")]
-    pub(in crate::cli) values: StoredName,
+    /// On a GPU: how further forms of sparse DATA may store its values, exact if not given; where they are rounded, the
+    /// result is that of the rounded matrix
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(in crate::cli) values: Option<StoredName>,
 
     /// Standard errors, tests and confidence intervals of the coefficients, of fits without a penalty, whatever they
     /// cost: X is read once for every eight columns. A report has them anyway where that is little
@@ -116,7 +116,14 @@ impl OutcomeArgs {
 
     /// How products with the data are planned.
     pub(in crate::cli) fn matrix_options(&self) -> MatrixOptions {
-        matrix_options(self.model, summation(self.reproducible), self.values)
+        let model = self.model.unwrap_or(ModelName::Predicted);
+        let values = self.values.unwrap_or(StoredName::Exact);
+        matrix_options(model, summation(self.reproducible), values)
+    }
+
+    /// Refuses what only a GPU can do where the CPU was asked for.
+    pub(in crate::cli) fn check(&self, device: DeviceName) -> Result<(), &'static str> {
+        check_for_gpu(device, self.model, self.values)
     }
 }
 

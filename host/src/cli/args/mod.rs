@@ -16,6 +16,7 @@ mod table;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli::trainers::Job;
 use crate::device::MemoryOptions;
 
 pub(super) use apply::{
@@ -23,7 +24,8 @@ pub(super) use apply::{
 };
 pub(super) use calibrate::CalibrateArgs;
 pub(super) use common::{
-    DeviceName, DtypeName, ModelName, ReadArgs, StoredName, matrix_options, summation,
+    DeviceName, DtypeName, ModelName, ReadArgs, StoredName, check_for_gpu, matrix_options,
+    summation,
 };
 pub(super) use cv::{CvArgs, FoldArgs, PathName};
 pub(super) use emulate::EmulateArgs;
@@ -195,13 +197,22 @@ impl Command {
     /// Which one, and why.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match self {
-            Command::Train(TrainCommand {
-                target: TrainTarget::Linear(trainer),
-            }) => trainer.job().own.check(),
-            Command::Cv(arguments) => arguments.trainer.job().0.own.check(),
+            Command::Train(TrainCommand { target }) => match target {
+                TrainTarget::Linear(trainer) => check_job(&trainer.job()),
+                TrainTarget::Hits(args) => args.matrix.check(),
+                TrainTarget::Pagerank(args) => args.matrix.check(),
+                TrainTarget::Svd(args) => args.matrix.check(),
+                TrainTarget::KernelRidge(_) => Ok(()),
+            },
+            Command::Cv(arguments) => check_job(&arguments.trainer.job().0),
             _ => Ok(()),
         }
     }
+}
+
+fn check_job(job: &Job<'_>) -> Result<(), &'static str> {
+    job.own.check()?;
+    job.outcome.check(job.source.device)
 }
 
 impl Arguments {

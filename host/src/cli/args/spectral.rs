@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::learn::not_negative;
-use super::{DeviceName, DtypeName, ModelName, ReadArgs, ReportArgs, StoredName, matrix_options};
+use super::{
+    DeviceName, DtypeName, ModelName, ReadArgs, ReportArgs, StoredName, check_for_gpu,
+    matrix_options,
+};
 use crate::learning::Dangling;
 use crate::ops::MatrixOptions;
 use crate::plan::fused::Summation;
@@ -33,14 +36,14 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long)]
     pub(in crate::cli) strict: bool,
 
-    /// Launch model of GPU kernels, for experts
-    #[arg(long, value_enum, value_name = "MODEL", default_value = "predicted")]
-    pub(in crate::cli) model: ModelName,
+    /// Launch model of GPU kernels, for experts: predicted if not given
+    #[arg(long, value_enum, value_name = "MODEL")]
+    pub(in crate::cli) model: Option<ModelName>,
 
-    /// On a GPU: how further forms of sparse DATA may store its values; where they are rounded, the result is that of
-    /// the rounded matrix
-    #[arg(long, value_enum, value_name = "FORM", default_value = "exact")]
-    pub(in crate::cli) values: StoredName,
+    /// On a GPU: how further forms of sparse DATA may store its values, exact if not given; where they are rounded, the
+    /// result is that of the rounded matrix
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(in crate::cli) values: Option<StoredName>,
 
     #[command(flatten)]
     pub(in crate::cli) report: ReportArgs,
@@ -52,7 +55,14 @@ pub(in crate::cli) struct MatrixArgs {
 impl MatrixArgs {
     /// How products with the matrix are planned.
     pub(in crate::cli) fn matrix_options(&self) -> MatrixOptions {
-        matrix_options(self.model, Summation::Free, self.values)
+        let model = self.model.unwrap_or(ModelName::Predicted);
+        let values = self.values.unwrap_or(StoredName::Exact);
+        matrix_options(model, Summation::Free, values)
+    }
+
+    /// Refuses what only a GPU can do where the CPU was asked for.
+    pub(in crate::cli) fn check(&self) -> Result<(), &'static str> {
+        check_for_gpu(self.device, self.model, self.values)
     }
 }
 
