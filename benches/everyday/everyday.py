@@ -1,13 +1,16 @@
 """Everyday problems: warpfuse beside scikit-learn, liblinear and statsmodels on the same cores.
 
     cargo build --release -p warpfuse-benches --bin everyday
-    python benches/everyday/everyday.py target/release/everyday benches/results/cpu/everyday.jsonl [FILTER]
+    python benches/everyday/everyday.py target/release/everyday benches/everyday/results/cpu.jsonl [FILTER] [--device auto]
+
+With `--device auto` warpfuse fits on the first GPU, beside the same peers on the cores of its host.
 
 Every solver fits every problem at its own default tolerance and at tight ones; reading is left out. A peer's time is that
 of its fastest fit whose objective is within 1e-6 of the best known. `gap` is warpfuse's distance from that objective, at
 its default tolerance. Needs scikit-learn and statsmodels. Threads of the peers: those of the machine.
 """
 
+import argparse
 import json
 import math
 import os
@@ -43,9 +46,9 @@ def write(folder, number, name, estimator, params, x, y):
     return row
 
 
-def ours(program, rows, folder):
+def ours(program, rows, folder, device):
     (folder / "problems.json").write_text(json.dumps(rows))
-    done = subprocess.run([program, folder], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([program, folder, device], stdout=subprocess.PIPE, text=True, check=True)
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
@@ -110,16 +113,22 @@ def summary(records):
 
 
 def main():
-    program, out = Path(sys.argv[1]).resolve(), sys.argv[2]
-    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
+    arguments = argparse.ArgumentParser(description="Everyday problems beside scikit-learn and others.")
+    arguments.add_argument("program", type=Path)
+    arguments.add_argument("out")
+    arguments.add_argument("wanted", nargs="?", default="", help="part of the names of the problems")
+    arguments.add_argument("--device", default="cpu", choices=["cpu", "auto"])
+    given = arguments.parse_args()
+    program, out, wanted = given.program.resolve(), given.out, given.wanted
     problems = [problem for problem in everything() if wanted in problem[0]]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         rows = [write(folder, number, *problem) for number, problem in enumerate(problems)]
-        lines = ours(program, rows, folder)
+        lines = ours(program, rows, folder, given.device)
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], stdout=subprocess.PIPE, text=True)
     cores = len(os.sched_getaffinity(0))
-    shared = dict(device=f"{processor()}, {cores} cores", commit=commit.stdout.strip(), date=time.strftime("%FT%TZ", time.gmtime()))
+    own = "" if given.device == "cpu" else f"{gpu()} beside "
+    shared = dict(device=f"{own}{processor()}, {cores} cores", commit=commit.stdout.strip(), date=time.strftime("%FT%TZ", time.gmtime()))
     records = []
     with open(out, "w") as file:
         for problem in problems:
@@ -128,6 +137,11 @@ def main():
             print(shown(record), flush=True)
             file.write(json.dumps(record) + "\n")
     summary(records)
+
+
+def gpu():
+    names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], stdout=subprocess.PIPE, text=True)
+    return names.stdout.splitlines()[0].strip()
 
 
 def processor():
