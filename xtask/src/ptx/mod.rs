@@ -23,6 +23,8 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("dense_many_fused_f64_vs4_l4_b8_r2", EIGHT_SIDES),
     ("hot_walk_fused_f32_f64", HOT),
     ("hot_walk_fused_f64", HOT),
+    ("qr_panel_f64_32_32_16", QR_PANELS),
+    ("qr_panel_f64_4_32_16", QR_PANELS),
     ("softmax_sparse_global_f32_vs32_q4", SOFTMAX),
     ("softmax_sparse_global_f64_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f32_vs32_q4", SOFTMAX),
@@ -33,6 +35,9 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
 /// On 9.0, where they are measured, they spill nothing.
 const RINGS: &str = "24 packs of y and w and more leave compute capability 8.0 up to 30 words short of 255 registers";
 const HOT: &str = "one word on compute capability 8.0, none on 9.0: blocks of 768 threads";
+
+const QR_PANELS: &str = "one or two words on compute capability 8.0, none on 9.0: blocks of 512 threads, whose columns take \
+    64 of 128 registers; fewer warps would not hold the rows";
 
 /// Three numbers of a thread, where one row at a time, which spills none, takes twice as long.
 const EIGHT_SIDES: &str = "two rows of eight sides take 255 registers and 12 bytes";
