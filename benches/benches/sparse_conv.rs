@@ -1,4 +1,4 @@
-//! Convolutional layers with sparse filters: `--record OUTDIR [--filter TEXT] [--budget-ms N]`.
+//! Convolutional layers with sparse filters: `--record OUTDIR [--filter TEXT] [--budget-ms N] [--peers FILE]`.
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@
 //! | [`learning`] | time to objective of whole fits |
 //! | [`fused`], [`vector`], [`cg`], [`kernel_sum`], [`matmul`], [`qr`], [`cpu`], [`parser`] | the families |
 //! | [`plan`] | how good plans are, and how long choosing takes |
-//! | [`peers`] | cuBLAS and cuSPARSE for the same work |
+//! | [`peers`], [`outside`] | cuBLAS and cuSPARSE for the same work; times that other programs measured |
 //! | [`case`], [`record`], [`provenance`], [`options`] | names, JSON lines, where they come from, arguments |
 //! | [`suite`] | record mode: every case of every family |
 
@@ -25,6 +25,7 @@ pub mod learning;
 pub mod matmul;
 pub mod objective;
 pub mod options;
+pub mod outside;
 pub mod parser;
 pub mod peers;
 pub mod plan;

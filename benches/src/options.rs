@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 /// What record mode understands.
-pub const USAGE: &str = "usage: --record OUTDIR [--filter TEXT[,TEXT…]]… [--budget-ms N]";
+pub const USAGE: &str =
+    "usage: --record OUTDIR [--filter TEXT[,TEXT…]]… [--budget-ms N] [--peers FILE]";
 
 /// What is to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Options {
     pub filter: Filter,
     /// For how long each case is sampled, milliseconds.
     pub budget_ms: u32,
+    /// Times of peers that another program measured: [`Outside`](crate::outside::Outside).
+    pub peers: Option<PathBuf>,
 }
 
 /// Cases whose names contain one of the texts, or end with it where a `$` follows; all cases when there are none.
@@ -54,6 +57,7 @@ impl Options {
             out: PathBuf::new(),
             filter: Filter::default(),
             budget_ms: 300,
+            peers: None,
         };
         let mut rest = arguments.into_iter();
         while let Some(argument) = rest.next() {
@@ -72,6 +76,7 @@ impl Options {
         match name {
             "--record" => self.out = value.into(),
             "--filter" => self.filter.add(value),
+            "--peers" => self.peers = Some(value.into()),
             "--budget-ms" => {
                 let expected = || format!("`{value}` is no number of milliseconds; {USAGE}");
                 self.budget_ms = value.parse().map_err(|_| expected())?;

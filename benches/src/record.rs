@@ -12,6 +12,7 @@ use warpfuse::plan::fused::Problem;
 
 use crate::case::Case;
 use crate::options::Options;
+use crate::outside::Outside;
 use crate::provenance::Provenance;
 use crate::sampling::Times;
 
@@ -121,20 +122,23 @@ pub struct Recorder {
     options: Options,
     folder: PathBuf,
     provenance: Provenance,
+    outside: Outside,
 }
 
 impl Recorder {
     /// Writes below the folder of the options, in one for the device.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the folder cannot be made, or a file of peers cannot be read.
     pub fn new(options: &Options, provenance: Provenance) -> Result<Recorder> {
         let folder = options.out.join(provenance.folder());
         fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let outside = options.peers.as_deref().map(Outside::read).transpose()?;
         Ok(Recorder {
             options: options.clone(),
             folder,
             provenance,
+            outside: outside.unwrap_or_default(),
         })
     }
 
@@ -177,7 +181,10 @@ impl Recorder {
 
     fn write(&self, case: &Case, outcome: Result<Measured>) -> Result<()> {
         let outcome = match outcome {
-            Ok(measured) => Outcome::Measured(measured),
+            Ok(mut measured) => {
+                measured.peers.extend(self.outside.beside(case));
+                Outcome::Measured(measured)
+            }
             Err(error) => Outcome::Failed {
                 failed: format!("{error:#}"),
             },

@@ -1,21 +1,23 @@
 //! Convolutional layers with sparse filters: the source's layer by each of its steps, and layers of known networks at
-//! several densities, the planner's choice beside the others.
+//! several densities by every strategy, the planner's choice first.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gpu_kernels::sparse_conv::Accumulator as _;
 use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::filters::{FilterShape, FilterValue, Nonzero, SparseFilters};
 use warpfuse::ops::sparse_conv::{
-    ConvElement, ConvShape, ConvStrategy, ConvSum, F16, I8, I16, Layer, Maps, SparseConv,
+    ConvElement, ConvPlan, ConvShape, ConvStrategy, ConvSum, F16, I8, I16, Layer, Maps, SparseConv,
 };
 
 use crate::case::{Case, Numbers, SEED};
 use crate::data;
 use crate::gpu::Gpu;
 use crate::record::{Measured, Recorder};
-use crate::sampling::Times;
+use crate::sampling::{Sampler, Times};
 use crate::shape::Shape;
 
 /// Channels, filters, side of the map, side of the filters: the 3 × 3 layers of ResNet-50 and VGG-16, five 1 × 1 layers.
@@ -39,14 +41,8 @@ const LAYERS: [[usize; 4]; 14] = [
 const DENSITIES: [usize; 5] = [50, 100, 111, 200, 500];
 /// Images.
 const BATCHES: [usize; 2] = [1, 16];
-/// A layer's strategies, by the name of the work.
-const STRATEGIES: [(&str, Option<ConvStrategy>); 5] = [
-    ("best", None),
-    ("direct", Some(ConvStrategy::Direct)),
-    ("tensor", Some(ConvStrategy::Tensor)),
-    ("coo", Some(ConvStrategy::Coo)),
-    ("packed", Some(ConvStrategy::Packed)),
-];
+/// Layers that the planner's constants are fitted to: drawn, none of them in [`LAYERS`].
+const DRAWN: usize = 40;
 
 /// Records all cases of the family.
 ///
@@ -56,16 +52,43 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     source(gpu, recorder)?;
     for batch in BATCHES {
         for sizes in LAYERS {
-            for permille in DENSITIES {
-                let shape = layer(batch, sizes);
-                table::<I16>(gpu, recorder, "i16", &shape, permille)?;
-                table::<I8>(gpu, recorder, "i8", &shape, permille)?;
-                table::<F16>(gpu, recorder, "f16", &shape, permille)?;
-                table::<f32>(gpu, recorder, "f32", &shape, permille)?;
-            }
+            let shape = layer(batch, sizes);
+            each_type(gpu, recorder, "layer", (&shape, &DENSITIES))?;
         }
     }
+    for i in 0..DRAWN {
+        let (shape, permille) = drawn(i);
+        each_type(gpu, recorder, "drawn", (&shape, &[permille]))?;
+    }
     Ok(())
+}
+
+/// A layer by a counter: sizes and densities like those of networks, but others.
+fn drawn(i: usize) -> (ConvShape, usize) {
+    let of = |what: usize, choices: &[usize]| {
+        let at = data::uniform(SEED + 70, 16 * i + what) * choices.len() as f64;
+        choices[at as usize]
+    };
+    let widths = [48, 96, 160, 192, 320, 384, 640];
+    let (channels, filters) = (of(0, &widths), of(1, &widths));
+    let side = of(2, &[6, 10, 12, 20, 24, 34, 40, 48, 64, 96]);
+    let kernel = of(3, &[1, 3, 3, 5]);
+    let batch = of(4, &[1, 1, 2, 4, 8, 12]);
+    let permille = of(5, &[20, 40, 70, 90, 130, 160, 250, 350, 600]);
+    (layer(batch, [channels, filters, side, kernel]), permille)
+}
+
+/// A layer in each type, with random filters of several densities.
+fn each_type(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    work: &'static str,
+    layer: (&ConvShape, &[usize]),
+) -> Result<()> {
+    table::<I16>(gpu, recorder, (work, "i16"), layer)?;
+    table::<I8>(gpu, recorder, (work, "i8"), layer)?;
+    table::<F16>(gpu, recorder, (work, "f16"), layer)?;
+    table::<f32>(gpu, recorder, (work, "f32"), layer)
 }
 
 fn layer(batch: usize, [channels, filters, side, kernel]: [usize; 4]) -> ConvShape {
@@ -123,7 +146,8 @@ fn of_source<E: ConvElement>(
     {
         return Ok(());
     }
-    let run = Run::<E>::new(gpu, shape, one_a_slice(shape.filter_shape()))?;
+    let inputs = Inputs::new(gpu, shape)?;
+    let run = Run::<E>::new(&inputs, one_a_slice(shape.filter_shape()))?;
     recorder.measure(&named("source_cpu1"), || run.on_cpu(1))?;
     recorder.measure(&named("source_cpu"), || run.on_cpu(0))?;
     for (work, strategy) in [
@@ -140,28 +164,26 @@ fn of_source<E: ConvElement>(
     recorder.measure(&named("source_arrays"), || run.with_arrays())
 }
 
-/// The strategies of one layer at one density.
+/// The strategies of one layer at several densities.
 fn table<E: ConvElement>(
     gpu: &Gpu,
     recorder: &Recorder,
-    numbers: &'static str,
-    shape: &ConvShape,
-    permille: usize,
+    (work, numbers): (&'static str, &'static str),
+    (shape, densities): (&ConvShape, &[usize]),
 ) -> Result<()> {
-    let strategies = STRATEGIES.into_iter().filter(|(_, strategy)| {
-        let tensor = *strategy == Some(ConvStrategy::Tensor);
-        (E::PIECES > 0 || !tensor) && strategy.is_none_or(|strategy| !strategy.is_of_the_source())
-    });
-    let named = |work| case(work, numbers, shape, permille);
-    if !strategies
-        .clone()
-        .any(|(work, _)| recorder.wants(&named(work)))
-    {
+    let cases = densities
+        .iter()
+        .map(|permille| (permille, case(work, numbers, shape, *permille)));
+    let wanted: Vec<_> = cases.filter(|(_, case)| recorder.wants(case)).collect();
+    if wanted.is_empty() {
         return Ok(());
     }
-    let run = Run::<E>::new(gpu, shape, random(shape.filter_shape(), permille))?;
-    for (work, strategy) in strategies {
-        recorder.measure(&named(work), || run.time(strategy))?;
+    let inputs = Inputs::<E>::new(gpu, shape)?;
+    for (permille, case) in wanted {
+        recorder.measure(&case, || {
+            let run = Run::new(&inputs, random(shape.filter_shape(), *permille))?;
+            run.compare()
+        })?;
     }
     Ok(())
 }
@@ -172,7 +194,7 @@ fn one_a_slice<V: FilterValue>(shape: FilterShape) -> SparseFilters<V> {
     let weights = data::values::<f32>(shape.slices(), SEED + 61);
     let size = shape.height * shape.width;
     let nonzero = |(place, weight): (&f32, &f32)| {
-        let at = ((f64::from(*place) + 1.0) / 2.0 * size as f64) as usize % size;
+        let at = ((f64::from(*place) + 0.5) * size as f64) as usize % size;
         Nonzero {
             row: (at / shape.width) as u8,
             col: (at % shape.width) as u8,
@@ -189,7 +211,7 @@ fn random<V: FilterValue>(shape: FilterShape, permille: usize) -> SparseFilters<
     let kept = data::values::<f32>(shape.weights(), SEED + 62);
     let weights = data::values::<f32>(shape.weights(), SEED + 63);
     let weight = |(kept, weight): (&f32, &f32)| {
-        let keep = (f64::from(*kept) + 1.0) / 2.0 < permille as f64 / 1_000.0;
+        let keep = f64::from(*kept) + 0.5 < permille as f64 / 1_000.0;
         if keep {
             weight_of(*weight)
         } else {
@@ -200,10 +222,34 @@ fn random<V: FilterValue>(shape: FilterShape, permille: usize) -> SparseFilters<
     SparseFilters::from_dense(shape, &dense).expect("sizes of a layer")
 }
 
-/// Small integers other than zero, so that 32-bit sums of 16-bit inputs are exact up to 4,608 weights of a filter.
+/// Integers from 1 to 13 and their negatives, so that 32-bit sums of 16-bit inputs are exact up to 4,608 weights of a filter.
 fn weight_of<V: FilterValue>(uniform: f32) -> V {
-    let magnitude = (f64::from(uniform).abs() * 13.0).ceil().max(1.0);
+    let magnitude = (f64::from(uniform).abs() * 26.0).ceil().max(1.0);
     V::from_f64(magnitude.copysign(uniform.into()))
+}
+
+/// What a layer reads.
+struct Inputs<'a, E: ConvElement> {
+    gpu: &'a Gpu,
+    shape: ConvShape,
+    host: Vec<E::Value>,
+    x: Maps<E>,
+}
+
+impl<'a, E: ConvElement> Inputs<'a, E> {
+    fn new(gpu: &'a Gpu, shape: &ConvShape) -> Result<Inputs<'a, E>> {
+        // All of the type's range, or small integers, whose sums are exact.
+        let most = if E::MOST.is_finite() { E::MOST } else { 8.0 };
+        let values = data::values::<f32>(shape.inputs(), SEED + 64);
+        let value = |x: &f32| E::Value::from_f64((f64::from(*x) * 2.0 * most).round());
+        let host: Vec<E::Value> = values.par_iter().map(value).collect();
+        Ok(Inputs {
+            gpu,
+            shape: *shape,
+            x: Maps::upload(&gpu.device, &host)?,
+            host,
+        })
+    }
 }
 
 /// A layer with its operands.
@@ -211,34 +257,27 @@ struct Run<'a, E: ConvElement> {
     gpu: &'a Gpu,
     shape: ConvShape,
     filters: SparseFilters<E::Value>,
-    host: Vec<E::Value>,
-    x: Maps<E>,
+    host: &'a [E::Value],
+    x: &'a Maps<E>,
+    /// Of the last image.
     expected: Vec<E::Sum>,
 }
 
 impl<'a, E: ConvElement> Run<'a, E> {
-    fn new(
-        gpu: &'a Gpu,
-        shape: &ConvShape,
-        filters: SparseFilters<E::Value>,
-    ) -> Result<Run<'a, E>> {
-        // All of the type's range, or small integers, whose sums are exact.
-        let most = if E::MOST.is_finite() { E::MOST } else { 8.0 };
-        let values = data::values::<f32>(shape.inputs(), SEED + 64);
-        let host: Vec<E::Value> = values
-            .iter()
-            .map(|x| E::Value::from_f64((f64::from(*x) * most).round()))
-            .collect();
-        let x = Maps::upload(&gpu.device, &host)?;
-        let cpu = SparseConv::<E>::new(&Device::cpu(), shape, &filters, Layer::default())?;
-        let expected = cpu.run_on_host_arrays(&host)?;
+    fn new(inputs: &'a Inputs<'a, E>, filters: SparseFilters<E::Value>) -> Result<Run<'a, E>> {
+        let last = ConvShape {
+            batch: 1,
+            ..inputs.shape
+        };
+        let cpu = SparseConv::<E>::new(&Device::cpu(), &last, &filters, Layer::default())?;
+        let image = &inputs.host[inputs.host.len() - last.inputs()..];
         Ok(Run {
-            gpu,
-            shape: *shape,
+            gpu: inputs.gpu,
+            shape: inputs.shape,
             filters,
-            host,
-            x,
-            expected,
+            host: &inputs.host,
+            x: &inputs.x,
+            expected: cpu.run_on_host_arrays(image)?,
         })
     }
 
@@ -257,22 +296,59 @@ impl<'a, E: ConvElement> Run<'a, E> {
 
     /// On device buffers.
     fn time(&self, strategy: Option<ConvStrategy>) -> Result<Measured> {
-        let conv = self.layer(strategy)?;
-        let mut out = self.gpu.device.zeros(self.shape.results())?;
-        conv.run(&self.x, &mut out)?;
-        self.check(&out)?;
-        let times = self
-            .gpu
-            .sampler
-            .time(&self.gpu.device, || conv.run(&self.x, &mut out))?;
-        self.check(&out)?;
-        let plan = conv.plan().context("a GPU has a plan")?;
-        let mut measured = self.measured(plan.strategy.to_string(), times, conv.filter_bytes());
+        let (plan, times, bytes) = self.times(strategy, &self.gpu.sampler)?;
+        let mut measured = self.measured(plan.strategy.to_string(), times, bytes);
         for (strategy, us) in &plan.predicted_us {
             if *strategy == plan.strategy {
                 measured.details.insert("predicted_us", *us);
             }
         }
+        Ok(measured)
+    }
+
+    fn times(
+        &self,
+        strategy: Option<ConvStrategy>,
+        sampler: &Sampler,
+    ) -> Result<(ConvPlan, Times, usize)> {
+        let conv = self.layer(strategy)?;
+        let mut out = self.gpu.device.zeros(self.shape.results())?;
+        conv.run(self.x, &mut out)?;
+        self.check(&out)?;
+        let work = || conv.run(self.x, &mut out);
+        let times = sampler.time(&self.gpu.device, work)?;
+        let plan = conv.plan().context("a GPU has a plan")?.clone();
+        Ok((plan, times, conv.filter_bytes()))
+    }
+
+    /// Every strategy that suits, the planner's choice as the case's time. Few samples of each: there are hundreds of
+    /// cases.
+    fn compare(&self) -> Result<Measured> {
+        let sampler = Sampler::brief();
+        let plan = self
+            .layer(None)?
+            .plan()
+            .context("a GPU has a plan")?
+            .clone();
+        let mut chosen = None;
+        let mut details = Vec::new();
+        let mut best_us = f64::INFINITY;
+        for (strategy, predicted_us) in &plan.predicted_us {
+            let (_, times, bytes) = self.times(Some(*strategy), &sampler)?;
+            best_us = best_us.min(times.median_us);
+            let [measured_name, predicted_name] = names(*strategy);
+            details.push((measured_name, times.median_us));
+            details.push((predicted_name, *predicted_us));
+            if *strategy == plan.strategy {
+                chosen = Some((times, bytes));
+            }
+        }
+        let (times, bytes) = chosen.context("the planner chooses what it predicts")?;
+        let mut measured = self.measured(plan.strategy.to_string(), times, bytes);
+        measured.details.extend(details);
+        measured
+            .details
+            .insert("over_best", times.median_us / best_us);
         Ok(measured)
     }
 
@@ -282,7 +358,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
         let mut times = Vec::new();
         for _ in 0..21 {
             let start = Instant::now();
-            let found = conv.run_on_host_arrays(&self.host)?;
+            let found = conv.run_on_host_arrays(self.host)?;
             times.push(start.elapsed().as_secs_f64() * 1e6);
             ensure!(found == self.expected, "other sums than the CPU's");
         }
@@ -294,7 +370,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
         let cpu = Device::cpu();
         let layer = Layer::default();
         let conv = SparseConv::<E>::new(&cpu, &self.shape, &self.filters, layer)?;
-        let x = Maps::upload(&cpu, &self.host)?;
+        let x = Maps::upload(&cpu, self.host)?;
         let mut out = cpu.zeros(self.shape.results())?;
         let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
         let mut times = Vec::new();
@@ -308,7 +384,8 @@ impl<'a, E: ConvElement> Run<'a, E> {
     }
 
     fn measured(&self, variant: String, times: Times, filter_bytes: usize) -> Measured {
-        let bytes = size_of_val(&*self.host) + size_of_val(&*self.expected) + filter_bytes;
+        let sums = size_of::<E::Sum>() * self.shape.results();
+        let bytes = size_of_val(self.host) + sums + filter_bytes;
         let outputs = (self.shape.sums() / self.shape.filters) as f64;
         let multiply_adds = outputs * self.filters.nnz() as f64;
         let mut measured = Measured::new(variant, times, bytes).with_error(0.0);
@@ -319,13 +396,26 @@ impl<'a, E: ConvElement> Run<'a, E> {
         measured
     }
 
+    /// Compares the last image's results with the CPU's.
     fn check(&self, out: &Buffer<E::Sum>) -> Result<()> {
-        let found = out.to_vec()?;
+        let mut found = vec![E::Sum::ZERO; self.expected.len()];
+        out.read(out.len() - found.len(), &mut found)?;
         let wrong = found.iter().zip(&self.expected).position(|(a, b)| a != b);
         if let Some(i) = wrong {
             let (found, expected) = (found[i].to_f64(), self.expected[i].to_f64());
             anyhow::bail!("result {i} is {found}, and the CPU's {expected}");
         }
         Ok(())
+    }
+}
+
+/// Names of a strategy's measured and predicted times.
+fn names(strategy: ConvStrategy) -> [&'static str; 2] {
+    match strategy {
+        ConvStrategy::Coo => ["coo_us", "coo_predicted_us"],
+        ConvStrategy::Packed => ["packed_us", "packed_predicted_us"],
+        ConvStrategy::Direct => ["direct_us", "direct_predicted_us"],
+        ConvStrategy::Tensor => ["tensor_us", "tensor_predicted_us"],
+        ConvStrategy::Lowered => ["lowered_us", "lowered_predicted_us"],
     }
 }

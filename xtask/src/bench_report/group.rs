@@ -69,6 +69,7 @@ fn layout(shape: &Shape) -> &'static str {
         Shape::Drawn { .. } => "sparse by laws",
         Shape::Vector { .. } => "vectors",
         Shape::Points { .. } => "points",
+        Shape::Layer { .. } => "layers",
         Shape::Product { .. } => "matrices",
         Shape::Batch { .. } => "batches",
     }

@@ -72,6 +72,15 @@ pub enum Shape {
         sources: u64,
         dims: u64,
     },
+    /// A convolutional layer with sparse filters.
+    Layer {
+        batch: u64,
+        channels: u64,
+        filters: u64,
+        side: u64,
+        kernel: u64,
+        permille: u64,
+    },
     /// A matrix product.
     Product { m: u64, n: u64, k: u64 },
     /// Matrices of one shape.

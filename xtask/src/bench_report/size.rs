@@ -82,6 +82,18 @@ impl Shape {
             Shape::Points {
                 targets, sources, ..
             } => product(&[*targets, *sources]),
+            Shape::Layer {
+                batch,
+                channels,
+                filters,
+                side,
+                kernel,
+                permille,
+            } => {
+                product(&[
+                    *batch, *channels, *filters, *side, *side, *kernel, *kernel, *permille,
+                ]) / 1e3
+            }
             Shape::Product { m, n, k } => product(&[*m, *n, *k]),
             Shape::Batch { count, rows, cols } => product(&[*count, *rows, *cols]),
         }
@@ -106,5 +118,14 @@ mod tests {
     #[test]
     fn elements_are_what_is_multiplied() {
         assert_eq!(Shape::Product { m: 2, n: 3, k: 4 }.elements(), 24.0);
+        let layer = Shape::Layer {
+            batch: 2,
+            channels: 3,
+            filters: 5,
+            side: 4,
+            kernel: 3,
+            permille: 500,
+        };
+        assert_eq!(layer.elements(), 2_160.0);
     }
 }

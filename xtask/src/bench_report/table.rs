@@ -111,6 +111,19 @@ fn over(shape: &Shape) -> String {
             sources,
             dims,
         } => format!("{} × {}, {dims}-D", grouped(*targets), grouped(*sources)),
+        Shape::Layer {
+            batch,
+            channels,
+            filters,
+            side,
+            kernel,
+            permille,
+        } => {
+            let density = *permille as f64 / 10.0;
+            format!(
+                "{batch} × {channels} × {side} × {side}, {filters} filters of {kernel} × {kernel}, {density} %"
+            )
+        }
         Shape::Product { m, n, k } => {
             format!("{} × {} × {}", grouped(*m), grouped(*n), grouped(*k))
         }
