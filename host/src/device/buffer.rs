@@ -234,6 +234,33 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
+    /// Has `send` write the first `bytes` bytes of memory on a CUDA device, which are counted as sent.
+    pub(super) fn exchange(
+        &mut self,
+        bytes: usize,
+        send: impl FnOnce(&mut CudaMemory) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        self.ledger().check("fill a buffer")?;
+        self.ledger().sent(bytes);
+        match &mut self.storage {
+            Storage::Cuda(memory) => send(memory),
+            Storage::Cpu(_) | Storage::Emulator(_) => unreachable!("an exchange of a CUDA device"),
+        }
+    }
+
+    /// Has `fetch` read all of memory on a CUDA device, which is counted as received.
+    pub(super) fn exchanged(
+        &self,
+        fetch: impl FnOnce(&CudaMemory) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        self.ledger().check("read from a buffer")?;
+        self.ledger().received(self.len * size_of::<T>());
+        match &self.storage {
+            Storage::Cuda(memory) => fetch(memory),
+            Storage::Cpu(_) | Storage::Emulator(_) => unreachable!("an exchange of a CUDA device"),
+        }
+    }
+
     fn ledger(&self) -> &Ledger {
         match &self.storage {
             Storage::Cuda(memory) => memory.device().ledger(),

@@ -90,6 +90,15 @@ impl CudaFeed {
     }
 }
 
+/// Copies of no device in both directions.
+pub(crate) struct CudaExchange(Infallible);
+
+impl CudaExchange {
+    pub(crate) fn new(device: &CudaDevice, _parts: usize) -> Result<CudaExchange, DeviceError> {
+        match device.0 {}
+    }
+}
+
 /// Page-locked slots of no device.
 pub(crate) struct Mailbox(Infallible);
 
@@ -147,6 +156,13 @@ never! {
         pub(crate) fn copy(&mut Self, (usize, &mut CudaMemory), usize, &CudaPinned) -> Result<(), DeviceError>;
         pub(crate) fn arrive(&Self, usize) -> Result<(), DeviceError>;
         pub(crate) fn release(&Self, usize) -> Result<(), DeviceError>;
+    }
+    impl CudaExchange {
+        pub(crate) fn send(&Self, usize, &[u8], &mut CudaMemory) -> Result<(), DeviceError>;
+        pub(crate) fn arrive(&Self, usize) -> Result<(), DeviceError>;
+        pub(crate) fn computed(&Self, usize) -> Result<(), DeviceError>;
+        pub(crate) fn fetch(&Self, usize, &CudaMemory, &mut [u8]) -> Result<(), DeviceError>;
+        pub(crate) fn wait(&Self) -> Result<(), DeviceError>;
     }
     impl CudaPinned {
         pub(crate) fn bytes(&Self) -> &[u8];

@@ -27,6 +27,7 @@ pub mod embedded;
 pub mod emulator;
 pub mod error;
 pub mod event;
+pub(crate) mod exchange;
 pub(crate) mod feed;
 mod holding;
 mod host_memory;

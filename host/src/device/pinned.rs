@@ -67,6 +67,22 @@ impl PinnedBlock {
         }
     }
 
+    /// The bytes; no copy to them is under way.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.memory {
+            Memory::Cuda(memory) => memory.bytes(),
+            Memory::Host(memory) => memory.as_bytes(),
+        }
+    }
+
+    /// The bytes, to be written: no copy from or to them is under way.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Memory::Cuda(memory) => memory.bytes_mut(),
+            Memory::Host(memory) => memory.as_bytes_mut(),
+        }
+    }
+
     /// Its bytes.
     pub(super) fn len(&self) -> usize {
         match &self.memory {

@@ -7,6 +7,7 @@
 mod attributes;
 mod driver;
 mod event;
+mod exchange;
 mod feed;
 mod launch;
 mod limits;
@@ -25,6 +26,7 @@ use cust::context::{Context, CurrentContext};
 use cust_raw::CUstream;
 
 pub(crate) use event::EventPair;
+pub(crate) use exchange::CudaExchange;
 pub(crate) use feed::{CudaFeed, CudaPinned};
 pub(crate) use launch::PreparedFunction;
 pub(crate) use mailbox::Mailbox;

@@ -24,6 +24,15 @@ impl<E: ConvElement> Maps<E> {
         })
     }
 
+    /// So many zeros on a device.
+    ///
+    /// # Errors
+    /// When the device has too little memory or fails.
+    pub fn zeros(device: &Device, len: usize) -> Result<Maps<E>, DeviceError> {
+        let words = device.zeros(len.div_ceil(E::PER_WORD as usize))?;
+        Ok(Maps { words, len })
+    }
+
     /// Copies other values, as many, to the same memory.
     ///
     /// # Errors
@@ -49,6 +58,10 @@ impl<E: ConvElement> Maps<E> {
 
     pub(super) fn words(&self) -> &Buffer<E::Stored> {
         &self.words
+    }
+
+    pub(super) fn words_mut(&mut self) -> &mut Buffer<E::Stored> {
+        &mut self.words
     }
 }
 

@@ -27,6 +27,7 @@
 //! from every strategy, but for [`ConvStrategy::Coo`], which skips zero inputs and so does not make NaN of them and an
 //! infinite weight, and for [`ConvStrategy::Lowered`], which adds in another order and multiplies zero weights.
 
+mod arrays;
 mod choose;
 mod element;
 mod error;
@@ -43,6 +44,7 @@ use crate::matrix::filters::SparseFilters;
 pub use crate::plan::sparse_conv::{
     ConvPlan, ConvShape, ConvShapeError, ConvStrategy, ConvWork, MapLayout, Pool, PoolKind,
 };
+pub use arrays::ArrayConv;
 pub use element::{Bf16, ConvElement, ConvSum, F16, I8, I8Wide, I16, I16Wide};
 pub use error::SparseConvError;
 use launch::OnGpu;
