@@ -3,14 +3,15 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use gpu_kernels::sparse_conv::Accumulator as _;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::filters::{FilterShape, FilterValue, Nonzero, SparseFilters};
 use warpfuse::ops::sparse_conv::{
-    ConvElement, ConvPlan, ConvShape, ConvStrategy, ConvSum, F16, I8, I16, Layer, Maps, SparseConv,
+    ArrayConv, ConvElement, ConvPlan, ConvShape, ConvStrategy, ConvSum, F16, I8, I16, Layer, Maps,
+    SparseConv,
 };
 
 use crate::case::{Case, Numbers, SEED};
@@ -41,6 +42,8 @@ const LAYERS: [[usize; 4]; 14] = [
 const DENSITIES: [usize; 5] = [50, 100, 111, 200, 500];
 /// Images.
 const BATCHES: [usize; 2] = [1, 16];
+/// Bytes that the link's rate is measured with.
+const LINK_BYTES: usize = 1 << 28;
 /// Layers that the planner's constants are fitted to: drawn, none of them in [`LAYERS`].
 const DRAWN: usize = 40;
 
@@ -138,7 +141,12 @@ fn of_source<E: ConvElement>(
         "source_packed",
         "source_direct",
     ];
-    let rest = ["source_tensor", "source_best", "source_arrays"];
+    let rest = [
+        "source_tensor",
+        "source_best",
+        "source_arrays",
+        "source_slices",
+    ];
     if !works
         .into_iter()
         .chain(rest)
@@ -161,7 +169,19 @@ fn of_source<E: ConvElement>(
             recorder.measure(&named(work), || run.time(strategy))?;
         }
     }
-    recorder.measure(&named("source_arrays"), || run.with_arrays())
+    recorder.measure(&named("source_arrays"), || run.with_arrays())?;
+    recorder.measure(&named("source_slices"), || run.with_slices())?;
+    let many = ConvShape {
+        batch: 16,
+        ..*shape
+    };
+    let of_many = case("source_arrays", numbers, &many, 111);
+    if !recorder.wants(&of_many) {
+        return Ok(());
+    }
+    let inputs = Inputs::new(gpu, &many)?;
+    let run = Run::<E>::new(&inputs, one_a_slice(many.filter_shape()))?;
+    recorder.measure(&of_many, || run.with_arrays())
 }
 
 /// The strategies of one layer at several densities.
@@ -352,17 +372,39 @@ impl<'a, E: ConvElement> Run<'a, E> {
         Ok(measured)
     }
 
-    /// From host arrays to a host array, filters on the device.
+    /// Between page-locked arrays, filters on the device.
     fn with_arrays(&self) -> Result<Measured> {
+        let (device, layer) = (&self.gpu.device, Layer::default());
+        let mut conv = ArrayConv::<E>::new(device, &self.shape, &self.filters, layer)?;
+        conv.inputs().copy_from_slice(self.host);
+        let mut times = Vec::new();
+        for _ in 0..101 {
+            let start = Instant::now();
+            conv.run()?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+        }
+        self.check_last(conv.results())?;
+        let bytes = size_of_val(self.host) + size_of_val(conv.results());
+        let filter_bytes = conv.layer().filter_bytes();
+        let mut measured = self.measured("page-locked".into(), Times::of(times), filter_bytes);
+        let link_us = bytes as f64 / device.probe_link(LINK_BYTES)?.pinned_gbs / 1e3;
+        measured.details.insert("link_us", link_us);
+        let over_link = measured.times.median_us / link_us;
+        measured.details.insert("over_link", over_link);
+        Ok(measured)
+    }
+
+    /// Between ordinary arrays, filters on the device.
+    fn with_slices(&self) -> Result<Measured> {
         let conv = self.layer(None)?;
         let mut times = Vec::new();
         for _ in 0..21 {
             let start = Instant::now();
             let found = conv.run_on_host_arrays(self.host)?;
             times.push(start.elapsed().as_secs_f64() * 1e6);
-            ensure!(found == self.expected, "other sums than the CPU's");
+            self.check_last(&found)?;
         }
-        Ok(self.measured("arrays".into(), Times::of(times), conv.filter_bytes()))
+        Ok(self.measured("slices".into(), Times::of(times), conv.filter_bytes()))
     }
 
     /// On the CPU with this number of threads, 0 for all.
@@ -400,6 +442,11 @@ impl<'a, E: ConvElement> Run<'a, E> {
     fn check(&self, out: &Buffer<E::Sum>) -> Result<()> {
         let mut found = vec![E::Sum::ZERO; self.expected.len()];
         out.read(out.len() - found.len(), &mut found)?;
+        self.check_last(&found)
+    }
+
+    fn check_last(&self, found: &[E::Sum]) -> Result<()> {
+        let found = &found[found.len() - self.expected.len()..];
         let wrong = found.iter().zip(&self.expected).position(|(a, b)| a != b);
         if let Some(i) = wrong {
             let (found, expected) = (found[i].to_f64(), self.expected[i].to_f64());
@@ -415,6 +462,8 @@ fn names(strategy: ConvStrategy) -> [&'static str; 2] {
         ConvStrategy::Coo => ["coo_us", "coo_predicted_us"],
         ConvStrategy::Packed => ["packed_us", "packed_predicted_us"],
         ConvStrategy::Direct => ["direct_us", "direct_predicted_us"],
+        ConvStrategy::Staged => ["staged_us", "staged_predicted_us"],
+        ConvStrategy::Skip => ["skip_us", "skip_predicted_us"],
         ConvStrategy::Tensor => ["tensor_us", "tensor_predicted_us"],
         ConvStrategy::Lowered => ["lowered_us", "lowered_predicted_us"],
     }

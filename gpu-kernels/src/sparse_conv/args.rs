@@ -118,6 +118,36 @@ impl TensorGeometry {
     }
 }
 
+/// How the staged strategy cuts a layer: words are of 32 bits.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StagedGeometry {
+    /// Words of a padded row.
+    pub row: u32,
+    /// Words of a padded image of one channel.
+    pub image: u32,
+    /// Words from one channel's plane to the next, a multiple of 4.
+    pub plane: u32,
+    /// Words of a channel that a block's outputs meet at most, a multiple of 4.
+    pub pitch: u32,
+    /// Channels that are staged together.
+    pub chunk: u32,
+    /// Chunks of a group's channels.
+    pub chunks: u32,
+    /// Blocks that share a group's filters.
+    pub filter_tiles: u32,
+}
+
+/// How the skip strategy cuts a layer.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SkipGeometry {
+    /// Rows of outputs of a warp.
+    pub rows: u32,
+    /// Columns of a warp's sums: those of the input, and those that taps reach beside them.
+    pub width: u32,
+}
+
 /// Arguments of every variant; an entry ignores what it does not name.
 #[repr(C)]
 pub struct SparseConvArgs<'a, E: Element> {
@@ -126,7 +156,8 @@ pub struct SparseConvArgs<'a, E: Element> {
     /// One number per filter, or absent.
     pub bias: In<'a, E::Acc>,
     /// Where the nonzeros begin: of each slice for the seed's formats, of each filter for `direct`, of each filter tile and
-    /// part of its channels, in steps, for `tensor`; and the end of the last.
+    /// part of its channels, in steps, for `tensor`; and the end of the last. For `staged` the beginning and the end for
+    /// each filter and chunk of its channels.
     pub starts: In<'a, u32>,
     /// Rows of nonzeros (COO), or their places: channel · 256 + row · 16 + column (`direct`).
     pub places: In<'a, u32>,
@@ -138,9 +169,10 @@ pub struct SparseConvArgs<'a, E: Element> {
     pub packed: In<'a, E::Packed>,
     /// Bits of a row and of a column in a packed word.
     pub packed_bits: [u32; 2],
-    /// Steps of the tensor strategy.
+    /// Steps of the tensor strategy; of `staged`, pairs of a distance in words and a weight's bits.
     pub steps: In<'a, u32>,
-    /// Bytes of the inputs by piece and cell, channels side by side: what `tensor` reads.
+    /// What is made of the inputs first, as bits: for `tensor` bytes by piece and cell, channels side by side; for `staged`
+    /// numbers by channel, zeros around images; for `skip` lists of what is not zero.
     pub planes: In<'a, f32>,
     /// The same, where they are made.
     pub planes_out: Out<'a, f32>,
@@ -154,6 +186,10 @@ pub struct SparseConvArgs<'a, E: Element> {
     pub geometry: Geometry,
     /// Tiles of the tensor strategy.
     pub tensor: TensorGeometry,
+    /// Tiles of the staged strategy.
+    pub staged: StagedGeometry,
+    /// Bands of the skip strategy.
+    pub skip: SkipGeometry,
 }
 
 impl<E: Element> Clone for SparseConvArgs<'_, E> {
@@ -176,6 +212,19 @@ pub enum SparseConvVariant {
     Planes,
     /// Sparse tensor cores on byte pieces of integers.
     Tensor,
+    /// Inputs to padded planes for [`SparseConvVariant::Staged`].
+    Pad,
+    /// Padded inputs in shared memory, sums in registers.
+    Staged {
+        /// Filters of a warp.
+        filters: u32,
+        /// Outputs of a lane.
+        outputs: u32,
+    },
+    /// Lists of the inputs that are not zero for [`SparseConvVariant::Skip`].
+    List,
+    /// Inputs that are not zero added to the outputs that they meet.
+    Skip,
     /// The right factor of a dense product.
     Columns,
     /// Bias, rectification and pooling of sums in memory.

@@ -11,6 +11,10 @@
 //! | direct | a warp per filter and 128 outputs (32 results of pooling), four sums of a thread | values and places by filter | none |
 //! | planes | integers to byte planes, channels side by side | – | none |
 //! | tensor | a block per 32 filters and 128 outputs, sparse tensor cores on byte pieces | steps | a tile's inputs |
+//! | pad | integers and floats to planes with zeros around images | – | none |
+//! | staged | a block per 8 · F filters and 32 · J outputs, F · J sums of a thread | distances and weights by filter | inputs of a chunk of channels, twice |
+//! | list | lists of the inputs of each map that are not zero | – | a count per warp |
+//! | skip | a warp per filter and some rows of outputs, zero inputs are skipped | values and places by filter | a warp's sums |
 //! | columns | a thread per element of the right factor of a dense product; the left one is the filters | – | none |
 //! | finish | bias, rectification, pooling of sums in memory: a thread per result | – | none |
 //!
@@ -46,15 +50,19 @@ mod element;
 mod lowered;
 mod pool;
 mod seed;
+mod skip;
+mod staged;
 mod tensor;
 
 pub use args::{
-    Geometry, POOL_AVERAGE, POOL_MAX, POOL_NONE, PoolGeometry, SparseConv, SparseConvArgs,
-    SparseConvVariant, Strides, TensorGeometry,
+    Geometry, POOL_AVERAGE, POOL_MAX, POOL_NONE, PoolGeometry, SkipGeometry, SparseConv,
+    SparseConvArgs, SparseConvVariant, StagedGeometry, Strides, TensorGeometry,
 };
 pub use element::{
     Accumulator, Bf16, Element, F16, I8, I8Wide, I16, I16Wide, bfloat_to_f32, half_to_f32,
 };
+pub use skip::{LIST_BLOCK, SKIP_BLOCK};
+pub use staged::{STAGED_BLOCK, STAGED_WARPS};
 pub use tensor::{
     CHUNK_PARTS, MOST_NONZEROS, TENSOR_BLOCK, TILE_CELLS, TILE_FILTERS, step_words,
     tensor_shared_bytes,
@@ -65,6 +73,8 @@ use direct::direct;
 use lowered::columns;
 use pool::finish;
 use seed::{coo, packed};
+use skip::{list, list_words, skip};
+use staged::{pad, staged};
 use tensor::{planes, tensor};
 
 fn check<E: Element>(
@@ -89,6 +99,24 @@ fn check<E: Element>(
         }
         SparseConvVariant::Planes => check_planes(args, args.planes_out.len()),
         SparseConvVariant::Tensor => check_tensor(launch, args),
+        SparseConvVariant::Pad => {
+            check_inputs(args, 0)?;
+            check_padded(args, args.planes_out.len())
+        }
+        SparseConvVariant::Staged { filters, outputs } => {
+            check_staged(launch, args, [*filters, *outputs])
+        }
+        SparseConvVariant::List => {
+            Violation::equal("block", LIST_BLOCK as u64, launch.block as u64)?;
+            let channels = g.filters / g.out_per_group * g.in_per_group;
+            let maps = g.batch as u64 * channels as u64;
+            Violation::equal("blocks", maps, launch.grid as u64)?;
+            let shared = LIST_BLOCK as u64 / 32 * 4;
+            Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+            check_inputs(args, 0)?;
+            check_lists(args, args.planes_out.len())
+        }
+        SparseConvVariant::Skip => check_skip(launch, args),
         SparseConvVariant::Columns => {
             Violation::equal(
                 "filters per group",
@@ -165,6 +193,80 @@ fn check_planes<E: Element>(args: &SparseConvArgs<'_, E>, words: u64) -> Result<
     Violation::at_least("words of the planes", needed, words)
 }
 
+fn check_padded<E: Element>(args: &SparseConvArgs<'_, E>, words: u64) -> Result<(), Violation> {
+    let (g, s) = (&args.geometry, &args.staged);
+    Violation::multiple_of("words of a plane", 4, s.plane as u64)?;
+    let padded = [0, 1].map(|axis| g.size[axis] as u64 + 2 * g.padding[axis] as u64);
+    Violation::at_least("words of a padded row", padded[1], s.row as u64)?;
+    Violation::at_least(
+        "words of a padded image",
+        padded[0] * s.row as u64,
+        s.image as u64,
+    )?;
+    Violation::at_least(
+        "words of a plane",
+        g.batch as u64 * s.image as u64,
+        s.plane as u64,
+    )?;
+    let channels = (g.filters / g.out_per_group) as u64 * g.in_per_group as u64;
+    // A block may stage what is behind the last image of the last channel.
+    let needed = channels * s.plane as u64 + s.pitch as u64;
+    Violation::at_most("words of the planes", u32::MAX as u64, needed)?;
+    Violation::at_least("words of the planes", needed, words)
+}
+
+fn check_staged<E: Element>(
+    launch: &Launch,
+    args: &SparseConvArgs<'_, E>,
+    [filters, outputs]: [u32; 2],
+) -> Result<(), Violation> {
+    let (g, s) = (&args.geometry, &args.staged);
+    Violation::equal("block", STAGED_BLOCK as u64, launch.block as u64)?;
+    Violation::equal("pooling", POOL_NONE as u64, g.pool.kind as u64)?;
+    check_result(args)?;
+    let groups = (g.filters / g.out_per_group) as u64;
+    let all = g.batch as u64 * g.out[0] as u64 * g.out[1] as u64;
+    let tiles = all.div_ceil(outputs as u64 * 32) * groups * s.filter_tiles as u64;
+    Violation::equal("blocks", tiles, launch.grid as u64)?;
+    let covered = s.filter_tiles as u64 * (filters * STAGED_WARPS) as u64;
+    Violation::at_least("filters of the tiles", g.out_per_group as u64, covered)?;
+    let channels = s.chunk as u64 * s.chunks as u64;
+    Violation::at_least("channels of the chunks", g.in_per_group as u64, channels)?;
+    let starts = 2 * g.filters as u64 * s.chunks as u64;
+    Violation::at_least("starts of ranges", starts, args.starts.len())?;
+    Violation::multiple_of("words of a range", 4, s.pitch as u64)?;
+    let shared = 8 * s.chunk as u64 * s.pitch as u64;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    check_padded(args, args.planes.len())
+}
+
+fn check_lists<E: Element>(args: &SparseConvArgs<'_, E>, words: u64) -> Result<(), Violation> {
+    let needed = list_words(args);
+    Violation::at_most("words of the lists", u32::MAX as u64, needed)?;
+    Violation::at_least("words of the lists", needed, words)
+}
+
+fn check_skip<E: Element>(launch: &Launch, args: &SparseConvArgs<'_, E>) -> Result<(), Violation> {
+    let (g, s) = (&args.geometry, &args.skip);
+    Violation::equal("block", SKIP_BLOCK as u64, launch.block as u64)?;
+    Violation::equal("pooling", POOL_NONE as u64, g.pool.kind as u64)?;
+    Violation::equal("rows of a stride", 1, g.stride[0] as u64)?;
+    Violation::equal("columns of a stride", 1, g.stride[1] as u64)?;
+    check_result(args)?;
+    Violation::at_least("starts of filters", g.filters as u64 + 1, args.starts.len())?;
+    Violation::at_least("values", args.places.len(), args.values.len())?;
+    Violation::at_least("rows of a band", 1, s.rows as u64)?;
+    let reach = (g.kernel[1] - 1) as u64 * g.dilation[1] as u64;
+    let width = g.size[1] as u64 + reach;
+    Violation::equal("columns of a band", width, s.width as u64)?;
+    let warps = (SKIP_BLOCK / 32) as u64;
+    let items = g.batch as u64 * g.filters as u64 * g.out[0].div_ceil(s.rows) as u64;
+    Violation::at_least("blocks", items.div_ceil(warps), launch.grid as u64)?;
+    let shared = warps * s.rows as u64 * width * <E::Acc as crate::scalar::Word>::SIZE as u64;
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+    check_lists(args, args.planes.len())
+}
+
 fn check_tensor<E: Element>(
     launch: &Launch,
     args: &SparseConvArgs<'_, E>,
@@ -203,7 +305,7 @@ fn check_tensor<E: Element>(
 }
 
 macro_rules! sparse_conv_family {
-    ($t:ident $(, tensor $pieces:literal)?) => {
+    ($t:ident $(, staged $wide:literal)? $(, tensor $pieces:literal)?) => {
         crate::kernels! {
             family SparseConv<$t>, "sparse_conv";
             args SparseConvArgs<'a, $t>;
@@ -216,6 +318,15 @@ macro_rules! sparse_conv_family {
             concat!("sparse_conv_columns_", stringify!($t)), SparseConvVariant::Columns => columns::<_, $t>;
             concat!("sparse_conv_finish_", stringify!($t)), SparseConvVariant::Finish => finish::<_, $t>;
             $(
+                concat!("sparse_conv_pad_", stringify!($t)), SparseConvVariant::Pad => pad::<_, $t>;
+                concat!("sparse_conv_staged_wide_", stringify!($t)),
+                    SparseConvVariant::Staged { filters: $wide, outputs: 8 } => staged::<_, $t, $wide, 8>;
+                concat!("sparse_conv_staged_", stringify!($t)),
+                    SparseConvVariant::Staged { filters: 2, outputs: 4 } => staged::<_, $t, 2, 4>;
+                concat!("sparse_conv_list_", stringify!($t)), SparseConvVariant::List => list::<_, $t>;
+                concat!("sparse_conv_skip_", stringify!($t)), SparseConvVariant::Skip => skip::<_, $t>;
+            )?
+            $(
                 concat!("sparse_conv_planes_", stringify!($t)), SparseConvVariant::Planes => planes::<_, $t>;
                 concat!("sparse_conv_tensor_", stringify!($t)), SparseConvVariant::Tensor => tensor::<_, $t, $pieces>;
             )?
@@ -223,11 +334,11 @@ macro_rules! sparse_conv_family {
     };
 }
 
-sparse_conv_family!(I8, tensor 1);
-sparse_conv_family!(I8Wide, tensor 1);
-sparse_conv_family!(I16, tensor 2);
-sparse_conv_family!(I16Wide, tensor 2);
-sparse_conv_family!(F16);
-sparse_conv_family!(Bf16);
-sparse_conv_family!(f32);
+sparse_conv_family!(I8, staged 4, tensor 1);
+sparse_conv_family!(I8Wide, staged 4, tensor 1);
+sparse_conv_family!(I16, staged 4, tensor 2);
+sparse_conv_family!(I16Wide, staged 4, tensor 2);
+sparse_conv_family!(F16, staged 4);
+sparse_conv_family!(Bf16, staged 4);
+sparse_conv_family!(f32, staged 4);
 sparse_conv_family!(f64);

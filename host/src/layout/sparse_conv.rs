@@ -3,6 +3,10 @@
 //! A step has 32 filters, and 32 channels at two taps: 64 columns, in groups of four, of which it takes two of each row.
 //! Where a group has more, a further step takes those.
 
+mod ranges;
+
+pub use ranges::{ConvRanges, ranges};
+
 use gpu_kernels::sparse_conv::{CHUNK_PARTS, TILE_FILTERS, TensorGeometry, step_words};
 use rayon::prelude::*;
 

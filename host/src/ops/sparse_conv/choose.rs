@@ -16,10 +16,13 @@ pub(super) fn choose<E: ConvElement>(
     limits: &DeviceLimits,
     shape: &ConvShape,
     filters: &SparseFilters<E::Value>,
-    strategy: Option<ConvStrategy>,
+    (strategy, zeros): (Option<ConvStrategy>, u16),
 ) -> Result<(ConvPlan, Option<ConvSteps>), SparseConvError> {
     let steps = tensor_steps::<E>(shape, filters, limits);
-    let work = work::<E>(filters, steps.as_ref());
+    let work = ConvWork {
+        zeros,
+        ..work::<E>(filters, steps.as_ref())
+    };
     let plan = match strategy {
         None => plan(shape, &work, limits),
         Some(strategy) => {
@@ -64,6 +67,12 @@ fn work<E: ConvElement>(filters: &SparseFilters<E::Value>, steps: Option<&ConvSt
         longest: lengths.max().unwrap_or(0),
         pieces: E::PIECES,
         bytes: size_of::<E::Value>(),
+        sum_bytes: size_of::<E::Sum>(),
+        finite: filters
+            .nonzeros()
+            .iter()
+            .all(|n| n.value.to_f64().is_finite()),
+        zeros: 0,
         steps: steps.map(|steps| steps.len() as u64),
     }
 }

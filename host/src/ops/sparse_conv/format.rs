@@ -1,14 +1,15 @@
 //! Filters on a device, in the format of a kernel.
 
-use gpu_kernels::sparse_conv::{SparseConvArgs, TensorGeometry};
+use gpu_kernels::Word as _;
+use gpu_kernels::sparse_conv::{SparseConvArgs, StagedGeometry, TensorGeometry};
 
 use super::choose::starts_of_filters;
 use super::element::ConvElement;
 use super::error::SparseConvError;
 use crate::device::{Buffer, Device};
-use crate::layout::sparse_conv::ConvSteps;
+use crate::layout::sparse_conv::{ConvSteps, ranges};
 use crate::matrix::filters::{CooFilters, FilterValue, PackedFilters, PackedLayout, SparseFilters};
-use crate::plan::sparse_conv::{ConvPlan, ConvStrategy};
+use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy, Tiles};
 
 /// Filters in the format of a kernel.
 pub(super) enum Format<E: ConvElement> {
@@ -35,13 +36,18 @@ pub(super) enum Format<E: ConvElement> {
         words: Buffer<u32>,
         tiles: TensorGeometry,
     },
+    Staged {
+        starts: Buffer<u32>,
+        pairs: Buffer<u32>,
+        tiles: StagedGeometry,
+    },
 }
 
 impl<E: ConvElement> Format<E> {
     pub(super) fn new(
         device: &Device,
         plan: &ConvPlan,
-        filters: &SparseFilters<E::Value>,
+        (shape, filters): (&ConvShape, &SparseFilters<E::Value>),
         steps: Option<ConvSteps>,
     ) -> Result<Format<E>, SparseConvError> {
         let wide: Vec<E::Wide> = filters
@@ -50,7 +56,17 @@ impl<E: ConvElement> Format<E> {
             .map(|n| E::wide(n.value))
             .collect();
         Ok(match (plan.strategy, plan.tiles, steps) {
-            (ConvStrategy::Tensor, Some(tiles), Some(steps)) => Format::Tensor {
+            (ConvStrategy::Staged, Tiles::Staged(tiles), _) => {
+                let ranges = ranges(filters, shape.dilation, &tiles.geometry, |value| {
+                    E::wide(value).to_bits() as u32
+                });
+                Format::Staged {
+                    starts: device.upload(&ranges.starts)?,
+                    pairs: device.upload(&ranges.pairs)?,
+                    tiles: tiles.geometry,
+                }
+            }
+            (ConvStrategy::Tensor, Tiles::Tensor(tiles), Some(steps)) => Format::Tensor {
                 starts: device.upload(&steps.starts)?,
                 words: device.upload(&steps.words)?,
                 tiles: tiles.geometry,
@@ -130,6 +146,15 @@ impl<E: ConvElement> Format<E> {
                 args.steps = words.input();
                 args.tensor = *tiles;
             }
+            Format::Staged {
+                starts,
+                pairs,
+                tiles,
+            } => {
+                args.starts = starts.input();
+                args.steps = pairs.input();
+                args.staged = *tiles;
+            }
         }
     }
 
@@ -143,6 +168,7 @@ impl<E: ConvElement> Format<E> {
                 values,
             } => 4 * (starts.len() + places.len()) + size_of::<E::Wide>() * values.len(),
             Format::Tensor { starts, words, .. } => 4 * (starts.len() + words.len()),
+            Format::Staged { starts, pairs, .. } => 4 * (starts.len() + pairs.len()),
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpu_kernels::sparse_conv::{
-    Geometry, SparseConvArgs, SparseConvVariant, TENSOR_BLOCK, TensorGeometry, tensor_shared_bytes,
+    Geometry, LIST_BLOCK, SKIP_BLOCK, STAGED_BLOCK, SkipGeometry, SparseConvArgs,
+    SparseConvVariant, StagedGeometry, TENSOR_BLOCK, TensorGeometry, tensor_shared_bytes,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -16,7 +17,7 @@ use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::layout::sparse_conv::ConvSteps;
 use crate::matrix::filters::SparseFilters;
 use crate::ops::OpError;
-use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy};
+use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy, Tiles};
 
 /// Threads of a block of kernels that take any number.
 const BLOCK: u32 = 128;
@@ -48,7 +49,7 @@ impl<E: ConvElement> OnGpu<E> {
         filters: &SparseFilters<E::Value>,
         layer: Layer<'_, E::Sum>,
     ) -> Result<OnGpu<E>, SparseConvError> {
-        let format = Format::new(device, &plan, filters, steps)?;
+        let format = Format::new(device, &plan, (shape, filters), steps)?;
         let whole = shape.geometry(layer.rectify);
         let geometry = if plan.pools_apart {
             shape.geometry_before_pooling(layer.rectify)
@@ -60,10 +61,10 @@ impl<E: ConvElement> OnGpu<E> {
             planes_of::<E>(shape, &plan),
         );
         Ok(OnGpu {
-            convolve: prepare::<E>(device, variant_of(plan.strategy), convolve)?,
+            convolve: prepare::<E>(device, variant_of(&plan), convolve)?,
             planes: match planes {
-                Some((launch, words)) => Some((
-                    prepare::<E>(device, SparseConvVariant::Planes, launch)?,
+                Some((variant, launch, words)) => Some((
+                    prepare::<E>(device, variant, launch)?,
                     Mutex::new(device.zeros(words)?),
                 )),
                 None => None,
@@ -144,6 +145,9 @@ impl<E: ConvElement> OnGpu<E> {
         let bias = self.bias.as_ref().map_or(In::none(), Buffer::input);
         let mut args = no_args(x, bias, self.geometry);
         self.format.fill(&mut args);
+        if let Tiles::Skip(bands) = self.plan.tiles {
+            args.skip = bands.geometry;
+        }
         args
     }
 }
@@ -171,6 +175,8 @@ pub(super) fn no_args<'a, E: ConvElement>(
         out: Out::none(),
         geometry,
         tensor: TensorGeometry::default(),
+        staged: StagedGeometry::default(),
+        skip: SkipGeometry::default(),
     }
 }
 
@@ -179,12 +185,17 @@ pub(super) fn locked<T>(between: &Mutex<T>) -> MutexGuard<'_, T> {
     between.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn variant_of(strategy: ConvStrategy) -> SparseConvVariant {
-    match strategy {
-        ConvStrategy::Coo => SparseConvVariant::Coo,
-        ConvStrategy::Packed => SparseConvVariant::Packed,
-        ConvStrategy::Direct | ConvStrategy::Lowered => SparseConvVariant::Direct,
-        ConvStrategy::Tensor => SparseConvVariant::Tensor,
+fn variant_of(plan: &ConvPlan) -> SparseConvVariant {
+    match (plan.strategy, plan.tiles) {
+        (ConvStrategy::Coo, _) => SparseConvVariant::Coo,
+        (ConvStrategy::Packed, _) => SparseConvVariant::Packed,
+        (ConvStrategy::Tensor, _) => SparseConvVariant::Tensor,
+        (ConvStrategy::Skip, _) => SparseConvVariant::Skip,
+        (ConvStrategy::Staged, Tiles::Staged(tiles)) => SparseConvVariant::Staged {
+            filters: tiles.filters,
+            outputs: tiles.outputs,
+        },
+        _ => SparseConvVariant::Direct,
     }
 }
 
@@ -201,10 +212,20 @@ fn launch_of<E: ConvElement>(plan: &ConvPlan, g: &Geometry) -> Launch {
     let product = |of: [u32; 2]| u64::from(of[0]) * u64::from(of[1]);
     let maps = u64::from(g.batch) * u64::from(g.filters);
     match (plan.strategy, plan.tiles) {
-        (ConvStrategy::Tensor, Some(tiles)) => Launch {
+        (ConvStrategy::Tensor, Tiles::Tensor(tiles)) => Launch {
             grid: tiles.blocks as u32,
             block: TENSOR_BLOCK,
             shared_bytes: tensor_shared_bytes::<E>(&tiles.geometry) as u32,
+        },
+        (ConvStrategy::Staged, Tiles::Staged(tiles)) => Launch {
+            grid: tiles.blocks as u32,
+            block: STAGED_BLOCK,
+            shared_bytes: tiles.shared_bytes as u32,
+        },
+        (ConvStrategy::Skip, Tiles::Skip(bands)) => Launch {
+            grid: bands.blocks as u32,
+            block: SKIP_BLOCK,
+            shared_bytes: bands.shared_bytes as u32,
         },
         (ConvStrategy::Direct, _) => {
             // A warp's run is 32 results of pooling, or 128 outputs.
@@ -219,15 +240,32 @@ fn launch_of<E: ConvElement>(plan: &ConvPlan, g: &Geometry) -> Launch {
     }
 }
 
-/// The launch that makes byte planes, and their words.
-fn planes_of<E: ConvElement>(shape: &ConvShape, plan: &ConvPlan) -> Option<(Launch, usize)> {
-    let t = plan
-        .tiles
-        .filter(|_| plan.strategy == ConvStrategy::Tensor)?
-        .geometry;
-    let cells = shape.batch * shape.size[0] * shape.size[1] * shape.groups;
-    let words = cells * t.channels() as usize / 4;
-    Some((each(words as u64), words * E::PIECES))
+/// The launch before the convolution, and the words that it makes.
+fn planes_of<E: ConvElement>(
+    shape: &ConvShape,
+    plan: &ConvPlan,
+) -> Option<(SparseConvVariant, Launch, usize)> {
+    match plan.tiles {
+        Tiles::None => None,
+        Tiles::Tensor(tiles) => {
+            let cells = shape.batch * shape.size[0] * shape.size[1] * shape.groups;
+            let words = cells * tiles.geometry.channels() as usize / 4;
+            let launch = each(words as u64);
+            Some((SparseConvVariant::Planes, launch, words * E::PIECES))
+        }
+        Tiles::Staged(tiles) => {
+            let launch = each(shape.inputs() as u64);
+            Some((SparseConvVariant::Pad, launch, tiles.words))
+        }
+        Tiles::Skip(bands) => {
+            let launch = Launch {
+                grid: (shape.batch * shape.channels) as u32,
+                block: LIST_BLOCK,
+                shared_bytes: LIST_BLOCK / 32 * 4,
+            };
+            Some((SparseConvVariant::List, launch, bands.words))
+        }
+    }
 }
 
 pub(super) fn prepare<E: ConvElement>(

@@ -12,6 +12,9 @@ pub struct Layer<'a, S> {
     pub bias: Option<&'a [S]>,
     /// Whether negative sums become 0 before pooling.
     pub rectify: bool,
+    /// Inputs of a thousand that are expected to be zero, as after max(0, ·); 0 where nobody knows. The planner uses it; results
+    /// do not depend on it.
+    pub zeros: u16,
     /// A strategy instead of the planner's.
     pub strategy: Option<ConvStrategy>,
 }

@@ -42,7 +42,7 @@ use super::{OpError, checks};
 use crate::device::{Buffer, Device};
 use crate::matrix::filters::SparseFilters;
 pub use crate::plan::sparse_conv::{
-    ConvPlan, ConvShape, ConvShapeError, ConvStrategy, ConvWork, MapLayout, Pool, PoolKind,
+    ConvPlan, ConvShape, ConvShapeError, ConvStrategy, ConvWork, MapLayout, Pool, PoolKind, Tiles,
 };
 pub use arrays::ArrayConv;
 pub use element::{Bf16, ConvElement, ConvSum, F16, I8, I8Wide, I16, I16Wide};
@@ -88,7 +88,8 @@ impl<E: ConvElement> SparseConv<E> {
         check_bound::<E>(shape, filters, layer.bias)?;
         let place = match device.limits().cloned() {
             Some(limits) => {
-                let plan = choose::choose::<E>(device, &limits, shape, filters, layer.strategy)?;
+                let wanted = (layer.strategy, layer.zeros);
+                let plan = choose::choose::<E>(device, &limits, shape, filters, wanted)?;
                 if plan.0.strategy == ConvStrategy::Lowered {
                     Place::Lowered(Box::new(Lowered::new(
                         device, plan.0, shape, filters, layer,

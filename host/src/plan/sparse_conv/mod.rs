@@ -2,10 +2,12 @@
 
 mod choice;
 mod shape;
+mod staged;
 mod tensor;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{ConvPlan, ConvStrategy, ConvWork, plan, plan_with};
+pub use choice::{ConvPlan, ConvStrategy, ConvWork, Tiles, plan, plan_with};
 pub use shape::{ConvShape, ConvShapeError, MapLayout, Pool, PoolKind};
+pub use staged::{SkipBands, StagedTiles, skip_bands, staged_tiles};
 pub use tensor::{TensorTiles, tiles};

@@ -40,6 +40,9 @@ fn few_nonzeros_are_for_direct_and_many_for_tensor_cores() {
         longest: nnz / 512,
         pieces: 2,
         bytes: 2,
+        sum_bytes: 4,
+        finite: true,
+        zeros: 0,
         steps: Some(steps),
     };
     let strategy = |work| plan(&shape, &work, &h200()).strategy;
@@ -62,6 +65,9 @@ fn filters_that_are_not_sparse_are_multiplied_as_dense_ones() {
         longest: 512 * 9,
         pieces: 0,
         bytes: 4,
+        sum_bytes: 4,
+        finite: true,
+        zeros: 0,
         steps: None,
     };
     let plan = |percent| plan(&shape, &work(percent), &h200());

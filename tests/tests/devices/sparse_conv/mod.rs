@@ -320,6 +320,7 @@ fn run<E: ConvElement>(device: &Device, case: &Case) -> Result<()> {
         bias: Some(&sums),
         rectify: case.rectify,
         strategy,
+        ..Layer::default()
     };
     let on_x = Maps::<E>::upload(device, &x)?;
     let run = |strategy: Option<ConvStrategy>| -> Result<Vec<E::Sum>, SparseConvError> {

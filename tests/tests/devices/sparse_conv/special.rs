@@ -5,8 +5,8 @@ use warpfuse::device::Device;
 use warpfuse::matrix::filters::{FilterError, SparseFilters};
 use warpfuse::ops::OpError;
 use warpfuse::ops::sparse_conv::{
-    ConvElement, ConvShape, ConvShapeError, ConvStrategy, I8, I16, I16Wide, Layer, MapLayout, Maps,
-    Pool, SparseConv, SparseConvError,
+    ArrayConv, ConvElement, ConvShape, ConvShapeError, ConvStrategy, I8, I16, I16Wide, Layer,
+    MapLayout, Maps, Pool, SparseConv, SparseConvError,
 };
 
 use super::{Case, draw, filters_of, inputs_of, padded};
@@ -22,6 +22,7 @@ pub fn add(suite: &mut Suite) {
     suite.add(Test::new("sparse_conv/identity"), identity);
     suite.add(Test::new("sparse_conv/not_finite"), not_finite);
     suite.add(Test::new("sparse_conv/refuses"), refuses);
+    suite.add(Test::new("sparse_conv/arrays"), arrays);
 }
 
 /// Runs a layer by every strategy that suits.
@@ -265,5 +266,32 @@ fn refuses(device: &Device) -> Result<()> {
         SparseConv::<f32>::new(device, &shape, &filters, layer).is_err(),
         "a long bias"
     );
+    Ok(())
+}
+
+/// Between arrays of the host, in any number of parts, as between buffers.
+fn arrays(device: &Device) -> Result<()> {
+    for batch in [0, 1, 3, 5] {
+        let shape = ConvShape {
+            batch,
+            pool: Some(Pool::max(2)),
+            ..padded(3, [5, 6], 4, 3)
+        };
+        let filters = draw::<i16>(shape.filter_shape().weights(), 3, 90.0);
+        let filters = SparseFilters::from_dense(shape.filter_shape(), &filters)?;
+        let x = inputs_of::<I16>(&shape);
+        let layer = Layer::default();
+        let conv = SparseConv::<I16>::new(device, &shape, &filters, layer)?;
+        let expected = conv.run_on_host_arrays(&x)?;
+        for parts in [1, 2, 3, 9] {
+            let mut arrays = ArrayConv::<I16>::in_parts(device, &shape, &filters, layer, parts)?;
+            let name = format!("{batch} images in {parts} parts");
+            ensure!(arrays.run()? == vec![0; expected.len()], "{name}: zeros");
+            // Twice: the memory of parts is used again.
+            ensure!(arrays.run_on(&x)? == expected, "{name}");
+            ensure!(arrays.run_on(&x)? == expected, "{name}, again");
+            ensure!(arrays.run_on(&[0]).is_err(), "{name}: one input");
+        }
+    }
     Ok(())
 }
