@@ -33,13 +33,33 @@
 //! | coo, finish | 97,181 | 159,856 | 0 |
 //! | packed, finish | 64,413 | 127,088 | 0 |
 //! | direct | 24,704 | 141,143 | 0 |
-//! | planes, tensor | 1,424 | 14,576 | 8,112 |
+//! | pad, staged, finish | 6,144 | 43,520 | 25,600 |
+//! | list, skip, finish | 34,770 | 164,772 | 33,082 |
+//! | planes, tensor | 1,456 | 14,592 | 6,608 |
 //!
-//! The source's layer as a whole: 268 million multiply-adds. An SM of an H200 begins 64 integer ones per clock, so that no
-//! kernel that multiplies integers one by one takes less than 18 µs at 1.75 GHz, and every operand that comes from L1 or
-//! shared memory, of which an SM reads 32 words per clock, makes that 36. On tensor cores the four products of bytes over
-//! two of every ten columns are 2560 `mma.sp` for each of the 528 tensor cores: 11.7 µs at 8 clocks each. That is what
-//! the planner's model says, not a measurement: the tensor strategy has run in the emulator alone so far.
+//! The source's layer as a whole on an H200, 268 million multiply-adds of 16-bit integers, filters and maps on the device
+//! (`benches/results/h200/sparse_conv.jsonl`):
+//!
+//! | step | µs | multiply-adds in 10⁹ per second |
+//! |---|--:|--:|
+//! | the source's processor, one thread | 17,160,000 | 0.02 |
+//! | this library's CPU code, one thread | 245,450 | 1.1 |
+//! | 16 threads | 20,184 | 13 |
+//! | coo, finish | 694 | 387 |
+//! | packed, finish | 676 | 397 |
+//! | direct | 264 | 1,016 |
+//! | planes, tensor | 34.7 | 7,738 |
+//! | cuDNN in f32, dense, with pooling | 188 | – |
+//!
+//! What limits them:
+//! - **coo, packed, direct** compute an address and ask whether it is inside for every multiply-add: direct keeps the
+//!   integer units 56 % busy and begins 2.9 instructions per clock and SM. **staged** leaves three instructions of each
+//!   multiply-add, of which one reads 32 words of shared memory: 36 µs at one per clock. It has not run on a GPU yet.
+//! - **skip** does so for inputs that are not zero alone. It has not run on a GPU yet either.
+//! - **tensor** needs 2560 `mma.sp` of each of the 528 tensor cores, 8 clocks each (measured): 11.7 µs at 1.75 GHz. In the
+//!   profiled kernel tensor cores were busy for 36 % of the time: two warps of each scheduler waited for `ldmatrix` in
+//!   turn, and all of them for the first half of the channels. Since then inputs are read one step ahead, a quarter of the
+//!   channels is waited for, and the last sums are exchanged over more banks; that has not been measured.
 //!
 //! Source of coo and packed: a course's notes, "CNN CUDA 3.0 Development Notes", 2017, which packs decimal digits where
 //! this packs bits.

@@ -139,11 +139,13 @@ fn add<C: Cta, E: Element, const CELLS: usize>(
     sums: &mut [E::Acc; CELLS],
 ) {
     let s = &args.staged;
-    let staged: Shared<E::Wide> = Shared::at(0, 2 * s.chunk * s.pitch);
     let mut add_one = |offset: u32, bits: u32| {
         let weight = E::Wide::from_bits(bits as u64);
+        // An array that begins there: of each output's address one addition is left.
+        let (before, words) = (slot + offset, 2 * s.chunk * s.pitch);
+        let staged: Shared<E::Wide> = Shared::at(4 * before, words - before);
         for j in 0..CELLS {
-            let x = cta.shared_read(staged, (cells[j] + slot + offset) as usize);
+            let x = cta.shared_read(staged, cells[j] as usize);
             sums[j] = E::multiply_add(x, weight, sums[j]);
         }
     };

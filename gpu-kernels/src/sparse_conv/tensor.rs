@@ -45,8 +45,9 @@ const COLS: usize = 4;
 /// The lower and the higher halves of two words.
 const LOW_HALVES: u32 = 0x5410;
 const HIGH_HALVES: u32 = 0x7632;
-/// From one filter's sums to the next in shared memory.
-const SUM_PITCH: u32 = TILE_CELLS + 1;
+/// From one filter's sums to the next in shared memory: the eight filters and four pairs of outputs that a warp's lanes have
+/// lie in 16 banks or more.
+const SUM_PITCH: u32 = TILE_CELLS + 8;
 
 /// Words of a step for numbers of a given number of pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
 /// bytes from a cell to the channels of either tap, and two unused words.
@@ -162,15 +163,12 @@ fn stage<C: Cta, E: Element>(
 struct Step<const P: usize> {
     fragments: [[[u32; 4]; P]; ROWS],
     metadata: [u32; ROWS],
-    /// Bytes from a cell to the channels of this lane's tap.
-    offset: u32,
 }
 
 impl<const P: usize> Step<P> {
     const NONE: Step<P> = Step {
         fragments: [[[0; 4]; P]; ROWS],
         metadata: [0; ROWS],
-        offset: 0,
     };
 
     #[inline(always)]
@@ -187,45 +185,66 @@ impl<const P: usize> Step<P> {
             let at = first + ROWS * P * 128 + row * 32 + lane;
             step.metadata[row] = cta.load(from, at, Cache::Keep);
         }
-        let offsets = first + ROWS * P * 128 + ROWS * 32;
-        step.offset = cta.load(from, offsets + lane / 16, Cache::Keep);
         step
     }
+}
+
+/// Words from a cell to the channels of this lane's tap of a step.
+#[inline(always)]
+#[track_caller]
+fn offset_of<C: Cta, E: Element, const P: usize>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    number: u32,
+) -> u32 {
+    let at = number as usize * step_words(P) + ROWS * P * 128 + ROWS * 32;
+    cta.load(args.steps, at + lane(cta) as usize / 16, Cache::Keep) / 4
 }
 
 /// Sums of a lane by weight, rows, columns and registers.
 type Sums = [[[[i32; 4]; COLS]; ROWS]; 3];
 
-/// Adds a step's products.
+/// Inputs of a step by columns, pieces and registers.
+type Inputs<const P: usize> = [[[u32; 4]; P]; COLS];
+
+/// Reads a step's inputs: of each column and piece channels 0 to 15 and 16 to 31 at the first tap, then at the second.
 #[inline(always)]
 #[track_caller]
-fn multiply<C: Cta, const P: usize>(
+fn read_inputs<C: Cta, const P: usize>(
     cta: &C,
-    step: &Step<P>,
+    offset: u32,
     (staged, piece_words): (Shared<u32>, u32),
     cells: &[u32; COLS],
-    sums: &mut Sums,
-) {
+) -> Inputs<P> {
     // Not a loop, which LLVM 22 unrolls after it has put the array of cells into local memory.
-    let mut column = |col: usize, cell: u32| {
-        let first = cell + step.offset / 4;
-        let taps = core::array::from_fn(|piece| {
-            let row = first + piece as u32 * piece_words;
-            let [a, b, c, d] = cta.shared_read_matrices(staged, row as usize);
-            // a, b: channels 0 to 15 and 16 to 31 at the first tap; c, d: at the second.
+    let of = |cell: u32| {
+        core::array::from_fn(|piece| {
+            let row = cell + offset + piece as u32 * piece_words;
+            cta.shared_read_matrices(staged, row as usize)
+        })
+    };
+    [of(cells[0]), of(cells[1]), of(cells[2]), of(cells[3])]
+}
+
+/// The second factor: groups of four rows are two neighbouring channels at both taps.
+#[inline(always)]
+fn by_groups<const P: usize>(inputs: &Inputs<P>) -> Inputs<P> {
+    let of = |column: &[[u32; 4]; P]| {
+        column.map(|[a, b, c, d]| {
             [
                 permute_bytes(a, c, LOW_HALVES),
                 permute_bytes(a, c, HIGH_HALVES),
                 permute_bytes(b, d, LOW_HALVES),
                 permute_bytes(b, d, HIGH_HALVES),
             ]
-        });
-        multiply_column(cta, step, &taps, col, sums);
+        })
     };
-    column(0, cells[0]);
-    column(1, cells[1]);
-    column(2, cells[2]);
-    column(3, cells[3]);
+    [
+        of(&inputs[0]),
+        of(&inputs[1]),
+        of(&inputs[2]),
+        of(&inputs[3]),
+    ]
 }
 
 /// Adds a step's products with eight outputs' inputs.
@@ -296,9 +315,15 @@ fn add_parts<C: Cta, E: Element, const P: usize>(
     let last = cta.load(args.starts, of_tile + t.parts as usize, Cache::Keep);
     let mut number = cta.load(args.starts, of_tile, Cache::Keep) + cta.thread() / (4 * WARP);
     let mut sums: Sums = [[[[0; 4]; COLS]; ROWS]; 3];
-    let mut next = Step::<P>::NONE;
+    // Two steps ahead of the products are the offsets, one step ahead fragments and inputs: nothing is waited for.
+    let (mut next, mut offset, mut coming) = (Step::<P>::NONE, 0, 0);
+    let mut inputs: Inputs<P> = [[[0; 4]; P]; COLS];
     if number < last {
         next = Step::load(cta, args, number);
+        offset = offset_of::<C, E, P>(cta, args, number);
+    }
+    if number + 2 < last {
+        coming = offset_of::<C, E, P>(cta, args, number + 2);
     }
     let mut part = 0;
     while part < t.parts {
@@ -320,13 +345,26 @@ fn add_parts<C: Cta, E: Element, const P: usize>(
         }
         cta.sync();
         let end = cta.load(args.starts, of_tile + part as usize + 1, Cache::Keep);
+        if number < end {
+            inputs = read_inputs(cta, offset, (staged, piece_words), &cells);
+        }
         while number < end {
-            let step = next;
+            let (step, taps) = (next, by_groups(&inputs));
             number += 2;
+            offset = coming;
             if number < last {
                 next = Step::load(cta, args, number);
             }
-            multiply(cta, &step, (staged, piece_words), &cells, &mut sums);
+            if number + 2 < last {
+                coming = offset_of::<C, E, P>(cta, args, number + 2);
+            }
+            if number < end {
+                inputs = read_inputs(cta, offset, (staged, piece_words), &cells);
+            }
+            multiply_column(cta, &step, &taps[0], 0, &mut sums);
+            multiply_column(cta, &step, &taps[1], 1, &mut sums);
+            multiply_column(cta, &step, &taps[2], 2, &mut sums);
+            multiply_column(cta, &step, &taps[3], 3, &mut sums);
         }
         part += 1;
     }

@@ -6,7 +6,7 @@
 //! | [`packed`] | blocks of rows in as few bytes as cross a link |
 //! | [`panels`] | entries in an order in which all that is random fits in shared memory |
 //! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
-//! | [`sparse_conv`] | filters of a convolutional layer as fragments of sparse tensor cores |
+//! | [`sparse_conv`] | filters of a convolutional layer as fragments of sparse tensor cores, and by chunks of channels |
 //! | [`transpose`] | the columns of X as rows |
 //! | [`head`] | indices in which the most frequent columns are marked |
 //! | `banks` | the order of entries in which lanes meet in few banks of shared memory |

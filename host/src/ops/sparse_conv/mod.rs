@@ -24,8 +24,14 @@
 //! in 64 bits, where none can.
 //!
 //! **Floats.** A sum is one chain of fused multiply-adds by channel, row and column: the same bits on every device and
-//! from every strategy, but for [`ConvStrategy::Coo`], which skips zero inputs and so does not make NaN of them and an
-//! infinite weight, and for [`ConvStrategy::Lowered`], which adds in another order and multiplies zero weights.
+//! from every strategy, with these exceptions. [`ConvStrategy::Coo`] skips zero inputs and so does not make NaN of them and an
+//! infinite weight. [`ConvStrategy::Staged`] and [`ConvStrategy::Skip`] are not taken for infinite weights; a sum of −0 may be
+//! +0 there. [`ConvStrategy::Lowered`] adds in another order and multiplies zero weights.
+//!
+//! **Zeros.** Where inputs are mostly zero, as after max(0, ·), say so ([`Layer::zeros`]): the planner then weighs a strategy
+//! that lists the others ([`ConvStrategy::Skip`]).
+//!
+//! **Arrays of the host.** [`ArrayConv`] copies parts of a batch to the device and back while others are computed.
 
 mod arrays;
 mod choose;

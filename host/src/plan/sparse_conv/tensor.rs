@@ -56,8 +56,9 @@ fn tile(
         let bytes = (pieces as u64)
             .checked_mul(cells)?
             .checked_mul(held.into())?;
-        (bytes <= limits.shared_per_block.into() && (*part == 32 || *part / 2 < channels))
-            .then_some(*part)
+        // As many parts as a chunk has: the first is multiplied while the others arrive.
+        let suits = *part == 32 || *part * CHUNK_PARTS <= channels;
+        (bytes <= limits.shared_per_block.into() && suits).then_some(*part)
     };
     let part = PARTS.iter().find_map(fits)?;
     let parts = channels.div_ceil(part);

@@ -39,11 +39,13 @@ const fn costs([requests, sectors, passes]: [u64; 3]) -> Costs {
 }
 
 /// The table of [`gpu_kernels::sparse_conv`].
-const PAGE: [(ConvStrategy, Costs); 4] = [
+const PAGE: [(ConvStrategy, Costs); 6] = [
     (ConvStrategy::Coo, costs([97_181, 159_856, 0])),
     (ConvStrategy::Packed, costs([64_413, 127_088, 0])),
     (ConvStrategy::Direct, costs([24_704, 141_143, 0])),
-    (ConvStrategy::Tensor, costs([1_424, 14_576, 8_112])),
+    (ConvStrategy::Staged, costs([6_144, 43_520, 25_600])),
+    (ConvStrategy::Skip, costs([34_770, 164_772, 33_082])),
+    (ConvStrategy::Tensor, costs([1_456, 14_592, 6_608])),
 ];
 
 /// Adds a test for each step.
