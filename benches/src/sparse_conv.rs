@@ -54,6 +54,9 @@ const DRAWN: usize = 40;
 pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     source(gpu, recorder)?;
     for batch in BATCHES {
+        sparse_inputs(gpu, recorder, batch)?;
+    }
+    for batch in BATCHES {
         for sizes in LAYERS {
             let shape = layer(batch, sizes);
             each_type(gpu, recorder, "layer", (&shape, &DENSITIES))?;
@@ -119,6 +122,37 @@ fn case(work: &'static str, numbers: &'static str, shape: &ConvShape, permille: 
     }
 }
 
+/// The source's layer without pooling, over inputs of which 50, 80 and 95 % are zero: whether it pays to skip them.
+fn sparse_inputs(gpu: &Gpu, recorder: &Recorder, batch: usize) -> Result<()> {
+    let shape = ConvShape {
+        batch,
+        pool: None,
+        ..ConvShape::of_the_source()
+    };
+    for (work, zeros) in [("zeros_50", 500), ("zeros_80", 800), ("zeros_95", 950)] {
+        over_zeros::<I16>(gpu, recorder, (work, "i16"), (&shape, zeros))?;
+        over_zeros::<F16>(gpu, recorder, (work, "f16"), (&shape, zeros))?;
+        over_zeros::<f32>(gpu, recorder, (work, "f32"), (&shape, zeros))?;
+    }
+    Ok(())
+}
+
+fn over_zeros<E: ConvElement>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    (work, numbers): (&'static str, &'static str),
+    (shape, zeros): (&ConvShape, u16),
+) -> Result<()> {
+    let case = case(work, numbers, shape, 111);
+    if !recorder.wants(&case) {
+        return Ok(());
+    }
+    let inputs = Inputs::<E>::with_zeros(gpu, shape, zeros)?;
+    recorder.measure(&case, || {
+        Run::new(&inputs, one_a_slice(shape.filter_shape()))?.compare()
+    })
+}
+
 /// The source's layer: one nonzero a slice, 2 × 2 max pooling, 16-bit integers.
 fn source(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     let shape = ConvShape::of_the_source();
@@ -142,6 +176,8 @@ fn of_source<E: ConvElement>(
         "source_direct",
     ];
     let rest = [
+        "source_staged",
+        "source_skip",
         "source_tensor",
         "source_best",
         "source_arrays",
@@ -162,6 +198,8 @@ fn of_source<E: ConvElement>(
         ("source_coo", Some(ConvStrategy::Coo)),
         ("source_packed", Some(ConvStrategy::Packed)),
         ("source_direct", Some(ConvStrategy::Direct)),
+        ("source_staged", Some(ConvStrategy::Staged)),
+        ("source_skip", Some(ConvStrategy::Skip)),
         ("source_tensor", Some(ConvStrategy::Tensor)),
         ("source_best", None),
     ] {
@@ -254,20 +292,30 @@ struct Inputs<'a, E: ConvElement> {
     shape: ConvShape,
     host: Vec<E::Value>,
     x: Maps<E>,
+    /// Of a thousand.
+    zeros: u16,
 }
 
 impl<'a, E: ConvElement> Inputs<'a, E> {
     fn new(gpu: &'a Gpu, shape: &ConvShape) -> Result<Inputs<'a, E>> {
+        Inputs::with_zeros(gpu, shape, 0)
+    }
+
+    fn with_zeros(gpu: &'a Gpu, shape: &ConvShape, zeros: u16) -> Result<Inputs<'a, E>> {
         // All of the type's range, or small integers, whose sums are exact.
         let most = if E::MOST.is_finite() { E::MOST } else { 8.0 };
         let values = data::values::<f32>(shape.inputs(), SEED + 64);
-        let value = |x: &f32| E::Value::from_f64((f64::from(*x) * 2.0 * most).round());
-        let host: Vec<E::Value> = values.par_iter().map(value).collect();
+        let value = |(i, x): (usize, &f32)| {
+            let kept = data::uniform(SEED + 65, i) >= f64::from(zeros) / 1e3;
+            E::Value::from_f64((f64::from(*x) * 2.0 * most).round() * f64::from(u8::from(kept)))
+        };
+        let host: Vec<E::Value> = values.par_iter().enumerate().map(value).collect();
         Ok(Inputs {
             gpu,
             shape: *shape,
             x: Maps::upload(&gpu.device, &host)?,
             host,
+            zeros,
         })
     }
 }
@@ -279,6 +327,7 @@ struct Run<'a, E: ConvElement> {
     filters: SparseFilters<E::Value>,
     host: &'a [E::Value],
     x: &'a Maps<E>,
+    zeros: u16,
     /// Of the last image.
     expected: Vec<E::Sum>,
 }
@@ -297,6 +346,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
             filters,
             host: &inputs.host,
             x: &inputs.x,
+            zeros: inputs.zeros,
             expected: cpu.run_on_host_arrays(image)?,
         })
     }
@@ -304,6 +354,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
     fn layer(&self, strategy: Option<ConvStrategy>) -> Result<SparseConv<E>> {
         let layer = Layer {
             strategy,
+            zeros: self.zeros,
             ..Layer::default()
         };
         Ok(SparseConv::new(

@@ -119,7 +119,7 @@ def lowered(batch, layer, works):
 
 def main():
     torch.backends.cudnn.benchmark = True
-    works = ["source_best", "source_direct", "source_tensor", "source_coo", "source_packed"]
+    works = ["source_best", "source_direct", "source_staged", "source_tensor", "source_coo", "source_packed"]
     cudnn(1, SOURCE, works, True)
     for batch in map(int, sys.argv[1:]):
         for layer in LAYERS:

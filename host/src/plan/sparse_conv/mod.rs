@@ -1,6 +1,7 @@
 //! Sparse convolutional layers: shapes, tiles of tensor cores, and which kernel is expected to be fastest.
 
 mod choice;
+mod costs;
 mod shape;
 mod staged;
 mod tensor;

@@ -1,0 +1,191 @@
+//! What strategies are expected to take, in microseconds.
+//!
+//! The constants of `direct`, `tensor` and `lowered` are fitted, by least squares of relative errors, to what 40 drawn layers
+//! took on an H200 (`drawn` in `benches/results/h200/sparse_conv.jsonl`): none of the layers of known networks that the
+//! choice is judged by is among them. Those of `staged` and `skip` come from what an SM can do per clock and are not
+//! measured yet.
+
+use gpu_kernels::sparse_conv::{STAGED_WARPS, step_words};
+
+use super::choice::ConvWork;
+use super::shape::ConvShape;
+use super::staged::{SkipBands, StagedTiles};
+use super::tensor::TensorTiles;
+use crate::plan::limits::DeviceLimits;
+
+/// Of one more launch in a stream.
+const LAUNCH_US: f64 = 2.0;
+/// Clock under load, 10⁶ per second: between what an H200 keeps up and its highest.
+const CLOCK_MHZ: f64 = 1_755.0;
+/// Bytes of memory that are read or written in a microsecond.
+const MEMORY_BYTES_PER_US: f64 = 4e6;
+/// Bytes in a megabyte.
+const MEGA: f64 = 1e6;
+
+/// Costs of `direct`.
+struct Direct {
+    start: f64,
+    /// Of each of a filter's nonzeros, which a warp takes one after the other.
+    nonzero: f64,
+    /// Of a nonzero and warp of 128 outputs, on one SM.
+    pass: f64,
+}
+
+/// By bytes of an integer and of a number.
+fn direct(work: &ConvWork) -> Direct {
+    let [start, nonzero, pass] = match (work.pieces, work.bytes) {
+        (1, _) => [7.68, 0.186, 11.36e-3],
+        (2, _) => [7.92, 0.181, 12.42e-3],
+        (_, 2) => [8.17, 0.197, 16.65e-3],
+        (_, 4) => [9.54, 0.224, 9.49e-3],
+        // 64-bit floats: twice the bytes, half the multiply-adds per clock; not measured.
+        _ => [9.54, 0.224, 18.98e-3],
+    };
+    Direct {
+        start,
+        nonzero,
+        pass,
+    }
+}
+
+/// A warp takes 128 outputs of a filter, or 32 windows, of which four outputs at once; windows that overlap are computed
+/// again.
+pub(super) fn direct_us(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> f64 {
+    let costs = direct(work);
+    let [rows, cols] = shape.result();
+    let (run, passes) = match shape.pool {
+        None => (128, 1),
+        Some(pool) => (32, (pool.window[0] * pool.window[1]).div_ceil(4)),
+    };
+    let items = (shape.batch * shape.filters * (rows * cols).div_ceil(run) * passes) as f64;
+    let of_filter = work.nnz as f64 / shape.filters as f64;
+    let latency = costs.nonzero * of_filter * passes as f64;
+    costs.start + latency + costs.pass * of_filter * items / f64::from(limits.sms)
+}
+
+/// Costs of `tensor`.
+struct Tensor {
+    start: f64,
+    /// Of a clock of a block's `mma.sp`, at 8 of them each, on four tensor cores.
+    clock: f64,
+    wave: f64,
+    /// Of a byte of a block's inputs.
+    input: f64,
+    /// Of 10⁶ bytes that the planes' launch reads and writes.
+    planes: f64,
+    /// Of 10⁶ bytes of steps that all blocks read.
+    steps: f64,
+}
+
+fn tensor(pieces: usize) -> Tensor {
+    let [start, clock, wave, input, planes, steps] = match pieces {
+        1 => [8.99, 5.737, 3.257, 2.137e-5, 1.004, 0.0881],
+        _ => [4.67, 3.402, 8.045, 1.390e-5, 0.661, 0.0377],
+    };
+    Tensor {
+        start,
+        clock: clock / CLOCK_MHZ,
+        wave,
+        input,
+        planes,
+        steps,
+    }
+}
+
+/// The planes, then waves of blocks: their inputs, steps of a filter tile on average.
+pub(super) fn tensor_us(
+    tiles: &TensorTiles,
+    steps: u64,
+    (shape, work): (&ConvShape, &ConvWork),
+    limits: &DeviceLimits,
+) -> f64 {
+    let (t, costs, pieces) = (&tiles.geometry, tensor(work.pieces), work.pieces as f64);
+    let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
+    let all_tiles = f64::from(t.filter_tiles).max(1.0) * shape.groups as f64;
+    let of_block = steps as f64 / all_tiles;
+    let clocks = waves * of_block * pieces * pieces * 32.0;
+    let inputs = f64::from(t.cells() * t.channels()) * pieces;
+    let cells = (shape.batch * shape.size[0] * shape.size[1] * shape.groups) as f64;
+    let planes = 2.0 * cells * f64::from(t.channels()) * pieces / MEGA;
+    let read = tiles.blocks as f64 * of_block * 4.0 * step_words(work.pieces) as f64 / MEGA;
+    costs.start
+        + costs.clock * clocks
+        + waves * (costs.wave + costs.input * inputs)
+        + costs.planes * planes
+        + costs.steps * read
+}
+
+/// Pooling in a launch of its own: sums are written and read.
+pub(super) fn pooling_us(shape: &ConvShape, work: &ConvWork) -> f64 {
+    LAUNCH_US + (2 * shape.sums() * work.sum_bytes) as f64 / MEMORY_BYTES_PER_US
+}
+
+/// Multiply-adds of an SM and clock by `staged`: half of the loads from shared memory that it can make.
+const STAGED_PER_CLOCK: f64 = 16.0;
+/// Words that an SM copies to shared memory per clock, beside multiply-adds.
+const STAGED_WORDS_PER_CLOCK: f64 = 16.0;
+/// Clocks until a block's first inputs are there, and for its results.
+const STAGED_ENDS_CLOCKS: f64 = 3_000.0;
+
+/// The padded planes, then waves of blocks that load an input for every multiply-add.
+pub(super) fn staged_us(
+    tiles: &StagedTiles,
+    shape: &ConvShape,
+    work: &ConvWork,
+    limits: &DeviceLimits,
+) -> f64 {
+    let planes = (tiles.words * 4 + shape.inputs() * work.bytes) as f64 / MEMORY_BYTES_PER_US;
+    let of_block = f64::from(tiles.filters * STAGED_WARPS * tiles.outputs * 32);
+    let of_filter = work.nnz as f64 / shape.filters as f64;
+    let adds = of_block * of_filter / STAGED_PER_CLOCK;
+    let channels = f64::from(tiles.geometry.chunk * tiles.geometry.chunks);
+    let copied = f64::from(tiles.geometry.pitch) * channels / STAGED_WORDS_PER_CLOCK;
+    let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
+    let start = direct(work).start + LAUNCH_US;
+    start + planes + waves * (adds + copied + STAGED_ENDS_CLOCKS) / CLOCK_MHZ
+}
+
+/// Clocks of an SM for a nonzero and a band by `skip`: twenty instructions, of which it begins four per clock.
+const SKIP_PASS_CLOCKS: f64 = 5.0;
+/// Clocks of an SM for 32 inputs of a list.
+const SKIP_ROUND_CLOCKS: f64 = 4.0;
+/// Clocks from one nonzero of a filter to the next, of one warp.
+const SKIP_LATENCY_CLOCKS: f64 = 120.0;
+
+/// The lists, then a pass over a list's part for every nonzero and band.
+pub(super) fn skip_us(
+    bands: &SkipBands,
+    shape: &ConvShape,
+    work: &ConvWork,
+    limits: &DeviceLimits,
+) -> f64 {
+    let lists = (bands.words * 4 + 2 * shape.inputs() * work.bytes) as f64 / MEMORY_BYTES_PER_US;
+    let rows = f64::from(bands.geometry.rows);
+    let kept = 1.0 - f64::from(work.zeros.min(1_000)) / 1e3;
+    let rounds = (rows * shape.size[1] as f64 * kept / 32.0).ceil();
+    let items = (shape.batch * shape.filters) as f64 * (shape.out()[0] as f64 / rows).ceil();
+    let of_filter = work.nnz as f64 / shape.filters as f64;
+    let pass = SKIP_PASS_CLOCKS + SKIP_ROUND_CLOCKS * rounds;
+    let busy = items * of_filter * pass / f64::from(limits.sms);
+    let alone = of_filter * SKIP_LATENCY_CLOCKS;
+    let start = direct(work).start + LAUNCH_US;
+    start + lists + (busy + alone) / CLOCK_MHZ
+}
+
+/// Costs of `lowered`: of its launches, of 10⁹ operations, of 10⁶ bytes of the right factor and of sums, each counted as
+/// written and read, and of 1,000 terms of a dot product.
+const LOWERED: [f64; 5] = [18.0, 19.86, 1.10, 0.87, 0.71];
+
+/// The right factor, the product, bias and pooling.
+pub(super) fn lowered_us(shape: &ConvShape, work: &ConvWork) -> f64 {
+    let wide = if work.sum_bytes == 8 { 2.0 } else { 1.0 };
+    let taps = (shape.filter_shape().weights() / shape.filters) as f64;
+    let outputs = (shape.sums() / shape.filters) as f64;
+    let sums = shape.sums() as f64;
+    let [start, operations, factor, of_sums, terms] = LOWERED;
+    start
+        + wide * operations * 2.0 * taps * sums / 1e9
+        + wide * factor * 8.0 * taps * outputs / MEGA
+        + wide * of_sums * 8.0 * sums / MEGA
+        + terms * taps / 1e3
+}
