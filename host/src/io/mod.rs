@@ -26,7 +26,7 @@ pub use cache::write_cache;
 pub use error::{ReadError, WriteError};
 pub use libsvm::write_libsvm;
 pub use matrix_market::write_matrix_market;
-pub use npy::{read_text_vector, read_vector, write_npy, write_vector};
+pub use npy::{npy_columns, read_columns, read_text_vector, read_vector, write_npy, write_vector};
 pub use options::{
     CachePolicy, Columns, CsvOptions, Format, Header, IndexBase, MemoryLimit, Progress,
     ReadOptions, ReadSoFar, Target,

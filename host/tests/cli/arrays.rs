@@ -20,6 +20,51 @@ a,b,c,d,y
 0,0,2,0,Ulm
 ";
 
+/// Each column of the targets is a fit, and a model, of its own.
+#[test]
+fn several_targets_are_several_models() {
+    use ndarray::Array2;
+    use warpfuse::io::{write_npy, write_vector};
+    use warpfuse::matrix::Features;
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
+    let x = Array2::from_shape_fn((12, 3), |(i, j)| ((7 * i + 5 * j) % 11) as f64);
+    let y = Array2::from_shape_fn((12, 2), |(i, j)| x[[i, j]] - 2.0 * x[[i, 2]] + j as f64);
+    write_npy(Path::new(&path("x.npy")), &Features::Dense(x)).expect("written");
+    write_npy(Path::new(&path("y.npy")), &Features::Dense(y.clone())).expect("written");
+    let fit = |target: &str, words: &[&str]| {
+        let (x, target) = (path("x.npy"), path(target));
+        let fixed = [
+            "train", "ridge", &x, "--target", &target, "--device", "cpu", "--json",
+        ];
+        run(fixed.iter().chain(words))
+    };
+    let model = path("model.safetensors");
+    let together = fit("y.npy", &["-o", &model]).expect_code(0);
+    let lines: Vec<serde_json::Value> = together
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect();
+    assert_eq!(lines.len(), 2);
+    for (number, line) in lines.iter().enumerate() {
+        let single = format!("y{number}.npy");
+        write_vector(Path::new(&path(&single)), &y.column(number).to_vec()).expect("written");
+        let alone = fit(&single, &[]).expect_code(0).json();
+        assert_eq!(line["target"], number);
+        assert_eq!((&line["coef"], &line["r2"]), (&alone["coef"], &alone["r2"]));
+        let saved = path(&format!("model.{number}.safetensors"));
+        assert!(Path::new(&saved).exists(), "{saved}");
+    }
+    assert!(!Path::new(&model).exists());
+    let refused = fit("y.npy", &["-o", "-"]).expect_code(1);
+    assert!(
+        refused.stderr.contains("expected one target"),
+        "{}",
+        refused.stderr
+    );
+}
+
 #[test]
 fn sparse_matrices_halves_and_texts_are_what_they_were() {
     let folder = Folder::new();

@@ -49,7 +49,8 @@ pub(in crate::cli) struct SourceArgs {
     /// Features, with targets in LIBSVM files: LIBSVM, Matrix Market, npy or a binary cache; - is stdin
     pub(in crate::cli) data: PathBuf,
 
-    /// Targets, one for each row (npy and Matrix Market files hold features only)
+    /// Targets, one for each row (npy and Matrix Market files hold features only). Of an array of several columns a
+    /// regression learns a model for each, MODEL.0, MODEL.1, …; DATA are read and placed once
     #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 

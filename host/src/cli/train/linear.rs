@@ -25,6 +25,7 @@ use crate::ops::{Matrix, Number, Residency};
 use crate::report::{FitDetails, FitPage, advice};
 
 use super::details::{self, Subject};
+use super::several;
 
 /// Fits, saves, scores, reports.
 pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
@@ -35,6 +36,9 @@ pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
 }
 
 fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
+    if let Some(target) = several::targets(job)? {
+        return several::run::<T>(job, target, ui);
+    }
     let Job {
         own,
         source,
@@ -371,7 +375,7 @@ fn patience<T: Number>(job: &Job<'_>, during: Option<&Validation<T>>) -> Result<
 }
 
 /// Warns when the fit did not converge; whether that counts is for the user to say.
-fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
+pub(super) fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
     let report = model.report();
     if report.convergence.is_success() {
         return Exit::Success;

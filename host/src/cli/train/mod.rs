@@ -3,6 +3,7 @@
 mod details;
 mod kernel_ridge;
 mod linear;
+mod several;
 mod spectral;
 
 use anyhow::Result;

@@ -21,7 +21,7 @@ use ndarray::{Array2, ShapeBuilder};
 use super::error::{Fault, ReadError};
 use super::options::MemoryLimit;
 use super::source::{self, Content};
-use crate::matrix::{Dataset, Element, Features};
+use crate::matrix::{Dataset, Element, Features, Storage};
 use decode::Wrong;
 use header::Header;
 
@@ -76,6 +76,61 @@ pub fn read_vector<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadErr
     let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
     let content = source::open(path, limit)?;
     content.read(|content| parse_vector(path, Bytes::of_file(content), limit))
+}
+
+/// Columns of the array in the npy file `path`: 1 of a vector, also of one that lies in a single row.
+///
+/// # Errors
+/// [`ReadError`] when the file cannot be read, or is no npy file of numbers with one axis or two.
+///
+/// ```
+/// # use warpfuse::io::{npy_columns, write_vector};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("y.npy");
+/// write_vector(&path, &[1.0_f64, 2.5])?;
+/// assert_eq!(npy_columns(&path)?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn npy_columns(path: impl AsRef<Path>) -> Result<usize, ReadError> {
+    let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
+    let content = source::open(path, limit)?;
+    content.read(|content| {
+        let header = Header::parse(path, content)?;
+        match header.shape[..] {
+            [_] | [1, _] => Ok(1),
+            [_, columns] => Ok(columns),
+            _ => Err(header.fault(path, "an array with one axis or two (targets)")),
+        }
+    })
+}
+
+/// Reads the columns of an array with two axes from the npy file `path`: several targets.
+///
+/// # Errors
+/// As [`read_vector`], and when the array has another number of axes.
+///
+/// ```
+/// # use ndarray::array;
+/// # use warpfuse::io::{read_columns, write_npy};
+/// # use warpfuse::matrix::Features;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("y.npy");
+/// write_npy(&path, &Features::Dense(array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))?;
+/// assert_eq!(read_columns::<f64>(&path)?, [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_columns<T: Element>(path: impl AsRef<Path>) -> Result<Vec<Vec<T>>, ReadError> {
+    let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
+    let content = source::open(path, limit)?;
+    let all = content.read(|content| parse::<T>(path, Bytes::of_file(content), limit))?;
+    let Storage::Dense(all) = all.features.storage() else {
+        unreachable!("an array is dense")
+    };
+    Ok(all
+        .columns()
+        .into_iter()
+        .map(|column| column.to_vec())
+        .collect())
 }
 
 /// Parses the content of an npy file that holds a vector.

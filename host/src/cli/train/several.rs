@@ -1,0 +1,208 @@
+//! `train` with several targets: X is read and placed once, and each column of the targets is a fit of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use super::linear::judge;
+use crate::cli::data;
+use crate::cli::exit::Exit;
+use crate::cli::fitted::{FittedSummary, warn_undefined};
+use crate::cli::progress::Ui;
+use crate::cli::targets::{Known, Task};
+use crate::cli::trainers::{Beside, Job};
+use crate::cli::{device, output};
+use crate::device::{Device, Phase, Phases};
+use crate::io;
+use crate::learning::{Estimator, FitOptions, Model, ResidentDataset, Targets};
+use crate::matrix::{Element, MatrixStats};
+use crate::ops::Number;
+
+/// The file of targets, where they are those of several regressions.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn targets<'a>(job: &Job<'a>) -> Result<Option<&'a Path>> {
+    let target = job.source.target.as_deref();
+    let arrays = target.filter(|path| output::extension(path) == "npy" && path.exists());
+    let Some(path) = arrays.filter(|_| job.own.task() == Task::Numbers) else {
+        return Ok(None);
+    };
+    Ok((io::npy_columns(path)? > 1).then_some(path))
+}
+
+/// Fits, saves, scores and reports one model after the other.
+pub(super) fn run<T: Number>(job: &Job<'_>, target: &Path, ui: &Ui) -> Result<Exit> {
+    check(job)?;
+    let (mut phases, mut sides) = (Phases::default(), Vec::new());
+    let read = || {
+        let data = data::load_as::<T>(&job.source.data, None, &job.outcome.reading()?, ui)?;
+        sides = read_sides::<T>(target, data.stats.rows)?;
+        let first = Known::Numbers(sides[0].clone());
+        Ok((data, first))
+    };
+    let place = (
+        job.source.device,
+        job.source.data.as_path(),
+        device::FIT_READS,
+    );
+    let (device, (data, first)) = device::open_beside(place, ui, &mut phases, read)?;
+    for number in 0..sides.len() {
+        if let Some(path) = &job.outcome.output {
+            output::check_place(&numbered(path, number))?;
+        }
+    }
+    let weights = job.samples.sample_weight.as_deref();
+    let weights = data::sample_weights(weights, data.stats.rows)?;
+    let estimator = job.estimator(&first)?;
+    let resident = estimator.place(&device, data.features, first.targets())?;
+    phases.extend(resident.phases());
+    let mut several = Several {
+        job,
+        ui,
+        device,
+        phases,
+        estimator,
+        beside: job.beside((data.stats.rows, data.stats.cols))?,
+        weights,
+        parse_seconds: data.seconds,
+    };
+    let mut worst = Exit::Success;
+    for (number, side) in sides.iter().enumerate() {
+        let model = several
+            .fit(&resident, side)?
+            .with_schema(data.schema.clone());
+        let exit = several.finish((number, &model), (&resident, side), &data.stats)?;
+        if exit != Exit::Success {
+            worst = exit;
+        }
+    }
+    Ok(worst)
+}
+
+/// Refuses what is about one model.
+fn check(job: &Job<'_>) -> Result<()> {
+    let course = job.course;
+    for (is_given, name) in [
+        (course.start.is_some(), "--start"),
+        (course.validation.is_some(), "--validation"),
+        (job.outcome.report.is_wanted(), "--report and --figures"),
+        (job.outcome.standard_errors, "--standard-errors"),
+        (
+            job.outcome.output.as_deref().is_some_and(output::is_stdout),
+            "-o -",
+        ),
+    ] {
+        ensure!(
+            !is_given,
+            "{name}: expected one target, found an array of several columns; fit them one by one"
+        );
+    }
+    Ok(())
+}
+
+/// The columns of the targets.
+fn read_sides<T: Element>(path: &Path, rows: usize) -> Result<Vec<Vec<T>>> {
+    let all = io::read_columns::<T>(path)?;
+    let found = all.first().map_or(0, Vec::len);
+    ensure!(
+        found == rows,
+        "{}: expected one row of targets for each of the {rows} rows, found {found}",
+        path.display()
+    );
+    Ok(all)
+}
+
+/// `model.safetensors` of target 2: `model.2.safetensors`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{number}.{}", extension.to_string_lossy())),
+        None => path.with_extension(number.to_string()),
+    }
+}
+
+/// Fits under way.
+struct Several<'a> {
+    job: &'a Job<'a>,
+    ui: &'a Ui,
+    device: Device,
+    phases: Phases,
+    estimator: Estimator,
+    beside: Beside,
+    weights: Option<Vec<f64>>,
+    parse_seconds: f64,
+}
+
+impl Several<'_> {
+    fn fit<T: Number>(&mut self, resident: &ResidentDataset<T>, side: &[T]) -> Result<Model> {
+        let bar = self.ui.iterations("gradient", self.job.solve.tol);
+        let most = self.job.solve.max_iter.get();
+        let mut watch = |iteration| bar.solver_iteration(iteration, most);
+        let options = FitOptions {
+            sample_weight: self.weights.as_deref(),
+            offset: self.beside.offset.as_deref(),
+            penalty_factors: self.beside.penalty_factors.as_deref(),
+            watch: Some(&mut watch),
+            ..FitOptions::default()
+        };
+        let estimator = &self.estimator;
+        let solve = || estimator.fit_on(resident, Targets::Numbers(side), options);
+        Ok(self.phases.time(Phase::Solve, &self.device, solve)?)
+    }
+
+    fn finish<T: Number>(
+        &mut self,
+        (number, model): (usize, &Model),
+        (resident, side): (&ResidentDataset<T>, &[T]),
+        stats: &MatrixStats,
+    ) -> Result<Exit> {
+        let job = self.job;
+        let path = job.outcome.output.as_deref();
+        let path = path.map(|path| numbered(path, number));
+        if let Some(path) = &path {
+            model.save(path)?;
+        }
+        let (x, targets) = (resident.matrix(), Targets::Numbers(side));
+        let (weights, offset) = (self.weights.as_deref(), self.beside.offset.as_deref());
+        let score = || match offset {
+            None => model.evaluate_on(x, targets, weights),
+            Some(offset) => model.evaluate_with_offset(x, targets, weights, offset),
+        };
+        let training = self.phases.time(Phase::Evaluate, &self.device, score)?;
+        warn_undefined(&training, self.ui);
+        let summary = FittedSummary {
+            name: job.name,
+            title: job.own.title(),
+            model,
+            stats,
+            device: &self.device.to_string(),
+            parse_seconds: self.parse_seconds,
+            phases: &self.phases,
+            training: &training,
+            validation: None,
+            saved: path.as_deref(),
+            details: None,
+        };
+        if job.outcome.json {
+            let mut all = summary.to_json()?;
+            let object = all.as_object_mut().context("a summary is an object")?;
+            object.insert("target".to_owned(), number.into());
+            output::print_json(&all)?;
+        } else {
+            output::print(format!("target {number}\n{summary}\n"))?;
+        }
+        Ok(judge(model, job, self.ui))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_numbered_before_their_extension() {
+        let of = |path: &str| numbered(Path::new(path), 2).display().to_string();
+        assert_eq!(of("a/model.safetensors"), "a/model.2.safetensors");
+        assert_eq!(of("model"), "model.2");
+    }
+}
