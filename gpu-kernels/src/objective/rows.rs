@@ -35,11 +35,16 @@ fn judged<'a, 'b, C: Cta, T: Elementary>(
 ) -> Judge<'a, 'b, T, AnyLoss<T>, 1> {
     let Products { rows, products, .. } = args.x;
     let mut judge = Judge::<T, _, 1>::new(cta, &args.rows, AnyLoss(args.rows.loss), rows);
-    each_of_grid(cta, rows, |row| {
-        let dot = cta.load(products, row, Cache::Once);
-        let point = judge.point(dot, judge.given(cta, row as u64));
-        judge.count(cta, row as u64, point);
-    });
+    each_of_grid(
+        cta,
+        rows,
+        #[inline(always)]
+        |row| {
+            let dot = cta.load(products, row, Cache::Once);
+            let point = judge.point(dot, judge.given(cta, row as u64));
+            judge.count(cta, row as u64, point);
+        },
+    );
     judge
 }
 
