@@ -68,6 +68,28 @@ pub(crate) fn convert<T: Sync, U: Send + Clone + Default>(
     out
 }
 
+/// How many of the numbers below `count` `find` puts into each of `cells`.
+pub(crate) fn counts(
+    count: usize,
+    cells: usize,
+    find: impl Fn(usize) -> Option<usize> + Sync,
+) -> Vec<u64> {
+    let of_chunk = |chunk: usize| {
+        let mut counts = vec![0; cells];
+        let numbers = chunk * BLOCK..count.min((chunk + 1) * BLOCK);
+        for cell in numbers.filter_map(&find) {
+            counts[cell] += 1;
+        }
+        counts
+    };
+    let chunks = map(count.div_ceil(BLOCK), of_chunk);
+    let mut total = vec![0; cells];
+    for (cell, count) in chunks.iter().flat_map(|counts| counts.iter().enumerate()) {
+        total[cell] += count;
+    }
+    total
+}
+
 /// Whether `holds` is true of every piece of `length` elements.
 pub(crate) fn all_chunks<T: Sync>(
     values: &[T],

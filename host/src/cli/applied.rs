@@ -111,14 +111,14 @@ impl Applied<'_> {
         };
         let place = || Matrix::new(device, features());
         let matrix = self.phases.time(Phase::Place, device, place)?;
-        let (predictors, evaluation) =
+        let (assessment, evaluation) =
             self.phases
                 .time(Phase::Evaluate, device, || -> Result<_, FitError> {
-                    let predictors = model.linear_predictors(&matrix, None)?;
-                    let evaluation = predictors.evaluate(targets, weights)?;
-                    Ok((predictors, evaluation))
+                    let assessment = model.assess(&matrix, targets, weights, None)?;
+                    let evaluation = assessment.evaluate()?;
+                    Ok((assessment, evaluation))
                 })?;
-        let diagnose = || predictors.diagnose(targets, weights);
+        let diagnose = || assessment.diagnose();
         let diagnostics = match wanted {
             true => Some(self.phases.time(Phase::Report, device, diagnose)?),
             false => None,

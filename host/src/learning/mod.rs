@@ -16,6 +16,7 @@
 //! ```
 
 mod attempt;
+mod assessment;
 mod batched;
 mod cg;
 mod checks;
@@ -49,7 +50,6 @@ mod lanczos;
 mod least_norm;
 mod least_squares;
 pub mod liblinear;
-mod linear_predictors;
 mod logistic;
 pub mod metrics;
 mod model;
@@ -85,6 +85,7 @@ mod validation;
 mod weights;
 pub(crate) mod whole_file;
 
+pub use assessment::Assessment;
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use classifier::Classifier;
 pub use design::{Columns, Design};
@@ -105,7 +106,6 @@ pub use inference::{Estimate, Inference, InferenceError};
 pub use kernel_ridge::{KernelFitReport, KernelModel, KernelRidge, KernelSolver};
 pub use labels::{Classes, LabelError, Labels};
 pub use least_squares::{ElasticNet, Lasso, LinearRegression, Ridge};
-pub use linear_predictors::LinearPredictors;
 pub use logistic::LogisticRegression;
 pub use metrics::DevianceSummary;
 pub use model::Model;

@@ -184,7 +184,7 @@ impl Model {
         targets: Targets<'_, T>,
         weights: Option<&[f64]>,
     ) -> Result<Evaluation, FitError> {
-        self.linear_predictors(x, None)?.evaluate(targets, weights)
+        self.assess(x, targets, weights, None)?.evaluate()
     }
 
     /// Linear predictors, m × k by rows, on the device of `x`.
@@ -207,8 +207,7 @@ impl Model {
         weights: Option<&[f64]>,
         offset: &[f64],
     ) -> Result<Evaluation, FitError> {
-        self.linear_predictors(x, Some(offset))?
-            .evaluate(targets, weights)
+        self.assess(x, targets, weights, Some(offset))?.evaluate()
     }
 
     /// One linear predictor per row with its offset.

@@ -116,7 +116,7 @@ pub(super) fn labels_on_host(
 
 /// The area under the ROC curve. Two classes are ranked by the linear predictor: probabilities rank alike, but for those
 /// that round to 1.
-fn area(
+pub(super) fn area(
     model: &Classifier,
     decisions: &Array2<f64>,
     codes: &[u32],

@@ -36,24 +36,38 @@ pub fn column_frequencies<T: Element>(features: &Features<T>) -> Vec<u64> {
 /// # Ok::<(), warpfuse::matrix::CsrError>(())
 /// ```
 pub fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
+    counted(x.indices(), (x.rows(), x.cols()))
+}
+
+/// Entries of each column in these rows of `x`.
+pub(crate) fn frequencies_in<T: Element>(x: &CsrMatrix<T>, rows: &[usize]) -> Vec<u64> {
+    let offsets = x.indptr();
+    let offsets = offsets.raw_storage();
+    let row = |row: &usize| &x.indices()[offsets[*row] as usize..offsets[*row + 1] as usize];
+    let indices: Vec<u32> = rows.iter().flat_map(row).copied().collect();
+    counted(&indices, (rows.len(), x.cols()))
+}
+
+/// How often each column is among the indices of rows.
+fn counted(indices: &[u32], (rows, cols): (usize, usize)) -> Vec<u64> {
     let threads = rayon::current_num_threads();
-    let paid = x.nnz() / (ENTRIES_PER_COUNT * x.cols()).max(1);
+    let paid = indices.len() / (ENTRIES_PER_COUNT * cols).max(1);
     // A column has at most one entry in a row.
-    if paid < threads && u32::try_from(x.rows()).is_ok() {
-        return in_one_table(x);
+    if paid < threads && u32::try_from(rows).is_ok() {
+        return in_one_table(indices, cols);
     }
     let of_task = |indices: &[u32]| {
-        let mut counts = vec![0_u32; x.cols()];
+        let mut counts = vec![0_u32; cols];
         for column in indices {
             counts[*column as usize] += 1;
         }
         counts
     };
     // Counts of one table fit its numbers.
-    let share = x.nnz().div_ceil(threads).clamp(1, u32::MAX as usize);
-    let of_task = |number| of_task(parallel::chunk(x.indices(), share, number));
-    let tables: Vec<Vec<u32>> = parallel::map(x.indices().len().div_ceil(share), of_task);
-    let mut total = vec![0_u64; x.cols()];
+    let share = indices.len().div_ceil(threads).clamp(1, u32::MAX as usize);
+    let of_task = |number| of_task(parallel::chunk(indices, share, number));
+    let tables: Vec<Vec<u32>> = parallel::map(indices.len().div_ceil(share), of_task);
+    let mut total = vec![0_u64; cols];
     parallel::for_each_item(total.chunks_mut(COLUMNS), |number, total| {
         for table in &tables {
             let counts = &table[number * COLUMNS..][..total.len()];
@@ -64,10 +78,10 @@ pub fn frequencies<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
     total
 }
 
-fn in_one_table<T: Element>(x: &CsrMatrix<T>) -> Vec<u64> {
-    let counts: Vec<AtomicU32> = (0..x.cols()).map(|_| AtomicU32::new(0)).collect();
-    parallel::for_each(x.indices().len().div_ceil(CHUNK), |number| {
-        for column in parallel::chunk(x.indices(), CHUNK, number) {
+fn in_one_table(indices: &[u32], cols: usize) -> Vec<u64> {
+    let counts: Vec<AtomicU32> = (0..cols).map(|_| AtomicU32::new(0)).collect();
+    parallel::for_each(indices.len().div_ceil(CHUNK), |number| {
+        for column in parallel::chunk(indices, CHUNK, number) {
             counts[*column as usize].fetch_add(1, Ordering::Relaxed);
         }
     });
@@ -90,7 +104,10 @@ mod tests {
             indices.iter().for_each(|j| expected[*j as usize] += 1);
             let x = csr_from_parts((60_000, cols), offsets, indices, values).expect("a matrix");
             assert_eq!(frequencies(&x), expected);
-            assert_eq!(in_one_table(&x), expected);
+            assert_eq!(in_one_table(x.indices(), cols), expected);
+            let rows: Vec<usize> = (0..60_000).collect();
+            assert_eq!(frequencies_in(&x, &rows), expected);
+            assert_eq!(frequencies_in(&x, &rows[7..8])[49 % cols], 1);
         }
     }
 }

@@ -4,6 +4,7 @@ use warpfuse_figures::{Axis, Cell, Figure, Shape, Tone};
 
 use super::number::{Unit, shown};
 use super::page::{Section, Table, Value};
+use super::regression::sampled;
 use crate::learning::metrics::ClassificationSummary;
 use crate::learning::{ClassCurves, ClassificationDiagnostics};
 
@@ -42,7 +43,9 @@ pub(super) fn add(
     if let [one] = found.curves.as_slice() {
         figures.extend(histogram(stem, one));
     }
-    let section = section.figures(figures).table(of_classes(found, classes));
+    let section = sampled(section, found.rows, found.sampled_from)
+        .figures(figures)
+        .table(of_classes(found, classes));
     match classes.len() {
         count if count > DRAWN => section.table(confused(summary, classes)),
         _ => section,

@@ -7,10 +7,15 @@ use super::number::Unit;
 use super::page::{Fact, Mood, Report, Section, Table, Value};
 use super::target::{self, TargetFacts};
 use crate::learning::Targets;
-use crate::matrix::{ColumnMoments, Element, Features, MatrixStats, Schema, column_frequencies};
+use crate::matrix::{
+    ColumnMoments, Element, Features, MatrixStats, RowSample, Schema, Storage, frequencies,
+    frequencies_in,
+};
 
 /// Columns that are named, of each kind.
 const NAMED: usize = 10;
+/// Entries that are counted by column, where there are more than twice as many.
+const ENTRIES: f64 = 4e6;
 /// Share of a column's Σx² below which its centred square sum counts as 0; solvers take such columns for constant.
 const CONSTANT: f64 = 1e-15;
 
@@ -41,6 +46,9 @@ pub struct DataFacts {
     pub constant_columns: usize,
     /// The first ten of them.
     pub first_constant_columns: Vec<usize>,
+    /// Rows whose entries are counted by column, where they are not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_rows: Option<usize>,
     /// Columns by their stored entries: 0, 1, 2 to 3, 4 to 7, …; none of dense data.
     pub column_frequency_histogram: Vec<u64>,
     /// The ten columns with the most stored entries, and how many; none of dense data.
@@ -74,11 +82,7 @@ impl DataFacts {
                 }
             }
         }
-        let frequencies = if stats.dense {
-            Vec::new()
-        } else {
-            column_frequencies(features)
-        };
+        let (frequencies, counted_rows) = counted(features, stats);
         DataFacts {
             rows: stats.rows,
             cols: stats.cols,
@@ -92,6 +96,7 @@ impl DataFacts {
             constant_columns: constant.len(),
             first_empty_columns: first(empty),
             first_constant_columns: first(constant),
+            counted_rows,
             column_frequency_histogram: by_powers(&frequencies),
             busiest_columns: busiest(&frequencies),
             deviations,
@@ -104,6 +109,19 @@ impl DataFacts {
     pub fn with_target<T: Element>(mut self, targets: Targets<'_, T>) -> DataFacts {
         self.target = TargetFacts::of(targets);
         self
+    }
+}
+
+/// Stored entries of each column; of a sample of the rows, whose number comes with them, where entries are very many. None
+/// of dense data.
+fn counted<T: Element>(features: &Features<T>, stats: &MatrixStats) -> (Vec<u64>, Option<usize>) {
+    let Storage::Sparse(x) = features.storage() else {
+        return (Vec::new(), None);
+    };
+    let wanted = (ENTRIES / stats.mean_row.max(1.0)) as usize;
+    match RowSample::of_about(wanted, stats.rows) {
+        RowSample::All => (frequencies(x), None),
+        RowSample::Of(rows, _) => (frequencies_in(x, &rows), Some(rows.len())),
     }
 }
 
@@ -171,7 +189,11 @@ pub(super) fn section(facts: &DataFacts, names: &Schema) -> Section {
             &facts.row_length_histogram,
             of_rows,
         ));
-        let of_columns = ("columns", "stored entries of a column");
+        let along = match facts.counted_rows {
+            None => "stored entries of a column".to_owned(),
+            Some(rows) => format!("stored entries of a column in {rows} of the rows"),
+        };
+        let of_columns = ("columns", &*along);
         let counts = &facts.column_frequency_histogram;
         figures.push(histogram(
             "column-frequencies",
@@ -180,7 +202,11 @@ pub(super) fn section(facts: &DataFacts, names: &Schema) -> Section {
             of_columns,
         ));
     }
-    let mut busiest = Table::new("Columns with the most entries", ["column", "entries"]);
+    let entries = match facts.counted_rows {
+        None => "entries".to_owned(),
+        Some(rows) => format!("entries in {rows} of the rows"),
+    };
+    let mut busiest = Table::new("Columns with the most entries", ["column", &entries]);
     for (column, count) in &facts.busiest_columns {
         let name = Value::Text(column_name(names, *column));
         busiest

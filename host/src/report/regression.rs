@@ -15,10 +15,20 @@ pub(super) fn add(section: Section, stem: &str, found: &RegressionDiagnostics) -
         quantiles(stem, &found.residual_quantiles),
         deviances(stem, &found.groups),
     ];
-    section
+    sampled(section, found.rows, found.sampled_from)
         .figures(figures)
         .table(spreads(found))
         .table(table(&found.groups))
+}
+
+/// Says that figures are of some rows.
+pub(super) fn sampled(section: Section, rows: usize, all: Option<usize>) -> Section {
+    match all {
+        None => section,
+        Some(all) => section.note(format!(
+            "The figures below are of {rows} of the {all} rows, spread evenly over them."
+        )),
+    }
 }
 
 fn observed(stem: &str, pairs: &Pairs) -> Figure {

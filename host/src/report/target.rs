@@ -7,9 +7,12 @@ use super::number::Unit;
 use super::page::Fact;
 use crate::learning::{Classes, Labels, Targets};
 use crate::matrix::Element;
+use crate::parallel;
 
 /// Stretches of the histogram.
 const STRETCHES: usize = 24;
+/// Targets that one task adds.
+const CHUNK: usize = 1 << 15;
 /// Classes that are counted one by one, the most frequent ones.
 const CLASSES: usize = 20;
 
@@ -52,23 +55,35 @@ impl TargetFacts {
 }
 
 fn of_numbers<T: Element>(y: &[T]) -> Option<TargetFacts> {
-    let values = || y.iter().map(|y| y.to_f64());
-    let count = y.len() as f64;
-    let mean = values().sum::<f64>() / count;
-    let (min, max) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
-        (a.min(y), b.max(y))
+    let value = |y: &T| y.to_f64();
+    let chunks = || y.len().div_ceil(CHUNK);
+    let sums = parallel::map(chunks(), |number| {
+        let values = parallel::chunk(y, CHUNK, number).iter().map(value);
+        values.fold((0.0, f64::INFINITY, f64::NEG_INFINITY), |(sum, a, b), y| {
+            (sum + y, a.min(y), b.max(y))
+        })
     });
-    let squares: f64 = values().map(|y| (y - mean).powi(2)).sum();
+    let count = y.len() as f64;
+    let mean = sums.iter().map(|one| one.0).sum::<f64>() / count;
+    let min = sums.iter().fold(f64::INFINITY, |all, one| all.min(one.1));
+    let max = sums
+        .iter()
+        .fold(f64::NEG_INFINITY, |all, one| all.max(one.2));
+    let squares = parallel::map(chunks(), |number| {
+        let values = parallel::chunk(y, CHUNK, number).iter().map(value);
+        values.map(|y| (y - mean).powi(2)).sum::<f64>()
+    });
+    let squares: f64 = squares.into_iter().sum();
     if !(mean.is_finite() && squares.is_finite()) {
         return None;
     }
     let width = (max - min) / STRETCHES as f64;
-    let mut counts = vec![0; if width > 0.0 { STRETCHES } else { 0 }];
-    if width > 0.0 {
-        for y in values() {
-            counts[(((y - min) / width) as usize).min(STRETCHES - 1)] += 1;
-        }
-    }
+    let stretches = if width > 0.0 { STRETCHES } else { 0 };
+    let place = |y: f64| (((y - min) / width) as usize).min(STRETCHES - 1);
+    let counts = match stretches {
+        0 => Vec::new(),
+        _ => parallel::counts(y.len(), stretches, |row| Some(place(value(&y[row])))),
+    };
     Some(TargetFacts::Numbers {
         min,
         mean,

@@ -5,8 +5,7 @@ use anyhow::Result;
 use crate::cli::args::OutcomeArgs;
 use crate::device::{Phase, Phases};
 use crate::learning::{
-    Diagnostics, FitError, Inference, InferenceError, LinearPredictors, Model, ResidentDataset,
-    Targets,
+    Assessment, Diagnostics, FitError, Inference, InferenceError, Model, ResidentDataset, Targets,
 };
 use crate::matrix::{Features, MatrixStats};
 use crate::ops::Number;
@@ -26,7 +25,7 @@ pub(super) fn are_wanted(outcome: &OutcomeArgs) -> bool {
 pub(super) struct Subject<'a, T: Number> {
     pub(super) outcome: &'a OutcomeArgs,
     pub(super) model: &'a Model,
-    pub(super) predictors: &'a LinearPredictors<'a, T>,
+    pub(super) assessment: &'a Assessment<'a, T>,
     pub(super) resident: &'a ResidentDataset<T>,
     pub(super) features: &'a Features<T>,
     pub(super) stats: &'a MatrixStats,
@@ -50,8 +49,7 @@ impl<T: Number> Subject<'_, T> {
         let device = matrix.device();
         let solve_seconds = phases.of(Phase::Solve).seconds;
         let details = phases.time(Phase::Report, device, || -> Result<FitDetails, FitError> {
-            let (targets, weights) = (self.targets, self.weights);
-            let diagnostics = self.predictors.diagnose(targets, weights)?;
+            let diagnostics = self.assessment.diagnose()?;
             let (inference, no_inference) = self.inference()?;
             let moments = self.resident.moments();
             let columns = (&moments.columns, moments.rows);

@@ -17,8 +17,8 @@ use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::io::ReadError;
 use crate::learning::{
-    Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions,
-    LinearPredictors, Model, Patience, ResidentDataset, Targets, Validation,
+    Assessment, Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions,
+    Model, Patience, ResidentDataset, Targets, Validation,
 };
 use crate::matrix::{Features, MatrixStats};
 use crate::ops::{Matrix, Number, Residency};
@@ -158,13 +158,14 @@ impl Run<'_> {
         if let Some(path) = &job.outcome.output {
             model.save(output::place(path))?;
         }
-        let (predictors, training) =
+        let (assessment, training) =
             self.phases
                 .time(Phase::Evaluate, &self.device, || -> Result<_, FitError> {
                     let x = fitted.resident.matrix();
-                    let predictors = model.linear_predictors(x, fitted.offset)?;
-                    let training = predictors.evaluate(fitted.targets, fitted.weights)?;
-                    Ok((predictors, training))
+                    let (targets, weights) = (fitted.targets, fitted.weights);
+                    let assessment = model.assess(x, targets, weights, fitted.offset)?;
+                    let training = assessment.evaluate()?;
+                    Ok((assessment, training))
                 })?;
         warn_undefined(&training, self.ui);
         let wanted = fitted.features.is_some();
@@ -172,7 +173,7 @@ impl Run<'_> {
             Some(other) => self.validate(model, other, wanted)?,
             None => (None, None),
         };
-        let details = match fitted.subject(job, &predictors) {
+        let details = match fitted.subject(job, &assessment) {
             Some(subject) => Some(FitDetails {
                 not_validated: self.not_validated.take(),
                 ..subject.details(&mut self.phases, validation_diagnostics)?
@@ -199,10 +200,10 @@ impl Run<'_> {
         wanted: bool,
     ) -> Result<(Option<Evaluation>, Option<Diagnostics>)> {
         let (matrix, targets) = (Matrix::new(&self.device, data.features)?, known.targets());
-        let predictors = model.linear_predictors(&matrix, None)?;
-        let evaluation = predictors.evaluate(targets, None)?;
+        let assessment = model.assess(&matrix, targets, None, None)?;
+        let evaluation = assessment.evaluate()?;
         let diagnostics = match wanted {
-            true => Some(predictors.diagnose(targets, None)?),
+            true => Some(assessment.diagnose()?),
             false => None,
         };
         Ok((Some(evaluation), diagnostics))
@@ -274,10 +275,10 @@ impl<T: Number> Fitted<'_, T> {
     fn subject<'s>(
         &'s self,
         job: &'s Job<'_>,
-        predictors: &'s LinearPredictors<'_, T>,
+        assessment: &'s Assessment<'_, T>,
     ) -> Option<Subject<'s, T>> {
         Some(Subject {
-            predictors,
+            assessment,
             outcome: job.outcome,
             model: self.model,
             resident: self.resident,

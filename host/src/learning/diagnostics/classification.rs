@@ -19,8 +19,11 @@ const HISTOGRAM: usize = 20;
 /// Curves of a classifier on labelled data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassificationDiagnostics {
-    /// Rows.
+    /// Rows that curves are of.
     pub rows: usize,
+    /// All rows, where curves are not of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_from: Option<usize>,
     /// Weight of the rows of each class, in the order of the classes; their number where no weights were given.
     pub class_weights: Vec<f64>,
     /// The accuracy of naming the most frequent class always.
@@ -59,16 +62,41 @@ pub struct ScoreHistogram {
     pub negatives: Vec<f64>,
 }
 
+/// What curves are made of: classes, linear predictors (m × k or m × 1), probabilities (m × k) where there are any, and
+/// weights of the rows that are looked at.
+pub(in crate::learning) struct Shown<'a> {
+    pub(in crate::learning) codes: &'a [u32],
+    pub(in crate::learning) decisions: &'a Array2<f64>,
+    pub(in crate::learning) probabilities: Option<&'a Array2<f64>>,
+    pub(in crate::learning) weights: Option<&'a [f64]>,
+}
+
+impl Shown<'_> {
+    fn curves(&self, class: usize, label: String) -> Result<ClassCurves, MetricError> {
+        let is_class = |code: &u32| *code as usize == class;
+        let positive: Vec<bool> = self.codes.iter().map(is_class).collect();
+        let probabilities = self.probabilities.map(|all| all.column(class).to_vec());
+        // Probabilities that round to 1 are tied; linear predictors of two classes are not.
+        let scores = match self.decisions.ncols() {
+            1 => self.decisions.column(0).to_vec(),
+            _ => probabilities
+                .clone()
+                .unwrap_or_else(|| self.decisions.column(class).to_vec()),
+        };
+        let scores = (&scores[..], probabilities.as_deref());
+        ClassCurves::of(label, &positive, scores, self.weights)
+    }
+}
+
 impl ClassificationDiagnostics {
-    /// Of linear predictors, m × k or m × 1, and probabilities where there are any, m × k.
+    /// Of the classes of all rows with their weights, and of the rows that are looked at.
     ///
     /// # Errors
     /// [`FitError::Metric`] for predictors that are NaN, and when weights do not fit.
     pub(in crate::learning) fn of(
-        (classes, codes): (&Classes, &[u32]),
-        decisions: &Array2<f64>,
-        probabilities: Option<&Array2<f64>>,
-        weights: Option<&[f64]>,
+        classes: &Classes,
+        (codes, weights): (&[u32], Option<&[f64]>),
+        shown: &Shown<'_>,
     ) -> Result<Self, FitError> {
         let mut class_weights = vec![0.0; classes.len()];
         for (row, code) in codes.iter().enumerate() {
@@ -76,26 +104,14 @@ impl ClassificationDiagnostics {
         }
         let total: f64 = class_weights.iter().sum();
         let most = class_weights.iter().copied().fold(0.0, f64::max);
-        let curves = shown(&class_weights).into_iter().map(|class| {
-            let positive: Vec<bool> = codes.iter().map(|code| *code as usize == class).collect();
-            let probabilities = probabilities.map(|all| all.column(class).to_vec());
-            // Probabilities that round to 1 are tied; linear predictors of two classes are not.
-            let scores = match decisions.ncols() {
-                1 => decisions.column(0).to_vec(),
-                _ => probabilities
-                    .clone()
-                    .unwrap_or_else(|| decisions.column(class).to_vec()),
-            };
-            ClassCurves::of(
-                classes.label(class),
-                &positive,
-                (&scores, probabilities.as_deref()),
-                weights,
-            )
-        });
-        let curves = curves.collect::<Result<Vec<ClassCurves>, MetricError>>()?;
+        let curves = chosen(&class_weights)
+            .into_iter()
+            .map(|class| shown.curves(class, classes.label(class)))
+            .collect::<Result<Vec<ClassCurves>, MetricError>>()?;
+        let rows = shown.codes.len();
         Ok(ClassificationDiagnostics {
-            rows: codes.len(),
+            rows,
+            sampled_from: (rows < codes.len()).then_some(codes.len()),
             majority_share: most / total,
             class_weights,
             curves,
@@ -104,7 +120,7 @@ impl ClassificationDiagnostics {
 }
 
 /// The second of two classes; the most frequent ones of more, in their order.
-fn shown(weights: &[f64]) -> Vec<usize> {
+fn chosen(weights: &[f64]) -> Vec<usize> {
     if weights.len() == 2 {
         return vec![1];
     }
@@ -177,9 +193,12 @@ mod tests {
 
     #[test]
     fn of_many_classes_the_most_frequent_have_curves() {
-        assert_eq!(shown(&[1.0, 9.0]), [1]);
-        assert_eq!(shown(&[3.0, 1.0, 2.0]), [0, 1, 2]);
-        assert_eq!(shown(&[1.0, 5.0, 5.0, 0.0, 7.0, 2.0, 9.0]), [1, 2, 4, 5, 6]);
+        assert_eq!(chosen(&[1.0, 9.0]), [1]);
+        assert_eq!(chosen(&[3.0, 1.0, 2.0]), [0, 1, 2]);
+        assert_eq!(
+            chosen(&[1.0, 5.0, 5.0, 0.0, 7.0, 2.0, 9.0]),
+            [1, 2, 4, 5, 6]
+        );
     }
 
     #[test]

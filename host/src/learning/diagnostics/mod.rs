@@ -1,7 +1,8 @@
 //! What one figure does not tell of a model on data with known targets: curves, residuals, groups.
 //!
 //! X is read once; everything else is computed from one linear predictor per row and class, on the host. Lists are short
-//! whatever the number of rows, so that they fit a page: curves of more than 200 points are thinned along their length.
+//! whatever the number of rows, so that they fit a page: curves of more than 200 points are thinned along their length. Of
+//! more than half a million rows a sample is looked at, which says how many there are (`sampled_from`).
 
 mod classification;
 mod groups;
@@ -11,6 +12,7 @@ mod rows;
 
 use serde::Serialize;
 
+pub(super) use classification::Shown;
 pub use classification::{ClassCurves, ClassificationDiagnostics, ScoreHistogram};
 pub use groups::Group;
 pub use regression::{Histogram, Pairs, RegressionDiagnostics, Spread};
@@ -58,7 +60,7 @@ impl Model {
         targets: Targets<'_, T>,
         weights: Option<&[f64]>,
     ) -> Result<Diagnostics, FitError> {
-        self.linear_predictors(x, None)?.diagnose(targets, weights)
+        self.assess(x, targets, weights, None)?.diagnose()
     }
 
     /// [`Model::diagnose`] with an offset of each row added to its linear predictor, of models with one.
@@ -72,8 +74,7 @@ impl Model {
         weights: Option<&[f64]>,
         offset: &[f64],
     ) -> Result<Diagnostics, FitError> {
-        self.linear_predictors(x, Some(offset))?
-            .diagnose(targets, weights)
+        self.assess(x, targets, weights, Some(offset))?.diagnose()
     }
 }
 

@@ -15,8 +15,6 @@ const POINTS: usize = 400;
 /// Cells along each axis, bars of a histogram, points of the quantiles.
 const CELLS: usize = 24;
 const BARS: usize = 24;
-/// Rows that one task counts.
-const CHUNK: usize = 1 << 15;
 const QUANTILES: usize = FEW;
 
 /// Residuals of a regression on data with known targets; a residual is the target less the prediction.
@@ -24,8 +22,11 @@ const QUANTILES: usize = FEW;
 /// Rows of weight 0 take no part. Counts, quantiles and groups are of rows; means of groups are weighted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RegressionDiagnostics {
-    /// Rows with weight.
+    /// Rows with weight that were looked at.
     pub rows: usize,
+    /// All rows, where not all were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_from: Option<usize>,
     /// How the targets are spread.
     pub target: Spread,
     /// How the predictions are spread.
@@ -114,6 +115,7 @@ impl RegressionDiagnostics {
         let spread = residual.spread();
         Ok(RegressionDiagnostics {
             rows: rows.len(),
+            sampled_from: None,
             residual_quantiles: normal_quantiles(&residual, &spread),
             residual_histogram: Histogram::of(&rows, &residual),
             residual: spread,
@@ -196,31 +198,13 @@ impl Stretches {
     }
 }
 
-/// How many of `count` rows `find` puts into each of `cells`, by all cores.
-fn counted(count: usize, cells: usize, find: impl Fn(usize) -> Option<usize> + Sync) -> Vec<u64> {
-    let of_chunk = |chunk: usize| {
-        let mut counts = vec![0; cells];
-        let rows = chunk * CHUNK..count.min((chunk + 1) * CHUNK);
-        for cell in rows.filter_map(&find) {
-            counts[cell] += 1;
-        }
-        counts
-    };
-    let chunks = parallel::map(count.div_ceil(CHUNK), of_chunk);
-    let mut total = vec![0; cells];
-    for (cell, count) in chunks.iter().flat_map(|counts| counts.iter().enumerate()) {
-        total[cell] += count;
-    }
-    total
-}
-
 impl Histogram {
     fn of(rows: &Rows<'_>, residual: &Ranked) -> Histogram {
         let (least, most) = (residual.quantile(0.01), residual.quantile(0.99));
         let is_range = least.is_finite() && most.is_finite() && least < most;
         let stretches = Stretches::new(least, most, if is_range { BARS } else { 1 });
         let (targets, means) = (rows.targets(), rows.means());
-        let counts = counted(rows.len(), stretches.edges.len() - 1, |row| {
+        let counts = parallel::counts(rows.len(), stretches.edges.len() - 1, |row| {
             stretches.find(targets[row] - means[row])
         });
         Histogram {
@@ -240,7 +224,7 @@ impl Pairs {
         }
         let ends = |of: &Ranked| Stretches::new(of.quantile(0.001), of.quantile(0.999), CELLS);
         let (up, along) = (ends(target), ends(predicted));
-        let counts = counted(rows.len(), CELLS * CELLS, |row| {
+        let counts = parallel::counts(rows.len(), CELLS * CELLS, |row| {
             Some(up.find(targets[row])? * CELLS + along.find(means[row])?)
         });
         Pairs::Cells {
