@@ -28,8 +28,9 @@ pub enum RowObjectiveVariant {
     InOrder,
 }
 
+/// A kernel each has this loop of its own, by the place of its sums: code that kernels share is not inlined.
 #[inline(always)]
-fn judged<'a, 'b, C: Cta, T: Elementary>(
+fn judged<'a, 'b, const IN_ORDER: bool, C: Cta, T: Elementary>(
     cta: &C,
     args: &'b RowObjectiveArgs<'a, T>,
 ) -> Judge<'a, 'b, T, AnyLoss<T>, 1> {
@@ -49,11 +50,11 @@ fn judged<'a, 'b, C: Cta, T: Elementary>(
 }
 
 fn objective<C: Cta, T: Elementary>(cta: &C, args: &RowObjectiveArgs<'_, T>) {
-    judged(cta, args).finish(cta);
+    judged::<false, C, T>(cta, args).finish(cta);
 }
 
 fn objective_in_order<C: Cta, T: Elementary>(cta: &C, args: &RowObjectiveArgs<'_, T>) {
-    judged(cta, args).finish_in_order(cta, args.x.partials, args.x.counter);
+    judged::<true, C, T>(cta, args).finish_in_order(cta, args.x.partials, args.x.counter);
 }
 
 /// Shared memory of a block that adds in order: a flag beside the sums of its warps.

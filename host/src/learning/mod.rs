@@ -15,8 +15,8 @@
 //! # Ok::<(), warpfuse::learning::FitError>(())
 //! ```
 
-mod attempt;
 mod assessment;
+mod attempt;
 mod batched;
 mod cg;
 mod checks;
