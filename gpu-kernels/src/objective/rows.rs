@@ -28,9 +28,8 @@ pub enum RowObjectiveVariant {
     InOrder,
 }
 
-/// A kernel each has this loop of its own, by the place of its sums: code that kernels share is not inlined.
 #[inline(always)]
-fn judged<'a, 'b, const IN_ORDER: bool, C: Cta, T: Elementary>(
+fn judged<'a, 'b, C: Cta, T: Elementary>(
     cta: &C,
     args: &'b RowObjectiveArgs<'a, T>,
 ) -> Judge<'a, 'b, T, AnyLoss<T>, 1> {
@@ -39,6 +38,7 @@ fn judged<'a, 'b, const IN_ORDER: bool, C: Cta, T: Elementary>(
     each_of_grid(
         cta,
         rows,
+        // Two kernels have this loop, and a kernel is loaded without the others.
         #[inline(always)]
         |row| {
             let dot = cta.load(products, row, Cache::Once);
@@ -50,11 +50,11 @@ fn judged<'a, 'b, const IN_ORDER: bool, C: Cta, T: Elementary>(
 }
 
 fn objective<C: Cta, T: Elementary>(cta: &C, args: &RowObjectiveArgs<'_, T>) {
-    judged::<false, C, T>(cta, args).finish(cta);
+    judged(cta, args).finish(cta);
 }
 
 fn objective_in_order<C: Cta, T: Elementary>(cta: &C, args: &RowObjectiveArgs<'_, T>) {
-    judged::<true, C, T>(cta, args).finish_in_order(cta, args.x.partials, args.x.counter);
+    judged(cta, args).finish_in_order(cta, args.x.partials, args.x.counter);
 }
 
 /// Shared memory of a block that adds in order: a flag beside the sums of its warps.
