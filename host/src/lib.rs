@@ -17,6 +17,7 @@
 //! | [`ops`] | one safe operation per kernel family |
 //! | `process` | what the operating system lets the process have |
 //! | [`learning`] | solvers and estimators over an abstract operator |
+//! | [`tune`] | launches run, checked and timed: the autotuner |
 //! | [`report`] | what a run found, as pages and figures |
 //!
 //! The [`glossary`] explains the words.
@@ -34,6 +35,7 @@ pub mod plan;
 mod process;
 pub mod reference;
 pub mod report;
+pub mod tune;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -6,7 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
-//! | `train`, `predict`, `evaluate`, `inspect`, `cv`, `convert`, `plan`, `calibrate`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
+//! | `train`, `predict`, `evaluate`, `inspect`, `cv`, `convert`, `plan`, `calibrate`, `tune`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
 //! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
@@ -47,6 +47,7 @@ mod targets;
 mod time_left;
 mod train;
 mod trainers;
+mod tune;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -151,6 +152,7 @@ fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Convert(arguments) => convert::run(&arguments, ui),
         Command::Plan(arguments) => plan::run(&arguments, ui),
         Command::Calibrate(arguments) => calibrate::run(&arguments, ui),
+        Command::Tune(arguments) => tune::run(&arguments, ui),
         Command::Emulate(arguments) => emulate::run(&arguments, ui),
         Command::Info(arguments) => info::run(&arguments),
         Command::Synth(arguments) => synth::run(&arguments, ui),

@@ -15,7 +15,7 @@
 //! | `course` | convergence, iterations |
 //! | `evaluation` | figures; `classification` and `regression` their curves |
 //! | `hardware` | time and bytes of each phase beside the limit |
-//! | `fit`, `applied`, `path`, `ranking`, `launches`, `rates` | a page each |
+//! | `fit`, `applied`, `path`, `ranking`, `launches`, `rates`, `tuning` | a page each |
 //!
 //! ```
 //! use warpfuse::report::{Fact, Report, Section};
@@ -51,6 +51,7 @@ mod regression;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 pub use applied::AppliedPage;
 pub use coefficients::{Coefficient, Coefficients};
@@ -65,5 +66,6 @@ pub use path::{CvDetails, CvPage, CvPoint};
 pub use ranking::{Listed, SpectralPage};
 pub use rates::RatesPage;
 pub use target::TargetFacts;
+pub use tuning::TuningPage;
 pub use warpfuse_figures as figures;
 use warpfuse_figures::page::{self, number};

@@ -202,7 +202,7 @@ fn examples_of_every_help_run() {
             let output = shell.output().expect("a shell");
             let told = String::from_utf8_lossy(&output.stderr);
             // Not converged with --strict is an end that an example may show; a GPU is not always there.
-            let needs_gpu = ["calibrate", "--measure", "cuda"]
+            let needs_gpu = ["calibrate", "tune ", "--measure", "cuda"]
                 .iter()
                 .any(|word| example.contains(word));
             let is_fine =

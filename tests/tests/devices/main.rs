@@ -39,6 +39,7 @@ mod sparse_conv;
 mod spectral;
 mod streamed;
 mod suite;
+mod tuning;
 mod vector;
 
 use std::process::ExitCode;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
     plans::add(&mut suite);
     properties::add(&mut suite);
     qr::add(&mut suite);
+    tuning::add(&mut suite);
     reduce::add(&mut suite);
     conv1d::add(&mut suite);
     sparse_conv::add(&mut suite);

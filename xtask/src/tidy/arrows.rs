@@ -64,13 +64,20 @@ const ROOMS: &[Room] = &[
         uses: &["matrix", "device", "ops", "parallel"],
     },
     Room {
+        name: "tune",
+        uses: &["matrix", "plan", "device", "ops", "reference"],
+    },
+    Room {
         name: "report",
-        uses: &["matrix", "plan", "device", "ops", "learning", "parallel"],
+        uses: &[
+            "matrix", "plan", "device", "ops", "learning", "tune", "parallel",
+        ],
     },
     Room {
         name: "cli",
         uses: &[
-            "process", "matrix", "io", "plan", "device", "ops", "learning", "report", "parallel",
+            "process", "matrix", "io", "plan", "device", "ops", "learning", "tune", "report",
+            "parallel",
         ],
     },
     Room {

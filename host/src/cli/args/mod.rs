@@ -13,6 +13,7 @@ mod report;
 mod spectral;
 mod synth;
 mod table;
+mod tune;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -42,6 +43,9 @@ pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
 };
 pub(super) use table::{MatchArgs, TableArgs};
+pub(super) use tune::{
+    TuneArgs, TuneFamily, TuneFusedArgs, TuneMatmulArgs, TuneQrArgs, TuneReplayArgs, TuneRunArgs,
+};
 
 /// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
 ///
@@ -116,6 +120,8 @@ pub(super) enum Command {
     Plan(PlanArgs),
     /// Measure how quick a GPU is, for its plans
     Calibrate(CalibrateArgs),
+    /// Time the launches that a GPU could compute a problem by, and name the fastest
+    Tune(TuneArgs),
     /// Run a GPU kernel on the CPU, check its every access, and count them
     Emulate(EmulateArgs),
     /// Show devices, their limits, and what this program was built with

@@ -1,0 +1,209 @@
+//! Arguments of `tune`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{DeviceName, DtypeName, ReportArgs};
+use crate::tune::SearchKind;
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct TuneArgs {
+    #[command(subcommand)]
+    pub(in crate::cli) family: TuneFamily,
+}
+
+/// What is tuned.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum TuneFamily {
+    /// w = Xᵀ(X·y) over a made-up matrix
+    Fused(TuneFusedArgs),
+    /// C = A·B
+    Matmul(TuneMatmulArgs),
+    /// QR factorisations of many matrices
+    Qr(TuneQrArgs),
+    /// How each search would have gone over the trials of a log; needs no GPU
+    Replay(TuneReplayArgs),
+}
+
+/// What all families take.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TuneRunArgs {
+    /// The GPU: auto, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub(in crate::cli) device: DeviceName,
+
+    /// Numbers of 4 or 8 bytes
+    #[arg(long, value_enum, default_value = "f32")]
+    pub(in crate::cli) dtype: DtypeName,
+
+    /// Stop after so long, such as 60s or 5m; the launch that runs then ends
+    #[arg(long, default_value = "60s", value_parser = duration)]
+    pub(in crate::cli) budget: Duration,
+
+    /// Stop after so many launches; those that the log knows do not count
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) trials: Option<NonZeroUsize>,
+
+    /// Which launch is tried next
+    #[arg(long, value_enum, default_value = "guided")]
+    pub(in crate::cli) search: SearchName,
+
+    /// The seed of a random search
+    #[arg(long, default_value_t = 1)]
+    pub(in crate::cli) seed: u64,
+
+    /// Keep every trial in this file, and go on where it ends: one line of JSON each. Trials of another GPU, driver or
+    /// version in it do not count
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(in crate::cli) log: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) report: ReportArgs,
+}
+
+/// Arguments of `tune fused`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TuneFusedArgs {
+    /// Rows of X
+    #[arg(long)]
+    pub(in crate::cli) rows: NonZeroUsize,
+
+    /// Columns of X
+    #[arg(long)]
+    pub(in crate::cli) cols: NonZeroUsize,
+
+    /// Nonzeros of a row; X is dense if not given
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) per_row: Option<std::num::NonZeroU32>,
+
+    #[command(flatten)]
+    pub(in crate::cli) run: TuneRunArgs,
+}
+
+/// Arguments of `tune matmul`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TuneMatmulArgs {
+    /// Rows of A and C
+    #[arg(long)]
+    pub(in crate::cli) rows: NonZeroUsize,
+
+    /// Columns of B and C
+    #[arg(long)]
+    pub(in crate::cli) cols: NonZeroUsize,
+
+    /// Columns of A, rows of B
+    #[arg(long)]
+    pub(in crate::cli) inner: NonZeroUsize,
+
+    #[command(flatten)]
+    pub(in crate::cli) run: TuneRunArgs,
+}
+
+/// Arguments of `tune qr`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TuneQrArgs {
+    /// Matrices
+    #[arg(long)]
+    pub(in crate::cli) count: NonZeroUsize,
+
+    /// Rows of each, at most 4096
+    #[arg(long)]
+    pub(in crate::cli) rows: NonZeroUsize,
+
+    /// Columns of each, at most 4096; as many as rows if not given
+    #[arg(long)]
+    pub(in crate::cli) cols: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub(in crate::cli) run: TuneRunArgs,
+}
+
+/// Arguments of `tune replay`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TuneReplayArgs {
+    /// The log of earlier runs
+    #[arg(value_name = "FILE.jsonl")]
+    pub(in crate::cli) log: PathBuf,
+
+    /// The seed of the random search
+    #[arg(long, default_value_t = 1)]
+    pub(in crate::cli) seed: u64,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// A search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum SearchName {
+    /// The fastest by prediction first, predictions corrected by what was measured nearby
+    Guided,
+    /// In an order drawn from --seed
+    Random,
+    /// One after the other
+    Exhaustive,
+}
+
+impl From<SearchName> for SearchKind {
+    fn from(name: SearchName) -> SearchKind {
+        match name {
+            SearchName::Guided => SearchKind::Guided,
+            SearchName::Random => SearchKind::Random,
+            SearchName::Exhaustive => SearchKind::Exhaustive,
+        }
+    }
+}
+
+/// Such as 60s, 2.5m or 1h.
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as 60s, 5m or 1h, found `{text}`");
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3_600.0),
+        _ => (text, 1.0),
+    };
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    let seconds = number * unit;
+    match seconds > 0.0 && seconds < 1e9 {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(expected()),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl
+  warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive
+  warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --report tuning.html
+
+`warpfuse tune replay tuning.jsonl` says how each search would have gone over the trials of a log.
+
+The planner's own choice is measured first: the result is never slower than it. Every launch is run and its result compared
+with the reference before it is timed; what is wrong is never taken, and with --log never tried again.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_have_units() {
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("2.5m"), Ok(Duration::from_secs(150)));
+        assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
+        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
+        for wrong in ["", "s", "-1s", "0", "inf", "NaN", "1d"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Trials as lines of JSON, appended one by one.
+//!
+//! A line is written in one call, and begins on a line of its own even where the one before was cut off: whenever the
+//! process ends, at most the trial that was running is lost. Each line has a digest of its key and a checksum of its text;
+//! lines of other keys, and such that were changed, are dropped and counted.
+//!
+//! Before a point runs a line says so. One that began twice and never ended takes the process with it: it counts as failed.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::key::{START, fnv};
+use super::{Key, Outcome, Point, TuneError};
+
+/// How often a point may begin without an end.
+const MOST_BEGINNINGS: u32 = 2;
+
+/// What was found in a log besides trials of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Notice {
+    /// Lines of other devices, drivers, versions or problems.
+    pub foreign: usize,
+    /// Lines that are cut off, changed, or no trials.
+    pub damaged: usize,
+    /// Points that began and did not end.
+    pub interrupted: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Event {
+    /// What the digest of the following lines stands for.
+    Key(Key),
+    /// A point is about to run.
+    Began { point: String },
+    /// It has run.
+    Ended {
+        /// All that is known of it, for whoever replays the log.
+        point: Point,
+        /// What became of it.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    /// The digest of the key.
+    key: String,
+    /// The checksum of the event's text, started with the key's digest.
+    sum: String,
+    /// The event, as text of JSON: what the checksum is of.
+    text: String,
+}
+
+/// A log of one key.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+    digest: u64,
+    trials: HashMap<String, Outcome>,
+    notice: Notice,
+}
+
+impl Log {
+    /// Opens or begins the log at `path`, and reads what it has of `key`.
+    ///
+    /// # Errors
+    /// [`TuneError::Log`] when the file cannot be read or written.
+    pub fn open(path: &Path, key: &Key) -> Result<Log, TuneError> {
+        let failed = |action| {
+            let path = path.to_owned();
+            move |source| TuneError::Log {
+                path,
+                action,
+                source,
+            }
+        };
+        let mut options = OpenOptions::new();
+        let opened = options.read(true).append(true).create(true).open(path);
+        let mut file = opened.map_err(failed("opened"))?;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).map_err(failed("read"))?;
+        file.read_to_end(&mut bytes).map_err(failed("read"))?;
+        if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+            file.write_all(b"\n").map_err(failed("written"))?;
+        }
+        let digest = key.digest();
+        let (trials, notice) = read(&bytes, digest);
+        let mut log = Log {
+            path: path.to_owned(),
+            file,
+            digest,
+            trials,
+            notice,
+        };
+        if log.trials.is_empty() {
+            log.append(&Event::Key(key.clone()))?;
+        }
+        Ok(log)
+    }
+
+    /// All problems of a log, of whatever key, in the order in which they were begun.
+    ///
+    /// # Errors
+    /// [`TuneError::Log`] when the file cannot be read.
+    pub fn recorded(path: &Path) -> Result<Vec<Recording>, TuneError> {
+        let bytes = std::fs::read(path).map_err(|source| TuneError::Log {
+            path: path.to_owned(),
+            action: "read",
+            source,
+        })?;
+        let mut all: Vec<Recording> = Vec::new();
+        for (digest, event) in lines(&bytes).filter_map(|line| event(line).ok()) {
+            match event {
+                Event::Key(key) if !all.iter().any(|one| one.key.digest() == digest) => {
+                    all.push(Recording {
+                        key,
+                        trials: Vec::new(),
+                    });
+                }
+                Event::Ended { point, outcome } => {
+                    let of = all.iter_mut().find(|one| one.key.digest() == digest);
+                    if let Some(recording) = of {
+                        recording
+                            .trials
+                            .retain(|(known, _)| known.name != point.name);
+                        recording.trials.push((point, outcome));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    /// What became of a point, if it was tried.
+    pub fn outcome(&self, point: &str) -> Option<&Outcome> {
+        self.trials.get(point)
+    }
+
+    /// All outcomes, by the names of points.
+    pub fn trials(&self) -> &HashMap<String, Outcome> {
+        &self.trials
+    }
+
+    /// What else the file had when it was opened.
+    pub fn notice(&self) -> Notice {
+        self.notice
+    }
+
+    /// Says that a point is about to run.
+    ///
+    /// # Errors
+    /// [`TuneError::Log`] when the line cannot be written.
+    pub fn began(&mut self, point: &str) -> Result<(), TuneError> {
+        self.append(&Event::Began {
+            point: point.to_owned(),
+        })
+    }
+
+    /// Keeps what became of a point.
+    ///
+    /// # Errors
+    /// As [`began`](Self::began).
+    pub fn ended(&mut self, point: &Point, outcome: &Outcome) -> Result<(), TuneError> {
+        self.append(&Event::Ended {
+            point: point.clone(),
+            outcome: outcome.clone(),
+        })?;
+        self.trials.insert(point.name.clone(), outcome.clone());
+        Ok(())
+    }
+
+    fn append(&mut self, event: &Event) -> Result<(), TuneError> {
+        let text = serde_json::to_string(event).expect("an event has no keys but strings");
+        let line = Line {
+            key: format!("{:016x}", self.digest),
+            sum: format!(
+                "{:016x}",
+                fnv(fnv(START, &self.digest.to_le_bytes()), text.as_bytes())
+            ),
+            text,
+        };
+        let mut line = serde_json::to_string(&line).expect("a line has no keys but strings");
+        line.push('\n');
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(|source| TuneError::Log {
+                path: self.path.clone(),
+                action: "written",
+                source,
+            })
+    }
+}
+
+/// One problem of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// Where, and what.
+    pub key: Key,
+    /// The points that were tried; the planner's choice is the first.
+    pub trials: Vec<(Point, Outcome)>,
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+}
+
+/// Outcomes of the key with this digest, and what else there is.
+fn read(bytes: &[u8], digest: u64) -> (HashMap<String, Outcome>, Notice) {
+    let (mut trials, mut notice) = (HashMap::new(), Notice::default());
+    let mut open: HashMap<String, u32> = HashMap::new();
+    for line in lines(bytes) {
+        match event(line) {
+            Err(Damaged) => notice.damaged += 1,
+            Ok((key, _)) if key != digest => notice.foreign += 1,
+            Ok((_, Event::Key(_))) => {}
+            Ok((_, Event::Began { point })) => *open.entry(point).or_default() += 1,
+            Ok((_, Event::Ended { point, outcome })) => {
+                open.remove(&point.name);
+                trials.insert(point.name, outcome);
+            }
+        }
+    }
+    notice.interrupted = open.len();
+    for (point, beginnings) in open {
+        if beginnings >= MOST_BEGINNINGS {
+            let reason = format!("it began {beginnings} times and never ended");
+            trials.entry(point).or_insert(Outcome::Failed { reason });
+        }
+    }
+    (trials, notice)
+}
+
+/// A line that is cut off, changed, or something else.
+struct Damaged;
+
+/// The key's digest and the event of a line.
+fn event(line: &[u8]) -> Result<(u64, Event), Damaged> {
+    let line: Line = serde_json::from_slice(line).map_err(|_| Damaged)?;
+    let key = u64::from_str_radix(&line.key, 16).map_err(|_| Damaged)?;
+    let sum = fnv(fnv(START, &key.to_le_bytes()), line.text.as_bytes());
+    if line.sum != format!("{sum:016x}") {
+        return Err(Damaged);
+    }
+    let event = serde_json::from_str(&line.text).map_err(|_| Damaged)?;
+    Ok((key, event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(class: &str) -> Key {
+        Key {
+            device: "a device".into(),
+            driver: 1,
+            code: "1".into(),
+            class: class.into(),
+        }
+    }
+
+    fn named(name: &str) -> Point {
+        Point {
+            name: name.into(),
+            predicted_us: Some(1.0),
+            coordinates: vec![2.0],
+        }
+    }
+
+    fn timed(median_us: f64) -> Outcome {
+        Outcome::Timed { median_us }
+    }
+
+    /// A log of ten points, and its bytes.
+    fn ten(path: &Path) -> Vec<u8> {
+        let mut log = Log::open(path, &key("a")).expect("a new log");
+        for i in 0..10 {
+            let name = format!("point {i}");
+            log.began(&name).expect("written");
+            log.ended(&named(&name), &timed(f64::from(i) + 0.5))
+                .expect("written");
+        }
+        std::fs::read(path).expect("readable")
+    }
+
+    #[test]
+    fn whatever_is_cut_off_costs_one_trial_at_most() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        let whole = ten(&path);
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).expect("written");
+            let ended = whole[..cut].split(|b| *b == b'\n');
+            let is_end =
+                |line: &&[u8]| line.windows(5).any(|w| w == b"ended") && line.ends_with(b"\"}");
+            let lines = ended.filter(is_end).count();
+            let mut log = Log::open(&path, &key("a")).expect("a log");
+            assert_eq!(log.trials().len(), lines, "cut at {cut}");
+            log.ended(&named("another"), &timed(1.0)).expect("written");
+            let again = Log::open(&path, &key("a")).expect("a log");
+            assert_eq!(again.trials().len(), lines + 1, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn changed_and_foreign_lines_are_dropped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        let whole = String::from_utf8(ten(&path)).expect("text");
+        let poisoned = whole.replace("3.5", "0.5");
+        assert_ne!(poisoned, whole);
+        std::fs::write(&path, poisoned + "{}\nnonsense\n").expect("written");
+        let log = Log::open(&path, &key("a")).expect("a log");
+        assert_eq!((log.trials().len(), log.notice().damaged), (9, 3));
+        assert_eq!(log.outcome("point 3"), None);
+        let other = Log::open(&path, &key("b")).expect("a log");
+        assert_eq!((other.trials().len(), other.notice().foreign), (0, 20));
+    }
+
+    #[test]
+    fn a_log_has_all_that_a_replay_takes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        ten(&path);
+        let mut other = Log::open(&path, &key("b")).expect("a log");
+        other.ended(&named("first"), &timed(2.0)).expect("written");
+        let recorded = Log::recorded(&path).expect("readable");
+        assert_eq!(recorded.len(), 2);
+        assert_eq!(recorded[0].trials.len(), 10);
+        assert_eq!(recorded[0].trials[3], (named("point 3"), timed(3.5)));
+        assert_eq!(
+            (recorded[1].key.class.as_str(), recorded[1].trials.len()),
+            ("b", 1)
+        );
+    }
+
+    #[test]
+    fn what_takes_the_process_with_it_twice_has_failed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        for beginnings in 1..=2 {
+            let mut log = Log::open(&path, &key("a")).expect("a log");
+            assert_eq!(log.outcome("bad"), None);
+            log.began("bad").expect("written");
+            drop(log);
+            let log = Log::open(&path, &key("a")).expect("a log");
+            assert_eq!(log.notice().interrupted, 1);
+            let failed = matches!(log.outcome("bad"), Some(Outcome::Failed { .. }));
+            assert_eq!(failed, beginnings == 2);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! The planner's choice first, then what a search says, until the budget is spent or nothing is left.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::trial::expect_sound;
+use super::{Log, Outcome, Search, SearchKind, Subject, Trial, TuneError};
+
+/// A point that takes so many times as long as the best at its first call is not called again.
+const HOPELESS: f64 = 1.5;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// After so long; the point that runs then ends.
+    pub time: Duration,
+    /// After so many points, those that a log remembers not counted.
+    pub trials: usize,
+}
+
+/// One point that was tried, or remembered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// The point.
+    #[serde(flatten)]
+    pub trial: Trial,
+    /// Whether the log had it.
+    pub remembered: bool,
+    /// The fastest so far, microseconds.
+    pub best_us: f64,
+}
+
+/// What came of tuning.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tuned {
+    /// The problem.
+    pub class: String,
+    /// Points that are possible.
+    pub points: usize,
+    /// The planner's choice.
+    pub incumbent: Trial,
+    /// The fastest.
+    pub best: Trial,
+    /// All that were tried, in order.
+    pub steps: Vec<Step>,
+}
+
+impl Tuned {
+    /// Time of the planner's choice over the fastest: 1 where it is the fastest.
+    pub fn gain(&self) -> f64 {
+        let us = |trial: &Trial| trial.outcome.median_us();
+        match (us(&self.incumbent), us(&self.best)) {
+            (Some(incumbent), Some(best)) => incumbent / best,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Tuning of one subject.
+pub struct Session<'a> {
+    subject: &'a mut dyn Subject,
+    log: Option<&'a mut Log>,
+    tried: Vec<Option<Outcome>>,
+    steps: Vec<Step>,
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("class", &self.subject.class())
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Begins; with a log, where it left off.
+    ///
+    /// # Errors
+    /// [`TuneError::Incumbent`] when the subject has no launch of its planner.
+    pub fn new(
+        subject: &'a mut dyn Subject,
+        log: Option<&'a mut Log>,
+    ) -> Result<Session<'a>, TuneError> {
+        expect_sound(subject)?;
+        let tried = vec![None; subject.points().len()];
+        Ok(Session {
+            subject,
+            log,
+            tried,
+            steps: Vec::new(),
+        })
+    }
+
+    /// Tries points; `told` hears of each.
+    ///
+    /// # Errors
+    /// [`TuneError::Incumbent`] when the planner's own choice is refused, [`TuneError::Log`] when the log cannot be
+    /// written.
+    pub fn run(
+        mut self,
+        kind: SearchKind,
+        seed: u64,
+        budget: Budget,
+        mut told: impl FnMut(&Step),
+    ) -> Result<Tuned, TuneError> {
+        let started = Instant::now();
+        let incumbent = self.subject.incumbent();
+        let mut fresh = self.take_on(incumbent, &mut told)?;
+        self.expect_timed(incumbent)?;
+        self.remember(&mut told)?;
+        let search = Search::new(kind, self.tried.len(), seed);
+        while fresh < budget.trials && started.elapsed() < budget.time {
+            let Some(next) = search.next(self.subject.points(), &self.tried) else {
+                break;
+            };
+            fresh += self.take_on(next, &mut told)?;
+        }
+        Ok(self.tuned(incumbent))
+    }
+
+    /// All that the log has of points that exist.
+    fn remember(&mut self, told: &mut impl FnMut(&Step)) -> Result<(), TuneError> {
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        let points = self.subject.points().iter().enumerate();
+        let places: HashMap<&str, usize> =
+            points.map(|(i, point)| (point.name.as_str(), i)).collect();
+        let found = log
+            .trials()
+            .keys()
+            .filter_map(|name| places.get(name.as_str()));
+        let mut found: Vec<usize> = found.copied().collect();
+        found.sort_unstable();
+        for point in found {
+            if self.tried[point].is_none() {
+                self.take_on(point, told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries a point, unless the log knows it; how many were run.
+    fn take_on(&mut self, point: usize, told: &mut impl FnMut(&Step)) -> Result<usize, TuneError> {
+        let name = self.subject.points()[point].name.clone();
+        let known = self
+            .log
+            .as_ref()
+            .and_then(|log| log.outcome(&name).cloned());
+        let remembered = known.is_some();
+        let outcome = match known {
+            Some(outcome) => outcome,
+            None => self.try_out(point, &name)?,
+        };
+        self.tried[point] = Some(outcome.clone());
+        let step = Step {
+            trial: Trial {
+                point: name,
+                outcome,
+            },
+            remembered,
+            best_us: self.best_us(),
+        };
+        told(&step);
+        self.steps.push(step);
+        Ok(usize::from(!remembered))
+    }
+
+    fn try_out(&mut self, point: usize, name: &str) -> Result<Outcome, TuneError> {
+        if let Some(log) = &mut self.log {
+            log.began(name)?;
+        }
+        let outcome = self.subject.run(point, HOPELESS * self.best_us());
+        if let Some(log) = &mut self.log {
+            log.ended(&self.subject.points()[point], &outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The fastest so far; infinity where there is none.
+    fn best_us(&self) -> f64 {
+        let times = self.tried.iter().flatten().filter_map(Outcome::median_us);
+        times.fold(f64::INFINITY, f64::min)
+    }
+
+    fn expect_timed(&self, incumbent: usize) -> Result<(), TuneError> {
+        let reason = match self.tried[incumbent].as_ref() {
+            Some(Outcome::Timed { .. }) => return Ok(()),
+            Some(Outcome::Wrong { found }) => found.clone(),
+            Some(Outcome::Failed { reason }) => reason.clone(),
+            None => "it was not tried".into(),
+        };
+        Err(TuneError::Incumbent {
+            point: self.subject.points()[incumbent].name.clone(),
+            reason,
+        })
+    }
+
+    fn tuned(self, incumbent: usize) -> Tuned {
+        let trial = |i: usize| Trial {
+            point: self.subject.points()[i].name.clone(),
+            outcome: self.tried[i].clone().expect("it was tried"),
+        };
+        let us = |i: &usize| self.tried[*i].as_ref().and_then(Outcome::median_us);
+        let timed = (0..self.tried.len()).filter(|i| us(i).is_some());
+        let faster = |a: &usize, b: &usize| us(a).partial_cmp(&us(b)).expect("times are finite");
+        let best = timed.min_by(faster).unwrap_or(incumbent);
+        Tuned {
+            class: self.subject.class(),
+            points: self.tried.len(),
+            incumbent: trial(incumbent),
+            best: trial(best),
+            steps: self.steps,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::{Key, Point, Refusal};
+
+    /// Sixty points, of which twenty give wrong results and one does not run; the planner's is number 40.
+    struct Planted {
+        points: Vec<Point>,
+        runs: usize,
+        timed: Vec<usize>,
+    }
+
+    impl Planted {
+        fn new() -> Planted {
+            let point = |i: usize| Point {
+                name: format!("p{i}"),
+                predicted_us: Some(100.0 - i as f64),
+                coordinates: vec![i as f64],
+            };
+            Planted {
+                points: (0..60).map(point).collect(),
+                runs: 0,
+                timed: Vec::new(),
+            }
+        }
+
+        fn is_wrong(point: usize) -> bool {
+            point.is_multiple_of(3)
+        }
+    }
+
+    impl Subject for Planted {
+        fn class(&self) -> String {
+            "planted".into()
+        }
+
+        fn points(&self) -> &[Point] {
+            &self.points
+        }
+
+        fn incumbent(&self) -> usize {
+            40
+        }
+
+        fn check(&mut self, point: usize) -> Result<(), Refusal> {
+            self.runs += 1;
+            match point {
+                59 => Err(Refusal::Failed("it does not run".into())),
+                point if Self::is_wrong(point) => Err(Refusal::Wrong("1 instead of 2".into())),
+                _ => Ok(()),
+            }
+        }
+
+        fn time(&mut self, point: usize, _: f64) -> Result<f64, Refusal> {
+            self.timed.push(point);
+            // Wrong ones would be the fastest.
+            Ok(if Self::is_wrong(point) {
+                0.1
+            } else {
+                1.0 + (point as f64 - 22.0).abs()
+            })
+        }
+    }
+
+    fn unlimited(trials: usize) -> Budget {
+        Budget {
+            time: Duration::from_secs(3_600),
+            trials,
+        }
+    }
+
+    #[test]
+    fn of_twenty_planted_wrong_points_none_is_timed_or_taken() {
+        for kind in SearchKind::ALL {
+            let mut subject = Planted::new();
+            let session = Session::new(&mut subject, None).expect("sound");
+            let tuned = session
+                .run(kind, 5, unlimited(1_000), |_| {})
+                .expect("tuned");
+            assert_eq!(tuned.best.point, "p22", "{kind:?}");
+            assert_eq!(tuned.incumbent.point, "p40");
+            assert_eq!(tuned.steps.len(), 60);
+            let refused = |step: &&Step| matches!(step.trial.outcome, Outcome::Wrong { .. });
+            assert_eq!(tuned.steps.iter().filter(refused).count(), 20);
+            assert!(subject.timed.iter().all(|point| !Planted::is_wrong(*point)));
+            assert_eq!(
+                tuned.steps[0].trial.point, "p40",
+                "the planner's choice comes first"
+            );
+            assert!(tuned.gain() > 1.0);
+        }
+    }
+
+    #[test]
+    fn a_session_goes_on_where_it_was_killed_and_retries_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        let key = Key {
+            device: "a device".into(),
+            driver: 1,
+            code: "1".into(),
+            class: "planted".into(),
+        };
+        let mut runs = 0;
+        let mut tuned = None;
+        // Ten trials of each process, and the last line of each cut off.
+        for _ in 0..7 {
+            let mut log = Log::open(&path, &key).expect("a log");
+            let mut subject = Planted::new();
+            let session = Session::new(&mut subject, Some(&mut log)).expect("sound");
+            tuned = Some(
+                session
+                    .run(SearchKind::Random, 1, unlimited(10), |_| {})
+                    .expect("tuned"),
+            );
+            runs += subject.runs;
+            let bytes = std::fs::read(&path).expect("readable");
+            std::fs::write(&path, &bytes[..bytes.len() - 20]).expect("written");
+        }
+        let tuned = tuned.expect("seven sessions");
+        assert_eq!((tuned.steps.len(), tuned.best.point.as_str()), (60, "p22"));
+        assert!(runs <= 60 + 7, "{runs} runs of 60 points and 7 lost lines");
+    }
+
+    #[test]
+    fn a_planner_that_is_wrong_is_an_error() {
+        struct Wrong(Planted);
+        impl Subject for Wrong {
+            fn class(&self) -> String {
+                self.0.class()
+            }
+            fn points(&self) -> &[Point] {
+                self.0.points()
+            }
+            fn incumbent(&self) -> usize {
+                3
+            }
+            fn check(&mut self, point: usize) -> Result<(), Refusal> {
+                self.0.check(point)
+            }
+            fn time(&mut self, point: usize, hopeless_us: f64) -> Result<f64, Refusal> {
+                self.0.time(point, hopeless_us)
+            }
+        }
+        let mut subject = Wrong(Planted::new());
+        let session = Session::new(&mut subject, None).expect("sound");
+        let refused = session.run(SearchKind::Guided, 0, unlimited(5), |_| {});
+        assert!(matches!(refused, Err(TuneError::Incumbent { .. })));
+    }
+}

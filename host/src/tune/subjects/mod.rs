@@ -1,0 +1,72 @@
+//! The families that can be tuned.
+
+mod fused;
+mod matmul;
+mod qr;
+
+pub use fused::FusedSubject;
+pub use matmul::MatmulSubject;
+pub use qr::QrSubject;
+
+use crate::device::{Device, DeviceError, Timer};
+use crate::matrix::Element;
+
+use super::{Refusal, TuneError};
+
+/// What a sample lasts at least, microseconds: calls follow one another without a gap.
+const SAMPLE_US: f64 = 1_000.0;
+const MOST_CALLS: f64 = 64.0;
+/// An odd number, so that there is a middle one.
+const SAMPLES: usize = 7;
+
+/// The median time of a call, microseconds; the first one's where that is above `hopeless_us`.
+fn median_us<E: std::error::Error + From<DeviceError>>(
+    device: &Device,
+    hopeless_us: f64,
+    mut call: impl FnMut() -> Result<(), E>,
+) -> Result<f64, Refusal> {
+    let mut timer = Timer::new(device)?;
+    let mut of_calls = |calls: u32| -> Result<f64, Refusal> {
+        timer.start()?;
+        for _ in 0..calls {
+            call()?;
+        }
+        Ok(timer.stop()? / f64::from(calls))
+    };
+    let single = of_calls(1)?;
+    if single > hopeless_us {
+        return Ok(single);
+    }
+    let calls = (SAMPLE_US / single).ceil().clamp(1.0, MOST_CALLS) as u32;
+    let mut samples = [0.0; SAMPLES];
+    for sample in &mut samples {
+        *sample = of_calls(calls)?;
+    }
+    samples.sort_by(f64::total_cmp);
+    Ok(samples[SAMPLES / 2])
+}
+
+/// Fails on a device that launches nothing.
+fn expect_launches(device: &Device) -> Result<(), TuneError> {
+    match device.limits() {
+        Some(_) => Ok(()),
+        None => Err(TuneError::NoLaunches {
+            device: device.to_string(),
+        }),
+    }
+}
+
+/// Numbers in [−½, ½) from a multiplicative hash, the same on every run.
+fn numbers<T: Element>(len: usize, seed: u32) -> Vec<T> {
+    let number = |i: usize| {
+        let hash = (i as u32).wrapping_add(seed).wrapping_mul(2_654_435_761);
+        let hash = (hash ^ (hash >> 15)).wrapping_mul(0x85eb_ca6b);
+        T::from_f64(f64::from(hash ^ (hash >> 13)) / 4_294_967_296.0 - 0.5)
+    };
+    (0..len).map(number).collect()
+}
+
+/// In f64, without rounding.
+fn wide<T: Element>(value: T) -> f64 {
+    value.to_f64()
+}
