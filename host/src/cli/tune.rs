@@ -18,7 +18,7 @@ use crate::plan::qr::QrShape;
 use crate::report::TuningPage;
 use crate::tune::{
     Budget, FusedSubject, Key, Log, MatmulSubject, QrSubject, Replayed, SearchKind, Session, Step,
-    Subject, Tuned,
+    Subject, TuneError, Tuned,
 };
 
 /// The seed of matrices that are made up.
@@ -92,6 +92,11 @@ fn tune_with(
 ) -> Result<Exit> {
     pages::check(&args.report)?;
     let device = device::open(args.device, ui)?;
+    if device.limits().is_none() {
+        // Before anything is made up for it.
+        let device = device.to_string();
+        return Err(TuneError::NoLaunches { device }).context("nothing can be tuned");
+    }
     let mut subject = subject(&device).context("nothing can be tuned")?;
     let mut log = open_log(args, &Key::of(&device, &subject.class()), ui)?;
     let budget = Budget {

@@ -297,7 +297,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log.jsonl");
         let whole = ten(&path);
-        for cut in 0..=whole.len() {
+        // Some two hundred places, wherever the process may have been.
+        for cut in (0..=whole.len()).step_by(whole.len() / 200) {
             std::fs::write(&path, &whole[..cut]).expect("written");
             let ended = whole[..cut].split(|b| *b == b'\n');
             let is_end =
