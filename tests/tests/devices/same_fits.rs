@@ -37,7 +37,7 @@ pub fn add(suite: &mut Suite) {
             add_one(suite, name, storage);
         }
     }
-    for name in ["ridge", "lasso_short", "logistic_lbfgs"] {
+    for name in ["ridge", "logistic_lbfgs"] {
         add_one(suite, name, Storage::Wide);
     }
 }
@@ -89,15 +89,6 @@ fn estimators() -> Vec<(&'static str, Estimator, Kind)> {
         (
             "lasso",
             Lasso::params().alpha(0.02).matrix_options(same).into(),
-            Kind::Numbers,
-        ),
-        (
-            "lasso_short",
-            Lasso::params()
-                .alpha(0.02)
-                .max_iter(2)
-                .matrix_options(same)
-                .into(),
             Kind::Numbers,
         ),
         (
