@@ -16,9 +16,9 @@ use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::scalar::Word;
 use crate::verbs::lane;
 
-/// Threads of a block of [`list`].
+/// Threads of a block that lists inputs.
 pub const LIST_BLOCK: u32 = 256;
-/// Threads of a block of [`skip`].
+/// Threads of a block that adds listed inputs.
 pub const SKIP_BLOCK: u32 = 128;
 /// Warps that share a map.
 const LISTERS: u32 = LIST_BLOCK / WARP;

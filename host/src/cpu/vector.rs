@@ -12,7 +12,7 @@ use crate::parallel;
 /// Elements that one thread takes at a time; shorter vectors stay on the calling thread.
 const BLOCK: usize = 64 * 1024;
 
-/// `Σ aᵢ·bᵢ`, added up in f64 in the order that a GPU adds them: see [`grid`](super::grid).
+/// `Σ aᵢ·bᵢ`, added up in f64 in the order that a GPU adds them: see [`grid`].
 ///
 /// # Panics
 /// When the lengths differ.
