@@ -109,6 +109,8 @@ fn write_files(folder: &Folder) {
         "links.mtx",
         format!("{banner}{ROWS} {ROWS} {ROWS}\n{edges}"),
     );
+    // Nothing was tuned: no GPU may be there.
+    folder.file("tuning.jsonl", "");
     let x = Array2::from_shape_fn((ROWS, 4), |(row, column)| features(row)[column] as f64);
     ndarray_npy::write_npy(folder.path("x.npy"), &x).expect("written");
     for name in ["y", "years", "patients", "topic"] {

@@ -72,6 +72,7 @@ pub(in crate::cli) struct TuneRunArgs {
 
 /// Arguments of `tune fused`.
 #[derive(Debug, Args)]
+#[command(after_help = FUSED_EXAMPLES)]
 pub(in crate::cli) struct TuneFusedArgs {
     /// Rows of X
     #[arg(long)]
@@ -91,6 +92,7 @@ pub(in crate::cli) struct TuneFusedArgs {
 
 /// Arguments of `tune matmul`.
 #[derive(Debug, Args)]
+#[command(after_help = MATMUL_EXAMPLES)]
 pub(in crate::cli) struct TuneMatmulArgs {
     /// Rows of A and C
     #[arg(long)]
@@ -110,6 +112,7 @@ pub(in crate::cli) struct TuneMatmulArgs {
 
 /// Arguments of `tune qr`.
 #[derive(Debug, Args)]
+#[command(after_help = QR_EXAMPLES)]
 pub(in crate::cli) struct TuneQrArgs {
     /// Matrices
     #[arg(long)]
@@ -129,6 +132,7 @@ pub(in crate::cli) struct TuneQrArgs {
 
 /// Arguments of `tune replay`.
 #[derive(Debug, Args)]
+#[command(after_help = REPLAY_EXAMPLES)]
 pub(in crate::cli) struct TuneReplayArgs {
     /// The log of earlier runs
     #[arg(value_name = "FILE.jsonl")]
@@ -191,6 +195,23 @@ Examples:
 
 The planner's own choice is measured first: the result is never slower than it. Every launch is run and its result compared
 with the reference before it is timed; what is wrong is never taken, and with --log never tried again.";
+
+const FUSED_EXAMPLES: &str = "\
+Examples:
+  warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --report tuning.html";
+
+const MATMUL_EXAMPLES: &str = "\
+Examples:
+  warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive";
+
+const QR_EXAMPLES: &str = "\
+Examples:
+  warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  warpfuse tune replay tuning.jsonl
+  warpfuse tune replay tuning.jsonl --json";
 
 #[cfg(test)]
 mod tests {
