@@ -10,7 +10,7 @@ use crate::sampling::Sampler;
 
 /// Beyond this size the rate does not change.
 const MOST_BYTES: usize = 4 << 30;
-/// The share of free memory that is taken at most is one part in so many.
+/// The share of free memory that is taken at most is one part in this many.
 const SHARE: usize = 8;
 const BLOCKS_PER_SM: [u32; 4] = [2, 4, 8, 16];
 const BLOCK_SIZES: [u32; 2] = [256, 512];

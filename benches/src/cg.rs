@@ -132,7 +132,7 @@ impl<'a, T: Number> Solve<'a, T> {
         Ok(self.gpu.sampler.time(&self.gpu.device, product)?)
     }
 
-    /// Microseconds of a solve with so many iterations.
+    /// Microseconds of a solve with this many iterations.
     fn solve_us(&self, max_iter: usize, intercept: Intercept) -> Result<f64> {
         let means = match intercept {
             Intercept::Fitted => Some(self.means.try_clone()?),

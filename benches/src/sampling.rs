@@ -57,7 +57,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples for about so many milliseconds, but 11 times at least.
+    /// Samples for about this many milliseconds, but 11 times at least.
     pub fn new(budget_ms: u32) -> Sampler {
         Sampler {
             budget_us: f64::from(budget_ms) * 1e3,

@@ -230,7 +230,7 @@ impl Figure {
         self
     }
 
-    /// So many pixels wide, and so high between the axes.
+    /// This many pixels wide, and so high between the axes.
     #[must_use]
     pub fn size(mut self, width: f64, height: f64) -> Figure {
         (self.width, self.height) = (width, height);

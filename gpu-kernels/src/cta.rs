@@ -20,9 +20,9 @@ pub enum Cache {
 pub enum Shuffle {
     /// The lane whose number differs in these bits.
     Xor(u32),
-    /// The lane so many higher; past the end its own.
+    /// The lane this many higher; past the end its own.
     Down(u32),
-    /// The lane so many lower; before the start its own.
+    /// The lane this many lower; before the start its own.
     Up(u32),
     /// This lane.
     Index(u32),

@@ -188,7 +188,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// So many entries of a sparse row by each lane.
+    /// This many entries of a sparse row by each lane.
     pub const fn entries(held: u32) -> Self {
         Load {
             elements: held,
@@ -225,7 +225,7 @@ impl SharedUse {
         per_vector_column: 0,
     };
 
-    /// So many bytes whatever the launch.
+    /// This many bytes whatever the launch.
     pub const fn fixed(bytes: u32) -> Self {
         SharedUse {
             fixed: bytes,
@@ -233,7 +233,7 @@ impl SharedUse {
         }
     }
 
-    /// The same with so many bytes more for each warp.
+    /// The same with this many bytes more for each warp.
     pub const fn and_per_warp(self, bytes: u32) -> Self {
         SharedUse {
             per_warp: self.per_warp + bytes,

@@ -89,7 +89,7 @@ impl DesignVariant {
     }
 }
 
-/// A thread's share of elements in rows of k: one column of every so many rows.
+/// A thread's share of elements in rows of k: one column of every this many rows.
 struct Walk {
     column: u32,
     first: u64,

@@ -6,13 +6,19 @@
 //!
 //! Results come in the order of the tasks, whatever thread ran them.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Elements that one task converts or looks at.
 const BLOCK: usize = 1 << 14;
+
+/// The value of a mutex that holds memory for work, or a table whose entries are whole at every moment: a panic elsewhere
+/// has not spoilt it.
+pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Calls `task` with every number below `count`, on all threads.
 pub(crate) fn for_each(count: usize, task: impl Fn(usize) + Sync) {

@@ -127,7 +127,7 @@ fn lent<T: Send + Sync + 'static>(
     }
     let _owner = array.clone().into_any().unbind();
     let owner = Arc::new(Lent { start, len, _owner });
-    // SAFETY: the array is contiguous and aligned, and holds so many elements of type T from `start` on for as long as it
+    // SAFETY: the array is contiguous and aligned, and holds this many elements of type T from `start` on for as long as it
     // lives, which `owner` makes sure of. Python code that writes into it during a fit gets what it gets from SciPy:
     // it is asked not to.
     Ok(SharedSlice::of_owner(owner, |lent| match lent.len {

@@ -24,7 +24,7 @@ pub struct Dataset(pub(crate) Either<ResidentDataset<f32>, ResidentDataset<f64>>
 
 #[pymethods]
 impl Dataset {
-    /// Puts `x` (see `arrays::features`) on `device`, prepared for so many reads.
+    /// Puts `x` (see `arrays::features`) on `device`, prepared for this many reads.
     #[new]
     #[pyo3(signature = (x, device, evaluations = 0))]
     fn new(x: &Bound<'_, PyAny>, device: &Device, evaluations: u64) -> PyResult<Self> {

@@ -15,7 +15,7 @@ use crate::dataset::Dataset;
 use crate::device::Device;
 use crate::errors;
 
-/// X of a file on a device, prepared for so many reads, and the targets that the file has.
+/// X of a file on a device, prepared for this many reads, and the targets that the file has.
 type FromFile<'py> = (Dataset, Option<Bound<'py, PyArray1<f64>>>);
 
 /// Reads LIBSVM, Matrix Market, CSV, npy or npz and puts X on `device`. With `cache` a text leaves a binary file next to

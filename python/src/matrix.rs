@@ -25,7 +25,7 @@ struct Given<'py, T: Scalar> {
 
 #[pymethods]
 impl Matrix {
-    /// Puts `x` (see `arrays::features`) on `device`, prepared for so many products.
+    /// Puts `x` (see `arrays::features`) on `device`, prepared for this many products.
     #[new]
     #[pyo3(signature = (x, device, evaluations = 0))]
     fn new(x: &Bound<'_, PyAny>, device: &Device, evaluations: u64) -> PyResult<Self> {

@@ -113,7 +113,7 @@ _forked = False
 
 
 def device_for(entries: int) -> _native.Device:
-    """The device that a fit on X of so many stored entries runs on."""
+    """The device that a fit on X of this many stored entries runs on."""
     name = get_config()["device"]
     if name == "auto" and entries < GPU_FROM_ENTRIES:
         name = "cpu"

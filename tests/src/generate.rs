@@ -14,15 +14,15 @@ use warpfuse::ops::Number;
 pub enum Pattern {
     /// All of them, stored row by row.
     Dense,
-    /// So many in each row, at columns that are equally likely.
+    /// This many in each row, at columns that are equally likely.
     PerRow(usize),
-    /// So many in each row, column j with a probability that falls with 1/(j + 1).
+    /// This many in each row, column j with a probability that falls with 1/(j + 1).
     Zipf(usize),
-    /// So many in every second row, none in the others.
+    /// This many in every second row, none in the others.
     EveryOther(usize),
-    /// 0, 1, 2, …, so many, 0, 1, … from row to row.
+    /// 0, 1, 2, …, this many, 0, 1, … from row to row.
     Growing(usize),
-    /// Three in each row, but so many in the middle one.
+    /// Three in each row, but this many in the middle one.
     Giant(usize),
     /// Every column of the middle row, and nothing else.
     OneFull,

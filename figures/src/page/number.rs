@@ -55,7 +55,7 @@ pub(crate) fn exact(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// So many significant digits, without zeros at the end.
+/// This many significant digits, without zeros at the end.
 fn digits(value: f64, count: i32) -> String {
     if value == 0.0 {
         return "0".to_owned();

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::BuildError;
 
-/// Applies a function to all items, by so many threads; the results are in the items' order.
+/// Applies a function to all items, by this many threads; the results are in the items' order.
 ///
 /// # Errors
 /// The first error in that order. Items that nobody has begun then are left out.

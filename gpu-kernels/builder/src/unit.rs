@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
 /// Kernels below which a run of its own does not pay: it reads and checks the whole crate first, some seconds.
 const LEAST: usize = 48;
 
-/// Divides units into about so many runs of similar length. Units of one element type stay together where possible, because
+/// Divides units into about this many runs of similar length. Units of one element type stay together where possible, because
 /// a run compiles every unit that its conditions allow.
 pub(crate) fn jobs(units: &[Unit], count: usize) -> Vec<Job<'_>> {
     let total: usize = units.iter().map(|unit| unit.kernels.len()).sum();

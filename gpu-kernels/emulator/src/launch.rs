@@ -31,7 +31,7 @@ const MAX_BLOCK: u32 = 1024;
 /// Blocks of a cluster that every device with clusters runs together.
 const MAX_CLUSTER: u32 = 8;
 
-/// Checks a launch in clusters of so many blocks against the limits of the emulated device.
+/// Checks a launch in clusters of this many blocks against the limits of the emulated device.
 pub(super) fn check_limits(
     limits: &Limits,
     kernel: Kernel,

@@ -216,7 +216,7 @@ impl Emulator {
         self.run_in_clusters(kernel, shape, 1, body)
     }
 
-    /// [`Emulator::run`] in clusters of so many blocks.
+    /// [`Emulator::run`] in clusters of this many blocks.
     ///
     /// # Errors
     /// As [`Emulator::run`].

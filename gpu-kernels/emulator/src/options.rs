@@ -28,7 +28,7 @@ pub enum LaneOrder {
 pub enum Preemption {
     /// Only where it waits for others: barriers, shuffles, votes.
     Collectives,
-    /// Also before an access, on average once in so many accesses of its block.
+    /// Also before an access, on average once in this many accesses of its block.
     Accesses(u32),
 }
 

@@ -11,7 +11,7 @@ pub struct Conv1d<T>(core::marker::PhantomData<T>);
 pub const BLOCK: u32 = 128;
 /// Bytes of a pack.
 pub(crate) const PACK: u32 = 16;
-/// Staged inputs begin at a multiple of so many bytes. Copies bring sectors of 32: where those begin in the middle of one of
+/// Staged inputs begin at a multiple of this many bytes. Copies bring sectors of 32: where those begin in the middle of one of
 /// shared memory, an H200 takes 150 µs for strips of 2²⁶ elements and 9 taps, and 133 where they do not.
 pub(crate) const LINE: u32 = 128;
 /// Outputs by which tiles begin earlier at most, so that the inputs of the first channel, and of all channels where
@@ -112,7 +112,7 @@ pub(crate) const fn gap(outputs: u32, lanes: u32) -> u32 {
     (1 - outputs / lanes % 2) * lanes
 }
 
-/// Places of so many inputs, with their gaps.
+/// Places of this many inputs, with their gaps.
 pub(crate) const fn staged_len(inputs: u64, outputs: u32, lanes: u32) -> u64 {
     inputs + inputs.div_ceil(outputs as u64) * gap(outputs, lanes) as u64
 }

@@ -16,7 +16,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Real> Buffer<T> {
-    /// The first (0) or the second (1) buffer, with so many places for taps: whole packs.
+    /// The first (0) or the second (1) buffer, with this many places for taps: whole packs.
     #[inline(always)]
     pub fn new<const R: usize>(places: u32, turn: u32) -> Buffer<T> {
         let inputs = BLOCK as u64 * R as u64 + places as u64;

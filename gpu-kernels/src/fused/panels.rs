@@ -3,7 +3,7 @@
 //! Formula: `out[o] += α · v[o] · ( Σᵢ X(o, i) · u[i] · in[i] − s )`. With rows as outputs that is `X·y` and its terms,
 //! with columns `Xᵀ·( v ⊙ p )`; the fused pattern is one after the other. v, u and s are optional.
 //!
-//! Layout: outputs are cut into *panels* of so many that a block keeps a sum for each in shared memory; the entries of
+//! Layout: outputs are cut into *panels*, each as wide as the sums that a block can keep in shared memory; the entries of
 //! a panel lie in the order of their inputs. So the gather of inputs is nearly a stream (neighbouring lanes want
 //! neighbouring elements, whatever the number of columns), and all that is random stays inside an SM. An entry is a
 //! value and a key of 32 bits: the place of its sum in the panel above, below the distance of its input from the base of
@@ -100,7 +100,7 @@ impl<T: Copy> Copy for PanelArgs<'_, T> {}
 pub struct PanelVariant;
 
 impl PanelVariant {
-    /// Dynamic shared memory of a block when the widest panel has so many outputs.
+    /// Dynamic shared memory of a block when the widest panel has this many outputs.
     pub const fn shared_bytes(&self, widest: u32, size: u32) -> u64 {
         (widest as u64 + SPARE as u64) * size as u64
     }

@@ -6,7 +6,7 @@ mod truth;
 use super::*;
 use truth::*;
 
-/// The distance of `computed` from `high + low`, in units of the last place of a number type with so many bits of
+/// The distance of `computed` from `high + low`, in units of the last place of a number type with this many bits of
 /// mantissa and so small a normal number.
 fn ulps(computed: f64, high: f64, low: f64, bits: i32, smallest: f64) -> f64 {
     if high == computed {

@@ -20,7 +20,7 @@ pub struct MatmulArgs<'a, T> {
     pub a_transposed: u32,
     /// 1 where B is stored transposed (n × k), else 0.
     pub b_transposed: u32,
-    /// Into how many parts k is divided. Beyond one, C is so many matrices of m × n below one another, each of one part.
+    /// Into how many parts k is divided. Beyond one, C is this many matrices of m × n below one another, each of one part.
     pub parts: u32,
     /// α.
     pub alpha: T,

@@ -75,7 +75,7 @@ impl<'a, S: Side, const TILE: u32, const THREADS: u32> Feed<'a, S, TILE, THREADS
         }
     }
 
-    /// Whether there are only whole panels, and so many times `group` of them.
+    /// Whether there are only whole panels, and this many times `group` of them.
     #[inline(always)]
     pub fn is_whole(&self, group: u32) -> bool {
         let is_long = self.left > 0 && self.left.is_multiple_of(group * DEPTH);

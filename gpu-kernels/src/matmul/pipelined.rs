@@ -1,6 +1,6 @@
 //! Fused multiply-adds from panels that were copied ahead.
 //!
-//! Mapping: warps as so many `DOWN` and `RIGHT` as make the tile, lanes as 4 × 8. A thread has `4·H` × 8 elements of C in
+//! Mapping: warps as many `DOWN` and `RIGHT` as make the tile, lanes as 4 × 8. A thread has `4·H` × 8 elements of C in
 //! groups of 4 × 4: groups are 16 rows and 32 columns apart, so that a warp has 16·H × 64 elements and reads its part
 //! of a row of a panel in accesses of 64 and 128 bytes without conflicts. A step of k is the outer product of 4·H
 //! elements of A and 8 of B, column by column, down one and up the next: an instruction can then keep an operand of the

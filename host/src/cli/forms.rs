@@ -45,7 +45,7 @@ struct Form {
 }
 
 impl Forms {
-    /// Of `problem`, before so many evaluations of `product`.
+    /// Of `problem`, before this many evaluations of `product`.
     ///
     /// # Errors
     /// When no plan can be made for one of them.

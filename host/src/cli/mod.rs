@@ -133,7 +133,7 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Has the CPU compute with so many threads.
+/// Has the CPU compute with this many threads.
 fn limit_threads(threads: Option<usize>, ui: &Ui) {
     let Some(threads) = threads else { return };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);

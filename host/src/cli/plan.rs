@@ -83,7 +83,7 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What a fit with so many reads of X would take in each place.
+/// What a fit with this many reads of X would take in each place.
 fn alternatives(
     problem: &Problem,
     limits: &DeviceLimits,

@@ -3,7 +3,9 @@
 //! What is accessed in random order is found through the processor's table of pages, which has no room for
 //! all 4-KB pages of a vector as large as the second-level cache.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use crate::parallel::locked;
 
 use memmap2::MmapMut;
 
@@ -43,7 +45,7 @@ pub struct Pool(Mutex<Vec<Memory>>);
 impl Pool {
     /// A piece of at least `bytes` bytes; `None` when the system has none.
     pub fn take(&self, bytes: usize) -> Option<Memory> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = locked(&self.0).pop();
         // One that is too small is freed: matrices of several sizes rarely take turns.
         kept.filter(|memory| memory.0.len() >= bytes)
             .or_else(|| Memory::new(bytes))
@@ -51,10 +53,7 @@ impl Pool {
 
     /// Takes a piece back.
     pub fn give_back(&self, memory: Memory) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(memory);
+        locked(&self.0).push(memory);
     }
 }
 

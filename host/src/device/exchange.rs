@@ -23,7 +23,7 @@ enum Lane {
 }
 
 impl Exchange {
-    /// Arrays of so many bytes there and back, zero at first, for work in `parts` parts.
+    /// Arrays of this many bytes there and back, zero at first, for work in `parts` parts.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] beyond what may be page-locked, [`DeviceError::Driver`] when the driver refuses.

@@ -39,7 +39,7 @@ enum Lane {
 pub(crate) struct Sent(usize);
 
 impl Feed {
-    /// So many blocks of `words` words each.
+    /// This many blocks of `words` words each.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] when they do not fit.
@@ -57,7 +57,7 @@ impl Feed {
         })
     }
 
-    /// Begins to fill the next block with so many words, once the kernels that were launched when it was last read have
+    /// Begins to fill the next block with this many words, once the kernels that were launched when it was last read have
     /// ended. What a source makes is made when this returns; the copy may still be under way.
     ///
     /// # Errors

@@ -7,8 +7,10 @@
 //! This file decides who fills which block when; what a block is, and how it crosses, is the device's ([`Slot`]).
 
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use crate::parallel::locked;
 
 use rayon::prelude::*;
 
@@ -76,7 +78,7 @@ pub(crate) fn receive<S: Slot>(
 ) -> Result<(), DeviceError> {
     let parts = Mutex::new(to.chunks_mut(step).enumerate());
     // The iterator is sound after a panic: it was advanced, or it was not.
-    let take = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let take = || locked(&parts).next();
     workers(slots).try_for_each(|own| {
         let mut crossing: Option<(usize, &mut [u8])> = None;
         for at in (0..own.len()).cycle() {

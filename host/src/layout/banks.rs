@@ -169,7 +169,7 @@ impl Left {
         (self.starts[lane][bank] + self.counts[lane][bank]) as usize
     }
 
-    /// A bank for every lane, of which as few as can be have the same, where so many steps are left.
+    /// A bank for every lane, of which as few as can be have the same, where this many steps are left.
     fn share_out(&self, steps: usize) -> [Bank; GO] {
         let mut totals = PerBank::default();
         for counts in &self.counts[..self.lanes] {

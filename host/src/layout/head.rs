@@ -58,7 +58,7 @@ fn sampled_counts(indices: &[u32], cols: usize, step: usize) -> Vec<u32> {
 pub struct Marks(Vec<u32>);
 
 impl Marks {
-    /// Of the columns of `order`, of so many columns in all.
+    /// Of the columns of `order`, where X has this many columns in all.
     pub fn new(order: &[u32], cols: usize) -> Marks {
         let mut places = vec![NONE; cols];
         for (place, column) in (0..).zip(order) {

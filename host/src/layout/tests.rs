@@ -17,7 +17,7 @@ impl Digest {
     }
 }
 
-/// Rows of so many entries, most of them in the first columns.
+/// Rows of this many entries, most of them in the first columns.
 fn matrix<T: Element>(
     (rows, cols): (usize, usize),
     length: impl Fn(usize) -> usize,

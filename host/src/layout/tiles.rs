@@ -152,7 +152,7 @@ fn slices<T: Element>(outputs: Outputs<T>, rows: Rows) -> Slices<T> {
 }
 
 impl<T: Element> SliceLayout<T> {
-    /// The tiles of `x` in the order that `to` gives one, of which so many rows are read.
+    /// The tiles of `x` in the order that `to` gives one, of which this many rows are read.
     fn of(x: &CsrMatrix<T>, size: TileSize, (to, inputs): (OutputsOf<T>, usize)) -> Self {
         let rows = Rows {
             packs: size.packs,

@@ -163,7 +163,7 @@ impl Estimator {
         matches!(self.stated(), Stated::Classification(_))
     }
 
-    /// Minimisations for so many classes: one for all, or one for each against the others.
+    /// Minimisations for this many classes: one for all, or one for each against the others.
     pub fn problems(&self, classes: usize) -> usize {
         match self.stated() {
             Stated::Classification(of) if of.coding() != Coding::Numbers && classes > 2 => classes,

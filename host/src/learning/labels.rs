@@ -333,7 +333,7 @@ fn found<T: Sync>(
     labels: &[T],
     find: impl Fn(&T) -> Option<usize> + Sync,
 ) -> Result<Vec<u32>, usize> {
-    // No code: of so many classes the last has the number before.
+    // No code: the last of this many classes has the number before.
     const NONE: u32 = u32::MAX;
     let code = |label: &T| find(label).map_or(NONE, |code| code as u32);
     let codes: Vec<u32> = parallel::convert(labels, code);

@@ -81,7 +81,7 @@ pub(super) trait Classification: HasControls {
     /// How classes become targets.
     fn coding(&self) -> Coding;
 
-    /// What is minimised for so many classes over rows of this total weight.
+    /// What is minimised for this many classes over rows of this total weight.
     fn spec(&self, classes: usize, total: f64) -> ObjectiveSpec;
 
     /// Whether the loss has kinks, so that the host alone can minimise it.

@@ -13,7 +13,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 pub(crate) enum RowSample {
     /// All.
     All,
-    /// These of so many.
+    /// These rows, and the number of all.
     Of(Vec<usize>, usize),
 }
 

@@ -17,7 +17,7 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// What a sample of the entries of `x` says, or all where they are few; of so many frequent columns.
+    /// What a sample of the entries of `x` says, or all where they are few; of this many frequent columns.
     pub fn of<T>(x: &CsrMatrix<T>, frequent: usize) -> Skew {
         let indices = x.indices();
         let step = (indices.len() / SAMPLE).max(1);

@@ -1,12 +1,13 @@
 //! The compiled kernels as the planner sees them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpu_kernels::Family;
 use gpu_kernels::objective::LossClass;
 
 use super::Number;
 use crate::device::{CudaDevice, Device, embedded};
+use crate::parallel::locked;
 use crate::plan::fused::{Candidate, Precision};
 use crate::plan::limits::ComputeCapability;
 
@@ -102,7 +103,7 @@ fn known(
 ) -> Arc<[Candidate]> {
     static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
     // Entries are pushed whole, so a panic elsewhere leaves the list usable.
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = locked(&KNOWN);
     let same = |(held, of, _): &&Known| *held == kernels && *of == precision;
     if let Some((_, _, candidates)) = known.iter().find(same) {
         return Arc::clone(candidates);

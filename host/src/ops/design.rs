@@ -335,7 +335,7 @@ impl<T: Number> Centres<'_, T> {
     }
 }
 
-/// Two sums over blocks, as a block of so many threads adds them: threads alternate between the two, and their sums are
+/// Two sums over blocks, as a block of this many threads adds them: threads alternate between the two, and their sums are
 /// added one after the other.
 fn in_pairs(partials: &[[f64; 2]], threads: usize) -> [f64; 2] {
     let mut lanes = vec![[0.0; 2]; threads / 2];

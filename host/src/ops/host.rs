@@ -1,6 +1,6 @@
 //! The pattern on the CPU device: buffers as slices, handed to [`crate::cpu`].
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ndarray::ArrayView2;
 
@@ -10,6 +10,7 @@ use crate::cpu::fixed::{self, Columns};
 use crate::cpu::{self, Addend, Csr, Workspace, ordered};
 use crate::device::Buffer;
 use crate::matrix::{CsrMatrix, Features, Storage, rows_of};
+use crate::parallel::locked;
 use crate::plan::fused::{Product, Summation};
 
 /// X as it came, with what its products keep from one to the next.
@@ -202,7 +203,7 @@ fn run<T: Number>(
 ) {
     let terms = host_terms(terms);
     let (input, output) = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
-    let mut workspace = workspace.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut workspace = locked(workspace);
     with_rows!(x, |x| dispatch(
         product,
         &x,

@@ -1,6 +1,8 @@
 //! What is made when it is first requested, and then kept.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use crate::parallel::locked;
 
 /// A few values by key; a linear search, as there are no more than some dozen.
 pub(super) struct Kept<K, V>(Mutex<Vec<(K, V)>>);
@@ -14,7 +16,7 @@ impl<K, V> Default for Kept<K, V> {
 impl<K: PartialEq, V: Clone> Kept<K, V> {
     /// The value of `key`, which is made once; what fails is tried again the next time.
     pub(super) fn get<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&self.0);
         if let Some((_, value)) = all.iter().find(|(own, _)| *own == key) {
             return Ok(value.clone());
         }

@@ -20,9 +20,9 @@ const SAMPLES: usize = 7;
 /// Which launches are timed, of all that the planner weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
-    /// So many of the quickest by prediction.
+    /// This many of the quickest by prediction.
     pub quickest: usize,
-    /// Of every kernel the quickest so many by prediction.
+    /// Of every kernel this many points, the fastest by prediction.
     pub of_each_kernel: usize,
 }
 

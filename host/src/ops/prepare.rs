@@ -18,19 +18,19 @@ use crate::plan::tiles::TilePasses;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preparation {
-    /// Whatever the planner expects to pay over so many evaluations of the fused product; nothing, if nothing does.
+    /// Whatever the planner expects to pay over this many evaluations of the fused product; nothing, if nothing does.
     For {
         /// Evaluations that are to come.
         evaluations: u64,
     },
-    /// Whatever the planner expects to pay over so many evaluations of one product; nothing, if nothing does.
+    /// Whatever the planner expects to pay over this many evaluations of one product; nothing, if nothing does.
     ForProduct {
         /// Which one.
         product: Product,
         /// Evaluations that are to come.
         evaluations: u64,
     },
-    /// Whatever the planner expects to pay over so many evaluations of [objectives](super::objective) with their
+    /// Whatever the planner expects to pay over this many evaluations of [objectives](super::objective) with their
     /// gradients, or of their Hessians' products; nothing, if nothing does.
     ForObjectives {
         /// Evaluations that are to come.
@@ -124,7 +124,7 @@ impl<T: Number> Matrix<T> {
         Ok(matrix)
     }
 
-    /// So many passes over X are to come: what streams is page-locked at once where that pays. [`Matrix::prepared`] says so
+    /// This many passes over X are to come: what streams is page-locked at once where that pays. [`Matrix::prepared`] says so
     /// by itself; without it blocks are page-locked when as many passes have been.
     ///
     /// # Errors

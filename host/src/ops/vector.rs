@@ -413,7 +413,7 @@ fn launch<T: Number>(
     Ok(device.prepare(entry::<T>(variant), shape)?.launch(args)?)
 }
 
-/// The launch of a grid, `shared_bytes` of a block of so many threads.
+/// The launch of a grid, `shared_bytes` of a block of this many threads.
 pub(super) fn launch_of(grid: Grid, shared_bytes: impl FnOnce(u32) -> u64) -> Launch {
     // Grids of sums have some hundred blocks of no more than 1024 threads.
     let block = grid.threads as u32;

@@ -14,10 +14,10 @@ const SHORT_FILTER: usize = 8;
 /// With fewer packs of taps a strip of five packs is faster than windows, as above: 350 and 368 µs for 128 taps, 2,456 and
 /// 2,553 for 1,024. Longer ones were not measured.
 const STRIP_FILTER: usize = 257;
-/// From so many taps on a thread takes 16 outputs of f64, whose registers leave room for few warps; of f32 it always
+/// From this many taps on a thread takes 16 outputs of f64, whose registers leave room for few warps; of f32 it always
 /// does: 145 µs for 3 taps with 16, 153 with 8, 178 and 202 for 33.
 const LONG_FILTER: usize = 64;
-/// From so many taps on a block takes a window's tiles one after the other, and copies what the next one needs while it
+/// From this many taps on a block takes a window's tiles one after the other, and copies what the next one needs while it
 /// computes; before, a tile for each block is faster. An H200, as above: 159 µs for 3 taps, and 143 with a tile for each
 /// block; 158 and 145 for 17; 161 and 184 for 33.
 const MANY_TAPS: usize = 24;

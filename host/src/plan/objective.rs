@@ -90,7 +90,7 @@ pub fn head_places(limits: &DeviceLimits, problem: &Problem, frequencies: &[u64]
     frequent.min(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
-/// Whether a column with so many entries holds up the others.
+/// Whether a column with this many entries holds up the others.
 fn queues(problem: &Problem, busiest: f64) -> bool {
     let entry = f64::from(4 + problem.dtype.bytes());
     let reading = problem.nnz.unwrap_or(0) as f64 * entry / BYTES_PER_NS;
@@ -160,7 +160,7 @@ pub struct HeadedKernel {
     pub registers: u32,
 }
 
-/// `plan` with one of `kernels` and a head of so many places: the fewest lanes that a row of mean length gives three
+/// `plan` with one of `kernels` and a head of this many places: the fewest lanes that a row of mean length gives three
 /// entries each, in the block with which most warps are resident; `None` when none fits.
 pub fn with_head(
     limits: &DeviceLimits,

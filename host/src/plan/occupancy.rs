@@ -10,7 +10,7 @@ pub use super::limiter::Limiter;
 /// How the warps of a block that do not fill all register partitions of an SM are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RegisterRule {
-    /// As the driver does today: an SM holds so many warps in all, and blocks share them out.
+    /// As the driver does today: an SM holds this many warps in all, and blocks share them out.
     #[default]
     Partitions,
     /// As the published model does: each block's warps are rounded up to the granularity. Never more

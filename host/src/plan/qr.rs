@@ -173,7 +173,7 @@ pub const fn tall_panel(bytes: u32) -> QrVariant {
     }
 }
 
-/// The kernel that updates other columns behind a panel of so many.
+/// The kernel that updates other columns behind a panel of this many.
 pub const fn update_of(width: u32) -> QrVariant {
     QrVariant::Update {
         width,

@@ -11,7 +11,7 @@ use super::limits::DeviceLimits;
 pub const BLOCK: u32 = 256;
 /// Bytes that a block loads at a time: 16 per thread.
 const ROW_BYTES: u64 = 16 * BLOCK as u64;
-/// A chunk has so many rows at least: fewer loads are not worth a block.
+/// A chunk has this many rows at least: fewer loads are not worth a block.
 const FEWEST_ROWS: u64 = 4;
 /// Chunks that an H200 runs at once; arrays have fewer where chunks would become shorter than [`FEWEST_ROWS`]. With
 /// 1,024 of them 2²² elements took 6.9 µs and 2²⁴ 21.2; 528 interleaved ones took 6.2 and 19.9.

@@ -117,7 +117,7 @@ pub struct LinkRates {
 }
 
 impl LinkRates {
-    /// PCIe 5 x16 beside a host with so many threads: measured with 16 and with one, the rest in proportion.
+    /// PCIe 5 x16 beside a host with this many threads: measured with 16 and with one, the rest in proportion.
     pub fn of_threads(threads: usize) -> LinkRates {
         LinkRates {
             pinned_gbs: 55.4,

@@ -75,7 +75,7 @@ impl TilePasses {
         }
     }
 
-    /// Share of the rate of additions to single elements at which so many bytes of a row of W are added.
+    /// Share of the rate of additions to single elements at which this many bytes of a row of W are added.
     fn adding_share(self, bytes: u64) -> f64 {
         match self {
             TilePasses::One => 14.4 / bytes as f64,
@@ -140,7 +140,7 @@ impl TileShape {
         us(self).total_cmp(&us(other))
     }
 
-    /// The shape for so many launches; `None` where there is no room.
+    /// The shape for this many launches; `None` where there is no room.
     pub fn of(problem: &Problem, passes: TilePasses, limits: &DeviceLimits) -> Option<Self> {
         let room = Room { problem, limits };
         match passes {
@@ -196,7 +196,7 @@ impl TileShape {
         }
     }
 
-    /// Blocks of a product's launch for so many groups of sides: one for each group at every tile that is worked on.
+    /// Blocks of a product's launch for this many groups of sides: one for each group at every tile that is worked on.
     pub fn grid(
         &self,
         rows: u64,
@@ -228,7 +228,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// For each number of sides that a block can take, the most first, the rows that fit beside so many others; none where
+    /// For each number of sides that a block can take, the most first, the rows that fit beside this many others; none where
     /// those do not fit.
     fn rows_beside(self, others: u64) -> impl Iterator<Item = (u32, u64)> + 'a {
         let rows = move |sides: &u32| {
@@ -239,7 +239,7 @@ impl<'a> Room<'a> {
         sides_of_blocks(self.problem.dtype).iter().filter_map(rows)
     }
 
-    /// Tiles for so many sides, of so many rows at most.
+    /// Tiles for this many sides, of this many rows at most.
     fn cut(self, (sides, most): (u32, u64)) -> TileCut {
         let teams = teams(self.problem.dtype, sides, self.limits);
         TileCut {
@@ -268,7 +268,7 @@ fn teams(dtype: Precision, sides: u32, limits: &DeviceLimits) -> u64 {
     u64::from((limits.sms / groups).max(1))
 }
 
-/// Rows of a tile, at most so many, of which there are as many for each of the teams.
+/// Rows of a tile, at most this many, of which there are as many for each of the teams.
 fn even_rows(rows: u64, most: u64, teams: u64) -> u32 {
     let most = most.min((1 << 16) - u64::from(SPARE));
     let rounds = rows.div_ceil(most.max(1)).div_ceil(teams).max(1);

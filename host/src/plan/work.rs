@@ -44,7 +44,7 @@ pub struct WorkSeconds {
 }
 
 impl Work {
-    /// Predicted seconds, with so many threads of the CPU.
+    /// Predicted seconds, with this many threads of the CPU.
     pub fn seconds(&self, threads: usize) -> WorkSeconds {
         let (bytes, reads) = (self.bytes as f64, self.reads as f64);
         WorkSeconds {

@@ -47,7 +47,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search over so many points; `seed` counts for [`SearchKind::Random`].
+    /// A search over this many points; `seed` counts for [`SearchKind::Random`].
     pub fn new(kind: SearchKind, points: usize, seed: u64) -> Search {
         let mut order: Vec<usize> = (0..points).collect();
         if kind == SearchKind::Random {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::trial::expect_sound;
 use super::{Log, Outcome, Search, SearchKind, Subject, Trial, TuneError};
 
-/// A point that takes so many times as long as the best at its first call is not called again.
+/// A point that takes this many times as long as the best at its first call is not called again.
 const HOPELESS: f64 = 1.5;
 
 /// When to stop.
@@ -16,7 +16,7 @@ const HOPELESS: f64 = 1.5;
 pub struct Budget {
     /// After so long; the point that runs then ends.
     pub time: Duration,
-    /// After so many points, those that a log remembers not counted.
+    /// After this many points, those that a log remembers not counted.
     pub trials: usize,
 }
 

@@ -121,7 +121,7 @@ pub trait Subject {
     }
 }
 
-/// Fails where a subject's points cannot be told apart or its incumbent is none of them.
+/// Fails where a subject's points cannot be distinguished or its incumbent is none of them.
 pub(super) fn expect_sound(subject: &dyn Subject) -> Result<(), TuneError> {
     let points = subject.points();
     match points.get(subject.incumbent()) {

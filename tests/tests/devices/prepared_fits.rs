@@ -54,7 +54,7 @@ fn skewed() -> Features<f64> {
     rows_of(PER_ROW)
 }
 
-/// The same with so many entries in each row.
+/// The same with this many entries in each row.
 fn rows_of(per_row: usize) -> Features<f64> {
     let stratum = COLS / per_row;
     let hash =
@@ -179,7 +179,7 @@ fn reproducible() -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a fit has sent up and down, after X was placed with a form that so many evaluations pay for.
+/// Bytes that a fit has sent up and down, after X was placed with a form that this many evaluations pay for.
 struct Traffic {
     /// Before the fit.
     placed: Usage,

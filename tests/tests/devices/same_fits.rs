@@ -1,4 +1,4 @@
-//! Fits with reproducible sums: every device comes to the coefficients of the CPU, bit by bit.
+//! Fits with reproducible sums: every device computes the coefficients of the CPU, bit by bit.
 
 use anyhow::{Context, Result, ensure};
 use ndarray::Array2;

@@ -59,7 +59,7 @@ fn whole(subject: &mut dyn Subject) -> Result<()> {
     some(subject, usize::MAX)
 }
 
-/// So many launches besides the planner's.
+/// This many launches besides the planner's.
 fn some(subject: &mut dyn Subject, trials: usize) -> Result<()> {
     let points = subject.points().len();
     let budget = Budget {

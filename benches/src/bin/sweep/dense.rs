@@ -15,7 +15,7 @@ use crate::trial::{Grid, Trial, trial, trials};
 
 const BLOCK_SIZES: [u32; 4] = [128, 256, 512, 1024];
 const BLOCKS_PER_SM: [u32; 6] = [1, 2, 3, 4, 8, 16];
-/// An entry whose registers hold more columns than so many times those of X, and a few, wastes most of them.
+/// An entry whose registers hold more columns than this many times those of X, and a few, wastes most of them.
 const WASTE: u64 = 4;
 const FEW: u64 = 64;
 

@@ -124,7 +124,7 @@ impl DenseVector {
         let mut raw = std::ptr::null_mut();
         let (len, values): (i64, *mut c_void) =
             (buffer.len() as i64, pointer(buffer.device_address()));
-        // SAFETY: the pointer is writable, and the buffer has so many values of the type named.
+        // SAFETY: the pointer is writable, and the buffer has this many values of the type named.
         let status =
             unsafe { sys::cusparseCreateDnVec(&raw mut raw, len, values, data_type::<T>()) };
         check("cusparseCreateDnVec", status)?;

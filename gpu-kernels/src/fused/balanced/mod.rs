@@ -85,7 +85,7 @@ impl BalancedVariant {
     }
 }
 
-/// Tiles of a matrix with so many rows and nonzeros; at most 2²², as 32 bits count each.
+/// Tiles of a matrix with this many rows and nonzeros; at most 2²², as 32 bits count each.
 pub const fn tiles(rows: u64, nonzeros: u64) -> u32 {
     (rows + nonzeros).div_ceil(TILE as u64) as u32
 }

@@ -14,7 +14,7 @@ pub struct DenseArgs<'a, T> {
     pub rows: u32,
     /// n.
     pub cols: u32,
-    /// 0: what blocks come to is added to w. Another number: the rows are shared out as to so many blocks (or clusters),
+    /// 0: what blocks come to is added to w. Another number: the rows are shared out as to this many blocks (or clusters),
     /// which the launch's take in turn, and what each comes to is written to a row of `output`, without α: the same
     /// bits whatever the grid. [`crate::fused::Product::Forward`] ignores it.
     pub chunks: u32,

@@ -189,7 +189,7 @@ const ORDER: DenseOrder = DenseOrder {
     chunks: 0,
 };
 
-/// The lanes for so many packs of a row, and the packs of each.
+/// The lanes for this many packs of a row, and the packs of each.
 fn lanes(packs: u64) -> (u32, u32) {
     let lanes = packs.next_power_of_two().min(WARP as u64);
     (lanes as u32, packs.div_ceil(lanes).max(1) as u32)
@@ -261,7 +261,7 @@ fn fused(cols: u64, pack: u32) -> Option<DenseOrder> {
     })
 }
 
-/// One of the halves, with so many packs of a thread for up to 32, 64 and more packs of a row.
+/// One of the halves, with this many packs of a thread for up to 32, 64 and more packs of a row.
 fn half(product: Product, cols: u64, width: u32, held: [u32; 3]) -> DenseOrder {
     let packs = cols.div_ceil(width as u64);
     let held = match packs {

@@ -176,7 +176,7 @@ impl<T: Real, const Y: usize> Input<T, Y> {
     }
 }
 
-/// Sums over the warps of a block, whose scratch has two halves of so many numbers for each block that shares a row.
+/// Sums over the warps of a block, whose scratch has two halves of this many numbers for each block that shares a row.
 const MOST_WARPS: u32 = THREADS / WARP;
 
 /// The sum over N blocks of what each thread has for each lane of a pack, in every thread, and in all of them the same

@@ -18,7 +18,7 @@ pub(crate) fn write_of_slice<C: Cta, T: Real>(cta: &C, args: &HotArgs<'_, T>, sl
     }
 }
 
-/// What is left over by so many slices.
+/// What is left over by this many slices.
 #[inline(always)]
 pub(crate) fn write_rest<C: Cta, T: Real>(cta: &C, args: &HotArgs<'_, T>, slices: u32) {
     let mut pack = slices as u64 * WARP as u64 + global_thread(cta);

@@ -100,7 +100,7 @@ pub struct HotArgs<'a, T> {
     pub constants: In<'a, T>,
     /// What all values are, if they are equal.
     pub constant: T,
-    /// Constants are so many powers of two larger than they are stored.
+    /// Constants are this many powers of two larger than they are stored.
     pub constant_exponent: i32,
     /// The row of X at each *position*, a lane group of a slice, or [`NONE`]; without it row r is at position r.
     pub order: In<'a, u32>,
@@ -161,7 +161,7 @@ pub const fn bytes_of_place(size: u32) -> u32 {
     4 * words(size) + size
 }
 
-/// The most places in so many bytes of shared memory.
+/// The most places in this many bytes of shared memory.
 pub const fn places_within(bytes: u32, size: u32) -> u32 {
     let places = (bytes / bytes_of_place(size)).saturating_sub(SPARE);
     if places < MOST_PLACES {

@@ -76,7 +76,7 @@ pub(super) fn accumulate<
     flush::<C, T, Lanes<1>, 1, L, B>(cta, args, |column| column as u32, &sums.w);
 }
 
-/// As many registers as leave room for warps enough, of a thread with so many words in Y and W.
+/// As many registers as leave room for warps enough, of a thread with this many words in Y and W.
 #[inline(always)]
 fn bound_registers<C: Cta>(cta: &C, words: usize) {
     match words {

@@ -49,7 +49,7 @@ const fn packs_of_warp(team_lanes: u32, split: u32, packs: u32) -> u32 {
     team_lanes / split * packs
 }
 
-/// Steps of a warp that are on their way, each of so many packs.
+/// Steps of a warp that are on their way, each of this many packs.
 const fn steps(packs_of_step: u32) -> u32 {
     let steps = PACKS_AHEAD / packs_of_step.div_ceil(WARP);
     if steps > LEAST_STEPS {
@@ -205,7 +205,7 @@ impl<'a, 'b, T: Real, G: Spread, const S: u32, const L: usize, const R: usize>
     }
 }
 
-/// Says how many registers a thread may have, whose Y, W, rows and sums are so many words.
+/// Says how many registers a thread may have, whose Y, W, rows and sums are this many words.
 #[inline(always)]
 fn bound_registers<C: Cta, G: Spread>(cta: &C, words: usize) {
     match (G::SIZE, words) {

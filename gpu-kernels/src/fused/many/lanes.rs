@@ -8,7 +8,7 @@ use crate::fused::{Lanes, Team, WholeBlock};
 use crate::scalar::Real;
 use crate::verbs::{FULL, lane};
 
-/// Which lanes of a team share sums out: so many, `stride` apart. Those in between do the same with sums of their own.
+/// Which lanes of a team share sums out: this many, `stride` apart. Those in between do the same with sums of their own.
 #[derive(Clone, Copy)]
 pub(super) struct Among {
     pub lanes: u32,
@@ -71,7 +71,7 @@ pub(super) trait Spread: Team {
         turn: u32,
     ) -> [T; V];
 
-    /// Elements that `spread` needs in shared memory in blocks of `block` threads, where all lanes together have so many
+    /// Elements that `spread` needs in shared memory in blocks of `block` threads, where all lanes together have this many
     /// values.
     fn spread_scratch(block: u32, values: u32) -> u32;
 

@@ -118,7 +118,7 @@ pub struct TilesManyVariant {
 }
 
 impl TilesManyVariant {
-    /// Dynamic shared memory that a block needs for n columns and tiles of so many rows, elements of `size` bytes.
+    /// Dynamic shared memory that a block needs for n columns and tiles of this many rows, elements of `size` bytes.
     pub const fn shared_bytes(&self, cols: u32, tile_rows: u32, size: u32) -> u64 {
         let (y, p) = (cols as u64 + SPARE as u64, tile_rows as u64 + SPARE as u64);
         let rows = match self.product {

@@ -188,7 +188,7 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
         self.each_further(cta, args, each);
     }
 
-    /// The `k`-th nonzero of the share, below K, if it has so many.
+    /// The `k`-th nonzero of the share, below K, if it has this many.
     #[inline(always)]
     pub(crate) fn held(&self, k: usize) -> Option<(u32, T)> {
         let is_there = self.from + VS * (k as u32) < self.end;
@@ -392,7 +392,7 @@ pub(crate) fn each_share<C: Cta, T: Real, const VS: u32, const K: usize>(
     each_share_of(cta, x, (global_warp(cta), global_warps(cta)), each);
 }
 
-/// The same for the warp of that number among so many.
+/// The same for the warp of that number among this many.
 #[inline(always)]
 pub(crate) fn each_share_of<C: Cta, T: Real, const VS: u32, const K: usize>(
     cta: &C,

@@ -32,7 +32,7 @@ Examples:
 #[command(next_help_heading = "Cross-validation")]
 pub(in crate::cli) struct FoldArgs {
     /// Values of the penalty (--alpha or --c) to compare; each starts from the coefficients of the one before. `auto`:
-    /// 20 of them, `auto:N` so many, from the strongest that the data give reason for
+    /// 20 of them, `auto:N` N of them, from the strongest that the data give reason for
     #[arg(long, value_name = "VALUES")]
     pub(in crate::cli) path: Option<PathName>,
 
@@ -60,7 +60,7 @@ pub(in crate::cli) struct FoldArgs {
 /// `--path`.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cli) enum PathName {
-    /// So many, chosen by the data.
+    /// This many, chosen by the data.
     Auto(usize),
     /// As typed.
     Given(Vec<f64>),

@@ -122,7 +122,7 @@ impl OutcomeArgs {
         matrix_options(model, summation(self.reproducible), values)
     }
 
-    /// Refuses what only a GPU can do where the CPU was asked for.
+    /// Refuses what only a GPU can do where the CPU was requested.
     pub(in crate::cli) fn check(&self, device: DeviceName) -> Result<(), &'static str> {
         check_for_gpu(device, self.model, self.values)
     }

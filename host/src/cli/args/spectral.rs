@@ -60,7 +60,7 @@ impl MatrixArgs {
         matrix_options(model, Summation::Free, values)
     }
 
-    /// Refuses what only a GPU can do where the CPU was asked for.
+    /// Refuses what only a GPU can do where the CPU was requested.
     pub(in crate::cli) fn check(&self) -> Result<(), &'static str> {
         check_for_gpu(self.device, self.model, self.values)
     }

@@ -194,7 +194,7 @@ pub(in crate::cli) enum LengthLaw {
     Giants {
         /// Entries of a giant.
         length: u32,
-        /// One row of so many is a giant.
+        /// One row of this many is a giant.
         every: u32,
     },
 }

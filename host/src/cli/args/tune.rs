@@ -45,7 +45,7 @@ pub(in crate::cli) struct TuneRunArgs {
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub(in crate::cli) budget: Duration,
 
-    /// Stop after so many launches; those that the log knows do not count
+    /// Stop after this many launches; those that the log knows do not count
     #[arg(long, value_name = "N")]
     pub(in crate::cli) trials: Option<NonZeroUsize>,
 

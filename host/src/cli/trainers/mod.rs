@@ -146,7 +146,7 @@ impl<P: Args + Own> TrainArgs<P> {
 }
 
 impl Job<'_> {
-    /// Coefficients and intercepts of the model that `--start` names, for data of so many columns and these classes.
+    /// Coefficients and intercepts of the model that `--start` names, for data of this many columns and these classes.
     ///
     /// # Errors
     /// When it cannot be read, or is of other data.

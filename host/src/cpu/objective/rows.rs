@@ -28,7 +28,7 @@ pub trait BlockedRows<T>: ChunkedRows<T> {
     fn add_columns(&self, row: usize, factors: &[f64], w: &mut [f64]);
 }
 
-/// Rows of a block, when so many take so many bytes.
+/// Rows of a block, when this many take this many bytes.
 pub fn block_of(bytes: usize, rows: usize) -> usize {
     let per_row = (bytes / rows.max(1)).max(1);
     (BLOCK_BYTES / per_row).clamp(1, BLOCK)

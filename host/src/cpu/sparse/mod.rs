@@ -30,7 +30,7 @@ use super::terms::RowMap;
 /// Copies of w that are made even when they take as much memory as X.
 const FEW_COPIES: usize = 8;
 
-/// X is so many times as large as all copies of w, where that leaves enough of them.
+/// X is this many times as large as all copies of w, where that leaves enough of them.
 const COPIES_SHARE: usize = 32;
 
 impl<T: Scalar> Csr<'_, T> {

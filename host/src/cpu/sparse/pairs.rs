@@ -36,7 +36,7 @@ pub enum Layout {
     Apart,
     /// As pairs, with w in f64.
     Pairs,
-    /// As pairs, with w in T, which goes to f64 after so many rows.
+    /// As pairs, with w in T, which goes to f64 after this many rows.
     Blocks(usize),
 }
 

@@ -63,7 +63,7 @@ impl Drop for CudaPinned {
 }
 
 impl CudaFeed {
-    /// Events for so many blocks, whose memory was last used by work in the device's stream.
+    /// Events for this many blocks, whose memory was last used by work in the device's stream.
     pub(crate) fn new(device: &CudaDevice, count: usize) -> Result<CudaFeed, DeviceError> {
         device.enter()?;
         let events = |_| -> Result<Events, DeviceError> {

@@ -27,7 +27,7 @@ pub(crate) struct PreparedFunction {
 }
 
 impl CudaDevice {
-    /// Looks a kernel up and checks a launch shape, in clusters of so many blocks, and the size of its argument against it.
+    /// Looks a kernel up and checks a launch shape, in clusters of this many blocks, and the size of its argument against it.
     pub(crate) fn prepare(
         &self,
         kernel: &'static str,

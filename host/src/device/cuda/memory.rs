@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Range;
-use std::sync::{MutexGuard, PoisonError, TryLockError};
+use std::sync::{MutexGuard, TryLockError};
 
 use cust::error::CudaError;
 use cust::memory::DeviceBuffer;
@@ -20,6 +20,7 @@ use crate::device::loader::symbols::{
 use crate::device::memory::Held;
 use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
 use crate::device::system;
+use crate::parallel::locked;
 
 /// Allocations are padded to this many bytes, so that a 16-byte load never reaches beyond them.
 const PAD_BYTES: usize = 16;
@@ -193,7 +194,7 @@ impl CudaMemory {
         if to.len() <= PINNED_BYTES {
             let staging = &self.device.0.staging;
             // The block holds no state between uses, so a panic cannot have spoilt it.
-            let mut staging = staging.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut staging = locked(staging);
             // SAFETY: the range lies inside the allocation; the length was just checked.
             return unsafe { staging.read(from, to, stream) };
         }

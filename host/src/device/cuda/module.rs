@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cust::error::CudaError;
 use cust::module::{Module, ModuleJitOption};
@@ -15,6 +15,7 @@ use crate::device::embedded::{self, Form, Image, Kernel};
 use crate::device::error::DeviceError;
 use crate::device::loader::newer::cuFuncGetParamInfo;
 use crate::device::loader::symbols::{cuFuncSetAttribute, cuModuleLoadDataEx, cuModuleUnload};
+use crate::parallel::locked;
 use crate::plan::limits::DeviceLimits;
 
 const REMEDY_KERNELS: &str = "run `cargo xtask build-ptx`, which says what is missing, and build again; or use the device `cpu`";
@@ -109,7 +110,7 @@ impl Kernels {
     /// The function of an entry, loaded if need be. The device's context must be current.
     pub(crate) fn function(&self, name: &'static str) -> Result<Arc<Function>, DeviceError> {
         // Entries are inserted whole, so a panic elsewhere leaves the map usable.
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = locked(&self.loaded);
         if let Some(loaded) = loaded.get(name) {
             return Ok(Arc::clone(&loaded.function));
         }
@@ -176,7 +177,7 @@ impl Function {
     pub(crate) fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), DeviceError> {
         let limit = &self.dynamic_shared_limit;
         // A plain number: a panic elsewhere cannot have spoilt it.
-        let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limit = locked(limit);
         if bytes <= *limit {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Opening a device: driver, device, primary context, stream.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cust::CudaApiVersion;
 use cust::context::Context;
@@ -16,6 +16,7 @@ use crate::device::calibration;
 use crate::device::error::DeviceError;
 use crate::device::loader::{self, symbols::cuInit};
 use crate::device::memory::{Ledger, MemoryOptions};
+use crate::parallel::locked;
 
 /// What to do where no driver is found.
 const REMEDY_DRIVER: &str =
@@ -36,7 +37,7 @@ impl CudaDevice {
             return Err(DeviceError::NoDevice { ordinal, count });
         }
         // A panic elsewhere cannot leave the table half-written: it is one insertion.
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(&OPEN);
         let open = open.get_or_insert_default();
         if let Some(inner) = open.get(&ordinal).and_then(Weak::upgrade) {
             return Ok(CudaDevice(inner));

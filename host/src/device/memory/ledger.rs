@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::evict::{Evictable, EvictionPolicy};
 use super::{MemoryOptions, default_pinned_bytes};
 use crate::device::{DeviceError, Holder, Holding, MemoryInfo, Usage};
+use crate::parallel::locked;
 
 /// Sizes that [`Holding`] lists.
 const LISTED: usize = 4;
@@ -81,7 +82,7 @@ impl Ledger {
         self.0.limit.store(limit, Ordering::Relaxed);
         let pinned = options.pinned_bytes.unwrap_or(UNLIMITED);
         self.0.pinned_limit.store(pinned, Ordering::Relaxed);
-        *lock(&self.0.policy) = options.eviction;
+        *locked(&self.0.policy) = options.eviction;
     }
 
     /// What may be held.
@@ -93,7 +94,7 @@ impl Ledger {
         MemoryOptions {
             limit_bytes: known(&self.0.limit),
             pinned_bytes: known(&self.0.pinned_limit),
-            eviction: *lock(&self.0.policy),
+            eviction: *locked(&self.0.policy),
         }
     }
 
@@ -117,10 +118,10 @@ impl Ledger {
         }
     }
 
-    /// Frees so many bytes if they can be freed; returns how many were.
+    /// Frees this many bytes if they can be freed; returns how many were.
     pub(crate) fn make_room(&self, needed: usize) -> usize {
         let holders: Vec<Arc<dyn Evictable>> = {
-            let mut all = lock(&self.0.evictables);
+            let mut all = locked(&self.0.evictables);
             all.retain(|one| one.strong_count() > 0);
             all.iter().filter_map(Weak::upgrade).collect()
         };
@@ -130,7 +131,7 @@ impl Ledger {
         };
         let blocks: Vec<_> = holders.iter().enumerate().flat_map(of).collect();
         let candidates: Vec<_> = blocks.iter().map(|(_, block)| *block).collect();
-        let policy = *lock(&self.0.policy);
+        let policy = *locked(&self.0.policy);
         let mut freed = 0;
         for at in policy.choose(&candidates, needed) {
             let (holder, block) = blocks[at];
@@ -146,7 +147,7 @@ impl Ledger {
 
     /// Asks `holder` for memory when there is no room, for as long as it exists.
     pub(crate) fn register(&self, holder: Weak<dyn Evictable>) {
-        lock(&self.0.evictables).push(holder);
+        locked(&self.0.evictables).push(holder);
     }
 
     /// Has one operation fail, or none; returns what was requested before and has not come.
@@ -316,7 +317,7 @@ impl Ledger {
 
     /// The counts of sizes; a panic elsewhere cannot leave a count half-written.
     fn sizes(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
-        lock(&self.0.sizes)
+        locked(&self.0.sizes)
     }
 
     fn release(&self, bytes: usize) {
@@ -328,10 +329,6 @@ impl Ledger {
             sizes.remove(&bytes);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Page-locked bytes counted for as long as this value exists.

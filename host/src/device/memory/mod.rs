@@ -49,7 +49,7 @@ pub struct MemoryOptions {
 }
 
 impl MemoryOptions {
-    /// At most so many bytes.
+    /// At most this many bytes.
     pub fn limited(bytes: usize) -> MemoryOptions {
         MemoryOptions {
             limit_bytes: Some(bytes),

@@ -32,7 +32,7 @@ pub(super) use values::{of_bf16, same, to_bf16};
 /// Which columns are hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HotSize {
-    /// So many columns at most; never more than 16 bits count.
+    /// This many columns at most; never more than 16 bits count.
     pub most: usize,
     /// Entries of a hot column, at least.
     pub least: u64,

@@ -29,7 +29,7 @@ const OF_CLASS: usize = (HELD as usize + 1) * (HELD_COLD as usize + 1);
 const BUCKETS: usize = 1 + (CLASSES - 1) * OF_CLASS;
 
 impl Lengths {
-    /// The class of rows of so many entries.
+    /// The class of rows of this many entries.
     fn class(self) -> usize {
         let is_short =
             |lanes: &&u32| self.hot <= 2 * **lanes * HELD && self.cold <= **lanes * HELD_COLD;

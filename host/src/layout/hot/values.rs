@@ -27,14 +27,14 @@ pub enum HotData<T> {
     OfRows {
         /// For each position.
         constants: Vec<T>,
-        /// They are so many powers of two larger.
+        /// They are this many powers of two larger.
         exponent: i32,
     },
     /// All are equal.
     Equal {
         /// To this.
         constant: T,
-        /// It is so many powers of two larger.
+        /// It is this many powers of two larger.
         exponent: i32,
     },
 }
@@ -237,7 +237,7 @@ fn common<T: Element + FixedPoint>(values: &[T]) -> Option<T> {
     are_equal.then_some(first)
 }
 
-/// Whether all values are equal and finite, or at least those of every row, of so many rows.
+/// Whether all values are equal and finite, or at least those of every row, of this many rows.
 fn constants<'a, T: Element + FixedPoint>(
     count: usize,
     row: impl Fn(usize) -> &'a [T] + Sync,

@@ -1,6 +1,6 @@
 //! Where X is cut into blocks of rows.
 
-/// Blocks begin at multiples of so many rows, so that parts of vectors are aligned to 16 bytes.
+/// Blocks begin at multiples of this many rows, so that parts of vectors are aligned to 16 bytes.
 const GROUP: usize = 32;
 
 /// Rows at which to cut `rows` of them, so that what `size` says of each block is at most `limit` where a group of 32 rows

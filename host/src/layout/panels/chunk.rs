@@ -31,7 +31,7 @@ const BANKS: usize = LINE / 4;
 const GOES: usize = 2 * STEPS;
 /// Requests to the L2 cache that take as long as an addition; from 2 to 16 makes no difference.
 const REQUESTS_OF_TURN: usize = 5;
-/// Up to so many lines entries are dealt out, and from so many on lines stay whole: the other way is not cheaper.
+/// Up to this many lines entries are dealt out, and from this many on lines stay whole: the other way is not cheaper.
 const FEW_LINES: usize = 8;
 const MANY_LINES: usize = 64;
 
@@ -87,7 +87,7 @@ impl Widths {
         CHUNK as usize / self.line
     }
 
-    /// The place of the entry that is taken with so many others before it in a go.
+    /// The place of the entry that is taken with this many others before it in a go.
     fn place(self, go: usize, before: usize) -> u8 {
         let lane = go / STEPS * self.line + before;
         (lane * STEPS + go % STEPS) as u8

@@ -19,7 +19,7 @@ pub(super) struct Extent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extents {
     pub(super) panels: Vec<Extent>,
-    /// The first so many ranges share the chunks of panels that none takes whole.
+    /// The first this many ranges share the chunks of panels that none takes whole.
     pub(super) sharing: u32,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
     }
 }
 
-/// Panels of outputs with so many entries each, the most frequent first, over so many inputs, of which so many lie in a
+/// Panels of outputs with this many entries each, the most frequent first, over this many inputs, of which this many lie in a
 /// sector.
 ///
 /// Frequent outputs see an entry in nearly every sector of the inputs: the wider their panels, the more entries share
@@ -116,7 +116,7 @@ fn split(
 
 /// What outputs are expected to take, femtoseconds.
 struct Costs {
-    /// The first so many outputs are worth being read as a stream.
+    /// The first this many outputs are worth being read as a stream.
     streams: usize,
     streams_fs: u64,
     /// What a range takes that adds the sums of such a panel.
@@ -192,7 +192,7 @@ fn whole_output_fs(outputs: usize, result: usize, in_sector: usize) -> u64 {
     (WHOLE_OUTPUT_FS + SECTOR_OF_RESULT_FS * touched / (in_sector as f64 * share)) as u64
 }
 
-/// Sectors that so many entries touch at random, of all.
+/// Sectors that this many entries touch at random, of all.
 fn distinct(entries: u64, sectors: u64) -> u64 {
     let all = sectors.max(1) as f64;
     (all * (1.0 - (-(entries as f64) / all).exp())) as u64

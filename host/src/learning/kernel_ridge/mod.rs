@@ -86,7 +86,7 @@ impl KernelSolver {
         }
     }
 
-    /// What solves a system of so many samples on `device`, and why.
+    /// What solves a system of this many samples on `device`, and why.
     fn choose(self, device: &Device, samples: usize) -> (KernelSolver, &'static str) {
         let small = samples <= direct::MOST_SAMPLES;
         match self {

@@ -161,7 +161,7 @@ impl LiblinearModel {
     }
 }
 
-/// Decision functions of a file with so many classes.
+/// Decision functions of a file with this many classes.
 fn decisions(solver: SolverType, classes: usize) -> usize {
     if classes == 2 && solver != SolverType::McsvmCs {
         1

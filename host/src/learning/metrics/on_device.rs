@@ -18,10 +18,10 @@ use crate::ops::objective::{
     ClassCodes, NumberSums, Probabilities, RowWeights, score_classes, score_numbers, unit_deviance,
 };
 
-/// From so many rows on, `score`, `evaluate` and [`Validation`](crate::learning::Validation) compute figures on the
+/// From this many rows on, `score`, `evaluate` and [`Validation`](crate::learning::Validation) compute figures on the
 /// device: fewer cost no more than a launch and a read on the host.
 pub const DEVICE_ROWS: usize = 1 << 16;
-/// Up to so many classes: beyond, the confusion matrix would be larger than the predictions.
+/// Up to this many classes: beyond, the confusion matrix would be larger than the predictions.
 pub const DEVICE_CLASSES: usize = 256;
 
 /// Targets of a regression on a device, with weights if there are any.
@@ -188,7 +188,7 @@ fn place(
     Ok(resident.transpose()?)
 }
 
-/// Whether so many rows, each with one target, are scored on the device.
+/// Whether this many rows, each with one target, are scored on the device.
 pub(in crate::learning) fn takes_device(rows: usize, targets: usize) -> Result<bool, MetricError> {
     same_length("predictions", rows, targets)?;
     Ok(rows >= DEVICE_ROWS)

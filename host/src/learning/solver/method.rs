@@ -35,7 +35,7 @@ pub(super) trait Method<T: Number> {
     /// Whether, and how, it ends before another iteration.
     fn end(&self, limits: &Limits) -> Option<Convergence>;
 
-    /// Starts an inner solve, of so many iterations at most.
+    /// Starts an inner solve, of this many iterations at most.
     fn restart(&mut self, limits: &Limits) -> Result<usize, OpError>;
 
     /// Of the inner solve.
@@ -124,7 +124,7 @@ fn tried<T: Number>(
     }
 }
 
-/// Whether, and how, a solve ends after so many iterations, with a gradient of this norm, and of that norm at the start.
+/// Whether, and how, a solve ends after this many iterations, with a gradient of this norm, and of that norm at the start.
 pub(super) fn end(
     n_iter: usize,
     is_finite: bool,

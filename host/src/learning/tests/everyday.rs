@@ -103,7 +103,7 @@ fn corners(rows: usize, cols: usize) -> (Array2<f64>, Vec<f64>) {
     (x, classes)
 }
 
-/// Logistic regression with an l1 penalty ends at its minimum within so many iterations.
+/// Logistic regression with an l1 penalty ends at its minimum within this many iterations.
 fn l1_converges((x, classes): (Array2<f64>, Vec<f64>), most: usize) {
     let params = LogisticRegression::params().penalty(Penalty::L1);
     let labels = Labels::Numbers(classes);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::place::Place;
 use crate::device::feed::{Feed, Sent, Source};
@@ -12,6 +12,7 @@ use crate::device::{Buffer, Device, DeviceError};
 use crate::layout::packed::Image;
 use crate::matrix::Features;
 use crate::ops::{Number, OpError, Residency};
+use crate::parallel::locked;
 use crate::plan::streaming::{LinkRates, SLOTS, resident_prefix};
 
 /// Images of the blocks of X, on the host and in part on a device.
@@ -44,10 +45,6 @@ struct PinnedImages {
     pins_from: u64,
     passes: AtomicU64,
     is_full: AtomicBool,
-}
-
-fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<T: Number, I: Image<T>> BlockStream<T, I> {
@@ -87,7 +84,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         Ok(stream)
     }
 
-    /// Fills so many bytes with blocks, from the first on.
+    /// Fills this many bytes with blocks, from the first on.
     fn keep(&self, room: u64) -> Result<(), OpError> {
         let bytes = self.images.iter().map(|image| 4 * image.words() as u64);
         let count = resident_prefix(bytes.clone(), room);
@@ -100,7 +97,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
                 Err(DeviceError::OutOfMemory { .. }) => break,
                 Err(error) => return Err(error.into()),
             };
-            lock(&self.residents.blocks)[number].buffer = Some(Arc::new(buffer));
+            locked(&self.residents.blocks)[number].buffer = Some(Arc::new(buffer));
         }
         let (kept, all) = (self.resident_bytes(), bytes.sum::<u64>());
         tracing::info!(
@@ -130,7 +127,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
 
     /// Bytes of the blocks that stay.
     fn resident_bytes(&self) -> u64 {
-        let blocks = lock(&self.residents.blocks);
+        let blocks = locked(&self.residents.blocks);
         let kept = blocks.iter().filter_map(|block| block.buffer.as_ref());
         kept.map(|buffer| 4 * buffer.len() as u64).sum()
     }
@@ -143,7 +140,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             .sum()
     }
 
-    /// So many passes are to come: what streams is page-locked at once where that pays.
+    /// This many passes are to come: what streams is page-locked at once where that pays.
     pub(in crate::ops) fn announce(&self, passes: u64) {
         self.pinned.passes.fetch_max(passes, Ordering::Relaxed);
     }
@@ -164,7 +161,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         &self,
         mut walk: impl FnMut(usize, &I, &Buffer<u32>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut feed = lock(&self.feed);
+        let mut feed = locked(&self.feed);
         self.pinned.passes.fetch_add(1, Ordering::Relaxed);
         let mut ahead: Option<(usize, Sent)> = None;
         for (number, image) in self.images.iter().enumerate() {
@@ -210,7 +207,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
 impl Residents {
     /// A block that stays, in use until the returned value is dropped.
     fn get(&self, number: usize) -> Option<Arc<Buffer<u32>>> {
-        let block = &mut lock(&self.blocks)[number];
+        let block = &mut locked(&self.blocks)[number];
         let buffer = block.buffer.clone()?;
         block.last_use = self.ledger.tick();
         Some(buffer)
@@ -218,7 +215,7 @@ impl Residents {
 
     /// The first block from `number` on that is not on the device.
     fn next_absent(&self, number: usize) -> Option<usize> {
-        let blocks = lock(&self.blocks);
+        let blocks = locked(&self.blocks);
         (number..blocks.len()).find(|at| blocks[*at].buffer.is_none())
     }
 }
@@ -231,7 +228,7 @@ fn is_idle(buffer: &Arc<Buffer<u32>>) -> bool {
 
 impl Evictable for Residents {
     fn candidates(&self) -> Vec<Candidate> {
-        let blocks = lock(&self.blocks);
+        let blocks = locked(&self.blocks);
         let blocks = blocks.iter().enumerate();
         let idle = blocks.filter_map(|(number, block)| {
             let buffer = block.buffer.as_ref().filter(|buffer| is_idle(buffer))?;
@@ -248,7 +245,7 @@ impl Evictable for Residents {
 
     fn evict(&self, number: usize) -> usize {
         let buffer = {
-            let block = &mut lock(&self.blocks)[number];
+            let block = &mut locked(&self.blocks)[number];
             block.buffer.take_if(|buffer| is_idle(buffer))
         };
         buffer.map_or(0, |buffer| 4 * buffer.len())
@@ -262,7 +259,7 @@ impl PinnedImages {
         number: usize,
         make: impl FnOnce() -> Result<PinnedBlock, DeviceError>,
     ) -> Result<Option<Arc<PinnedBlock>>, DeviceError> {
-        if let Some(block) = &lock(&self.blocks)[number] {
+        if let Some(block) = &locked(&self.blocks)[number] {
             return Ok(Some(block.clone()));
         }
         let pays = self.passes.load(Ordering::Relaxed) >= self.pins_from;
@@ -272,7 +269,7 @@ impl PinnedImages {
         match make() {
             Ok(block) => {
                 let block = Arc::new(block);
-                lock(&self.blocks)[number] = Some(block.clone());
+                locked(&self.blocks)[number] = Some(block.clone());
                 Ok(Some(block))
             }
             // The driver refuses where the host has too little; the blocks that cross without are as good.

@@ -27,7 +27,7 @@ impl<'a, T: Number> DenseBlock<'a, T> {
         self.first_row..self.first_row + self.rows
     }
 
-    /// The array without vectors; there are so many columns.
+    /// The array without vectors; there are this many columns.
     pub(in crate::ops) fn arrays(&self, cols: usize) -> DenseArgs<'a, T> {
         DenseArgs {
             rows: self.rows as u32,

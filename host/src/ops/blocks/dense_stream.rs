@@ -1,7 +1,7 @@
 //! Dense rows that stream.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::{In, Out};
@@ -15,6 +15,7 @@ use crate::matrix::{Features, Storage, Values};
 use crate::ops::launch::first;
 use crate::ops::{Number, OpError};
 use crate::parallel;
+use crate::parallel::locked;
 use crate::plan::streaming::Residence;
 
 /// Dense rows in blocks that stay or stream.
@@ -54,7 +55,7 @@ impl<T: Number> DenseStream<T> {
         &self,
         mut walk: impl FnMut(DenseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unpacked = locked(&self.unpacked);
         self.blocks.each(|_, image, words| {
             let all: Range<usize> = 0..Image::<T>::words(image);
             if image.is_bf16 {

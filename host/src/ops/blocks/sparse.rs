@@ -34,7 +34,7 @@ impl<'a, T: Number> SparseBlock<'a, T> {
         self.indices.len() as usize
     }
 
-    /// The arrays without vectors; there are so many columns.
+    /// The arrays without vectors; there are this many columns.
     pub(in crate::ops) fn arrays(&self, cols: usize) -> SparseArgs<'a, T> {
         SparseArgs {
             rows: self.rows as u32,

@@ -1,7 +1,7 @@
 //! Sparse rows that stream: images of blocks, unpacked for kernels of rows.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::{In, Out, Word};
@@ -15,6 +15,7 @@ use crate::matrix::{CsrMatrix, Features, Values};
 use crate::ops::launch::first;
 use crate::ops::{Number, OpError, vector};
 use crate::parallel;
+use crate::parallel::locked;
 use crate::plan::streaming::Residence;
 
 /// Sparse rows in blocks that stay or stream.
@@ -77,7 +78,7 @@ impl<T: Number> SparseStream<T> {
         &self,
         mut walk: impl FnMut(usize, SparseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unpacked = locked(&self.unpacked);
         self.blocks.each(|number, image, words| {
             unpacked.unpack(&self.kernels, image, words)?;
             walk(number, unpacked.block(image, words))

@@ -3,7 +3,7 @@
 //! Where a plan has two products, the rows are walked twice, first for `v ⊙ (X·y − s)`; the scale is that of the fused
 //! product, so that the sums have its bits.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out, Real};
@@ -15,6 +15,7 @@ use crate::ops::blocks::{SparseBlock, no_matrix};
 use crate::ops::launch::{first, prepare, slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
+use crate::parallel::locked;
 use crate::plan::fused::{Plan, Product};
 
 /// Threads of a block of the small kernels.
@@ -179,7 +180,7 @@ impl<T: Number> Made<T> {
     }
 
     fn work(&self) -> MutexGuard<'_, Work<T>> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.work)
     }
 }
 
@@ -188,7 +189,7 @@ impl<T: Number> Values<T> {
     fn of_one(&self) -> Option<MutexGuard<'_, Buffer<T>>> {
         match self {
             Values::OfBlocks(_) => None,
-            Values::OfOne(_, scaled) => Some(scaled.lock().unwrap_or_else(PoisonError::into_inner)),
+            Values::OfOne(_, scaled) => Some(locked(scaled)),
         }
     }
 }

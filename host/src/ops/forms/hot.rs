@@ -1,6 +1,6 @@
 //! Hot columns of a sparse X: made once, used by every product whose plan names them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpu_kernels::fused::hot::{CLASSES, TOGETHER, places_within};
 use gpu_kernels::fused::panels::widest_panel;
@@ -19,6 +19,7 @@ use crate::ops::catalog::{max_block, registers_on};
 use crate::ops::launch::optional;
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
+use crate::parallel::locked;
 use crate::plan::fused::{ColumnUse, Plan, StoredValues};
 
 /// Threads of a block of the small kernels.
@@ -286,7 +287,7 @@ impl<T: Number> OnDevice<T> for HotKernels<T> {
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
         let hot = &self.hot;
-        let mut guard = hot.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = locked(&hot.work);
         let (work, ColdInput(cold_input)) = &mut *guard;
         let ranges = 2 * self.begin.shape().grid as usize;
         if work.ranges.len() != ranges {

@@ -246,7 +246,7 @@ impl<T: Number> Rows<T> {
         }
     }
 
-    /// So many passes over X are to come.
+    /// This many passes over X are to come.
     pub(super) fn announce(&self, passes: u64) -> Result<(), OpError> {
         match self {
             Rows::Host(_) => {}

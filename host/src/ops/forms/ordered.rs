@@ -1,6 +1,6 @@
 //! Products of a dense X whose sums have an order: chunks of rows, then their sums.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpu_kernels::fused::{
     DenseArgs, DenseOrder, Product as KernelProduct, TotalArgs, TotalVariant,
@@ -12,6 +12,7 @@ use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Prepared};
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
+use crate::parallel::locked;
 use crate::plan::fused::Plan;
 
 /// The launches of one product.
@@ -56,7 +57,7 @@ impl<T: Number> OnDevice<T> for OrderedKernels<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = locked(&self.sums);
         let (terms, output) = (call.terms, call.output);
         self.rows.each(|all| {
             let walk = Call {

@@ -1,7 +1,7 @@
 //! Compressed sparse rows, as they came: on the host until a product needs them on the device.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
@@ -11,6 +11,7 @@ use crate::matrix::{CsrMatrix, Features, Storage, Values, csr_from_parts};
 use crate::ops::blocks::{Place, SparseBlock, SparseStream};
 use crate::ops::launch::prepare;
 use crate::ops::{MatrixOptions, Number, OpError, Residency};
+use crate::parallel::locked;
 use crate::plan::fused::Plan;
 use crate::plan::streaming::{Footprint, Residence};
 
@@ -188,7 +189,7 @@ impl<T: Number> SparseRows<T> {
         if self.place.residence == Residence::Whole {
             match features.reading(|| upload_sparse(&self.device, csr(&features)))? {
                 Ok(parts) => {
-                    let mut on_host = self.on_host.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut on_host = locked(&self.on_host);
                     *on_host = OnHost::Borrowed(Arc::downgrade(&features));
                     return Ok(Placed::Parts(parts));
                 }
@@ -203,7 +204,7 @@ impl<T: Number> SparseRows<T> {
 
     /// X on the host: as it came, as long as anybody keeps it, else copied back from the device.
     pub(in crate::ops) fn features(&self) -> Result<Arc<Features<T>>, OpError> {
-        let kept = match &*self.on_host.lock().unwrap_or_else(PoisonError::into_inner) {
+        let kept = match &*locked(&self.on_host) {
             OnHost::Kept(features) => Some(features.clone()),
             OnHost::Borrowed(features) => features.upgrade(),
         };

@@ -1,7 +1,7 @@
 //! Where a block of rows lies, and what every form of it has in common.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpu_kernels::{In, Out};
 
@@ -9,6 +9,7 @@ use crate::device::{Buffer, Device};
 use crate::ops::launch::{slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
+use crate::parallel::locked;
 use crate::plan::fused::Product;
 
 /// Where rows lie and how many there are: all that launches over a form need to know besides the form.
@@ -127,7 +128,7 @@ impl<T: Number> Site<T> {
         &self,
         work: impl FnOnce(&mut Buffer<T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut between = self.between.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut between = locked(&self.between);
         match &mut *between {
             Some(p) => work(p),
             empty => work(empty.insert(self.device.zeros(self.rows)?)),

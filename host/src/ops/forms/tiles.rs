@@ -73,7 +73,7 @@ impl<T> Tiles<T> {
     }
 }
 
-/// The shape of tiles for so many launches, or whatever number is expected to be faster; `None` where there is no room
+/// The shape of tiles for this many launches, or whatever number is expected to be faster; `None` where there is no room
 /// for them, or nothing to store.
 pub(in crate::ops) fn tile_shape(
     device: &Device,
@@ -107,7 +107,7 @@ impl<T: Number> Tiles<T> {
         })
     }
 
-    /// The kernel of a product, ready to be launched for so many groups of sides.
+    /// The kernel of a product, ready to be launched for this many groups of sides.
     pub(in crate::ops) fn kernel(
         &self,
         site: &Site<T>,

@@ -1,6 +1,6 @@
 //! Work cut by nonzeros: over sparse rows, and over the rows of the stored transpose.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use gpu_kernels::fused::balanced::{THREADS, tiles};
 use gpu_kernels::fused::{BalancedArgs, BalancedVariant, SparseArgs};
@@ -14,6 +14,7 @@ use crate::matrix::CsrMatrix;
 use crate::ops::blocks::SparseBlock;
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
+use crate::parallel::locked;
 use crate::plan::fused::{Plan, Product};
 
 /// Where the tiles of a matrix start, and what is left over between them.
@@ -49,7 +50,7 @@ pub(in crate::ops) struct Balanced<T: Number> {
 }
 
 impl<T: Number> BalancedKernels<T> {
-    /// The kernel that a plan names, and the one that follows it; X has so many entries.
+    /// The kernel that a plan names, and the one that follows it; X has this many entries.
     pub(in crate::ops) fn prepare(
         site: &Site<T>,
         (over, nnz): (Balanced<T>, u64),
@@ -167,7 +168,7 @@ impl<T: Number> BalancedKernels<T> {
     fn over_rows(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
         let rows = &self.over.rows;
         let tiles = self.over.tiles.of(&site.device, rows)?;
-        let mut tiles = tiles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tiles = locked(tiles);
         rows.each(|number, block| {
             let of_block = Call {
                 output: &mut *call.output,
@@ -191,7 +192,7 @@ impl<T: Number> BalancedKernels<T> {
             ..transpose.rows.block().arrays(site.rows)
         };
         let tiles = &transpose.tiles;
-        let mut tiles = tiles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tiles = locked(tiles);
         self.launch(tiles.args(x, terms.weights()))
     }
 }

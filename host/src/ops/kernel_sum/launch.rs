@@ -1,13 +1,12 @@
 //! Kernel sums on a GPU: partial sums of slices, then their total.
 
-use std::sync::PoisonError;
-
 use gpu_kernels::kernel_sum::{KernelSumArgs, KernelSumVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
 
 use super::super::{Number, OpError};
 use super::{At, KernelSum};
 use crate::device::{Buffer, Device};
+use crate::parallel::locked;
 use crate::plan::kernel_sum::{Problem, plan};
 use crate::plan::vector as vector_plan;
 
@@ -40,7 +39,7 @@ impl<T: Number> KernelSum<T> {
             .expect("a device that launches has limits");
         let plan = plan(problem, limits)?;
         let len = plan.slices as usize * problem.vectors as usize * problem.targets as usize;
-        let mut kept = self.partials.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.partials);
         let partials = at_least(&self.device, &mut kept, len)?;
         if let KernelSumVariant::Symmetric { .. } | KernelSumVariant::Folded { .. } = plan.variant {
             partials.fill_zero()?;

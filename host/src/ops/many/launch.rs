@@ -1,7 +1,6 @@
 //! Several right-hand sides on a GPU: one launch for each block of X, group of sides and panel of columns.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use gpu_kernels::fused::{
     DenseArgs, DenseManyArgs, DenseManyVariant, Sides, SparseArgs, SparseManyArgs,
@@ -18,6 +17,7 @@ use super::super::launch::{slice, slice_mut};
 use super::launches::DenseLaunch;
 use super::{ManyTerms, Matrix, Number, OpError, RowWeights};
 use crate::device::{Buffer, Prepared};
+use crate::parallel::locked;
 use crate::plan::fused::Product;
 use crate::plan::many::{self, Kernel, MOST_SIDES, ManyPlan, groups};
 use crate::plan::tiles::{MOST_GROUPS, TilePasses};
@@ -151,8 +151,7 @@ impl<T: Number> Matrix<T> {
         output: &mut Buffer<T>,
         launch: impl Fn(&Many<'_, T>, &mut Buffer<T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let kept = self.plans.many.between.lock();
-        let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.plans.many.between);
         let len = self.rows() * many.sides as usize;
         let between = match &mut *kept {
             Some(p) if p.len() == len => p,

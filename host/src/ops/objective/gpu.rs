@@ -1,7 +1,6 @@
 //! Objectives on a GPU: plan, arguments, launch.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use gpu_kernels::cg::state;
 use gpu_kernels::fused::SparseArgs;
@@ -16,10 +15,11 @@ use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
 use super::super::terms::{Terms, begin};
 use super::super::{Number, OpError};
-use super::launches::{Planned, Step};
+use super::launches::{Planned, Step, made};
 use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device};
+use crate::parallel::locked;
 use crate::plan::fused::{Plan, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
 
@@ -152,15 +152,8 @@ impl<T: Number> Matrix<T> {
         y: &Buffer<T>,
         out: &mut ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
-        let between = self.plans.objectives.between.lock();
-        let mut between = between.unwrap_or_else(PoisonError::into_inner);
-        let [products, residual] = match &mut *between {
-            Some(vectors) => vectors,
-            empty => {
-                let zeros = || self.device().zeros(self.rows());
-                empty.insert([zeros()?, zeros()?])
-            }
-        };
+        let mut between = locked(&self.plans.objectives.between);
+        let [products, residual] = made(&mut between, (self.device(), self.rows()))?;
         let plain = Terms::default();
         let repeats = self.repeats(evaluation, out);
         if !repeats
@@ -291,7 +284,7 @@ impl<T: Number> Matrix<T> {
         Ok(quicker.map(|(plan, _)| plan))
     }
 
-    /// The further form that is expected to save most over so many objectives; `None` where none pays.
+    /// The further form that is expected to save most over this many objectives; `None` where none pays.
     pub(in crate::ops) fn best_for_objectives(
         &self,
         evaluations: u64,

@@ -21,7 +21,7 @@ use crate::plan::objective::{self as planning, HeadedKernel};
 pub enum HeadSize {
     /// As large as the planner expects to pay; none where columns are about equally frequent.
     Planned,
-    /// So many columns, whether or not that pays.
+    /// This many columns, whether or not that pays.
     Places(u32),
 }
 

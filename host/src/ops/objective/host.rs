@@ -1,15 +1,15 @@
 //! Objectives on the CPU device: buffers as slices, handed to [`crate::cpu::objective`].
 
-use std::sync::PoisonError;
-
 use super::super::host::{HostRows, with_rows};
 use super::super::matrix::Matrix;
 use super::super::terms::Terms;
 use super::super::{Number, OpError};
+use super::launches::made;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::cpu::Addend;
 use crate::cpu::objective as cpu;
 use crate::device::Buffer;
+use crate::parallel::locked;
 
 const ON_HOST: &str = "the operation has checked that its buffers lie on the CPU";
 
@@ -69,8 +69,7 @@ pub(super) fn run<T: Number>(
         residual: out.residual.as_mut().map(|v| slice_mut(v)),
         curvature: out.curvature.as_mut().map(|v| slice_mut(v)),
     };
-    let workspace = rows.workspace.lock();
-    let mut workspace = workspace.unwrap_or_else(PoisonError::into_inner);
+    let mut workspace = locked(&rows.workspace);
     let sums = with_rows!(x, |x| cpu::objective(
         &x,
         coefficients,
@@ -95,15 +94,8 @@ impl<T: Number> Matrix<T> {
         y: &Buffer<T>,
         out: &mut ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
-        let between = self.plans.objectives.between.lock();
-        let mut between = between.unwrap_or_else(PoisonError::into_inner);
-        let [products, own] = match &mut *between {
-            Some(vectors) => vectors,
-            empty => {
-                let zeros = || self.device().zeros(self.rows());
-                empty.insert([zeros()?, zeros()?])
-            }
-        };
+        let mut between = locked(&self.plans.objectives.between);
+        let [products, own] = made(&mut between, (self.device(), self.rows()))?;
         let plain = Terms::default();
         self.forward(y, &plain, products)?;
         let residual = out.residual.as_deref_mut().unwrap_or(own);

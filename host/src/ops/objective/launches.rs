@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::row_kernel::RowKernel;
-use crate::device::{Buffer, Prepared};
+use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::ops::forms::halves::Halves;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
@@ -19,6 +19,17 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) halves: OnceLock<Result<Option<Halves<T>>, OpError>>,
     /// The most frequent columns of a sparse X, where they are told apart.
     pub(super) head: Option<Head>,
+}
+
+/// Two vectors of m elements that are made when they are first needed: X·y, and the slopes of the losses.
+pub(super) fn made<'b, T: Number>(
+    between: &'b mut Option<[Buffer<T>; 2]>,
+    (device, rows): (&Device, usize),
+) -> Result<&'b mut [Buffer<T>; 2], DeviceError> {
+    match between {
+        Some(vectors) => Ok(vectors),
+        empty => Ok(empty.insert([device.zeros(rows)?, device.zeros(rows)?])),
+    }
 }
 
 impl<T: Number> ObjectiveLaunches<T> {
@@ -86,6 +97,6 @@ impl<T: Number> Default for SoftmaxLaunches<T> {
 pub(super) enum SoftmaxStep<T: Number> {
     Sparse(Prepared<T::SparseSoftmax>),
     Dense(Prepared<T::DenseSoftmax>),
-    /// There is no kernel for so many classes or columns.
+    /// There is no kernel for this many classes or columns.
     Absent,
 }

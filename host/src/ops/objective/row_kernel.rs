@@ -1,6 +1,6 @@
 //! The kernel of losses of rows.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpu_kernels::objective::{
     ObjectiveArgs, Products, RowArgs, RowObjectiveVariant, in_order_bytes, scratch_bytes,
@@ -11,6 +11,7 @@ use super::super::vector::launch_of;
 use super::super::{Number, OpError};
 use crate::cpu::grid::Grid;
 use crate::device::{Buffer, Device, Prepared};
+use crate::parallel::locked;
 use crate::plan::fused::Summation;
 
 /// The kernel of losses of rows whose products are known, and what sums that are to repeat pass through.
@@ -45,8 +46,7 @@ impl<T: Number> RowKernel<T> {
 
     /// Of as many rows as there are `products`.
     pub(super) fn launch(&self, products: In<'_, T>, rows: RowArgs<'_, T>) -> Result<(), OpError> {
-        let between = self.between.as_ref().map(Mutex::lock);
-        let mut between = between.map(|own| own.unwrap_or_else(PoisonError::into_inner));
+        let mut between = self.between.as_ref().map(locked);
         let (partials, counter) = match between.as_deref_mut() {
             Some((partials, counter)) => (partials.output(), counter.output()),
             None => (Out::none(), Out::none()),

@@ -9,7 +9,7 @@
 //! to repeat; see [`Matrix::has_softmax`].
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::Place;
@@ -28,6 +28,7 @@ use super::gpu::fused;
 use super::launches::SoftmaxStep;
 use crate::cpu::objective as cpu;
 use crate::device::{Buffer, Device, Prepared};
+use crate::parallel::locked;
 use crate::plan::fused::Summation;
 use crate::plan::objective::{SoftmaxKernel, SoftmaxPlan, softmax as plan};
 
@@ -82,7 +83,7 @@ impl<T: Number> Matrix<T> {
     ///
     /// # Errors
     /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::NoVariant`] when there is
-    /// no kernel for so many classes or columns (see [`Matrix::has_softmax`]), [`OpError::Device`] when the device
+    /// no kernel for this many classes or columns (see [`Matrix::has_softmax`]), [`OpError::Device`] when the device
     /// fails.
     ///
     /// ```
@@ -245,8 +246,7 @@ impl<T: Number> Matrix<T> {
             constants: softmax.constants.map(host),
             work,
         };
-        let workspace = x.workspace.lock();
-        let mut workspace = workspace.unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = locked(&x.workspace);
         let results = (host_mut(out.gradient), probabilities);
         let sums = with_rows!(&*x.features, |x| cpu::softmax(
             &x,

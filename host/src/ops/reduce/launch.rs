@@ -69,7 +69,7 @@ pub(super) fn total<R: Total>(words: &[u64]) -> R {
 }
 
 impl Reducer {
-    /// Makes room for the totals of so many chunks and for so many counters.
+    /// Makes room for the totals of this many chunks and for this many counters.
     pub(super) fn reserve(&mut self, words: u64, tickets: u64) -> Result<(), OpError> {
         let too_large = |what, found| OpError::TooLarge {
             what,

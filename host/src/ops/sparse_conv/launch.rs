@@ -1,6 +1,6 @@
 //! Layers on GPUs and emulators: their launches.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gpu_kernels::sparse_conv::{
     Geometry, LIST_BLOCK, SKIP_BLOCK, STAGED_BLOCK, SkipGeometry, SparseConvArgs,
@@ -17,6 +17,7 @@ use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::layout::sparse_conv::ConvSteps;
 use crate::matrix::filters::SparseFilters;
 use crate::ops::OpError;
+use crate::parallel::locked;
 use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy, Tiles};
 
 /// Threads of a block of kernels that take any number.
@@ -178,11 +179,6 @@ pub(super) fn no_args<'a, E: ConvElement>(
         staged: StagedGeometry::default(),
         skip: SkipGeometry::default(),
     }
-}
-
-/// What lies between launches; a panic elsewhere leaves it as good as it was.
-pub(super) fn locked<T>(between: &Mutex<T>) -> MutexGuard<'_, T> {
-    between.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn variant_of(plan: &ConvPlan) -> SparseConvVariant {

@@ -7,12 +7,13 @@ use gpu_kernels::{In, Launch};
 
 use super::element::{ConvElement, ConvSum};
 use super::error::SparseConvError;
-use super::launch::{each, locked, no_args, prepare};
+use super::launch::{each, no_args, prepare};
 use super::layer::Layer;
 use super::maps::Maps;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::filters::SparseFilters;
 use crate::ops::OpError;
+use crate::parallel::locked;
 use crate::plan::sparse_conv::{ConvPlan, ConvShape};
 
 /// Elements of the right factor at most, unless one image has more: images are taken in rounds.

@@ -24,7 +24,7 @@ impl<E: ConvElement> Maps<E> {
         })
     }
 
-    /// So many zeros on a device.
+    /// This many zeros on a device.
     ///
     /// # Errors
     /// When the device has too little memory or fails.

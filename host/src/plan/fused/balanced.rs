@@ -136,7 +136,7 @@ fn l1_of_input(limits: &DeviceLimits) -> f64 {
 
 /// A gather of each entry.
 struct Gathers {
-    /// From so many.
+    /// From this many on.
     bytes: f64,
     /// The share that hits L1.
     hits: f64,
@@ -155,7 +155,7 @@ impl Gathers {
     }
 }
 
-/// Bytes of X that the resident blocks of an SM have requested at once, of so many for an entry.
+/// Bytes of X that the resident blocks of an SM have requested at once, of this many for an entry.
 pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     threads * f64::from(PER_THREAD) * entry

@@ -32,7 +32,7 @@ use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot, and blocks seldom add to the same ones
-/// at the same time: as quick as four times a scatter to so many bytes. From the dense kernel on 1,000,000 × 1,024, where
+/// at the same time: as fast as four times a scatter to this many bytes. From the dense kernel on 1,000,000 × 1,024, where
 /// 528 blocks × 1,024 additions cost at most 0.01 ms, and sparse ones with n = 1,000, of which 658 blocks take 0.205 ms and
 /// 132 take 0.226.
 const FLUSH_COALESCING: f64 = 4.0;

@@ -35,7 +35,7 @@ pub(super) fn crowding(kernel: &Candidate, blocks_per_sm: u32, in_flight: f64) -
     }
 }
 
-/// Rows that a vector has on their way: a ring has so many elements per thread, tiles come two ahead.
+/// Rows that a vector has on their way: a ring has this many elements per thread, tiles come two ahead.
 pub(super) fn rows_in_flight(kernel: &Candidate) -> f64 {
     let rows = f64::from(kernel.rows_in_flight.max(1));
     match kernel.held {

@@ -141,7 +141,7 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
     }
 }
 
-/// Nanoseconds for gathers of cold columns' elements, beside so many sectors of X that take the same way. L1 keeps them
+/// Nanoseconds for gathers of cold columns' elements, beside this many sectors of X that take the same way. L1 keeps them
 /// as long as they are few: 28,000 columns take 0.45 ms on an H200, 100,000 take 0.81.
 fn cold_gathers(limits: &DeviceLimits, problem: &Problem, spread: &Spread, sectors: f64) -> f64 {
     let (rates, element) = (&limits.rates, problem.dtype.bytes());
@@ -153,7 +153,7 @@ fn cold_gathers(limits: &DeviceLimits, problem: &Problem, spread: &Spread, secto
     missed + spread.cold * hits / rates.gather_l1
 }
 
-/// Cold columns that have entries, of so many that may have: fewer than chance would have it, as they are no more alike
+/// Cold columns that have entries, of this many that may have: fewer than chance would have it, as they are no more alike
 /// than hot ones. 5.9 million of 20 million have one by Zipf's law with an exponent of 1.1, and 22 million entries.
 fn cold_columns(problem: &Problem, spread: &Spread) -> f64 {
     const EVENNESS: f64 = 0.5;
@@ -232,7 +232,7 @@ fn cold_pass(limits: &DeviceLimits, problem: &Problem, spread: &Spread) -> f64 {
     soft_max([stream, cost.access, cost.issue, 0.0, 0.0]) + cost.flush
 }
 
-/// Bytes of X that the resident blocks of an SM have requested at once, of so many for an entry.
+/// Bytes of X that the resident blocks of an SM have requested at once, of this many for an entry.
 pub(super) fn bytes_in_flight(blocks: &Blocks, problem: &Problem, entry: f64) -> f64 {
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     let held = f64::from(HELD).min((problem.mean_row() / 4.0).max(1.0));

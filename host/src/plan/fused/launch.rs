@@ -63,6 +63,6 @@ pub(super) enum Surplus {
     Keep,
     /// No more blocks than there are rows for.
     Drop,
-    /// The same where rows are shared out as to so many blocks, of which all of a launch take as many.
+    /// The same where rows are shared out as to this many blocks, of which all of a launch take as many.
     Chunks(u32),
 }

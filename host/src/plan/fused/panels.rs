@@ -145,7 +145,7 @@ pub(super) fn queue_left(problem: &Problem, bs: u32) -> f64 {
     1.0 - gained * (1.0 - f64::from(bs.max(512)) / 1_024.0)
 }
 
-/// Bytes of X that the resident blocks of an SM have requested at once, of so many for an entry.
+/// Bytes of X that the resident blocks of an SM have requested at once, of this many for an entry.
 pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     threads * PER_LANE * CHUNKS_IN_FLIGHT * entry
@@ -198,7 +198,7 @@ impl Pass {
         }
     }
 
-    /// Gathers at random that what so many panels touch of the inputs is worth.
+    /// Gathers at random that what this many panels touch of the inputs is worth.
     fn touched(&self, panels: f64, element: f64) -> f64 {
         let of = |inputs: f64, entries: f64| {
             panels * gathers_in_order(inputs * element, entries / panels)
@@ -212,7 +212,7 @@ impl Pass {
     }
 }
 
-/// Whether so many panels are made as many for each of the ranges, so that none is cut.
+/// Whether this many panels are made as many for each of the ranges, so that none is cut.
 pub(crate) fn are_made_as_many(panels: usize, ranges: usize) -> bool {
     2 * panels > ranges
 }

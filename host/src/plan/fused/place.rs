@@ -22,14 +22,14 @@ pub(super) enum Adds {
     SharedFloat,
     /// As fixed-point numbers added to shared memory at random; lanes without an entry of a row take as long.
     SharedFixed,
-    /// As so many gathers from shared memory.
+    /// As this many gathers from shared memory.
     SharedGathers([f64; 2]),
-    /// For each instruction that the SMs issue so many, of which a share is left where nothing is between them.
+    /// For each instruction that the SMs issue this many, of which a share is left where nothing is between them.
     Network {
         per_instruction: [f64; 2],
         share_alone: f64,
     },
-    /// As so many floats added to global memory at random, which queue up where rows have a column in common.
+    /// As this many floats added to global memory at random, which queue up where rows have a column in common.
     Global([f64; 2]),
 }
 

@@ -138,7 +138,7 @@ pub(super) fn plan(
     Ok(assembled(planner, &chosen, reasons))
 }
 
-/// The plan with the least predicted time, if that is below so many nanoseconds: faster to find than [`plan`], as nothing
+/// The plan with the least predicted time, if that is below this many nanoseconds: faster to find than [`plan`], as nothing
 /// is told of other strategies.
 pub(super) fn plan_below(
     planner: &Planner<'_>,

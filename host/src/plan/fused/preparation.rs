@@ -35,7 +35,7 @@ impl fmt::Display for Weighing {
 }
 
 impl Weighing {
-    /// Of a form that costs what is usual for so many entries; `None` for X as it is stored anyway.
+    /// Of a form that costs what is usual for this many entries; `None` for X as it is stored anyway.
     pub fn of(stored: Stored, nnz: u64, before_ns: u64, after_ns: u64) -> Option<Weighing> {
         if !stored.is_further() {
             return None;
@@ -48,7 +48,7 @@ impl Weighing {
         })
     }
 
-    /// The one of these that saves most over so many evaluations; `None` where none pays.
+    /// The one of these that saves most over this many evaluations; `None` where none pays.
     pub fn best(
         weighings: impl IntoIterator<Item = Weighing>,
         evaluations: u64,
@@ -72,12 +72,12 @@ impl Weighing {
         (each > 0).then(|| self.cost_ns / each + 1)
     }
 
-    /// Whether so many evaluations pay for it.
+    /// Whether this many evaluations pay for it.
     pub fn pays_for(&self, evaluations: u64) -> bool {
         self.saved(evaluations) > 0
     }
 
-    /// Nanoseconds that are saved over so many evaluations, beyond what the form costs.
+    /// Nanoseconds that are saved over this many evaluations, beyond what the form costs.
     pub fn saved(&self, evaluations: u64) -> u64 {
         let each = self.before_ns.saturating_sub(self.after_ns);
         each.saturating_mul(evaluations)
@@ -124,7 +124,7 @@ impl Planner<'_> {
         Ok(weighings)
     }
 
-    /// The form that is expected to save most over so many evaluations of a product; `None` where none pays.
+    /// The form that is expected to save most over this many evaluations of a product; `None` where none pays.
     ///
     /// # Errors
     /// As [`Planner::plan`].

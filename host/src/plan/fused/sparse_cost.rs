@@ -42,11 +42,11 @@ pub(super) fn l1_left(unified_bytes: u32, taken: f64) -> f64 {
     (f64::from(unified_bytes) - carved).max(0.0)
 }
 
-/// Gathers at random that `entries` are worth which want elements at random of a vector of so many bytes, in its order:
+/// Gathers at random that `entries` are worth which want elements at random of a vector of this many bytes, in its order:
 /// each line and each of its sectors counts half, so that a sector by itself is a gather. 80 million entries with
 /// 4,000,000 × 4,000,000 take 0.56 ms over panels on an H200, with 30,000,000 columns 1.08.
 pub(super) fn gathers_in_order(bytes: f64, entries: f64) -> f64 {
-    // Of so many places, those that so many entries at random hit.
+    // Of this many places, those that this many entries at random hit.
     let touched = |places: f64| {
         let places = places.max(1.0);
         places * (1.0 - (-entries / places).exp())

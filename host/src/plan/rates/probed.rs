@@ -32,7 +32,7 @@ pub struct ProbedRates {
 }
 
 impl ProbedRates {
-    /// Bytes that every L1 cache holds: gathers from so many do not leave the SM.
+    /// Bytes that every L1 cache holds: gathers from this many do not leave the SM.
     pub const L1_BYTES: f64 = 4e4;
 
     /// What the probes reach on the H200 of [`Rates::h200`]: three runs within 3 % of one another.

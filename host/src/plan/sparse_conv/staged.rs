@@ -87,7 +87,7 @@ fn staged(
     })
 }
 
-/// Words of a plane that so many neighbouring outputs meet at most, with up to 3 before the first, a multiple of 4.
+/// Words of a plane that this many neighbouring outputs meet at most, with up to 3 before the first, a multiple of 4.
 fn range(shape: &ConvShape, padded: [usize; 2], outputs: usize) -> Option<usize> {
     let [rows, cols] = shape.out();
     let (down, right) = (shape.stride[0].checked_mul(padded[1])?, shape.stride[1]);

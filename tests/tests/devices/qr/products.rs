@@ -232,7 +232,7 @@ fn tall<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> 
         for col in 0..cols {
             let norm: f64 = (0..least).map(|row| exact[col * least + row].powi(2)).sum();
             // A row of R may have the other sign; R depends on A with the condition of its leading columns, which for
-            // uniform numbers of so many rows is small.
+            // uniform numbers of this many rows is small.
             let bound = 400.0
                 * (cols as f64)
                 * 2.0

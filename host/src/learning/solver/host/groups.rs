@@ -23,7 +23,7 @@ pub(super) fn grouped<R: Send>(
     cut(rows, rows.saturating_mul(per_row) / MIN_WORK, f)
 }
 
-/// Rows of a group, each of which takes `per_row` multiplications, of so many groups at most.
+/// Rows of a group, each of which takes `per_row` multiplications, of this many groups at most.
 pub(super) fn rows_of_group(rows: usize, per_row: usize, most: usize) -> usize {
     let groups = rows.saturating_mul(per_row) / MIN_WORK;
     rows.div_ceil(groups.clamp(1, most)).max(1)

@@ -85,7 +85,7 @@ fn reads_of_a_design_agree() {
     };
     let expected = many.grams(1, |_, i| thirds(i)).swap_remove(0);
     near(
-        &all(&passed.gram.expect("was asked for")),
+        &all(&passed.gram.expect("was requested")),
         &all(&expected),
         1e-12,
     );
