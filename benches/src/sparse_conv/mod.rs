@@ -1,6 +1,8 @@
 //! Convolutional layers with sparse filters: the source's layer by each of its steps, and layers of known networks at
 //! several densities by every strategy, the planner's choice first.
 
+#[cfg(test)]
+mod replay;
 mod run;
 
 use anyhow::Result;

@@ -286,7 +286,7 @@ impl<'a, E: ConvElement> Run<'a, E> {
 }
 
 /// Names of a strategy's measured and predicted times.
-fn names(strategy: ConvStrategy) -> [&'static str; 2] {
+pub(super) fn names(strategy: ConvStrategy) -> [&'static str; 2] {
     match strategy {
         ConvStrategy::Coo => ["coo_us", "coo_predicted_us"],
         ConvStrategy::Packed => ["packed_us", "packed_predicted_us"],

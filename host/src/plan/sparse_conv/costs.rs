@@ -1,15 +1,16 @@
 //! What strategies are expected to take, in microseconds.
 //!
-//! The constants of `direct`, `tensor` and `lowered` are fitted, by least squares of relative errors, to what 40 drawn layers
-//! took on an H200 (`drawn` in `benches/results/h200/sparse_conv.jsonl`): none of the layers of known networks that the
-//! choice is judged by is among them. Those of `staged` and `skip` come from what an SM can do per clock and are not
-//! measured yet.
+//! The constants of `direct`, `staged`, `tensor` and `lowered` are fitted, by least squares of relative errors with no
+//! negative constant, to what 40 drawn layers took in four types on an H200 (`drawn` in
+//! `benches/results/h200/sparse_conv.jsonl`). None of the layers of known networks that the choice is judged by is among
+//! them. `skip` has one fitted constant, what a round of its list costs: from the source's layer with one image
+//! (`zeros_…`); the rest of it is counted from its instructions. The test `replay` holds the choice to the record.
 
 use gpu_kernels::sparse_conv::{STAGED_WARPS, step_words};
 
 use super::choice::ConvWork;
 use super::shape::ConvShape;
-use super::staged::{SkipBands, StagedTiles};
+use super::staged::{SkipBands, StagedTiles, bank_passes};
 use super::tensor::TensorTiles;
 use crate::plan::limits::DeviceLimits;
 
@@ -29,22 +30,25 @@ struct Direct {
     nonzero: f64,
     /// Of a nonzero and warp of 128 outputs, on one SM.
     pass: f64,
+    /// Of 10⁶ bytes of results.
+    results: f64,
 }
 
 /// By bytes of an integer and of a number.
 fn direct(work: &ConvWork) -> Direct {
-    let [start, nonzero, pass] = match (work.pieces, work.bytes) {
-        (1, _) => [7.68, 0.186, 11.36e-3],
-        (2, _) => [7.92, 0.181, 12.42e-3],
-        (_, 2) => [8.17, 0.197, 16.65e-3],
-        (_, 4) => [9.54, 0.224, 9.49e-3],
+    let [start, nonzero, pass, results] = match (work.pieces, work.bytes) {
+        (1, _) => [6.94, 0.192, 10.87e-3, 1.11],
+        (2, _) => [7.09, 0.189, 11.85e-3, 1.28],
+        (_, 2) => [7.46, 0.203, 16.07e-3, 1.20],
+        (_, 4) => [8.18, 0.235, 8.88e-3, 1.48],
         // 64-bit floats: twice the bytes, half the multiply-adds per clock; not measured.
-        _ => [9.54, 0.224, 18.98e-3],
+        _ => [8.18, 0.235, 17.76e-3, 1.48],
     };
     Direct {
         start,
         nonzero,
         pass,
+        results,
     }
 }
 
@@ -60,7 +64,8 @@ pub(super) fn direct_us(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimit
     let items = (shape.batch * shape.filters * (rows * cols).div_ceil(run) * passes) as f64;
     let of_filter = work.nnz as f64 / shape.filters as f64;
     let latency = costs.nonzero * of_filter * passes as f64;
-    costs.start + latency + costs.pass * of_filter * items / f64::from(limits.sms)
+    let results = costs.results * (shape.results() * work.sum_bytes) as f64 / MEGA;
+    costs.start + latency + costs.pass * of_filter * items / f64::from(limits.sms) + results
 }
 
 /// Costs of `tensor`.
@@ -120,35 +125,71 @@ pub(super) fn pooling_us(shape: &ConvShape, work: &ConvWork) -> f64 {
     LAUNCH_US + (2 * shape.sums() * work.sum_bytes) as f64 / MEMORY_BYTES_PER_US
 }
 
-/// Multiply-adds of an SM and clock by `staged`: half of the loads from shared memory that it can make.
-const STAGED_PER_CLOCK: f64 = 16.0;
-/// Words that an SM copies to shared memory per clock, beside multiply-adds.
-const STAGED_WORDS_PER_CLOCK: f64 = 16.0;
-/// Clocks until a block's first inputs are there, and for its results.
-const STAGED_ENDS_CLOCKS: f64 = 3_000.0;
+/// Costs of `staged`.
+const STAGED: Staged = Staged {
+    start: 6.45,
+    planes: 1.174,
+    pass: 0.4836e-3,
+    nonzero: 25.88e-3,
+    range: 0.703,
+    copied: 0.030e-3,
+};
+/// Blocks of an SM that `staged` has registers for, by filters of a warp.
+const STAGED_RESIDENT: [(u32, u64); 2] = [(4, 2), (2, 4)];
 
-/// The padded planes, then waves of blocks that load an input for every multiply-add.
+struct Staged {
+    start: f64,
+    /// Of 10⁶ bytes of inputs and padded planes.
+    planes: f64,
+    /// Of a pass over shared banks by a warp: 32 inputs of a nonzero, if they lie in different banks.
+    pass: f64,
+    /// Of each of a warp's nonzeros, one after the other.
+    nonzero: f64,
+    /// Of the beginning of a filter's range of a chunk: its ends, then its first nonzeros come from memory.
+    range: f64,
+    /// Of a word that a block copies.
+    copied: f64,
+}
+
+/// The padded planes, then waves of blocks that load an input for every multiply-add. Blocks of an SM share its shared
+/// memory's passes and take turns in what each waits for.
 pub(super) fn staged_us(
     tiles: &StagedTiles,
     shape: &ConvShape,
     work: &ConvWork,
     limits: &DeviceLimits,
 ) -> f64 {
-    let planes = (tiles.words * 4 + shape.inputs() * work.bytes) as f64 / MEMORY_BYTES_PER_US;
-    let of_block = f64::from(tiles.filters * STAGED_WARPS * tiles.outputs * 32);
-    let of_filter = work.nnz as f64 / shape.filters as f64;
-    let adds = of_block * of_filter / STAGED_PER_CLOCK;
+    let costs = STAGED;
+    let planes = (tiles.words * 4 + shape.inputs() * work.bytes) as f64 / MEGA;
+    let of_warp = f64::from(tiles.filters) * work.nnz as f64 / shape.filters as f64;
+    let passes = f64::from(STAGED_WARPS * tiles.outputs) * of_warp * bank_passes(shape);
     let channels = f64::from(tiles.geometry.chunk * tiles.geometry.chunks);
-    let copied = f64::from(tiles.geometry.pitch) * channels / STAGED_WORDS_PER_CLOCK;
-    let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
-    let start = direct(work).start + LAUNCH_US;
-    start + planes + waves * (adds + copied + STAGED_ENDS_CLOCKS) / CLOCK_MHZ
+    let copied = f64::from(tiles.geometry.pitch) * channels;
+    let (sms, resident) = (u64::from(limits.sms), resident(tiles, limits));
+    let turns = tiles.blocks.div_ceil(sms) as f64;
+    let rounds = tiles.blocks.div_ceil(sms * resident) as f64;
+    let ranges = f64::from(tiles.filters * tiles.geometry.chunks);
+    costs.start
+        + costs.planes * planes
+        + turns * (costs.pass * passes + costs.copied * copied)
+        + rounds * (costs.nonzero * of_warp + costs.range * ranges)
+}
+
+/// Blocks of `staged` that an SM holds.
+fn resident(tiles: &StagedTiles, limits: &DeviceLimits) -> u64 {
+    let by_registers = STAGED_RESIDENT
+        .iter()
+        .find(|(filters, _)| *filters == tiles.filters)
+        .map_or(1, |(_, blocks)| *blocks);
+    // A block takes 1 KiB of shared memory beside its own; what one block may take is 1 KiB less than the SM has.
+    let of_sm = u64::from(limits.shared_per_block) + 1_024;
+    (of_sm / (tiles.shared_bytes + 1_024)).clamp(1, by_registers)
 }
 
 /// Clocks of an SM for a nonzero and a band by `skip`: twenty instructions, of which it begins four per clock.
 const SKIP_PASS_CLOCKS: f64 = 5.0;
-/// Clocks of an SM for 32 inputs of a list.
-const SKIP_ROUND_CLOCKS: f64 = 4.0;
+/// Clocks of an SM for 32 inputs of a list: sums are read, added to and written in banks that collide.
+const SKIP_ROUND_CLOCKS: f64 = 15.0;
 /// Clocks from one nonzero of a filter to the next, of one warp.
 const SKIP_LATENCY_CLOCKS: f64 = 120.0;
 

@@ -105,6 +105,32 @@ fn range(shape: &ConvShape, padded: [usize; 2], outputs: usize) -> Option<usize>
     Some((span.checked_add(taps)? + 4).next_multiple_of(4))
 }
 
+/// Outputs whose inputs a warp reads at once.
+const LANES: usize = 32;
+/// Runs of outputs that are looked at: sizes of maps repeat them.
+const MOST_RUNS: usize = 64;
+
+/// Passes over shared banks that a warp takes to read its lanes' inputs, on average: 1 where neighbouring outputs meet
+/// neighbouring inputs. Padding between rows, or a stride, puts two of them into one bank.
+pub(super) fn bank_passes(shape: &ConvShape) -> f64 {
+    let [rows, cols] = shape.out();
+    let padded = [0, 1].map(|axis| shape.size[axis] + 2 * shape.padding[axis]);
+    let place = |output: usize| {
+        let (image, row, col) = (output / (rows * cols), output / cols % rows, output % cols);
+        image * padded[0] * padded[1] + row * shape.stride[0] * padded[1] + col * shape.stride[1]
+    };
+    let outputs = shape.batch * rows * cols;
+    let runs = outputs.div_ceil(LANES).clamp(1, MOST_RUNS);
+    let passes = |run: usize| {
+        let mut banks = [0_u32; LANES];
+        let own = run * LANES..(run * LANES + LANES).min(outputs);
+        own.for_each(|output| banks[place(output) % LANES] += 1);
+        banks.into_iter().max().unwrap_or(0)
+    };
+    let all: u32 = (0..runs).map(passes).sum();
+    f64::from(all) / runs as f64
+}
+
 /// How the skip strategy cuts a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkipBands {
