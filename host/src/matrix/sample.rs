@@ -1,10 +1,10 @@
-//! Rows that stand for all where there are very many: a curve of a quarter of a million rows is that of all within a pixel,
-//! and costs a fit of billions of entries nothing.
+//! Rows that stand for all where there are very many: a curve of 131,072 rows is that of all within a pixel, and costs a fit
+//! of billions of entries nothing.
 
 use std::borrow::Cow;
 
 /// Rows that are looked at, where there are more than twice as many.
-const ROWS: usize = 1 << 18;
+const ROWS: usize = 1 << 17;
 /// 2⁶⁴ over the golden ratio: multiples of it, modulo 2⁶⁴, lie evenly and have no period that data could have too (Weyl's
 /// sequence).
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -23,14 +23,22 @@ impl RowSample {
         RowSample::of_about(ROWS, rows)
     }
 
-    /// Of about `wanted` rows, where there are more than twice as many.
+    /// `wanted` rows, one from each stretch of equal length, where there are more than twice as many.
     pub(crate) fn of_about(wanted: usize, rows: usize) -> RowSample {
         if rows <= 2 * wanted {
             return RowSample::All;
         }
-        let share = (u128::from(u64::MAX) * wanted as u128 / rows as u128) as u64;
-        let is_in = |row: &usize| (*row as u64).wrapping_mul(STEP) <= share;
-        RowSample::Of((0..rows).filter(is_in).collect(), rows)
+        let stride = rows as f64 / wanted as f64;
+        let within = |number: usize| {
+            (number as u64).wrapping_mul(STEP) as f64 / 2.0_f64.powi(u64::BITS as i32)
+        };
+        let row = |number: usize| ((number as f64 + within(number)) * stride) as usize;
+        RowSample::Of(
+            (0..wanted)
+                .map(|number| row(number).min(rows - 1))
+                .collect(),
+            rows,
+        )
     }
 
     /// The values of the rows that are looked at, `width` for each row.

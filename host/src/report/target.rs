@@ -12,7 +12,7 @@ use crate::parallel;
 /// Stretches of the histogram.
 const STRETCHES: usize = 24;
 /// Targets that one task adds.
-const CHUNK: usize = 1 << 15;
+const CHUNK: usize = 1 << 12;
 /// Classes that are counted one by one, the most frequent ones.
 const CLASSES: usize = 20;
 
@@ -55,45 +55,74 @@ impl TargetFacts {
 }
 
 fn of_numbers<T: Element>(y: &[T]) -> Option<TargetFacts> {
-    let value = |y: &T| y.to_f64();
-    let chunks = || y.len().div_ceil(CHUNK);
-    let sums = parallel::map(chunks(), |number| {
-        let values = parallel::chunk(y, CHUNK, number).iter().map(value);
-        values.fold((0.0, f64::INFINITY, f64::NEG_INFINITY), |(sum, a, b), y| {
-            (sum + y, a.min(y), b.max(y))
-        })
+    let moments = parallel::map(y.len().div_ceil(CHUNK), |number| {
+        Moments::of(parallel::chunk(y, CHUNK, number))
     });
-    let count = y.len() as f64;
-    let mean = sums.iter().map(|one| one.0).sum::<f64>() / count;
-    let min = sums.iter().fold(f64::INFINITY, |all, one| all.min(one.1));
-    let max = sums
-        .iter()
-        .fold(f64::NEG_INFINITY, |all, one| all.max(one.2));
-    let squares = parallel::map(chunks(), |number| {
-        let values = parallel::chunk(y, CHUNK, number).iter().map(value);
-        values.map(|y| (y - mean).powi(2)).sum::<f64>()
-    });
-    let squares: f64 = squares.into_iter().sum();
-    if !(mean.is_finite() && squares.is_finite()) {
+    let all = moments.into_iter().reduce(Moments::with)?;
+    if !(all.mean.is_finite() && all.squares.is_finite()) {
         return None;
     }
-    let width = (max - min) / STRETCHES as f64;
-    let stretches = if width > 0.0 { STRETCHES } else { 0 };
-    let place = |y: f64| (((y - min) / width) as usize).min(STRETCHES - 1);
-    let counts = match stretches {
-        0 => Vec::new(),
-        _ => parallel::counts(y.len(), stretches, |row| Some(place(value(&y[row])))),
+    let width = (all.max - all.min) / STRETCHES as f64;
+    let counts = match width > 0.0 {
+        true => by_stretch(y, all.min, width),
+        false => Vec::new(),
     };
     Some(TargetFacts::Numbers {
-        min,
-        mean,
-        max,
-        deviation: (squares / count).sqrt(),
+        min: all.min,
+        mean: all.mean,
+        max: all.max,
+        deviation: (all.squares / all.count).sqrt(),
         edges: (0..=counts.len())
-            .map(|at| min + width * at as f64)
+            .map(|at| all.min + width * at as f64)
             .collect(),
         counts,
     })
+}
+
+/// Targets in each of the stretches, which begin at `min` and are `width` wide.
+fn by_stretch<T: Element>(y: &[T], min: f64, width: f64) -> Vec<u64> {
+    let place = |y: f64| (((y - min) / width) as usize).min(STRETCHES - 1);
+    parallel::counts(y.len(), STRETCHES, |row| Some(place(y[row].to_f64())))
+}
+
+/// Moments of some targets.
+struct Moments {
+    count: f64,
+    mean: f64,
+    /// Sum of the squared distances from the mean.
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Moments {
+    /// Of a chunk, which the first-level cache keeps between the sum and the squares.
+    fn of<T: Element>(y: &[T]) -> Moments {
+        let (count, values) = (y.len() as f64, || y.iter().map(|y| y.to_f64()));
+        let mean = values().sum::<f64>() / count;
+        Moments {
+            count,
+            mean,
+            squares: values().map(|y| (y - mean).powi(2)).sum(),
+            min: values().fold(f64::INFINITY, f64::min),
+            max: values().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    /// Of both (Chan, Golub, LeVeque 1983).
+    fn with(self, other: Moments) -> Moments {
+        let count = self.count + other.count;
+        let apart = other.mean - self.mean;
+        Moments {
+            count,
+            mean: self.mean + apart * (other.count / count),
+            squares: self.squares
+                + other.squares
+                + apart * apart * (self.count * (other.count / count)),
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+        }
+    }
 }
 
 fn of_labels(labels: &Labels) -> Option<TargetFacts> {
@@ -190,6 +219,26 @@ mod tests {
         assert_eq!(
             (counts[0], counts[23], counts.iter().sum::<u64>()),
             (1, 2, 25)
+        );
+    }
+
+    /// The deviation of numbers far from zero, over several chunks.
+    #[test]
+    fn chunks_have_the_moments_of_all() {
+        let count = 2 * CHUNK + 5;
+        let y: Vec<f64> = (0..count).map(|i| 1e9 + (i % 2) as f64).collect();
+        let Some(TargetFacts::Numbers {
+            mean, deviation, ..
+        }) = TargetFacts::of(Targets::Numbers(&y))
+        else {
+            panic!("numbers")
+        };
+        let ones = (count / 2) as f64 / count as f64;
+        assert!((mean - 1e9 - ones).abs() < 1e-6, "{mean}");
+        let expected = (ones * (1.0 - ones)).sqrt();
+        assert!(
+            (deviation - expected).abs() < 1e-9,
+            "{deviation} {expected}"
         );
     }
 
