@@ -1,5 +1,7 @@
 //! Householder QR in f64, and how far factors are from being right.
 
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, ShapeBuilder};
+
 /// R and compact WY of one matrix; all column-major but T, which is row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factors {
@@ -93,24 +95,22 @@ impl Factors {
 
     /// Q·C, or Qᵀ·C, for a column-major C of as many rows as A, by V and T.
     pub fn apply(&self, c: &[f64], transposed: bool) -> Vec<f64> {
-        let (rows, least) = (self.rows, self.rows.min(self.cols));
-        let v = self.v();
-        let mut result = c.to_vec();
-        for column in result.chunks_exact_mut(rows.max(1)) {
-            let of_v = |k: usize| &v[k * rows..(k + 1) * rows];
-            let dot = |k: usize| -> f64 { of_v(k).iter().zip(&*column).map(|(v, c)| v * c).sum() };
-            let w: Vec<f64> = (0..least).map(dot).collect();
-            for k in 0..least {
-                let t = |q: usize| match transposed {
-                    true => self.t[q * least + k],
-                    false => self.t[k * least + q],
-                };
-                let factor: f64 = (0..least).map(|q| t(q) * w[q]).sum();
-                let each = column.iter_mut().zip(of_v(k));
-                each.for_each(|(c, v)| *c -= v * factor);
-            }
-        }
-        result
+        let cols = c.len().checked_div(self.rows).unwrap_or(0);
+        let (v, t) = (self.v(), self.triangle());
+        let v = columns(&v, self.rows, self.rows.min(self.cols));
+        let c = columns(c, self.rows, cols);
+        let of_c = v.t().dot(&c);
+        let of_t = match transposed {
+            true => t.t().dot(&of_c),
+            false => t.dot(&of_c),
+        };
+        let result = &c - &v.dot(&of_t);
+        result.t().iter().copied().collect()
+    }
+
+    fn triangle(&self) -> ArrayView2<'_, f64> {
+        let least = self.rows.min(self.cols);
+        ArrayView2::from_shape((least, least), &self.t).expect("T has its elements")
     }
 
     /// R, column-major, the lesser of rows and columns × columns.
@@ -147,51 +147,52 @@ pub fn residuals(a: &[f64], factors: &Factors) -> Residuals {
     }
 }
 
+/// A column-major matrix.
+fn columns(elements: &[f64], rows: usize, cols: usize) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((rows, cols).f(), elements).expect("a column after the other")
+}
+
+/// Columns of QᵀQ − I that exist at once.
+const BLOCK: usize = 64;
+
 /// ‖QᵀQ − I‖₁ = ‖V·M·Vᵀ‖₁ with M = Tᵀ·(VᵀV)·T − T − Tᵀ.
 fn of_orthogonality(factors: &Factors) -> f64 {
-    let (rows, least) = (factors.rows, factors.rows.min(factors.cols));
-    let (v, t) = (factors.v(), &factors.t);
-    let column = |k: usize| &v[k * rows..(k + 1) * rows];
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let mut with_t = vec![0.0; least * least];
-    for i in 0..least {
-        let gram: Vec<f64> = (0..least)
-            .map(|q| compensated(column(i), column(q)))
-            .collect();
-        for j in 0..least {
-            with_t[i * least + j] = (0..least).map(|q| gram[q] * t[q * least + j]).sum();
+    let (v, t) = (factors.v(), factors.triangle());
+    let v = columns(&v, factors.rows, t.nrows());
+    let m = t.t().dot(&gram(&v).dot(&t)) - t - t.t();
+    let left = v.dot(&m);
+    let norms = v.axis_chunks_iter(Axis(0), BLOCK).map(|rows| {
+        let columns = rows.dot(&left.t());
+        greatest(columns.rows().into_iter().map(sum_of_magnitudes))
+    });
+    greatest(norms)
+}
+
+/// VᵀV.
+fn gram(v: &ArrayView2<'_, f64>) -> Array2<f64> {
+    let of_one = |k: usize| v.column(k).to_vec();
+    let all: Vec<Vec<f64>> = (0..v.ncols()).map(of_one).collect();
+    let mut gram = Array2::zeros((all.len(), all.len()));
+    for i in 0..all.len() {
+        for j in 0..=i {
+            // Above both first components there are zeros.
+            let product = compensated(&all[i][i..], &all[j][i..]);
+            (gram[(i, j)], gram[(j, i)]) = (product, product);
         }
     }
-    // V·M, by rows.
-    let mut left = vec![0.0; rows * least];
-    for i in 0..least {
-        for j in 0..least {
-            let inner: f64 = (0..least)
-                .map(|q| t[q * least + i] * with_t[q * least + j])
-                .sum();
-            let m = inner - t[i * least + j] - t[j * least + i];
-            for (row, v) in column(i).iter().enumerate() {
-                left[row * least + j] += v * m;
-            }
-        }
-    }
-    let by_rows: Vec<f64> = (0..rows * least)
-        .map(|e| v[e % least * rows + e / least])
-        .collect();
-    let mut largest = 0.0_f64;
-    for right in by_rows.chunks_exact(least.max(1)) {
-        let sum: f64 = left
-            .chunks_exact(least.max(1))
-            .map(|left| dot(left, right).abs())
-            .sum();
-        if sum.is_nan() || sum > largest {
-            largest = sum;
-        }
-        if largest.is_nan() {
-            break;
-        }
-    }
-    largest
+    gram
+}
+
+fn sum_of_magnitudes(row: ArrayView1<'_, f64>) -> f64 {
+    row.iter().map(|x| x.abs()).sum()
+}
+
+/// The greatest number; NaN where there is one.
+fn greatest(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, |largest: f64, x| match x.is_nan() || x > largest {
+        true if !largest.is_nan() => x,
+        _ => largest,
+    })
 }
 
 /// a·b as if in twice the precision: an error of M is seen in as many entries as V has rows, and the judge's own must not
@@ -210,17 +211,8 @@ fn compensated(a: &[f64], b: &[f64]) -> f64 {
 
 /// The largest sum of the magnitudes of a column; NaN where there is one.
 fn norm(matrix: &[f64], rows: usize) -> f64 {
-    let mut largest = 0.0_f64;
-    for column in matrix.chunks_exact(rows.max(1)) {
-        let sum: f64 = column.iter().map(|x| x.abs()).sum();
-        if sum.is_nan() || sum > largest {
-            largest = sum;
-        }
-        if largest.is_nan() {
-            break;
-        }
-    }
-    largest
+    let columns = matrix.chunks_exact(rows.max(1));
+    greatest(columns.map(|column| column.iter().map(|x| x.abs()).sum()))
 }
 
 #[cfg(test)]
