@@ -13,6 +13,7 @@ use warpfuse::matrix::{Element, Features, Order, SharedDense, SharedSlice, csr_f
 use warpfuse::ops::Number;
 
 use crate::errors;
+use crate::lent::Typed;
 
 /// Something in either precision.
 pub enum Either<A, B> {
@@ -37,7 +38,7 @@ pub(crate) use either;
 pub type AnyFeatures = Either<Features<f32>, Features<f64>>;
 
 /// A number that NumPy, the library and its kernels know.
-pub trait Scalar: Number + numpy::Element {}
+pub trait Scalar: Number + numpy::Element + Typed {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 

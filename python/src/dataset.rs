@@ -14,6 +14,7 @@ use warpfuse::ops::{ManyTerms, MatrixOptions, Terms};
 
 use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
+use crate::lent::{self, AnyDeviceFeatures};
 use crate::{errors, estimators, watch};
 
 type Lists = (Vec<Vec<f64>>, Vec<f64>);
@@ -24,13 +25,17 @@ pub struct Dataset(pub(crate) Either<ResidentDataset<f32>, ResidentDataset<f64>>
 
 #[pymethods]
 impl Dataset {
-    /// Puts `x` (see `arrays::features`) on `device`, prepared for this many reads.
+    /// Puts `x` (see `arrays::features`) on `device`, prepared for this many reads; what lies on a GPU already
+    /// (`lent::features`) stays where it lies.
     #[new]
     #[pyo3(signature = (x, device, evaluations = 0))]
     fn new(x: &Bound<'_, PyAny>, device: &Device, evaluations: u64) -> PyResult<Self> {
         let (py, device) = (x.py(), &device.0);
-        let features = arrays::features(x)?;
         let options = MatrixOptions::default();
+        if let Some(features) = lent::features(x)? {
+            return Dataset::over(py, features, options);
+        }
+        let features = arrays::features(x)?;
         py.detach(|| match features {
             Either::F32(x) => {
                 ResidentDataset::for_evaluations(device, x, options, evaluations).map(Either::F32)
@@ -186,6 +191,19 @@ impl Dataset {
         let (rows, cols) = self.shape();
         let (dtype, nnz, device) = (self.dtype(), self.nnz(), self.device());
         format!("<warpfuse dataset of {rows} x {cols} {dtype}, {nnz} entries, on {device}>")
+    }
+}
+
+impl Dataset {
+    fn over(py: Python<'_>, x: AnyDeviceFeatures, options: MatrixOptions) -> PyResult<Self> {
+        Ok(Dataset(match x {
+            Either::F32(x) => Either::F32(watch::watched(py, None, |_| {
+                ResidentDataset::over(x, options)
+            })?),
+            Either::F64(x) => Either::F64(watch::watched(py, None, |_| {
+                ResidentDataset::over(x, options)
+            })?),
+        }))
     }
 }
 

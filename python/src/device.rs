@@ -33,12 +33,16 @@ impl Device {
         matches!(self.0, Inner::Cuda(_))
     }
 
-    /// Bytes that its buffers hold now and held at most, and free and total memory where known.
+    /// Bytes that its buffers hold now and held at most, that others lent, that crossed from and to the host so far, and free
+    /// and total memory where known.
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let usage = self.0.usage();
         let dict = PyDict::new(py);
         dict.set_item("bytes", usage.live_bytes)?;
         dict.set_item("peak_bytes", usage.peak_bytes)?;
+        dict.set_item("lent_bytes", usage.lent_bytes)?;
+        dict.set_item("sent_bytes", usage.sent_bytes)?;
+        dict.set_item("received_bytes", usage.received_bytes)?;
         if let Some(memory) = self.0.memory_info() {
             dict.set_item("free_bytes", memory.free_bytes)?;
             dict.set_item("total_bytes", memory.total_bytes)?;

@@ -30,7 +30,9 @@ pub fn of_op(error: OpError) -> PyErr {
         OpError::Length { .. }
         | OpError::TooLarge { .. }
         | OpError::Parameter { .. }
+        | OpError::OtherDevice { .. }
         | OpError::NotFinite { .. } => PyValueError::new_err(error.to_string()),
+        OpError::Csr(error) => of_csr(error),
         error => PyRuntimeError::new_err(error.to_string()),
     }
 }
@@ -39,7 +41,11 @@ pub fn of_op(error: OpError) -> PyErr {
 pub fn of_device(error: DeviceError) -> PyErr {
     match error {
         DeviceError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-        DeviceError::UnknownDevice { .. } => PyValueError::new_err(error.to_string()),
+        DeviceError::UnknownDevice { .. }
+        | DeviceError::WrongDevice { .. }
+        | DeviceError::Alignment { .. }
+        | DeviceError::OutOfBounds { .. }
+        | DeviceError::Unsupported { .. } => PyValueError::new_err(error.to_string()),
         error => PyRuntimeError::new_err(error.to_string()),
     }
 }

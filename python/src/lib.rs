@@ -6,6 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `arrays` | NumPy and SciPy arrays to features and back |
+//! | `lent`, `dlpack` | arrays on a GPU: other libraries', and results for them |
 //! | `dataset` | X on a device, and fits on it |
 //! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
 //! | `files` | X by the name of a file |
@@ -13,6 +14,7 @@
 //! | `spectral` | singular vectors, rankings of graphs |
 //! | `reduce` | reductions of whole arrays |
 //! | `matrix` | the fused pattern for people with solvers of their own |
+//! | `there` | the same where all vectors lie on a GPU |
 //! | `plan` | how a product would be launched on a GPU, which need not be there |
 //! | `watch` | progress, Ctrl-C, and the border between panics and exceptions |
 //! | `errors` | the library's errors as Python's exceptions |
@@ -21,14 +23,17 @@
 mod arrays;
 mod dataset;
 mod device;
+mod dlpack;
 mod errors;
 mod estimators;
 mod files;
 mod kernels;
+mod lent;
 mod matrix;
 mod plan;
 mod reduce;
 mod spectral;
+mod there;
 mod watch;
 
 use std::process::ExitCode;
@@ -48,6 +53,8 @@ mod _native {
     use super::files::read_file;
     #[pymodule_export]
     use super::kernels::{kernel_ridge, kernel_sum};
+    #[pymodule_export]
+    use super::lent::DeviceArray;
     #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]

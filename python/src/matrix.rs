@@ -6,11 +6,12 @@ use pyo3::prelude::*;
 use warpfuse::device::Buffer;
 use warpfuse::learning::FitError;
 use warpfuse::ops::objective::{Evaluation, Loss, ObjectiveOut, ObjectiveSums};
-use warpfuse::ops::{Matrix as Inner, Preparation, Product, Terms};
+use warpfuse::ops::{Matrix as Inner, MatrixOptions, Preparation, Product, Terms};
 
 use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
-use crate::{errors, watch};
+use crate::lent::{self, AnyDeviceFeatures, DeviceArray};
+use crate::{errors, there, watch};
 
 /// X on a device, with its products.
 #[pyclass(frozen, module = "warpfuse._native")]
@@ -30,6 +31,9 @@ impl Matrix {
     #[pyo3(signature = (x, device, evaluations = 0))]
     fn new(x: &Bound<'_, PyAny>, device: &Device, evaluations: u64) -> PyResult<Self> {
         let (py, device) = (x.py(), &device.0);
+        if let Some(features) = lent::features(x)? {
+            return Matrix::over(py, features);
+        }
         let features = arrays::features(x)?;
         let prepared = Preparation::For { evaluations };
         Ok(Matrix(match features {
@@ -82,6 +86,14 @@ impl Matrix {
         beta: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let product = product_of(product)?;
+        if let Ok(input) = input.cast::<DeviceArray>() {
+            let given = (input.get(), v, z, (alpha, beta));
+            let found = match &self.0 {
+                Either::F32(x) => there::product(input.py(), x, product, given)?,
+                Either::F64(x) => there::product(input.py(), x, product, given)?,
+            };
+            return Ok(Bound::new(input.py(), found)?.into_any());
+        }
         match &self.0 {
             Either::F32(x) => {
                 let given = Given::new(v, z, (alpha, beta))?;
@@ -91,6 +103,19 @@ impl Matrix {
                 let given = Given::new(v, z, (alpha, beta))?;
                 run(x, product, &vector("the input", input)?, &given, input.py())
             }
+        }
+    }
+
+    /// `X·sides − shift`, m × k, all on X's device, for n × k coefficients and k numbers.
+    fn decision(
+        &self,
+        py: Python<'_>,
+        sides: &DeviceArray,
+        shift: &DeviceArray,
+    ) -> PyResult<DeviceArray> {
+        match &self.0 {
+            Either::F32(x) => there::decision(py, x, sides, shift),
+            Either::F64(x) => there::decision(py, x, sides, shift),
         }
     }
 
@@ -105,10 +130,30 @@ impl Matrix {
         epsilon: f64,
     ) -> PyResult<(f64, Bound<'py, PyAny>)> {
         let loss = loss_of(loss, epsilon)?;
+        if let Ok(lent) = y.cast::<DeviceArray>() {
+            let given = (lent.get(), target, v);
+            let (loss, gradient) = match &self.0 {
+                Either::F32(x) => there::objective(y.py(), x, loss, given)?,
+                Either::F64(x) => there::objective(y.py(), x, loss, given)?,
+            };
+            return Ok((loss, Bound::new(y.py(), gradient)?.into_any()));
+        }
         match &self.0 {
             Either::F32(x) => evaluate(x, loss, y, target, v),
             Either::F64(x) => evaluate(x, loss, y, target, v),
         }
+    }
+}
+
+impl Matrix {
+    /// X where it lies.
+    fn over(py: Python<'_>, x: AnyDeviceFeatures) -> PyResult<Self> {
+        let options = MatrixOptions::default();
+        let over = match x {
+            Either::F32(x) => py.detach(|| Inner::over(x, options)).map(Either::F32),
+            Either::F64(x) => py.detach(|| Inner::over(x, options)).map(Either::F64),
+        };
+        over.map(Matrix).map_err(errors::of_op)
     }
 }
 
@@ -189,17 +234,18 @@ fn run<'py, T: Scalar>(
                 .map(|((beta, _), z)| (number(beta), z)),
             ..Terms::default()
         };
-        multiplied(x, product, &input, &terms)
+        Ok(multiplied(x, product, &input, &terms)?.to_vec()?)
     })?;
     Ok(found.to_pyarray(py).into_any())
 }
 
-fn multiplied<T: Scalar>(
+/// A product, on X's device.
+pub fn multiplied<T: Scalar>(
     x: &Inner<T>,
     product: Product,
     input: &Buffer<T>,
     terms: &Terms<'_, T>,
-) -> Result<Vec<T>, FitError> {
+) -> Result<Buffer<T>, FitError> {
     let forward = product == Product::Forward;
     let mut out = x
         .device()
@@ -209,7 +255,7 @@ fn multiplied<T: Scalar>(
         Product::Forward => x.forward(input, terms, &mut out)?,
         Product::Transposed => x.transposed(input, terms, &mut out)?,
     }
-    Ok(out.to_vec()?)
+    Ok(out)
 }
 
 fn evaluate<'py, T: Scalar>(
@@ -239,6 +285,7 @@ fn evaluate<'py, T: Scalar>(
     Ok((loss, gradient.to_pyarray(py).into_any()))
 }
 
-fn number<T: Scalar>(value: f64) -> T {
+/// As an element.
+pub fn number<T: Scalar>(value: f64) -> T {
     <T as warpfuse::matrix::Element>::from_f64(value)
 }

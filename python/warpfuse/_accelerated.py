@@ -10,7 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _report
 from ._config import device_for
 from ._dataset import Dataset, entries, native
+from ._lent import lies_on_gpu, to_host
 from ._plain import are_plain, remember, remembered
+from ._there import labels_there, product_there, score_on_host, with_attributes_on_host
 from . import _native
 
 #: Entries of X from which on predictions are computed by the library, on all cores or a GPU; below, NumPy's product
@@ -27,12 +29,21 @@ class Accelerated:
 
     def _falls_back(self, X: Any, y: Any = None, sample_weight: Any = None) -> bool:
         """Decides who fits, and counts it."""
-        reason = _foreign(X, y, sample_weight) or _watched(self) or self._refusal(X, y, sample_weight)
+        reason = _foreign(self, X, y, sample_weight) or _watched(self) or self._refusal(X, y, sample_weight)
         if reason is None:
             _report.served(type(self).__name__)
             return False
         self._count_fallback(X, reason)
         return True
+
+    def _left_to_sklearn(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether scikit-learn is to fit an X on a GPU, which it takes while its array API is switched on."""
+        reason = _watched(self) or self._refusal(X, y, sample_weight)
+        if reason is None:
+            return False
+        if _dispatches():
+            return True
+        raise ValueError(f"{type(self).__name__} cannot fit an array on a GPU: {reason}; give it X on the host")
 
     def _count_fallback(self, X: Any, reason: str) -> None:
         """Counts a fit by scikit-learn, which cannot be on a Dataset."""
@@ -74,10 +85,12 @@ class LinearPrediction:
     def _product(self, X: Any) -> Any:
         """``X @ coef_.T + intercept_`` by the library, or None where NumPy is as fast."""
         check_is_fitted(self)
+        if lies_on_gpu(X):
+            return product_there(self, X)
         dataset = isinstance(X, Dataset)
-        if not dataset and (_foreign(X) or _size(X) < _PREDICT_FROM_ENTRIES):
+        if not dataset and (_foreign(self, X) or _size(X) < _PREDICT_FROM_ENTRIES):
             return None
-        coef = np.array(self.coef_, dtype=np.float64, ndmin=2)
+        coef = np.array(to_host(self.coef_), dtype=np.float64, ndmin=2)
         if dataset:
             if X.shape[1] != coef.shape[1]:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} expects {coef.shape[1]}")
@@ -86,10 +99,10 @@ class LinearPrediction:
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
             )
-            if X.dtype != np.asarray(self.coef_).dtype and X.dtype == np.float32:
+            if X.dtype != to_host(self.coef_).dtype and X.dtype == np.float32:
                 return None
             given = _native.Dataset(native(X), device_for(entries(X)), 0)
-        intercept = np.broadcast_to(np.asarray(self.intercept_, np.float64), coef.shape[0])
+        intercept = np.broadcast_to(np.asarray(to_host(self.intercept_), np.float64), coef.shape[0])
         found = given.decision(np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
         return found
 
@@ -100,8 +113,11 @@ class RegressorPrediction(LinearPrediction):
     def _decision_function(self, X: Any) -> Any:
         found = self._product(X)
         if found is None:
-            return super()._decision_function(X)
-        return found.ravel() if np.ndim(self.coef_) == 1 else found
+            return with_attributes_on_host(self, super()._decision_function, X)
+        return found.ravel() if self.coef_.ndim == 1 else found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return score_on_host(self, super().score, X, y, sample_weight)
 
 
 class ClassifierPrediction(LinearPrediction):
@@ -110,15 +126,19 @@ class ClassifierPrediction(LinearPrediction):
     def decision_function(self, X: Any) -> Any:
         found = self._product(X)
         if found is None:
-            return super().decision_function(X)
+            return with_attributes_on_host(self, super().decision_function, X)
         return found.ravel() if found.shape[1] == 1 else found
 
     def predict(self, X: Any) -> Any:
-        if not isinstance(X, Dataset):
-            return super().predict(X)
+        there = lies_on_gpu(X)
+        if not there and not isinstance(X, Dataset):
+            return with_attributes_on_host(self, super().predict, X)
         scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        codes = (scores > 0) * 1 if scores.ndim == 1 else scores.argmax(1)
+        return labels_there(self.classes_, codes, X) if there else to_host(self.classes_)[codes]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return score_on_host(self, super().score, X, y, sample_weight)
 
 
 def shape_of(X: Any) -> tuple[int, ...]:
@@ -136,16 +156,24 @@ def _size(X: Any) -> int:
     return int(np.prod(shape)) if len(shape) == 2 else 0
 
 
-def _foreign(*arrays: Any) -> str | None:
+def _dispatches() -> bool:
+    """Whether scikit-learn's array API is switched on."""
+    from sklearn import get_config
+
+    return bool(get_config().get("array_api_dispatch", False))
+
+
+def _foreign(estimator: Any, *arrays: Any) -> str | None:
     """Why arrays of another library are left to scikit-learn."""
     for array in arrays:
         if array is None or isinstance(array, np.ndarray | Dataset) or sparse.issparse(array):
             continue
         if hasattr(array, "__array_namespace__") or type(array).__module__.partition(".")[0] in ("torch", "cupy"):
-            from sklearn import get_config
-
-            if get_config().get("array_api_dispatch", False):
+            if _dispatches():
                 return "arrays of the array API stay where they are"
+            if lies_on_gpu(array):
+                name = type(estimator).__name__
+                raise TypeError(f"{name} takes arrays of the host, and this one lies on a GPU: copy it to the host first")
     return None
 
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from . import _native
 from ._config import device_for, open_device
+from ._lent import borrowed, lies_on_gpu
 
 #: Reads of X that a matrix which is to be fitted several times is prepared for.
 _EVALUATIONS = 200
@@ -57,7 +58,8 @@ class Dataset:
     ----------
     X : ndarray, CSR matrix or anything that converts to them, of shape (n_samples, n_features)
         float32 and float64 stay what they are, other types become float64 (float16: float32). CSC and COO matrices
-        are converted to CSR.
+        are converted to CSR. An array of CuPy, PyTorch or another library on a GPU, or a CSR matrix of the first two, is
+        read where it lies, and kept until the dataset is gone.
     device : str, optional
         Where to; as the setting ``device`` of :func:`set_config` otherwise.
 
@@ -85,6 +87,9 @@ class Dataset:
     """
 
     def __init__(self, X: Any, *, device: str | None = None) -> None:
+        if lies_on_gpu(X):
+            self._stay(X, device)
+            return
         from sklearn.utils import check_array
         from sklearn.utils.validation import _get_feature_names
 
@@ -94,6 +99,13 @@ class Dataset:
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         on = open_device(device) if device is not None else device_for(entries(X))
         self._hold(_native.Dataset(native(X), on, _EVALUATIONS))
+
+    def _stay(self, X: Any, device: str | None) -> None:
+        """X on a GPU is read where it lies."""
+        x, where = borrowed(X)
+        if device not in (None, "auto", where) and not (device == "cuda" and where.startswith("cuda:")):
+            raise ValueError(f"X lies on {where}, and device={device!r} was requested: move it there first")
+        self._hold(_native.Dataset(x, open_device(where), 0))
 
     @classmethod
     def from_file(

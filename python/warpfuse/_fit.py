@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._config import device_for, get_config
+from ._config import device_for, get_config, open_device
 from ._dataset import Dataset, entries, native
 from ._warn import warn
 
@@ -46,15 +46,16 @@ def tolerance(tol: float, dtype: Any) -> float:
 
 
 class Problem:
-    """X on its way to a device, and fits on it."""
+    """X on its way to a device, and fits on it: several on the CPU, where that alone can (``on_cpu``)."""
 
-    def __init__(self, X: Any, targets: int = 1) -> None:
+    def __init__(self, X: Any, targets: int = 1, *, on_cpu: bool = False) -> None:
         self.dtype = np.dtype(X.dtype)
         self.shape = X.shape
         if isinstance(X, Dataset):
             self._dataset: Any = X._native
         elif targets > 1:
-            self._dataset = _native.Dataset(native(X), device_for(entries(X)), 0)
+            on = open_device("cpu") if on_cpu else device_for(entries(X))
+            self._dataset = _native.Dataset(native(X), on, 0)
         else:
             self._dataset = None
             self._x, self._device = X, device_for(entries(X))

@@ -5,21 +5,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._accelerated import Accelerated, _size
-from ._config import device_for
-from ._dataset import Dataset
+from ._accelerated import Accelerated
 from ._fit import Problem, Solution, tolerance, warn_unless_converged
+from ._lent import lies_on_gpu
 from ._plain import are_plain_classes
 from ._sklearn import checked_weights, class_weighted, fit_context
+from ._there import attributes_on_host, fitted_there
 
-__all__ = ["ClassifierFit", "LinearFit", "OneTargetFit", "on_host"]
-
-
-def on_host(X: Any) -> bool:
-    """Whether a fit on X runs on the CPU, where methods are that a GPU has no kernels for."""
-    if isinstance(X, Dataset):
-        return X.device == "cpu"
-    return not device_for(_size(X)).is_cuda
+__all__ = ["ClassifierFit", "LinearFit", "OneTargetFit"]
 
 
 class LinearFit(Accelerated):
@@ -35,6 +28,7 @@ class LinearFit(Accelerated):
         Parameters
         ----------
         X : array-like, sparse matrix or :class:`warpfuse.Dataset`
+            An array of CuPy or PyTorch on a GPU is read where it lies, and ``coef_`` and ``intercept_`` are arrays there.
         y : array-like of shape (n_samples,)
             Classes of a classifier, else numbers; of shape (n_samples, n_targets) where the class has several targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -43,8 +37,11 @@ class LinearFit(Accelerated):
         -------
         self : object
         """
+        if lies_on_gpu(X) and not self._left_to_sklearn(X, y, sample_weight):
+            return fitted_there(self, lambda *given: LinearFit.fit(self, *given), X, y, sample_weight)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight)
+        attributes_on_host(self)
         X, y = self._validated(X, y, **self._checks)
         self._fit_served(X, y, checked_weights(sample_weight, X))
         return self

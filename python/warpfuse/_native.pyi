@@ -18,12 +18,23 @@ class Device:
     def __init__(self, name: str) -> None: ...
     def memory(self) -> dict[str, int]: ...
 
+class DeviceArray:
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    __cuda_array_interface__: dict[str, Any]
+    def __init__(self, array: Any, device: Device) -> None: ...
+    def numpy(self) -> NDArray[Any]: ...
+
+_Lent = DeviceArray | tuple[DeviceArray, DeviceArray, DeviceArray, tuple[int, int]]
+_Vector = NDArray[Any] | DeviceArray
+
 class Dataset:
     shape: tuple[int, int]
     dtype: str
     nnz: int
     device: str
-    def __init__(self, x: _Features, device: Device, evaluations: int = 0) -> None: ...
+    def __init__(self, x: _Features | _Lent, device: Device, evaluations: int = 0) -> None: ...
     def fit(
         self,
         estimator: str,
@@ -50,20 +61,21 @@ class Matrix:
     shape: tuple[int, int]
     dtype: str
     device: str
-    def __init__(self, x: _Features, device: Device, evaluations: int = 0) -> None: ...
+    def __init__(self, x: _Features | _Lent, device: Device, evaluations: int = 0) -> None: ...
     def plan(self, product: str) -> str | None: ...
     def product(
         self,
         product: str,
-        input: NDArray[Any],
-        v: NDArray[Any] | None,
-        z: NDArray[Any] | None,
+        input: _Vector,
+        v: _Vector | None,
+        z: _Vector | None,
         alpha: float,
         beta: float,
-    ) -> NDArray[Any]: ...
+    ) -> Any: ...
+    def decision(self, sides: DeviceArray, shift: DeviceArray) -> DeviceArray: ...
     def objective(
-        self, loss: str, y: NDArray[Any], target: NDArray[Any], v: NDArray[Any] | None, epsilon: float
-    ) -> tuple[float, NDArray[Any]]: ...
+        self, loss: str, y: _Vector, target: _Vector, v: _Vector | None, epsilon: float
+    ) -> tuple[float, Any]: ...
 
 def fit(
     x: _Features,

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 from . import _native
 from ._config import device_for, open_device
 from ._dataset import entries, native
+from ._lent import Namespace, lend, lies_on_gpu, matrix_of
 
 __all__ = ["Matrix", "Plan", "kernel_sum", "plan", "reduce"]
 
@@ -22,7 +23,8 @@ class Matrix(LinearOperator):
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (m, n)
-        float32 and float64 stay what they are, other types become float64.
+        float32 and float64 stay what they are, other types become float64. X of CuPy or PyTorch on a GPU is read where it
+        lies; vectors are then given, and results returned, as arrays of that library there.
     device : str, optional
         Where to; as the setting ``device`` of :func:`set_config` otherwise.
     evaluations : int, default=0
@@ -42,15 +44,23 @@ class Matrix(LinearOperator):
     """
 
     def __init__(self, X: Any, *, device: str | None = None, evaluations: int = 0) -> None:
-        from sklearn.utils import check_array
-
-        X = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_features=0
-        )
-        on = open_device(device) if device is not None else device_for(entries(X))
-        self._native = _native.Matrix(native(X), on, evaluations)
+        self._native, self._namespace = self._placed(X, device, evaluations)
         self.device: str = self._native.device
         super().__init__(np.dtype(self._native.dtype), self._native.shape)
+
+    @staticmethod
+    def _placed(X: Any, device: str | None, evaluations: int) -> tuple[_native.Matrix, Namespace | None]:
+        """X on its device, and the library that its vectors are of, if that is not NumPy."""
+        if lies_on_gpu(X):
+            placed, namespace = matrix_of(X)
+            if device not in (None, "auto", placed.device):
+                raise ValueError(f"X lies on {placed.device}, and device={device!r} was requested: move it there first")
+            return placed, namespace
+        from sklearn.utils import check_array
+
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_features=0)
+        on = open_device(device) if device is not None else device_for(entries(X))
+        return _native.Matrix(native(X), on, evaluations), None
 
     def fused(
         self,
@@ -72,7 +82,7 @@ class Matrix(LinearOperator):
         alpha, beta : float, default=1
         """
         y, v, z = self._vector("y", y, 1), self._vector("v", v, 0), self._vector("z", z, 1)
-        return self._native.product("fused", y, v, z, alpha, beta)
+        return self._result(self._native.product("fused", y, v, z, alpha, beta))
 
     def objective(
         self, loss: str, y: Any, target: Any, v: Any = None, *, epsilon: float = 0.0
@@ -98,7 +108,8 @@ class Matrix(LinearOperator):
         array([-0.5,  0.5])
         """
         y, target, v = self._vector("y", y, 1), self._vector("target", target, 0), self._vector("v", v, 0)
-        return self._native.objective(loss, y, target, v, epsilon)
+        value, gradient = self._native.objective(loss, y, target, v, epsilon)
+        return value, self._result(gradient)
 
     def plan(self, product: str = "fused") -> "Plan":
         """How a product is launched: which kernel, in which blocks, and why.
@@ -110,14 +121,30 @@ class Matrix(LinearOperator):
         return Plan(product, self.shape, self.device, self._native.plan(product))
 
     def _matvec(self, y: Any) -> NDArray[Any]:
-        return self._native.product("forward", self._vector("y", np.ravel(y), 1), None, None, 1.0, 0.0)
+        y = y if lies_on_gpu(y) else np.ravel(y)
+        return self._result(self._native.product("forward", self._vector("y", y, 1), None, None, 1.0, 0.0))
 
     def _rmatvec(self, p: Any) -> NDArray[Any]:
-        return self._native.product("transposed", self._vector("p", np.ravel(p), 0), None, None, 1.0, 0.0)
+        p = p if lies_on_gpu(p) else np.ravel(p)
+        return self._result(self._native.product("transposed", self._vector("p", p, 0), None, None, 1.0, 0.0))
+
+    def __matmul__(self, y: Any) -> Any:
+        return self._matvec(y) if lies_on_gpu(y) else super().__matmul__(y)
+
+    @property
+    def T(self) -> LinearOperator:
+        """The transpose: ``X.T @ p``, of n numbers."""
+        return _Transposed(self)
+
+    def _result(self, found: Any) -> Any:
+        """A result in the library that X is of."""
+        return found if self._namespace is None else self._namespace.asarray(found)
 
     def _vector(self, name: str, values: Any, axis: int) -> Any:
         if values is None:
             return None
+        if self._namespace is not None:
+            return self._lent(name, values, axis)
         if np.iscomplexobj(values):
             raise TypeError(f"{name} is complex; warpfuse computes with real numbers")
         values = np.ascontiguousarray(values, dtype=self.dtype)
@@ -125,8 +152,38 @@ class Matrix(LinearOperator):
             raise ValueError(f"{name} must have the shape ({self.shape[axis]},), got {values.shape}")
         return values
 
+    def _lent(self, name: str, values: Any, axis: int) -> Any:
+        """A vector for X on a GPU: there, or sent there once."""
+        if not lies_on_gpu(values):
+            values = self._namespace.asarray(np.asarray(values, dtype=self.dtype))
+        if tuple(values.shape) != (self.shape[axis],):
+            raise ValueError(f"{name} must have the shape ({self.shape[axis]},), got {tuple(values.shape)}")
+        return lend(self._namespace.floats(values, self.dtype.name), self.device)
+
     def __repr__(self) -> str:
         return f"<Matrix of {self.shape[0]} x {self.shape[1]} {self.dtype.name} on {self.device}>"
+
+
+class _Transposed(LinearOperator):
+    """Xᵀ, which takes what X takes."""
+
+    def __init__(self, X: Matrix) -> None:
+        self._X = X
+        super().__init__(X.dtype, X.shape[::-1])
+
+    def _matvec(self, p: Any) -> Any:
+        return self._X._rmatvec(p)
+
+    def _rmatvec(self, y: Any) -> Any:
+        return self._X._matvec(y)
+
+    def __matmul__(self, p: Any) -> Any:
+        return self._matvec(p) if lies_on_gpu(p) else super().__matmul__(p)
+
+    @property
+    def T(self) -> Matrix:
+        """X."""
+        return self._X
 
 
 class Plan:

@@ -1,8 +1,8 @@
 """Linear support vector machines.
 
 The classes are scikit-learn's of the same names with another ``fit``. The losses without the square (``"hinge"`` and
-``"epsilon_insensitive"``, the default of LinearSVR) have kinks: they are fitted on the CPU, by an interior-point method
-whose answer is the minimum and does not depend on ``random_state``; for X on a GPU scikit-learn fits them.
+``"epsilon_insensitive"``, the default of LinearSVR) have kinks: they are fitted on the CPU, whatever the device, by an
+interior-point method whose answer is the minimum and does not depend on ``random_state``.
 """
 
 from typing import Any, ClassVar
@@ -11,7 +11,8 @@ from sklearn import svm as _peer
 
 from ._accelerated import ClassifierPrediction, RegressorPrediction, shape_of
 from ._fit import warn_unless_converged
-from ._linear import ClassifierFit, LinearFit, OneTargetFit, on_host
+from ._lent import lies_on_gpu
+from ._linear import ClassifierFit, LinearFit, OneTargetFit
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
@@ -32,8 +33,12 @@ class _SquaredLoss(LinearFit):
         }
 
     def _kink_refusal(self, X: Any, kinked: str) -> str | None:
-        if self.loss == kinked and (not on_host(X) or shape_of(X)[-1] > _MOST_COLUMNS):
-            return f"loss={kinked!r} is for X on the CPU, of up to {_MOST_COLUMNS} columns"
+        if self.loss != kinked:
+            return None
+        if lies_on_gpu(X):
+            return f"loss={kinked!r} is fitted on the CPU"
+        if shape_of(X)[-1] > _MOST_COLUMNS:
+            return f"loss={kinked!r} is for X of up to {_MOST_COLUMNS} columns"
         return None
 
     def _scaling_refusal(self) -> str | None:

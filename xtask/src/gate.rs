@@ -75,7 +75,9 @@ fn python(arguments: &Arguments, install: Install) -> Result<()> {
         true => wheel::Extent::Full,
         false => wheel::Extent::Sample,
     };
-    let mut build = cargo(&["build", "--package", "warpfuse-python", "--quiet"]);
+    let package = ["--package", "warpfuse-python", "--features", "emulator"];
+    let mut build = cargo(&["build", "--quiet"]);
+    build.args(package);
     wheel::check(build.env("WARPFUSE_ARCH", NEWEST.name()), extent)
 }
 

@@ -1,6 +1,7 @@
-//! Arrays of a block of X from the few bytes in which it crossed the link.
+//! Arrays of X from those of a block as it crossed the link, or from another library's.
 //!
-//! Formula: entry i of `indices` or `values` from field i of `packed`. Mapping: a thread takes elements i, i + threads of the
+//! Formula: entry i of `indices` or `values` from field i of `packed`; for [`UnpackVariant::Lengths`] `indices` are the
+//! differences of `offsets`. Mapping: a thread takes elements i, i + threads of the
 //! grid, …; for [`UnpackVariant::OfRows`] a warp takes a row, a lane each of its entries. Shared memory: none. Result: all of
 //! the output, when the kernel has ended. Guarantees: exact; the same bits every time.
 //!
@@ -23,13 +24,13 @@ pub struct Unpack<T>(core::marker::PhantomData<T>);
 pub struct UnpackArgs<'a, T> {
     /// Elements that are written, or rows of [`UnpackVariant::OfRows`].
     pub len: u64,
-    /// Fields: two in a word, the first in the lower half, or one.
+    /// Fields: two in a word, the first in the lower half, one, or one in two words.
     pub packed: In<'a, u32>,
     /// `len + 1` offsets of rows.
     pub offsets: In<'a, u32>,
     /// The value of each row.
     pub constants: In<'a, T>,
-    /// Columns.
+    /// Columns, or lengths of rows.
     pub indices: Out<'a, u32>,
     /// Values.
     pub values: Out<'a, T>,
@@ -53,6 +54,10 @@ pub enum UnpackVariant {
     Single,
     /// `values` from `constants`, one for each row.
     OfRows,
+    /// `indices` from integers of 64 bits; `u32::MAX` for one that 32 bits do not hold.
+    Narrow,
+    /// `indices` from `offsets`: how many entries each row has, modulo 2³².
+    Lengths,
 }
 
 /// Field i of those of 16 bits.
@@ -97,6 +102,22 @@ fn of_rows<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
     }
 }
 
+fn narrow<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let low: u32 = cta.load(args.packed, 2 * i, Cache::Once);
+        let high: u32 = cta.load(args.packed, 2 * i + 1, Cache::Once);
+        cta.write(args.indices, i, if high == 0 { low } else { u32::MAX });
+    });
+}
+
+fn lengths<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let start: u32 = cta.load(args.offsets, i, Cache::Keep);
+        let end: u32 = cta.load(args.offsets, i + 1, Cache::Keep);
+        cta.write(args.indices, i, end.wrapping_sub(start));
+    });
+}
+
 fn check<T: Real>(
     variant: &UnpackVariant,
     launch: &Launch,
@@ -109,10 +130,13 @@ fn check<T: Real>(
         UnpackVariant::Bf16 => (len.div_ceil(2), 0, 0, len),
         UnpackVariant::Single => (len, 0, 0, len),
         UnpackVariant::OfRows => (0, len, 0, 0),
+        UnpackVariant::Narrow => (len.saturating_mul(2), 0, len, 0),
+        UnpackVariant::Lengths => (0, 0, len, 0),
     };
     Violation::at_least("length of packed", packed, args.packed.len())?;
-    if let UnpackVariant::OfRows = variant {
-        Violation::at_least("length of offsets", rows + 1, args.offsets.len())?;
+    if let UnpackVariant::OfRows | UnpackVariant::Lengths = variant {
+        let offsets = len.saturating_add(1);
+        Violation::at_least("length of offsets", offsets, args.offsets.len())?;
     }
     Violation::at_least("length of constants", rows, args.constants.len())?;
     Violation::at_least("length of indices", indices, args.indices.len())?;
@@ -131,6 +155,8 @@ macro_rules! unpack_family {
             concat!("unpack_bf16_", stringify!($t)), UnpackVariant::Bf16 => bf16::<_, $t>;
             concat!("unpack_single_", stringify!($t)), UnpackVariant::Single => single::<_, $t>;
             concat!("unpack_of_rows_", stringify!($t)), UnpackVariant::OfRows => of_rows::<_, $t>;
+            concat!("unpack_narrow_", stringify!($t)), UnpackVariant::Narrow => narrow::<_, $t>;
+            concat!("unpack_lengths_", stringify!($t)), UnpackVariant::Lengths => lengths::<_, $t>;
         }
     };
 }

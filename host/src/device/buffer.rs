@@ -4,6 +4,7 @@ mod arguments;
 mod create;
 mod fill;
 mod rows;
+mod shared;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +12,9 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
+pub(crate) use rows::ByteRows;
 pub use rows::RowLayout;
+pub use shared::SharedBuffer;
 
 use super::cpu::CpuMemory;
 use super::cuda::CudaMemory;

@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use gpu_kernels::Launch;
 
 use super::error::DeviceError;
+use super::buffer::ByteRows;
+use super::lent::Owner;
 use super::memory::Ledger;
 use super::staging::Fill;
 use super::usage::Usage;
@@ -139,16 +141,21 @@ never! {
         pub fn kernels(&Self) -> Result<&str, DeviceError>;
         pub fn attributes(&Self, &'static str) -> Result<Attributes, DeviceError>;
         pub(crate) fn allocate(&Self, usize) -> Result<CudaMemory, DeviceError>;
+        pub(crate) fn borrow(&Self, u64, usize, Owner) -> Result<CudaMemory, DeviceError>;
+        pub(crate) fn wait_for(&Self, u64) -> Result<(), DeviceError>;
+        pub(super) fn stream_address(&Self) -> u64;
         pub(crate) fn pinned(&Self, usize) -> Result<CudaPinned, DeviceError>;
         pub(crate) fn prepare(&Self, &'static str, (Launch, u32), usize) -> Result<PreparedFunction, DeviceError>;
     }
     impl CudaMemory {
         pub(crate) fn device(&Self) -> &CudaDevice;
+        pub(crate) fn alias(&Self, Owner) -> CudaMemory;
         pub(crate) fn address(&Self) -> u64;
         pub(crate) fn write(&mut Self, usize, &[u8]) -> Result<(), DeviceError>;
         pub(crate) fn write_with(&mut Self, usize, (usize, usize), &Fill<'_>) -> Result<(), DeviceError>;
         pub(crate) fn read(&Self, usize, &mut [u8]) -> Result<(), DeviceError>;
         pub(crate) fn copy_from(&mut Self, &CudaMemory) -> Result<(), DeviceError>;
+        pub(crate) fn copy_rows_from(&mut Self, &CudaMemory, &ByteRows) -> Result<(), DeviceError>;
         pub(crate) fn fill_zero(&mut Self, usize, usize) -> Result<(), DeviceError>;
     }
     impl CudaFeed {

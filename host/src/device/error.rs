@@ -149,6 +149,15 @@ pub enum DeviceError {
         found: String,
     },
 
+    /// Memory that is lent at an address where kernels cannot load 16 bytes at once.
+    #[error(
+        "borrow memory: expected an address that is a multiple of 16, found {address:#x}; copy the array"
+    )]
+    Alignment {
+        /// The address.
+        address: u64,
+    },
+
     /// The device cannot do this at all.
     #[error("{what} on {device}: {why}")]
     Unsupported {

@@ -32,6 +32,7 @@ pub(crate) mod feed;
 mod holding;
 mod host_memory;
 pub mod kernel;
+mod lent;
 pub mod libraries;
 mod link;
 #[cfg(feature = "cuda")]
@@ -51,7 +52,7 @@ pub mod usage;
 use std::fmt;
 use std::str::FromStr;
 
-pub use buffer::Buffer;
+pub use buffer::{Buffer, SharedBuffer};
 pub use calibration::{Calibration, CalibrationError, Subject};
 pub use cpu::CpuDevice;
 pub use cuda::CudaDevice;

@@ -23,4 +23,6 @@ pub struct Usage {
     pub evicted_bytes: u64,
     /// Bytes of host memory that are page-locked for what streams to the device.
     pub pinned_bytes: usize,
+    /// Bytes of memory that others lent ([`Device::borrow`](super::Device::borrow)): held by nobody here, and never freed.
+    pub lent_bytes: usize,
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{FitError, Folds, RowMoments};
 use crate::device::{Device, Phase, Phases};
-use crate::matrix::Features;
+use crate::matrix::{ColumnMoments, Features};
 use crate::ops::objective::HeadSize;
-use crate::ops::{Matrix, MatrixOptions, Number, OpError, Preparation, Stored};
+use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, OpError, Preparation, Stored};
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -71,14 +71,7 @@ impl<T: Number> ResidentDataset<T> {
         let of_all = || features.reading(|| RowMoments::of_all(&features));
         let moments = phases.time(Phase::Statistics, device, of_all);
         let moments = moments.map_err(OpError::from)?;
-        if let Some(column) = moments
-            .columns
-            .sum_of_squares
-            .iter()
-            .position(|s| !s.is_finite())
-        {
-            return Err(FitError::ColumnNotFinite { column });
-        }
+        check_finite(&moments.columns)?;
         let kept = stays(device, &features).then(|| features.clone());
         let matrix = phases.time(Phase::Place, device, || {
             placed(device, features, options, evaluations)
@@ -90,6 +83,30 @@ impl<T: Number> ResidentDataset<T> {
             of_folds: Vec::new(),
             phases,
             host,
+        })
+    }
+
+    /// X that lies on its device already, read where it lies: nothing of it crosses the link, but for sums over its columns.
+    /// What the host alone can fit (losses with kinks, coefficients that may not be negative) is refused.
+    ///
+    /// # Errors
+    /// As [`ResidentDataset::new`].
+    pub fn over(features: DeviceFeatures<T>, options: MatrixOptions) -> Result<Self, FitError> {
+        let (device, rows) = (features.device(), features.shape().0);
+        if rows == 0 {
+            return Err(FitError::NoRows);
+        }
+        let mut phases = Phases::default();
+        let of_all = || features.column_moments();
+        let columns = phases.time(Phase::Statistics, &device, of_all)?;
+        check_finite(&columns)?;
+        let of_it = || Matrix::over(features, options);
+        Ok(ResidentDataset {
+            matrix: phases.time(Phase::Place, &device, of_it)?,
+            moments: RowMoments { columns, rows },
+            of_folds: Vec::new(),
+            phases,
+            host: None,
         })
     }
 
@@ -150,6 +167,14 @@ impl<T: Number> ResidentDataset<T> {
     /// What it took to get X there.
     pub fn phases(&self) -> &Phases {
         &self.phases
+    }
+}
+
+fn check_finite(columns: &ColumnMoments) -> Result<(), FitError> {
+    let squares = &columns.sum_of_squares;
+    match squares.iter().position(|sum| !sum.is_finite()) {
+        Some(column) => Err(FitError::ColumnNotFinite { column }),
+        None => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
-use crate::matrix::FileChanged;
+use crate::matrix::{CsrError, FileChanged};
 use crate::plan::PlanError;
 
 /// Why an operation was not done.
@@ -103,6 +103,9 @@ pub enum OpError {
     /// The file that X lies in changed.
     #[error(transparent)]
     FileChanged(#[from] FileChanged),
+    /// Arrays on a device that are no matrix of compressed rows.
+    #[error(transparent)]
+    Csr(#[from] CsrError),
     /// The device refused.
     #[error(transparent)]
     Device(#[from] DeviceError),

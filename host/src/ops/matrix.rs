@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::catalog::{candidates_for, candidates_on};
 use super::forms::hot::stored_values;
-use super::forms::{Forms, Site, Upload};
+use super::device_features::DeviceFeatures;
+use super::forms::dense::DenseRows;
+use super::forms::rows::{SparsePart, SparseRows};
+use super::forms::{Forms, Rows, Site, Upload};
 use super::options::{MatrixOptions, Residency};
 use super::plans::Plans;
 use super::{Number, OpError};
@@ -79,6 +82,39 @@ impl<T: Number> Matrix<T> {
             shape,
             options,
             forms,
+            plans: Plans::default(),
+        })
+    }
+
+    /// X where it lies on its device: nothing is copied, and nothing crosses the link. It stays in the form that it has:
+    /// further forms ([`Matrix::prepare`]) are made of a copy that comes back to the host, if somebody asks for them.
+    ///
+    /// # Errors
+    /// [`OpError::TooLarge`] for more rows or columns than kernels count.
+    pub fn over(features: DeviceFeatures<T>, options: MatrixOptions) -> Result<Self, OpError> {
+        let (device, size) = (features.device(), features.shape());
+        Forms::<T>::check_size(size)?;
+        let (rows, cols) = (size.0 as u64, size.1 as u64);
+        let (forms, shape) = match features {
+            DeviceFeatures::Dense(x) => {
+                let pitch = x.pitch;
+                let own = DenseRows::placed_already(x.rows, pitch, x.values);
+                let shape = Problem::dense(rows, cols, T::PRECISION).with_pitch(pitch as u64);
+                (Rows::Dense(Arc::new(own)), shape)
+            }
+            DeviceFeatures::Sparse(x) => {
+                let (entries, longest) = (x.nnz() as u64, x.longest);
+                let part = SparsePart::whole(size.0, (x.offsets, x.indices), x.values);
+                let own = SparseRows::placed_already(&device, size, part);
+                let shape = Problem::sparse(rows, cols, entries, T::PRECISION);
+                (Rows::Sparse(Arc::new(own)), shape.with_longest_row(longest))
+            }
+        };
+        Ok(Matrix {
+            site: Site::new(&device, size, shape.longest_row.unwrap_or(cols)),
+            shape,
+            options,
+            forms: Forms::of_rows(forms),
             plans: Plans::default(),
         })
     }

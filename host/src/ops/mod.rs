@@ -6,6 +6,7 @@ pub mod cg;
 pub(crate) mod checks;
 pub mod conv1d;
 pub mod design;
+mod device_features;
 mod error;
 mod forms;
 pub mod fused;
@@ -31,6 +32,7 @@ mod terms;
 pub mod vector;
 
 pub use catalog::{candidates, candidates_of};
+pub use device_features::{DeviceCsr, DeviceDense, DeviceFeatures, DeviceIntegers};
 pub use error::OpError;
 pub use gpu_kernels::kernel_sum::KernelFunction;
 pub use interrupt::interruptible;

@@ -3,7 +3,7 @@
 Each class is scikit-learn's of the same name with another ``fit``. Parameters that choose an algorithm (``solver``,
 ``selection``, ``precompute``, ``copy_X``, ``n_jobs``, ``random_state``) are accepted and change nothing: the minimum is
 the same. Where a parameter changes the objective to one that warpfuse does not offer, scikit-learn fits, and a
-``FallbackWarning`` says why. ``positive=True`` and quantiles are fitted on the CPU; for X on a GPU scikit-learn fits them.
+``FallbackWarning`` says why. ``positive=True`` and quantiles are fitted on the CPU, whatever the device.
 """
 
 from ._cv import ElasticNetCV, LassoCV, LogisticRegressionCV, RidgeCV

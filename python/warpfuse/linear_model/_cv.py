@@ -17,7 +17,6 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from .._accelerated import Accelerated, RegressorPrediction
 from .._dataset import Dataset
 from .._fit import Problem, tolerance
-from .._linear import on_host
 from .._sklearn import checked_weights, class_weighted, fit_context, rebound
 from ._elastic_net import ElasticNet, Lasso
 from ._least_squares import Ridge
@@ -44,7 +43,7 @@ def _squares_path(
     # A dense X has been centred and multiplied by the roots of the weights; a sparse one comes with its means.
     centres = sparse.issparse(X) and X_offset is not None and bool(np.any(X_offset))
     sample_weight = sample_weight if sparse.issparse(X) else None
-    problem, start = Problem(X, len(alphas)), None
+    problem, start = Problem(X, len(alphas), on_cpu=positive), None
     controls = {"tol": tolerance(tol, X.dtype), "max_iter": max_iter, "fit_intercept": centres, "positive": positive}
     columns = []
     for alpha in alphas:
@@ -65,8 +64,6 @@ class _SquaresCV(Accelerated, RegressorPrediction):
             return _WHOLE
         if not isinstance(self.precompute, bool | str):
             return "a Gram matrix of one's own is for coordinate descent"
-        if self.positive and not on_host(X):
-            return "positive coefficients are fitted on the CPU"
         return None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:

@@ -10,7 +10,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._dataset import Dataset
+from .._lent import lies_on_gpu, namespace_of, to_host
 from .._linear import OneTargetFit
+from .._there import product_there
 
 _LINKS = {
     "identity": lambda t: t,
@@ -143,7 +145,7 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
         -------
         self : object
         """
-        self._offset = self._offsets(offset, exposure)
+        self._offset = self._offsets(to_host(offset), to_host(exposure))
         try:
             return super().fit(X, y, sample_weight)
         finally:
@@ -168,15 +170,28 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The means, of shape (n_samples,), of rows with these offsets or exposures: 0 and 1 by default."""
         check_is_fitted(self)
+        if lies_on_gpu(X):
+            return self._predict_there(X, offset, exposure)
+        coef, intercept = to_host(self.coef_), to_host(self.intercept_)
         if isinstance(X, Dataset):
-            t = X.decision(self.coef_[None], np.atleast_1d(self.intercept_)).ravel()
+            t = X.decision(coef[None], np.atleast_1d(intercept)).ravel()
         else:
             X = validate_data(
                 self, X, accept_sparse=["csr", "csc", "coo"], dtype=[np.float64, np.float32], reset=False
             )
-            t = X @ self.coef_ + self.intercept_
+            t = X @ coef + intercept
         more = self._offsets(offset, exposure)
         return self._mean(t if more is None else t + more)
+
+    def _predict_there(self, X: Any, offset: Any, exposure: Any) -> Any:
+        """The means of rows on a GPU, there. Links that few libraries have cross, a number a row."""
+        t, namespace = product_there(self, X).ravel(), namespace_of(X)
+        more = self._offsets(to_host(offset), to_host(exposure))
+        if more is not None:
+            t = t + namespace.asarray(more.astype(str(t.dtype).rpartition(".")[2]))
+        if self._link() in ("log", "identity"):
+            return namespace.xp.exp(t) if self._link() == "log" else t
+        return namespace.asarray(self._mean(to_host(t)))
 
     def _link(self) -> str:
         if self.link != "auto":
@@ -192,7 +207,7 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the share of the deviance that is explained: R² for family="gaussian"."""
-        mu, y = self.predict(X), np.asarray(y, dtype=np.float64)
+        mu, y, sample_weight = to_host(self.predict(X)), np.asarray(to_host(y), np.float64), to_host(sample_weight)
         mean = np.full_like(mu, np.average(y, weights=sample_weight))
         of_model, of_mean = (self._deviance(y, m, sample_weight) for m in (mu, mean))
         return float(1.0 - of_model / of_mean)

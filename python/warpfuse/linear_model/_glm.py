@@ -6,7 +6,9 @@ import numpy as np
 from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
+from .._lent import lies_on_gpu, namespace_of
 from .._linear import OneTargetFit
+from .._there import with_attributes_on_host
 
 
 class _Glm(OneTargetFit, RegressorPrediction):
@@ -37,7 +39,15 @@ class _Glm(OneTargetFit, RegressorPrediction):
 
     def _linear_predictor(self, X: Any) -> Any:
         found = self._product(X)
-        return super()._linear_predictor(X) if found is None else found.ravel()
+        if found is None:
+            return with_attributes_on_host(self, super()._linear_predictor, X)
+        return found.ravel()
+
+    def predict(self, X: Any) -> Any:
+        if not lies_on_gpu(X):
+            return super().predict(X)
+        t = self._linear_predictor(X)
+        return namespace_of(X).xp.exp(t) if self._family_params()["link"] == "log" else t
 
 
 class PoissonRegressor(_Glm, _peer.PoissonRegressor):

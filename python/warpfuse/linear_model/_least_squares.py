@@ -8,7 +8,8 @@ from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
 from .._fit import Problem, Solution, tolerance, warn_unless_converged
-from .._linear import LinearFit, on_host
+from .._lent import lies_on_gpu
+from .._linear import LinearFit
 from .._warn import warn
 
 
@@ -20,7 +21,8 @@ class SeveralTargets(LinearFit, RegressorPrediction):
     def _solve_targets(
         self, name: str, per_target: list[dict[str, Any]], X: Any, y: Any, weights: Any, starts: Any = None
     ) -> list[Solution]:
-        problem, controls = Problem(X, len(per_target)), self._controls(X)
+        on_cpu = any(params.get("positive", False) for params in per_target)
+        problem, controls = Problem(X, len(per_target), on_cpu=on_cpu), self._controls(X)
         starts = starts or [None] * len(per_target)
         triples = zip(per_target, columns(y), starts, strict=True)
         solutions = [problem.solve(name, {**controls, **params}, t, weights, start) for params, t, start in triples]
@@ -39,10 +41,8 @@ class SeveralTargets(LinearFit, RegressorPrediction):
 
 
 def positive_refusal(estimator: Any, X: Any) -> str | None:
-    """Why scikit-learn fits ``positive=True``: the library does it on the CPU."""
-    if estimator.positive and not on_host(X):
-        return "positive coefficients are fitted on the CPU"
-    return None
+    """Why ``positive=True`` is not fitted to X on a GPU: the library does it on the CPU, to which it takes X itself."""
+    return "positive coefficients are fitted on the CPU" if estimator.positive and lies_on_gpu(X) else None
 
 
 def columns(y: Any) -> Any:

@@ -7,7 +7,9 @@ from sklearn import linear_model as _peer
 
 from .._accelerated import ClassifierPrediction
 from .._fit import Solution, warn_unless_converged
+from .._lent import lies_on_gpu, namespace_of
 from .._linear import ClassifierFit
+from .._there import sigmoid, softmax, with_attributes_on_host
 from .._warn import warn
 
 
@@ -61,6 +63,18 @@ class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegr
         self.coef_, self.intercept_ = (found.coef, found.intercept) if is_binary else _centred(found, self._unpenalised())
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         warn_unless_converged(self, found)
+
+    def predict_proba(self, X: Any) -> Any:
+        if not lies_on_gpu(X):
+            return with_attributes_on_host(self, super().predict_proba, X)
+        scores, xp = self.decision_function(X), namespace_of(X).xp
+        if scores.ndim > 1:
+            return softmax(scores, xp)
+        return xp.stack([sigmoid(-scores, xp), sigmoid(scores, xp)], -1)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        found = self.predict_proba(X)
+        return namespace_of(X).xp.log(found) if lies_on_gpu(X) else np.log(found)
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         C, ratio = self._checked_penalty()

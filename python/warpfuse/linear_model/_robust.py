@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
-from .._linear import OneTargetFit, on_host
+from .._lent import lies_on_gpu
+from .._linear import OneTargetFit
 
 
 class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
@@ -40,8 +41,7 @@ class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
 class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegressor):
     """Quantile regression: :class:`sklearn.linear_model.QuantileRegressor` by warpfuse.
 
-    Parameters and attributes are scikit-learn's; ``solver`` and ``solver_options`` change nothing. For X on a GPU
-    scikit-learn fits.
+    Parameters and attributes are scikit-learn's; ``solver`` changes nothing. It is fitted on the CPU, whatever the device.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegress
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.solver_options is not None:
             return "solver_options are for a solver of SciPy"
-        return None if on_host(X) else "a loss with kinks is for X on the CPU"
+        return "a loss with kinks is fitted on the CPU" if lies_on_gpu(X) else None
 
     def _controls(self, X: Any) -> dict[str, Any]:
         return {"tol": 1e-8, "max_iter": 1000, "fit_intercept": self.fit_intercept}

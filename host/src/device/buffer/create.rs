@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 use super::{Buffer, Storage};
+use crate::device::lent::Owner;
 use crate::device::{Device, DeviceError, host_memory};
 
 /// Types that a buffer can hold; a violation is an error of the compiler.
@@ -43,19 +44,39 @@ impl Device {
         Ok(buffer)
     }
 
+    /// [`Device::borrow`], of the bytes.
+    pub(in crate::device) fn lent<T: Pod>(
+        &self,
+        address: u64,
+        len: usize,
+        owner: Owner,
+    ) -> Result<Buffer<T>, DeviceError> {
+        let () = Check::<T>::FITS;
+        let bytes = bytes_of::<T>(len)?;
+        let storage = match self {
+            Device::Cuda(device) => Storage::Cuda(device.borrow(address, bytes, owner)?),
+            Device::Emulator(device) => Storage::Emulator(device.image(host_bytes(address, bytes))?),
+            Device::Cpu(_) => {
+                return Err(DeviceError::Unsupported {
+                    what: "borrow device memory",
+                    device: self.to_string(),
+                    why: "arrays of the host are lent as slices (`SharedSlice`)",
+                });
+            }
+        };
+        Ok(Buffer {
+            storage,
+            len,
+            element: PhantomData,
+        })
+    }
+
     /// A buffer whose values are yet to be written: zero on the CPU, anything on a CUDA device, poison on an
     /// emulator. Private
     /// to this room, which writes all of them before it hands the buffer out.
     pub(super) fn allocate<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         let () = Check::<T>::FITS;
-        let element_bytes = size_of::<T>();
-        let bytes = len
-            .checked_mul(element_bytes)
-            .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or(DeviceError::SizeOverflow {
-                count: len,
-                element_bytes,
-            })?;
+        let bytes = bytes_of::<T>(len)?;
         let storage = match self {
             Device::Cuda(device) => Storage::Cuda(device.allocate(bytes)?),
             Device::Cpu(device) => Storage::Cpu(device.allocate(bytes)?),
@@ -67,4 +88,27 @@ impl Device {
             element: PhantomData,
         })
     }
+}
+
+/// Bytes of `len` values.
+fn bytes_of<T>(len: usize) -> Result<usize, DeviceError> {
+    let element_bytes = size_of::<T>();
+    let bytes = len.checked_mul(element_bytes);
+    bytes
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or(DeviceError::SizeOverflow {
+            count: len,
+            element_bytes,
+        })
+}
+
+/// Bytes of this process at an address that [`Device::borrow`]'s caller answers for.
+fn host_bytes<'a>(address: u64, bytes: usize) -> &'a [u8] {
+    if bytes == 0 {
+        return &[];
+    }
+    let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
+    // SAFETY: whoever lends memory to an emulator promises that so many initialised bytes of this process are there, and
+    // that nobody writes them while they are lent; they are read before the call returns.
+    unsafe { std::slice::from_raw_parts(start, bytes) }
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::Buffer;
+use super::{Buffer, Storage};
 use crate::device::{Device, DeviceError};
 
 /// A row-major array whose rows lie `pitch` elements apart.
@@ -62,6 +62,85 @@ impl Device {
         let mut buffer = self.allocate(len)?;
         buffer.write_bytes_with(0, len, &|range, to| rows.spread(range.start, to))?;
         Ok(buffer)
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// These rows, `layout.pitch` elements apart, on the same device with `pitch` elements from one to the next; gaps are
+    /// zero.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfBounds`] when the rows reach beyond the buffer, [`DeviceError::LengthMismatch`] for a pitch below
+    /// the columns, [`DeviceError::OutOfMemory`] when the result does not fit.
+    ///
+    /// ```
+    /// use warpfuse::device::{Device, buffer::RowLayout};
+    /// let x = Device::cpu().upload(&[1.0, 2.0, 9.0, 3.0, 4.0, 9.0])?;
+    /// let layout = RowLayout { rows: 2, cols: 2, pitch: 3 };
+    /// assert_eq!(x.rows_apart(layout, 4)?.to_vec()?, [1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0]);
+    /// # Ok::<(), warpfuse::device::DeviceError>(())
+    /// ```
+    pub fn rows_apart(&self, layout: RowLayout, pitch: usize) -> Result<Buffer<T>, DeviceError> {
+        let RowLayout { rows, cols, .. } = layout;
+        let size = size_of::<T>();
+        if pitch.min(layout.pitch) < cols {
+            let what = "rows: elements from row to row";
+            return Err(DeviceError::LengthMismatch {
+                what,
+                expected: cols,
+                found: pitch.min(layout.pitch),
+            });
+        }
+        let moved = ByteRows {
+            count: rows,
+            bytes: cols * size,
+            from_pitch: layout.pitch * size,
+            to_pitch: pitch * size,
+        };
+        self.byte_range("rows", 0, moved.end(moved.from_pitch) / size)?;
+        let overflow = DeviceError::SizeOverflow {
+            count: rows,
+            element_bytes: pitch,
+        };
+        let mut to: Buffer<T> = self.device().zeros(rows.checked_mul(pitch).ok_or(overflow)?)?;
+        match (&mut to.storage, &self.storage) {
+            (Storage::Cuda(to), Storage::Cuda(from)) => to.copy_rows_from(from, &moved)?,
+            (Storage::Cpu(to), Storage::Cpu(from)) => {
+                let (to, from) = (to.memory.as_bytes_mut(), from.memory.as_bytes());
+                for row in 0..rows {
+                    let values = &from[row * moved.from_pitch..][..moved.bytes];
+                    to[row * moved.to_pitch..][..moved.bytes].copy_from_slice(values);
+                }
+            }
+            (Storage::Emulator(to), Storage::Emulator(from)) => {
+                let mut values = vec![0; moved.bytes];
+                for row in 0..rows {
+                    from.read_bytes((row * moved.from_pitch) as u64, &mut values)?;
+                    to.write_bytes((row * moved.to_pitch) as u64, &values)?;
+                }
+            }
+            _ => unreachable!("both lie on one device"),
+        }
+        Ok(to)
+    }
+}
+
+/// Rows that are copied from one array to another, in bytes.
+pub(crate) struct ByteRows {
+    pub(crate) count: usize,
+    /// Of a row.
+    pub(crate) bytes: usize,
+    pub(crate) from_pitch: usize,
+    pub(crate) to_pitch: usize,
+}
+
+impl ByteRows {
+    /// The byte after the last row, of rows so far apart.
+    pub(crate) fn end(&self, pitch: usize) -> usize {
+        match self.count {
+            0 => 0,
+            rows => ((rows - 1) * pitch).saturating_add(self.bytes),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{MutexGuard, TryLockError};
 
 use cust::error::CudaError;
 use cust::memory::DeviceBuffer;
-use cust_raw::{CUdeviceptr, CUstream};
+use cust_raw::{CUDA_MEMCPY2D, CUdeviceptr, CUmemorytype, CUstream};
 
 use super::CudaDevice;
 use super::driver::{check, from_cust};
@@ -14,10 +14,12 @@ use super::pinned::PINNED_BYTES;
 use super::ring::{Ring, Way};
 use crate::device::error::DeviceError;
 use crate::device::host_memory::HostMemory;
+use crate::device::buffer::ByteRows;
 use crate::device::loader::symbols::{
-    cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async,
+    cuMemcpy2DAsync_v2, cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async,
 };
-use crate::device::memory::Held;
+use crate::device::lent::Owner;
+use crate::device::memory::Counted;
 use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
 use crate::device::system;
 use crate::parallel::locked;
@@ -25,14 +27,22 @@ use crate::parallel::locked;
 /// Allocations are padded to this many bytes, so that a 16-byte load never reaches beyond them.
 const PAD_BYTES: usize = 16;
 
-/// Bytes of device memory, freed when dropped.
+/// Bytes of device memory, freed when dropped unless somebody lent them.
 ///
 /// The driver aligns allocations to 256 bytes.
 pub(crate) struct CudaMemory {
     device: CudaDevice,
-    allocation: ManuallyDrop<DeviceBuffer<u8>>,
+    block: Block,
     bytes: usize,
-    _held: Held,
+    _counted: Counted,
+}
+
+/// Whose memory it is.
+enum Block {
+    /// To be freed.
+    Own(ManuallyDrop<DeviceBuffer<u8>>),
+    /// To be left alone, and its owner to be kept.
+    Lent(CUdeviceptr, #[expect(dead_code, reason = "kept alive")] Owner),
 }
 
 impl CudaDevice {
@@ -58,16 +68,32 @@ impl CudaDevice {
                 Err(error) => return Err(self.allocation_error(error, padded)),
             }
         };
-        let allocation = ManuallyDrop::new(allocation);
         let mut memory = CudaMemory {
             device: self.clone(),
-            allocation,
+            block: Block::Own(ManuallyDrop::new(allocation)),
             bytes: padded,
-            _held: held,
+            _counted: Counted::Own(held),
         };
         memory.fill_zero(bytes, padded - bytes)?;
         memory.bytes = bytes;
         Ok(memory)
+    }
+
+    /// `bytes` bytes that `owner` keeps at `address`, once [`CudaDevice::check_range`] has found them there. The caller
+    /// answers for their being initialised, and for nobody's writing them meanwhile.
+    pub(crate) fn borrow(
+        &self,
+        address: u64,
+        bytes: usize,
+        owner: Owner,
+    ) -> Result<CudaMemory, DeviceError> {
+        self.check_range(address, bytes)?;
+        Ok(CudaMemory {
+            device: self.clone(),
+            block: Block::Lent(address, owner),
+            bytes,
+            _counted: Counted::Lent(self.ledger().lend(bytes)),
+        })
     }
 
     /// The page-locked blocks for long copies, unless another copy has them.
@@ -106,6 +132,17 @@ impl CudaDevice {
 }
 
 impl CudaMemory {
+    /// The same bytes for somebody else who reads them; `owner` keeps this memory.
+    pub(crate) fn alias(&self, owner: Owner) -> CudaMemory {
+        CudaMemory {
+            device: self.device.clone(),
+            block: Block::Lent(self.address(), owner),
+            bytes: self.bytes,
+            // They are counted already.
+            _counted: Counted::Lent(self.device.ledger().lend(0)),
+        }
+    }
+
     /// The device that the memory lies on.
     pub(crate) fn device(&self) -> &CudaDevice {
         &self.device
@@ -113,7 +150,10 @@ impl CudaMemory {
 
     /// The device address of the first byte.
     pub(crate) fn address(&self) -> CUdeviceptr {
-        self.allocation.as_device_ptr().as_raw()
+        match &self.block {
+            Block::Own(allocation) => allocation.as_device_ptr().as_raw(),
+            Block::Lent(address, _) => *address,
+        }
     }
 
     /// Copies host bytes to `start`, and returns when they may be reused.
@@ -229,6 +269,41 @@ impl CudaMemory {
         check("cuMemcpyDtoDAsync", result)
     }
 
+    /// Copies rows of `other`, memory of the same device, to rows of this one; both lie inside their memory.
+    pub(crate) fn copy_rows_from(
+        &mut self,
+        other: &CudaMemory,
+        rows: &ByteRows,
+    ) -> Result<(), DeviceError> {
+        let to = self.range("copy rows on the device", 0, rows.end(rows.to_pitch))?;
+        let from = other.range("copy rows on the device", 0, rows.end(rows.from_pitch))?;
+        if rows.count == 0 || rows.bytes == 0 {
+            return Ok(());
+        }
+        let copy = CUDA_MEMCPY2D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcHost: std::ptr::null(),
+            srcDevice: from,
+            srcArray: std::ptr::null_mut(),
+            srcPitch: rows.from_pitch,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstHost: std::ptr::null_mut(),
+            dstDevice: to,
+            dstArray: std::ptr::null_mut(),
+            dstPitch: rows.to_pitch,
+            WidthInBytes: rows.bytes,
+            Height: rows.count,
+        };
+        // SAFETY: all rows lie inside their memory, which differ, because `self` is borrowed mutably; later work on either
+        // runs after this copy, in the same stream.
+        let result = unsafe { cuMemcpy2DAsync_v2(&raw const copy, self.device.raw_stream()) };
+        check("cuMemcpy2DAsync", result)
+    }
+
     /// Sets `len` bytes from `start` to zero.
     pub(crate) fn fill_zero(&mut self, start: usize, len: usize) -> Result<(), DeviceError> {
         let to = self.range("fill with zeros", start, len)?;
@@ -267,8 +342,11 @@ impl Drop for CudaMemory {
         // Kernels that use the memory may still be running; where waiting fails the context is lost,
         // and the driver has already reclaimed everything.
         let _ = self.device.synchronize();
+        let Block::Own(allocation) = &mut self.block else {
+            return;
+        };
         // SAFETY: taken once, here.
-        let allocation = unsafe { ManuallyDrop::take(&mut self.allocation) };
+        let allocation = unsafe { ManuallyDrop::take(allocation) };
         if let Err((error, allocation)) = DeviceBuffer::drop(allocation) {
             tracing::warn!(
                 ?error,

@@ -10,6 +10,7 @@ mod event;
 mod exchange;
 mod feed;
 mod launch;
+mod lent;
 mod limits;
 mod mailbox;
 mod memory;
@@ -176,6 +177,11 @@ impl CudaDevice {
     /// that are to join it. It lives as long as this device.
     pub fn raw_stream(&self) -> CUstream {
         self.0.stream.raw()
+    }
+
+    /// [`CudaDevice::raw_stream`] as a number.
+    pub(super) fn stream_address(&self) -> u64 {
+        self.raw_stream().addr() as u64
     }
 
     /// The stream of copies beside kernels.

@@ -32,7 +32,7 @@ pub use gpu_kernels_emulator::{
 
 use super::MemoryInfo;
 use super::error::DeviceError;
-use super::memory::{Held, Ledger};
+use super::memory::{Counted, Ledger};
 use super::usage::Usage;
 use crate::plan::limits::DeviceLimits;
 
@@ -137,9 +137,21 @@ impl Emulator {
         let held = self.ledger.hold_or_evict(bytes).ok_or_else(shortage)?;
         let memory = self.allocate_unnamed(bytes as u64)?;
         Ok(EmulatorMemory {
-            memory,
+            memory: Arc::new(memory),
             emulator: self.clone(),
-            _held: held,
+            _counted: Arc::new(Counted::Own(held)),
+        })
+    }
+
+    /// The emulator's image of `bytes`: it has no memory that another library could write, and what is lent to it lies in
+    /// this process.
+    pub(super) fn image(&self, bytes: &[u8]) -> Result<EmulatorMemory, DeviceError> {
+        let memory = self.allocate_unnamed(bytes.len() as u64)?;
+        memory.write_bytes(0, bytes)?;
+        Ok(EmulatorMemory {
+            memory: Arc::new(memory),
+            emulator: self.clone(),
+            _counted: Arc::new(Counted::Lent(self.ledger.lend(bytes.len()))),
         })
     }
 }
@@ -155,12 +167,21 @@ impl Deref for Emulator {
 /// What a buffer on an emulator holds.
 #[derive(Debug)]
 pub(super) struct EmulatorMemory {
-    memory: engine::Memory,
+    memory: Arc<engine::Memory>,
     emulator: Emulator,
-    _held: Held,
+    _counted: Arc<Counted>,
 }
 
 impl EmulatorMemory {
+    /// The same bytes for somebody else who reads them.
+    pub fn alias(&self) -> EmulatorMemory {
+        EmulatorMemory {
+            memory: self.memory.clone(),
+            emulator: self.emulator.clone(),
+            _counted: self._counted.clone(),
+        }
+    }
+
     /// The device.
     pub fn emulator(&self) -> &Emulator {
         &self.emulator

@@ -1,8 +1,8 @@
-//! Driver functions newer than `cust_raw` 0.11 (CUDA 11.4), declared here. Level: sys.
+//! Driver functions that `cust` does not name, most of them newer than `cust_raw` 0.11 (CUDA 11.4), declared here. Level: sys.
 
 use std::ffi::{c_uint, c_void};
 
-use cust_raw::{CUfunction, CUstream};
+use cust_raw::{CUdeviceptr, CUfunction, CUstream};
 
 use super::forward;
 
@@ -57,6 +57,8 @@ forward! {
         config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     );
+    // Since CUDA 4.0: what is known of a pointer; the attribute by its number, since newer ones have no name in `cust_raw`.
+    fn cuPointerGetAttribute(data: *mut c_void, attribute: c_uint, pointer: CUdeviceptr);
     // Since CUDA 12.4: where a kernel's parameter lies, and how large it is.
     fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize);
 }

@@ -23,6 +23,8 @@ struct Account {
     /// Page-locked host memory: what may be, and is, held.
     pinned_limit: AtomicUsize,
     pinned: AtomicUsize,
+    /// Bytes of others' memory.
+    lent: AtomicUsize,
     /// Who gives memory back where there is no room, and in which order.
     evictables: Mutex<Vec<Weak<dyn Evictable>>>,
     policy: Mutex<EvictionPolicy>,
@@ -58,6 +60,7 @@ impl Default for Account {
             limit: AtomicUsize::new(UNLIMITED),
             pinned_limit: AtomicUsize::new(UNLIMITED),
             pinned: AtomicUsize::default(),
+            lent: AtomicUsize::default(),
             evictables: Mutex::default(),
             policy: Mutex::default(),
             evictions: AtomicU64::default(),
@@ -202,6 +205,11 @@ impl Ledger {
         }
     }
 
+    /// The count of bytes of others' memory.
+    pub(super) fn lent(&self) -> &AtomicUsize {
+        &self.0.lent
+    }
+
     /// The error of page-locked memory that cannot be had.
     pub(crate) fn no_pinned(&self, requested: usize) -> DeviceError {
         let limit = self
@@ -277,6 +285,7 @@ impl Ledger {
             evictions: self.0.evictions.load(Ordering::Relaxed),
             evicted_bytes: self.0.evicted.load(Ordering::Relaxed),
             pinned_bytes: self.0.pinned.load(Ordering::Relaxed),
+            lent_bytes: self.0.lent.load(Ordering::Relaxed),
         }
     }
 

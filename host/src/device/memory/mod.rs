@@ -5,6 +5,7 @@
 
 mod evict;
 mod ledger;
+mod lent;
 #[cfg(test)]
 mod soak;
 
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 pub(crate) use evict::Evictable;
 pub use evict::{Candidate, EvictionPolicy};
 pub(crate) use ledger::{Held, Ledger, PinnedHeld};
+pub(crate) use lent::Counted;
 
 use super::error::DeviceError;
 use super::system;

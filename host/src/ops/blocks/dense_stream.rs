@@ -7,7 +7,7 @@ use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::{In, Out};
 
 use super::crossing::BlockStream;
-use super::unpack::{Unpacking, section};
+use super::unpack::{OF_IMAGES, Unpacking, section};
 use super::{DenseBlock, Place};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{DenseImage, Image, cut_rows};
@@ -39,7 +39,7 @@ impl<T: Number> DenseStream<T> {
         let most = packed.map(DenseImage::elements).max().unwrap_or(0);
         let taken = (most * size_of::<T>()) as u64;
         Ok(DenseStream {
-            kernels: Unpacking::new(device)?,
+            kernels: Unpacking::new(device, &OF_IMAGES)?,
             unpacked: Mutex::new(device.zeros(most)?),
             blocks: BlockStream::new(device, source, images, (&place, taken))?,
         })

@@ -7,7 +7,7 @@ use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::{In, Out, Word};
 
 use super::crossing::BlockStream;
-use super::unpack::{Unpacking, section};
+use super::unpack::{OF_IMAGES, Unpacking, section};
 use super::{Place, SparseBlock};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{ImageValues, SparseImage, cut_rows};
@@ -56,7 +56,7 @@ impl<T: Number> SparseStream<T> {
             filled: None,
         };
         Ok(SparseStream {
-            kernels: Unpacking::new(device)?,
+            kernels: Unpacking::new(device, &OF_IMAGES)?,
             blocks: BlockStream::new(device, source.clone(), images, (&place, unpacked.bytes()))?,
             unpacked: Mutex::new(unpacked),
         })

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
-use gpu_kernels::{Family, In, Launch};
+use gpu_kernels::{Family, In, Launch, Out};
 
 use crate::device::{Buffer, Device, Prepared};
 use crate::ops::{Number, OpError};
@@ -14,11 +14,20 @@ const THREADS: u32 = 256;
 /// Blocks for each SM: as many as it holds at once.
 const BLOCKS_PER_SM: u32 = 8;
 
-/// The kernels that unpack.
-pub(super) struct Unpacking<T: Number>(Vec<Prepared<T::Unpack>>);
+/// Kernels that unpack.
+pub(in crate::ops) struct Unpacking<T: Number>(Vec<Prepared<T::Unpack>>);
+
+/// Of images.
+pub(super) const OF_IMAGES: [UnpackVariant; 4] = [
+    UnpackVariant::Columns,
+    UnpackVariant::Bf16,
+    UnpackVariant::Single,
+    UnpackVariant::OfRows,
+];
 
 impl<T: Number> Unpacking<T> {
-    pub(super) fn new(device: &Device) -> Result<Self, OpError> {
+    /// Those of these variants.
+    pub(in crate::ops) fn new(device: &Device, wanted: &[UnpackVariant]) -> Result<Self, OpError> {
         let sms = device.limits().map_or(1, |limits| limits.sms);
         let launch = Launch {
             grid: sms * BLOCKS_PER_SM,
@@ -26,11 +35,12 @@ impl<T: Number> Unpacking<T> {
             shared_bytes: 0,
         };
         let entries = T::Unpack::entries().iter();
+        let entries = entries.filter(|entry| wanted.contains(&entry.variant));
         let prepared = entries.map(|entry| device.prepare(entry, launch));
         Ok(Unpacking(prepared.collect::<Result<_, _>>()?))
     }
 
-    pub(super) fn launch(
+    pub(in crate::ops) fn launch(
         &self,
         variant: UnpackVariant,
         args: UnpackArgs<'_, T>,
@@ -39,8 +49,20 @@ impl<T: Number> Unpacking<T> {
             .0
             .iter()
             .find(|kernel| kernel.entry().variant == variant);
-        let kernel = found.expect("the table has everything that can be packed");
+        let kernel = found.expect("it was requested");
         Ok(kernel.launch(args)?)
+    }
+}
+
+/// Arguments without arrays, for `len` elements or rows.
+pub(in crate::ops) fn no_arrays<'a, T: Number>(len: usize) -> UnpackArgs<'a, T> {
+    UnpackArgs {
+        len: len as u64,
+        packed: In::none(),
+        offsets: In::none(),
+        constants: In::none(),
+        indices: Out::none(),
+        values: Out::none(),
     }
 }
 

@@ -7,7 +7,7 @@ use ndarray::ArrayView2;
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::buffer::RowLayout;
-use crate::device::{Buffer, Device, Prepared};
+use crate::device::{Buffer, Device, Prepared, SharedBuffer};
 use crate::matrix::{Features, Storage, copy_rows};
 use crate::ops::blocks::{DenseBlock, DenseStream, Place};
 use crate::ops::launch::prepare;
@@ -25,7 +25,7 @@ pub(in crate::ops) struct DenseRows<T: Number> {
 /// Where the rows lie.
 enum Placed<T: Number> {
     /// All on the device.
-    Whole(Buffer<T>),
+    Whole(SharedBuffer<T>),
     /// In blocks that stay or stream.
     Streamed(Box<DenseStream<T>>),
 }
@@ -50,7 +50,7 @@ impl<T: Number> DenseRows<T> {
         if place.residence == Residence::Whole {
             match upload(device, array(&features), ld) {
                 Ok(values) => {
-                    let placed = Placed::Whole(values);
+                    let placed = Placed::Whole(values.into());
                     return Ok(DenseRows { rows, ld, placed });
                 }
                 Err(error) if !error.is_out_of_memory() => return Err(error),
@@ -62,6 +62,12 @@ impl<T: Number> DenseRows<T> {
         let stream = DenseStream::new(device, source, place, options.values)?;
         let placed = Placed::Streamed(Box::new(stream));
         Ok(DenseRows { rows, ld, placed })
+    }
+
+    /// Rows that lie on the device already, `ld` elements apart.
+    pub(in crate::ops) fn placed_already(rows: usize, ld: usize, values: SharedBuffer<T>) -> Self {
+        let placed = Placed::Whole(values);
+        DenseRows { rows, ld, placed }
     }
 
     /// Walks over the blocks of rows.

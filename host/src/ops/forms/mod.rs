@@ -106,15 +106,26 @@ impl<T: Number> Forms<T> {
         (upload, options): (Upload, MatrixOptions),
     ) -> Result<Self, OpError> {
         at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
-        Ok(Forms {
-            rows: Rows::new(device, features, (upload, options))?,
+        Rows::new(device, features, (upload, options)).map(Self::of_rows)
+    }
+
+    /// Rows that lie on a GPU already, in no further form.
+    pub(super) fn of_rows(rows: Rows<T>) -> Self {
+        Forms {
+            rows,
             equilibrated: Arc::default(),
             tiles_of_rows: Arc::default(),
             panels: None,
             hot: None,
             transpose: None,
             tiles: None,
-        })
+        }
+    }
+
+    /// Fails where kernels do not count so many rows or columns.
+    pub(super) fn check_size((rows, cols): (usize, usize)) -> Result<(), OpError> {
+        at_most("columns", MAX_COLUMNS as u64, cols as u64)?;
+        at_most("rows", MAX_ROWS, rows as u64)
     }
 
     /// Makes a form of `x`, which these rows are; returns the problem that products are then.

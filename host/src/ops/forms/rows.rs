@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::site::{Call, OnDevice, Site};
-use crate::device::{Buffer, Device, Prepared};
+use crate::device::{Device, Prepared, SharedBuffer};
 use crate::matrix::{CsrMatrix, Features, Storage, Values, csr_from_parts};
 use crate::ops::blocks::{Place, SparseBlock, SparseStream};
 use crate::ops::launch::prepare;
@@ -49,12 +49,27 @@ enum OnHost<T> {
 pub(in crate::ops) struct SparsePart<T> {
     first_row: usize,
     rows: usize,
-    offsets: Buffer<u32>,
-    indices: Buffer<u32>,
-    values: Buffer<T>,
+    offsets: SharedBuffer<u32>,
+    indices: SharedBuffer<u32>,
+    values: SharedBuffer<T>,
 }
 
 impl<T: Number> SparsePart<T> {
+    /// All rows of a matrix, on its device already.
+    pub(in crate::ops) fn whole(
+        rows: usize,
+        (offsets, indices): (SharedBuffer<u32>, SharedBuffer<u32>),
+        values: SharedBuffer<T>,
+    ) -> Self {
+        SparsePart {
+            first_row: 0,
+            rows,
+            offsets,
+            indices,
+            values,
+        }
+    }
+
     /// As kernels take it.
     pub(in crate::ops) fn block(&self) -> SparseBlock<'_, T> {
         SparseBlock {
@@ -124,6 +139,28 @@ impl<T: Number> SparseRows<T> {
             place: Place::of(device, footprint, options.device_bytes),
             rounding: options.values,
             placed: OnceLock::new(),
+        }
+    }
+
+    /// Rows that lie on the device already, all in one part. No host has them.
+    pub(in crate::ops) fn placed_already(
+        device: &Device,
+        shape: (usize, usize),
+        part: SparsePart<T>,
+    ) -> Self {
+        let nothing = Footprint {
+            bytes: 0,
+            rows: shape.0 as u64,
+            cols: shape.1 as u64,
+            element: size_of::<T>() as u64,
+        };
+        SparseRows {
+            device: device.clone(),
+            shape,
+            on_host: Mutex::new(OnHost::Borrowed(Weak::new())),
+            place: Place::of(device, nothing, None),
+            rounding: Values::Exact,
+            placed: OnceLock::from(Ok(Placed::Parts(vec![part]))),
         }
     }
 
@@ -260,9 +297,9 @@ pub(in crate::ops) fn upload_sparse<T: Number>(
             Ok(SparsePart {
                 first_row,
                 rows: end - first_row,
-                offsets: device.upload_with(of_part.len(), narrow)?,
-                indices: device.upload(&x.indices()[range.clone()])?,
-                values: device.upload(&x.data()[range])?,
+                offsets: device.upload_with(of_part.len(), narrow)?.into(),
+                indices: device.upload(&x.indices()[range.clone()])?.into(),
+                values: device.upload(&x.data()[range])?.into(),
             })
         })
         .collect()

@@ -32,6 +32,8 @@ pub fn check<L: Launcher, T: Number>(
                 match entry.variant {
                     UnpackVariant::Columns => columns::<L, T>(launcher, entry, shape, len)?,
                     UnpackVariant::OfRows => of_rows::<L, T>(launcher, entry, shape, len)?,
+                    UnpackVariant::Narrow => narrow::<L, T>(launcher, entry, shape, len)?,
+                    UnpackVariant::Lengths => lengths::<L, T>(launcher, entry, shape, len)?,
                     UnpackVariant::Bf16 | UnpackVariant::Single => {
                         values::<L, T>(launcher, entry, shape, len)?;
                     }
@@ -149,5 +151,50 @@ fn of_rows<L: Launcher, T: Number>(
         unguarded(&values, number(CANARY))? == expected,
         "{rows} rows"
     );
+    Ok(())
+}
+
+/// Integers of 64 bits: those that 32 hold, and others.
+fn narrow<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Unpack>,
+    shape: Launch,
+    len: usize,
+) -> Result<()> {
+    let low = words(len, len + 1);
+    let high = |i: usize| u32::from(i % 5 == 3) * (i as u32 + 1);
+    let packed: Vec<u32> = (0..len).flat_map(|i| [low[i], high(i)]).collect();
+    let given = guarded(launcher, &packed, u32::MAX)?;
+    let mut indices = guarded(launcher, &vec![7; len], CANARY_COLUMN)?;
+    let args = UnpackArgs {
+        packed: given.input(),
+        indices: indices.output(),
+        ..no_args(len)
+    };
+    launcher.launch(entry, shape, args)?;
+    let fits = |i: usize| if high(i) == 0 { low[i] } else { u32::MAX };
+    let expected: Vec<u32> = (0..len).map(fits).collect();
+    ensure!(unguarded(&indices, CANARY_COLUMN)? == expected, "{len} integers");
+    Ok(())
+}
+
+/// Differences of offsets, which need not ascend.
+fn lengths<L: Launcher, T: Number>(
+    launcher: &L,
+    entry: &'static Entry<T::Unpack>,
+    shape: Launch,
+    rows: usize,
+) -> Result<()> {
+    let offsets = words(rows + 1, rows + 2);
+    let given = guarded(launcher, &offsets, u32::MAX)?;
+    let mut lengths = guarded(launcher, &vec![7; rows], CANARY_COLUMN)?;
+    let args = UnpackArgs {
+        offsets: given.input(),
+        indices: lengths.output(),
+        ..no_args(rows)
+    };
+    launcher.launch(entry, shape, args)?;
+    let expected: Vec<u32> = offsets.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    ensure!(unguarded(&lengths, CANARY_COLUMN)? == expected, "{rows} rows");
     Ok(())
 }
