@@ -1,7 +1,6 @@
 //! X on a device, and fits on it.
 
-use ndarray::Array2;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,12 +9,12 @@ use warpfuse::learning::{
     ResidentDataset, Targets, cross_validate,
 };
 use warpfuse::matrix::{Element, Features};
-use warpfuse::ops::{ManyTerms, MatrixOptions, Terms};
+use warpfuse::ops::{MatrixOptions, Terms};
 
 use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
 use crate::lent::{self, AnyDeviceFeatures};
-use crate::{errors, estimators, watch};
+use crate::{errors, estimators, predict, watch};
 
 type Lists = (Vec<Vec<f64>>, Vec<f64>);
 
@@ -163,14 +162,11 @@ impl Dataset {
         coef: PyReadonlyArray2<'_, f64>,
         intercept: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (coef, intercept) = (coef.as_array().to_owned(), intercept.as_slice()?);
-        if coef.ncols() != self.shape().1 || coef.nrows() != intercept.len() {
-            return Err(PyValueError::new_err("coefficients that do not fit X"));
+        let given = predict::Given::new(self.shape().1, &coef, &intercept)?;
+        match &self.0 {
+            Either::F32(x) => given.decision(py, x.matrix()),
+            Either::F64(x) => given.decision(py, x.matrix()),
         }
-        Ok(match &self.0 {
-            Either::F32(x) => decision(py, x, &coef, intercept)?.into_any(),
-            Either::F64(x) => decision(py, x, &coef, intercept)?.into_any(),
-        })
     }
 
     /// `Xᵀ·p`, n numbers, for m.
@@ -299,33 +295,6 @@ fn lists(start: &(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)) -> PyRe
     let coef = start.0.as_array();
     let coef = coef.rows().into_iter().map(|row| row.to_vec()).collect();
     Ok((coef, start.1.as_slice()?.to_vec()))
-}
-
-fn decision<'py, T: Scalar>(
-    py: Python<'py>,
-    x: &ResidentDataset<T>,
-    coef: &Array2<f64>,
-    intercept: &[f64],
-) -> PyResult<Bound<'py, PyArray2<T>>> {
-    let (rows, k) = (x.matrix().rows(), intercept.len());
-    let found = watch::watched(py, None, |_| {
-        let device = x.matrix().device();
-        let sides: Vec<T> = arrays::narrow(&coef.t().iter().copied().collect::<Vec<f64>>());
-        let minus: Vec<f64> = intercept.iter().map(|b| -b).collect();
-        let (sides, shift) = (
-            device.upload(&sides)?,
-            device.upload(&arrays::narrow::<T>(&minus))?,
-        );
-        let terms = ManyTerms {
-            shift: Some(&shift),
-            ..ManyTerms::default()
-        };
-        let mut found = device.zeros(rows * k)?;
-        x.matrix().forward_many(k, &sides, &terms, &mut found)?;
-        Ok(found.to_vec()?)
-    })?;
-    let found = Array2::from_shape_vec((rows, k), found).expect("m × k elements");
-    Ok(found.to_pyarray(py))
 }
 
 fn transposed<T: Scalar>(x: &ResidentDataset<T>, p: &[f64]) -> Result<Vec<f64>, FitError> {

@@ -84,14 +84,21 @@ impl Taken {
         let kind = match (tensor.code, tensor.lanes) {
             (0, 1) => "i",
             (2, 1) => "f",
-            _ => return Err(PyTypeError::new_err("an array of integers or floats is needed")),
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "an array of integers or floats is needed",
+                ));
+            }
         };
         let ndim = usize::try_from(tensor.ndim).unwrap_or(0);
         let shape = extents(tensor.shape, ndim).unwrap_or_default();
         Ok(Described {
             address: tensor.data.addr() as u64 + tensor.byte_offset,
             dtype: format!("{kind}{}", tensor.bits / 8),
-            shape: shape.iter().map(|&n| usize::try_from(n).unwrap_or(0)).collect(),
+            shape: shape
+                .iter()
+                .map(|&n| usize::try_from(n).unwrap_or(0))
+                .collect(),
             strides: extents(tensor.strides, ndim).map(<[i64]>::to_vec),
         })
     }

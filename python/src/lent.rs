@@ -83,7 +83,9 @@ impl DeviceArray {
 
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(pyo3::types::PyTuple::new(py, &self.shape)?.into_any().unbind())
+        Ok(pyo3::types::PyTuple::new(py, &self.shape)?
+            .into_any()
+            .unbind())
     }
 
     /// `float32`, `float64`, `int32` or `int64`.
@@ -139,7 +141,11 @@ impl DeviceArray {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let shape = self.shape(py)?;
-        Ok(format!("<warpfuse array {shape} of {} on {}>", self.dtype(), self.device()))
+        Ok(format!(
+            "<warpfuse array {shape} of {} on {}>",
+            self.dtype(),
+            self.device()
+        ))
     }
 }
 
@@ -192,7 +198,9 @@ fn by_interface(array: &Bound<'_, PyAny>, device: &Inner) -> PyResult<(Described
         }
     };
     if optional("mask")?.is_some() {
-        return Err(PyTypeError::new_err("arrays with a mask cannot be borrowed"));
+        return Err(PyTypeError::new_err(
+            "arrays with a mask cannot be borrowed",
+        ));
     }
     let typestr: String = item("typestr")?.extract()?;
     let dtype = typestr.trim_start_matches(['<', '|', '=']).to_owned();
@@ -235,7 +243,10 @@ fn extent(array: &Described) -> PyResult<(usize, usize)> {
             let pitch = if m <= 1 { n as i64 } else { rows };
             let pitch = usize::try_from(pitch).ok().filter(|pitch| *pitch >= n);
             let pitch = pitch.ok_or_else(wrong)?;
-            Ok((m.saturating_sub(1) * pitch + if m == 0 { 0 } else { n }, pitch))
+            Ok((
+                m.saturating_sub(1) * pitch + if m == 0 { 0 } else { n },
+                pitch,
+            ))
         }
         _ => Err(wrong()),
     }
@@ -297,7 +308,10 @@ fn csr<T: Scalar>(
 
 impl DeviceArray {
     /// A result: all work for it has ended.
-    pub fn result<T: Scalar>(values: Buffer<T>, shape: Vec<usize>) -> Result<Self, warpfuse::ops::OpError> {
+    pub fn result<T: Scalar>(
+        values: Buffer<T>,
+        shape: Vec<usize>,
+    ) -> Result<Self, warpfuse::ops::OpError> {
         values.device().synchronize()?;
         let pitch = shape.last().copied().unwrap_or(1);
         let values = SharedBuffer::from(values);
@@ -313,7 +327,9 @@ impl DeviceArray {
         let len: usize = self.shape.iter().product();
         let own = T::of(&self.values).filter(|own| own.len() == len);
         own.map(|own| &**own).ok_or_else(|| {
-            PyTypeError::new_err(format!("{what} must be contiguous and of X's type on a GPU"))
+            PyTypeError::new_err(format!(
+                "{what} must be contiguous and of X's type on a GPU"
+            ))
         })
     }
 

@@ -8,6 +8,7 @@
 //! | `arrays` | NumPy and SciPy arrays to features and back |
 //! | `lent`, `dlpack` | arrays on a GPU: other libraries', and results for them |
 //! | `dataset` | X on a device, and fits on it |
+//! | `predict` | linear predictors |
 //! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
 //! | `files` | X by the name of a file |
 //! | `kernels` | kernel ridge regression, sums over kernels |
@@ -31,6 +32,7 @@ mod kernels;
 mod lent;
 mod matrix;
 mod plan;
+mod predict;
 mod reduce;
 mod spectral;
 mod there;

@@ -1,6 +1,6 @@
 //! The fused pattern for people with solvers of their own.
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfuse::device::Buffer;
@@ -11,7 +11,7 @@ use warpfuse::ops::{Matrix as Inner, MatrixOptions, Preparation, Product, Terms}
 use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
 use crate::lent::{self, AnyDeviceFeatures, DeviceArray};
-use crate::{errors, there, watch};
+use crate::{errors, predict, there, watch};
 
 /// X on a device, with its products.
 #[pyclass(frozen, module = "warpfuse._native")]
@@ -106,8 +106,22 @@ impl Matrix {
         }
     }
 
+    /// `X·coefᵀ + intercept`, m × k, for k × n coefficients, on the host.
+    fn decision<'py>(
+        &self,
+        py: Python<'py>,
+        coef: PyReadonlyArray2<'_, f64>,
+        intercept: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = predict::Given::new(self.shape().1, &coef, &intercept)?;
+        match &self.0 {
+            Either::F32(x) => given.decision(py, x),
+            Either::F64(x) => given.decision(py, x),
+        }
+    }
+
     /// `X·sides − shift`, m × k, all on X's device, for n × k coefficients and k numbers.
-    fn decision(
+    fn decision_there(
         &self,
         py: Python<'_>,
         sides: &DeviceArray,

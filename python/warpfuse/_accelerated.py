@@ -101,7 +101,7 @@ class LinearPrediction:
             )
             if X.dtype != to_host(self.coef_).dtype and X.dtype == np.float32:
                 return None
-            given = _native.Dataset(native(X), device_for(entries(X)), 0)
+            given = _native.Matrix(native(X), device_for(entries(X)), 0)
         intercept = np.broadcast_to(np.asarray(to_host(self.intercept_), np.float64), coef.shape[0])
         found = given.decision(np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
         return found
@@ -166,12 +166,15 @@ def _dispatches() -> bool:
 def _foreign(estimator: Any, *arrays: Any) -> str | None:
     """Why arrays of another library are left to scikit-learn."""
     for array in arrays:
-        if array is None or isinstance(array, np.ndarray | Dataset) or sparse.issparse(array):
+        there = lies_on_gpu(array)
+        if array is None or isinstance(array, Dataset) or sparse.issparse(array):
+            continue
+        if isinstance(array, np.ndarray) and not there:
             continue
         if hasattr(array, "__array_namespace__") or type(array).__module__.partition(".")[0] in ("torch", "cupy"):
             if _dispatches():
                 return "arrays of the array API stay where they are"
-            if lies_on_gpu(array):
+            if there:
                 name = type(estimator).__name__
                 raise TypeError(f"{name} takes arrays of the host, and this one lies on a GPU: copy it to the host first")
     return None

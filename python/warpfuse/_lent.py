@@ -41,9 +41,10 @@ def lies_on_gpu(array: Any) -> bool:
 
 
 class Namespace:
-    """The library and the device of an array: where results go."""
+    """The library and the device of an array: where results go. ``where`` is the device's name to warpfuse."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Any, where: str | None = None) -> None:
+        self.where = where
         self.root = type(array).__module__.partition(".")[0].replace("cupyx", "cupy")
         of_namespace = getattr(array, "__array_namespace__", None)
         self.xp: Any = sys.modules.get(self.root) if self.root in ("cupy", "torch") else None
@@ -70,11 +71,9 @@ class Namespace:
         return _aligned(self.xp.ascontiguousarray(array, dtype=dtype))
 
 
-def namespace_of(array: Any) -> Namespace:
+def namespace_of(array: Any, where: str | None = None) -> Namespace:
     """The namespace of an array on a GPU, or of the arrays of a CuPy matrix."""
-    inner = getattr(array, "data", None)
-    is_sparse = type(array).__module__.startswith("cupyx.")
-    return Namespace(inner if is_sparse and inner is not None else array)
+    return Namespace(array.data if type(array).__module__.startswith("cupyx.") else array, where)
 
 
 def to_host(array: Any) -> Any:
@@ -113,9 +112,9 @@ def _ordinal(array: Any) -> int:
     return int(getattr(device, "id", None) or getattr(device, "index", None) or 0)
 
 
-def lend(array: Any, device: str | None = None) -> _native.DeviceArray:
+def lend(array: Any, where: str) -> _native.DeviceArray:
     """An array as the library borrows it."""
-    return _native.DeviceArray(array, open_device(device or device_of(array)))
+    return _native.DeviceArray(array, open_device(where))
 
 
 def borrowed(array: Any) -> tuple[Any, str]:
@@ -199,4 +198,4 @@ def _aligned(array: Any) -> Any:
 def matrix_of(X: Any) -> tuple[_native.Matrix, Namespace]:
     """X on its device for products, and where their results go."""
     x, where = borrowed(X)
-    return _native.Matrix(x, open_device(where), 0), namespace_of(X)
+    return _native.Matrix(x, open_device(where), 0), namespace_of(X, where)

@@ -74,7 +74,7 @@ def product_there(estimator: Any, X: Any) -> Any:
         shift = namespace.asarray(np.array(shift, dtype=np.float64, ndmin=1))
     shift = namespace.xp.broadcast_to(-shift.reshape(-1), (sides.shape[0],))
     sides, shift = (namespace.floats(array, matrix.dtype) for array in (sides.T, shift))
-    return namespace.asarray(matrix.decision(lend(sides, matrix.device), lend(shift, matrix.device)))
+    return namespace.asarray(matrix.decision_there(lend(sides, namespace.where), lend(shift, namespace.where)))
 
 
 def labels_there(classes: Any, codes: Any, X: Any) -> Any:

@@ -158,7 +158,7 @@ class Matrix(LinearOperator):
             values = self._namespace.asarray(np.asarray(values, dtype=self.dtype))
         if tuple(values.shape) != (self.shape[axis],):
             raise ValueError(f"{name} must have the shape ({self.shape[axis]},), got {tuple(values.shape)}")
-        return lend(self._namespace.floats(values, self.dtype.name), self.device)
+        return lend(self._namespace.floats(values, self.dtype.name), self._namespace.where)
 
     def __repr__(self) -> str:
         return f"<Matrix of {self.shape[0]} x {self.shape[1]} {self.dtype.name} on {self.device}>"

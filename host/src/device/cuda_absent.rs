@@ -5,8 +5,8 @@ use std::convert::Infallible;
 
 use gpu_kernels::Launch;
 
-use super::error::DeviceError;
 use super::buffer::ByteRows;
+use super::error::DeviceError;
 use super::lent::Owner;
 use super::memory::Ledger;
 use super::staging::Fill;

@@ -79,3 +79,52 @@ impl Device {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::EmulatorOptions;
+
+    /// Values at an address that kernels can load 16 bytes from.
+    #[repr(align(16))]
+    struct Aligned([f32; 8]);
+
+    fn lent(device: &Device, owner: &Arc<Aligned>, skip: usize) -> Result<Vec<f32>, DeviceError> {
+        let address = owner.0[skip..].as_ptr().expose_provenance() as u64;
+        // SAFETY: so many values are there, which nobody changes, and the owner is kept.
+        let lent = unsafe { device.borrow::<f32>(address, 8 - skip, owner.clone()) }?;
+        assert_eq!(device.usage().lent_bytes, 4 * (8 - skip));
+        assert_eq!(
+            (device.usage().live_bytes, Arc::strong_count(owner)),
+            (0, 2)
+        );
+        let clone = lent.clone();
+        drop(lent);
+        clone.to_vec()
+    }
+
+    #[test]
+    fn lent_memory_is_counted_apart_and_its_owner_kept_until_the_last_clone_is_gone() {
+        let (device, owner) = (
+            Device::emulator(EmulatorOptions::default()),
+            Arc::new(Aligned([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])),
+        );
+        assert_eq!(lent(&device, &owner, 0).unwrap(), owner.0);
+        assert_eq!(lent(&device, &owner, 4).unwrap(), owner.0[4..]);
+        assert_eq!(
+            (device.usage().lent_bytes, Arc::strong_count(&owner)),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_borrowed_is_refused() {
+        let owner = Arc::new(Aligned([0.0; 8]));
+        let emulator = Device::emulator(EmulatorOptions::default());
+        let error = lent(&emulator, &owner, 1).unwrap_err();
+        assert!(matches!(error, DeviceError::Alignment { .. }), "{error}");
+        let error = lent(&Device::cpu(), &owner, 0).unwrap_err();
+        assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
+        assert_eq!(Arc::strong_count(&owner), 1);
+    }
+}

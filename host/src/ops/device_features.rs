@@ -1,9 +1,9 @@
 //! X that lies on a GPU already, in memory of this library or of another.
 
+use gpu_kernels::In;
 use gpu_kernels::fused::dense_order::leading_dimension;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
-use gpu_kernels::In;
 
 use super::blocks::{Unpacking, no_arrays};
 use super::reduce::Reducer;
@@ -285,10 +285,11 @@ impl DeviceIntegers {
 
     fn expect_on(&self, device: &Device) -> Result<(), OpError> {
         let what = "borrow a sparse matrix";
-        Ok(match self {
+        match self {
             DeviceIntegers::Narrow(integers) => integers.expect_on(device, what)?,
             DeviceIntegers::Wide(integers) => integers.expect_on(device, what)?,
-        })
+        }
+        Ok(())
     }
 
     /// Their 32 bits; `u32::MAX` for one that has more.
@@ -366,3 +367,6 @@ fn on_gpu(device: &Device) -> Result<(), OpError> {
         })),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::catalog::{candidates_for, candidates_on};
-use super::forms::hot::stored_values;
 use super::device_features::DeviceFeatures;
 use super::forms::dense::DenseRows;
+use super::forms::hot::stored_values;
 use super::forms::rows::{SparsePart, SparseRows};
 use super::forms::{Forms, Rows, Site, Upload};
 use super::options::{MatrixOptions, Residency};

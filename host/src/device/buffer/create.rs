@@ -55,7 +55,9 @@ impl Device {
         let bytes = bytes_of::<T>(len)?;
         let storage = match self {
             Device::Cuda(device) => Storage::Cuda(device.borrow(address, bytes, owner)?),
-            Device::Emulator(device) => Storage::Emulator(device.image(host_bytes(address, bytes))?),
+            Device::Emulator(device) => {
+                Storage::Emulator(device.image(host_bytes(address, bytes), owner)?)
+            }
             Device::Cpu(_) => {
                 return Err(DeviceError::Unsupported {
                     what: "borrow device memory",

@@ -102,7 +102,9 @@ impl<T: Pod> Buffer<T> {
             count: rows,
             element_bytes: pitch,
         };
-        let mut to: Buffer<T> = self.device().zeros(rows.checked_mul(pitch).ok_or(overflow)?)?;
+        let mut to: Buffer<T> = self
+            .device()
+            .zeros(rows.checked_mul(pitch).ok_or(overflow)?)?;
         match (&mut to.storage, &self.storage) {
             (Storage::Cuda(to), Storage::Cuda(from)) => to.copy_rows_from(from, &moved)?,
             (Storage::Cpu(to), Storage::Cpu(from)) => {

@@ -78,9 +78,8 @@ fn attribute<A: Copy + Default>(
     let mut value = A::default();
     // SAFETY: the value is writable, and of the type that the header gives to this attribute. The driver accepts any
     // address.
-    let result = unsafe {
-        cuPointerGetAttribute((&raw mut value).cast(), attribute as u32, address)
-    };
+    let result =
+        unsafe { cuPointerGetAttribute((&raw mut value).cast(), attribute as u32, address) };
     if result == CUresult::CUDA_ERROR_INVALID_VALUE {
         return Ok(None);
     }

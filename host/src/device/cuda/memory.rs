@@ -12,13 +12,14 @@ use super::CudaDevice;
 use super::driver::{check, from_cust};
 use super::pinned::PINNED_BYTES;
 use super::ring::{Ring, Way};
+use crate::device::buffer::ByteRows;
 use crate::device::error::DeviceError;
 use crate::device::host_memory::HostMemory;
-use crate::device::buffer::ByteRows;
-use crate::device::loader::symbols::{
-    cuMemcpy2DAsync_v2, cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async,
-};
 use crate::device::lent::Owner;
+use crate::device::loader::symbols::{
+    cuMemcpy2DAsync_v2, cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2,
+    cuMemsetD8Async,
+};
 use crate::device::memory::Counted;
 use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
 use crate::device::system;
@@ -42,7 +43,10 @@ enum Block {
     /// To be freed.
     Own(ManuallyDrop<DeviceBuffer<u8>>),
     /// To be left alone, and its owner to be kept.
-    Lent(CUdeviceptr, #[expect(dead_code, reason = "kept alive")] Owner),
+    Lent(
+        CUdeviceptr,
+        #[expect(dead_code, reason = "kept alive")] Owner,
+    ),
 }
 
 impl CudaDevice {

@@ -32,6 +32,7 @@ pub use gpu_kernels_emulator::{
 
 use super::MemoryInfo;
 use super::error::DeviceError;
+use super::lent::Owner;
 use super::memory::{Counted, Ledger};
 use super::usage::Usage;
 use crate::plan::limits::DeviceLimits;
@@ -140,18 +141,20 @@ impl Emulator {
             memory: Arc::new(memory),
             emulator: self.clone(),
             _counted: Arc::new(Counted::Own(held)),
+            _owner: None,
         })
     }
 
     /// The emulator's image of `bytes`: it has no memory that another library could write, and what is lent to it lies in
     /// this process.
-    pub(super) fn image(&self, bytes: &[u8]) -> Result<EmulatorMemory, DeviceError> {
+    pub(super) fn image(&self, bytes: &[u8], owner: Owner) -> Result<EmulatorMemory, DeviceError> {
         let memory = self.allocate_unnamed(bytes.len() as u64)?;
         memory.write_bytes(0, bytes)?;
         Ok(EmulatorMemory {
             memory: Arc::new(memory),
             emulator: self.clone(),
             _counted: Arc::new(Counted::Lent(self.ledger.lend(bytes.len()))),
+            _owner: Some(owner),
         })
     }
 }
@@ -165,11 +168,12 @@ impl Deref for Emulator {
 }
 
 /// What a buffer on an emulator holds.
-#[derive(Debug)]
 pub(super) struct EmulatorMemory {
     memory: Arc<engine::Memory>,
     emulator: Emulator,
     _counted: Arc<Counted>,
+    /// Of what is lent, kept as on a GPU.
+    _owner: Option<Owner>,
 }
 
 impl EmulatorMemory {
@@ -179,6 +183,7 @@ impl EmulatorMemory {
             memory: self.memory.clone(),
             emulator: self.emulator.clone(),
             _counted: self._counted.clone(),
+            _owner: self._owner.clone(),
         }
     }
 

@@ -33,9 +33,7 @@ impl Ledger {
 
 impl Drop for LentHeld {
     fn drop(&mut self) {
-        self.ledger
-            .lent()
-            .fetch_sub(self.bytes, Ordering::Relaxed);
+        self.ledger.lent().fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

@@ -174,7 +174,10 @@ fn narrow<L: Launcher, T: Number>(
     launcher.launch(entry, shape, args)?;
     let fits = |i: usize| if high(i) == 0 { low[i] } else { u32::MAX };
     let expected: Vec<u32> = (0..len).map(fits).collect();
-    ensure!(unguarded(&indices, CANARY_COLUMN)? == expected, "{len} integers");
+    ensure!(
+        unguarded(&indices, CANARY_COLUMN)? == expected,
+        "{len} integers"
+    );
     Ok(())
 }
 
@@ -194,7 +197,13 @@ fn lengths<L: Launcher, T: Number>(
         ..no_args(rows)
     };
     launcher.launch(entry, shape, args)?;
-    let expected: Vec<u32> = offsets.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
-    ensure!(unguarded(&lengths, CANARY_COLUMN)? == expected, "{rows} rows");
+    let expected: Vec<u32> = offsets
+        .windows(2)
+        .map(|pair| pair[1].wrapping_sub(pair[0]))
+        .collect();
+    ensure!(
+        unguarded(&lengths, CANARY_COLUMN)? == expected,
+        "{rows} rows"
+    );
     Ok(())
 }
