@@ -217,7 +217,7 @@ pub fn vector<'py, T: numpy::Element + Copy>(
 /// One number per row or column, in the precision of X.
 pub fn narrow<T: Number>(values: &[f64]) -> Vec<T> {
     values
-        .iter()
+        .par_iter()
         .map(|value| <T as Element>::from_f64(*value))
         .collect()
 }

@@ -4,6 +4,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rayon::prelude::*;
 use warpfuse::learning::{
     Estimator, Evaluation, FitError, FitOptions, Folds, Iteration, Labels, Model, PathPoint,
     ResidentDataset, Targets, cross_validate,
@@ -285,7 +286,9 @@ fn with_targets<T: Scalar, R>(
     work: impl FnOnce(Targets<'_, T>) -> R,
 ) -> R {
     if estimator.is_classifier() {
-        work(Targets::Labels(&Labels::Numbers(y.to_vec())))
+        work(Targets::Labels(&Labels::Numbers(
+            y.par_iter().copied().collect(),
+        )))
     } else {
         work(Targets::Numbers(&arrays::narrow(y)))
     }

@@ -17,6 +17,7 @@
 //! | `matrix` | the fused pattern for people with solvers of their own |
 //! | `there` | the same where all vectors lie on a GPU |
 //! | `plan` | how a product would be launched on a GPU, which need not be there |
+//! | `whole` | passes over whole arrays by all cores |
 //! | `watch` | progress, Ctrl-C, and the border between panics and exceptions |
 //! | `errors` | the library's errors as Python's exceptions |
 //! | `device` | devices by name |
@@ -37,6 +38,7 @@ mod reduce;
 mod spectral;
 mod there;
 mod watch;
+mod whole;
 
 use std::process::ExitCode;
 
@@ -67,6 +69,8 @@ mod _native {
     use super::run_command_line;
     #[pymodule_export]
     use super::spectral::{hits, page_rank, truncated_svd};
+    #[pymodule_export]
+    use super::whole::{encode, is_finite, sigmoids};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

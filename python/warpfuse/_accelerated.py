@@ -11,7 +11,7 @@ from . import _report
 from ._config import device_for
 from ._dataset import Dataset, entries, native
 from ._lent import lies_on_gpu, to_host
-from ._plain import are_plain, remember, remembered
+from ._plain import are_plain, is_plain_matrix, remember, remembered
 from ._there import labels_there, product_there, score_on_host, with_attributes_on_host
 from . import _native
 
@@ -96,15 +96,20 @@ class LinearPrediction:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} expects {coef.shape[1]}")
             given = X._native
         else:
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-            )
+            X = self._checked(X)
             if X.dtype != to_host(self.coef_).dtype and X.dtype == np.float32:
                 return None
             given = _native.Matrix(native(X), device_for(entries(X)), 0)
         intercept = np.broadcast_to(np.asarray(to_host(self.intercept_), np.float64), coef.shape[0])
         found = given.decision(np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
         return found
+
+
+    def _checked(self, X: Any) -> Any:
+        """X after scikit-learn's checks."""
+        if X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_plain_matrix(X):
+            return X
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
 
 class RegressorPrediction(LinearPrediction):

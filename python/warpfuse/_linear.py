@@ -5,10 +5,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from . import _native
 from ._accelerated import Accelerated
 from ._fit import Problem, Solution, tolerance, warn_unless_converged
 from ._lent import lies_on_gpu
-from ._plain import are_plain_classes
+from ._plain import MANY, are_plain_classes
 from ._sklearn import checked_weights, class_weighted, fit_context
 from ._there import attributes_on_host, fitted_there
 
@@ -91,7 +92,8 @@ class ClassifierFit(LinearFit):
         whole = np.asarray(y).dtype.kind in "iub"
         if not whole:
             check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        found = _native.encode(y) if whole and type(y) is np.ndarray and y.size > MANY else None
+        self.classes_, codes = np.unique(y, return_inverse=True) if found is None else found
         if whole and not are_plain_classes(y, self.classes_):
             check_classification_targets(y)
         if len(self.classes_) < 2:
@@ -99,7 +101,9 @@ class ClassifierFit(LinearFit):
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class:"
                 f" {self.classes_[0]!r}"
             )
-        return codes, class_weighted(self.class_weight, self.classes_, y, codes, weights)
+        if self.class_weight is None:
+            return codes, weights
+        return codes, class_weighted(self.class_weight, self.classes_, y, codes.astype(np.intp), weights)
 
     def _solve_classes(self, X: Any, codes: Any, weights: Any, start: Any = None) -> Solution:
         name, params = self._objective()

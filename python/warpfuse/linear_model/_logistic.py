@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn import linear_model as _peer
 
+from .. import _native
 from .._accelerated import ClassifierPrediction
 from .._fit import Solution, warn_unless_converged
 from .._lent import lies_on_gpu, namespace_of
@@ -66,11 +67,18 @@ class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegr
 
     def predict_proba(self, X: Any) -> Any:
         if not lies_on_gpu(X):
-            return with_attributes_on_host(self, super().predict_proba, X)
+            return self._proba_here(X)
         scores, xp = self.decision_function(X), namespace_of(X).xp
         if scores.ndim > 1:
             return softmax(scores, xp)
         return xp.stack([sigmoid(-scores, xp), sigmoid(scores, xp)], -1)
+
+    def _proba_here(self, X: Any) -> Any:
+        """On the host: where the library multiplies, pairs are made by all cores, too."""
+        scores = self._product(X)
+        if scores is None:
+            return with_attributes_on_host(self, super().predict_proba, X)
+        return softmax(scores, np) if scores.shape[1] > 1 else _native.sigmoids(scores.ravel()).reshape(-1, 2)
 
     def predict_log_proba(self, X: Any) -> Any:
         found = self.predict_proba(X)

@@ -1,0 +1,130 @@
+//! Passes over whole arrays of NumPy by all cores, where NumPy takes one: checks before a fit, and what comes after it.
+
+use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+/// Elements that one task takes.
+const CHUNK: usize = 1 << 16;
+/// Classes that are told apart.
+const MOST_CLASSES: usize = 256;
+
+/// Whether all elements of a contiguous array of floats are finite; none of other arrays.
+#[pyfunction]
+pub fn is_finite(array: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+    let py = array.py();
+    if let Ok(array) = array.cast::<PyArrayDyn<f32>>() {
+        return all(py, array, |x: &f32| {
+            x.to_bits() & 0x7f80_0000 != 0x7f80_0000
+        });
+    }
+    match array.cast::<PyArrayDyn<f64>>() {
+        Ok(array) => all(py, array, |x: &f64| {
+            x.to_bits() & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000
+        }),
+        Err(_) => Ok(None),
+    }
+}
+
+fn all<T: numpy::Element + Sync>(
+    py: Python<'_>,
+    array: &Bound<'_, PyArrayDyn<T>>,
+    is_good: impl Fn(&T) -> bool + Sync,
+) -> PyResult<Option<bool>> {
+    let array: PyReadonlyArrayDyn<'_, T> = array.try_readonly()?;
+    let Ok(values) = array.as_slice() else {
+        return Ok(None);
+    };
+    // Chunks are looked at to their ends, by loops that vectorise.
+    let chunk = |part: &[T]| part.iter().fold(true, |all, value| all & is_good(value));
+    Ok(Some(py.detach(|| values.par_chunks(CHUNK).all(chunk))))
+}
+
+/// Classes in ascending order, and the number of each label's class.
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
+
+/// The classes of a contiguous vector of whole numbers or of truths, as far as a few hundred; none of others.
+#[pyfunction]
+pub fn encode<'py>(labels: &Bound<'py, PyAny>) -> PyResult<Option<Encoded<'py>>> {
+    macro_rules! of_types {
+        ($($type:ty),*) => { $(
+            if let Ok(labels) = labels.cast::<PyArray1<$type>>() {
+                return encoded(labels);
+            }
+        )* };
+    }
+    of_types!(i64, i32, i8, u8, bool);
+    Ok(None)
+}
+
+fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
+    labels: &Bound<'py, PyArray1<T>>,
+) -> PyResult<Option<Encoded<'py>>> {
+    let py = labels.py();
+    let labels = labels.try_readonly()?;
+    let Ok(labels) = labels.as_slice() else {
+        return Ok(None);
+    };
+    let found = py.detach(|| {
+        let parts = labels.par_chunks(CHUNK).map(|part| seen(part.iter()));
+        let both = |a: Vec<T>, b: Vec<T>| seen(a.iter().chain(&b));
+        let mut classes = parts.try_reduce(Vec::new, both)?;
+        classes.sort_unstable();
+        // Every label is among them.
+        let code = |label: &T| classes.partition_point(|class| class < label) as f64;
+        let codes: Vec<f64> = labels.par_iter().with_min_len(CHUNK).map(code).collect();
+        Some((classes, codes))
+    });
+    Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))
+}
+
+/// Each value once, unless there are too many.
+fn seen<'a, T: Copy + PartialEq + 'a>(labels: impl Iterator<Item = &'a T>) -> Option<Vec<T>> {
+    let mut seen = Vec::new();
+    for label in labels {
+        if seen.contains(label) {
+            continue;
+        }
+        if seen.len() == MOST_CLASSES {
+            return None;
+        }
+        seen.push(*label);
+    }
+    Some(seen)
+}
+
+/// `1 − p` and `p = 1 / (1 + exp(−score))` of each score of a contiguous vector of floats, one pair after the other; none of
+/// other arrays.
+#[pyfunction]
+pub fn sigmoids<'py>(scores: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = scores.py();
+    if let Ok(scores) = scores.cast::<PyArray1<f32>>() {
+        let scores = scores.try_readonly()?;
+        let Ok(scores) = scores.as_slice() else {
+            return Ok(None);
+        };
+        let pairs = |score: &f32| pair(f64::from(*score)).map(|share| share as f32);
+        let found: Vec<f32> = py.detach(|| scores.par_iter().flat_map_iter(pairs).collect());
+        return Ok(Some(found.into_pyarray(py).into_any()));
+    }
+    let Ok(scores) = scores.cast::<PyArray1<f64>>() else {
+        return Ok(None);
+    };
+    let scores = scores.try_readonly()?;
+    let Ok(scores) = scores.as_slice() else {
+        return Ok(None);
+    };
+    let pairs = |score: &f64| pair(*score);
+    let found: Vec<f64> = py.detach(|| scores.par_iter().flat_map_iter(pairs).collect());
+    Ok(Some(found.into_pyarray(py).into_any()))
+}
+
+/// Without overflow, and with all digits of the smaller.
+fn pair(score: f64) -> [f64; 2] {
+    let small = (-score.abs()).exp();
+    let (of_small, of_large) = (small / (1.0 + small), 1.0 / (1.0 + small));
+    match score >= 0.0 {
+        true => [of_small, of_large],
+        false => [of_large, of_small],
+    }
+}
