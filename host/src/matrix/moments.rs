@@ -76,6 +76,9 @@ impl ColumnMoments {
     }
 
     fn of_csr<T: Element>(x: &CsrMatrix<T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
+        if sums_are_large(x.rows(), x.cols(), x.nnz(), size_of::<T>()) {
+            return Self::of_csr_by_columns(x, takes);
+        }
         let offsets = x.indptr();
         let offsets = offsets.raw_storage();
         Self::by_blocks(x.rows(), x.cols(), x.nnz(), |rows, sums| {
@@ -87,6 +90,34 @@ impl ColumnMoments {
                 }
             }
         })
+    }
+
+    /// Each task walks through all rows and adds up columns of its own, in the order of the rows: the bits do not depend on
+    /// how many tasks there are.
+    fn of_csr_by_columns<T: Element>(
+        x: &CsrMatrix<T>,
+        takes: impl Fn(usize) -> bool + Sync,
+    ) -> Self {
+        let offsets = x.indptr();
+        let offsets = offsets.raw_storage();
+        let mut total = vec![[0.0; 2]; x.cols()];
+        let own = x.cols().div_ceil(rayon::current_num_threads()).max(COLUMNS);
+        parallel::for_each_item(total.chunks_mut(own), |number, sums| {
+            let first = number * own;
+            for row in (0..x.rows()).filter(|row| takes(*row)) {
+                let entries = offsets[row] as usize..offsets[row + 1] as usize;
+                let indices = &x.indices()[entries.clone()];
+                let from = indices.partition_point(|j| (*j as usize) < first);
+                let values = &x.data()[entries][from..];
+                for (&j, value) in indices[from..].iter().zip(values) {
+                    match sums.get_mut(j as usize - first) {
+                        Some(sums) => add(sums, value.to_f64()),
+                        None => break,
+                    }
+                }
+            }
+        });
+        Self::of_sums(&total)
     }
 
     fn of_dense<T: Element>(x: ArrayView2<'_, T>, takes: impl Fn(usize) -> bool + Sync) -> Self {
@@ -176,6 +207,12 @@ fn add_blocks(total: &mut [Sums], blocks: &[Vec<Sums>]) {
     });
 }
 
+/// Whether sums of blocks would take more than a sixteenth of the entries' memory: a matter of the shape alone.
+fn sums_are_large(rows: usize, cols: usize, nnz: usize, value: usize) -> bool {
+    let blocks = row_blocks(rows, cols, nnz).len();
+    blocks > 1 && blocks * cols * size_of::<Sums>() > nnz * (4 + value) / 16
+}
+
 /// Cuts the rows into blocks by the shape alone: as many as pay for clearing and adding n sums
 /// each, so that a matrix with very many columns is not drowned in partial sums.
 fn row_blocks(rows: usize, cols: usize, nnz: usize) -> Vec<Range<usize>> {
@@ -186,4 +223,39 @@ fn row_blocks(rows: usize, cols: usize, nnz: usize) -> Vec<Range<usize>> {
         .step_by(step)
         .map(|start| start..rows.min(start + step))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::csr_from_parts;
+
+    /// 6,000 rows of 3 entries in 4,500 columns, of small whole numbers: sums are exact in any order.
+    #[test]
+    fn wide_sparse_columns_are_summed_without_sums_of_blocks() {
+        let (rows, cols) = (6_000_usize, 4_500_usize);
+        let column = |row: usize, k: usize| ((row * 37) % 1_500 + 1_500 * k) as u32;
+        let indices: Vec<u32> = (0..rows)
+            .flat_map(|row| (0..3).map(move |k| column(row, k)))
+            .collect();
+        let values: Vec<f32> = (0..3 * rows).map(|i| (i % 7) as f32 - 3.0).collect();
+        let mut expected = vec![[0.0; 2]; cols];
+        for (j, value) in indices.iter().zip(&values) {
+            add(&mut expected[*j as usize], f64::from(*value));
+        }
+        let offsets = (0..=rows).map(|row| 3 * row as u64).collect();
+        let x = csr_from_parts((rows, cols), offsets, indices, values).expect("rows that ascend");
+        let expected = ColumnMoments::of_sums(&expected);
+        assert_eq!(ColumnMoments::of_csr_by_columns(&x, |_| true), expected);
+        assert_eq!(
+            ColumnMoments::of_rows(&Features::Sparse(x), |_| true),
+            expected
+        );
+    }
+
+    #[test]
+    fn sums_of_blocks_stay_small() {
+        assert!(sums_are_large(4_000_000, 1_000_000, 80_000_000, 4));
+        assert!(!sums_are_large(4_000_000, 1_000, 80_000_000, 4));
+    }
 }
