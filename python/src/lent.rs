@@ -258,7 +258,7 @@ fn borrowed<T: Pod + Send + Sync>(
     (address, len): (u64, usize),
     owner: Owner,
 ) -> PyResult<SharedBuffer<T>> {
-    // SAFETY: the array's library says that so many elements of this type are there, and keeps them as long as their owner
+    // SAFETY: the array's library says that this many elements of this type are there, and keeps them as long as their owner
     // is kept. Its stream was waited for. Python code that writes into an array during a fit gets what it gets from SciPy:
     // it is asked not to. On an emulator the address is NumPy's.
     py.detach(|| unsafe { device.borrow(address, len, owner) })

@@ -91,7 +91,7 @@ mod tests {
 
     fn lent(device: &Device, owner: &Arc<Aligned>, skip: usize) -> Result<Vec<f32>, DeviceError> {
         let address = owner.0[skip..].as_ptr().expose_provenance() as u64;
-        // SAFETY: so many values are there, which nobody changes, and the owner is kept.
+        // SAFETY: this many values are there, which nobody changes, and the owner is kept.
         let lent = unsafe { device.borrow::<f32>(address, 8 - skip, owner.clone()) }?;
         assert_eq!(device.usage().lent_bytes, 4 * (8 - skip));
         assert_eq!(

@@ -110,7 +110,7 @@ fn host_bytes<'a>(address: u64, bytes: usize) -> &'a [u8] {
         return &[];
     }
     let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: whoever lends memory to an emulator promises that so many initialised bytes of this process are there, and
+    // SAFETY: whoever lends memory to an emulator promises that this many initialised bytes of this process are there, and
     // that nobody writes them while they are lent; they are read before the call returns.
     unsafe { std::slice::from_raw_parts(start, bytes) }
 }
