@@ -11,7 +11,8 @@ use super::progress::Ui;
 use super::targets::{Known, Task};
 use crate::device::PhaseCost;
 use crate::io::{
-    self, CachePolicy, Columns, CsvOptions, ReadOptions, Table, TableOptions, TableTargets, Target,
+    self, CachePolicy, Columns, CsvOptions, FurtherTarget, ReadOptions, Table, TableOptions,
+    TableTargets, Target,
 };
 use crate::matrix::{Element, Features, MatrixStats, Schema};
 
@@ -21,6 +22,8 @@ pub(super) struct Loaded<T> {
     pub(super) features: Arc<Features<T>>,
     /// m targets, if there are any.
     pub(super) targets: Option<TableTargets<T>>,
+    /// Those of `--target-columns` but the first.
+    pub(super) further: Vec<FurtherTarget<T>>,
     /// What the columns are.
     pub(super) schema: Schema,
     /// Sizes.
@@ -49,6 +52,8 @@ pub(super) struct Reading<'a> {
     pub(super) columns: Columns,
     /// As typed.
     pub(super) args: &'a ReadArgs,
+    /// The first of several columns of targets; the others are the table's.
+    pub(super) first_target: Option<String>,
     /// What becomes of a table.
     pub(super) table: TableOptions,
 }
@@ -68,6 +73,7 @@ pub(super) fn load<T: Element>(
     let reading = Reading {
         columns,
         args,
+        first_target: None,
         table,
     };
     load_as(data, target, &reading, ui)
@@ -95,7 +101,7 @@ pub(super) fn load_as<T: Element>(
         format: args.format.map(Into::into),
         index_base: args.index_base.into(),
         columns: reading.columns,
-        target: args.target_column.as_deref().map(Target::new),
+        target: target_of(reading).map(Target::new),
         csv: CsvOptions {
             delimiter: args.delimiter,
             header: args.header.into(),
@@ -107,6 +113,7 @@ pub(super) fn load_as<T: Element>(
     let Table {
         features,
         mut targets,
+        further,
         schema,
         unseen,
     } = io::read_table::<T>(data, &options, &reading.table)?;
@@ -136,11 +143,18 @@ pub(super) fn load_as<T: Element>(
     Ok(Loaded {
         features: Arc::new(features),
         targets,
+        further,
         schema,
         stats,
         seconds,
         bytes: data.metadata().map_or(0, |file| file.len()),
     })
+}
+
+/// The column of the targets: of several the first.
+fn target_of<'a>(reading: &'a Reading<'_>) -> Option<&'a str> {
+    let column = reading.args.target_column.as_deref();
+    column.or(reading.first_target.as_deref())
 }
 
 /// Reads `data` with targets for `task`, from `target` where one is named.
@@ -239,6 +253,7 @@ impl<T> Loaded<T> {
         Reading {
             columns: Columns::Exactly(self.stats.cols),
             args,
+            first_target: None,
             table: TableOptions {
                 schema: Some(self.schema.clone()),
                 ..TableOptions::default()

@@ -33,7 +33,7 @@ pub use options::{
 };
 pub use read::read;
 pub use table::{
-    Missing, Table, TableOptions, TableProblem, TableTargets, Unseen, UnseenCount, read_names,
-    read_table,
+    FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, Unseen, UnseenCount,
+    read_names, read_table,
 };
 pub use text_column::read_text_column;

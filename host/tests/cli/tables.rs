@@ -410,3 +410,79 @@ fn a_file_without_texts_is_no_table_for_a_model_of_one() {
         refused.stderr
     );
 }
+
+/// Three targets of a table are three models, each of which knows the other targets as columns that are left out.
+#[test]
+fn several_columns_of_a_table_are_targets() {
+    let folder = Folder::new();
+    let (data, model) = (folder.path("plots.csv"), folder.path("model.safetensors"));
+    let mut text = String::from("height,soil,yield,area,weight\n");
+    for i in 0..30 {
+        let (area, clay) = (f64::from(i % 7), i % 3 == 0);
+        let soil = if clay { "clay" } else { "sand" };
+        let shift = if clay { 5.0 } else { 0.0 };
+        let [height, harvest, weight] = [2.0 * area + shift, 1.0 - area, 3.0 * shift];
+        text += &format!("{height},{soil},{harvest},{area},{weight}\n");
+    }
+    std::fs::write(&data, text).expect("written");
+    let train = |columns: &str, extra: &[&str]| {
+        let words = ["train", "ridge", &data, "--target-columns", columns];
+        let rest = ["--alpha", "1e-9", "--device", "cpu", "-o", &model];
+        run(words.iter().chain(&rest).chain(extra).copied())
+    };
+    train("height,yield,-1", &[]).expect_code(0);
+    let expected = [
+        ("0", "height", 2.0),
+        ("1", "yield", -1.0),
+        ("2", "weight", 0.0),
+    ];
+    for (place, name, slope) in expected {
+        let own = folder.path(&format!("model.{place}.safetensors"));
+        // The file has the targets of the others as well: they are none of the model's columns.
+        let score = run(["evaluate", &own, &data, "--device", "cpu", "--json"]).expect_code(0);
+        assert!(number(&score.json(), "r2") > 1.0 - 1e-9, "{name}");
+        let told = run(["inspect", &own, "--json"]).expect_code(0);
+        assert!(
+            told.stdout.contains("area") && told.stdout.contains(name),
+            "{}",
+            told.stdout
+        );
+        let row = folder.path("row.csv");
+        let predicted = |area: u32| {
+            std::fs::write(&row, format!("area,soil\n{area},sand\n")).expect("written");
+            let run = run(["predict", &own, &row, "--device", "cpu", "--json"]).expect_code(0);
+            numbers(&run.json(), "predictions")[0]
+        };
+        assert!((predicted(1) - predicted(0) - slope).abs() < 1e-6, "{name}");
+    }
+    for (columns, message) in [
+        ("height", "expected two columns or more, found one"),
+        ("height,1", "found `height` twice"),
+        ("height,none", "expected a column called `none`"),
+        ("height,soil", "expected a number in column `soil`"),
+    ] {
+        let refused = train(columns, &[]).expect_code(1);
+        assert!(refused.stderr.contains(message), "{}", refused.stderr);
+    }
+    let both = train("height,yield", &["--target-column", "weight"]).expect_code(2);
+    assert!(
+        both.stderr.contains("cannot be used with"),
+        "{}",
+        both.stderr
+    );
+    let cv = [
+        "cv",
+        "ridge",
+        &data,
+        "--target-columns",
+        "height,yield",
+        "--path",
+        "auto",
+    ];
+    let cv = run(cv).expect_code(1);
+    assert!(
+        cv.stderr.contains("expected one target, found 2"),
+        "{}",
+        cv.stderr
+    );
+}

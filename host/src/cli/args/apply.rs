@@ -40,6 +40,7 @@ impl ApplyArgs {
             // A sparse file shows only columns that occur in it; the model knows how many there are.
             columns: Columns::Exactly(model.cols()),
             args: read,
+            first_target: None,
             table: self.like.options(model.schema())?,
         })
     }

@@ -54,6 +54,16 @@ pub(in crate::cli) struct SourceArgs {
     #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 
+    /// Several columns of a CSV file that are targets, by name or number: as several columns of --target
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        conflicts_with_all = ["target", "target_column"]
+    )]
+    pub(in crate::cli) target_columns: Vec<String>,
+
     /// Where to compute: auto (a GPU if there is one and it is worth its start), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(in crate::cli) device: DeviceName,
@@ -61,6 +71,21 @@ pub(in crate::cli) struct SourceArgs {
     /// Element type; f32 is twice as quick on a GPU and takes half the memory
     #[arg(long, value_enum, default_value = "f64")]
     pub(in crate::cli) dtype: DtypeName,
+}
+
+impl SourceArgs {
+    /// Refuses several targets where one model is made.
+    ///
+    /// # Errors
+    /// When there are any.
+    pub(in crate::cli) fn expect_one_target(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.target_columns.is_empty(),
+            "--target-columns: expected one target, found {}; name one with --target-column",
+            self.target_columns.len()
+        );
+        Ok(())
+    }
 }
 
 /// What becomes of the fit.

@@ -67,6 +67,7 @@ impl TableArgs {
         Ok(Reading {
             columns: Columns::Infer,
             args,
+            first_target: None,
             table,
         })
     }

@@ -33,6 +33,7 @@ pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
+    job.source.expect_one_target()?;
     let saved = checked(job, args)?;
     let device = device::open(job.source.device, ui)?;
     let (data, known) = data::load_known::<T>(

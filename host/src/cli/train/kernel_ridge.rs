@@ -31,6 +31,7 @@ pub(super) fn run(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
+    args.source.expect_one_target()?;
     if let Some(path) = &args.output {
         output::check_place(path)?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::linear::judge;
-use crate::cli::data;
+use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::{FittedSummary, warn_undefined};
 use crate::cli::progress::Ui;
@@ -15,30 +15,65 @@ use crate::cli::{device, output};
 use crate::device::{Device, Phase, Phases};
 use crate::io;
 use crate::learning::{Estimator, FitOptions, Model, ResidentDataset, Targets};
-use crate::matrix::{Element, MatrixStats};
+use crate::matrix::{Element, MatrixStats, Schema};
 use crate::ops::Number;
 
-/// The file of targets, where they are those of several regressions.
+/// Where the targets of several regressions are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sides<'a> {
+    /// Columns of an array.
+    Array(&'a Path),
+    /// Columns of DATA.
+    Columns(&'a [String]),
+}
+
+/// A target, and what the columns are where it is the target.
+struct Side<T> {
+    targets: Vec<T>,
+    schema: Schema,
+}
+
+/// The targets, where they are those of several regressions.
 ///
 /// # Errors
-/// When it cannot be read.
-pub(super) fn targets<'a>(job: &Job<'a>) -> Result<Option<&'a Path>> {
+/// When their file cannot be read, or `--target-columns` are not those of several regressions.
+pub(super) fn targets<'a>(job: &Job<'a>) -> Result<Option<Sides<'a>>> {
+    let columns = &job.source.target_columns[..];
+    if !columns.is_empty() {
+        ensure!(
+            columns.len() > 1,
+            "--target-columns: expected two columns or more, found one; name it with --target-column"
+        );
+        ensure!(
+            job.own.task() == Task::Numbers,
+            "--target-columns: expected a regression, found a classifier; it learns one --target-column at a time"
+        );
+        return Ok(Some(Sides::Columns(columns)));
+    }
     let target = job.source.target.as_deref();
     let arrays = target.filter(|path| output::extension(path) == "npy" && path.exists());
     let Some(path) = arrays.filter(|_| job.own.task() == Task::Numbers) else {
         return Ok(None);
     };
-    Ok((io::npy_columns(path)? > 1).then_some(path))
+    Ok((io::npy_columns(path)? > 1).then_some(Sides::Array(path)))
 }
 
 /// Fits, saves, scores and reports one model after the other.
-pub(super) fn run<T: Number>(job: &Job<'_>, target: &Path, ui: &Ui) -> Result<Exit> {
+pub(super) fn run<T: Number>(job: &Job<'_>, from: Sides<'_>, ui: &Ui) -> Result<Exit> {
     check(job)?;
     let (mut phases, mut sides) = (Phases::default(), Vec::new());
     let read = || {
-        let data = data::load_as::<T>(&job.source.data, None, &job.outcome.reading()?, ui)?;
-        sides = read_sides::<T>(target, data.stats.rows)?;
-        let first = Known::Numbers(sides[0].clone());
+        let mut reading = job.outcome.reading()?;
+        if let Sides::Columns([first, further @ ..]) = from {
+            reading.first_target = Some(first.clone());
+            reading.table.further = further.to_vec();
+        }
+        let mut data = data::load_as::<T>(&job.source.data, None, &reading, ui)?;
+        sides = match from {
+            Sides::Array(path) => read_sides::<T>(path, &data)?,
+            Sides::Columns(_) => take_sides(&job.source.data, &mut data)?,
+        };
+        let first = Known::Numbers(sides[0].targets.clone());
         Ok((data, first))
     };
     let place = (
@@ -70,9 +105,9 @@ pub(super) fn run<T: Number>(job: &Job<'_>, target: &Path, ui: &Ui) -> Result<Ex
     let mut worst = Exit::Success;
     for (number, side) in sides.iter().enumerate() {
         let model = several
-            .fit(&resident, side)?
-            .with_schema(data.schema.clone());
-        let exit = several.finish((number, &model), (&resident, side), &data.stats)?;
+            .fit(&resident, &side.targets)?
+            .with_schema(side.schema.clone());
+        let exit = several.finish((number, &model), (&resident, &side.targets), &data.stats)?;
         if exit != Exit::Success {
             worst = exit;
         }
@@ -95,22 +130,40 @@ fn check(job: &Job<'_>) -> Result<()> {
     ] {
         ensure!(
             !is_given,
-            "{name}: expected one target, found an array of several columns; fit them one by one"
+            "{name}: expected one target, found several; fit them one by one"
         );
     }
     Ok(())
 }
 
-/// The columns of the targets.
-fn read_sides<T: Element>(path: &Path, rows: usize) -> Result<Vec<Vec<T>>> {
+/// The columns of an array.
+fn read_sides<T: Element>(path: &Path, data: &Loaded<T>) -> Result<Vec<Side<T>>> {
     let all = io::read_columns::<T>(path)?;
-    let found = all.first().map_or(0, Vec::len);
+    let (rows, found) = (data.stats.rows, all.first().map_or(0, Vec::len));
     ensure!(
         found == rows,
         "{}: expected one row of targets for each of the {rows} rows, found {found}",
         path.display()
     );
-    Ok(all)
+    let side = |targets| Side {
+        targets,
+        schema: data.schema.clone(),
+    };
+    Ok(all.into_iter().map(side).collect())
+}
+
+/// The columns of DATA.
+fn take_sides<T: Element>(path: &Path, data: &mut Loaded<T>) -> Result<Vec<Side<T>>> {
+    let first = Side {
+        targets: data.take_targets(path)?,
+        schema: data.schema.clone(),
+    };
+    let further = std::mem::take(&mut data.further).into_iter();
+    let further = further.map(|further| Side {
+        targets: further.targets,
+        schema: further.schema,
+    });
+    Ok(std::iter::once(first).chain(further).collect())
 }
 
 /// `model.safetensors` of target 2: `model.2.safetensors`.

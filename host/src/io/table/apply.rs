@@ -12,7 +12,9 @@ use super::super::scan::{self, Meter};
 use super::encode::{Chunk, parse_chunk};
 use super::head::{Head, nameless};
 use super::layout::{Layout, Role, matched};
-use super::{Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, learn};
+use super::{
+    FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, learn,
+};
 use crate::matrix::{
     ColumnKind, Dataset, Element, Features, Schema, TableColumn, TableEncoding, csr_from_blocks,
 };
@@ -113,6 +115,7 @@ fn idle(
         ("--missing", table.missing != Missing::Refuse),
         ("--categorical", !table.categorical.is_empty()),
         ("--drop", !table.drop.is_empty()),
+        ("--target-columns", !table.further.is_empty()),
         ("--delimiter", options.csv.delimiter.is_some()),
         ("--header", options.csv.header != Header::Auto),
     ];
@@ -165,6 +168,7 @@ fn of_numbers<T>(data: Dataset<T>, schema: Schema) -> Table<T> {
     Table {
         features: data.features,
         targets: data.targets.map(TableTargets::Numbers),
+        further: Vec::new(),
         schema,
         unseen: Vec::new(),
     }
@@ -185,9 +189,11 @@ fn of_csv<T: Element>(
     let meter = opened.meter(options);
     let mut head = Head::detect(text, &options.csv).map_err(located)?;
     if let (Some(names), None) = (&table.names, &head.names) {
-        name_fields(&mut head, names, options.target.as_ref()).map_err(located)?;
+        name_fields(&mut head, names, (options.target.as_ref(), &table.further))
+            .map_err(located)?;
     }
     let target = target(&head, options, table.schema.as_ref()).map_err(located)?;
+    let further = further(&head, target, table).map_err(located)?;
     let known = table
         .schema
         .as_ref()
@@ -206,7 +212,7 @@ fn of_csv<T: Element>(
                 return Ok(found);
             }
             let meter = opened.meter(options);
-            learn::encoding(text, &head, target, table, &meter).map_err(located)?
+            learn::encoding(text, &head, (target, &further), table, &meter).map_err(located)?
         }
     };
     let in_order = columns
@@ -225,9 +231,22 @@ fn of_csv<T: Element>(
         let schema = table.schema.clone().unwrap_or(found.schema);
         return Ok(Table { schema, ..found });
     }
-    let layout = Layout::new(&head, &encoding, &columns, target, (by_model, table.unseen));
+    let layout = Layout::new(&head, &encoding, &columns, target, (by_model, table.unseen))
+        .with_further(&further);
     let meter = opened.meter(options);
-    let read = encoded(text, &layout, &meter).map_err(located)?;
+    let mut read = encoded(text, &layout, &meter).map_err(located)?;
+    let dropped = learn::fields(&head, &table.drop).map_err(located)?;
+    for (number, read) in read.further.iter_mut().enumerate() {
+        let own = further[number];
+        let others = target.iter().chain(&further).filter(|field| **field != own);
+        let left_out: Vec<usize> = dropped.iter().chain(others).copied().collect();
+        let encoding = TableEncoding {
+            text_targets: false,
+            dropped: learn::dropped_labels(&head, Some(own), &left_out),
+            ..encoding.clone()
+        };
+        read.schema = schema_of(&head, Some(own), encoding);
+    }
     let schema = match &table.schema {
         Some(schema) => schema.clone(),
         None => schema_of(&head, target, encoding.clone()),
@@ -235,18 +254,43 @@ fn of_csv<T: Element>(
     Ok(Table { schema, ..read })
 }
 
+/// The fields of further targets, none of which is another's or that of the target.
+fn further(head: &Head, target: Option<usize>, table: &TableOptions) -> Result<Vec<usize>, Fault> {
+    if table.schema.is_some() {
+        return Ok(Vec::new());
+    }
+    let fields = learn::fields(head, &table.further)?;
+    let mut seen: Vec<usize> = target.into_iter().collect();
+    for field in &fields {
+        if seen.contains(field) {
+            let name = head.label(*field);
+            return Err(head.problem(TableProblem::TwiceTarget { name }));
+        }
+        seen.push(*field);
+    }
+    Ok(fields)
+}
+
 /// Names from elsewhere become those of the features, in their order.
-fn name_fields(head: &mut Head, names: &[String], target: Option<&Target>) -> Result<(), Fault> {
-    let target = target.map(|target| head.field(target.name())).transpose()?;
-    let features = head.fields - usize::from(target.is_some());
+fn name_fields(
+    head: &mut Head,
+    names: &[String],
+    (target, further): (Option<&Target>, &[String]),
+) -> Result<(), Fault> {
+    let mut targets = learn::fields(head, further)?;
+    if let Some(target) = target {
+        targets.push(head.field(target.name())?);
+    }
+    let is_feature = |field: &usize| !targets.contains(field);
+    let features = (0..head.fields).filter(is_feature).count();
     if names.len() != features {
         let (expected, found) = (names.len(), features);
         return Err(head.problem(TableProblem::Count { expected, found }));
     }
     let mut names = names.iter().cloned();
-    let own = |field: usize| match target == Some(field) {
-        true => Some(String::new()),
-        false => names.next(),
+    let own = |field: usize| match is_feature(&field) {
+        true => names.next(),
+        false => Some(String::new()),
     };
     head.names = Some((0..head.fields).filter_map(own).collect());
     Ok(())
@@ -304,7 +348,10 @@ fn plain(names: impl Iterator<Item = (Option<String>, u32)>) -> TableEncoding {
 }
 
 fn is_plain(table: &TableOptions) -> bool {
-    table.missing == Missing::Refuse && table.categorical.is_empty() && table.drop.is_empty()
+    table.missing == Missing::Refuse
+        && table.categorical.is_empty()
+        && table.drop.is_empty()
+        && table.further.is_empty()
 }
 
 /// The reader of numbers, if the file has nothing else.
@@ -390,6 +437,15 @@ fn encoded<T: Element>(
         ),
     });
     let unseen = unseen(&chunks, layout);
+    let of_number = |number: usize| FurtherTarget {
+        targets: chunks
+            .iter()
+            .flat_map(|chunk| &chunk.further[number])
+            .copied()
+            .collect(),
+        schema: Schema::default(),
+    };
+    let further = (0..layout.further).map(of_number).collect();
     let features = match layout.sparse {
         true => {
             let entries: usize = chunks.iter().map(|chunk| chunk.block.indices.len()).sum();
@@ -414,6 +470,7 @@ fn encoded<T: Element>(
     Ok(Table {
         features,
         targets,
+        further,
         schema,
         unseen,
     })

@@ -16,6 +16,8 @@ pub(super) struct Chunk<T> {
     /// Of sparse ones.
     pub(super) block: RowBlock<T>,
     pub(super) numbers: Vec<T>,
+    /// Further targets, a list for each.
+    pub(super) further: Vec<Vec<T>>,
     pub(super) texts: Vec<String>,
     /// Rows with an unknown category, of each field, and an example.
     pub(super) unseen: Vec<(u64, Option<String>)>,
@@ -25,7 +27,9 @@ pub(super) struct Chunk<T> {
 
 impl<T: Element> Parsed for Chunk<T> {
     fn bytes(&self) -> u64 {
+        let further: usize = self.further.iter().map(Vec::capacity).sum();
         let values = self.dense.capacity() + self.numbers.capacity() + self.block.values.capacity();
+        let values = values + further;
         let texts: usize = self
             .texts
             .iter()
@@ -47,6 +51,7 @@ pub(super) fn parse_chunk<T: Element>(
         dense: Vec::new(),
         block: RowBlock::default(),
         numbers: Vec::new(),
+        further: vec![Vec::new(); layout.further],
         texts: Vec::new(),
         unseen: vec![(0, None); layout.roles.len()],
         row: Vec::new(),
@@ -84,6 +89,10 @@ impl<T: Element> Chunk<T> {
         match &layout.roles[field] {
             Role::Skip => {}
             Role::Target => self.take_target(field, at, text, layout)?,
+            Role::Further(number) => {
+                let value = target_number::<T>((field, at), text, layout)?;
+                self.further[*number].push(value);
+            }
             Role::Number {
                 start,
                 fill,
@@ -138,17 +147,14 @@ impl<T: Element> Chunk<T> {
         text: &[u8],
         layout: &Layout<'_>,
     ) -> Result<(), Fault> {
-        if is_missing(text) {
-            let column = layout.head.label(field);
-            return Err(Fault::of_table(at, TableProblem::MissingTarget { column }));
+        if !layout.text_targets {
+            let value = target_number((field, at), text, layout)?;
+            self.numbers.push(value);
+            return Ok(());
         }
-        if layout.text_targets {
-            let text = std::str::from_utf8(text).map_err(|_| Fault::at(at, "text in UTF-8"))?;
-            self.texts.push(text.to_owned());
-        } else {
-            let value = number(text).ok_or_else(|| not_a_number(layout, field, at, text))?;
-            self.numbers.push(fitting(value, at)?);
-        }
+        refuse_missing((field, at), text, layout)?;
+        let text = std::str::from_utf8(text).map_err(|_| Fault::at(at, "text in UTF-8"))?;
+        self.texts.push(text.to_owned());
         Ok(())
     }
 
@@ -202,6 +208,29 @@ impl<T: Element> Chunk<T> {
         }
         Ok(())
     }
+}
+
+/// The target of a sample, which is a number.
+fn target_number<T: Element>(
+    (field, at): (usize, usize),
+    text: &[u8],
+    layout: &Layout<'_>,
+) -> Result<T, Fault> {
+    refuse_missing((field, at), text, layout)?;
+    let value = number(text).ok_or_else(|| not_a_number(layout, field, at, text))?;
+    fitting(value, at)
+}
+
+fn refuse_missing(
+    (field, at): (usize, usize),
+    text: &[u8],
+    layout: &Layout<'_>,
+) -> Result<(), Fault> {
+    if !is_missing(text) {
+        return Ok(());
+    }
+    let column = layout.head.label(field);
+    Err(Fault::of_table(at, TableProblem::MissingTarget { column }))
 }
 
 /// A number in the element type, if it has room for it.

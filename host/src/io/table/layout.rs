@@ -12,6 +12,8 @@ use crate::matrix::{ColumnKind, MissingCategory, TableEncoding};
 pub(super) enum Role {
     Skip,
     Target,
+    /// One of [`TableOptions::further`], by its number.
+    Further(usize),
     Number {
         start: usize,
         fill: Option<f64>,
@@ -37,6 +39,8 @@ pub(super) struct Layout<'a> {
     pub(super) buckets: u32,
     pub(super) sparse: bool,
     pub(super) text_targets: bool,
+    /// How many fields are further targets.
+    pub(super) further: usize,
     /// Whether a model says so.
     pub(super) by_model: bool,
     pub(super) unseen: Unseen,
@@ -69,9 +73,19 @@ impl<'a> Layout<'a> {
             buckets: encoding.buckets,
             sparse: encoding.is_sparse(),
             text_targets: encoding.text_targets,
+            further: 0,
             by_model,
             unseen,
         }
+    }
+
+    /// Takes these fields for further targets.
+    pub(super) fn with_further(mut self, fields: &[usize]) -> Self {
+        for (number, field) in fields.iter().enumerate() {
+            self.roles[*field] = Role::Further(number);
+        }
+        self.further = fields.len();
+        self
     }
 
     /// The first of the columns that hashed texts share.

@@ -49,25 +49,23 @@ impl Parsed for Chunk {
     }
 }
 
-/// The encoding of a table; its features are all fields but `target` and those to be dropped. With it the column that each
-/// field is.
+/// The fields that these names or numbers mean.
+pub(super) fn fields(head: &Head, names: &[String]) -> Result<Vec<usize>, Fault> {
+    names.iter().map(|name| head.field(name)).collect()
+}
+
+/// The encoding of a table; its features are all fields but `target`, further targets and those to be dropped. With it the
+/// column that each field is.
 pub(super) fn encoding(
     text: &[u8],
     head: &Head,
-    target: Option<usize>,
+    (target, further): (Option<usize>, &[usize]),
     options: &TableOptions,
     meter: &Meter<'_>,
 ) -> Result<(TableEncoding, Vec<Option<usize>>), Fault> {
-    let dropped = options
-        .drop
-        .iter()
-        .map(|name| head.field(name))
-        .collect::<Result<Vec<_>, _>>()?;
-    let forced = options
-        .categorical
-        .iter()
-        .map(|name| head.field(name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut dropped = fields(head, &options.drop)?;
+    dropped.extend_from_slice(further);
+    let forced = fields(head, &options.categorical)?;
     let body = head.body_at..text.len();
     let sampled = sample(text, head)?;
     let mut kinds = Vec::with_capacity(head.fields);
@@ -88,10 +86,7 @@ pub(super) fn encoding(
     let found = joined(chunks, head.fields);
     let mut encoding = TableEncoding {
         text_targets: target.is_some_and(|field| sampled[field].texts > 0),
-        dropped: dropped
-            .iter()
-            .map(|&field| dropped_label(head, target, field))
-            .collect(),
+        dropped: dropped_labels(head, target, &dropped),
         ..TableEncoding::default()
     };
     let mut columns = Vec::with_capacity(head.fields);
@@ -119,6 +114,13 @@ pub(super) fn encoding(
         return Err(Fault::at(head.line_at, "at least one column of features"));
     }
     Ok((encoding, columns))
+}
+
+/// [`dropped_label`] of each of these fields.
+pub(super) fn dropped_labels(head: &Head, target: Option<usize>, fields: &[usize]) -> Vec<String> {
+    let labels = fields.iter();
+    let labels = labels.map(|field| dropped_label(head, target, *field));
+    labels.collect()
 }
 
 /// How a column that was left out is found again: by its name, or by its number among the fields that are not the target.

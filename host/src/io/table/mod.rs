@@ -69,6 +69,9 @@ pub struct TableOptions {
     pub categorical: Vec<String>,
     /// Columns that are left out, by name or number.
     pub drop: Vec<String>,
+    /// Columns that are targets besides [`ReadOptions::target`], by name or number: numbers, each of which is the target of
+    /// a regression of its own. Of CSV files without a `schema` only.
+    pub further: Vec<String>,
     /// What is done about categories that `schema` does not know.
     pub unseen: Unseen,
     /// Whether columns that `schema` does not know are left out instead of being an error.
@@ -84,6 +87,15 @@ pub enum TableTargets<T> {
     Numbers(Vec<T>),
     /// Texts: names of classes.
     Text(Vec<String>),
+}
+
+/// One of [`TableOptions::further`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct FurtherTarget<T> {
+    /// m numbers.
+    pub targets: Vec<T>,
+    /// As [`Table::schema`] where this column is the target, and all other targets are left out.
+    pub schema: Schema,
 }
 
 /// Categories of a column that a model was not trained on.
@@ -104,6 +116,8 @@ pub struct Table<T> {
     pub features: Features<T>,
     /// m targets, if the file has them.
     pub targets: Option<TableTargets<T>>,
+    /// Further targets, in the order requested.
+    pub further: Vec<FurtherTarget<T>>,
     /// What the columns are.
     pub schema: Schema,
     /// Categories that the given schema does not know.

@@ -65,6 +65,11 @@ pub enum TableProblem {
         /// Its name.
         name: String,
     },
+    /// Two targets are one column.
+    TwiceTarget {
+        /// Its name.
+        name: String,
+    },
     /// There is no such column.
     NoSuchColumn {
         /// What was requested.
@@ -148,6 +153,7 @@ impl fmt::Display for TableProblem {
                 write!(f, "expected the columns that the model was trained on and no others, found {} too", listed(names))
             }
             Self::TwiceNamed { name } => write!(f, "expected different names of columns, found `{name}` twice"),
+            Self::TwiceTarget { name } => write!(f, "expected different columns of targets, found `{name}` twice"),
             Self::NoSuchColumn { wanted, found } => {
                 write!(f, "expected a column called `{wanted}`, found {found}")
             }
@@ -204,6 +210,7 @@ impl TableProblem {
             }
             Self::ExtraColumns { .. } => "`--extra-columns ignore` leaves them out",
             Self::TwiceNamed { .. } => "rename one of them",
+            Self::TwiceTarget { .. } => "name each of them once",
             Self::NoSuchColumn { .. } => "give a name of the header",
             Self::NoTable { .. } => "give a CSV file with the columns of the training data",
             Self::Idle { .. } => "leave the option out, or say with `--format` what the file is",
