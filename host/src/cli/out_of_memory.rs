@@ -2,7 +2,8 @@
 //!
 //! Readers check what they foresee. What nobody foresaw ends here: the allocator notes the block that it was refused,
 //! the standard library aborts, as it does wherever nobody asks whether a block was given, and the handler of that signal
-//! prints what was needed. An abort for another reason stays one.
+//! prints what was needed. Libraries that ask and then panic end the same way, before the panic is told: telling it takes
+//! memory too. An abort or a panic for another reason stays one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,6 +25,20 @@ pub(super) fn end_with_exit_code() {
         libc::signal(libc::SIGABRT, handler as *const () as libc::sighandler_t);
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let refused = REFUSED.load(Ordering::Relaxed);
+        if refused > 0 && is_refusal(panic.payload_as_str()) {
+            end(refused);
+        }
+        usual(panic);
+    }));
+}
+
+/// Whether a panic tells that a block was refused.
+#[cfg(unix)]
+fn is_refusal(message: Option<&str>) -> bool {
+    message.is_some_and(|message| message.contains("AllocError"))
 }
 
 #[cfg(not(unix))]
@@ -37,6 +52,12 @@ extern "C" fn ended(signal: libc::c_int) {
         unsafe { libc::signal(signal, libc::SIG_DFL) };
         return;
     }
+    end(refused);
+}
+
+/// Prints the message and ends the program.
+#[cfg(unix)]
+fn end(refused: usize) -> ! {
     let mut text = [0_u8; 512];
     let length = message(&mut text, refused);
     // SAFETY: the text is that long; both calls may be made in a handler.

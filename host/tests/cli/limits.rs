@@ -87,3 +87,108 @@ fn memory_that_is_refused_is_an_error_with_need_and_limit() {
         assert_eq!(text.contains("--dtype f32"), halves, "{text}");
     }
 }
+
+/// Whatever block is refused, and by whoever asked for it: the program ends with 0 or with 1 and says why. A library that
+/// factors the kernel asks for a block itself, and panics.
+#[cfg(target_os = "linux")]
+#[test]
+fn any_block_may_be_refused() {
+    let folder = Folder::new();
+    let rows: String = (0..1200)
+        .map(|row| format!("{} 1:{row}\n", row % 7))
+        .collect();
+    let data = folder.file("some.svm", rows);
+    let with = |megabytes: usize, words: &[&str]| {
+        let rest = ["--device", "cpu", "--threads", "1"];
+        let words: Vec<&str> = words.iter().chain(&rest).copied().collect();
+        limited(&format!("-v {}", megabytes << 10), &words)
+    };
+    // What the program takes without a kernel.
+    let fits = |megabytes: &usize| {
+        with(*megabytes, &["train", "ridge", &data])
+            .status
+            .success()
+    };
+    let least = (40..1000)
+        .step_by(10)
+        .find(fits)
+        .expect("a limit that is enough");
+    let kernel = ["train", "kernel-ridge", &data, "--solver", "cholesky"];
+    let mut refused = 0;
+    for megabytes in (least..).step_by(4) {
+        let fit = with(megabytes, &kernel);
+        if fit.status.success() {
+            break;
+        }
+        let text = told(&fit);
+        assert_eq!(fit.status.code(), Some(1), "{megabytes} MB: {text}");
+        assert!(text.contains("out of memory: expected"), "{text}");
+        refused += 1;
+    }
+    assert!(refused > 0, "the kernel and its factor take 23 MB");
+}
+
+/// What stands before numbers of eight bytes in an npy file: 128 bytes.
+fn header(shape: &str, by_columns: bool) -> Vec<u8> {
+    let order = if by_columns { "True" } else { "False" };
+    let text = format!("{{'descr': '<f8', 'fortran_order': {order}, 'shape': {shape}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{text:<117}\n").bytes());
+    bytes
+}
+
+/// 40,000 x 200 numbers of eight bytes, 64 MB, row by row or column by column.
+fn array(by_columns: bool) -> Vec<u8> {
+    const SHAPE: (usize, usize) = (40_000, 200);
+    let mut bytes = header(&format!("{SHAPE:?}"), by_columns);
+    let (long, short) = if by_columns {
+        (SHAPE.1, SHAPE.0)
+    } else {
+        SHAPE
+    };
+    for a in 0..long {
+        for b in 0..short {
+            let (i, j) = if by_columns { (b, a) } else { (a, b) };
+            bytes.extend((((i * 7919 + j * 104_729) % 1009) as f64).to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// A fit has room for X and half of X besides: whatever the order of its elements, X is in memory once.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_array_is_in_memory_once() {
+    let folder = Folder::new();
+    let mut targets = header("(40000,)", false);
+    targets.extend((0..40_000).flat_map(|i| f64::from(i % 11).to_le_bytes()));
+    let targets = folder.file("y.npy", targets);
+    let mut scores = Vec::new();
+    for by_columns in [false, true] {
+        let data = folder.file("x.npy", array(by_columns));
+        let words = [
+            "train",
+            "ridge",
+            &data,
+            "--target",
+            &targets,
+            "--solver",
+            "conjugate-gradient",
+            "--max-iter",
+            "2",
+            "--device",
+            "cpu",
+            "--threads",
+            "2",
+            "--json",
+        ];
+        // Kilobytes of memory that is written to and no file's.
+        let fit = limited("-d 94000", &words);
+        assert_eq!(fit.status.code(), Some(0), "{}", told(&fit));
+        let found: serde_json::Value = serde_json::from_slice(&fit.stdout).expect("JSON");
+        scores.push(found["r2"].as_f64().expect("a score"));
+        let less = limited("-d 60000", &words);
+        assert_eq!(less.status.code(), Some(1), "the limit counts");
+    }
+    assert_eq!(scores[0], scores[1], "one fit, whatever the order");
+}

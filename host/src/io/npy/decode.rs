@@ -114,26 +114,35 @@ pub(super) fn copy<T: Element>(
     wrong.map_or(Ok(values), Err)
 }
 
-/// Decodes all of `bytes`.
-pub(super) fn decode<T: Element>(bytes: &[u8], kind: Kind) -> Result<Vec<T>, Wrong> {
+/// How the elements of an array lie in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they are to lie in memory.
+    Rows,
+    /// Column by column, `rows` × `cols`.
+    Columns { rows: usize, cols: usize },
+}
+
+/// Decodes all of `bytes`, row by row.
+pub(super) fn decode<T: Element>(bytes: &[u8], kind: Kind, order: Order) -> Result<Vec<T>, Wrong> {
+    let given = (bytes, kind, order);
     match kind.number {
-        Number::F2 => decode_with(bytes, kind, f16::from_le_bytes, f64::from),
-        Number::F4 => decode_with(bytes, kind, f32::from_le_bytes, f64::from),
-        Number::F8 => decode_with(bytes, kind, f64::from_le_bytes, |v| v),
-        Number::I1 => decode_with(bytes, kind, i8::from_le_bytes, f64::from),
-        Number::I2 => decode_with(bytes, kind, i16::from_le_bytes, f64::from),
-        Number::I4 => decode_with(bytes, kind, i32::from_le_bytes, f64::from),
-        Number::I8 => decode_with(bytes, kind, i64::from_le_bytes, |v| v as f64),
-        Number::U1 => decode_with(bytes, kind, u8::from_le_bytes, f64::from),
-        Number::U2 => decode_with(bytes, kind, u16::from_le_bytes, f64::from),
-        Number::U4 => decode_with(bytes, kind, u32::from_le_bytes, f64::from),
-        Number::U8 => decode_with(bytes, kind, u64::from_le_bytes, |v| v as f64),
+        Number::F2 => decode_with(given, f16::from_le_bytes, f64::from),
+        Number::F4 => decode_with(given, f32::from_le_bytes, f64::from),
+        Number::F8 => decode_with(given, f64::from_le_bytes, |v| v),
+        Number::I1 => decode_with(given, i8::from_le_bytes, f64::from),
+        Number::I2 => decode_with(given, i16::from_le_bytes, f64::from),
+        Number::I4 => decode_with(given, i32::from_le_bytes, f64::from),
+        Number::I8 => decode_with(given, i64::from_le_bytes, |v| v as f64),
+        Number::U1 => decode_with(given, u8::from_le_bytes, f64::from),
+        Number::U2 => decode_with(given, u16::from_le_bytes, f64::from),
+        Number::U4 => decode_with(given, u32::from_le_bytes, f64::from),
+        Number::U8 => decode_with(given, u64::from_le_bytes, |v| v as f64),
     }
 }
 
 fn decode_with<T: Element, V, const N: usize>(
-    bytes: &[u8],
-    kind: Kind,
+    (bytes, kind, order): (&[u8], Kind, Order),
     from_le: impl Fn([u8; N]) -> V + Sync,
     to_f64: impl Fn(V) -> f64 + Sync,
 ) -> Result<Vec<T>, Wrong> {
@@ -145,12 +154,45 @@ fn decode_with<T: Element, V, const N: usize>(
         to_f64(from_le(element))
     };
     let (elements, _) = bytes.as_chunks::<N>();
-    let values = parallel::convert(elements, |element| T::from_f64(read(element)));
-    match first_not_finite(&values) {
-        Some(entry) => Err(Wrong::Value {
-            entry,
-            value: read(&elements[entry]),
-        }),
-        None => Ok(values),
+    let values = match order {
+        Order::Rows => parallel::convert(elements, |element| T::from_f64(read(element))),
+        Order::Columns { rows, cols } => turned(elements, (rows, cols), |e| T::from_f64(read(e))),
+    };
+    if first_not_finite(&values).is_none() {
+        return Ok(values);
     }
+    let is_wrong = |element: &[u8; N]| !T::from_f64(read(element)).is_finite();
+    let entry = elements.iter().position(is_wrong);
+    let entry = entry.expect("one of the values is not finite");
+    Err(Wrong::Value {
+        entry,
+        value: read(&elements[entry]),
+    })
+}
+
+/// Rows that are turned at a time: what they take of each column is some lines of the cache.
+const TURNED: usize = 64;
+
+/// Elements that lie column by column, row by row. Nothing else takes memory: rows are written where they stay.
+fn turned<E: Sync, T: Element>(
+    elements: &[E],
+    (rows, cols): (usize, usize),
+    read: impl Fn(&E) -> T + Sync,
+) -> Vec<T> {
+    let mut values = vec![T::default(); elements.len()];
+    let per_task = (PER_TASK / cols.max(1))
+        .next_multiple_of(TURNED)
+        .max(TURNED);
+    let tasks = values.chunks_mut((per_task * cols).max(1));
+    parallel::for_each_item(tasks, |task, values| {
+        for (block, out) in values.chunks_mut(TURNED * cols).enumerate() {
+            let first = task * per_task + block * TURNED;
+            for j in 0..cols {
+                let column = &elements[j * rows + first..][..out.len() / cols];
+                let places = out.iter_mut().skip(j).step_by(cols);
+                places.zip(column).for_each(|(out, e)| *out = read(e));
+            }
+        }
+    });
+    values
 }

@@ -16,13 +16,13 @@ mod write;
 use std::io;
 use std::path::Path;
 
-use ndarray::{Array2, ShapeBuilder};
+use ndarray::Array2;
 
 use super::error::{Fault, ReadError};
 use super::options::MemoryLimit;
 use super::source::{self, Content};
 use crate::matrix::{Dataset, Element, Features, Storage};
-use decode::Wrong;
+use decode::{Order, Wrong};
 use header::Header;
 
 pub(super) use header::MAGIC;
@@ -42,12 +42,7 @@ pub(super) fn parse<T: Element>(
         return Err(header.fault(path, expected));
     };
     let values = values(path, content, &header, limit)?;
-    let features = if header.fortran {
-        let by_columns = Array2::from_shape_vec((rows, cols).f(), values);
-        by_columns.map(|x| x.as_standard_layout().into_owned())
-    } else {
-        Array2::from_shape_vec((rows, cols), values)
-    };
+    let features = Array2::from_shape_vec((rows, cols), values);
     let features = features.expect("the header's shape is checked against the number of values");
     Ok(Dataset {
         features: Features::Dense(features),
@@ -146,7 +141,7 @@ pub(super) fn parse_vector<T: Element>(
     values(path, content, &header, limit)
 }
 
-/// All values in storage order.
+/// All values row by row.
 fn values<T: Element>(
     path: &Path,
     content: Bytes<'_>,
@@ -154,19 +149,21 @@ fn values<T: Element>(
     limit: u64,
 ) -> Result<Vec<T>, ReadError> {
     let data = header.data(path, content.all)?;
-    // Fortran order needs a second copy for a moment.
-    let copies = 1 + u64::from(header.fortran);
-    let needed = (header.count as u64 * copies).saturating_mul(size_of::<T>() as u64);
+    let needed = (header.count as u64).saturating_mul(size_of::<T>() as u64);
     if needed > limit {
         let why = None;
         return Err(Fault::Memory { needed, limit, why }.locate(path, &[]));
     }
-    let decoded = if header.kind.is(T::DTYPE) {
+    let order = match header.shape[..] {
+        [rows, cols] if header.fortran => Order::Columns { rows, cols },
+        _ => Order::Rows,
+    };
+    let decoded = if header.kind.is(T::DTYPE) && order == Order::Rows {
         decode::copy(header.count, |start, to| {
             content.copy_to(header.data_at + start, to)
         })
     } else {
-        decode::decode(data, header.kind)
+        decode::decode(data, header.kind, order)
     };
     decoded.map_err(|wrong| match wrong {
         Wrong::Value { entry, value } => {
