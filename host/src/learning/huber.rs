@@ -7,12 +7,12 @@ use super::estimators::RegressorParams;
 use super::fit::Training;
 use super::fitted::Fitted;
 use super::options::FitOptions;
-use super::problem::{Regression, regression_task};
+use super::problem::{Regression, Task, regression_task};
 use super::report::Summary;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
 use super::{Convergence, FitError, Regressor, ResidentDataset};
-use crate::matrix::Element;
+use crate::matrix::{Dtype, Element};
 use crate::ops::Number;
 use crate::ops::objective::Loss;
 
@@ -135,6 +135,9 @@ impl Regression for Huber {
 
 /// Turns of scale and coefficients.
 const TURNS: usize = 200;
+/// Units in the last place of the largest target that residuals of a perfect fit may be: what sums over some hundred
+/// coefficients make of them.
+const EXACT: f64 = 1e4;
 /// The smallest scale, of the largest target: less is a perfect fit.
 const LEAST: f64 = 1e-12;
 
@@ -165,6 +168,9 @@ pub(super) fn fit<T: Number>(
         _ => from_the_middle(&wide),
     };
     let mut turns = Turns::begin(huber, &off, &first.weights, least);
+    if let Some(perfect) = interpolated(huber, (&training, data), (&wide, &first), &mut options)? {
+        return Ok(perfect);
+    }
     let mut history = Vec::new();
     let mut last: Option<(Weights, Summary, ObjectiveSpec)> = None;
     for _ in 0..TURNS {
@@ -208,6 +214,62 @@ pub(super) fn fit<T: Number>(
     let params: RegressorParams = huber.clone().scale(turns.used).into();
     let report = training.report(&summary, &spec, history);
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
+}
+
+/// The shortest coefficients that leave no residuals, where there are as many columns as rows and nothing is penalised. The
+/// best scale is then 0, towards which turns would shrink it for ever.
+fn interpolated<T: Number>(
+    huber: &Huber,
+    (training, data): (&Training<'_, T>, &ResidentDataset<T>),
+    (wide, task): (&[f64], &Task<T>),
+    options: &mut FitOptions<'_>,
+) -> Result<Option<Regressor>, FitError> {
+    let x = data.matrix();
+    if huber.alpha > 0.0 || x.cols() + usize::from(huber.controls.fit_intercept) < x.rows() {
+        return Ok(None);
+    }
+    let squares = ObjectiveSpec::mean_of(SampleLoss::Single(Loss::Squared));
+    let mut own = FitOptions {
+        sample_weight: options.sample_weight,
+        columns: options.columns,
+        moments: options.moments,
+        offset: options.offset,
+        patience: options.patience,
+        evaluate: match &mut options.evaluate {
+            Some(evaluate) => Some(&mut **evaluate),
+            None => None,
+        },
+        watch: match &mut options.watch {
+            Some(watch) => Some(&mut **watch),
+            None => None,
+        },
+        ..FitOptions::default()
+    };
+    let mut history = Vec::new();
+    let sides = (&task.targets[..], &task.weights[..]);
+    let (weights, mut summary) =
+        training.solve(&squares, sides.0, sides.1, &mut own, &mut history)?;
+    let off = residuals(&weights, data, wide, options.offset)?;
+    let unit = match T::DTYPE {
+        Dtype::F32 => f64::from(f32::EPSILON),
+        Dtype::F64 => f64::EPSILON,
+    };
+    let largest = wide.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+    let most = EXACT * unit * largest;
+    if !summary.convergence.is_success() || off.iter().any(|r| r.abs() > most) {
+        return Ok(None);
+    }
+    let scale = (LEAST * largest).max(f64::MIN_POSITIVE);
+    let spec = huber
+        .clone()
+        .scale(scale)
+        .spec(&mut std::iter::empty(), task.weights.iter().sum());
+    // All that is left of it is the scale itself.
+    summary.objective = 0.0;
+    summary.n_iter = history.len();
+    let params: RegressorParams = huber.clone().scale(scale).into();
+    let report = training.report(&summary, &spec, history);
+    Ok(Some(Fitted::new(T::DTYPE, weights, (), params, report)))
 }
 
 /// `y − (x·w + b + offset)` of each row.

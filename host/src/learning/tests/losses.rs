@@ -182,6 +182,27 @@ fn huber_regressions_are_scikit_learns() {
     assert!((scale(&model).expect("a scale") - 0.3228107552).abs() < 1e-7);
 }
 
+/// Fifty rows of two hundred columns: what leaves no residuals is not approached for ever, and is the shortest of its kind.
+#[test]
+fn huber_without_a_penalty_on_more_columns_than_rows_is_a_perfect_fit() {
+    let x = Array2::from_shape_fn((50, 200), |(i, j)| noise(i * 211 + j * j * 7 + 1));
+    let y: Vec<f64> = (0..50)
+        .map(|i| x[[i, 0]] + x[[i, 3]] + 0.1 * noise(i + 9))
+        .collect();
+    let fit = |estimator: Estimator| {
+        let targets = Targets::Numbers(&y);
+        let x = Features::Dense(x.clone());
+        estimator.fit_with(&Device::cpu(), x, targets, FitOptions::default())
+    };
+    let model = fit(Huber::params().alpha(0.0).into()).expect("a model");
+    let report = model.report();
+    assert_eq!(report.convergence, Convergence::Converged, "{report:?}");
+    assert!(report.n_iter < 5, "{} iterations", report.n_iter);
+    let shortest = fit(LinearRegression::params().into()).expect("a model");
+    assert_eq!(model.coef(), shortest.coef());
+    assert!(report.objective < 1e-9);
+}
+
 /// With a scale that is known every solver finds the same coefficients.
 #[test]
 fn huber_of_a_known_scale_is_the_same_by_every_solver() {
