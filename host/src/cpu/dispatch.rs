@@ -22,6 +22,24 @@ impl<R, F: FnMut() -> R> WithSimd for ByReference<F> {
     }
 }
 
+/// Clears the upper halves of the vector registers, which products of matrices (`faer`'s kernels for wide vectors) leave as they
+/// are: while there is something in them, every scalar instruction on an Intel processor waits for the one before it that
+/// wrote to its register. Source: Intel, "Optimization Reference Manual", section on mixing AVX with SSE code.
+#[inline]
+pub(crate) fn clear_upper() {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX, and no value is kept in an upper half between two statements of Rust.
+        unsafe { zero_upper() }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+fn zero_upper() {
+    std::arch::x86_64::_mm256_zeroupper();
+}
+
 #[cfg(test)]
 mod tests {
     use super::dispatch;

@@ -57,6 +57,7 @@ fn band<T: ComplexField + LinalgScalar + Default>(
         Accum::Add
     };
     multiply(written(c), start, read(&a), read(&b), alpha, Par::Seq);
+    super::clear_upper();
 }
 
 /// The same matrix for `faer`.

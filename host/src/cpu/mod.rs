@@ -30,6 +30,7 @@ mod tests;
 pub mod vector;
 mod wide;
 
+pub(crate) use dispatch::clear_upper;
 pub use fused::{RowMatrix, Workspace, forward, fused, transposed};
 pub use matrix::{Csr, Dense, LayoutError};
 pub use scalar::Scalar;

@@ -149,11 +149,7 @@ pub(super) fn fit<T: Number>(
     mut options: FitOptions<'_>,
 ) -> Result<Regressor, FitError> {
     if options.evaluate.is_some() && huber.controls().max_iter == 0 {
-        return Err(mismatch(
-            "max_iter 0",
-            "a scale to estimate",
-            "give the scale",
-        ));
+        return Err(no_iterations());
     }
     let first = regression_task(huber, data.matrix().rows(), targets, &options)?;
     let training = Training::new(data, first.controls, &options)?;
@@ -214,6 +210,10 @@ pub(super) fn fit<T: Number>(
     let params: RegressorParams = huber.clone().scale(turns.used).into();
     let report = training.report(&summary, &spec, history);
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
+}
+
+fn no_iterations() -> FitError {
+    mismatch("max_iter 0", "a scale to estimate", "give the scale")
 }
 
 /// The shortest coefficients that leave no residuals, where there are as many columns as rows and nothing is penalised. The

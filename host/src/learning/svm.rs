@@ -34,8 +34,9 @@ impl SvmLoss {
 /// The same numbers as scikit-learn's `LinearSVC` (penalty `l2`): like LIBLINEAR it penalises
 /// the intercept as the coefficient of a column that holds s, `intercept_scaling`; an infinite s leaves it free.
 ///
-/// **Solver.** Newton's method in a trust region with inner conjugate gradients, as LIBLINEAR's TRON: one pass over X
-/// per outer iteration for loss and gradient, one per inner iteration, over rows inside the margin with weight.
+/// **Solver.** Newton's method: with a Hessian where there are few columns, else with inner conjugate gradients as LIBLINEAR's
+/// TRON, one pass over X per outer iteration for loss and gradient, one per inner iteration over rows inside the margin with
+/// weight. See [the guide](super::guide#solvers).
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|

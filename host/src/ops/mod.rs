@@ -31,6 +31,7 @@ pub mod sparse_conv;
 mod terms;
 pub mod vector;
 
+pub(crate) use crate::cpu::clear_upper;
 pub use catalog::{candidates, candidates_of};
 pub use device_features::{DeviceCsr, DeviceDense, DeviceFeatures, DeviceIntegers};
 pub use error::OpError;

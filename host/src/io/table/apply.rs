@@ -13,7 +13,8 @@ use super::encode::{Chunk, parse_chunk};
 use super::head::{Head, nameless};
 use super::layout::{Layout, Role, matched};
 use super::{
-    FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, learn,
+    FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, further,
+    learn,
 };
 use crate::matrix::{
     ColumnKind, Dataset, Element, Features, Schema, TableColumn, TableEncoding, csr_from_blocks,
@@ -193,7 +194,7 @@ fn of_csv<T: Element>(
             .map_err(located)?;
     }
     let target = target(&head, options, table.schema.as_ref()).map_err(located)?;
-    let further = further(&head, target, table).map_err(located)?;
+    let further = further::fields(&head, target, table).map_err(located)?;
     let known = table
         .schema
         .as_ref()
@@ -233,42 +234,12 @@ fn of_csv<T: Element>(
     }
     let layout = Layout::new(&head, &encoding, &columns, target, (by_model, table.unseen))
         .with_further(&further);
-    let meter = opened.meter(options);
-    let mut read = encoded(text, &layout, &meter).map_err(located)?;
-    let dropped = learn::fields(&head, &table.drop).map_err(located)?;
-    for (number, read) in read.further.iter_mut().enumerate() {
-        let own = further[number];
-        let others = target.iter().chain(&further).filter(|field| **field != own);
-        let left_out: Vec<usize> = dropped.iter().chain(others).copied().collect();
-        let encoding = TableEncoding {
-            text_targets: false,
-            dropped: learn::dropped_labels(&head, Some(own), &left_out),
-            ..encoding.clone()
-        };
-        read.schema = schema_of(&head, Some(own), encoding);
-    }
-    let schema = match &table.schema {
-        Some(schema) => schema.clone(),
-        None => schema_of(&head, target, encoding.clone()),
-    };
+    let mut read = encoded(text, &layout, &opened.meter(options)).map_err(located)?;
+    let of = (&head, target, &further[..]);
+    further::name(&mut read.further, of, table, &encoding).map_err(located)?;
+    let schema = table.schema.clone();
+    let schema = schema.unwrap_or_else(|| schema_of(&head, target, encoding));
     Ok(Table { schema, ..read })
-}
-
-/// The fields of further targets, none of which is another's or that of the target.
-fn further(head: &Head, target: Option<usize>, table: &TableOptions) -> Result<Vec<usize>, Fault> {
-    if table.schema.is_some() {
-        return Ok(Vec::new());
-    }
-    let fields = learn::fields(head, &table.further)?;
-    let mut seen: Vec<usize> = target.into_iter().collect();
-    for field in &fields {
-        if seen.contains(field) {
-            let name = head.label(*field);
-            return Err(head.problem(TableProblem::TwiceTarget { name }));
-        }
-        seen.push(*field);
-    }
-    Ok(fields)
 }
 
 /// Names from elsewhere become those of the features, in their order.
@@ -396,7 +367,7 @@ fn by_text(head: &Head, field: usize) -> Option<Target> {
     }
 }
 
-fn schema_of(head: &Head, target: Option<usize>, table: TableEncoding) -> Schema {
+pub(super) fn schema_of(head: &Head, target: Option<usize>, table: TableEncoding) -> Schema {
     let name = |field: usize| head.names.as_ref().map(|names| names[field].clone());
     Schema {
         format: Some(Format::Csv.to_string()),

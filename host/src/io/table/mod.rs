@@ -19,6 +19,7 @@
 mod apply;
 mod cells;
 mod encode;
+mod further;
 mod head;
 mod layout;
 mod learn;

@@ -16,6 +16,8 @@ pub(in crate::learning) enum Direct {
     LeastSquares,
     /// Newton's, with products of matrices instead of the Hessian of a softmax.
     Products,
+    /// Newton's, with products of the stored entries of a sparse X instead of the Hessian of one predictor.
+    Stored,
     /// For losses with kinks.
     InteriorPoint,
     /// Conjugate gradients over the rows of a sparse X.
@@ -103,6 +105,10 @@ const MOST_BLOCK: usize = 2048;
 const HOST_WORK: f64 = 4e10;
 /// The same where a GPU has X as well: about as long as its launches take.
 const SMALL_WORK: f64 = 1e8;
+/// The same of a softmax and of least squares with an l1 penalty, whose iterations on a GPU are ten times as many or as long.
+const SMALL_WORK_OF_MANY: f64 = 1e9;
+/// Entries of a sparse X up to which the host takes them in Newton's steps: some hundred milliseconds for all of them.
+const MOST_STORED: u64 = 1 << 24;
 /// Newton iterations to be expected.
 const NEWTON_STEPS: f64 = 8.0;
 /// Products with X of one Newton step of a softmax.
@@ -200,9 +206,27 @@ impl Shape {
         m * n * least / 2.0 + least.powi(3) / 6.0
     }
 
+    /// Whether Newton's steps are taken by the stored entries of a sparse X: a ridge gives every direction curvature.
+    fn is_stored(&self) -> bool {
+        let round = self.has_l2 && !self.has_l1 && !self.quadratic;
+        let one = self.predictors == 1 && self.place == Place::Host;
+        self.sparse && round && one && self.entries <= MOST_STORED
+    }
+
+    /// Whether products take a softmax to its minimum before its Hessian does.
+    fn is_for_products(&self) -> bool {
+        let suits = self.predictors > 1 && self.cols < MOST_BLOCK;
+        let faster = self.coordinates() > MOST_COORDINATES || self.products() < self.newton();
+        suits && self.products() <= self.most_work() && faster
+    }
+
     fn most_work(&self) -> f64 {
         match self.place {
             Place::Host => HOST_WORK,
+            // Without a Gram matrix the iterations of an l1 penalty are many where columns are correlated, and each of them
+            // waits for the GPU: seconds for what takes milliseconds.
+            Place::Both if self.has_l1 && !self.quadratic => HOST_WORK,
+            Place::Both if self.has_l1 || self.predictors > 1 => SMALL_WORK_OF_MANY,
             Place::Both => SMALL_WORK,
             Place::Device | Place::Reproducible => 0.0,
         }
@@ -318,15 +342,10 @@ fn automatic(shape: &Shape) -> Chosen {
             "least squares without a penalty: columns may depend on each other",
         );
     }
-    if shape.predictors > 1 && shape.cols < MOST_BLOCK && shape.products() <= most {
-        let cholesky = shape.newton();
-        if shape.coordinates() > MOST_COORDINATES || shape.products() < cholesky {
-            return Chosen {
-                solver: Solver::NewtonCg,
-                reason: "a softmax: products of matrices on the host, preconditioned by a Hessian per class",
-                direct: Some(Direct::Products),
-            };
-        }
+    if shape.is_for_products() {
+        let reason =
+            "a softmax: products of matrices on the host, preconditioned by a Hessian per class";
+        return direct(Solver::NewtonCg, Direct::Products, reason);
     }
     let fits = shape.coordinates() <= MOST_COORDINATES && shape.newton() <= most;
     if fits && (shape.newton() <= TRIFLE.min(most) || shape.newton() <= shape.iterations()) {
@@ -335,6 +354,11 @@ fn automatic(shape: &Shape) -> Chosen {
             Direct::Cholesky,
             "few enough coefficients for their Hessian",
         );
+    }
+    if shape.is_stored() {
+        let reason =
+            "sparse: products with the stored entries of the rows that have curvature, on the host";
+        return direct(Solver::NewtonCg, Direct::Stored, reason);
     }
     on_device(
         iterative(shape),

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::groups::{
-    BLOCK, MIN_WORK, MOST_GROUPS, add_gram, added, cut, grouped, mirror, rows_of_group, written,
+    BLOCK, MIN_WORK, MOST_GROUPS, add_gram, added, cut, grouped, mirror, multiply, rows_of_group,
+    written,
 };
 use super::scaled_rows::ScaledRows;
 use super::streamed::{ABSENT, Entries, Rows, SparseProducts, Streamed};
@@ -21,6 +21,8 @@ const WHOLE: usize = 1 << 24;
 const WHOLE_FOR_FEW: usize = 1 << 16;
 /// Columns that are worth sums of their own in a Gram matrix of rows.
 const MIN_COLUMNS: usize = 256;
+/// Multiplications, one after the other in memory, that take as long as one with a stored entry of a sparse X.
+const PER_ENTRY: f64 = 8.0;
 /// Groups of rows at most where sums take more memory than rows.
 const FEW_GROUPS: usize = 4;
 
@@ -38,6 +40,8 @@ pub(in crate::learning) enum Reads {
     Few,
     /// Every iteration.
     Many,
+    /// Every iteration, by the stored entries of a sparse X alone.
+    Stored,
 }
 
 /// Predictors of all rows, what a loss makes of them, and X̃ᵀ·slopes.
@@ -118,7 +122,8 @@ impl<'a> HostDesign<'a> {
         let streamed = Streamed { features, columns };
         let most = match reads {
             Reads::Few if !features.is_sparse() => WHOLE_FOR_FEW,
-            _ => WHOLE,
+            Reads::Few | Reads::Many => WHOLE,
+            Reads::Stored => 0,
         };
         let source = if rows.saturating_mul(width) <= most && !streamed.is_very_sparse() {
             Source::Whole(written(rows, width, |range, out| {
@@ -180,7 +185,7 @@ impl<'a> HostDesign<'a> {
 
     /// X̃·Θ, m × k row by row, Θ `width` × k row by row.
     pub(in crate::learning) fn predictors(&self, theta: &[f64], k: usize) -> Vec<f64> {
-        let groups = self.in_groups(self.width * k, |rows| {
+        let groups = self.in_groups(self.per_row() * k, |rows| {
             let mut out = vec![0.0; rows.len() * k];
             if let Some(sparse) = self.sparse_products() {
                 sparse.predictors(theta, k, rows, &mut out);
@@ -191,7 +196,7 @@ impl<'a> HostDesign<'a> {
             self.for_blocks(rows, |at, block| {
                 let own = &mut out[(at.start - first) * k..][..at.len() * k];
                 let own = MatMut::from_row_major_slice_mut(own, at.len(), k);
-                matmul(own, Accum::Replace, block, theta, 1.0, Par::Seq);
+                multiply(own, Accum::Replace, block, theta);
             });
             out
         });
@@ -200,17 +205,18 @@ impl<'a> HostDesign<'a> {
 
     /// X̃ᵀ·S, `width` × k row by row, S m × k row by row.
     pub(in crate::learning) fn transposed(&self, slopes: &[f64], k: usize) -> Vec<f64> {
-        let groups = self.in_groups(self.width * k, |rows| {
+        let groups = self.in_groups(self.per_row() * k, |rows| {
             let mut out = vec![0.0; self.width * k];
             if let Some(sparse) = self.sparse_products() {
-                sparse.transposed(slopes, k, rows, &mut out);
+                let own = &slopes[rows.start * k..rows.end * k];
+                sparse.transposed(own, k, rows, &mut out);
                 return out;
             }
             self.for_blocks(rows, |at, block| {
                 let own = &slopes[at.start * k..at.end * k];
                 let own = MatRef::from_row_major_slice(own, at.len(), k);
                 let out = MatMut::from_row_major_slice_mut(&mut out, self.width, k);
-                matmul(out, Accum::Add, block.transpose(), own, 1.0, Par::Seq);
+                multiply(out, Accum::Add, block.transpose(), own);
             });
             out
         });
@@ -236,7 +242,7 @@ impl<'a> HostDesign<'a> {
             Some(_) => self.most_grams(1),
         };
         let per_row = per_row + diagonal.map_or(0, |_| self.width * self.width / 2);
-        let step = rows_of_group(self.rows, 2 * self.width * k + per_row, groups);
+        let step = rows_of_group(self.rows, 2 * self.per_row() * k + per_row, groups);
         let own = (predictors.chunks_mut(step * k))
             .zip(slopes.chunks_mut(step * k))
             .zip(kept.chunks_mut(step * k));
@@ -302,12 +308,12 @@ impl<'a> HostDesign<'a> {
         self.for_blocks(rows, |at, block| {
             let own = out.rows(at.start - start, at.len(), k);
             let predictors = MatMut::from_row_major_slice_mut(own.predictors, at.len(), k);
-            matmul(predictors, Accum::Replace, block, theta, 1.0, Par::Seq);
+            multiply(predictors, Accum::Replace, block, theta);
             loss += judge(at.clone(), out.rows(at.start - start, at.len(), k));
             let own = out.rows(at.start - start, at.len(), k);
             let slopes = MatRef::from_row_major_slice(&*own.slopes, at.len(), k);
             let sum = MatMut::from_row_major_slice_mut(&mut gradient, self.width, k);
-            matmul(sum, Accum::Add, block.transpose(), slopes, 1.0, Par::Seq);
+            multiply(sum, Accum::Add, block.transpose(), slopes);
             if let (Some(gram), Some(diagonal)) = (&mut gram, diagonal) {
                 rows_of.fill(block, |i| diagonal(at.start + i));
                 let (left, scaled, by) = rows_of.both(block);
@@ -442,7 +448,20 @@ impl<'a> HostDesign<'a> {
         self.sparse_products().is_some()
     }
 
-    fn sparse_products(&self) -> Option<&dyn SparseProducts> {
+    /// Whether products with k columns are worth several threads.
+    pub(super) fn is_parallel(&self, k: usize) -> bool {
+        self.rows.saturating_mul(self.per_row() * k) >= 2 * MIN_WORK
+    }
+
+    /// Multiplications that a row's product with a vector is worth.
+    fn per_row(&self) -> usize {
+        match self.sparse_products() {
+            Some(x) => (PER_ENTRY * x.mean_entries()) as usize + 1,
+            None => self.width,
+        }
+    }
+
+    pub(super) fn sparse_products(&self) -> Option<&dyn SparseProducts> {
         match &self.source {
             Source::Whole(_) => None,
             Source::Streamed(x) => x.sparse_products(),

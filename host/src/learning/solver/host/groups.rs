@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
+use crate::ops::clear_upper;
 use crate::parallel;
 
 /// Elements of a block that is written out for one product: a share of a second-level cache.
@@ -92,6 +94,18 @@ pub(super) fn add_gram(
         by,
         Par::Seq,
     );
+    clear_upper();
+}
+
+/// `a`·`b`, stored or added.
+pub(super) fn multiply(
+    to: MatMut<'_, f64>,
+    accumulate: Accum,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+) {
+    matmul(to, accumulate, a, b, 1.0, Par::Seq);
+    clear_upper();
 }
 
 /// Fills the upper triangle from the lower.

@@ -7,14 +7,18 @@
 //! | [`outcome`] | where a solve begins, how it ends |
 //! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, both in one pass, X̃ᵀDX̃, some of its columns |
 //! | [`streamed`] | X̃ written from X, rows at a time |
+//! | [`sparse_products`] | products with the stored entries of a sparse X |
 //! | [`scaled_rows`] | rows times factors, of which many may be 0 |
 //! | [`losses`] | losses, slopes and curvatures of all rows |
 //! | [`problem`] | the objective: value, gradient, Hessian |
+//! | [`softmax`] | the Hessian of a softmax |
 //! | [`gap`] | the duality gap of an l1 penalty, and of coefficients that may not be negative |
 //! | [`kink`] | what a coordinate costs besides what is smooth, and what it may be |
 //! | [`quadratic`] | coordinate descent on a quadratic model with an l1 term, polished in its orthant |
 //! | [`step`] | Newton steps by Cholesky, or by eigenvalues where columns depend on each other |
-//! | [`products`] | Newton steps of a softmax by products with X̃ |
+//! | [`inner`] | Newton directions by conjugate gradients on products with the Hessian |
+//! | [`products`] | those of a softmax, factors of its diagonal blocks |
+//! | [`stored`] | those of one predictor and a sparse X, by the entries of the rows that have curvature |
 //! | [`newton`] | the outer iteration of both, with a line search |
 //! | [`working_set`] | the same over few of many columns at a time |
 //! | [`wide`] | more columns than rows: the same over the space of the rows |
@@ -30,6 +34,7 @@ pub(in crate::learning) mod design;
 mod dual;
 mod gap;
 mod groups;
+mod inner;
 mod interior;
 mod kink;
 mod least_squares;
@@ -41,7 +46,10 @@ mod products;
 mod quadratic;
 mod run;
 mod scaled_rows;
+mod softmax;
+mod sparse_products;
 mod step;
+mod stored;
 mod streamed;
 #[cfg(test)]
 mod tests;

@@ -9,14 +9,17 @@ use std::time::Instant;
 use faer::Mat;
 
 use super::gap::duality_gap;
+use super::inner;
 use super::kink::Kink;
 use super::outcome::{Solved, Start, Watch};
 use super::problem::{At, Problem};
-use super::products::{self, Blocks};
+use super::products::{Blocks, OfSoftmax};
 use super::quadratic::Quadratic;
 use super::step::Step;
+use super::stored::OfStored;
 use crate::learning::cg::Convergence;
 use crate::learning::solver::{Iteration, Limits, noise, ratio};
+use crate::parallel;
 
 /// Share of the predicted decrease that a step has to bring.
 const SUFFICIENT: f64 = 1e-4;
@@ -37,7 +40,7 @@ pub(super) fn minimise(
     newton.solved(convergence)
 }
 
-/// Minimises a softmax with steps from products with X̃ instead of a Hessian.
+/// Minimises a softmax, or one predictor of a sparse X, with steps from products with X̃ instead of a Hessian.
 pub(super) fn minimise_by_products(
     problem: &Problem<'_>,
     start: Start,
@@ -246,12 +249,32 @@ impl<'a, 'p> Newton<'a, 'p> {
 
     fn direction_by_products(&mut self, target: f64) -> Direction {
         let (problem, at) = (self.problem, &self.at);
-        if self.blocks.is_none() || self.n_iter % 2 == 1 {
-            self.blocks = Some(Blocks::new(problem, at));
-        }
-        let blocks = self.blocks.as_ref().expect("made above");
-        let wanted = products::wanted(at, self.first_norm, target);
-        let (step, inner) = products::direction(problem, at, blocks, wanted);
+        let wanted = inner::wanted(at, self.first_norm, target);
+        let of_stored = match problem.predictors() {
+            1 => OfStored::new(problem, at),
+            _ => None,
+        };
+        let (step, inner) = match of_stored {
+            Some(hessian) if hessian.is_parallel() => {
+                parallel::inside(|| inner::direction(problem, at, &hessian, wanted))
+            }
+            Some(hessian) => inner::direction(problem, at, &hessian, wanted),
+            None => {
+                if self.blocks.is_none() || self.n_iter % 2 == 1 {
+                    self.blocks = Some(Blocks::new(problem, at));
+                }
+                let blocks = self.blocks.as_ref().expect("made above");
+                let hessian = OfSoftmax {
+                    problem,
+                    at,
+                    blocks,
+                };
+                match problem.design.is_parallel(problem.predictors()) {
+                    true => parallel::inside(|| inner::direction(problem, at, &hessian, wanted)),
+                    false => inner::direction(problem, at, &hessian, wanted),
+                }
+            }
+        };
         let decrease = dot(&step, &at.gradient);
         Direction {
             step,

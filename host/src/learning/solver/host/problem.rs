@@ -5,6 +5,7 @@ use faer::Mat;
 use super::design::{Diagonal, HostDesign};
 use super::kink::Kink;
 use super::losses::{Judged, Losses};
+use super::softmax;
 use crate::learning::spec::{ObjectiveSpec, SampleLoss};
 use crate::ops::objective::Loss;
 
@@ -211,31 +212,9 @@ impl<'a> Problem<'a> {
                 let kept = &at.judged.kept;
                 self.design.grams(1, |_, i| kept[i]).swap_remove(0)
             }
-            SampleLoss::Multinomial { classes } => self.softmax_hessian(at, classes),
+            SampleLoss::Multinomial { classes } => softmax::hessian(self, at, classes),
         };
         self.with_ridge(hessian)
-    }
-
-    fn softmax_hessian(&self, at: &At, k: usize) -> Mat<f64> {
-        let pairs: Vec<(usize, usize)> =
-            (0..k).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
-        let (kept, weights) = (&at.judged.kept, self.weights);
-        let grams = self.design.grams(pairs.len(), |pair, i| {
-            let (a, b) = pairs[pair];
-            let same = if a == b { 1.0 } else { 0.0 };
-            weights[i] * kept[i * k + a] * (same - kept[i * k + b])
-        });
-        let width = self.design.width();
-        let mut hessian = Mat::zeros(width * k, width * k);
-        for ((a, b), gram) in pairs.into_iter().zip(grams) {
-            for j in 0..width {
-                for i in 0..width {
-                    hessian[(i * k + a, j * k + b)] = gram[(i, j)];
-                    hessian[(i * k + b, j * k + a)] = gram[(i, j)];
-                }
-            }
-        }
-        hessian
     }
 
     /// Those of some columns; of the intercept's, where it is among them, none counts.

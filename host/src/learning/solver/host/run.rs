@@ -26,7 +26,9 @@ pub(in crate::learning) fn minimise(
         Direct::Svd => least_squares::by_factors(problem, start, limits, watch),
         Direct::InteriorPoint => interior::minimise(problem, start, limits, watch),
         Direct::Cholesky | Direct::Dual => newton::minimise(problem, start, limits, watch),
-        Direct::Products => newton::minimise_by_products(problem, start, limits, watch),
+        Direct::Products | Direct::Stored => {
+            newton::minimise_by_products(problem, start, limits, watch)
+        }
         Direct::CoordinateDescent if problem.columns() > working_set::FEW_COLUMNS => {
             working_set::minimise(problem, start, limits, watch)
         }
@@ -42,7 +44,9 @@ pub(in crate::learning) fn reads(
 ) -> Reads {
     let by_sets = method == Direct::CoordinateDescent && columns > working_set::FEW_COLUMNS;
     let over_rows = columns > rows && method != Direct::CoordinateDescent;
-    if over_rows || quadratic && !by_sets {
+    if method == Direct::Stored {
+        Reads::Stored
+    } else if over_rows || quadratic && !by_sets {
         Reads::Few
     } else {
         Reads::Many

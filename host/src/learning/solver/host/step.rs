@@ -3,6 +3,8 @@
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 
+use crate::ops::clear_upper;
+
 /// Share of a diagonal element that the factor's may fall to before columns count as dependent, in units of rounding times
 /// the number of coordinates.
 const DEPENDENT: f64 = 1e3;
@@ -62,7 +64,11 @@ impl Step {
         let count = self.free.len();
         let right = Mat::from_fn(count, 1, |a, _| -self.scales[a] * gradient[self.free[a]]);
         let scaled = match &self.solver {
-            Solver::Cholesky(factor) => factor.solve(right),
+            Solver::Cholesky(factor) => {
+                let solved = factor.solve(right);
+                clear_upper();
+                solved
+            }
             Solver::Eigen { vectors, inverse } => {
                 let mut along = vectors.transpose() * &right;
                 for (a, inverse) in inverse.iter().enumerate() {
@@ -81,7 +87,9 @@ impl Step {
 
 /// Unless a pivot of no more than `limit` says that columns depend on each other.
 fn cholesky(scaled: &Mat<f64>, limit: f64) -> Option<Solver> {
-    let factor = scaled.llt(Side::Lower).ok()?;
+    let factor = scaled.llt(Side::Lower).ok();
+    clear_upper();
+    let factor = factor?;
     let least = (0..scaled.nrows())
         .map(|a| factor.L()[(a, a)].powi(2))
         .fold(1.0, f64::min);

@@ -6,7 +6,7 @@ use ndarray::{ArrayView2, s};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::learning::Columns;
-use crate::matrix::{CsrMatrix, Element, Features, Storage};
+use crate::matrix::{Element, Features, Storage};
 
 /// X with what is done to its columns.
 pub(super) trait Rows: Sync {
@@ -26,7 +26,26 @@ pub(super) trait Rows: Sync {
 /// Products that touch stored entries only.
 pub(super) trait SparseProducts: Sync {
     fn predictors(&self, theta: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
+    /// `slopes` are those of the rows.
     fn transposed(&self, slopes: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
+
+    /// Stored entries of a row, in the mean.
+    fn mean_entries(&self) -> f64;
+
+    /// Coefficients of X whose products, with the constant added, are those of X̃ with `direction`.
+    fn enter(&self, direction: &[f64]) -> (Vec<f64>, f64);
+
+    /// Adds f·x of some rows to the second element of each pair, f = d·(x·p + `constant`), p the first elements; Σ f.
+    fn curved(&self, to: (&mut [[f64; 2]], f64), rows: (&[u32], &[f64])) -> f64;
+
+    /// Σ f·x of all rows, with Σ f = `total`, as `width` columns of X̃.
+    fn leave(&self, sums: Vec<f64>, total: f64, width: usize) -> Vec<f64>;
+
+    /// Σ d·x and Σ d·x² of every column of X over some rows, one list after the other, and Σ d.
+    fn weighted_squares(&self, rows: (&[u32], &[f64])) -> Vec<f64>;
+
+    /// Σ d·x̃² of `width` columns of X̃, of what [`SparseProducts::weighted_squares`] of all rows add up to.
+    fn centred_squares(&self, sums: Vec<f64>, width: usize) -> Vec<f64>;
 }
 
 /// The entries of a sparse X, one by one.
@@ -59,11 +78,11 @@ impl<T: Element> Streamed<'_, T> {
         }
     }
 
-    fn mean(&self, j: usize) -> f64 {
+    pub(super) fn mean(&self, j: usize) -> f64 {
         self.columns.means.as_ref().map_or(0.0, |means| means[j])
     }
 
-    fn scale(&self, j: usize) -> f64 {
+    pub(super) fn scale(&self, j: usize) -> f64 {
         self.columns.scales.as_ref().map_or(1.0, |scales| scales[j])
     }
 
@@ -261,66 +280,5 @@ impl<T: Element> Entries for Streamed<'_, T> {
 
     fn centre(&self, j: usize) -> f64 {
         self.mean(j) * self.scale(j)
-    }
-}
-
-impl<T: Element> Streamed<'_, T> {
-    fn sparse(&self) -> &CsrMatrix<T> {
-        match self.features.storage() {
-            Storage::Sparse(x) => x,
-            Storage::Dense(_) => unreachable!("requested of sparse features only"),
-        }
-    }
-}
-
-impl<T: Element> SparseProducts for Streamed<'_, T> {
-    fn predictors(&self, theta: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]) {
-        let x = self.sparse();
-        let mut constants = vec![0.0; k];
-        let mut scaled = theta[..x.cols() * k].to_vec();
-        for (j, theta) in scaled.chunks_exact_mut(k).enumerate() {
-            let (mean, scale) = (self.mean(j), self.scale(j));
-            for (theta, constant) in theta.iter_mut().zip(&mut constants) {
-                *theta *= scale;
-                *constant -= mean * *theta;
-            }
-        }
-        let intercepts = theta[x.cols() * k..].iter();
-        constants
-            .iter_mut()
-            .zip(intercepts)
-            .for_each(|(c, b)| *c += b);
-        for (i, out) in rows.zip(out.chunks_exact_mut(k)) {
-            out.copy_from_slice(&constants);
-            for (j, x) in x.outer_view(i).expect("a row of X").iter() {
-                let x = x.to_f64();
-                let theta = &scaled[j * k..(j + 1) * k];
-                out.iter_mut().zip(theta).for_each(|(out, w)| *out += x * w);
-            }
-        }
-    }
-
-    fn transposed(&self, slopes: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]) {
-        let x = self.sparse();
-        let mut sums = vec![0.0; k];
-        for i in rows {
-            let slopes = &slopes[i * k..(i + 1) * k];
-            sums.iter_mut().zip(slopes).for_each(|(sum, s)| *sum += s);
-            for (j, x) in x.outer_view(i).expect("a row of X").iter() {
-                let x = x.to_f64();
-                let out = &mut out[j * k..(j + 1) * k];
-                out.iter_mut()
-                    .zip(slopes)
-                    .for_each(|(out, s)| *out += x * s);
-            }
-        }
-        let (coef, intercepts) = out.split_at_mut(x.cols() * k);
-        for (j, out) in coef.chunks_exact_mut(k).enumerate() {
-            let (mean, scale) = (self.mean(j), self.scale(j));
-            out.iter_mut()
-                .zip(&sums)
-                .for_each(|(out, sum)| *out = (*out - mean * sum) * scale);
-        }
-        intercepts.copy_from_slice(&sums[..intercepts.len()]);
     }
 }

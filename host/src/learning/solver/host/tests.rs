@@ -1,5 +1,6 @@
 mod designs;
 mod dual;
+mod stored;
 
 use std::ops::ControlFlow;
 
@@ -18,11 +19,11 @@ use crate::matrix::Features;
 use crate::ops::objective::Loss;
 
 /// X, b and the objective of a test.
-struct Data {
+pub(super) struct Data {
     features: Features<f64>,
     columns: Columns,
     targets: Vec<f64>,
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
     spec: ObjectiveSpec,
 }
 
@@ -39,7 +40,7 @@ fn spec(loss: SampleLoss, (l1, l2): (f64, f64)) -> ObjectiveSpec {
 
 const SQUARED: SampleLoss = SampleLoss::Single(Loss::Squared);
 const LOGISTIC: SampleLoss = SampleLoss::Single(Loss::Logistic);
-const SOFTMAX: SampleLoss = SampleLoss::Multinomial { classes: 4 };
+pub(super) const SOFTMAX: SampleLoss = SampleLoss::Multinomial { classes: 4 };
 
 fn random(rows: usize, cols: usize) -> Array2<f64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64((rows * 1000 + cols) as u64);
@@ -47,7 +48,7 @@ fn random(rows: usize, cols: usize) -> Array2<f64> {
 }
 
 /// Columns of which every third is nearly the sum of the two before it.
-fn correlated(rows: usize, cols: usize) -> Array2<f64> {
+pub(super) fn correlated(rows: usize, cols: usize) -> Array2<f64> {
     let mut x = random(rows, cols);
     for j in (2..cols).step_by(3) {
         for i in 0..rows {
@@ -71,7 +72,7 @@ fn one_hot(rows: usize, groups: &[usize]) -> Array2<f64> {
 }
 
 impl Data {
-    fn new(x: Array2<f64>, loss: SampleLoss, penalties: (f64, f64)) -> Data {
+    pub(super) fn new(x: Array2<f64>, loss: SampleLoss, penalties: (f64, f64)) -> Data {
         let rows = x.nrows();
         let means = x.mean_axis(ndarray::Axis(0)).unwrap().to_vec();
         let score = |i: usize| -> f64 {
@@ -103,7 +104,7 @@ impl Data {
         }
     }
 
-    fn problem(&self) -> Problem<'_> {
+    pub(super) fn problem(&self) -> Problem<'_> {
         Problem {
             design: HostDesign::new(&self.features, &self.columns, Reads::Many),
             spec: self.spec,
@@ -439,6 +440,28 @@ fn solvers_are_chosen_by_shape_structure_penalty_and_place() {
         ..shape(569, 30)
     };
     assert_eq!(solver(small), Solver::NewtonCholesky);
+    // 20,000 x 50 and the digits, which took 6 and 15 seconds on a GPU.
+    let beside_gpu = |rows, cols, predictors| Shape {
+        place: Place::Both,
+        predictors,
+        ..shape(rows, cols)
+    };
+    for small in [l1(beside_gpu(20_000, 50, 1)), l1(beside_gpu(1797, 64, 10))] {
+        assert_eq!(solver(small), Solver::CoordinateDescent);
+    }
+    let digits = choose(&beside_gpu(1797, 64, 10), Solver::Auto);
+    assert_eq!(digits.direct, Some(Direct::Products));
+    let sparse = Shape {
+        sparse: true,
+        entries: 200_000,
+        ..shape(20_000, 5_000)
+    };
+    assert_eq!(choose(&sparse, Solver::Auto).direct, Some(Direct::Stored));
+    let free = Shape {
+        has_l2: false,
+        ..sparse
+    };
+    assert_eq!(choose(&free, Solver::Auto).direct, None);
     let asked: Chosen = choose(&shape(569, 30), Solver::Lbfgs);
     assert_eq!((asked.solver, asked.direct), (Solver::Lbfgs, None));
 }
