@@ -23,6 +23,10 @@ pub struct Arguments {
     /// Link against an old C library, so that the wheel runs on distributions from 2018 on (fetches Zig from PyPI).
     #[arg(long)]
     portable: bool,
+    /// Build for the interpreter that $PYTHON names, which has no global lock (3.14t), where the other wheel is for all that
+    /// have one.
+    #[arg(long)]
+    free_threaded: bool,
 }
 
 /// The oldest C library that `--portable` links against: of Debian 10, Ubuntu 18.10, RHEL 8.
@@ -55,6 +59,9 @@ print(f'import warpfuse: {package:.1f} ms, its models: {models:.1f} ms')";
 /// # Errors
 /// With the step that failed; when the wheel is larger than it may be.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.free_threaded {
+        python::expect_free_threaded()?;
+    }
     let out = workspace::root().join(&arguments.out);
     let tools = Environment::fresh(
         "wheel-tools",
@@ -65,6 +72,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     step::run("building the wheel", &mut maturin(&tools, arguments, &out))?;
     let wheel = newest_wheel(&out)?;
+    if !arguments.free_threaded {
+        let mut abi = tools.program("abi3audit");
+        step::run("stable ABI", abi.args(["--strict", "--report"]).arg(&wheel))?;
+    }
     audit(&tools, &wheel)?;
     let users = Environment::fresh("wheel-user", &[])?;
     users.install(&[&wheel.to_string_lossy()])?;
@@ -77,10 +88,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// What the wheel asks of a machine: the stable ABI, and the C library that its name says; no library of NVIDIA.
+/// What the wheel asks of a machine: the C library that its name says; no library of NVIDIA.
 fn audit(tools: &Environment, wheel: &Path) -> Result<()> {
-    let mut abi = tools.program("abi3audit");
-    step::run("stable ABI", abi.args(["--strict", "--report"]).arg(wheel))?;
     let mut show = tools.program("auditwheel");
     step::run("what it links to", show.arg("show").arg(wheel))?;
     let libraries = tools
@@ -131,6 +140,11 @@ fn maturin(tools: &Environment, arguments: &Arguments, out: &Path) -> Command {
             "--out",
         ])
         .arg(out);
+    if arguments.free_threaded {
+        // Its environment has the interpreter that it was made of. There is no stable ABI without the lock before 3.15: PyO3
+        // leaves it out.
+        maturin.args(["--interpreter", "python"]);
+    }
     if arguments.portable {
         maturin.args(["--zig", "--compatibility", PORTABLE]);
     }

@@ -101,3 +101,18 @@ fn interpreter() -> Result<Command> {
     }
     Ok(start())
 }
+
+/// Fails unless the Python of this machine has no global lock.
+///
+/// # Errors
+/// With how to name one.
+pub fn expect_free_threaded() -> Result<()> {
+    let has_none =
+        "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))";
+    if step::succeeds(interpreter()?.args(["-c", has_none])) {
+        return Ok(());
+    }
+    bail!(
+        "--free-threaded needs an interpreter without the global lock, such as python3.14t: name it by the variable PYTHON"
+    )
+}
