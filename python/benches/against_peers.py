@@ -19,6 +19,9 @@ import sys
 import time
 import warnings
 
+# SciPy looks at it when it is imported: scikit-learn's array API needs it.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import numpy as np
 from scipy import sparse
 

@@ -1,6 +1,6 @@
 //! DLPack's structures, as far as memory is taken from other libraries; version 0.8, which all of them export.
 //!
-//! Source: `dlpack.h` of https://github.com/dmlc/dlpack, and the Python array API's `__dlpack__`.
+//! Source: `dlpack.h` of <https://github.com/dmlc/dlpack>, and the Python array API's `__dlpack__`.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
