@@ -85,6 +85,8 @@ fn filters(shape: &ConvShape, density: f64, dtype: &str) -> ConvWork {
         nnz,
         longest: nnz.div_ceil(shape.filters),
         pieces,
+        // The record is older than weights of one byte.
+        weight_pieces: pieces,
         bytes,
         sum_bytes: 4,
         finite: true,
@@ -97,7 +99,7 @@ fn filters(shape: &ConvShape, density: f64, dtype: &str) -> ConvWork {
 /// than two nonzeros.
 fn expected_steps(shape: &ConvShape, pieces: usize, density: f64) -> Option<u64> {
     let limits = DeviceLimits::known("h200").expect("a known device");
-    tiles(shape, pieces, &limits)?;
+    tiles(shape, [pieces, pieces], &limits)?;
     let taps = shape.kernel[0] * shape.kernel[1];
     let kept = 1.0 - density;
     let more = 4.0 * density.powi(3) * kept + density.powi(4);

@@ -127,6 +127,20 @@ impl Cta for Gpu {
 
     #[cfg(gpu_at_least = "sm_90")]
     #[inline(always)]
+    fn let_next_begin(&self) {
+        // SAFETY: a hint to the launch that follows, which waits for this one's end.
+        unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack)) }
+    }
+
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
+    fn wait_for_previous(&self) {
+        // SAFETY: a wait. Not `nomem`: it orders other accesses.
+        unsafe { asm!("griddepcontrol.wait;", options(nostack)) }
+    }
+
+    #[cfg(gpu_at_least = "sm_90")]
+    #[inline(always)]
     fn shared_write_to<T: Word>(&self, rank: u32, array: Shared<T>, i: usize, value: T) {
         // SAFETY: see the head of this impl; the array is as long in every block of a launch, and block `rank` runs.
         unsafe { cluster::write(rank, shared_address(array, i), value) }

@@ -2,6 +2,7 @@
 
 use super::element::Element;
 use crate::cta::{Cache, Cta};
+use crate::describe::Description;
 use crate::memory::{In, Out};
 
 /// The family of sparse convolutional layers.
@@ -211,7 +212,12 @@ pub enum SparseConvVariant {
     /// Inputs to byte planes for [`SparseConvVariant::Tensor`].
     Planes,
     /// Sparse tensor cores on byte pieces of integers.
-    Tensor,
+    Tensor {
+        /// Bytes of a weight.
+        weights: u32,
+        /// Teams of a block.
+        teams: u32,
+    },
     /// Inputs to padded planes for [`SparseConvVariant::Staged`].
     Pad,
     /// Padded inputs in shared memory, sums in registers.
@@ -229,6 +235,14 @@ pub enum SparseConvVariant {
     Columns,
     /// Bias, rectification and pooling of sums in memory.
     Finish,
+}
+
+/// The tensor strategy's launch begins while the planes that it reads are still being made.
+pub(super) const fn describe(variant: &SparseConvVariant) -> Description {
+    Description {
+        overlaps: matches!(variant, SparseConvVariant::Tensor { .. }),
+        ..Description::UNPLANNED
+    }
 }
 
 /// Input (row, column) of channel `channel`, if it is inside.

@@ -84,7 +84,7 @@ pub use element::{
 pub use skip::{LIST_BLOCK, SKIP_BLOCK};
 pub use staged::{STAGED_BLOCK, STAGED_WARPS};
 pub use tensor::{
-    CHUNK_PARTS, MOST_NONZEROS, TENSOR_BLOCK, TILE_CELLS, TILE_FILTERS, step_words,
+    CHUNK_PARTS, MOST_NONZEROS, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, step_words,
     tensor_shared_bytes,
 };
 
@@ -118,7 +118,7 @@ fn check<E: Element>(
             check_ends(args)
         }
         SparseConvVariant::Planes => check_planes(args, args.planes_out.len()),
-        SparseConvVariant::Tensor => check_tensor(launch, args),
+        SparseConvVariant::Tensor { teams, .. } => check_tensor(launch, args, *teams),
         SparseConvVariant::Pad => {
             check_inputs(args, 0)?;
             check_padded(args, args.planes_out.len())
@@ -290,9 +290,10 @@ fn check_skip<E: Element>(launch: &Launch, args: &SparseConvArgs<'_, E>) -> Resu
 fn check_tensor<E: Element>(
     launch: &Launch,
     args: &SparseConvArgs<'_, E>,
+    teams: u32,
 ) -> Result<(), Violation> {
     let (g, t) = (&args.geometry, &args.tensor);
-    Violation::equal("block", TENSOR_BLOCK as u64, launch.block as u64)?;
+    Violation::equal("block", (teams * TENSOR_TEAM) as u64, launch.block as u64)?;
     check_result(args)?;
     let cells = t.tile[0] as u64 * t.tile[1] as u64;
     Violation::equal("outputs of a tile", TILE_CELLS as u64, cells)?;
@@ -325,13 +326,14 @@ fn check_tensor<E: Element>(
 }
 
 macro_rules! sparse_conv_family {
-    ($t:ident $(, staged $wide:literal)? $(, tensor $pieces:literal)?) => {
+    ($t:ident $(, staged $wide:literal)?
+        $(, tensor $pieces:literal $( ($name:literal, $weights:literal, $teams:literal) )* )?) => {
         crate::kernels! {
             family SparseConv<$t>, "sparse_conv";
             args SparseConvArgs<'a, $t>;
             variant SparseConvVariant;
             check check::<$t>;
-            describe crate::describe::unplanned;
+            describe args::describe;
             concat!("sparse_conv_coo_", stringify!($t)), SparseConvVariant::Coo => coo::<_, $t>;
             concat!("sparse_conv_packed_", stringify!($t)), SparseConvVariant::Packed => packed::<_, $t>;
             concat!("sparse_conv_direct_", stringify!($t)), SparseConvVariant::Direct => direct::<_, $t>;
@@ -348,16 +350,20 @@ macro_rules! sparse_conv_family {
             )?
             $(
                 concat!("sparse_conv_planes_", stringify!($t)), SparseConvVariant::Planes => planes::<_, $t>;
-                concat!("sparse_conv_tensor_", stringify!($t)), SparseConvVariant::Tensor => tensor::<_, $t, $pieces>;
+                $(
+                    concat!("sparse_conv_tensor_", $name, stringify!($t)),
+                        SparseConvVariant::Tensor { weights: $weights, teams: $teams }
+                        => tensor::<_, $t, $pieces, $weights, $teams>;
+                )*
             )?
         }
     };
 }
 
-sparse_conv_family!(I8, staged 4, tensor 1);
-sparse_conv_family!(I8Wide, staged 4, tensor 1);
-sparse_conv_family!(I16, staged 4, tensor 2);
-sparse_conv_family!(I16Wide, staged 4, tensor 2);
+sparse_conv_family!(I8, staged 4, tensor 1 ("", 1, 2) ("four_", 1, 4));
+sparse_conv_family!(I8Wide, staged 4, tensor 1 ("", 1, 2) ("four_", 1, 4));
+sparse_conv_family!(I16, staged 4, tensor 2 ("", 2, 2) ("short_", 1, 2) ("short_four_", 1, 4));
+sparse_conv_family!(I16Wide, staged 4, tensor 2 ("", 2, 2) ("short_", 1, 2));
 sparse_conv_family!(F16, staged 4);
 sparse_conv_family!(Bf16, staged 4);
 sparse_conv_family!(f32, staged 4);

@@ -3,24 +3,28 @@
 //!
 //! **Exact.** A 16-bit number is a signed high byte and an unsigned low one; the four products of bytes are added in 32-bit
 //! integers, those of weight 2⁸ together, and joined at the end. No sum overflows up to [`MOST_NONZEROS`] nonzeros of a
-//! filter. An 8-bit number is one piece.
+//! filter. An 8-bit number is one piece, and so are 16-bit weights that all fit into one: the host sees whether they do,
+//! and half of the products are left.
 //!
-//! **Steps.** A step is 64 columns: 32 channels at two taps. Columns that share a group of four are two neighbouring
+//! **Steps.** A step is 64 columns: 32 channels at two taps, or two times 32 channels at one each. Columns that share a group of four are two neighbouring
 //! channels at both taps, so that filters with one nonzero a slice never have more than two of four. Where some do, a
 //! further step takes what is left over: dense filters take two steps where the sparsest take one. Taps without a
 //! nonzero in 32 filters and 32 channels cost nothing.
 //!
-//! **Mapping.** A block has [`TILE_FILTERS`] filters and [`TILE_CELLS`] outputs of one image. Warps 0 to 3 take 32 outputs
-//! each and the even steps, warps 4 to 7 the odd ones. Inputs are byte planes, channels side by side ([`planes`]); those of
+//! **Mapping.** A block has [`TILE_FILTERS`] filters and [`TILE_CELLS`] outputs of one image. It has two or four teams of
+//! four warps, which take 32 outputs each; teams take turns at the steps, and their sums are added at the end. Two teams
+//! read inputs a step ahead; of four, which have half the registers, others run while one waits. Inputs are byte planes, channels side by side ([`planes`]); those of
 //! a tile, with their halo, are copied to shared memory in parts of the channels, of which the first is used while others
 //! arrive. A shifted tap is another row address of `ldmatrix`. Steps come from memory in the order in which lanes hold them.
+//!
+//! From compute capability 9.0 on the launch begins while the planes are made, and waits for them when it has its first steps.
 //!
 //! Shared memory: pieces · staged cells · pitch words, or the sums of a tile.
 
 // Loops over indices that are known once they are unrolled keep arrays in registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::args::{SparseConvArgs, finished, value_at};
+use super::args::{POOL_NONE, SparseConvArgs, finished, value_at};
 use super::element::{Accumulator, Element};
 use super::pool::Window;
 use crate::cta::{Cache, Cta, Shared, WARP};
@@ -28,8 +32,8 @@ use crate::scalar::Word;
 use crate::simt::permute_bytes;
 use crate::verbs::{each_of_block, each_of_grid, lane};
 
-/// Threads of a block.
-pub const TENSOR_BLOCK: u32 = 256;
+/// Threads of a team, which takes a step together; a block has two teams or four.
+pub const TENSOR_TEAM: u32 = 128;
 /// Filters of a block.
 pub const TILE_FILTERS: u32 = 32;
 /// Outputs of a block.
@@ -49,7 +53,7 @@ const HIGH_HALVES: u32 = 0x7632;
 /// lie in 16 banks or more.
 const SUM_PITCH: u32 = TILE_CELLS + 8;
 
-/// Words of a step for numbers of a given number of pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
+/// Words of a step for weights of a given number of pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
 /// bytes from a cell to the channels of either tap, and two unused words.
 pub const fn step_words(pieces: usize) -> usize {
     ROWS * pieces * 128 + ROWS * 32 + 4
@@ -62,6 +66,7 @@ pub const fn sum_bytes(acc: u32) -> u32 {
 
 /// Byte planes of the inputs: piece × image × group × row × column × channel, zeros after the last channel.
 pub fn planes<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) {
+    cta.let_next_begin();
     let (g, t) = (&args.geometry, &args.tensor);
     let groups = g.filters / g.out_per_group;
     let cells = g.batch * groups * g.size[0] * g.size[1];
@@ -204,33 +209,29 @@ fn offset_of<C: Cta, E: Element, const P: usize>(
 /// Sums of a lane by weight, rows, columns and registers.
 type Sums = [[[[i32; 4]; COLS]; ROWS]; 3];
 
-/// Inputs of a step by columns, pieces and registers.
-type Inputs<const P: usize> = [[[u32; 4]; P]; COLS];
+/// Eight outputs' inputs of a step by pieces and registers.
+type Column<const P: usize> = [[u32; 4]; P];
 
-/// Reads a step's inputs: of each column and piece channels 0 to 15 and 16 to 31 at the first tap, then at the second.
-#[inline(always)]
-#[track_caller]
-fn read_inputs<C: Cta, const P: usize>(
-    cta: &C,
-    offset: u32,
-    (staged, piece_words): (Shared<u32>, u32),
-    cells: &[u32; COLS],
-) -> Inputs<P> {
-    // Not a loop, which LLVM 22 unrolls after it has put the array of cells into local memory.
-    let of = |cell: u32| {
-        core::array::from_fn(|piece| {
-            let row = cell + offset + piece as u32 * piece_words;
-            cta.shared_read_matrices(staged, row as usize)
-        })
-    };
-    [of(cells[0]), of(cells[1]), of(cells[2]), of(cells[3])]
+/// Where a warp's lanes read inputs.
+#[derive(Clone, Copy)]
+struct Staged {
+    words: Shared<u32>,
+    /// From one piece to the next.
+    piece: u32,
+    /// The first word of this lane's row, for each group of eight outputs.
+    cells: [u32; COLS],
 }
 
-/// The second factor: groups of four rows are two neighbouring channels at both taps.
-#[inline(always)]
-fn by_groups<const P: usize>(inputs: &Inputs<P>) -> Inputs<P> {
-    let of = |column: &[[u32; 4]; P]| {
-        column.map(|[a, b, c, d]| {
+impl Staged {
+    /// Reads a column of the step that begins `offset` words behind the first: of each piece channels 0 to 15 and 16 to 31
+    /// at the first tap, then at the second. Regroups it to the second factor: groups of four rows are two neighbouring
+    /// channels at both taps.
+    #[inline(always)]
+    #[track_caller]
+    fn column<C: Cta, const P: usize>(&self, cta: &C, offset: u32, col: usize) -> Column<P> {
+        core::array::from_fn(|piece| {
+            let row = self.cells[col] + offset + piece as u32 * self.piece;
+            let [a, b, c, d] = cta.shared_read_matrices(self.words, row as usize);
             [
                 permute_bytes(a, c, LOW_HALVES),
                 permute_bytes(a, c, HIGH_HALVES),
@@ -238,50 +239,81 @@ fn by_groups<const P: usize>(inputs: &Inputs<P>) -> Inputs<P> {
                 permute_bytes(b, d, HIGH_HALVES),
             ]
         })
-    };
-    [
-        of(&inputs[0]),
-        of(&inputs[1]),
-        of(&inputs[2]),
-        of(&inputs[3]),
-    ]
+    }
+
+    /// All columns. Not a loop, which LLVM 22 unrolls after it has put the array of cells into local memory.
+    #[inline(always)]
+    #[track_caller]
+    fn columns<C: Cta, const P: usize>(&self, cta: &C, offset: u32) -> [Column<P>; COLS] {
+        [
+            self.column(cta, offset, 0),
+            self.column(cta, offset, 1),
+            self.column(cta, offset, 2),
+            self.column(cta, offset, 3),
+        ]
+    }
 }
 
-/// Adds a step's products with eight outputs' inputs.
+/// Adds the products of one piece of the weights and one of a column's inputs.
 #[inline(always)]
 #[track_caller]
-fn multiply_column<C: Cta, const P: usize>(
+fn multiply_pieces<C: Cta, const P: usize, const W: usize>(
     cta: &C,
-    step: &Step<P>,
-    taps: &[[u32; 4]; P],
-    col: usize,
+    step: &Step<W>,
+    (column, col): (&Column<P>, usize),
+    (i, j): (usize, usize),
     sums: &mut Sums,
 ) {
     for row in 0..ROWS {
-        for (i, weights) in step.fragments[row].iter().enumerate() {
-            for (j, inputs) in taps.iter().enumerate() {
-                let sum = &mut sums[i + j][row][col];
-                let (w, x, places) = (*weights, *inputs, step.metadata[row]);
-                // The highest piece has the sign.
-                *sum = match (i + 1 == P, j + 1 == P) {
-                    (true, true) => cta.multiply_sparse_bytes::<true, true>(w, x, *sum, places),
-                    (true, false) => cta.multiply_sparse_bytes::<true, false>(w, x, *sum, places),
-                    (false, true) => cta.multiply_sparse_bytes::<false, true>(w, x, *sum, places),
-                    (false, false) => cta.multiply_sparse_bytes::<false, false>(w, x, *sum, places),
-                };
-            }
+        let (w, places) = (step.fragments[row][i], step.metadata[row]);
+        let (sum, x) = (&mut sums[i + j][row][col], column[j]);
+        // The highest piece has the sign.
+        *sum = match (i + 1 == W, j + 1 == P) {
+            (true, true) => cta.multiply_sparse_bytes::<true, true>(w, x, *sum, places),
+            (true, false) => cta.multiply_sparse_bytes::<true, false>(w, x, *sum, places),
+            (false, true) => cta.multiply_sparse_bytes::<false, true>(w, x, *sum, places),
+            (false, false) => cta.multiply_sparse_bytes::<false, false>(w, x, *sum, places),
+        };
+    }
+}
+
+/// Adds a step's products with a column's inputs.
+#[inline(always)]
+#[track_caller]
+fn multiply_column<C: Cta, const P: usize, const W: usize>(
+    cta: &C,
+    step: &Step<W>,
+    column: (&Column<P>, usize),
+    sums: &mut Sums,
+) {
+    for i in 0..W {
+        for j in 0..P {
+            multiply_pieces(cta, step, column, (i, j), sums);
         }
     }
 }
 
-/// See the head of the file.
-pub fn tensor<C: Cta, E: Element, const P: usize>(cta: &C, args: &SparseConvArgs<'_, E>) {
-    cta.launch_bounds::<TENSOR_BLOCK, 1>();
+/// See the head of the file. Inputs have P pieces, weights W.
+pub fn tensor<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u32>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+) {
+    match TEAMS {
+        2 => cta.launch_bounds::<{ 2 * TENSOR_TEAM }, 1>(),
+        _ => cta.launch_bounds::<{ 4 * TENSOR_TEAM }, 1>(),
+    }
     let tile = Tile::of(cta, args);
-    let sums = add_parts::<C, E, P>(cta, args, tile);
+    let sums = add_parts::<C, E, P, W, TEAMS>(cta, args, tile);
     cta.sync();
-    write_sums::<C, E, P>(cta, &sums);
+    write_sums::<C, E, TEAMS>(cta, &sums);
     write_outputs(cta, args, tile);
+}
+
+/// Quotient and remainder by a power of two. Sides of tiles are such, their product being [`TILE_CELLS`]; so are the windows
+/// that divide them.
+#[inline(always)]
+fn split(number: u32, by: u32) -> (u32, u32) {
+    (number >> by.trailing_zeros(), number & (by - 1))
 }
 
 /// The first staged word of the row that this lane gives `ldmatrix`, for each group of eight outputs.
@@ -292,141 +324,295 @@ fn row_words<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) -> [u32;
     let warp = cta.thread() / WARP % 4;
     let word = |group: u32| {
         let cell = warp * 32 + group * 8 + lane % 8;
-        let (row, col) = (cell / t.tile[1], cell % t.tile[1]);
+        let (row, col) = split(cell, t.tile[1]);
         let staged = row * g.stride[0] * t.inputs[1] + col * g.stride[1];
         staged * t.pitch + lane / 8 % 2 * 4
     };
     [word(0), word(1), word(2), word(3)]
 }
 
-/// This warp's half of the sums.
+/// A team's steps.
+struct Steps<const W: usize, const TEAMS: u32> {
+    /// The next one.
+    number: u32,
+    /// The end of the block's.
+    last: u32,
+    /// The next one's.
+    step: Step<W>,
+    offset: u32,
+    /// Of the one after it, for two teams.
+    then: u32,
+}
+
+impl<const W: usize, const TEAMS: u32> Steps<W, TEAMS> {
+    /// Two teams read the inputs of a step while they multiply the one before: its offset has to be there earlier.
+    const AHEAD: bool = TEAMS == 2;
+
+    #[inline(always)]
+    #[track_caller]
+    fn first<C: Cta, E: Element>(
+        cta: &C,
+        args: &SparseConvArgs<'_, E>,
+        [number, last]: [u32; 2],
+    ) -> Steps<W, TEAMS> {
+        let mut steps = Steps {
+            number,
+            last,
+            step: Step::NONE,
+            offset: 0,
+            then: 0,
+        };
+        if number < last {
+            steps.then = offset_of::<C, E, W>(cta, args, number);
+        }
+        steps.load(cta, args);
+        steps
+    }
+
+    /// Goes on to the next one.
+    #[inline(always)]
+    #[track_caller]
+    fn advance<C: Cta, E: Element>(&mut self, cta: &C, args: &SparseConvArgs<'_, E>) {
+        self.number += TEAMS;
+        self.load(cta, args);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load<C: Cta, E: Element>(&mut self, cta: &C, args: &SparseConvArgs<'_, E>) {
+        if Self::AHEAD {
+            self.offset = self.then;
+        }
+        if self.number < self.last {
+            self.step = Step::load(cta, args, self.number);
+            if !Self::AHEAD {
+                self.offset = offset_of::<C, E, W>(cta, args, self.number);
+            }
+        }
+        if Self::AHEAD && self.number + TEAMS < self.last {
+            self.then = offset_of::<C, E, W>(cta, args, self.number + TEAMS);
+        }
+    }
+}
+
+/// This team's part of the sums.
 #[inline(always)]
 #[track_caller]
-fn add_parts<C: Cta, E: Element, const P: usize>(
+fn add_parts<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u32>(
     cta: &C,
     args: &SparseConvArgs<'_, E>,
     tile: Tile,
 ) -> Sums {
     let t = &args.tensor;
-    let piece_words = t.cells() * t.pitch;
-    let staged: Shared<u32> = Shared::at(0, P as u32 * piece_words);
-    let cells = row_words(cta, args);
+    let piece = t.cells() * t.pitch;
+    let staged = Staged {
+        words: Shared::at(0, P as u32 * piece),
+        piece,
+        cells: row_words(cta, args),
+    };
     let of_tile = (tile.filters * t.parts) as usize;
     let last = cta.load(args.starts, of_tile + t.parts as usize, Cache::Keep);
-    let mut number = cta.load(args.starts, of_tile, Cache::Keep) + cta.thread() / (4 * WARP);
+    let number = cta.load(args.starts, of_tile, Cache::Keep) + cta.thread() / TENSOR_TEAM;
+    let mut steps = Steps::<W, TEAMS>::first(cta, args, [number, last]);
     let mut sums: Sums = [[[[0; 4]; COLS]; ROWS]; 3];
-    // Two steps ahead of the products are the offsets, one step ahead fragments and inputs: nothing is waited for.
-    let (mut next, mut offset, mut coming) = (Step::<P>::NONE, 0, 0);
-    let mut inputs: Inputs<P> = [[[0; 4]; P]; COLS];
-    if number < last {
-        next = Step::load(cta, args, number);
-        offset = offset_of::<C, E, P>(cta, args, number);
-    }
-    if number + 2 < last {
-        coming = offset_of::<C, E, P>(cta, args, number + 2);
-    }
+    // So far filters alone were read, which are older than the planes.
+    cta.wait_for_previous();
     let mut part = 0;
     while part < t.parts {
-        let slot = part % CHUNK_PARTS;
-        if slot == 0 {
-            cta.sync();
-            for slot in 0..CHUNK_PARTS {
-                if part + slot < t.parts {
-                    stage(cta, args, tile, (part + slot, slot));
-                }
-                cta.end_copies();
-            }
-        }
-        match slot {
-            0 => cta.copies_done::<3>(),
-            1 => cta.copies_done::<2>(),
-            2 => cta.copies_done::<1>(),
-            _ => cta.copies_done::<0>(),
-        }
-        cta.sync();
+        arrive(cta, args, tile, part);
         let end = cta.load(args.starts, of_tile + part as usize + 1, Cache::Keep);
-        if number < end {
-            inputs = read_inputs(cta, offset, (staged, piece_words), &cells);
-        }
-        while number < end {
-            let (step, taps) = (next, by_groups(&inputs));
-            number += 2;
-            offset = coming;
-            if number < last {
-                next = Step::load(cta, args, number);
-            }
-            if number + 2 < last {
-                coming = offset_of::<C, E, P>(cta, args, number + 2);
-            }
-            if number < end {
-                inputs = read_inputs(cta, offset, (staged, piece_words), &cells);
-            }
-            multiply_column(cta, &step, &taps[0], 0, &mut sums);
-            multiply_column(cta, &step, &taps[1], 1, &mut sums);
-            multiply_column(cta, &step, &taps[2], 2, &mut sums);
-            multiply_column(cta, &step, &taps[3], 3, &mut sums);
+        if TEAMS == 2 {
+            add_ahead::<C, E, P, W, TEAMS>(cta, args, (&staged, end), &mut steps, &mut sums);
+        } else {
+            add_in_turn::<C, E, P, W, TEAMS>(cta, args, (&staged, end), &mut steps, &mut sums);
         }
         part += 1;
     }
     sums
 }
 
-/// Calls `each(place in the table of sums, sum)` for the sums of this lane.
+/// Adds the steps of a part, whose inputs are read one step ahead.
 #[inline(always)]
-fn each_sum<C: Cta, E: Element, const P: usize>(
+#[track_caller]
+fn add_ahead<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u32>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    (staged, end): (&Staged, u32),
+    steps: &mut Steps<W, TEAMS>,
+    sums: &mut Sums,
+) {
+    let mut columns: [Column<P>; COLS] = [[[0; 4]; P]; COLS];
+    if steps.number < end {
+        columns = staged.columns(cta, steps.offset);
+    }
+    while steps.number < end {
+        let (step, own) = (steps.step, columns);
+        steps.advance(cta, args);
+        if steps.number < end {
+            columns = staged.columns(cta, steps.offset);
+        }
+        multiply_column(cta, &step, (&own[0], 0), sums);
+        multiply_column(cta, &step, (&own[1], 1), sums);
+        multiply_column(cta, &step, (&own[2], 2), sums);
+        multiply_column(cta, &step, (&own[3], 3), sums);
+    }
+}
+
+/// Adds the steps of a part, reading inputs of each column before its products: other teams' products go on meanwhile.
+#[inline(always)]
+#[track_caller]
+fn add_in_turn<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u32>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    (staged, end): (&Staged, u32),
+    steps: &mut Steps<W, TEAMS>,
+    sums: &mut Sums,
+) {
+    while steps.number < end {
+        let (step, offset) = (steps.step, steps.offset);
+        steps.advance(cta, args);
+        let column = |col: usize| -> Column<P> { staged.column(cta, offset, col) };
+        multiply_column(cta, &step, (&column(0), 0), sums);
+        multiply_column(cta, &step, (&column(1), 1), sums);
+        multiply_column(cta, &step, (&column(2), 2), sums);
+        multiply_column(cta, &step, (&column(3), 3), sums);
+    }
+}
+
+/// Waits until a part of the channels is in shared memory; the first of a chunk begins to copy all of it.
+#[inline(always)]
+#[track_caller]
+fn arrive<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile, part: u32) {
+    let t = &args.tensor;
+    let slot = part % CHUNK_PARTS;
+    if slot == 0 {
+        cta.sync();
+        for slot in 0..CHUNK_PARTS {
+            if part + slot < t.parts {
+                stage(cta, args, tile, (part + slot, slot));
+            }
+            cta.end_copies();
+        }
+    }
+    match slot {
+        0 => cta.copies_done::<3>(),
+        1 => cta.copies_done::<2>(),
+        2 => cta.copies_done::<1>(),
+        _ => cta.copies_done::<0>(),
+    }
+    cta.sync();
+}
+
+/// Calls `each(places in the table of sums, sums)` for the sums of this lane, four at a time.
+#[inline(always)]
+fn each_four<C: Cta, E: Element>(
     cta: &C,
     sums: &Sums,
-    mut each: impl FnMut(usize, E::Acc),
+    mut each: impl FnMut([usize; 4], [E::Acc; 4]),
 ) {
     let (group, turn) = (lane(cta) / 4, lane(cta) % 4);
     let warp = cta.thread() / WARP % 4;
     for row in 0..ROWS {
         for col in 0..COLS {
-            for i in 0..4 {
+            let places = core::array::from_fn(|i| {
                 let filter = row as u32 * 16 + group + i as u32 / 2 * 8;
                 let cell = warp * 32 + col as u32 * 8 + turn * 2 + i as u32 % 2;
-                // Of one piece the only sums are whole.
-                let of = core::array::from_fn(|weight| sums[weight][row][col][i]);
-                each((filter * SUM_PITCH + cell) as usize, E::of_pieces(of));
-            }
+                (filter * SUM_PITCH + cell) as usize
+            });
+            // Of one piece the only sums are whole.
+            let of =
+                |i: usize| E::of_pieces(core::array::from_fn(|weight| sums[weight][row][col][i]));
+            each(places, [of(0), of(1), of(2), of(3)]);
         }
     }
 }
 
-/// The sums of both halves to shared memory, filters × outputs of the tile.
+/// The sums of all teams to shared memory, filters × outputs of the tile: the last team's, to which the others add theirs
+/// in turn. Four are read before the first is written, so that they are waited for once.
 #[inline(always)]
 #[track_caller]
-fn write_sums<C: Cta, E: Element, const P: usize>(cta: &C, sums: &Sums) {
+fn write_sums<C: Cta, E: Element, const TEAMS: u32>(cta: &C, sums: &Sums) {
     let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
-    let second = cta.thread() / (4 * WARP) == 1;
-    if second {
-        each_sum::<C, E, P>(cta, sums, |at, sum| cta.shared_write(table, at, sum));
+    let team = cta.thread() / TENSOR_TEAM;
+    let write = |at: [usize; 4], sums: [E::Acc; 4]| {
+        for i in 0..4 {
+            cta.shared_write(table, at[i], sums[i]);
+        }
+    };
+    if team == TEAMS - 1 {
+        each_four::<C, E>(cta, sums, write);
     }
     cta.sync();
-    if !second {
-        each_sum::<C, E, P>(cta, sums, |at, sum| {
-            let other = cta.shared_read(table, at);
-            cta.shared_write(table, at, sum.plus(other));
-        });
+    let mut turn = TEAMS - 1;
+    while turn > 0 {
+        turn -= 1;
+        if team == turn {
+            each_four::<C, E>(cta, sums, |at, own| {
+                let others = at.map(|at| cta.shared_read(table, at));
+                write(at, core::array::from_fn(|i| own[i].plus(others[i])));
+            });
+        }
+        cta.sync();
     }
-    cta.sync();
 }
 
 /// Bias, rectification and pooling of a tile's sums, and the results to memory.
 #[inline(always)]
 #[track_caller]
 fn write_outputs<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
+    if args.geometry.pool.kind == POOL_NONE {
+        write_each(cta, args, tile);
+    } else {
+        write_windows(cta, args, tile);
+    }
+}
+
+/// Outputs of a thread that are read before the first is written.
+const AT_ONCE: usize = 4;
+
+/// Without pooling.
+#[inline(always)]
+#[track_caller]
+fn write_each<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
+    let (g, t) = (&args.geometry, &args.tensor);
+    let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
+    let first = tile.filters % t.filter_tiles * TILE_FILTERS;
+    let mut next = cta.thread();
+    while next < TILE_FILTERS * TILE_CELLS {
+        let places: [(u32, u32); AT_ONCE] =
+            core::array::from_fn(|i| split(next + i as u32 * cta.threads(), TILE_CELLS));
+        let sums = places
+            .map(|(filter, cell)| cta.shared_read(table, (filter * SUM_PITCH + cell) as usize));
+        for i in 0..AT_ONCE {
+            let (of_tile, cell) = places[i];
+            let (row, col) = split(cell, t.tile[1]);
+            let (y, x) = (tile.row + row, tile.col + col);
+            if first + of_tile < g.out_per_group && y < g.out[0] && x < g.out[1] {
+                let filter = tile.group * g.out_per_group + first + of_tile;
+                let result = finished(cta, args, filter, sums[i]);
+                cta.write(args.out, g.to.at(tile.image, filter, y, x), result);
+            }
+        }
+        next += AT_ONCE as u32 * cta.threads();
+    }
+}
+
+/// With pooling.
+#[inline(always)]
+#[track_caller]
+fn write_windows<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
     let (g, t) = (&args.geometry, &args.tensor);
     let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
     // Numbers one by one: LLVM 22 copies pairs of them to local memory.
     let (down_end, right_end) = (g.pool.window[0], g.pool.window[1]);
-    let (rows, cols) = (t.tile[0] / down_end, t.tile[1] / right_end);
+    let (rows, _) = split(t.tile[0], down_end);
+    let (cols, _) = split(t.tile[1], right_end);
+    let ((first_row, _), (first_col, _)) = (split(tile.row, down_end), split(tile.col, right_end));
     let first = tile.filters % t.filter_tiles * TILE_FILTERS;
     each_of_block(cta, TILE_FILTERS * rows * cols, |i| {
-        let (rest, col) = (i as u32 / cols, i as u32 % cols);
-        let (of_tile, row) = (rest / rows, rest % rows);
-        let y = tile.row / down_end + row;
-        let x = tile.col / right_end + col;
+        let (rest, col) = split(i as u32, cols);
+        let (of_tile, row) = split(rest, rows);
+        let (y, x) = (first_row + row, first_col + col);
         if first + of_tile < g.out_per_group && y < g.pool.out[0] && x < g.pool.out[1] {
             let filter = tile.group * g.out_per_group + first + of_tile;
             let mut result = Window::new(g.pool.kind);

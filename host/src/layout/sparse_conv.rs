@@ -1,7 +1,9 @@
 //! Steps of filters on sparse tensor cores: the layout of [`gpu_kernels::sparse_conv`]'s tensor strategy, made on the host.
 //!
-//! A step has 32 filters, and 32 channels at two taps: 64 columns, in groups of four, of which it takes two of each row.
-//! Where a group has more, a further step takes those.
+//! A step has 32 filters, and two sides of 32 channels at a tap: 64 columns, in groups of four, of which it takes two of
+//! each row. Where a group has more, a further step takes those. Sides of a step are two taps of the same channels, so that
+//! filters with one nonzero a slice never have more; the last of an odd number of taps is joined with that of other
+//! channels of the part.
 
 mod ranges;
 
@@ -64,7 +66,14 @@ struct Entry {
     value: i32,
 }
 
-/// The steps of integer filters of `pieces` bytes.
+/// Half of a step's columns.
+struct Side {
+    /// Bytes from a staged cell to the first channel at the tap.
+    offset: u32,
+    entries: Vec<Entry>,
+}
+
+/// The steps of integer filters whose weights take `pieces` bytes.
 pub fn steps<V: FilterValue>(
     filters: &SparseFilters<V>,
     taps: &Taps,
@@ -117,9 +126,12 @@ impl<V: FilterValue> Tile<'_, V> {
     fn steps(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut counts, mut words) = (Vec::new(), Vec::new());
         for part in 0..self.tiles.parts as usize {
-            let before = words.len();
+            let (before, mut alone) = (words.len(), Vec::new());
             for block in 0..self.tiles.part as usize / CHANNELS {
-                self.block(part, block, &mut words);
+                alone.extend(self.block(part, block, &mut words));
+            }
+            for sides in alone.chunks(2) {
+                self.step(sides, &mut words);
             }
             counts.push(((words.len() - before) / step_words(self.pieces)) as u32);
         }
@@ -146,25 +158,39 @@ impl<V: FilterValue> Tile<'_, V> {
         taps
     }
 
-    /// Appends the steps of 32 channels.
-    fn block(&self, part: usize, block: usize, words: &mut Vec<u32>) {
+    /// Appends the steps of 32 channels; a tap that is left is returned.
+    fn block(&self, part: usize, block: usize, words: &mut Vec<u32>) -> Option<Side> {
         let taps = self.by_tap(part * self.tiles.part as usize + block * CHANNELS);
         let slot = part % CHUNK_PARTS as usize * self.tiles.part as usize + block * CHANNELS;
-        let used: Vec<usize> = (0..taps.len())
-            .filter(|tap| !taps[*tap].is_empty())
+        let used = taps.into_iter().enumerate();
+        let mut sides: Vec<Side> = used
+            .filter(|(_, entries)| !entries.is_empty())
+            .map(|(tap, entries)| Side {
+                offset: self.offset(tap) + slot as u32,
+                entries,
+            })
             .collect();
-        for pair in used.chunks(2) {
-            let mut groups = vec![Vec::new(); ROWS * GROUPS];
-            for (side, tap) in pair.iter().enumerate() {
-                for entry in &taps[*tap] {
-                    let (group, place) = column(side, entry.channel);
-                    groups[entry.row * GROUPS + group].push((place, entry.value));
-                }
-            }
-            let offset = |tap: usize| self.offset(tap) + slot as u32;
-            let offsets = [offset(pair[0]), offset(*pair.last().expect("one or two"))];
-            self.pair(groups, offsets, words);
+        let alone = match sides.len() % 2 {
+            0 => None,
+            _ => sides.pop(),
+        };
+        for pair in sides.chunks(2) {
+            self.step(pair, words);
         }
+        alone
+    }
+
+    /// Appends the steps of one side or two.
+    fn step(&self, sides: &[Side], words: &mut Vec<u32>) {
+        let mut groups = vec![Vec::new(); ROWS * GROUPS];
+        for (number, side) in sides.iter().enumerate() {
+            for entry in &side.entries {
+                let (group, place) = column(number, entry.channel);
+                groups[entry.row * GROUPS + group].push((place, entry.value));
+            }
+        }
+        let last = sides.last().expect("one or two");
+        self.pair(groups, [sides[0].offset, last.offset], words);
     }
 
     /// Bytes from a staged cell to the one that a tap meets.
@@ -177,7 +203,7 @@ impl<V: FilterValue> Tile<'_, V> {
         (row as u32 * self.tiles.inputs[1] + col as u32) * self.tiles.pitch * 4
     }
 
-    /// Appends as many steps as the fullest group of two taps needs.
+    /// Appends as many steps as the fullest group of two sides needs.
     fn pair(&self, mut groups: Vec<Vec<(u32, i32)>>, offsets: [u32; 2], words: &mut Vec<u32>) {
         groups
             .iter_mut()
@@ -251,6 +277,29 @@ mod tests {
         );
         // Neighbouring channels share a group, at both taps.
         assert_eq!(column(0, 18).0, column(1, 19).0);
+    }
+
+    #[test]
+    fn single_taps_of_two_blocks_of_channels_share_a_step() {
+        use crate::plan::sparse_conv::{ConvShape, tiles};
+        let shape = ConvShape::new(256, [8, 16], 32, [1, 1]);
+        let limits = crate::plan::limits::DeviceLimits::known("h200").expect("a known device");
+        let tiles = tiles(&shape, [2, 1], &limits)
+            .expect("tensor cores")
+            .geometry;
+        assert_eq!((tiles.part, tiles.parts), (64, 4));
+        let taps = Taps {
+            filters_per_group: 32,
+            dilation: [1; 2],
+        };
+        // One weight of every fourth channel: groups of four columns have two at most.
+        let mut weights = vec![0_i16; 32 * 256];
+        weights.iter_mut().step_by(4).for_each(|weight| *weight = 3);
+        let filters = SparseFilters::from_dense(shape.filter_shape(), &weights).expect("sizes");
+        let steps = steps(&filters, &taps, &tiles, 1);
+        assert_eq!(steps.starts, [0, 1, 2, 3, 4]);
+        let words = &steps.words[..step_words(1)];
+        assert_eq!(words[words.len() - 4..][..2], [0, 32]);
     }
 
     #[test]

@@ -9,11 +9,29 @@ use super::driver::check;
 use super::module::Function;
 use super::{Attributes, CudaDevice};
 use crate::device::error::DeviceError;
+use crate::device::kernel::Order;
 use crate::device::loader::newer::{CUlaunchAttribute, CUlaunchConfig, cuLaunchKernelEx};
 use crate::device::loader::symbols::{cuLaunchKernel, cuOccupancyMaxActiveBlocksPerMultiprocessor};
 
 /// Most blocks of a one-dimensional grid, on every device since compute capability 3.0.
 const MAX_GRID: u32 = i32::MAX as u32;
+
+impl Order {
+    /// What of it kernels compiled for this device know: older ones neither form clusters nor wait.
+    fn on(self, device: &CudaDevice) -> Order {
+        Order {
+            overlaps: self.overlaps && device.has_clusters(),
+            ..self
+        }
+    }
+
+    /// The attributes of a launch, none for blocks by themselves that begin when all before them has ended.
+    fn attributes(self) -> Vec<CUlaunchAttribute> {
+        let cluster = (self.cluster > 1).then(|| CUlaunchAttribute::cluster(self.cluster));
+        let overlaps = self.overlaps.then(CUlaunchAttribute::overlapping);
+        cluster.into_iter().chain(overlaps).collect()
+    }
+}
 
 /// A function and a launch shape that the device accepts.
 #[derive(Debug, Clone)]
@@ -22,25 +40,28 @@ pub(crate) struct PreparedFunction {
     function: Arc<Function>,
     kernel: &'static str,
     launch: Launch,
-    /// Blocks of a cluster.
-    cluster: u32,
+    order: Order,
+    /// Those of the order.
+    attributes: Vec<CUlaunchAttribute>,
 }
 
 impl CudaDevice {
-    /// Looks a kernel up and checks a launch shape, in clusters of this many blocks, and the size of its argument against it.
+    /// Looks a kernel up and checks a launch shape, the order of its blocks, and the size of its argument against it.
     pub(crate) fn prepare(
         &self,
         kernel: &'static str,
-        (launch, cluster): (Launch, u32),
+        (launch, order): (Launch, Order),
         argument_bytes: usize,
     ) -> Result<PreparedFunction, DeviceError> {
         let function = self.loader()?.function(kernel)?;
+        let order = order.on(self);
         let prepared = PreparedFunction {
             device: self.clone(),
             function,
             kernel,
             launch,
-            cluster,
+            order,
+            attributes: order.attributes(),
         };
         prepared.check_shape()?;
         prepared.check_shared()?;
@@ -102,9 +123,9 @@ impl PreparedFunction {
             shared_bytes,
         } = self.launch;
         let mut parameters = [std::ptr::from_ref(args).cast_mut().cast::<c_void>()];
-        if self.cluster > 1 {
+        if !self.attributes.is_empty() {
             // SAFETY: as below.
-            return unsafe { self.launch_clusters(&mut parameters) };
+            return unsafe { self.launch_with_attributes(&mut parameters) };
         }
         // SAFETY: the driver copies the parameter, whose size was compared with the kernel's, before it
         // returns; the rest is promised by the caller.
@@ -126,19 +147,22 @@ impl PreparedFunction {
         check("cuLaunchKernel", result)
     }
 
-    /// Submits the launch in clusters.
+    /// Submits the launch with its attributes.
     ///
     /// # Safety
     /// As [`PreparedFunction::launch`], `parameters` being one pointer to the argument.
-    unsafe fn launch_clusters(&self, parameters: &mut [*mut c_void; 1]) -> Result<(), DeviceError> {
-        let mut attributes = [CUlaunchAttribute::cluster(self.cluster)];
+    unsafe fn launch_with_attributes(
+        &self,
+        parameters: &mut [*mut c_void; 1],
+    ) -> Result<(), DeviceError> {
         let config = CUlaunchConfig {
             grid: [self.launch.grid, 1, 1],
             block: [self.launch.block, 1, 1],
             shared_mem_bytes: self.launch.shared_bytes,
             stream: self.device.raw_stream(),
-            attributes: attributes.as_mut_ptr(),
-            attribute_count: attributes.len() as u32,
+            // The driver reads them only.
+            attributes: self.attributes.as_ptr().cast_mut(),
+            attribute_count: self.attributes.len() as u32,
         };
         // SAFETY: configuration and attributes live until the call returns, and the driver copies them and the
         // parameter before; the rest is promised by the caller.
@@ -155,7 +179,7 @@ impl PreparedFunction {
 
     fn check_shape(&self) -> Result<(), DeviceError> {
         let Launch { grid, block, .. } = self.launch;
-        if self.cluster > 1 && !self.device.has_clusters() {
+        if self.order.cluster > 1 && !self.device.has_clusters() {
             let required =
                 "kernels compiled for compute capability 9.0, where blocks form clusters";
             return Err(self.violation(required.to_owned(), "older ones".to_owned()));

@@ -51,6 +51,20 @@ impl CUlaunchAttribute {
     }
 }
 
+impl CUlaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: the launch may begin before the one before it in the
+    /// stream has ended.
+    pub fn overlapping() -> CUlaunchAttribute {
+        let mut value = [0; 64];
+        value[..4].copy_from_slice(&1_i32.to_ne_bytes());
+        CUlaunchAttribute {
+            id: 6,
+            pad: [0; 4],
+            value,
+        }
+    }
+}
+
 forward! {
     // Since CUDA 11.8: launches with clusters and other attributes.
     fn cuLaunchKernelEx(
@@ -82,5 +96,12 @@ mod tests {
             .map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("four bytes")))
             .collect();
         assert_eq!((attribute.id, &*numbers), (4, &[2, 1, 1][..]));
+    }
+
+    #[test]
+    fn overlapping_is_a_boolean() {
+        let attribute = CUlaunchAttribute::overlapping();
+        assert_eq!((attribute.id, attribute.value[0]), (6, 1));
+        assert!(attribute.value[1..].iter().all(|byte| *byte == 0));
     }
 }

@@ -51,12 +51,23 @@ fn tensor_steps<E: ConvElement>(
     filters: &SparseFilters<E::Value>,
     limits: &DeviceLimits,
 ) -> Option<ConvSteps> {
-    let tiles = tiles(shape, E::PIECES, limits)?;
+    let weights = weight_pieces::<E>(filters);
+    let tiles = tiles(shape, [E::PIECES, weights], limits)?;
     let taps = Taps {
         filters_per_group: shape.filters / shape.groups,
         dilation: shape.dilation,
     };
-    Some(steps(filters, &taps, &tiles.geometry, E::PIECES))
+    Some(steps(filters, &taps, &tiles.geometry, weights))
+}
+
+/// Bytes that hold every weight of integers, 0 of other numbers.
+fn weight_pieces<E: ConvElement>(filters: &SparseFilters<E::Value>) -> usize {
+    let of_a_byte = f64::from(i8::MIN)..=f64::from(i8::MAX);
+    let mut weights = filters.nonzeros().iter().map(|n| n.value.to_f64());
+    match E::PIECES {
+        2 if weights.all(|weight| of_a_byte.contains(&weight)) => 1,
+        pieces => pieces,
+    }
 }
 
 fn work<E: ConvElement>(filters: &SparseFilters<E::Value>, steps: Option<&ConvSteps>) -> ConvWork {
@@ -66,6 +77,7 @@ fn work<E: ConvElement>(filters: &SparseFilters<E::Value>, steps: Option<&ConvSt
         nnz: filters.nnz(),
         longest: lengths.max().unwrap_or(0),
         pieces: E::PIECES,
+        weight_pieces: weight_pieces::<E>(filters),
         bytes: size_of::<E::Value>(),
         sum_bytes: size_of::<E::Sum>(),
         finite: filters

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use gpu_kernels::sparse_conv::{
     Geometry, LIST_BLOCK, SKIP_BLOCK, STAGED_BLOCK, SkipGeometry, SparseConvArgs,
-    SparseConvVariant, StagedGeometry, TENSOR_BLOCK, TensorGeometry, tensor_shared_bytes,
+    SparseConvVariant, StagedGeometry, TENSOR_TEAM, TensorGeometry, tensor_shared_bytes,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -185,7 +185,10 @@ fn variant_of(plan: &ConvPlan) -> SparseConvVariant {
     match (plan.strategy, plan.tiles) {
         (ConvStrategy::Coo, _) => SparseConvVariant::Coo,
         (ConvStrategy::Packed, _) => SparseConvVariant::Packed,
-        (ConvStrategy::Tensor, _) => SparseConvVariant::Tensor,
+        (ConvStrategy::Tensor, Tiles::Tensor(tiles)) => SparseConvVariant::Tensor {
+            weights: tiles.weights,
+            teams: tiles.teams,
+        },
         (ConvStrategy::Skip, _) => SparseConvVariant::Skip,
         (ConvStrategy::Staged, Tiles::Staged(tiles)) => SparseConvVariant::Staged {
             filters: tiles.filters,
@@ -210,7 +213,7 @@ fn launch_of<E: ConvElement>(plan: &ConvPlan, g: &Geometry) -> Launch {
     match (plan.strategy, plan.tiles) {
         (ConvStrategy::Tensor, Tiles::Tensor(tiles)) => Launch {
             grid: tiles.blocks as u32,
-            block: TENSOR_BLOCK,
+            block: tiles.teams * TENSOR_TEAM,
             shared_bytes: tensor_shared_bytes::<E>(&tiles.geometry) as u32,
         },
         (ConvStrategy::Staged, Tiles::Staged(tiles)) => Launch {

@@ -72,6 +72,8 @@ pub struct ConvWork {
     pub longest: usize,
     /// Bytes of an integer, 0 of other numbers.
     pub pieces: usize,
+    /// Bytes that hold every weight: fewer than an integer has where weights are small; 0 of other numbers.
+    pub weight_pieces: usize,
     /// Bytes of a number.
     pub bytes: usize,
     /// Bytes of a sum.
@@ -195,7 +197,14 @@ fn skip(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> Option<Ski
 fn tensor(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> Option<TensorTiles> {
     let exact = work.longest <= gpu_kernels::sparse_conv::MOST_NONZEROS as usize;
     work.steps?;
-    tiles(shape, work.pieces, limits).filter(|tiles| exact && tiles.blocks < 1 << 31)
+    let tiles = tiles(shape, [work.pieces, work.weight_pieces], limits)
+        .filter(|tiles| exact && tiles.blocks < 1 << 31)?;
+    // 64-bit sums of 16-bit numbers leave too few registers for four teams.
+    let teams = match work.sum_bytes {
+        8 if work.pieces > 1 => 2,
+        _ => tiles.teams,
+    };
+    Some(TensorTiles { teams, ..tiles })
 }
 
 fn predictions(

@@ -105,14 +105,15 @@ pub(super) fn tensor_us(
     limits: &DeviceLimits,
 ) -> f64 {
     let (t, costs, pieces) = (&tiles.geometry, tensor(work.pieces), work.pieces as f64);
+    let products = pieces * work.weight_pieces as f64;
     let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
     let all_tiles = f64::from(t.filter_tiles).max(1.0) * shape.groups as f64;
     let of_block = steps as f64 / all_tiles;
-    let clocks = waves * of_block * pieces * pieces * 32.0;
+    let clocks = waves * of_block * products * 32.0;
     let inputs = f64::from(t.cells() * t.channels()) * pieces;
     let cells = (shape.batch * shape.size[0] * shape.size[1] * shape.groups) as f64;
     let planes = 2.0 * cells * f64::from(t.channels()) * pieces / MEGA;
-    let read = tiles.blocks as f64 * of_block * 4.0 * step_words(work.pieces) as f64 / MEGA;
+    let read = tiles.blocks as f64 * of_block * 4.0 * step_words(work.weight_pieces) as f64 / MEGA;
     costs.start
         + costs.clock * clocks
         + waves * (costs.wave + costs.input * inputs)

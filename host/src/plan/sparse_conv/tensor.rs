@@ -14,6 +14,10 @@ pub struct TensorTiles {
     pub pools: bool,
     /// Blocks.
     pub blocks: u64,
+    /// Bytes of a weight.
+    pub weights: u32,
+    /// Teams of a block.
+    pub teams: u32,
 }
 
 /// Columns of a tile that are tried.
@@ -21,10 +25,10 @@ const WIDTHS: [u32; 5] = [32, 16, 64, 8, 128];
 /// Channels of a part that are tried, the most first: fewer barriers.
 const PARTS: [u32; 4] = [256, 128, 64, 32];
 
-/// The tiles with the fewest blocks, then with the fewest inputs, for numbers of `pieces` bytes; `None` where no tile's
-/// inputs fit in shared memory, or tensor cores are missing.
-pub fn tiles(shape: &ConvShape, pieces: usize, limits: &DeviceLimits) -> Option<TensorTiles> {
-    if limits.compute_capability.major < 8 || pieces == 0 || shape.sums() == 0 {
+/// The tiles with the fewest blocks, then with the fewest inputs, for inputs of so many bytes and weights of so many;
+/// `None` where no tile's inputs fit in shared memory, or tensor cores are missing.
+pub fn tiles(shape: &ConvShape, pieces: [usize; 2], limits: &DeviceLimits) -> Option<TensorTiles> {
+    if limits.compute_capability.major < 8 || pieces.contains(&0) || shape.sums() == 0 {
         return None;
     }
     let candidates = WIDTHS
@@ -36,7 +40,7 @@ pub fn tiles(shape: &ConvShape, pieces: usize, limits: &DeviceLimits) -> Option<
 fn tile(
     shape: &ConvShape,
     width: u32,
-    pieces: usize,
+    [pieces, weights]: [usize; 2],
     limits: &DeviceLimits,
 ) -> Option<TensorTiles> {
     let tile = [TILE_CELLS / width, width];
@@ -70,6 +74,7 @@ fn tile(
         pool.is_side_by_side() && whole == [true; 2]
     });
     let of_image = u64::from(covered[0]) * u64::from(covered[1]);
+    let blocks = shape.batch as u64 * of_image * shape.groups as u64 * u64::from(filter_tiles);
     Some(TensorTiles {
         geometry: TensorGeometry {
             tile,
@@ -81,6 +86,18 @@ fn tile(
             pitch: (parts.min(CHUNK_PARTS) * part + 16) / 4,
         },
         pools,
-        blocks: shape.batch as u64 * of_image * shape.groups as u64 * u64::from(filter_tiles),
+        blocks,
+        weights: weights as u32,
+        teams: teams(pieces * weights, blocks, limits),
     })
+}
+
+/// Teams of a block. Of four products of bytes, sums leave registers for two teams. Of two products they leave room for one
+/// block of an SM anyway. Of one product an SM holds two blocks of two teams, or one of four.
+fn teams(products: usize, blocks: u64, limits: &DeviceLimits) -> u32 {
+    match products {
+        1 if blocks > limits.sms.into() => 2,
+        1 | 2 => 4,
+        _ => 2,
+    }
 }

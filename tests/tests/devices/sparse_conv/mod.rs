@@ -212,6 +212,9 @@ fn filters_of<E: ConvElement>(case: &Case) -> Result<SparseFilters<E::Value>> {
     let terms = (shape.channels * shape.height * shape.width) as f64;
     let most = if E::MOST.is_infinite() {
         8.0
+    } else if E::Sum::MOST > 2.0_f64.powi(32) {
+        // Of 16 bits these do not fit into one byte, as most of those below do.
+        1_000.0
     } else {
         (2.0_f64.powi(24) / E::MOST / terms).clamp(1.0, E::MOST - 1.0) * 4.0
     };
