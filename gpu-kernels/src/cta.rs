@@ -83,13 +83,21 @@ pub trait Cta: Sized {
     /// Lets the next launch in the stream begin, if its entry [overlaps](crate::describe::Description::overlaps), as soon as
     /// all blocks of this one have called this or ended. Elsewhere it begins when this one has ended.
     #[inline(always)]
-    fn let_next_begin(&self) {}
+    fn let_next_begin(&self) {
+        self.overlap(false);
+    }
 
     /// Waits until the launch before this one in the stream has ended and what it wrote can be read: the duty of every
     /// thread of an entry that [overlaps](crate::describe::Description::overlaps) it, before it reads what that launch
     /// makes, and before it writes at all.
     #[inline(always)]
-    fn wait_for_previous(&self) {}
+    fn wait_for_previous(&self) {
+        self.overlap(true);
+    }
+
+    /// One of the two, where launches overlap.
+    #[inline(always)]
+    fn overlap(&self, _waits: bool) {}
 
     /// Waits for all lanes of the warp; orders their shared and global accesses. The whole warp calls.
     #[track_caller]

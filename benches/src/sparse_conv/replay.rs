@@ -85,8 +85,8 @@ fn filters(shape: &ConvShape, density: f64, dtype: &str) -> ConvWork {
         nnz,
         longest: nnz.div_ceil(shape.filters),
         pieces,
-        // The record is older than weights of one byte.
-        weight_pieces: pieces,
+        // Weights of the benches fit into a byte.
+        weight_pieces: pieces.min(1),
         bytes,
         sum_bytes: 4,
         finite: true,
@@ -95,18 +95,25 @@ fn filters(shape: &ConvShape, density: f64, dtype: &str) -> ConvWork {
     }
 }
 
-/// Steps of random filters: a pair of taps of 32 channels takes one, and one more where a group of four columns has more
-/// than two nonzeros.
+/// Steps of random filters: a pair of taps of 32 channels, or of two times 32 channels at one tap, takes one, and one more
+/// where a group of four columns has more than two nonzeros.
 fn expected_steps(shape: &ConvShape, pieces: usize, density: f64) -> Option<u64> {
     let limits = DeviceLimits::known("h200").expect("a known device");
-    tiles(shape, [pieces, pieces], &limits)?;
+    let t = tiles(shape, [pieces, pieces.min(1)], &limits)?.geometry;
     let taps = shape.kernel[0] * shape.kernel[1];
     let kept = 1.0 - density;
     let more = 4.0 * density.powi(3) * kept + density.powi(4);
-    let full = 1.0 - (1.0 - more).powf(GROUPS);
-    let of_block = taps.div_ceil(2) as f64 + (taps / 2) as f64 * full;
-    let blocks = shape.channels.div_ceil(CHANNELS) * shape.filters.div_ceil(TILE);
-    Some((of_block * blocks as f64).round() as u64)
+    let of_pair = 2.0 - (1.0 - more).powf(GROUPS);
+    let of_part = t.part as usize / CHANNELS;
+    let all = shape.channels.div_ceil(CHANNELS);
+    let of_tile = (0..t.parts as usize).map(|part| {
+        let blocks = all.saturating_sub(part * of_part).min(of_part);
+        let single = taps % 2 * blocks;
+        let pairs = (taps / 2 * blocks + single / 2) as f64;
+        pairs * of_pair + (single % 2) as f64
+    });
+    let of_tile: f64 = of_tile.sum();
+    Some((of_tile * shape.filters.div_ceil(TILE) as f64).round() as u64)
 }
 
 fn lines() -> Vec<Line> {

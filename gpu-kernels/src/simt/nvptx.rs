@@ -111,7 +111,6 @@ impl Cta for Gpu {
 
     #[cfg(gpu_at_least = "sm_90")]
     const CLUSTERS: bool = true;
-
     #[cfg(gpu_at_least = "sm_90")]
     #[inline(always)]
     fn cluster_rank(&self) -> u32 {
@@ -127,16 +126,8 @@ impl Cta for Gpu {
 
     #[cfg(gpu_at_least = "sm_90")]
     #[inline(always)]
-    fn let_next_begin(&self) {
-        // SAFETY: a hint to the launch that follows, which waits for this one's end.
-        unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack)) }
-    }
-
-    #[cfg(gpu_at_least = "sm_90")]
-    #[inline(always)]
-    fn wait_for_previous(&self) {
-        // SAFETY: a wait. Not `nomem`: it orders other accesses.
-        unsafe { asm!("griddepcontrol.wait;", options(nostack)) }
+    fn overlap(&self, waits: bool) {
+        cluster::overlap(waits)
     }
 
     #[cfg(gpu_at_least = "sm_90")]

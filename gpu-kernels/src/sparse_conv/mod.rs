@@ -47,19 +47,23 @@
 //! | 16 threads | 20,184 | 13 |
 //! | coo, finish | 694 | 387 |
 //! | packed, finish | 676 | 397 |
-//! | direct | 264 | 1,016 |
-//! | planes, tensor | 34.7 | 7,738 |
+//! | direct | 263 | 1,019 |
+//! | pad, staged, finish | 108 | 2,494 |
+//! | planes, tensor | 25.4 | 10,568 |
 //! | cuDNN in f32, dense, with pooling | 188 | – |
 //!
 //! What limits them:
 //! - **coo, packed, direct** compute an address and ask whether it is inside for every multiply-add: direct keeps the
 //!   integer units 56 % busy and begins 2.9 instructions per clock and SM. **staged** leaves three instructions of each
-//!   multiply-add, of which one reads 32 words of shared memory: 36 µs at one per clock. It has not run on a GPU yet.
-//! - **skip** does so for inputs that are not zero alone. It has not run on a GPU yet either.
-//! - **tensor** needs 2560 `mma.sp` of each of the 528 tensor cores, 8 clocks each (measured): 11.7 µs at 1.75 GHz. In the
-//!   profiled kernel tensor cores were busy for 36 % of the time: two warps of each scheduler waited for `ldmatrix` in
-//!   turn, and all of them for the first half of the channels. Since then inputs are read one step ahead, a quarter of the
-//!   channels is waited for, and the last sums are exchanged over more banks; that has not been measured.
+//!   multiply-add, of which one reads 32 words of shared memory: 36 µs at one per clock. Outputs of two rows meet a bank
+//!   twice, and every warp waits for its next nonzero, which is why it takes 108.
+//! - **skip** adds inputs that are not zero alone: 657 µs of inputs without zeros. It is faster than staged with 95 % of
+//!   zeros and sixteen images.
+//! - **tensor** needs 1280 `mma.sp` of each of the 528 tensor cores for weights of one byte, 8 clocks each (measured): 5.8 µs
+//!   at 1.75 GHz, and twice as many for others, which take 38 µs. Making planes takes some 3 µs. Steps of the source's
+//!   layer, in the order in which they came (µs): four products of bytes 39.1, two of weights of one byte 30.7, four teams
+//!   of warps instead of two 27.3, a launch that begins while the planes are made 25.4. Next is the exchange of the sums of
+//!   four teams, which takes four turns.
 //!
 //! Source of coo and packed: a course's notes, "CNN CUDA 3.0 Development Notes", 2017, which packs decimal digits where
 //! this packs bits.

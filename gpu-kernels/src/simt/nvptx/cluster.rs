@@ -31,6 +31,19 @@ pub unsafe fn sync() {
     }
 }
 
+/// Lets the next launch begin, or waits for the one before.
+#[inline(always)]
+pub fn overlap(waits: bool) {
+    // SAFETY: a hint to a launch that waits for this one, and a wait. Not `nomem`: it orders other accesses.
+    unsafe {
+        if waits {
+            asm!("griddepcontrol.wait;", options(nostack));
+        } else {
+            asm!("griddepcontrol.launch_dependents;", options(nostack));
+        }
+    }
+}
+
 /// The address in the cluster of the place in the shared memory of block `rank` that `at` is in this block's.
 #[inline(always)]
 fn map(rank: u32, at: u32) -> u32 {

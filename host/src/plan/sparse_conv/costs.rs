@@ -82,9 +82,11 @@ struct Tensor {
     steps: f64,
 }
 
-fn tensor(pieces: usize) -> Tensor {
-    let [start, clock, wave, input, planes, steps] = match pieces {
-        1 => [8.99, 5.737, 3.257, 2.137e-5, 1.004, 0.0881],
+/// By bytes of an input and of a weight. Two bytes of both are of an earlier record, whose launches did not overlap.
+fn tensor(work: &ConvWork) -> Tensor {
+    let [start, clock, wave, input, planes, steps] = match (work.pieces, work.weight_pieces) {
+        (1, _) => [5.74, 4.156, 1.957, 3.562e-5, 1.014, 0.254],
+        (_, 1) => [3.22, 4.258, 5.323, 2.131e-5, 0.758, 0.0],
         _ => [4.67, 3.402, 8.045, 1.390e-5, 0.661, 0.0377],
     };
     Tensor {
@@ -104,7 +106,7 @@ pub(super) fn tensor_us(
     (shape, work): (&ConvShape, &ConvWork),
     limits: &DeviceLimits,
 ) -> f64 {
-    let (t, costs, pieces) = (&tiles.geometry, tensor(work.pieces), work.pieces as f64);
+    let (t, costs, pieces) = (&tiles.geometry, tensor(work), work.pieces as f64);
     let products = pieces * work.weight_pieces as f64;
     let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
     let all_tiles = f64::from(t.filter_tiles).max(1.0) * shape.groups as f64;

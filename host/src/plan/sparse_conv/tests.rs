@@ -82,7 +82,7 @@ fn weights_of_a_byte_take_half_of_the_products() {
 fn filters_that_are_not_sparse_are_multiplied_as_dense_ones() {
     let shape = ConvShape::of_the_source();
     let plan = |percent: usize| plan(&shape, &work(512 * 512 * 9 * percent / 100, None), &h200());
-    assert_eq!(plan(2).strategy, ConvStrategy::Staged);
+    assert_eq!(plan(10).strategy, ConvStrategy::Staged);
     let dense = plan(100);
     assert_eq!(dense.strategy, ConvStrategy::Lowered);
     // The reason is in the text: what each was predicted to take.
