@@ -1,4 +1,4 @@
-//! How good plans are: the launch that the planner chooses beside the quickest of those that it could have chosen,
+//! How good plans are: the launch that the planner chooses beside the fastest of those that it could have chosen,
 //! and how long choosing takes.
 
 #[cfg(test)]
@@ -24,9 +24,9 @@ use crate::record::{Choice, Measured, Recorder, TimedLaunch};
 use crate::sampling::Times;
 use crate::shape::{DENSE_WIDTHS, DRAWN, MATRICES, SPARSE_WIDTHS, Shape};
 
-/// Of all launches that the planner weighs, the quickest by prediction, and one of every kernel.
+/// Of all launches that the planner weighs, the fastest by prediction, and one of every kernel.
 const SELECTION: Selection = Selection {
-    quickest: 12,
+    fastest: 12,
     of_each_kernel: 1,
 };
 /// Plans behind every sample of the time of choosing.

@@ -47,7 +47,7 @@ pub struct Measured {
 pub struct Choice {
     /// The problem, in one form of storage.
     pub problem: Problem,
-    /// The quickest first.
+    /// The fastest first.
     pub launches: Vec<TimedLaunch>,
 }
 

@@ -202,7 +202,7 @@ pub enum CgVariant {
     Step,
     /// `p = −z + b·p; shift_partials = means·p`, and the state moves on.
     Direction,
-    /// The three of them in one launch of one block, for vectors that one block walks quickly.
+    /// The three of them in one launch of one block, for vectors that one block walks fast.
     Iteration,
 }
 

@@ -92,7 +92,7 @@ fn kernels(install: Install) -> Result<()> {
 /// to another is checked besides. `build-ptx` and `bundle` do all.
 const NEWEST: Arch = Arch::Sm90;
 
-/// Everything is compiled once: neither what makes the next compilation quicker nor debug information pays.
+/// Everything is compiled once: neither what makes the next compilation faster nor debug information pays.
 fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = step::cargo(arguments);
     cargo

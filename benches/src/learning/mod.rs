@@ -202,7 +202,7 @@ impl<T: Number> Race<T> {
         (all, products)
     }
 
-    /// Both products, and the quickest of some fits unless one would take too long; `None` where the library does not
+    /// Both products, and the fastest of some fits unless one would take too long; `None` where the library does not
     /// multiply in this way.
     fn other(
         &self,

@@ -11,7 +11,7 @@ use warpfuse::plan::fused::{Candidate, Stored};
 
 use super::*;
 
-/// How much longer than the quickest a chosen launch takes in nearly all cases, and in every one.
+/// How much longer than the fastest a chosen launch takes in nearly all cases, and in every one.
 const USUALLY: f64 = 1.05;
 const ALWAYS: f64 = 1.20;
 /// The share of choices that may be beyond [`USUALLY`]. Of 260 in an H200's record twelve are, by how many times as long they
@@ -19,7 +19,7 @@ const ALWAYS: f64 = 1.20;
 /// - 1.15 and 1.09, columns by Zipf's law with an exponent of 0.8 over rows: many columns queue, of which the model knows
 ///   one;
 /// - 1.11, long rows among short ones in f64: blocks of 512 threads instead of 128, predicted alike;
-/// - 1.08, X·y with panels at hand that are a little quicker; 1.05 to 1.07, lanes of a row, or blocks, next to the best ones:
+/// - 1.08, X·y with panels at hand that are a little faster; 1.05 to 1.07, lanes of a row, or blocks, next to the best ones:
 ///   the shape of kddb over rows, n = 250, X·y with n = 40,000 in f64 and of the shape of rcv1;
 /// - 1.06, n = 28,000 in f64: two products instead of one.
 const MISSES: f64 = 0.05;
@@ -40,12 +40,12 @@ struct Line {
     choices: Vec<Choice>,
 }
 
-/// A planner's choice beside the quickest launch.
+/// A planner's choice beside the fastest launch.
 struct Judged {
     case: String,
     /// How many times as long it takes; `None` where it was not timed.
     ratio: Option<f64>,
-    /// What was chosen, and what is quickest.
+    /// What was chosen, and what is fastest.
     variants: [String; 2],
 }
 
@@ -125,7 +125,7 @@ fn judged(judge: Judge) -> Vec<Judged> {
     all
 }
 
-/// The launch that is chosen in each form, beside the quickest of the form.
+/// The launch that is chosen in each form, beside the fastest of the form.
 fn of_launches(planner: &Planner<'_>, name: &str, line: &Line, product: Product) -> Vec<Judged> {
     let choices = line.choices.iter().map(|choice| {
         let plan = planner.plan(&choice.problem, product).expect("a plan");
@@ -134,7 +134,7 @@ fn of_launches(planner: &Planner<'_>, name: &str, line: &Line, product: Product)
     choices.collect()
 }
 
-/// The launch in the form that many evaluations pay for, beside the quickest in all forms.
+/// The launch in the form that many evaluations pay for, beside the fastest in all forms.
 fn of_forms(planner: &Planner<'_>, name: &str, line: &Line, product: Product) -> Vec<Judged> {
     let [rows, _, ..] = &line.choices[..] else {
         return Vec::new();
@@ -160,11 +160,11 @@ fn of_forms(planner: &Planner<'_>, name: &str, line: &Line, product: Product) ->
     // A launch may have been timed in several forms, a little apart.
     let ratio = in_form
         .ratio
-        .map(|ratio| ratio * quickest(chosen) / quickest(&all));
+        .map(|ratio| ratio * fastest(chosen) / fastest(&all));
     vec![Judged { ratio, ..of_all }]
 }
 
-fn quickest(choice: &Choice) -> f64 {
+fn fastest(choice: &Choice) -> f64 {
     let times = choice.launches.iter().map(|launch| launch.measured_us);
     times
         .min_by(f64::total_cmp)

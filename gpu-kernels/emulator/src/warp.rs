@@ -72,7 +72,7 @@ pub(super) enum Gathered {
 }
 
 impl Gathered {
-    /// Whether both are the same place. Lines are compared by address, which is quicker: all lanes of a
+    /// Whether both are the same place. Lines are compared by address, which is faster: all lanes of a
     /// launch run the same code, in which a call has one.
     pub fn is(self, other: Gathered) -> bool {
         match (self, other) {

@@ -86,7 +86,7 @@ impl core::fmt::Display for KernelFunction {
     }
 }
 
-/// The functions that kernels are made of, as quick as the type has them.
+/// The functions that kernels are made of, as fast as the type has them.
 pub trait Radial: Real {
     /// 2⁻ˣ for x ≥ 0; 0 where that is subnormal.
     fn decay(self) -> Self;

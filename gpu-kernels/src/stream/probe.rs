@@ -1,4 +1,4 @@
-//! Probes: how quick a device reads and adds at random addresses.
+//! Probes: how fast a device reads and adds at random addresses.
 //!
 //! Thread t of T draws 4·K indices i = ⌊s·n / 2³²⌋ from a xorshift generator that starts at t, and does the same with
 //! each: reads element i of n or adds 1 to it, in global memory or in its block's shared memory. What it read, and

@@ -23,7 +23,7 @@ use crate::report::{LaunchGroup, LaunchPage};
 /// The seed of data that are made up.
 const SEED: u64 = 1;
 
-/// Times launches and prints the quickest `count`.
+/// Times launches and prints the fastest `count`.
 pub(super) fn run(args: &PlanArgs, count: usize, ui: &Ui) -> Result<Exit> {
     if args.gpu != GpuName::Auto {
         bail!("--measure runs on this machine's GPU: leave out --gpu");
@@ -50,7 +50,7 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
     let mut matrix = Matrix::with_options(device, features.clone(), options)?;
     let product = args.product.into();
     let selection = Selection {
-        quickest: count.max(Selection::default().quickest),
+        fastest: count.max(Selection::default().fastest),
         ..Selection::default()
     };
     let comparison = matrix
@@ -153,7 +153,7 @@ struct Report<'a> {
     rates: Option<RateSource>,
     problem: &'a Problem,
     product: Product,
-    /// How much longer the chosen launch takes than the quickest.
+    /// How much longer the chosen launch takes than the fastest.
     regret: f64,
     #[serde(flatten)]
     comparison: &'a Comparison,
@@ -199,13 +199,13 @@ impl Report<'_> {
         }
         head.line("product", self.product)
             .line("chosen", chosen(self.comparison));
-        let mut text = format!("{head}{}", quickest(self.comparison, count));
+        let mut text = format!("{head}{}", fastest(self.comparison, count));
         for prepared in self.prepared {
             let comparison = &prepared.comparison;
             let mut head = Listing::new();
             head.line("stored as", prepared.form())
                 .line("chosen", chosen(comparison));
-            text += &format!("{head}{}", quickest(comparison, count));
+            text += &format!("{head}{}", fastest(comparison, count));
         }
         text
     }
@@ -214,7 +214,7 @@ impl Report<'_> {
 fn chosen(comparison: &Comparison) -> String {
     let Comparison { chosen, candidates } = comparison;
     format!(
-        "{}, {:.1} µs: {:.1} % above the quickest of {} launches",
+        "{}, {:.1} µs: {:.1} % above the fastest of {} launches",
         launch(chosen),
         chosen.measured_us,
         100.0 * comparison.regret(),
@@ -222,7 +222,7 @@ fn chosen(comparison: &Comparison) -> String {
     )
 }
 
-fn quickest(comparison: &Comparison, count: usize) -> String {
+fn fastest(comparison: &Comparison, count: usize) -> String {
     let candidates = &comparison.candidates;
     table(&candidates[..count.min(candidates.len())])
 }

@@ -45,7 +45,7 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
         .plan(&problem, product)
         .context("no plan can be made")?;
     let trials = match args.candidates {
-        Some(count) => quickest(&planner, &problem, product, count)?,
+        Some(count) => fastest(&planner, &problem, product, count)?,
         None => Vec::new(),
     };
     let forms = match args.evaluations {
@@ -225,7 +225,7 @@ fn known(name: &str) -> DeviceLimits {
     DeviceLimits::known(name).expect("the names of `--gpu` are those of known devices")
 }
 
-fn quickest(
+fn fastest(
     planner: &Planner<'_>,
     problem: &Problem,
     product: Product,

@@ -120,7 +120,7 @@ impl<T: Pod> Buffer<T> {
         Ok(copy)
     }
 
-    /// Copies the values from `start` on to `values`. Up to 4 KiB come back quickest.
+    /// Copies the values from `start` on to `values`. Up to 4 KiB come back fastest.
     ///
     /// # Errors
     /// [`DeviceError::OutOfBounds`] when the range reaches beyond the buffer.

@@ -9,7 +9,7 @@ use super::staging::Fill;
 /// Alignment of the storage: one cache line, and the widest vector register.
 pub(crate) const ALIGNMENT: usize = 64;
 
-/// Below this many bytes a copy by one thread is quicker than waking others.
+/// Below this many bytes a copy by one thread is faster than waking others.
 const PARALLEL_BYTES: usize = 4 << 20;
 
 /// Bytes that one thread copies at a time.

@@ -52,7 +52,7 @@ impl Stop {
 }
 
 /// The most elements that one block takes through a whole iteration: 8 per thread. From there on three
-/// launches over the whole GPU are quicker.
+/// launches over the whole GPU are faster.
 const ONE_BLOCK: usize = 8192;
 /// Threads of that block at most.
 const ONE_BLOCK_THREADS: usize = 1024;

@@ -173,7 +173,7 @@ impl<T: Number> Matrix<T> {
         ask(planner).map(Some)
     }
 
-    /// All launches by which one kernel computes a product, the quickest by prediction first; none on the CPU.
+    /// All launches by which one kernel computes a product, the fastest by prediction first; none on the CPU.
     ///
     /// # Errors
     /// As [`Matrix::plan`].

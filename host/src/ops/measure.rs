@@ -9,7 +9,7 @@ use crate::device::{Buffer, Device, DeviceError, Timer};
 use crate::matrix::Element;
 use crate::plan::fused::{Forced, Plan, Product, Strategy, Trial};
 
-/// A launch that took longer than this many times the quickest so far is not timed again.
+/// A launch that took longer than this many times the fastest so far is not timed again.
 const HOPELESS: f64 = 1.25;
 /// What a sample lasts at least, microseconds: calls follow one another without a gap.
 const SAMPLE_US: f64 = 1_000.0;
@@ -20,8 +20,8 @@ const SAMPLES: usize = 7;
 /// Which launches are timed, of all that the planner weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
-    /// This many of the quickest by prediction.
-    pub quickest: usize,
+    /// This many of the fastest by prediction.
+    pub fastest: usize,
     /// Of every kernel this many points, the fastest by prediction.
     pub of_each_kernel: usize,
 }
@@ -29,7 +29,7 @@ pub struct Selection {
 impl Default for Selection {
     fn default() -> Self {
         Self {
-            quickest: 20,
+            fastest: 20,
             of_each_kernel: 1,
         }
     }
@@ -58,7 +58,7 @@ fn summarised<S: serde::Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok,
     plan.summary().serialize(serializer)
 }
 
-/// Launches of one product, the quickest first, and the planner's choice among them.
+/// Launches of one product, the fastest first, and the planner's choice among them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The plan that the model chooses.
@@ -68,10 +68,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// How much longer the chosen launch takes than the quickest: 0 when it is the quickest.
+    /// How much longer the chosen launch takes than the fastest: 0 when it is the fastest.
     pub fn regret(&self) -> f64 {
-        let quickest = self.candidates.first().map(|best| best.measured_us);
-        quickest.map_or(0.0, |us| self.chosen.measured_us / us - 1.0)
+        let fastest = self.candidates.first().map(|best| best.measured_us);
+        fastest.map_or(0.0, |us| self.chosen.measured_us / us - 1.0)
     }
 }
 
@@ -146,7 +146,7 @@ impl<T: Number> Matrix<T> {
 fn selected(trials: &[Trial], selection: Selection) -> impl Iterator<Item = &Trial> {
     trials.iter().enumerate().filter_map(move |(i, trial)| {
         let earlier = trials[..i].iter().filter(|t| t.kernel == trial.kernel);
-        let wanted = i < selection.quickest || earlier.count() < selection.of_each_kernel;
+        let wanted = i < selection.fastest || earlier.count() < selection.of_each_kernel;
         wanted.then_some(trial)
     })
 }
@@ -248,9 +248,9 @@ mod tests {
     #[test]
     fn the_quickest_are_selected_and_some_of_every_kernel() {
         let trials = trials();
-        let count = |quickest, of_each_kernel| {
+        let count = |fastest, of_each_kernel| {
             let selection = Selection {
-                quickest,
+                fastest,
                 of_each_kernel,
             };
             selected(&trials, selection).count()

@@ -55,7 +55,7 @@ pub enum Preparation {
     /// form there is: two more copies of X, of 6 bytes (f64: 10) an entry, where shared memory holds four sides of Y:
     /// up to 14,500 columns of f32 on an H200.
     Tiles {
-        /// Launches of the fused product; without it those that the planner expects to be quicker. [`TilePasses::Two`]
+        /// Launches of the fused product; without it those that the planner expects to be faster. [`TilePasses::Two`]
         /// need memory for m × k numbers between them.
         passes: Option<TilePasses>,
     },

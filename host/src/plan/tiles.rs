@@ -37,7 +37,7 @@ pub const MOST_GROUPS: u32 = 8;
 const PACK_BYTES: u32 = 16;
 /// Bytes of an entry besides its value: its place.
 const PLACE_BYTES: u32 = 2;
-/// Bytes to which additions are as quick as they get.
+/// Bytes to which additions are as fast as they get.
 const L2_BYTES: f64 = 4e6;
 
 /// How many launches compute the fused product.

@@ -2,7 +2,7 @@
 
 use super::record::{Measured, Outcome, Record};
 
-/// Losses that are told apart, per cent of the quickest launch.
+/// Losses that are told apart, per cent of the fastest launch.
 const LOSSES: [f64; 2] = [5.0, 20.0];
 
 /// The work of choosing itself; any other is a product.
@@ -54,7 +54,7 @@ fn choices(cases: Vec<&Measured>) -> Option<String> {
     let off = median(off.collect())?;
     let count = losses.len();
     Some(format!(
-        "The launch that was chosen is within {} % of the quickest that was run in {little} of {count} cases and within \
+        "The launch that was chosen is within {} % of the fastest that was run in {little} of {count} cases and within \
          {} % in {much}; in the median its time is {off:.0} % off the prediction.",
         LOSSES[0], LOSSES[1]
     ))
@@ -103,7 +103,7 @@ mod tests {
         let text = summary(&records.iter().collect::<Vec<_>>()).expect("a summary");
         assert!(text.contains("at most 30.0 µs in 2 cases"), "{text}");
         assert!(
-            text.contains("within 5 % of the quickest that was run in 1 of 3"),
+            text.contains("within 5 % of the fastest that was run in 1 of 3"),
             "{text}"
         );
         assert!(text.contains("within 20 % in 2"), "{text}");

@@ -12,7 +12,7 @@ use warpfuse_benches::case::Case;
 
 use crate::trial::Trial;
 
-/// Trials that are reported, besides the quickest of each further kernel.
+/// Trials that are reported, besides the fastest of each further kernel.
 const BEST: usize = 10;
 
 /// The trials of one product of one matrix.
@@ -32,7 +32,7 @@ pub struct Outcome {
 struct Planned {
     #[serde(flatten)]
     trial: Trial,
-    /// One more than the number of trials that were quicker.
+    /// One more than the number of trials that were faster.
     rank: usize,
 }
 

@@ -1,4 +1,4 @@
-//! cuSPARSE: SpMV with the quicker of its two algorithms, X as it is and with a stored transpose.
+//! cuSPARSE: SpMV with the faster of its two algorithms, X as it is and with a stored transpose.
 
 mod csr;
 mod handle;
@@ -46,9 +46,9 @@ impl<T: Number> SparsePeer<T> {
         let (arrays, transpose) = (Rc::new(arrays), Rc::new(transpose));
         let plain = Operation::AsStored;
         Ok(SparsePeer {
-            forward: Spmv::quickest(&handle, &arrays, plain, &y, &mut between)?,
-            transposed: Spmv::quickest(&handle, &arrays, Operation::Transposed, &p, &mut w)?,
-            stored: Spmv::quickest(&handle, &transpose, plain, &p, &mut w)?,
+            forward: Spmv::fastest(&handle, &arrays, plain, &y, &mut between)?,
+            transposed: Spmv::fastest(&handle, &arrays, Operation::Transposed, &p, &mut w)?,
+            stored: Spmv::fastest(&handle, &transpose, plain, &p, &mut w)?,
             transposition_us,
             y,
             p,

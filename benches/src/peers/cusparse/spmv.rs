@@ -37,8 +37,8 @@ pub(super) struct Spmv<T: Number> {
 }
 
 impl<T: Number> Spmv<T> {
-    /// The product with the quickest algorithm that the library offers for it.
-    pub(super) fn quickest(
+    /// The product with the fastest algorithm that the library offers for it.
+    pub(super) fn fastest(
         handle: &Rc<Handle>,
         arrays: &Rc<CsrArrays<T>>,
         operation: Operation,
@@ -50,7 +50,7 @@ impl<T: Number> Spmv<T> {
         for algorithm in ALGORITHMS {
             match Spmv::timed(handle, arrays, (operation, algorithm), from, to) {
                 Ok((us, _)) if best.as_ref().is_some_and(|(least, _)| us >= *least) => {}
-                Ok(quicker) => best = Some(quicker),
+                Ok(faster) => best = Some(faster),
                 Err(error) => last_error = Some(error),
             }
         }

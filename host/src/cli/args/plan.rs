@@ -59,11 +59,11 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(in crate::cli) registers: Option<u32>,
 
-    /// List the launches that the predicted model compared, the quickest COUNT of them
+    /// List the launches that the predicted model compared, the fastest COUNT of them
     #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
     pub(in crate::cli) candidates: Option<usize>,
 
-    /// Run launches on this machine's GPU, on DATA or on random numbers of its shape, and list the quickest COUNT
+    /// Run launches on this machine's GPU, on DATA or on random numbers of its shape, and list the fastest COUNT
     /// with predicted and measured times
     #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
     #[arg(conflicts_with_all = ["registers", "force", "model"])]

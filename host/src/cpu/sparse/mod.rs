@@ -6,7 +6,7 @@
 //!
 //! Measured on a Xeon with AVX-512 at 3.6 GHz, rows of 20 entries, per entry: the dot product 1.05 cycles (three
 //! loads, of which the core does three a cycle), the axpy 1.7 with w in the nearest cache and 3.8 in the
-//! second-level one, where every entry fetches a line and writes one back. Tried there and no quicker: gathers of 8 and 16
+//! second-level one, where every entry fetches a line and writes one back. Tried there and no faster: gathers of 8 and 16
 //! lanes, scatters of AVX-512, blocks of rows with all products before all axpys, products written to a buffer and
 //! added up in one loop over all entries. A step beyond needs another layout: tiles of columns that keep w in the
 //! nearest cache, with indices of 16 bits, which a matrix would be converted to once.

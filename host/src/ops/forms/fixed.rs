@@ -359,7 +359,7 @@ mod tests {
     use crate::plan::limits::DeviceLimits;
     use crate::plan::rates::SizeTable;
 
-    /// An emulated GPU on which fixed-point sums are always the quickest.
+    /// An emulated GPU on which fixed-point sums are always the fastest.
     fn device() -> Device {
         let mut limits = DeviceLimits::known("h200").expect("it is known");
         limits.rates.shared_add_f32 = 1e-6;

@@ -280,8 +280,8 @@ impl<T: Number> Matrix<T> {
         let by_products =
             self.planning(|planner| Ok(planning::by_products(&planner, limits, problem)?))?;
         let one_pass = planning::one_pass_ns(limits, problem, plan);
-        let quicker = by_products.flatten().filter(|(_, ns)| *ns < one_pass);
-        Ok(quicker.map(|(plan, _)| plan))
+        let faster = by_products.flatten().filter(|(_, ns)| *ns < one_pass);
+        Ok(faster.map(|(plan, _)| plan))
     }
 
     /// The further form that is expected to save most over this many objectives; `None` where none pays.

@@ -26,7 +26,7 @@ pub enum HeadSize {
 }
 
 impl<T: Number> Matrix<T> {
-    /// Tells the most frequent columns of a sparse matrix on a GPU apart, where that makes objectives quicker: in data
+    /// Tells the most frequent columns of a sparse matrix on a GPU apart, where that makes objectives faster: in data
     /// with power laws nearly every row adds to the first elements of the gradient, and the additions queue up. Costs
     /// another 4 bytes per entry on the device. Returns how many columns those are: 0 on the CPU, for a dense matrix,
     /// and where it does not pay.

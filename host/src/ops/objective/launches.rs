@@ -64,7 +64,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
 pub(super) struct Planned<T: Number> {
     pub(super) plan: Plan,
     pub(super) step: Step<T>,
-    /// Two products over a further form of X, where that is expected to be quicker.
+    /// Two products over a further form of X, where that is expected to be faster.
     pub(super) prepared: Option<Plan>,
 }
 

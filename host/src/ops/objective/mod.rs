@@ -10,7 +10,7 @@
 //! twice where the pattern reads it twice (dense and wider than registers hold, vectors beyond the L2 cache), and
 //! once, with the losses of the rows in a launch of their own, where no gradient is requested.
 //! Over a further form of a sparse X ([`Matrix::prepare`]) it is read twice, too, where the planner expects that to be
-//! quicker than one pass over its rows: not for an objective with β·z or [`Intercept::Last`].
+//! faster than one pass over its rows: not for an objective with β·z or [`Intercept::Last`].
 //!
 //! The Hessian-vector product Xᵀ(d ⊙ (X·s)) is the fused pattern with d as weights: [`Matrix::fused`]. With an
 //! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.

@@ -40,7 +40,7 @@ const STRATEGIES: usize = 16;
 pub(super) struct Known<'a> {
     pub(super) strategy: Strategy,
     // Of those that were weighed.
-    pub(super) quickest: Option<Weighed<'a>>,
+    pub(super) fastest: Option<Weighed<'a>>,
     // What those that were left take at least.
     pub(super) left_ns: Option<u64>,
 }
@@ -49,9 +49,9 @@ impl Known<'_> {
     // What to tell of it where another is chosen.
     pub(super) fn reason(&self) -> Option<Reason> {
         let Self { strategy, .. } = *self;
-        let quickest = self.quickest.as_ref();
-        let quickest = quickest.filter(|w| self.left_ns.is_none_or(|ns| w.total_ns <= ns));
-        let runner_up = quickest.map(|w| Reason::RunnerUp {
+        let fastest = self.fastest.as_ref();
+        let fastest = fastest.filter(|w| self.left_ns.is_none_or(|ns| w.total_ns <= ns));
+        let runner_up = fastest.map(|w| Reason::RunnerUp {
             strategy,
             ns: w.total_ns,
             bound: w.parts.prediction().bound,
@@ -62,12 +62,12 @@ impl Known<'_> {
 
 // The fastest launch, and what is known of other strategies. Launches that cannot be the fastest of all are not weighed
 // for the sake of telling of them.
-pub(super) struct Quickest<'a> {
+pub(super) struct Fastest<'a> {
     known: [Option<Known<'a>>; STRATEGIES],
     least_ns: u64,
 }
 
-impl Default for Quickest<'_> {
+impl Default for Fastest<'_> {
     fn default() -> Self {
         Self {
             known: [None; STRATEGIES],
@@ -76,11 +76,11 @@ impl Default for Quickest<'_> {
     }
 }
 
-impl<'a> Quickest<'a> {
+impl<'a> Fastest<'a> {
     // The fastest launch.
     pub(super) fn chosen(&self) -> Option<Weighed<'a>> {
         self.all()
-            .filter_map(|known| known.quickest)
+            .filter_map(|known| known.fastest)
             .min_by_key(Weighed::rank)
     }
 
@@ -94,13 +94,13 @@ impl<'a> Quickest<'a> {
         let its = slots.find(|slot| slot.is_none_or(|known| known.strategy == strategy))?;
         Some(its.get_or_insert(Known {
             strategy,
-            quickest: None,
+            fastest: None,
             left_ns: None,
         }))
     }
 }
 
-impl<'a> Judge<'a> for Quickest<'a> {
+impl<'a> Judge<'a> for Fastest<'a> {
     fn wants(&mut self, strategy: Strategy, least_ns: u64) -> bool {
         let wants = least_ns <= self.least_ns;
         if !wants && let Some(known) = self.of(strategy) {
@@ -113,10 +113,10 @@ impl<'a> Judge<'a> for Quickest<'a> {
         self.least_ns = self.least_ns.min(weighed.total_ns);
         if let Some(known) = self.of(weighed.kernel.strategy)
             && known
-                .quickest
+                .fastest
                 .is_none_or(|held| weighed.rank() < held.rank())
         {
-            known.quickest = Some(weighed);
+            known.fastest = Some(weighed);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::candidate::Candidate;
 use super::cost::{CostModel, KernelCost};
 use super::forced::Forced;
 use super::geometry;
-use super::judge::{Below, Judge, Known, Quickest, Weighed};
+use super::judge::{Below, Fastest, Judge, Known, Weighed};
 use super::launch::{Blocks, Launch, Surplus};
 use super::planner::Planner;
 use super::prediction::{Prediction, nanoseconds};
@@ -125,7 +125,7 @@ pub(super) fn plan(
     problem: &Problem,
     product: Product,
 ) -> Result<Plan, PlanError> {
-    let mut best = Quickest::default();
+    let mut best = Fastest::default();
     let seen = weigh(planner, problem, product, &mut best);
     let Some(chosen) = best.chosen() else {
         return Err(nothing_fits(planner, problem, product, seen));

@@ -151,14 +151,14 @@ fn measured_problem(measured: Measured) -> Problem {
 fn the_form_that_was_quicker_is_chosen() {
     for measured in MEASURED {
         let times = measured.6;
-        let quicker = match times[0] < times[1] {
+        let faster = match times[0] < times[1] {
             true => Stored::RowsAndPanels,
             false => Stored::RowsAndHotColumns,
         };
         let problem = measured_problem(measured);
         assert_eq!(
             best(&problem, 1_000_000),
-            Some(quicker),
+            Some(faster),
             "{problem}, {measured:?}"
         );
     }

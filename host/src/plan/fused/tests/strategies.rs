@@ -91,9 +91,9 @@ fn very_few_columns_get_private_copies_in_f32() {
         (100, F64, Strategy::FixedWithY),
         (500, F64, Strategy::FixedWithY),
     ];
-    for (cols, dtype, quicker) in measured {
+    for (cols, dtype, faster) in measured {
         let plan = plan(&uniform(cols, dtype), Product::Fused, Forced::default());
-        assert_eq!(plan.strategy, quicker, "n = {cols}, {dtype}: {plan}");
+        assert_eq!(plan.strategy, faster, "n = {cols}, {dtype}: {plan}");
     }
 }
 

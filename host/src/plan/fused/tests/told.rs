@@ -45,7 +45,7 @@ fn every_strategy_is_told_of_and_what_is_told_is_true() {
             }
             let chosen_ns = plan.predicted_ns().expect("of the predicted model");
             for (strategy, least_ns) in least_of_each(&trials) {
-                assert!(chosen_ns <= least_ns, "{strategy} is quicker: {plan}");
+                assert!(chosen_ns <= least_ns, "{strategy} is faster: {plan}");
                 match told(&plan, strategy) {
                     None => assert_eq!(strategy, plan.strategy, "{plan}"),
                     Some(Reason::RunnerUp { ns, .. }) => assert_eq!(*ns, least_ns, "{plan}"),
