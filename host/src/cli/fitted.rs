@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
+use super::memory::MemoryFacts;
 use super::pages;
 use super::progress::Ui;
-use super::report::{Listing, bytes, figure, largest, seconds};
+use super::report::{Listing, figure, largest, seconds};
 use crate::device::Phases;
 use crate::learning::{Classifier, Convergence, Evaluation, Model};
 use crate::matrix::{MatrixStats, Schema};
@@ -25,6 +26,7 @@ pub(super) struct FittedSummary<'a> {
     pub(super) stats: &'a MatrixStats,
     /// Such as `cuda:0`.
     pub(super) device: &'a str,
+    pub(super) memory: MemoryFacts,
     pub(super) parse_seconds: f64,
     pub(super) phases: &'a Phases,
     pub(super) training: &'a Evaluation,
@@ -79,6 +81,7 @@ impl FittedSummary<'_> {
         put("transfer_seconds", report.transfer_seconds.into());
         put("seconds", report.seconds.into());
         put("peak_device_bytes", report.peak_device_bytes.into());
+        put("memory", to_value(&self.memory)?);
         put("device", self.device.into());
         put("dtype", self.model.dtype().to_string().into());
         put("rows", self.stats.rows.into());
@@ -134,7 +137,7 @@ impl FittedSummary<'_> {
         lines
             .line("time", seconds(report.seconds))
             .line("phases", self.phases)
-            .line("peak device memory", bytes(report.peak_device_bytes));
+            .line("peak device memory", self.memory.line());
     }
 
     fn add_coefficients(&self, lines: &mut Listing) {

@@ -54,6 +54,8 @@ struct Gpu {
     kernels: String,
     free_bytes: Option<usize>,
     total_bytes: Option<usize>,
+    /// What buffers may hold at once, by --gpu-memory or the environment.
+    limit_bytes: Option<usize>,
     limits: Option<DeviceLimits>,
 }
 
@@ -177,6 +179,7 @@ impl Gpu {
             kernels,
             free_bytes: memory.map(|memory| memory.free_bytes),
             total_bytes: memory.map(|memory| memory.total_bytes),
+            limit_bytes: device.memory_options().limit_bytes,
             limits: device.limits().cloned(),
         })
     }
@@ -188,6 +191,10 @@ impl Gpu {
             &self.device,
             format_args!("{}, driver for {driver}, {memory}", self.name),
         );
+        if let Some(limit) = self.limit_bytes {
+            let limit = bytes(limit as u64);
+            lines.line("", format_args!("buffers hold at most {limit}"));
+        }
         lines.line("", format_args!("kernels: {}", self.kernels));
         if let Some(limits) = &self.limits {
             for line in limit_lines(limits) {

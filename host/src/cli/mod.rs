@@ -33,6 +33,7 @@ mod forms;
 mod info;
 mod inspect;
 mod measure;
+mod memory;
 mod out_of_memory;
 mod output;
 mod pages;

@@ -1,9 +1,11 @@
 //! What a device's account says.
 
+use serde::Serialize;
+
 /// Bytes that buffers of a device hold, and that crossed between them and the host.
 ///
 /// Padding is held but does not cross; memory that the driver takes for itself is not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Usage {
     /// Bytes held now.
     pub live_bytes: usize,

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes `bytes` to `path`.
 ///
@@ -44,6 +44,7 @@ fn write_following(path: &Path, bytes: &[u8], links: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// When the file system refuses.
+#[cfg(feature = "cli")]
 pub(crate) fn check_place(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
@@ -54,7 +55,8 @@ pub(crate) fn check_place(path: &Path) -> io::Result<()> {
 }
 
 /// Where a link leads that leads nowhere yet, or the path itself.
-fn target_of(path: &Path) -> PathBuf {
+#[cfg(feature = "cli")]
+fn target_of(path: &Path) -> std::path::PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let Ok(target) = fs::read_link(&path) else {

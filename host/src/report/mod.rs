@@ -55,6 +55,7 @@ mod tuning;
 
 pub use applied::AppliedPage;
 pub use coefficients::{Coefficient, Coefficients};
+#[cfg(feature = "cli")]
 pub(crate) use course::facts as course_facts;
 pub use course::{Outcome, advice};
 pub use data::{DataFacts, column_name};

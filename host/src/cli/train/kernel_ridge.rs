@@ -10,8 +10,9 @@ use crate::cli::applied::{Applied, Details};
 use crate::cli::args::{DtypeName, KernelName, KernelRidgeArgs, KernelSolverName};
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
+use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
-use crate::cli::report::{Listing, bytes, figure, seconds};
+use crate::cli::report::{Listing, figure, seconds};
 use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::learning::metrics::RegressionSummary;
@@ -56,6 +57,7 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
         training: model.evaluate(&device, features.view(), &targets, None)?,
         validation: validate::<T>(&model, args, (&device, &data), ui)?,
         device: device.to_string(),
+        memory: MemoryFacts::of(&device),
         data: &data,
         args,
     };
@@ -178,6 +180,7 @@ struct Summary<'a, T> {
     validation: Option<RegressionSummary>,
     /// Such as `cuda:0`.
     device: String,
+    memory: MemoryFacts,
     data: &'a Loaded<T>,
     args: &'a KernelRidgeArgs,
 }
@@ -194,6 +197,7 @@ impl<T> Summary<'_, T> {
             "alpha": self.model.alpha(),
             "converged": self.model.converged(),
             "device": self.device,
+            "memory": self.memory,
             "device_name": report.device,
             "dtype": self.model.dtype().to_string(),
             "rows": self.data.stats.rows,
@@ -255,7 +259,7 @@ impl<T> Display for Summary<'_, T> {
             .line("iterations", format_args!("{}, {verdict}", report.n_iter))
             .line("residual", residual)
             .line("time", seconds(report.seconds))
-            .line("peak device memory", bytes(report.peak_device_bytes));
+            .line("peak device memory", self.memory.line());
         add_figures(&mut lines, "", &self.training);
         if let Some(validation) = &self.validation {
             add_figures(&mut lines, "validation ", validation);

@@ -9,6 +9,7 @@ use crate::cli::args::DtypeName;
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::{FittedSummary, warn_undefined};
+use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
 use crate::cli::report::bytes;
 use crate::cli::targets::Known;
@@ -217,6 +218,7 @@ impl Run<'_> {
             model: found.model,
             stats: found.stats,
             device: &self.device.to_string(),
+            memory: MemoryFacts::of(&self.device),
             parse_seconds: found.parse_seconds,
             phases: &self.phases,
             training: found.training,

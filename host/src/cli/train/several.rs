@@ -8,6 +8,7 @@ use super::linear::judge;
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::{FittedSummary, warn_undefined};
+use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
 use crate::cli::targets::{Known, Task};
 use crate::cli::trainers::{Beside, Job};
@@ -229,6 +230,7 @@ impl Several<'_> {
             model,
             stats,
             device: &self.device.to_string(),
+            memory: MemoryFacts::of(&self.device),
             parse_seconds: self.parse_seconds,
             phases: &self.phases,
             training: &training,

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::cli::args::{DtypeName, HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
 use crate::cli::data::Loaded;
 use crate::cli::exit::Exit;
+use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
-use crate::cli::report::{Listing, bytes, figure, largest, seconds};
+use crate::cli::report::{Listing, figure, largest, seconds};
 use crate::cli::{data, device, output, pages};
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::io::{self, Columns};
@@ -202,6 +203,7 @@ struct Told<'a> {
     args: &'a MatrixArgs,
     title: &'static str,
     device: String,
+    memory: MemoryFacts,
     parse_seconds: f64,
     density: f64,
     values: Map<String, Value>,
@@ -235,6 +237,7 @@ impl<'a> Told<'a> {
             args,
             title,
             device: input.device.to_string(),
+            memory: MemoryFacts::of(&input.device),
             parse_seconds: input.data.seconds,
             density: input.data.stats.density(),
             values,
@@ -359,6 +362,7 @@ impl<'a> Told<'a> {
             .insert("device_name".into(), report.device.clone().into());
         self.values
             .insert("device".into(), self.device.clone().into());
+        self.values.insert("memory".into(), json!(self.memory));
         self.values
             .insert("dtype".into(), dtype_name(self.args.dtype).into());
         self.values.insert("density".into(), self.density.into());
@@ -390,7 +394,7 @@ impl<'a> Told<'a> {
             .line("products", format_args!("{}, {verdict}", report.n_iter))
             .line("last change", format_args!("{:.1e}", report.change))
             .line("time", seconds(report.seconds))
-            .line("peak device memory", bytes(report.peak_device_bytes));
+            .line("peak device memory", self.memory.line());
         for (name, value) in &self.lines {
             lines.line(name, value);
         }
