@@ -16,7 +16,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Those for an X of so many columns.
+    /// Those for an X of this many columns.
     ///
     /// # Errors
     /// `ValueError` where they do not fit.

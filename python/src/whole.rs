@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 /// Elements that one task takes.
 const CHUNK: usize = 1 << 16;
-/// Classes that are told apart.
+/// Classes that are distinguished.
 const MOST_CLASSES: usize = 256;
 
 /// Whether all elements of a contiguous array of floats are finite; none of other arrays.

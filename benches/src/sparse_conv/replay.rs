@@ -126,7 +126,7 @@ fn lines() -> Vec<Line> {
         .collect()
 }
 
-/// Fails unless there are so many lines, and the choice is within 5 % of the best for nine of ten.
+/// Fails unless there are this many lines, and the choice is within 5 % of the best for nine of ten.
 fn holds(lines: &[Line], work: &str, expected: usize) {
     let of_work = lines.iter().filter(|line| line.work.starts_with(work));
     let over: Vec<f64> = of_work.map(Line::over_best).collect();

@@ -88,7 +88,7 @@ fn memory_that_is_refused_is_an_error_with_need_and_limit() {
     }
 }
 
-/// Whatever block is refused, and by whoever asked for it: the program ends with 0 or with 1 and says why. A library that
+/// Whatever block is refused, and whoever requested it: the program ends with 0 or with 1 and says why. A library that
 /// factors the kernel asks for a block itself, and panics.
 #[cfg(target_os = "linux")]
 #[test]

@@ -2,7 +2,7 @@
 
 use super::record::{Measured, Outcome, Record};
 
-/// Losses that are told apart, per cent of the fastest launch.
+/// Losses that are distinguished, per cent of the fastest launch.
 const LOSSES: [f64; 2] = [5.0, 20.0];
 
 /// The work of choosing itself; any other is a product.

@@ -122,7 +122,7 @@ impl<T: Number> Forms<T> {
         }
     }
 
-    /// Fails where kernels do not count so many rows or columns.
+    /// Fails where kernels do not count this many rows or columns.
     pub(super) fn check_size((rows, cols): (usize, usize)) -> Result<(), OpError> {
         at_most("columns", MAX_COLUMNS as u64, cols as u64)?;
         at_most("rows", MAX_ROWS, rows as u64)

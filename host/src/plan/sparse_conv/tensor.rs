@@ -25,7 +25,7 @@ const WIDTHS: [u32; 5] = [32, 16, 64, 8, 128];
 /// Channels of a part that are tried, the most first: fewer barriers.
 const PARTS: [u32; 4] = [256, 128, 64, 32];
 
-/// The tiles with the fewest blocks, then with the fewest inputs, for inputs of so many bytes and weights of so many;
+/// The tiles with the fewest blocks, then with the fewest inputs, for inputs of this many bytes and weights of this many;
 /// `None` where no tile's inputs fit in shared memory, or tensor cores are missing.
 pub fn tiles(shape: &ConvShape, pieces: [usize; 2], limits: &DeviceLimits) -> Option<TensorTiles> {
     if limits.compute_capability.major < 8 || pieces.contains(&0) || shape.sums() == 0 {
