@@ -66,12 +66,12 @@ mod tests {
         assert_eq!(plain.line(), "32 bytes");
         device.limit_memory(MemoryOptions::limited(1024));
         let mut limited = MemoryFacts::of(&device);
-        assert_eq!(limited.line(), "32 bytes (limit 1 KiB)");
+        assert_eq!(limited.line(), "32 bytes (limit 1.0 KiB)");
         limited.usage.evictions = 2;
         limited.usage.evicted_bytes = 2048;
         assert_eq!(
             limited.line(),
-            "32 bytes (limit 1 KiB, 2 evictions of 2 KiB in all)"
+            "32 bytes (limit 1.0 KiB, 2 evictions of 2.0 KiB in all)"
         );
         let json = serde_json::to_value(limited).expect("plain numbers");
         assert_eq!(json["limit_bytes"], 1024);
