@@ -135,7 +135,7 @@ def main():
             record = compare(problem, lines[problem[0]]) | shared
             records.append(record)
             print(shown(record), flush=True)
-            file.write(json.dumps(record) + "\n")
+            print(json.dumps(record), file=file, flush=True)
     summary(records)
 
 
