@@ -1,10 +1,10 @@
-//! Rows that stand for all where there are very many: a curve of 131,072 rows is that of all within a pixel, and costs a fit
+//! Rows that stand for all where there are very many: a curve of 65,536 rows is that of all within a pixel, and costs a fit
 //! of billions of entries nothing.
 
 use std::borrow::Cow;
 
 /// Rows that are looked at, where there are more than twice as many.
-const ROWS: usize = 1 << 17;
+const ROWS: usize = 1 << 16;
 /// 2⁶⁴ over the golden ratio: multiples of it, modulo 2⁶⁴, lie evenly and have no period that data could have too (Weyl's
 /// sequence).
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;

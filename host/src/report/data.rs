@@ -15,7 +15,7 @@ use crate::matrix::{
 /// Columns that are named, of each kind.
 const NAMED: usize = 10;
 /// Entries that are counted by column, where there are more than twice as many.
-const ENTRIES: f64 = 1e6;
+const ENTRIES: f64 = 5e5;
 /// Share of a column's Σx² below which its centred square sum counts as 0; solvers take such columns for constant.
 const CONSTANT: f64 = 1e-15;
 

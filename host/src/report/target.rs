@@ -81,7 +81,8 @@ fn of_numbers<T: Element>(y: &[T]) -> Option<TargetFacts> {
 
 /// Targets in each of the stretches, which begin at `min` and are `width` wide.
 fn by_stretch<T: Element>(y: &[T], min: f64, width: f64) -> Vec<u64> {
-    let place = |y: f64| (((y - min) / width) as usize).min(STRETCHES - 1);
+    let per_width = width.recip();
+    let place = |y: f64| (((y - min) * per_width) as usize).min(STRETCHES - 1);
     parallel::counts(y.len(), STRETCHES, |row| Some(place(y[row].to_f64())))
 }
 
@@ -98,14 +99,14 @@ struct Moments {
 impl Moments {
     /// Of a chunk, which the first-level cache keeps between the sum and the squares.
     fn of<T: Element>(y: &[T]) -> Moments {
-        let (count, values) = (y.len() as f64, || y.iter().map(|y| y.to_f64()));
-        let mean = values().sum::<f64>() / count;
+        let count = y.len() as f64;
+        let mean = folded(y, 0.0, |sum, y| sum + y, |a, b| a + b) / count;
         Moments {
             count,
             mean,
-            squares: values().map(|y| (y - mean).powi(2)).sum(),
-            min: values().fold(f64::INFINITY, f64::min),
-            max: values().fold(f64::NEG_INFINITY, f64::max),
+            squares: folded(y, 0.0, |sum, y| sum + (y - mean).powi(2), |a, b| a + b),
+            min: folded(y, f64::INFINITY, f64::min, f64::min),
+            max: folded(y, f64::NEG_INFINITY, f64::max, f64::max),
         }
     }
 
@@ -123,6 +124,26 @@ impl Moments {
             max: self.max.max(other.max),
         }
     }
+}
+
+/// `fold` over all values, of which every eighth has an accumulator of its own: one alone would wait for every addition.
+fn folded<T: Element>(
+    y: &[T],
+    start: f64,
+    fold: impl Fn(f64, f64) -> f64,
+    join: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    let mut lanes = [start; 8];
+    let (eights, rest) = y.as_chunks::<8>();
+    for eight in eights {
+        for (lane, value) in lanes.iter_mut().zip(eight) {
+            *lane = fold(*lane, value.to_f64());
+        }
+    }
+    for (lane, value) in lanes.iter_mut().zip(rest) {
+        *lane = fold(*lane, value.to_f64());
+    }
+    lanes.into_iter().fold(start, join)
 }
 
 fn of_labels(labels: &Labels) -> Option<TargetFacts> {

@@ -2,7 +2,7 @@
 //!
 //! X is read once; everything else is computed from one linear predictor per row and class, on the host. Lists are short
 //! whatever the number of rows, so that they fit a page: curves of more than 200 points are thinned along their length. Of
-//! more than 262,144 rows a sample is looked at, which says how many there are (`sampled_from`).
+//! more than 131,072 rows a sample is looked at, which says how many there are (`sampled_from`).
 
 mod classification;
 mod groups;
