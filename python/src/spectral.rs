@@ -7,9 +7,9 @@ use warpfuse::learning::{Hits, PageRank, SpectralReport, TruncatedSvd};
 
 use crate::arrays::{self, either};
 use crate::device::Device;
-use crate::watch;
+use crate::{lent, watch};
 
-/// The leading singular vectors of X, of the centred X for principal components.
+/// The leading singular vectors of X, of the centred X for principal components; what lies on a GPU already is read there.
 #[pyfunction]
 #[pyo3(signature = (x, device, components, *, centred, tol, max_iter, seed, watch = None))]
 #[allow(
@@ -27,15 +27,19 @@ pub fn truncated_svd<'py>(
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = x.py();
-    let (features, device) = (arrays::features(x)?, &device.0);
     let params = TruncatedSvd::params(components)
         .tolerance(tol)
         .max_iter(max_iter)
         .seed(seed);
     let params = if centred { params.centred() } else { params };
-    let model = either!(features, x => watch::watched(py, watch, |watcher| {
-        params.fit_watched(device, x, |progress| watcher.step(progress))
-    }))?;
+    let model = match lent::features(x)? {
+        Some(there) => either!(there, x => watch::watched(py, watch, |watcher| {
+            params.fit_over(x, |progress| watcher.step(progress))
+        }))?,
+        None => either!(arrays::features(x)?, x => watch::watched(py, watch, |watcher| {
+            params.fit_watched(&device.0, x, |progress| watcher.step(progress))
+        }))?,
+    };
     let dict = describe(py, model.report())?;
     dict.set_item("components", model.components().to_pyarray(py))?;
     dict.set_item(
@@ -48,6 +52,8 @@ pub fn truncated_svd<'py>(
     )?;
     let ratios = model.explained_variance_ratio();
     dict.set_item("explained_variance_ratio", arrays::vector(py, &ratios))?;
+    let means = model.means().map(|means| arrays::vector(py, means));
+    dict.set_item("means", means)?;
     Ok(dict)
 }
 

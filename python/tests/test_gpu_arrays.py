@@ -324,13 +324,56 @@ def test_what_the_host_alone_fits_says_so(rng):
     for model in (warpfuse.Ridge(positive=True), warpfuse.LinearSVR(), warpfuse.QuantileRegressor()):
         with pytest.raises(ValueError, match="fitted on the CPU; give it X on the host"):
             model.fit(on_device(X), y)
-    with pytest.raises(TypeError, match="takes arrays of the host"):
-        warpfuse.PCA(2).fit(on_device(X))
+    with pytest.raises(ValueError, match="PCA cannot fit an array on a GPU: svd_solver='full' is not offered"):
+        warpfuse.PCA(2, svd_solver="full").fit(on_device(X))
     with pytest.raises(ValueError, match="2D array"):
         warpfuse.Ridge().fit(on_device(y), y)
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN"):
         warpfuse.Ridge().fit(on_device(X), y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_singular_vectors_stay_where_x_lies(dtype, rng):
+    X, _ = data(rng, 60, 5, dtype)
+    there, exact = on_device(X), dtype == np.float64
+    near = {"rtol": 1e-8 if exact else 2e-3, "atol": 1e-8 if exact else 2e-3}
+    for ours in (warpfuse.TruncatedSVD(2), warpfuse.PCA(2), warpfuse.PCA(2, whiten=True, svd_solver="arpack")):
+        with warpfuse.config_context(device="cpu"):
+            expected = ours.fit_transform(X)
+            names = ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_")
+            attributes = [getattr(ours, name) for name in names]
+            back = ours.inverse_transform(expected)
+        before = counts()
+        found = ours.fit_transform(there)
+        assert max(crossed(before)) < X.nbytes
+        assert lies_on_gpu(found) and lies_on_gpu(ours.components_) and ours.n_features_in_ == 5
+        for name, value in zip(names, attributes, strict=True):
+            assert getattr(ours, name).dtype == dtype
+            np.testing.assert_allclose(getattr(ours, name), value, **near)
+        np.testing.assert_allclose(found, expected, **near)
+        np.testing.assert_allclose(ours.inverse_transform(found), back, **near)
+        with pytest.raises(ValueError, match="expecting 5 features"):
+            ours.transform(on_device(X[:, :4]))
+        # X of the host again.
+        np.testing.assert_allclose(ours.transform(X), expected, **near)
+        assert not lies_on_gpu(ours.components_)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        warpfuse.PCA(2).fit(on_device(np.where(X == X[3, 1], np.nan, X)))
+
+
+def test_kernels_of_points_on_a_gpu(rng):
+    X, y = data(rng, 40, 3, np.float64)
+    with warpfuse.config_context(device="cpu"):
+        expected = warpfuse.KernelRidge(kernel="rbf", alpha=0.1).fit(X, y)
+        shown = expected.predict(X)
+    found = warpfuse.KernelRidge(kernel="rbf", alpha=0.1).fit(on_device(X), on_device(y))
+    assert lies_on_gpu(found.dual_coef_)
+    np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_, rtol=1e-6, atol=1e-9)
+    there = found.predict(on_device(X))
+    assert lies_on_gpu(there)
+    np.testing.assert_allclose(there, shown, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.predict(X), shown, rtol=1e-6, atol=1e-9)
 
 
 def test_the_host_fits_them_whatever_the_device(rng):

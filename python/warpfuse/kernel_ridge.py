@@ -11,8 +11,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from . import _native
 from ._accelerated import Accelerated
-from ._config import device_for
+from ._config import config_context, device_for
 from ._fit import _watch
+from ._lent import device_of, lies_on_gpu, namespace_of, to_host
 from ._sklearn import fit_context
 from ._warn import warn
 
@@ -59,6 +60,7 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         Parameters
         ----------
         X : array-like
+            Of an array of CuPy or PyTorch on a GPU the points cross once; ``dual_coef_`` is an array there.
         y : array-like
         sample_weight : array-like of shape (n_samples,), default=None
             With weights scikit-learn fits.
@@ -67,6 +69,8 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         -------
         self : object
         """
+        if lies_on_gpu(X) and not self._left_to_sklearn(X, y, sample_weight):
+            return self._fit_there(X, y)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight)
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
@@ -78,6 +82,23 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         self.dual_coef_ = dual[:, 0] if y.ndim == 1 else dual
         self.X_fit_ = X
         return self
+
+    def _fit_there(self, X: Any, y: Any) -> "KernelRidge":
+        """Points of a GPU cross once to be centred; the results go where X lies."""
+        namespace = namespace_of(X)
+        with config_context(device=device_of(X)):
+            KernelRidge.fit(self, to_host(X), to_host(y))
+        self.X_fit_, self.dual_coef_ = X, namespace.asarray(self.dual_coef_)
+        return self
+
+    def _predict_there(self, X: Any) -> Any:
+        namespace, kept = namespace_of(X), (self.X_fit_, self.dual_coef_)
+        self.X_fit_, self.dual_coef_ = map(to_host, kept)
+        try:
+            with config_context(device=device_of(X)):
+                return namespace.asarray(self.predict(to_host(X)))
+        finally:
+            self.X_fit_, self.dual_coef_ = kept
 
     def _solve(self, points: Any, target: Any, device: Any) -> dict[str, Any]:
         found = _native.kernel_ridge(
@@ -106,6 +127,10 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
     def predict(self, X: Any) -> Any:
         """Predictions of shape (n_samples,) or (n_samples, n_targets)."""
         check_is_fitted(self)
+        if lies_on_gpu(X):
+            return self._predict_there(X)
+        if lies_on_gpu(self.X_fit_):
+            self.X_fit_, self.dual_coef_ = to_host(self.X_fit_), to_host(self.dual_coef_)
         served = self._refusal(self.X_fit_) is None
         if not served or sparse.issparse(X) or len(self.X_fit_) * _num_samples(X) < _PAIRS:
             return super().predict(X)

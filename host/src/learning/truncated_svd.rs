@@ -10,7 +10,7 @@ use super::spectral::{Clock, SpectralReport, check_tolerance, download, norm, up
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{ColumnMoments, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
+use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, Preparation, Terms, vector};
 
 /// The k leading singular triplets of X (m × n): `X ≈ U·diag(σ)·Vᵀ`. X is neither densified nor copied.
 ///
@@ -127,39 +127,67 @@ impl TruncatedSvd {
     ) -> Result<SvdModel, FitError> {
         let mut clock = Clock::start();
         let features = features.into();
-        self.check(&features)?;
+        self.check((features.rows(), features.cols()))?;
         let moments = ColumnMoments::of(&features);
-        if let Some(column) = moments.sum_of_squares.iter().position(|s| !s.is_finite()) {
-            return Err(FitError::ColumnNotFinite { column });
-        }
+        check_finite(&moments)?;
         let evaluations = self.evaluations(features.cols());
         let to_come = Preparation::For { evaluations };
         let x = Matrix::prepared(device, features, self.matrix, to_come)?;
         clock.transferred();
+        self.decompose(&x, &moments, clock, &mut watch)
+    }
+
+    /// [`TruncatedSvd::fit_watched`] of X that lies on its device already, read where it lies: nothing of it crosses the link,
+    /// but for sums over its columns.
+    ///
+    /// # Errors
+    /// As [`TruncatedSvd::fit`].
+    pub fn fit_over<T: Number>(
+        &self,
+        features: DeviceFeatures<T>,
+        mut watch: impl FnMut(Progress),
+    ) -> Result<SvdModel, FitError> {
+        let mut clock = Clock::start();
+        self.check(features.shape())?;
+        let moments = features.column_moments()?;
+        check_finite(&moments)?;
+        let x = Matrix::over(features, self.matrix)?;
+        clock.transferred();
+        self.decompose(&x, &moments, clock, &mut watch)
+    }
+
+    fn decompose<T: Number>(
+        &self,
+        x: &Matrix<T>,
+        moments: &ColumnMoments,
+        clock: Clock,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<SvdModel, FitError> {
+        let device = x.device();
         let column_means = moments.means(x.rows());
         let means = match self.centring {
             Centring::None => None,
             Centring::Columns => Some(upload(device, &column_means)?),
         };
         let options = self.lanczos(x.cols());
-        let (vectors, course) = leading_eigenvectors(&x, means.as_ref(), &options, |course| {
+        let (vectors, course) = leading_eigenvectors(x, means.as_ref(), &options, |course| {
             watch(Progress {
                 iteration: course.n_iter,
                 max_iter: self.max_iter,
                 residual_ratio: course.change,
             });
         })?;
-        let triplets = triplets(&x, means.as_ref(), &vectors)?;
-        let report = clock.report(&x, course);
-        Ok(SvdModel::new(triplets, self.centring, &moments, report))
+        let triplets = triplets(x, means.as_ref(), &vectors)?;
+        let report = clock.report(x, course);
+        Ok(SvdModel::new(triplets, self.centring, moments, report))
     }
 
-    fn check<T: Number>(&self, features: &Features<T>) -> Result<(), FitError> {
+    fn check(&self, (rows, cols): (usize, usize)) -> Result<(), FitError> {
         check_tolerance(self.tolerance)?;
-        if features.rows() == 0 {
+        if rows == 0 {
             return Err(FitError::NoRows);
         }
-        if self.components == 0 || self.components > features.rows().min(features.cols()) {
+        if self.components == 0 || self.components > rows.min(cols) {
             return Err(FitError::Parameter {
                 name: "components",
                 expected: "at least 1 and at most the rows and the columns of the data",
@@ -183,6 +211,14 @@ impl TruncatedSvd {
             max_iter: self.max_iter,
             seed: self.seed,
         }
+    }
+}
+
+fn check_finite(moments: &ColumnMoments) -> Result<(), FitError> {
+    let squares = &moments.sum_of_squares;
+    match squares.iter().position(|sum| !sum.is_finite()) {
+        Some(column) => Err(FitError::ColumnNotFinite { column }),
+        None => Ok(()),
     }
 }
 
@@ -289,6 +325,11 @@ impl SvdModel {
     /// `TruncatedSVD` (its `PCA` divides by m − 1).
     pub fn explained_variance(&self) -> &[f64] {
         &self.explained_variance
+    }
+
+    /// Means of the columns, where they were centred; n.
+    pub fn means(&self) -> Option<&[f64]> {
+        self.means.as_deref()
     }
 
     /// [`SvdModel::explained_variance`] as shares of the variance of all columns together.
