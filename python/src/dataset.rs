@@ -15,6 +15,7 @@ use warpfuse::ops::{MatrixOptions, Terms};
 use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
 use crate::lent::{self, AnyDeviceFeatures};
+use crate::targets::{self, FitTargets, Y};
 use crate::{errors, estimators, predict, watch};
 
 type Lists = (Vec<Vec<f64>>, Vec<f64>);
@@ -76,7 +77,7 @@ impl Dataset {
         either!(&self.0, x => x.matrix().device().to_string())
     }
 
-    /// Fits `estimator` with `params` to `y`: numbers, or class codes of a classifier.
+    /// Fits `estimator` with `params` to `y`: numbers of either precision, or class codes (uint32) of a classifier.
     #[pyo3(signature = (estimator, params, y, sample_weight = None, start = None, watch = None, offset = None))]
     #[allow(
         clippy::too_many_arguments,
@@ -87,15 +88,16 @@ impl Dataset {
         py: Python<'py>,
         estimator: &str,
         params: &Bound<'_, PyDict>,
-        y: PyReadonlyArray1<'_, f64>,
+        y: &Bound<'_, PyAny>,
         sample_weight: Option<PyReadonlyArray1<'_, f64>>,
         start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
         watch: Option<Py<PyAny>>,
         offset: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let estimator = estimators::estimator(estimator, params)?;
+        let y = targets::Given::of(y)?;
         let given = Given {
-            y: y.as_slice()?,
+            y: y.elements()?,
             weights: sample_weight
                 .as_ref()
                 .map(|weights| weights.as_slice())
@@ -216,7 +218,7 @@ pub fn fit<'py>(
     device: &Device,
     estimator: &str,
     params: &Bound<'_, PyDict>,
-    y: PyReadonlyArray1<'_, f64>,
+    y: &Bound<'_, PyAny>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
     start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
     watch: Option<Py<PyAny>>,
@@ -224,8 +226,9 @@ pub fn fit<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (py, features, device) = (x.py(), arrays::features(x)?, &device.0);
     let estimator = estimators::estimator(estimator, params)?;
+    let y = targets::Given::of(y)?;
     let given = Given {
-        y: y.as_slice()?,
+        y: y.elements()?,
         weights: sample_weight
             .as_ref()
             .map(|weights| weights.as_slice())
@@ -251,7 +254,7 @@ enum Place<'a, T: Scalar> {
 
 /// What a fit is given besides X and parameters.
 struct Given<'a> {
-    y: &'a [f64],
+    y: Y<'a>,
     weights: Option<&'a [f64]>,
     start: Option<Lists>,
     offset: Option<&'a [f64]>,
@@ -272,10 +275,20 @@ impl Given<'_> {
             watch: Some(tell),
             ..FitOptions::default()
         };
-        with_targets(estimator, self.y, |targets| match place {
-            Place::Resident(x) => estimator.fit_on(x, targets, options),
-            Place::Host(device, x) => estimator.fit_with(device, x, targets, options),
-        })
+        match (self.y.targets::<T>(), place) {
+            (FitTargets::Numbers(y), Place::Resident(x)) => {
+                estimator.fit_on(x, Targets::Numbers(&y), options)
+            }
+            (FitTargets::Numbers(y), Place::Host(device, x)) => {
+                estimator.fit_with(device, x, Targets::Numbers(&y), options)
+            }
+            (FitTargets::Codes(classes, codes), Place::Resident(x)) => {
+                estimator.fit_encoded_on(x, (&classes, codes), options)
+            }
+            (FitTargets::Codes(classes, codes), Place::Host(device, x)) => {
+                estimator.fit_encoded(device, x, (&classes, codes), options)
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `arrays` | NumPy and SciPy arrays to features and back |
 //! | `lent`, `dlpack` | arrays on a GPU: other libraries', and results for them |
 //! | `dataset` | X on a device, and fits on it |
+//! | `targets` | y: numbers of either precision, or codes of classes |
 //! | `predict` | linear predictors |
 //! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
 //! | `files` | X by the name of a file |
@@ -36,6 +37,7 @@ mod plan;
 mod predict;
 mod reduce;
 mod spectral;
+mod targets;
 mod there;
 mod watch;
 mod whole;
@@ -70,7 +72,7 @@ mod _native {
     #[pymodule_export]
     use super::spectral::{hits, page_rank, truncated_svd};
     #[pymodule_export]
-    use super::whole::{encode, is_finite, sigmoids};
+    use super::whole::{encode, is_canonical, is_finite, sigmoids};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

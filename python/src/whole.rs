@@ -6,6 +6,61 @@ use rayon::prelude::*;
 
 /// Elements that one task takes.
 const CHUNK: usize = 1 << 16;
+/// Whether the rows of a CSR matrix have ascending columns, each once, by 32- or 64-bit offsets and indices.
+#[pyfunction]
+pub fn is_canonical(
+    offsets: &Bound<'_, PyAny>,
+    indices: &Bound<'_, PyAny>,
+) -> PyResult<Option<bool>> {
+    macro_rules! of_types {
+        ($($offset:ty, $index:ty);*) => { $(
+            if let (Ok(offsets), Ok(indices)) = (
+                offsets.cast::<PyArray1<$offset>>(),
+                indices.cast::<PyArray1<$index>>(),
+            ) {
+                return ascend(offsets, indices);
+            }
+        )* };
+    }
+    of_types!(i32, i32; i64, i64; i64, i32; i32, i64);
+    Ok(None)
+}
+
+/// None of arrays that are not contiguous, and of offsets that reach beyond the indices, which others complain about.
+fn ascend<O, I>(
+    offsets: &Bound<'_, PyArray1<O>>,
+    indices: &Bound<'_, PyArray1<I>>,
+) -> PyResult<Option<bool>>
+where
+    O: numpy::Element + Copy + Sync + TryInto<usize>,
+    I: numpy::Element + Ord + Sync,
+{
+    let py = offsets.py();
+    let (offsets, indices) = (offsets.try_readonly()?, indices.try_readonly()?);
+    let (Ok(offsets), Ok(indices)) = (offsets.as_slice(), indices.as_slice()) else {
+        return Ok(None);
+    };
+    let row = |ends: &[O]| {
+        let end = |at: usize| ends[at].try_into().ok();
+        let of_row = indices.get(end(0)?..end(1)?)?;
+        Some(of_row.is_sorted_by(|a, b| a < b))
+    };
+    let of_part = |number: usize| {
+        let part = &offsets[number * CHUNK..offsets.len().min((number + 1) * CHUNK + 1)];
+        part.windows(2)
+            .try_fold(true, |all, ends| Some(all & row(ends)?))
+    };
+    let parts = offsets.len().saturating_sub(1).div_ceil(CHUNK);
+    let both = |a: bool, b: bool| Some(a & b);
+    let found = || {
+        (0..parts)
+            .into_par_iter()
+            .map(of_part)
+            .try_reduce(|| true, both)
+    };
+    Ok(py.detach(found))
+}
+
 /// Classes that are distinguished.
 const MOST_CLASSES: usize = 256;
 
@@ -41,7 +96,7 @@ fn all<T: numpy::Element + Sync>(
 }
 
 /// Classes in ascending order, and the number of each label's class.
-type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<u32>>);
 
 /// The classes of a contiguous vector of whole numbers or of truths, as far as a few hundred; none of others.
 #[pyfunction]
@@ -71,8 +126,8 @@ fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
         let mut classes = parts.try_reduce(Vec::new, both)?;
         classes.sort_unstable();
         // Every label is among them.
-        let code = |label: &T| classes.partition_point(|class| class < label) as f64;
-        let codes: Vec<f64> = labels.par_iter().with_min_len(CHUNK).map(code).collect();
+        let code = |label: &T| classes.partition_point(|class| class < label) as u32;
+        let codes: Vec<u32> = labels.par_iter().with_min_len(CHUNK).map(code).collect();
         Some((classes, codes))
     });
     Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))

@@ -13,6 +13,7 @@ import pytest
 import sklearn.linear_model
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
@@ -189,6 +190,67 @@ def test_the_short_way_lets_nothing_wrong_through(rng):
         warpfuse.LogisticRegression().fit(X, y)
     with pytest.warns(UserWarning, match="greater than 50%"):
         warpfuse.LogisticRegression(max_iter=1).fit(X, np.arange(len(y)))
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_the_library_looks_at_large_arrays_and_scikit_learn_says_what_is_wrong(form, rng):
+    X, y = data(rng, 40_000)
+    labels = (y > 0).astype(np.int64)
+    X[:, 3] *= rng.random(len(X)) > 0.5
+    given = X if form == "dense" else sparse.csr_matrix(X)
+    good = {
+        "squares": warpfuse.Ridge().fit(given, y),
+        "classes": warpfuse.LogisticRegression().fit(given, labels),
+        "counts": warpfuse.PoissonRegressor().fit(given, np.abs(y).round()),
+    }
+    for value, words in [(np.nan, "NaN"), (np.inf, "infinity")]:
+        spoiled = given.copy()
+        if form == "dense":
+            spoiled[30_000, 1] = value
+        else:
+            spoiled.data[100_000] = value
+        bad_y = y.copy()
+        bad_y[30_000] = value
+        for model, target in [(good["squares"], y), (good["classes"], labels), (good["counts"], np.abs(y))]:
+            with pytest.raises(ValueError, match=f"Input X contains {words}"):
+                clone(model).fit(spoiled, target)
+            with pytest.raises(ValueError, match=f"Input X contains {words}"):
+                model.predict(spoiled)
+        for name in ("squares", "counts"):
+            with pytest.raises(ValueError, match=f"Input y contains {words}"):
+                clone(good[name]).fit(given, bad_y)
+    with pytest.raises(ValueError, match="out of the valid range of the loss 'HalfPoissonLoss'"):
+        clone(good["counts"]).fit(given, y)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        clone(good["classes"]).fit(given, np.zeros(len(y), dtype=np.int64))
+    with pytest.raises(ValueError, match="X has 3 features, but Ridge is expecting 4"):
+        good["squares"].predict(given[:, :3])
+
+
+def test_large_rows_out_of_order_are_sorted_and_repeated_entries_added(rng):
+    X, y = data(rng, 40_000)
+    plain = sparse.csr_matrix(X)
+    expected = warpfuse.Ridge().fit(plain, y).coef_
+    shuffled = sparse.csr_matrix(
+        (plain.data.reshape(-1, 4)[:, ::-1].ravel(), plain.indices.reshape(-1, 4)[:, ::-1].ravel(), plain.indptr)
+    )
+    halves = sparse.csr_matrix(
+        (np.repeat(plain.data / 2, 2), np.repeat(plain.indices, 2), plain.indptr * 2), shape=plain.shape
+    )
+    for given in (shuffled, halves):
+        before = given.indices.copy()
+        np.testing.assert_allclose(warpfuse.Ridge().fit(given, y).coef_, expected, rtol=1e-9)
+        np.testing.assert_array_equal(given.indices, before)
+
+
+def test_targets_of_any_type_are_the_same_numbers(rng):
+    X, _ = data(rng, 3_000)
+    counts = rng.integers(0, 9, len(X))
+    expected = warpfuse.Ridge().fit(X, counts.astype(np.float64)).coef_
+    for dtype in (np.int64, np.int32, np.uint8, np.float32):
+        np.testing.assert_array_equal(warpfuse.Ridge().fit(X, counts.astype(dtype)).coef_, expected)
+    narrow = warpfuse.Ridge().fit(X.astype(np.float32), counts.astype(np.float64)).coef_
+    np.testing.assert_array_equal(narrow, warpfuse.Ridge().fit(X.astype(np.float32), counts.astype(np.float32)).coef_)
 
 
 def test_it_warns_with_advice(rng):

@@ -11,13 +11,17 @@ from . import _report
 from ._config import device_for
 from ._dataset import Dataset, entries, native
 from ._lent import lies_on_gpu, to_host
-from ._plain import are_plain, is_plain_matrix, remember, remembered
+from ._plain import are_plain, is_finite, is_large, is_plain_matrix, remember, remembered
 from ._there import labels_there, product_there, score_on_host, with_attributes_on_host
 from . import _native
 
 #: Entries of X from which on predictions are computed by the library, on all cores or a GPU; below, NumPy's product
 #: is over before a second thread has started.
 _PREDICT_FROM_ENTRIES = 200_000
+
+
+#: What every estimator takes.
+_HOW = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
 class Accelerated:
@@ -60,9 +64,17 @@ class Accelerated:
         super()._validate_params()
         remember(key)
 
+    def _complain(self, X: Any, y: Any, **how: Any) -> None:
+        """Raises what scikit-learn says of X and y, if anything: of large arrays the library alone has looked at the values."""
+        if not isinstance(X, Dataset):
+            validate_data(self, X, y, **{**_HOW, **how})
+
     def _validated(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
-        """X and y after scikit-learn's checks; a Dataset has been checked when it was made."""
-        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], **how}
+        """X and y after scikit-learn's checks; a Dataset has been checked when it was made.
+
+        Values of large arrays are left to the library, which looks at them where they lie or on their way.
+        """
+        how = {**_HOW, **how}
         if not isinstance(X, Dataset):
             if not are_plain(X, y, how):
                 return validate_data(self, X, y, **how)
@@ -96,20 +108,22 @@ class LinearPrediction:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} expects {coef.shape[1]}")
             given = X._native
         else:
-            X = self._checked(X)
+            X, is_known = self._checked(X)
             if X.dtype != to_host(self.coef_).dtype and X.dtype == np.float32:
                 return None
             given = _native.Matrix(native(X), device_for(entries(X)), 0)
         intercept = np.broadcast_to(np.asarray(to_host(self.intercept_), np.float64), coef.shape[0])
         found = given.decision(np.ascontiguousarray(coef), np.ascontiguousarray(intercept))
+        if not dataset and not is_known and not is_finite(found):
+            # An X that is not finite has no finite products; a finite one may have them all the same.
+            validate_data(self, X, **_HOW, reset=False)
         return found
 
-
-    def _checked(self, X: Any) -> Any:
-        """X after scikit-learn's checks."""
+    def _checked(self, X: Any) -> tuple[Any, bool]:
+        """X after scikit-learn's checks, and whether they looked at its values."""
         if X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_plain_matrix(X):
-            return X
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            return X, not is_large(X)
+        return validate_data(self, X, **_HOW, reset=False), True
 
 
 class RegressorPrediction(LinearPrediction):

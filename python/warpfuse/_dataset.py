@@ -11,6 +11,7 @@ from scipy import sparse
 from . import _native
 from ._config import device_for, open_device
 from ._lent import borrowed, lies_on_gpu
+from ._plain import MANY
 
 #: Reads of X that a matrix which is to be fitted several times is prepared for.
 _EVALUATIONS = 200
@@ -26,11 +27,21 @@ def native(X: Any) -> Any:
         order = "F" if X.flags.fnc and X.ndim == 2 else "C"
         return np.require(X, dtype=_float_type(X.dtype), requirements=[order, "A"])
     X = X.tocsr()
-    if not X.has_canonical_format:
+    if not _is_canonical(X):
         X = X.copy()
         X.sum_duplicates()
     data = np.require(X.data, dtype=_float_type(X.data.dtype), requirements=["C", "A"])
     return data, _index_array(X.indices), _index_array(X.indptr), tuple(X.shape)
+
+
+def _is_canonical(X: Any) -> bool:
+    """Whether columns ascend in each row: SciPy keeps what it has found, and takes one core to find it."""
+    known = vars(X).get("_has_canonical_format")
+    if known is None and X.nnz > MANY:
+        known = _native.is_canonical(X.indptr, X.indices)
+        if known:
+            X.has_canonical_format = True
+    return bool(X.has_canonical_format if known is None else known)
 
 
 def _float_type(dtype: Any) -> Any:

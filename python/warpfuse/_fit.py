@@ -20,6 +20,9 @@ _TOLERANCE_FACTORS = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-2}
 _SMALLEST_TOLERANCE = 1e-14
 
 
+#: Those whose targets are codes of classes.
+_CLASSIFIERS = frozenset({"linear_svc", "logistic_regression"})
+
 #: In scikit-learn's words, which programs look for.
 _NOT_CONVERGED = {
     "sag": "The max_iter was reached which means the coef_ did not converge",
@@ -70,7 +73,7 @@ class Problem:
         offset: Any = None,
     ) -> Solution:
         """Fits the estimator of this name to one target."""
-        y = np.ascontiguousarray(y, dtype=np.float64)
+        y = _targets(name, y)
         if sample_weight is not None:
             sample_weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
         if start is not None:
@@ -116,6 +119,14 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
             ConvergenceWarning,
         )
         return
+
+
+def _targets(name: str, y: Any) -> Any:
+    """y as the library takes it: codes of a classifier, else numbers of either precision, copied only where they are none."""
+    if name in _CLASSIFIERS:
+        return np.ascontiguousarray(y, dtype=np.uint32)
+    y = np.asarray(y)
+    return np.ascontiguousarray(y, dtype=y.dtype if y.dtype in (np.float32, np.float64) else np.float64)
 
 
 def _watch(total: int | None) -> Any:

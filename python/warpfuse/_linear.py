@@ -43,8 +43,13 @@ class LinearFit(Accelerated):
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight)
         attributes_on_host(self)
+        given = X, y
         X, y = self._validated(X, y, **self._checks)
-        self._fit_served(X, y, checked_weights(sample_weight, X))
+        try:
+            self._fit_served(X, y, checked_weights(sample_weight, X))
+        except ValueError:
+            self._complain(*given, **self._checks)
+            raise
         return self
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:

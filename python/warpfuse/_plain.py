@@ -8,10 +8,20 @@ that messages are scikit-learn's.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from . import _native
 
-__all__ = ["MANY", "are_plain", "are_plain_classes", "is_plain_matrix", "remember", "remembered"]
+__all__ = [
+    "MANY",
+    "are_plain",
+    "are_plain_classes",
+    "is_finite",
+    "is_large",
+    "is_plain_matrix",
+    "remember",
+    "remembered",
+]
 
 #: Elements from which on all cores take less time than NumPy, which takes one.
 MANY = 100_000
@@ -19,6 +29,7 @@ MANY = 100_000
 #: Checks of :func:`sklearn.utils.validation.validate_data` that plain arrays pass, whatever their values.
 _OF_PLAIN = frozenset({"accept_sparse", "dtype", "multi_output", "y_numeric"})
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
 #: Parameters of these types are what their values say.
 _SCALARS = frozenset({bool, int, float, str, type(None), np.float64, np.int64, np.bool_})
@@ -28,22 +39,28 @@ _names: dict[type, tuple[str, ...]] = {}
 
 
 def are_plain(X: Any, y: Any, how: dict[str, Any]) -> bool:
-    """Whether scikit-learn's checks would give X and y back as they are: contiguous, finite, of numbers, as many rows."""
+    """Whether scikit-learn's checks would give X and y back as they are: contiguous, finite, of numbers, as many rows.
+
+    Values of large arrays are not looked at: the library does.
+    """
     return (
-        type(X) is np.ndarray
-        and type(y) is np.ndarray
+        type(y) is np.ndarray
         and y.ndim == 1
-        and len(X) == len(y)
+        and (type(X) is np.ndarray or sparse.issparse(X))
+        and X.ndim == 2
+        and X.shape[0] == len(y)
         and X.dtype in how["dtype"]
         and y.dtype.kind in "fiub"
         and how.keys() <= _OF_PLAIN
         and is_plain_matrix(X)
-        and (y.dtype.kind != "f" or _is_finite(y))
+        and (y.dtype.kind != "f" or is_large(y) or is_finite(y))
     )
 
 
 def is_plain_matrix(X: Any) -> bool:
-    """Whether scikit-learn's checks would give X back as it is."""
+    """Whether scikit-learn's checks would give X back as it is, whatever the values of a large one."""
+    if type(X) in (sparse.csr_matrix, sparse.csr_array):
+        return _is_plain_csr(X)
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -51,11 +68,28 @@ def is_plain_matrix(X: Any) -> bool:
         and X.dtype in _FLOATS
         and X.flags.forc
         and X.flags.aligned
-        and _is_finite(X)
+        and (is_large(X) or is_finite(X))
     )
 
 
-def _is_finite(values: Any) -> bool:
+def _is_plain_csr(X: Any) -> bool:
+    """Small ones take the whole way, which sorts them and adds up what is there twice."""
+    return (
+        is_large(X)
+        and X.ndim == 2
+        and min(X.shape) > 0
+        and X.dtype in _FLOATS
+        and X.indices.dtype == X.indptr.dtype
+        and X.indices.dtype in _INDICES
+    )
+
+
+def is_large(X: Any) -> bool:
+    """Whether the library looks at the values, and NumPy need not."""
+    return bool((X.nnz if sparse.issparse(X) else X.size) > MANY)
+
+
+def is_finite(values: Any) -> bool:
     """Whether the sum is: one that overflows is left to those who look at each element. Many are looked at by all cores."""
     if values.size > MANY:
         found = _native.is_finite(values)

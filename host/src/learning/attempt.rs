@@ -12,6 +12,7 @@ use super::fit::Training;
 use super::given::Given;
 use super::options::FitOptions;
 use super::report::Summary;
+use super::sample_weights::SampleWeights;
 use super::solver::host::choice::Chosen;
 use super::solver::{self, Iteration, Solver};
 use super::spec::ObjectiveSpec;
@@ -46,7 +47,7 @@ impl<T: Number> Training<'_, T> {
     pub(super) fn attempt(
         &self,
         (spec, most): (&ObjectiveSpec, usize),
-        (targets, weights): (&[T], &[f64]),
+        (targets, weights): (&[T], &SampleWeights),
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<Option<(Weights, Summary)>, FitError> {

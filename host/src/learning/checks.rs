@@ -1,16 +1,23 @@
 //! Checks of parameters and lists before a fit.
 
+use std::borrow::Cow;
+
 use super::metrics::sums;
 use super::options::FitOptions;
-use super::{Classes, FitError, Labels};
+use super::problem::Labelled;
+use super::sample_weights::SampleWeights;
+use super::{Classes, FitError, LabelError};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::parallel;
 
 /// Sample weights, 1 where none are given; their sum is positive.
-pub(super) fn sample_weights(rows: usize, options: &FitOptions<'_>) -> Result<Vec<f64>, FitError> {
+pub(super) fn sample_weights(
+    rows: usize,
+    options: &FitOptions<'_>,
+) -> Result<SampleWeights, FitError> {
     let Some(weights) = options.sample_weight else {
-        return Ok(vec![1.0; rows]);
+        return Ok(SampleWeights::ones(rows));
     };
     expect_len("sample weights", Some(weights.len()), rows)?;
     let wrong = |weight: &f64| not_negative("a sample weight", *weight).is_err();
@@ -19,7 +26,7 @@ pub(super) fn sample_weights(rows: usize, options: &FitOptions<'_>) -> Result<Ve
     }
     let [found] = sums(rows, |row| [weights[row]]);
     if found > 0.0 && found.is_finite() {
-        return Ok(weights.to_vec());
+        return Ok(SampleWeights::each(parallel::convert(weights, |v| *v)));
     }
     Err(FitError::Parameter {
         name: "the sum of sample weights",
@@ -44,17 +51,41 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
 }
 
 /// Classes of one label per row, at least two.
-pub(super) fn encode(rows: usize, labels: &Labels) -> Result<(Classes, Vec<u32>), FitError> {
+pub(super) fn encode<'a>(
+    rows: usize,
+    labels: Labelled<'a>,
+) -> Result<(Classes, Cow<'a, [u32]>), FitError> {
     if labels.len() != rows {
         let targets = labels.len();
         return Err(FitError::Targets { rows, targets });
     }
-    let (classes, codes) = Classes::encode(labels)?;
+    let (classes, codes) = match labels {
+        Labelled::Raw(labels) => {
+            let (classes, codes) = Classes::encode(labels)?;
+            (classes, Cow::Owned(codes))
+        }
+        Labelled::Encoded(classes, codes) => {
+            check_codes(classes, codes)?;
+            (classes.clone(), Cow::Borrowed(codes))
+        }
+    };
     if classes.len() < 2 {
         let found = classes.len();
         return Err(FitError::Classes { found });
     }
     Ok((classes, codes))
+}
+
+/// Every code is that of a class.
+fn check_codes(classes: &Classes, codes: &[u32]) -> Result<(), LabelError> {
+    match parallel::position(codes, |code| *code as usize >= classes.len()) {
+        Some(row) => Err(LabelError::Unknown {
+            row,
+            label: format!("the code {}", codes[row]),
+            known: classes.to_string(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// A parameter that must be finite and at least 0.

@@ -8,11 +8,11 @@ use super::controls::Controls;
 use super::design::{Columns, Design};
 use super::early::EarlyStop;
 use super::given::{Given, Warm, check_rows_and_columns};
-use super::metrics::sums;
 use super::multinomial::Multinomial;
 use super::options::FitOptions;
 use super::report::{FitReport, Summary};
 use super::rows_objective::RowsObjective;
+use super::sample_weights::SampleWeights;
 use super::single::SingleRows;
 use super::softmax::SoftmaxRows;
 use super::solver::host::choice::products_worth;
@@ -27,7 +27,6 @@ use crate::device::Buffer;
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
-use crate::parallel;
 
 /// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
 const NOISE: f64 = 1e-10;
@@ -35,18 +34,17 @@ const NOISE: f64 = 1e-10;
 const CONSTANT: f64 = 1e-15;
 
 /// What a solve is about, besides spec and targets.
-pub(super) struct Prepared<T> {
+pub(super) struct Prepared {
     pub(super) columns: Columns,
-    /// v, which add up to 1, and as T.
-    pub(super) exact: Vec<f64>,
-    pub(super) weights: Vec<T>,
+    /// v, which add up to 1.
+    pub(super) weights: SampleWeights,
     /// Mean size of the slopes at the start.
     pub(super) slope: f64,
 }
 
 /// What a solve begins with.
 pub(super) struct Setup<T: Number> {
-    pub(super) prepared: Prepared<T>,
+    pub(super) prepared: Prepared,
     /// The inverse of the Hessian's diagonal, about.
     pub(super) inverse: Vec<f64>,
     pub(super) begin: Begin<T>,
@@ -155,10 +153,10 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// Means of the columns over rows with these weights, which add up to 1: Xᵀv.
-    fn weighted_means(&self, weights: &[T]) -> Result<Vec<f64>, FitError> {
+    fn weighted_means(&self, weights: &SampleWeights) -> Result<Vec<f64>, FitError> {
         let device = self.matrix.device();
         let mut means = device.zeros(self.matrix.cols())?;
-        let weights = device.upload(weights)?;
+        let weights = weights.upload(device)?;
         self.matrix
             .transposed(&weights, &Terms::default(), &mut means)?;
         let means: Vec<T> = means.to_vec()?;
@@ -169,19 +167,17 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn setup(
         &self,
         spec: &ObjectiveSpec,
-        (targets, weights): (&[T], &[f64]),
+        (targets, weights): (&[T], &SampleWeights),
         given: Given<'_>,
     ) -> Result<Setup<T>, FitError> {
-        let [total] = sums(weights.len(), |row| [weights[row]]);
-        let exact = parallel::convert(weights, |weight| weight / total);
-        let weights = parallel::convert(&exact, |weight| <T as Element>::from_f64(*weight));
+        let weights = weights.normalised();
         let mut columns = self.columns(spec, given);
-        let rows = (targets, &weights[..], given.offset);
+        let rows = (targets, &weights, given.offset);
         let start = Start::of(spec, rows, &self.controls);
         let mut inverse = self.inverse_diagonal(&columns, spec, start.curvature);
         let of_columns = self.matrix.cols() * spec.loss.predictors();
-        if least_norm::is_wanted((spec.l1, spec.l2), &exact, &inverse[..of_columns]) {
-            if columns.means.is_some() && least_norm::vary(&exact) {
+        if least_norm::is_wanted((spec.l1, spec.l2), &weights, &inverse[..of_columns]) {
+            if columns.means.is_some() && weights.vary() {
                 columns.means = Some(self.weighted_means(&weights)?);
             }
             least_norm::even(&mut inverse[..of_columns]);
@@ -198,7 +194,6 @@ impl<'a, T: Number> Training<'a, T> {
         };
         let prepared = Prepared {
             columns,
-            exact,
             weights,
             slope: start.slope,
         };
@@ -214,7 +209,7 @@ impl<'a, T: Number> Training<'a, T> {
         &self,
         spec: &ObjectiveSpec,
         targets: &[T],
-        weights: &[f64],
+        weights: &SampleWeights,
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Summary), FitError> {
@@ -279,7 +274,7 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn finish(
         &self,
         spec: &ObjectiveSpec,
-        prepared: &Prepared<T>,
+        prepared: &Prepared,
         (targets, offset): (&[T], Option<&[f64]>),
         solved: Solved<T>,
     ) -> Result<(Weights, Solved<T>), FitError> {
@@ -296,16 +291,12 @@ impl<'a, T: Number> Training<'a, T> {
         };
         let k = spec.loss.predictors();
         let Prepared {
-            columns,
-            exact,
-            weights,
-            ..
+            columns, weights, ..
         } = prepared;
         let design = Design::new(self.matrix, columns, k);
         let rows = judge::Rows {
             targets,
             weights,
-            exact,
             offset,
         };
         let solved = judge::settle(&design, spec, rows, solved)?;
@@ -364,11 +355,11 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn objective<'s>(
         &'s self,
         spec: &ObjectiveSpec,
-        prepared: &'s Prepared<T>,
+        prepared: &'s Prepared,
         (targets, offset): (&'s [T], Option<&[f64]>),
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
         let (matrix, ridge) = (self.matrix, spec.ridge());
-        let (columns, data) = (&prepared.columns, (targets, &prepared.weights[..]));
+        let (columns, data) = (&prepared.columns, (targets, &prepared.weights));
         let device = matrix.device();
         Ok(match spec.loss {
             SampleLoss::Single(loss) => {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::controls::HasControls;
+use super::error::mismatch;
 use super::estimators::{ClassifierParams, Params, RegressorParams, estimators};
 use super::fit::Training;
 use super::fitted::Fitted;
 use super::huber;
 use super::problem::{
-    self, Classification, Regression, Stated, Task, classification_tasks, regression_task,
+    self, Classification, Labelled, Regression, Stated, Task, classification_tasks, regression_task,
 };
 use super::report::{FitReport, Summary};
 use super::weights::Weights;
@@ -21,7 +22,7 @@ use crate::matrix::Features;
 use crate::ops::Number;
 
 /// One problem, with the classes of its labels if it has labels.
-type Classified<T> = (Task<T>, Option<Classes>);
+type Classified<'a, T> = (Task<'a, T>, Option<Classes>);
 
 impl Estimator {
     /// Fits to `features` (m × n) and `targets` (m) on `device`.
@@ -51,7 +52,9 @@ impl Estimator {
         targets: Targets<'_, T>,
     ) -> Result<ResidentDataset<T>, FitError> {
         let reads = match (self.stated(), targets) {
-            (Stated::Classification(of), Targets::Labels(labels)) => label_reads(of, labels),
+            (Stated::Classification(of), Targets::Labels(labels)) => {
+                problem::evaluations(of, Labelled::Raw(labels))
+            }
             _ => self.controls().evaluations(),
         };
         let device = &solving_device(&self.stated(), device);
@@ -73,19 +76,78 @@ impl Estimator {
                 fit_numbers(of, params, data, targets, options).map(Model::Regressor)
             }
             (Stated::Classification(of), Params::Classifier(params), Targets::Labels(labels)) => {
-                fit_labels(of, params, data, labels, options).map(Model::Classifier)
+                let labels = Labelled::Raw(labels);
+                fit_labelled(of, params, data, labels, options).map(Model::Classifier)
             }
             (.., targets) => Err(targets.mismatch()),
         }
     }
 
+    /// [`Estimator::fit_with`] of a classifier to labels that have been encoded ([`Classes::encode`]): `codes` (m) number the
+    /// class of each row. They are read where they lie, and not encoded again.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::learning::{Classes, Estimator, FitOptions, LogisticRegression};
+    /// use warpfuse::matrix::Features;
+    ///
+    /// let x = Features::Dense(array![[0.0], [1.0], [2.0], [3.0]]);
+    /// let classes = Classes::Text(vec!["no".into(), "yes".into()]);
+    /// let estimator = Estimator::LogisticRegression(LogisticRegression::params());
+    /// let labels = (&classes, &[0, 0, 1, 1][..]);
+    /// let model = estimator.fit_encoded(&Device::cpu(), x, labels, FitOptions::default())?;
+    /// assert!(model.coef()[0][0] > 0.0);
+    /// # Ok::<(), warpfuse::learning::FitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`]; [`LabelError::Unknown`](super::LabelError::Unknown) for a code that is no class's.
+    pub fn fit_encoded<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        (classes, codes): (&Classes, &[u32]),
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        let reads = match self.stated() {
+            Stated::Classification(of) => {
+                problem::evaluations(of, Labelled::Encoded(classes, codes))
+            }
+            Stated::Regression(of) => of.controls().evaluations(),
+        };
+        let device = &solving_device(&self.stated(), device);
+        let matrix = self.controls().matrix;
+        let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
+        self.fit_encoded_on(&data, (classes, codes), options)
+    }
+
+    /// [`Estimator::fit_encoded`] on features that are on a device already.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_encoded`].
+    pub fn fit_encoded_on<T: Number>(
+        &self,
+        data: &ResidentDataset<T>,
+        (classes, codes): (&Classes, &[u32]),
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        match (self.stated(), self.params()) {
+            (Stated::Classification(of), Params::Classifier(params)) => {
+                let labels = Labelled::Encoded(classes, codes);
+                fit_labelled(of, params, data, labels, options).map(Model::Classifier)
+            }
+            _ => Err(mismatch("labels", "a regression", "give numbers")),
+        }
+    }
+
     /// What is to be solved, with the classes of labels; `None` where that are several problems.
-    pub(super) fn task<T: Number>(
+    pub(super) fn task<'a, T: Number>(
         &self,
         rows: usize,
-        targets: Targets<'_, T>,
+        targets: Targets<'a, T>,
         options: &FitOptions<'_>,
-    ) -> Result<Option<Classified<T>>, FitError> {
+    ) -> Result<Option<Classified<'a, T>>, FitError> {
         match (self.stated(), targets) {
             (Stated::Regression(of), Targets::Numbers(_)) if of.scaled().is_some() => Ok(None),
             (Stated::Regression(of), Targets::Numbers(targets)) => {
@@ -93,6 +155,7 @@ impl Estimator {
                 Ok(Some((task, None)))
             }
             (Stated::Classification(of), Targets::Labels(labels)) => {
+                let labels = Labelled::Raw(labels);
                 let (classes, mut tasks) = classification_tasks(of, rows, labels, options)?;
                 let task = tasks.pop().filter(|_| tasks.is_empty());
                 Ok(task.map(|task| (task, Some(classes))))
@@ -133,6 +196,16 @@ fn fit_labels<T: Number>(
     labels: &Labels,
     options: FitOptions<'_>,
 ) -> Result<Classifier, FitError> {
+    fit_labelled(of, params, data, Labelled::Raw(labels), options)
+}
+
+fn fit_labelled<T: Number>(
+    of: &dyn Classification,
+    params: ClassifierParams,
+    data: &ResidentDataset<T>,
+    labels: Labelled<'_>,
+    options: FitOptions<'_>,
+) -> Result<Classifier, FitError> {
     let (classes, tasks) = classification_tasks(of, data.matrix().rows(), labels, &options)?;
     let (weights, report) = solve(data, tasks, options)?;
     Ok(Fitted::new(T::DTYPE, weights, classes, params, report))
@@ -141,7 +214,7 @@ fn fit_labels<T: Number>(
 /// One problem after the other, at least one; of several each has its own part of the start.
 fn solve<T: Number>(
     data: &ResidentDataset<T>,
-    tasks: Vec<Task<T>>,
+    tasks: Vec<Task<'_, T>>,
     mut options: FitOptions<'_>,
 ) -> Result<(Weights, FitReport), FitError> {
     let (problems, spec) = (tasks.len(), tasks[0].spec);
@@ -175,7 +248,7 @@ fn number_reads<T>(of: &dyn Regression, _: &[T]) -> u64 {
 }
 
 fn label_reads(of: &dyn Classification, labels: &Labels) -> u64 {
-    problem::evaluations(of, labels)
+    problem::evaluations(of, Labelled::Raw(labels))
 }
 
 /// `fit`, `fit_with` and `fit_on` of an estimator.

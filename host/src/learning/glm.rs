@@ -148,27 +148,10 @@ impl Regression for Glm {
         Ok(())
     }
 
-    fn check_targets(&self, targets: &mut dyn Iterator<Item = f64>) -> Result<(), FitError> {
-        let distribution = self.family.of_kernels();
-        match targets.enumerate().find(|(_, b)| !distribution.accepts(*b)) {
-            Some((row, value)) => Err(FitError::TargetOutside {
-                row,
-                value,
-                distribution: self.family.to_string(),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn spec(&self, rows: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
-        let saturated: f64 = rows
-            .filter(|(_, weight)| *weight > 0.0)
-            .map(|(b, weight)| weight * self.family.saturated(b))
-            .sum();
+    fn spec(&self, _: f64) -> ObjectiveSpec {
         ObjectiveSpec {
             l2: self.alpha * (1.0 - self.l1_ratio),
             l1: self.alpha * self.l1_ratio,
-            constant: -saturated / total,
             ..ObjectiveSpec::mean_of(SampleLoss::Single(self.loss()))
         }
     }

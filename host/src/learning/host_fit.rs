@@ -9,6 +9,7 @@ use super::fit::{Setup, Training};
 use super::given::Given;
 use super::options::FitOptions;
 use super::report::Summary;
+use super::sample_weights::SampleWeights;
 use super::solver::Iteration;
 use super::solver::host::choice::{self, Chosen, Constraint, Direct, Place, Shape};
 use super::solver::host::design::HostDesign;
@@ -73,7 +74,7 @@ impl<T: Number> Training<'_, T> {
         &self,
         (features, method, chosen): (&Features<T>, Direct, Chosen),
         spec: &ObjectiveSpec,
-        (targets, weights): (&[T], &[f64]),
+        (targets, weights): (&[T], &SampleWeights),
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Summary), FitError> {
@@ -90,11 +91,12 @@ impl<T: Number> Training<'_, T> {
         };
         let setup = self.setup(spec, (targets, weights), given)?;
         let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
+        let of_rows = setup.prepared.weights.in_f64();
         let problem = Problem {
             offset: options.offset,
             factors: penalty::exact_factors(spec, factors),
             non_negative: self.controls.non_negative,
-            ..problem((features, method), &setup, spec, &wide)
+            ..problem((features, method), &setup, spec, (&wide, &of_rows))
         };
         let start = start(&setup, &problem)?;
         let k = spec.loss.predictors();
@@ -144,7 +146,7 @@ fn problem<'a, T: Number>(
     (features, method): (&'a Features<T>, Direct),
     setup: &'a Setup<T>,
     spec: &ObjectiveSpec,
-    targets: &'a [f64],
+    (targets, weights): (&'a [f64], &'a [f64]),
 ) -> Problem<'a> {
     let columns = &setup.prepared.columns;
     let k = spec.loss.predictors();
@@ -154,7 +156,7 @@ fn problem<'a, T: Number>(
         design: HostDesign::new(features, columns, reads),
         spec: *spec,
         targets,
-        weights: &setup.prepared.exact,
+        weights,
         intercept: columns.intercept,
         held: setup.inverse.iter().step_by(k).map(|d| *d == 0.0).collect(),
         offset: None,

@@ -115,7 +115,7 @@ impl Regression for Huber {
     }
 
     /// `(Σ v·huber / S + ½·(α·σ/S)‖w‖²) · 2S/σ + S·σ`, δ = εσ.
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
+    fn spec(&self, total: f64) -> ObjectiveSpec {
         let scale = self.scale.unwrap_or(1.0);
         let loss = Loss::Huber {
             delta: self.epsilon * scale,
@@ -163,7 +163,8 @@ pub(super) fn fit<T: Number>(
         // Of another number is refused by the fit itself.
         _ => from_the_middle(&wide),
     };
-    let mut turns = Turns::begin(huber, &off, &first.weights, least);
+    let of_rows = first.weights.in_f64();
+    let mut turns = Turns::begin(huber, &off, &of_rows, least);
     if let Some(perfect) = interpolated(huber, (&training, data), (&wide, &first), &mut options)? {
         return Ok(perfect);
     }
@@ -192,7 +193,7 @@ pub(super) fn fit<T: Number>(
                 None => None,
             },
         };
-        let sides = (&task.targets[..], &task.weights[..]);
+        let sides = (&task.targets[..], &task.weights);
         let (weights, summary) =
             training.solve(&task.spec, sides.0, sides.1, &mut own, &mut history)?;
         let residuals = residuals(&weights, data, &wide, options.offset)?;
@@ -221,7 +222,7 @@ fn no_iterations() -> FitError {
 fn interpolated<T: Number>(
     huber: &Huber,
     (training, data): (&Training<'_, T>, &ResidentDataset<T>),
-    (wide, task): (&[f64], &Task<T>),
+    (wide, task): (&[f64], &Task<'_, T>),
     options: &mut FitOptions<'_>,
 ) -> Result<Option<Regressor>, FitError> {
     let x = data.matrix();
@@ -246,7 +247,7 @@ fn interpolated<T: Number>(
         ..FitOptions::default()
     };
     let mut history = Vec::new();
-    let sides = (&task.targets[..], &task.weights[..]);
+    let sides = (&task.targets[..], &task.weights);
     let (weights, mut summary) =
         training.solve(&squares, sides.0, sides.1, &mut own, &mut history)?;
     let off = residuals(&weights, data, wide, options.offset)?;
@@ -260,10 +261,7 @@ fn interpolated<T: Number>(
         return Ok(None);
     }
     let scale = (LEAST * largest).max(f64::MIN_POSITIVE);
-    let spec = huber
-        .clone()
-        .scale(scale)
-        .spec(&mut std::iter::empty(), task.weights.iter().sum());
+    let spec = huber.clone().scale(scale).spec(task.weights.total());
     // All that is left of it is the scale itself.
     summary.objective = 0.0;
     summary.n_iter = history.len();

@@ -3,6 +3,7 @@
 use super::FitError;
 use super::cg::Convergence;
 use super::design::Design;
+use super::sample_weights::SampleWeights;
 use super::solver::Solved;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::device::Buffer;
@@ -19,9 +20,7 @@ const BLOCK: usize = 4096;
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a, T> {
     pub(super) targets: &'a [T],
-    pub(super) weights: &'a [T],
-    /// The weights in f64.
-    pub(super) exact: &'a [f64],
+    pub(super) weights: &'a SampleWeights,
     pub(super) offset: Option<&'a [f64]>,
 }
 
@@ -46,10 +45,15 @@ pub(super) fn separates<T: Number>(
     let predictors = rows.predictors(design, &theta.to_vec()?)?;
     let half = <T as Element>::from_f64(0.5);
     let zero = T::default();
-    let rows = predictors.iter().zip(rows.targets).zip(rows.weights);
-    Ok(rows
-        .into_iter()
-        .all(|((t, b), v)| *v == zero || *t != zero && (*b > half) == (*t > zero)))
+    let is_apart = |row: usize| {
+        let (t, b) = (predictors[row], rows.targets[row]);
+        rows.weights.at(row) == 0.0 || t != zero && (b > half) == (t > zero)
+    };
+    let fails = |number: usize| {
+        let mut rows = number * BLOCK..predictors.len().min((number + 1) * BLOCK);
+        rows.any(|row| !is_apart(row)).then_some(())
+    };
+    Ok(parallel::first(predictors.len().div_ceil(BLOCK), fails).is_none())
 }
 
 /// Σ v·loss in f64, from the linear predictors in T.
@@ -60,16 +64,16 @@ pub(super) fn losses<T: Number>(
     rows: &Rows<'_, T>,
 ) -> Result<f64, OpError> {
     let predictors = rows.predictors(design, theta)?;
-    let (targets, weights) = (rows.targets, rows.exact);
     let of_block = |number: usize| -> f64 {
         let start = number * BLOCK;
-        let rows = parallel::chunk(&predictors, BLOCK, number).iter();
-        let rows = rows.zip(&targets[start..]).zip(&weights[start..]);
-        rows.map(|((t, b), v)| {
-            let point = loss.at(Element::to_f64(*t), Element::to_f64(*b));
-            point.weighted(*v).loss
-        })
-        .sum()
+        let pairs = parallel::chunk(&predictors, BLOCK, number).iter();
+        let pairs = pairs.zip(&rows.targets[start..]).enumerate();
+        pairs
+            .map(|(at, (t, b))| {
+                let point = loss.at(Element::to_f64(*t), Element::to_f64(*b));
+                point.weighted(rows.weights.at(start + at)).loss
+            })
+            .sum()
     };
     let sums = parallel::map(predictors.len().div_ceil(BLOCK), of_block);
     Ok(sums.into_iter().sum())

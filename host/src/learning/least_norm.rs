@@ -5,6 +5,8 @@
 //! `‖D^½·w‖`. With one number for all columns that is the least norm, which scikit-learn's and LAPACK's least squares
 //! give too, and which does not depend on rows of weight 0.
 
+use super::sample_weights::SampleWeights;
+
 /// A ridge below this share of the diagonal is too small to decide between minima: its gradient is lost in the
 /// tolerance of a solve, which has half of the digits of f64.
 const NEGLIGIBLE: f64 = 1e-8;
@@ -12,18 +14,12 @@ const NEGLIGIBLE: f64 = 1e-8;
 /// Whether there are many minima, or nearly: no l1 penalty, next to no l2 penalty, and no more rows with weight than
 /// columns. An intercept takes one row, which is why as many are too few. `inverse` is that of the Hessian's diagonal, a
 /// number for each column and predictor.
-pub(super) fn is_wanted((l1, l2): (f64, f64), weights: &[f64], inverse: &[f64]) -> bool {
+pub(super) fn is_wanted((l1, l2): (f64, f64), weights: &SampleWeights, inverse: &[f64]) -> bool {
     let least = inverse.iter().copied().filter(|d| *d > 0.0);
     let diagonal = 1.0 / least.fold(f64::INFINITY, f64::min);
-    let with_weight = weights.iter().filter(|weight| **weight > 0.0);
     // No more rows are counted than decide it.
-    let are_few = || with_weight.take(inverse.len() + 1).count() <= inverse.len();
+    let are_few = || weights.positive(inverse.len() + 1) <= inverse.len();
     l1 == 0.0 && l2 <= NEGLIGIBLE * diagonal && are_few()
-}
-
-/// Whether rows weigh differently, so that their mean is not that of all rows.
-pub(super) fn vary(weights: &[f64]) -> bool {
-    weights.windows(2).any(|pair| pair[0] != pair[1])
 }
 
 /// Replaces the numbers above 0 by one: the inverse of the mean of their inverses. 0 stays: such columns do not move.

@@ -65,7 +65,7 @@ impl Regression for LinearRegression {
         not_negative("l2", self.l2)
     }
 
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
+    fn spec(&self, total: f64) -> ObjectiveSpec {
         ObjectiveSpec::sum_of_squares(self.l2, total)
     }
 }
@@ -125,7 +125,7 @@ impl Regression for Ridge {
         not_negative("alpha", self.alpha)
     }
 
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
+    fn spec(&self, total: f64) -> ObjectiveSpec {
         ObjectiveSpec::sum_of_squares(self.alpha, total)
     }
 }
@@ -188,7 +188,7 @@ impl Regression for Lasso {
         not_negative("alpha", self.alpha)
     }
 
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, _: f64) -> ObjectiveSpec {
+    fn spec(&self, _: f64) -> ObjectiveSpec {
         ObjectiveSpec::mean_squares(self.alpha, 1.0)
     }
 }
@@ -255,7 +255,7 @@ impl Regression for ElasticNet {
         share("l1_ratio", self.l1_ratio)
     }
 
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, _: f64) -> ObjectiveSpec {
+    fn spec(&self, _: f64) -> ObjectiveSpec {
         ObjectiveSpec::mean_squares(self.alpha, self.l1_ratio)
     }
 }

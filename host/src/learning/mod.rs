@@ -67,6 +67,7 @@ mod report;
 mod resident;
 mod row_moments;
 mod rows_objective;
+mod sample_weights;
 mod saved_model;
 mod scoring;
 mod single;

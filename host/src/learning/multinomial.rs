@@ -5,6 +5,7 @@
 //! passes over X per evaluation and per Hessian product for each eight of them.
 
 use super::design::Design;
+use super::sample_weights::SampleWeights;
 use super::solver::{Objective, Value};
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
@@ -17,7 +18,7 @@ pub(super) struct Multinomial<'a, T: Number> {
     /// b, numbers of classes.
     targets: &'a [T],
     /// v, which add up to 1.
-    weights: &'a [T],
+    weights: &'a SampleWeights,
     /// λ per coordinate.
     l2: Vec<f64>,
     curvature: Curvature<T>,
@@ -40,7 +41,7 @@ struct Rows<T> {
 impl<'a, T: Number> Multinomial<'a, T> {
     pub(super) fn new(
         design: Design<'a, T>,
-        (targets, weights): (&'a [T], &'a [T]),
+        (targets, weights): (&'a [T], &'a SampleWeights),
         l2: Vec<f64>,
     ) -> Self {
         Multinomial {
@@ -65,7 +66,7 @@ impl<'a, T: Number> Multinomial<'a, T> {
         for i in 0..m {
             (0..k).for_each(|c| row[c] = Element::to_f64(t[i * k + c]));
             let class = Element::to_f64(self.targets[i]) as usize;
-            let weight = Element::to_f64(self.weights[i]);
+            let weight = self.weights.at(i);
             sum += weight * (softmax(&mut row) - Element::to_f64(t[i * k + class]));
             for c in 0..k {
                 let hit = if c == class { 1.0 } else { 0.0 };
@@ -88,7 +89,7 @@ impl<'a, T: Number> Multinomial<'a, T> {
             let mean: f64 = (0..self.classes)
                 .map(|c| Element::to_f64(probabilities[at(c)]) * Element::to_f64(s[at(c)]))
                 .sum();
-            let weight = Element::to_f64(self.weights[i]);
+            let weight = self.weights.at(i);
             for c in 0..self.classes {
                 let p = Element::to_f64(probabilities[at(c)]);
                 let bent = weight * p * (Element::to_f64(s[at(c)]) - mean);

@@ -4,7 +4,9 @@ use super::FitError;
 use super::checks::{not_negative, sample_weights};
 use super::labels::{Classes, Labels};
 use super::options::FitOptions;
+use super::sample_weights::SampleWeights;
 use super::spec::ObjectiveSpec;
+use crate::parallel;
 
 /// What is added to the loss of a classifier, before it is scaled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -124,21 +126,39 @@ impl ClassWeight {
         classes: &Classes,
         codes: &[u32],
         options: &FitOptions<'_>,
-    ) -> Result<Vec<f64>, FitError> {
-        let mut weights = sample_weights(codes.len(), options)?;
+    ) -> Result<SampleWeights, FitError> {
+        let weights = sample_weights(codes.len(), options)?;
         if *self == ClassWeight::Uniform {
             return Ok(weights);
         }
-        let mut masses = vec![0.0; classes.len()];
-        for (code, weight) in codes.iter().zip(&weights) {
-            masses[*code as usize] += weight;
-        }
-        let by_class = self.of_classes(&masses)?;
-        for (weight, code) in weights.iter_mut().zip(codes) {
-            *weight *= by_class[*code as usize];
-        }
-        Ok(weights)
+        let by_class = self.of_classes(&masses(classes.len(), codes, &weights))?;
+        let mut all = vec![0.0; codes.len()];
+        parallel::for_each_item(all.chunks_mut(ROWS), |number, all| {
+            for (row, weight) in (number * ROWS..).zip(all) {
+                *weight = weights.at(row) * by_class[codes[row] as usize];
+            }
+        });
+        Ok(SampleWeights::each(all))
     }
+}
+
+/// Rows that one task weighs.
+const ROWS: usize = 1 << 14;
+
+/// What the rows of each class weigh; the tasks' sums are added in order.
+fn masses(classes: usize, codes: &[u32], weights: &SampleWeights) -> Vec<f64> {
+    let of_task = |number: usize| {
+        let mut masses = vec![0.0; classes];
+        let rows = (number * ROWS..).zip(parallel::chunk(codes, ROWS, number));
+        rows.for_each(|(row, code)| masses[*code as usize] += weights.at(row));
+        masses
+    };
+    let tasks = parallel::map(codes.len().div_ceil(ROWS), of_task);
+    let mut total = vec![0.0; classes];
+    for masses in tasks {
+        total.iter_mut().zip(masses).for_each(|(a, b)| *a += b);
+    }
+    total
 }
 
 macro_rules! labels_from_numbers {

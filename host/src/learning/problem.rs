@@ -3,6 +3,8 @@
 //! An estimator is a set of parameters that implements [`Regression`] or [`Classification`]; everything else (fits, files,
 //! dispatch, cross-validation) follows from that and from its row in the table of [`super::estimators`].
 
+use std::borrow::Cow;
+
 use super::checks::{check_targets, encode, not_negative, sample_weights};
 use super::controls::{Controls, HasControls};
 use super::error::mismatch;
@@ -10,6 +12,7 @@ use super::family::{Family, Link};
 use super::metrics::sums;
 use super::options::FitOptions;
 use super::penalty::ClassWeight;
+use super::sample_weights::SampleWeights;
 use super::solver::Solver;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::{Classes, FitError, Huber, Labels};
@@ -29,16 +32,8 @@ pub(super) trait Regression: HasControls {
     /// [`FitError::Parameter`] or [`FitError::Combination`].
     fn check(&self) -> Result<(), FitError>;
 
-    /// Checks finite targets.
-    ///
-    /// # Errors
-    /// [`FitError::TargetOutside`].
-    fn check_targets(&self, _targets: &mut dyn Iterator<Item = f64>) -> Result<(), FitError> {
-        Ok(())
-    }
-
-    /// What is minimised over rows of these targets and weights, of this total weight.
-    fn spec(&self, rows: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec;
+    /// What is minimised over rows of this total weight, but for a constant that depends on the targets alone.
+    fn spec(&self, total: f64) -> ObjectiveSpec;
 
     /// Whether the loss has kinks, so that the host alone can minimise it.
     fn is_kinked(&self) -> bool {
@@ -95,6 +90,31 @@ pub(super) trait Classification: HasControls {
     }
 }
 
+/// Labels of a fit: as they came, or encoded already.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Labelled<'a> {
+    Raw(&'a Labels),
+    Encoded(&'a Classes, &'a [u32]),
+}
+
+impl Labelled<'_> {
+    /// Samples.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Labelled::Raw(labels) => labels.len(),
+            Labelled::Encoded(_, codes) => codes.len(),
+        }
+    }
+
+    /// Classes, counted as far as `most`.
+    fn distinct(&self, most: usize) -> usize {
+        match self {
+            Labelled::Raw(labels) => labels.distinct(most),
+            Labelled::Encoded(classes, _) => classes.len().min(most),
+        }
+    }
+}
+
 /// Either of both.
 pub(super) enum Stated<'a> {
     Regression(&'a dyn Regression),
@@ -112,15 +132,15 @@ impl Stated<'_> {
 }
 
 /// One minimisation.
-pub(super) struct Task<T> {
+pub(super) struct Task<'a, T: Clone> {
     pub(super) controls: Controls,
     pub(super) spec: ObjectiveSpec,
-    pub(super) targets: Vec<T>,
+    pub(super) targets: Cow<'a, [T]>,
     /// One per row; they add up to anything positive.
-    pub(super) weights: Vec<f64>,
+    pub(super) weights: SampleWeights,
 }
 
-impl<T> Task<T> {
+impl<T: Clone> Task<'_, T> {
     /// The loss, where several such tasks can be solved over one read of X: of one predictor per row, by Newton's method in
     /// a region or, with an l1 penalty, in an orthant.
     pub(super) fn shared_loss(&self) -> Option<Loss> {
@@ -151,45 +171,77 @@ fn check_solver(controls: &Controls, spec: &ObjectiveSpec) -> Result<(), FitErro
 }
 
 /// The minimisation of a regression over `rows` rows.
-pub(super) fn regression_task<T: Number>(
+pub(super) fn regression_task<'a, T: Number>(
     of: &dyn Regression,
     rows: usize,
-    targets: &[T],
+    targets: &'a [T],
     options: &FitOptions<'_>,
-) -> Result<Task<T>, FitError> {
+) -> Result<Task<'a, T>, FitError> {
     of.check()?;
     check_targets(rows, targets)?;
-    of.check_targets(&mut targets.iter().map(|b| Element::to_f64(*b)))?;
+    let family = of.glm().map(|(family, _)| family);
+    if let Some(family) = family {
+        check_domain(family, targets)?;
+    }
     let weights = sample_weights(targets.len(), options)?;
-    let [total] = sums(weights.len(), |row| [weights[row]]);
-    let wide = targets.iter().map(|b| Element::to_f64(*b));
-    let spec = of.spec(&mut wide.zip(weights.iter().copied()), total);
+    let total = weights.total();
+    let constant = family.map_or(0.0, |family| saturated(family, targets, &weights) / total);
+    let spec = of.spec(total);
     check_solver(of.controls(), &spec)?;
     Ok(Task {
         controls: *of.controls(),
-        spec,
-        targets: targets.to_vec(),
+        spec: ObjectiveSpec {
+            constant: spec.constant - constant,
+            ..spec
+        },
+        targets: Cow::Borrowed(targets),
         weights,
     })
+}
+
+/// Every target is one that the family has.
+fn check_domain<T: Number>(family: Family, targets: &[T]) -> Result<(), FitError> {
+    let distribution = family.of_kernels();
+    match parallel::position(targets, |b| !distribution.accepts(Element::to_f64(*b))) {
+        Some(row) => Err(FitError::TargetOutside {
+            row,
+            value: Element::to_f64(targets[row]),
+            distribution: family.to_string(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What the losses of the kernels lack of half the deviance, over the rows with weight.
+fn saturated<T: Number>(family: Family, targets: &[T], weights: &SampleWeights) -> f64 {
+    let [sum] = sums(targets.len(), |row| {
+        let weight = weights.at(row);
+        let b = Element::to_f64(targets[row]);
+        [if weight > 0.0 {
+            weight * family.saturated(b)
+        } else {
+            0.0
+        }]
+    });
+    sum
 }
 
 /// The classes of `rows` labels, and the minimisations over them: one, or one per class.
 pub(super) fn classification_tasks<T: Number>(
     of: &dyn Classification,
     rows: usize,
-    labels: &Labels,
+    labels: Labelled<'_>,
     options: &FitOptions<'_>,
-) -> Result<(Classes, Vec<Task<T>>), FitError> {
+) -> Result<(Classes, Vec<Task<'static, T>>), FitError> {
     of.check()?;
     let (classes, codes) = encode(rows, labels)?;
     let weights = of.class_weight().weigh(&classes, &codes, options)?;
-    let [total] = sums(weights.len(), |row| [weights[row]]);
-    let spec = of.spec(classes.len(), total);
+    let spec = of.spec(classes.len(), weights.total());
     check_solver(of.controls(), &spec)?;
-    let task = |target: &(dyn Fn(u32) -> f64 + Sync)| Task {
+    let task = |target: &dyn Fn(u32) -> f64| Task {
         controls: *of.controls(),
         spec,
-        targets: parallel::convert(&codes, |code| <T as Element>::from_f64(target(*code))),
+        targets: Cow::Owned(of_codes(&codes, classes.len(), target)),
         weights: weights.clone(),
     };
     let others = if of.coding() == Coding::Signs {
@@ -215,9 +267,16 @@ pub(super) fn classification_tasks<T: Number>(
     Ok((classes, tasks))
 }
 
+/// The target of each code, from a table of those of all classes.
+fn of_codes<T: Number>(codes: &[u32], classes: usize, target: &dyn Fn(u32) -> f64) -> Vec<T> {
+    let of_classes = (0..classes as u32).map(|code| <T as Element>::from_f64(target(code)));
+    let of_classes: Vec<T> = of_classes.collect();
+    parallel::convert(codes, |code| of_classes[*code as usize])
+}
+
 /// Expected reads of X by a classifier, each for one linear predictor per row. A softmax has kernels of its own: it
 /// counts for nothing here.
-pub(super) fn evaluations(of: &dyn Classification, labels: &Labels) -> u64 {
+pub(super) fn evaluations(of: &dyn Classification, labels: Labelled<'_>) -> u64 {
     let each = of.controls().evaluations();
     match of.coding() {
         Coding::Numbers if labels.distinct(3) == 3 => 0,

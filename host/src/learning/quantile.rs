@@ -84,7 +84,7 @@ impl Regression for Quantile {
         true
     }
 
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, _: f64) -> ObjectiveSpec {
+    fn spec(&self, _: f64) -> ObjectiveSpec {
         ObjectiveSpec {
             l1: self.alpha,
             ..ObjectiveSpec::mean_of(SampleLoss::Kinked(Kinked::Quantile(self.quantile)))

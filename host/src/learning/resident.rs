@@ -68,14 +68,22 @@ impl<T: Number> ResidentDataset<T> {
         if features.rows() == 0 {
             return Err(FitError::NoRows);
         }
-        let of_all = || features.reading(|| RowMoments::of_all(&features));
-        let moments = phases.time(Phase::Statistics, device, of_all);
-        let moments = moments.map_err(OpError::from)?;
-        check_finite(&moments.columns)?;
         let kept = stays(device, &features).then(|| features.clone());
-        let matrix = phases.time(Phase::Place, device, || {
-            placed(device, features, options, evaluations)
-        })?;
+        let (matrix, moments) = if is_worth_a_launch(device, &features) {
+            let x = features.clone();
+            let place = || placed(device, x, options, evaluations);
+            let matrix = phases.time(Phase::Place, device, place)?;
+            let of_placed = || moments_of_placed(&matrix, &features);
+            let moments = phases.time(Phase::Statistics, device, of_placed)?;
+            check_finite(&moments.columns)?;
+            (matrix, moments)
+        } else {
+            let of_host = || moments_of_host(&features);
+            let moments = phases.time(Phase::Statistics, device, of_host)?;
+            check_finite(&moments.columns)?;
+            let place = || placed(device, features, options, evaluations);
+            (phases.time(Phase::Place, device, place)?, moments)
+        };
         let host = kept.filter(|_| device.is_cpu() || !matrix.is_reproducible());
         Ok(ResidentDataset {
             matrix,
@@ -176,6 +184,34 @@ fn check_finite(columns: &ColumnMoments) -> Result<(), FitError> {
         Some(column) => Err(FitError::ColumnNotFinite { column }),
         None => Ok(()),
     }
+}
+
+/// Whether sums over the columns are added on the device once X is there, which reads X a hundred times as fast as the host.
+fn is_worth_a_launch<T: Number>(device: &Device, features: &Features<T>) -> bool {
+    !device.is_cpu() && !features.is_sparse() && features.nnz() > KEPT
+}
+
+/// Sums over the columns of an X that has been placed; the host adds them where the device has not all of X, or the same
+/// bits are promised of every device.
+fn moments_of_placed<T: Number>(
+    matrix: &Matrix<T>,
+    features: &Features<T>,
+) -> Result<RowMoments, OpError> {
+    let there = match matrix.is_reproducible() {
+        true => None,
+        false => matrix.column_moments()?,
+    };
+    match there {
+        Some(columns) => Ok(RowMoments {
+            columns,
+            rows: features.rows(),
+        }),
+        None => moments_of_host(features),
+    }
+}
+
+fn moments_of_host<T: Number>(features: &Features<T>) -> Result<RowMoments, OpError> {
+    Ok(features.reading(|| RowMoments::of_all(features))?)
 }
 
 /// X on `device`, in the forms that pay.

@@ -1,6 +1,7 @@
 //! Rows of one linear predictor each.
 
 use super::rows_objective::Rows;
+use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
 use crate::ops::design::DesignVectors;
@@ -19,17 +20,19 @@ impl<T: Number> SingleRows<T> {
     pub(super) fn new(
         device: &Device,
         loss: Loss,
-        (targets, weights): (&[T], &[T]),
+        (targets, weights): (&[T], &SampleWeights),
         offset: Option<&[f64]>,
     ) -> Result<Self, OpError> {
         let upload = |offset: &[f64]| {
-            let narrow = offset.iter().map(|o| <T as Element>::from_f64(*o));
-            device.upload(&narrow.collect::<Vec<T>>())
+            device.upload_with(offset.len(), |range, to: &mut [T]| {
+                let pairs = to.iter_mut().zip(&offset[range]);
+                pairs.for_each(|(to, o)| *to = <T as Element>::from_f64(*o));
+            })
         };
         Ok(SingleRows {
             loss,
             targets: device.upload(targets)?,
-            weights: device.upload(weights)?,
+            weights: weights.upload(device)?,
             offset: offset.map(upload).transpose()?,
         })
     }

@@ -1,6 +1,7 @@
 //! Rows of multinomial logistic regression: k linear predictors each.
 
 use super::rows_objective::Rows;
+use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::ops::design::DesignVectors;
 use crate::ops::objective::{Softmax, SoftmaxOut};
@@ -18,12 +19,12 @@ impl<T: Number> SoftmaxRows<T> {
     pub(super) fn new(
         device: &Device,
         classes: usize,
-        (targets, weights): (&[T], &[T]),
+        (targets, weights): (&[T], &SampleWeights),
     ) -> Result<Self, OpError> {
         Ok(SoftmaxRows {
             classes,
             targets: device.upload(targets)?,
-            weights: device.upload(weights)?,
+            weights: weights.upload(device)?,
         })
     }
 

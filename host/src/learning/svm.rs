@@ -238,7 +238,7 @@ impl Regression for LinearSvr {
         self.loss == SvmLoss::Linear
     }
 
-    fn spec(&self, _: &mut dyn Iterator<Item = (f64, f64)>, total: f64) -> ObjectiveSpec {
+    fn spec(&self, total: f64) -> ObjectiveSpec {
         let epsilon = self.epsilon;
         let loss = match self.loss {
             SvmLoss::Squared => SampleLoss::Single(Loss::EpsilonInsensitive { epsilon }),

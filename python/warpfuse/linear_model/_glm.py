@@ -8,6 +8,7 @@ from sklearn import linear_model as _peer
 from .._accelerated import RegressorPrediction
 from .._lent import lies_on_gpu, namespace_of
 from .._linear import OneTargetFit
+from .._plain import is_large
 from .._there import with_attributes_on_host
 
 
@@ -28,14 +29,23 @@ class _Glm(OneTargetFit, RegressorPrediction):
         return "glm", {**self._family_params(), **penalty, "solver": "auto"}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        y = np.ascontiguousarray(y, dtype=X.dtype)
         self._base_loss = self._get_loss()
+        if not is_large(y):
+            y = np.ascontiguousarray(y, dtype=X.dtype)
+            self._expect_in_range(y)
+        try:
+            self._solve_one(X, y, weights, self._own_start())
+        except ValueError:
+            # Of many targets the library has looked at the range.
+            self._expect_in_range(y)
+            raise
+
+    def _expect_in_range(self, y: Any) -> None:
         if not self._base_loss.in_y_true_range(y):
             raise ValueError(
                 "Some value(s) of y are out of the valid range of the loss"
                 f" {self._base_loss.__class__.__name__!r}."
             )
-        self._solve_one(X, y, weights, self._own_start())
 
     def _linear_predictor(self, X: Any) -> Any:
         found = self._product(X)

@@ -21,8 +21,8 @@ use crate::ops::{Matrix, Number};
 pub(super) const MOST: usize = 8;
 
 /// One fit of a batch.
-pub(super) struct Member<'a, T> {
-    pub(super) task: Task<T>,
+pub(super) struct Member<'a, T: Clone> {
+    pub(super) task: Task<'a, T>,
     /// What the model keeps of the estimator, and the classes of labels.
     pub(super) params: (Params, Option<Classes>),
     /// By [`Task::shared_loss`].
@@ -47,7 +47,7 @@ pub(super) fn fit<T: Number>(
             task, params, loss, ..
         } = member;
         let training = Training::new(data, task.controls, &options)?;
-        let own = (&task.targets[..], &task.weights[..]);
+        let own = (&task.targets[..], &task.weights);
         let given = Given {
             warm: member.warm,
             ..Given::default()
@@ -59,16 +59,17 @@ pub(super) fn fit<T: Number>(
             l1: training.l1(&task.spec),
             limits: training.limits(&task.spec),
         });
-        members.push((training, (task, params), loss, setup.prepared));
+        let narrow = setup.prepared.weights.narrow::<T>();
+        members.push((training, (task, params), (loss, narrow), setup.prepared));
     }
     let specs: Vec<MemberSpec<'_, T>> = members
         .iter()
-        .map(|(_, (task, _), loss, prepared)| MemberSpec {
+        .map(|(_, (task, _), (loss, narrow), prepared)| MemberSpec {
             columns: &prepared.columns,
             loss: *loss,
             ridge: task.spec.ridge(),
             targets: &task.targets,
-            weights: &prepared.weights,
+            weights: narrow,
         })
         .collect();
     let mut objectives = BatchedObjective::new(data.matrix(), &specs)?;

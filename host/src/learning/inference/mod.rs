@@ -238,14 +238,8 @@ impl Likelihood {
         }
         let (spec, glm, intercept) = match stated {
             Stated::Regression(of) => {
-                let pairs = rows
-                    .targets
-                    .iter()
-                    .enumerate()
-                    .map(|(row, b)| (*b, rows.weight(row)));
                 let total = (0..rows.targets.len()).map(|row| rows.weight(row)).sum();
-                let spec = of.spec(&mut pairs.into_iter(), total);
-                (spec, of.glm(), of.controls().fit_intercept)
+                (of.spec(total), of.glm(), of.controls().fit_intercept)
             }
             Stated::Classification(of) => {
                 if of.coding() != Coding::Numbers && rows.classes > 2 {

@@ -2,7 +2,7 @@
 
 use crate::learning::fit::Training;
 use crate::learning::given::Given;
-use crate::learning::problem::{Stated, Task, classification_tasks, regression_task};
+use crate::learning::problem::{Labelled, Stated, Task, classification_tasks, regression_task};
 use crate::learning::{Estimator, FitError, FitOptions, ResidentDataset, Targets};
 use crate::matrix::Element;
 use crate::ops::Number;
@@ -67,18 +67,18 @@ impl Estimator {
         Ok((0..count).map(|i| strongest * step(i)).collect())
     }
 
-    fn tasks<T: Number>(
+    fn tasks<'a, T: Number>(
         &self,
         rows: usize,
-        targets: Targets<'_, T>,
+        targets: Targets<'a, T>,
         options: &FitOptions<'_>,
-    ) -> Result<Vec<Task<T>>, FitError> {
+    ) -> Result<Vec<Task<'a, T>>, FitError> {
         match (self.stated(), targets) {
             (Stated::Regression(of), Targets::Numbers(targets)) => {
                 Ok(vec![regression_task(of, rows, targets, options)?])
             }
             (Stated::Classification(of), Targets::Labels(labels)) => {
-                Ok(classification_tasks(of, rows, labels, options)?.1)
+                Ok(classification_tasks(of, rows, Labelled::Raw(labels), options)?.1)
             }
             (_, targets) => Err(targets.mismatch()),
         }
@@ -87,8 +87,8 @@ impl Estimator {
 
 impl<T: Number> Training<'_, T> {
     /// The strongest multiple of the penalty that is worth a fit; NaN without a penalty.
-    fn strongest(&self, task: &Task<T>) -> Result<f64, FitError> {
-        let (targets, weights) = (&task.targets[..], &task.weights[..]);
+    fn strongest(&self, task: &Task<'_, T>) -> Result<f64, FitError> {
+        let (targets, weights) = (&task.targets[..], &task.weights);
         let setup = self.setup(&task.spec, (targets, weights), Given::default())?;
         let of_columns = self.matrix.cols() * task.spec.loss.predictors();
         // Columns that are held have no coefficient.

@@ -49,6 +49,22 @@ fn assert_moments(found: &ColumnMoments, expected: &ColumnMoments) {
     }
 }
 
+#[test]
+fn a_dense_x_from_the_host_is_added_up_where_it_lies() {
+    for cols in [3, 4, 28, 33] {
+        let x = Features::from(dense::<f32>(70, cols));
+        let expected = ColumnMoments::of(&x);
+        let placed = Matrix::new(&device(), x).unwrap();
+        let found = placed.column_moments().unwrap();
+        assert_moments(&found.expect("all of X is there"), &expected);
+    }
+    let on_host = Matrix::new(&Device::cpu(), Features::from(dense::<f32>(7, 3))).unwrap();
+    assert_eq!(on_host.column_moments().unwrap(), None);
+    let sparse = Features::Sparse(sparse::<f32>(70, 9));
+    let sparse = Matrix::new(&device(), sparse).unwrap();
+    assert_eq!(sparse.column_moments().unwrap(), None);
+}
+
 fn dense_is_read_where_it_lies<T: Number>() {
     for (cols, gap) in [(4, 0), (5, 0), (33, 0), (40, 0), (5, 3)] {
         let (device, x) = (device(), dense::<T>(70, cols));

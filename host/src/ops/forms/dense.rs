@@ -86,6 +86,14 @@ impl<T: Number> DenseRows<T> {
         }
     }
 
+    /// The rows, `ld` elements apart, where all lie on the device.
+    pub(in crate::ops) fn whole(&self) -> Option<&SharedBuffer<T>> {
+        match &self.placed {
+            Placed::Whole(values) => Some(values),
+            Placed::Streamed(_) => None,
+        }
+    }
+
     /// The blocks, where they stay or stream.
     pub(in crate::ops) fn streamed(&self) -> Option<&DenseStream<T>> {
         match &self.placed {
