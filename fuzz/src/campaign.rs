@@ -6,16 +6,18 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::memory;
 use super::subject::{Subject, Workshop};
+use super::{memory, processor};
 
-/// An input that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// An input that is under way this many times when the watch looks, hangs: after a minute of a process that runs.
+const PATIENCE: u32 = 300;
+/// How long the watch waits between two looks.
+const WAIT: Duration = Duration::from_millis(200);
 
 /// How the inputs of a subject ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -26,7 +28,7 @@ pub struct Count {
     pub taken: u64,
     /// Most bytes of memory that one took.
     pub peak_bytes: usize,
-    /// The longest, in seconds.
+    /// The most processor time that one took, in seconds: what else the machine does is not counted.
     pub longest_seconds: f64,
 }
 
@@ -52,18 +54,21 @@ pub struct Outcome {
     pub failures: Vec<Failure>,
 }
 
-/// The number of the input under way, and milliseconds since the start when it began.
+/// The number of the input under way.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
-static BEGAN: AtomicU64 = AtomicU64::new(0);
 /// What the last panic said.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Gives inputs of these numbers to their subjects, or all to `only`. The folder of the process becomes a temporary one and
-/// what is printed is dropped meanwhile.
+/// what is printed is dropped meanwhile. Parallel loops run on the calling thread where none ran before: inputs are so
+/// small that waking another one takes longer.
 ///
 /// # Errors
 /// When files cannot be written or no models be trained.
 pub fn run(numbers: Range<u64>, only: Option<Subject>) -> Result<Outcome> {
+    // Refused where there are threads already: they do as well.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
+    let _ = pool.use_current_thread().build_global();
     // Where there is one in memory: models are written through to the disk.
     let memory = std::path::Path::new("/dev/shm");
     let folder = match memory.is_dir() {
@@ -81,14 +86,13 @@ pub fn run(numbers: Range<u64>, only: Option<Subject>) -> Result<Outcome> {
         *last = info.to_string();
     }));
     let done = AtomicBool::new(false);
-    let start = Instant::now();
     let outcome = thread::scope(|scope| {
-        scope.spawn(|| watch(&done, start, &silence));
+        scope.spawn(|| watch(&done, &silence));
         let outcome = Workshop::new(folder.path()).map(|workshop| {
             let mut outcome = Outcome::default();
             for number in numbers {
                 let subject = only.unwrap_or_else(|| Subject::of(number));
-                one(&workshop, subject, number, start, &mut outcome);
+                one(&workshop, subject, number, &mut outcome);
             }
             outcome
         });
@@ -99,13 +103,12 @@ pub fn run(numbers: Range<u64>, only: Option<Subject>) -> Result<Outcome> {
     outcome
 }
 
-fn one(workshop: &Workshop, subject: Subject, number: u64, start: Instant, outcome: &mut Outcome) {
+fn one(workshop: &Workshop, subject: Subject, number: u64, outcome: &mut Outcome) {
     NUMBER.store(number, Ordering::Relaxed);
-    BEGAN.store(start.elapsed().as_millis() as u64, Ordering::Relaxed);
     let input = workshop.input(subject, number);
-    let (begun, held) = (Instant::now(), memory::start());
+    let (begun, held) = (processor::seconds(), memory::start());
     let given = panic::catch_unwind(AssertUnwindSafe(|| workshop.give(subject, &input, number)));
-    let (seconds, peak) = (begun.elapsed().as_secs_f64(), memory::peak_since(held));
+    let (seconds, peak) = (processor::seconds() - begun, memory::peak_since(held));
     let bound = subject.bound(input.len());
     let what = match &given {
         Err(_) => Some(
@@ -138,13 +141,16 @@ fn one(workshop: &Workshop, subject: Subject, number: u64, start: Instant, outco
     }
 }
 
-/// Ends the process when an input hangs.
-fn watch(done: &AtomicBool, start: Instant, silence: &Silence) {
+/// Ends the process when an input hangs. Looks are counted, not seconds: a process that was stopped does not hang.
+fn watch(done: &AtomicBool, silence: &Silence) {
+    let (mut number, mut looks) = (NUMBER.load(Ordering::Relaxed), 0);
     while !done.load(Ordering::Relaxed) {
-        thread::park_timeout(Duration::from_millis(200));
-        let began = Duration::from_millis(BEGAN.load(Ordering::Relaxed));
-        if start.elapsed().saturating_sub(began) > PATIENCE {
-            silence.say(&format!("input {} hangs\n", NUMBER.load(Ordering::Relaxed)));
+        thread::park_timeout(WAIT);
+        let now = NUMBER.load(Ordering::Relaxed);
+        looks = if now == number { looks + 1 } else { 0 };
+        number = now;
+        if looks > PATIENCE {
+            silence.say(&format!("input {number} hangs\n"));
             std::process::exit(1);
         }
     }

@@ -9,6 +9,7 @@
 //! | [`damage`] | what becomes of good bytes |
 //! | [`subject`] | what takes which inputs, within which bound |
 //! | [`memory`] | an allocator that counts |
+//! | [`processor`] | processor time |
 //! | [`campaign`] | many inputs, and how they ended |
 
 pub mod binary;
@@ -16,6 +17,7 @@ pub mod campaign;
 pub mod damage;
 pub mod memory;
 pub mod model;
+pub mod processor;
 pub mod random;
 pub mod subject;
 pub mod text;

@@ -11,6 +11,7 @@ use clap::Parser;
 use serde_json::json;
 use warpfuse_fuzz::campaign::{self, Outcome};
 use warpfuse_fuzz::memory::Counting;
+use warpfuse_fuzz::processor;
 use warpfuse_fuzz::subject::{Subject, Workshop};
 
 #[global_allocator]
@@ -73,6 +74,7 @@ fn main() -> Result<ExitCode> {
         "first": arguments.first,
         "inputs": arguments.inputs,
         "seconds": start.elapsed().as_secs_f64(),
+        "processor_seconds": processor::seconds(),
         "failures": outcome.failures.len(),
         "subjects": outcome.counts,
     });
