@@ -214,9 +214,12 @@ impl<'a> CostModel<'a> {
 
     // Bytes of X and the vectors. A vector whose loads take a dense row in pieces shorter than a cache line is
     // charged whole lines (8,000,000 × 128 in f64 with VS = 4 on an H200: pieces of 64 bytes, 2.8 ms instead of
-    // 1.8); each further tile of columns reads p again.
+    // 1.8). The pieces of rows shorter than a sector are requested together where one step covers them; a step that
+    // follows requests the line again, which L1 does not keep (125,000,000 × 8 in f32, X·y with VS = 1 in two steps of
+    // 16 bytes: 2.02 ms for 4.5 GB). Each further tile of columns reads p again.
     fn stream_bytes(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> f64 {
         const LINE: f64 = 128.0;
+        const SECTOR: f64 = 32.0;
         if !self.problem.is_dense() {
             return self.bytes;
         }
@@ -224,8 +227,7 @@ impl<'a> CostModel<'a> {
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
         let waste = match kernel.held {
             Held::Tiles => 1.0,
-            // The other pieces of a line are requested next, while it is in the cache; those of other panels by another SM.
-            _ if self.vector_bytes <= LINE / 4.0 && column_tiles <= 1 => 1.0,
+            _ if self.vector_bytes <= SECTOR && kernel.columns(vs) >= self.problem.cols => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
         };
         let again = f64::from(column_tiles.saturating_sub(1)) * self.rows * element;

@@ -314,3 +314,22 @@ fn loads_of_less_than_a_cache_line_take_whole_lines() {
         );
     }
 }
+
+#[test]
+fn rows_of_few_columns_are_read_in_one_step() {
+    let (limits, kernels) = (device("h200"), compiled(Precision::F32));
+    let planner = Planner::new(&limits, &kernels);
+    // X·y, measured with VS = 1: two steps of 4 and of 16 bytes.
+    for (problem, width, ms) in [
+        (Problem::dense(500_000_000, 2, Precision::F32), 1, 2.478),
+        (Problem::dense(125_000_000, 8, Precision::F32), 4, 2.018),
+    ] {
+        let launches = planner.launches(&problem, Product::Forward);
+        let launches = launches.expect("launches");
+        let steps = launches.iter().find(|t| t.vs == 1 && t.width == width);
+        let predicted = steps.expect("a kernel").prediction.total_ns as f64 / 1e6;
+        assert_within(15.0, predicted, ms);
+        let covered = u64::from(launches[0].vs * launches[0].tl);
+        assert!(covered >= problem.cols, "{:?}", launches[0]);
+    }
+}
