@@ -87,7 +87,11 @@ impl KernelSolver {
     }
 
     /// What solves a system of this many samples on `device`, and why.
-    fn choose(self, device: &Device, samples: usize) -> (KernelSolver, &'static str) {
+    pub(in crate::learning) fn choose(
+        self,
+        device: &Device,
+        samples: usize,
+    ) -> (KernelSolver, &'static str) {
         let small = samples <= direct::MOST_SAMPLES;
         match self {
             KernelSolver::Auto if !device.is_cpu() => (

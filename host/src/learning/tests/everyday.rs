@@ -2,14 +2,15 @@
 //!
 //! Effort is counted in iterations, not in seconds.
 
+use gpu_kernels::kernel_sum::KernelFunction;
 use ndarray::{Array2, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::device::Device;
 use crate::learning::{
-    Convergence, Family, FitReport, Glm, Labels, Lasso, LinearRegression, Link, LogisticRegression,
-    Penalty, Ridge, Solver,
+    Convergence, Family, FitOptions, FitReport, Glm, Iteration, KernelRidge, KernelSolver, Labels,
+    Lasso, LinearRegression, Link, LogisticRegression, Penalty, Ridge, Solver,
 };
 use crate::matrix::Features;
 
@@ -315,5 +316,82 @@ fn few_products_come_before_factors_where_they_do() {
         }
         let found = fit(&running, Solver::Auto);
         assert_eq!(found.report().solver, Solver::NewtonCholesky);
+    }
+}
+
+/// Five classes of 50 columns, as of 50,000 rows: Newton's steps by products of matrices, instead of a hundred iterations
+/// that read X with vectors.
+#[test]
+fn a_multinomial_takes_few_steps_by_products_of_matrices() {
+    let mut next = random(10);
+    let x = Array2::from_shape_fn((1000, 50), |_| normal(&mut next));
+    let pull = Array2::from_shape_fn((5, 50), |_| 0.4 * next());
+    let classes = x.rows().into_iter().map(|row| {
+        let scores = pull.rows().into_iter().map(|pull| pull.dot(&row));
+        let noisy = scores.map(|score| score + normal(&mut next));
+        let greatest = noisy.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+        greatest.expect("five classes").0 as f64
+    });
+    let labels = Labels::Numbers(classes.collect());
+    let model = LogisticRegression::params()
+        .fit(&Device::cpu(), Features::Dense(x), &labels)
+        .expect("fitted");
+    let report = model.report();
+    assert!(model.converged(), "{report:?}");
+    assert_eq!(report.solver, Solver::NewtonCg);
+    assert!(report.solver_reason.contains("products of matrices"));
+    let products = inner(report) + report.n_iter;
+    assert!(report.n_iter <= 8 && products <= 60, "{products} products");
+}
+
+/// The samples of a kernel of 2,000 x 64 are few enough for a factor of K: no sums over all pairs again and again.
+#[test]
+fn a_kernel_ridge_that_fits_is_solved_directly() {
+    let mut next = random(11);
+    let x = Array2::from_shape_fn((200, 64), |_| next());
+    let y: Vec<f64> = (0..200).map(|_| next()).collect();
+    let params = KernelRidge::params().kernel(KernelFunction::Gaussian, 4.0);
+    let mut seen = 0;
+    let model = params
+        .alpha(0.1)
+        .fit_watched(&Device::cpu(), x.view(), &y, |_| seen += 1)
+        .expect("fitted");
+    let report = model.report();
+    assert_eq!(report.solver, KernelSolver::Cholesky);
+    assert!(model.converged() && report.n_iter <= 2, "{report:?}");
+    assert_eq!(seen, report.n_iter, "every step is told");
+    // What decides is the number of samples alone.
+    let (solver, _) = KernelSolver::Auto.choose(&Device::cpu(), 2000);
+    assert_eq!(solver, KernelSolver::Cholesky);
+}
+
+/// Whatever solves it, a fit tells of every iteration, in order, with a gradient and an objective.
+#[test]
+fn every_solver_tells_of_every_iteration() {
+    let (x, classes) = corners(200, 14);
+    let labels = Labels::Numbers(classes);
+    for (penalty, solver) in [
+        (Penalty::L2, Solver::NewtonCholesky),
+        (Penalty::L2, Solver::NewtonCg),
+        (Penalty::L2, Solver::Lbfgs),
+        (Penalty::L1, Solver::CoordinateDescent),
+        (Penalty::L1, Solver::NewtonCg),
+    ] {
+        let params = LogisticRegression::params().penalty(penalty).solver(solver);
+        let mut told = Vec::new();
+        let mut watch = |iteration: Iteration| told.push(iteration);
+        let options = FitOptions {
+            watch: Some(&mut watch),
+            ..FitOptions::default()
+        };
+        let features = Features::Dense(x.clone());
+        let model = params
+            .fit_with(&Device::cpu(), features, &labels, options)
+            .expect("fitted");
+        let history = &model.report().history;
+        assert!(!told.is_empty(), "{solver:?}");
+        assert_eq!(&told, history, "{solver:?}");
+        let finite = |i: &Iteration| i.objective.is_finite() && i.gradient_ratio.is_finite();
+        assert!(told.iter().all(finite), "{solver:?}");
     }
 }

@@ -105,7 +105,8 @@ const MOST_BLOCK: usize = 2048;
 const HOST_WORK: f64 = 4e10;
 /// The same where a GPU has X as well: about as long as its launches take.
 const SMALL_WORK: f64 = 1e8;
-/// The same of a softmax and of least squares with an l1 penalty, whose iterations on a GPU are ten times as many or as long.
+/// The same of a softmax and of least squares with an l1 penalty, whose iterations on a GPU are ten times as many or as long,
+/// and of perfect fits.
 const SMALL_WORK_OF_MANY: f64 = 1e9;
 /// Entries of a sparse X up to which the host takes them in Newton's steps: some hundred milliseconds for all of them.
 const MOST_STORED: u64 = 1 << 24;
@@ -220,6 +221,11 @@ impl Shape {
         suits && self.products() <= self.most_work() && faster
     }
 
+    /// Whether there are coefficients without any residual: least squares without a penalty, of no fewer columns than rows.
+    fn fits_perfectly(&self) -> bool {
+        self.quadratic && !self.has_l1 && !self.has_l2 && self.cols >= self.rows
+    }
+
     fn most_work(&self) -> f64 {
         match self.place {
             Place::Host => HOST_WORK,
@@ -227,6 +233,8 @@ impl Shape {
             // waits for the GPU: seconds for what takes milliseconds.
             Place::Both if self.has_l1 && !self.quadratic => HOST_WORK,
             Place::Both if self.has_l1 || self.predictors > 1 => SMALL_WORK_OF_MANY,
+            // The minimum is a perfect fit, 0: a gradient that is small beside the first one is still far from it.
+            Place::Both if self.fits_perfectly() => SMALL_WORK_OF_MANY,
             Place::Both => SMALL_WORK,
             Place::Device | Place::Reproducible => 0.0,
         }

@@ -449,6 +449,10 @@ fn solvers_are_chosen_by_shape_structure_penalty_and_place() {
     for small in [l1(beside_gpu(20_000, 50, 1)), l1(beside_gpu(1797, 64, 10))] {
         assert_eq!(solver(small), Solver::CoordinateDescent);
     }
+    // A perfect fit of 200 x 2,000, whose objective was 3e-13 of the first after iterations on a GPU.
+    let wide = beside_gpu(200, 2_000, 1);
+    assert_eq!(solver(squares(false, wide)), Solver::Svd);
+    assert_eq!(solver(squares(true, wide)), Solver::ConjugateGradient);
     let digits = choose(&beside_gpu(1797, 64, 10), Solver::Auto);
     assert_eq!(digits.direct, Some(Direct::Products));
     let sparse = Shape {
