@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import warpfuse
 from warpfuse import _native
@@ -360,6 +361,37 @@ def test_singular_vectors_stay_where_x_lies(dtype, rng):
         assert not lies_on_gpu(ours.components_)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         warpfuse.PCA(2).fit(on_device(np.where(X == X[3, 1], np.nan, X)))
+
+
+def test_searches_for_a_penalty_read_x_where_it_lies(rng):
+    X, y = data(rng, 90, 4, np.float64)
+    labels = np.where(y > 1, "yes", "no")
+    plain = {"scoring": "accuracy", "use_legacy_attributes": False, "solver": "saga"}
+    logistic = warpfuse.LogisticRegressionCV(Cs=[1e-3, 1.0], cv=3, l1_ratios=(0.0, 1.0), **plain)
+    for search, target in ((warpfuse.RidgeCV(alphas=[1e-2, 1e3], cv=3), y), (logistic, labels)):
+        with warpfuse.config_context(device="cpu"):
+            expected = clone(search).fit(X, target)
+            shown = expected.predict(X)
+        found = search.fit(on_device(X), target)
+        assert lies_on_gpu(found.coef_) and found.n_features_in_ == 4
+        np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+        there = found.predict(on_device(X))
+        if target is y:
+            assert found.alpha_ == expected.alpha_
+            np.testing.assert_allclose(found.best_score_, expected.best_score_, rtol=1e-9)
+            np.testing.assert_allclose(there, shown, rtol=1e-6)
+        else:
+            assert (found.C_, found.l1_ratio_) == (expected.C_, expected.l1_ratio_)
+            np.testing.assert_allclose(found.scores_, expected.scores_)
+            np.testing.assert_array_equal(there, shown)
+            np.testing.assert_allclose(found.predict_proba(on_device(X)), expected.predict_proba(X), atol=1e-5)
+    for model, words in [
+        (warpfuse.RidgeCV(cv=3, scoring="neg_mean_squared_error"), "other scores than R²"),
+        (warpfuse.RidgeCV(), "leave-one-out"),
+        (warpfuse.LogisticRegressionCV(cv=3, class_weight="balanced", **plain), "with weights"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            model.fit(on_device(X), y if "Ridge" in type(model).__name__ else labels)
 
 
 def test_kernels_of_points_on_a_gpu(rng):

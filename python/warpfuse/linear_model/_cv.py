@@ -17,9 +17,13 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from .._accelerated import Accelerated, RegressorPrediction
 from .._dataset import Dataset
 from .._fit import Problem, tolerance
+from .._lent import lies_on_gpu
 from .._sklearn import checked_weights, class_weighted, fit_context, rebound
+from .._there import attributes_on_host
+from ._cv_there import logistic_refusal, logistic_there, ridge_refusal, ridge_there
 from ._elastic_net import ElasticNet, Lasso
 from ._least_squares import Ridge
+from ._logistic import ProbabilityPrediction
 
 
 #: Why a Dataset cannot be fitted.
@@ -199,6 +203,8 @@ class RidgeCV(Accelerated, RegressorPrediction, _peer.RidgeCV):
             return _WHOLE
         if self.cv is None:
             return "leave-one-out by singular values is scikit-learn's"
+        if lies_on_gpu(X):
+            return ridge_refusal(self, y, sample_weight)
         return "metadata is routed by scikit-learn" if get_config()["enable_metadata_routing"] else None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -207,6 +213,7 @@ class RidgeCV(Accelerated, RegressorPrediction, _peer.RidgeCV):
         Parameters
         ----------
         X : array-like or sparse matrix
+            An array of CuPy or PyTorch on a GPU is read where it lies, if ``cv`` is given.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : float or array-like of shape (n_samples,), default=None
         **params : dict
@@ -216,12 +223,15 @@ class RidgeCV(Accelerated, RegressorPrediction, _peer.RidgeCV):
         -------
         self : object
         """
+        if lies_on_gpu(X) and not self._left_to_sklearn(X, y, sample_weight):
+            return ridge_there(self, X, y)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight, **params)
+        attributes_on_host(self)
         return _ridge_fit(self, X, y, sample_weight, **params)
 
 
-class LogisticRegressionCV(Accelerated, _peer.LogisticRegressionCV):
+class LogisticRegressionCV(Accelerated, ProbabilityPrediction, _peer.LogisticRegressionCV):
     """Logistic regression with cross-validated penalty: :class:`sklearn.linear_model.LogisticRegressionCV` by warpfuse.
 
     Parameters and attributes are scikit-learn's; ``solver`` changes nothing, but for ``"liblinear"``, which is left to
@@ -243,6 +253,8 @@ class LogisticRegressionCV(Accelerated, _peer.LogisticRegressionCV):
             return _WHOLE
         if self.solver == "liblinear":
             return "solver='liblinear' penalises the intercept and splits classes"
+        if lies_on_gpu(X) and (reason := logistic_refusal(self, sample_weight)):
+            return reason
         return "max_iter=0 fits nothing" if self.max_iter == 0 else None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -251,6 +263,7 @@ class LogisticRegressionCV(Accelerated, _peer.LogisticRegressionCV):
         Parameters
         ----------
         X : array-like or sparse matrix
+            An array of CuPy or PyTorch on a GPU is read where it lies; ``coefs_paths_`` is not kept then.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
@@ -260,8 +273,11 @@ class LogisticRegressionCV(Accelerated, _peer.LogisticRegressionCV):
         -------
         self : object
         """
+        if lies_on_gpu(X) and not self._left_to_sklearn(X, y, sample_weight):
+            return logistic_there(self, X, y)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight, **params)
+        attributes_on_host(self)
         return _logistic_fit(self, X, y, sample_weight, **params)
 
 

@@ -32,7 +32,30 @@ def _penalty_of(estimator: Any) -> tuple[str | None, float, float]:
     return penalty, float(C), {"l2": 0.0, "l1": 1.0}.get(penalty, ratio if ratio is not None else 0.0)
 
 
-class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegression):
+class ProbabilityPrediction(ClassifierPrediction):
+    """Of classes by the logistic function and its relative for several, on a device where X is there or large."""
+
+    def predict_proba(self, X: Any) -> Any:
+        if not lies_on_gpu(X):
+            return self._proba_here(X)
+        scores, xp = self.decision_function(X), namespace_of(X).xp
+        if scores.ndim > 1:
+            return softmax(scores, xp)
+        return xp.stack([sigmoid(-scores, xp), sigmoid(scores, xp)], -1)
+
+    def _proba_here(self, X: Any) -> Any:
+        """On the host: where the library multiplies, pairs are made by all cores, too."""
+        scores = self._product(X)
+        if scores is None:
+            return with_attributes_on_host(self, super().predict_proba, X)
+        return softmax(scores, np) if scores.shape[1] > 1 else _native.sigmoids(scores.ravel()).reshape(-1, 2)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        found = self.predict_proba(X)
+        return namespace_of(X).xp.log(found) if lies_on_gpu(X) else np.log(found)
+
+
+class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticRegression):
     """Logistic regression, binary and multinomial: :class:`sklearn.linear_model.LogisticRegression` by warpfuse.
 
     Parameters and attributes are scikit-learn's. Every penalty goes with every ``solver``, since the solver changes
@@ -64,25 +87,6 @@ class LogisticRegression(ClassifierFit, ClassifierPrediction, _peer.LogisticRegr
         self.coef_, self.intercept_ = (found.coef, found.intercept) if is_binary else _centred(found, self._unpenalised())
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         warn_unless_converged(self, found)
-
-    def predict_proba(self, X: Any) -> Any:
-        if not lies_on_gpu(X):
-            return self._proba_here(X)
-        scores, xp = self.decision_function(X), namespace_of(X).xp
-        if scores.ndim > 1:
-            return softmax(scores, xp)
-        return xp.stack([sigmoid(-scores, xp), sigmoid(scores, xp)], -1)
-
-    def _proba_here(self, X: Any) -> Any:
-        """On the host: where the library multiplies, pairs are made by all cores, too."""
-        scores = self._product(X)
-        if scores is None:
-            return with_attributes_on_host(self, super().predict_proba, X)
-        return softmax(scores, np) if scores.shape[1] > 1 else _native.sigmoids(scores.ravel()).reshape(-1, 2)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        found = self.predict_proba(X)
-        return namespace_of(X).xp.log(found) if lies_on_gpu(X) else np.log(found)
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         C, ratio = self._checked_penalty()
