@@ -206,9 +206,9 @@ CASES = {
     "higgs-ridge": ("higgs", 1.0, "Ridge", {"alpha": 1.0}, numbers, 10),
     "higgs-poisson": ("higgs", 1.0, "PoissonRegressor", {"alpha": 1e-4, "max_iter": 200}, counts, 20),
     "rcv1-logistic": ("rcv1", 1.0, "LogisticRegression", {"C": 1.0, "max_iter": 200}, labels, 20),
-    "rcv1-svc": ("rcv1", 1.0, "LinearSVC", {"C": 0.1}, labels, 20),
-    "avazu-logistic": ("avazu", 1.0, "LogisticRegression", {"C": 1.0, "max_iter": 200}, labels, 20),
-    "url-logistic": ("url", 1.0, "LogisticRegression", {"C": 1.0, "max_iter": 200}, labels, 20),
+    "rcv1-svc": ("rcv1", 1.0, "LinearSVC", {"C": 0.1}, labels, 10),
+    "avazu-logistic": ("avazu", 1.0, "LogisticRegression", {"C": 1.0, "max_iter": 200}, labels, 30),
+    "url-logistic": ("url", 1.0, "LogisticRegression", {"C": 1.0, "max_iter": 200}, labels, 45),
 }
 
 

@@ -137,6 +137,44 @@ def check_products(name, of_array, of_csr, is_there):
         }
 
 
+def check_others(name, of_array, of_csr, is_there):
+    """Decompositions, kernels and searches: results there, X not copied."""
+    X, S, rng = host_data(np.float32)
+    X, S = X[:20_000] * np.linspace(3.0, 0.1, X.shape[1], dtype=np.float32), S[:20_000]
+    y = X @ rng.standard_normal(X.shape[1]).astype(np.float32)
+    y += rng.standard_normal(len(y)).astype(np.float32)
+    few, labels = X[:2_000, :8], (y > 0).astype(np.int64)
+    logistic = warpfuse.LogisticRegressionCV(
+        Cs=[1e-4, 1e-2], cv=3, l1_ratios=(0.0,), scoring="accuracy", use_legacy_attributes=False
+    )
+    cases = [
+        ("PCA", warpfuse.PCA(3, random_state=0), X, None, "components_"),
+        ("TruncatedSVD", warpfuse.TruncatedSVD(3, random_state=0), X, None, "components_"),
+        ("TruncatedSVD of CSR", warpfuse.TruncatedSVD(2, random_state=0), S, None, "singular_values_"),
+        ("KernelRidge", warpfuse.KernelRidge(kernel="rbf", alpha=1.0), few, y[:2_000], "dual_coef_"),
+        ("RidgeCV", warpfuse.RidgeCV(alphas=[1e-2, 1e2], cv=3), X, y, "coef_"),
+        ("LogisticRegressionCV", logistic, X, labels, "coef_"),
+    ]
+    for what, model, given, target, attribute in cases:
+        expected = host(getattr(model.fit(given, target), attribute))
+        there = of_csr(given) if sparse.issparse(given) else of_array(given)
+        there_y = None if target is None else of_array(target)
+        before = memory()
+        model.fit(there, there_y)
+        after = memory()
+        found = getattr(model, attribute)
+        sent = after["sent_bytes"] - before["sent_bytes"]
+        distance = float(np.abs(host(found) - expected).max() / np.abs(expected).max())
+        shown = model.transform(there) if hasattr(model, "transform") else model.predict(there)
+        yield {
+            "check": f"{name}: {what}",
+            "ok": is_there(found) and is_there(shown) and distance < 1e-2,
+            "distance": distance,
+            "sent_in_fit": sent,
+            "bytes_of_X": bytes_of(given),
+        }
+
+
 def check_streams():
     """X that a slow stream is still to write is waited for."""
     X = host_data(np.float32)[0]
@@ -202,7 +240,7 @@ def check_refusals(name, of_array):
     for what, work, words in [
         ("host alone", lambda: warpfuse.Ridge(positive=True).fit(there, y), "on the CPU"),
         ("wrong device", lambda: _on_cpu(there, y), "lies on cuda:0"),
-        ("an estimator of the host", lambda: warpfuse.PCA(2).fit(there), "takes arrays of the host"),
+        ("an estimator of the host", lambda: warpfuse.LassoCV(cv=3).fit(there, y), "takes arrays of the host"),
     ]:
         try:
             work()
@@ -226,6 +264,7 @@ def checks():
         for dtype in (np.float32, np.float64):
             yield lambda a=(name, of_array, of_csr, is_there, dtype): check_fits(*a)
         yield lambda a=(name, of_array, of_csr, is_there): check_products(*a)
+        yield lambda a=(name, of_array, of_csr, is_there): check_others(*a)
         yield lambda a=(name, of_array): check_refusals(*a)
     yield check_streams
 

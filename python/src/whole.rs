@@ -121,29 +121,49 @@ fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
         return Ok(None);
     };
     let found = py.detach(|| {
-        let parts = labels.par_chunks(CHUNK).map(|part| seen(part.iter()));
-        let both = |a: Vec<T>, b: Vec<T>| seen(a.iter().chain(&b));
+        let parts = labels.par_chunks(CHUNK).map(|part| seen(Vec::new(), part));
+        let both = |a: Vec<T>, b: Vec<T>| seen(a, &b);
         let mut classes = parts.try_reduce(Vec::new, both)?;
         classes.sort_unstable();
         // Every label is among them.
-        let code = |label: &T| classes.partition_point(|class| class < label) as u32;
-        let codes: Vec<u32> = labels.par_iter().with_min_len(CHUNK).map(code).collect();
+        let few = |label: &T| classes.iter().map(|class| u32::from(class < label)).sum();
+        let many = |label: &T| classes.partition_point(|class| class < label) as u32;
+        let labels = labels.par_iter().with_min_len(CHUNK);
+        let codes: Vec<u32> = match classes.len() {
+            0..=FEW => labels.map(few).collect(),
+            _ => labels.map(many).collect(),
+        };
         Some((classes, codes))
     });
     Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))
 }
 
-/// Each value once, unless there are too many.
-fn seen<'a, T: Copy + PartialEq + 'a>(labels: impl Iterator<Item = &'a T>) -> Option<Vec<T>> {
-    let mut seen = Vec::new();
-    for label in labels {
-        if seen.contains(label) {
+/// Labels that are compared with all classes at once.
+const BLOCK: usize = 1 << 10;
+/// Classes with each of which a label is compared, by loops that vectorise.
+const FEW: usize = 8;
+
+/// What has been seen and each further label once, unless there are too many.
+fn seen<T: Copy + PartialEq>(mut seen: Vec<T>, labels: &[T]) -> Option<Vec<T>> {
+    for block in labels.chunks(BLOCK) {
+        let of_class = |class: &T| {
+            block
+                .iter()
+                .map(|label| usize::from(label == class))
+                .sum::<usize>()
+        };
+        if seen.len() <= FEW && seen.iter().map(of_class).sum::<usize>() == block.len() {
             continue;
         }
-        if seen.len() == MOST_CLASSES {
-            return None;
+        for label in block {
+            if seen.contains(label) {
+                continue;
+            }
+            if seen.len() == MOST_CLASSES {
+                return None;
+            }
+            seen.push(*label);
         }
-        seen.push(*label);
     }
     Some(seen)
 }
@@ -158,8 +178,7 @@ pub fn sigmoids<'py>(scores: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, P
         let Ok(scores) = scores.as_slice() else {
             return Ok(None);
         };
-        let pairs = |score: &f32| pair(f64::from(*score)).map(|share| share as f32);
-        let found: Vec<f32> = py.detach(|| scores.par_iter().flat_map_iter(pairs).collect());
+        let found = py.detach(|| pairs(scores, |score| pair(f64::from(score)).map(|p| p as f32)));
         return Ok(Some(found.into_pyarray(py).into_any()));
     }
     let Ok(scores) = scores.cast::<PyArray1<f64>>() else {
@@ -169,9 +188,25 @@ pub fn sigmoids<'py>(scores: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, P
     let Ok(scores) = scores.as_slice() else {
         return Ok(None);
     };
-    let pairs = |score: &f64| pair(*score);
-    let found: Vec<f64> = py.detach(|| scores.par_iter().flat_map_iter(pairs).collect());
+    let found = py.detach(|| pairs(scores, pair));
     Ok(Some(found.into_pyarray(py).into_any()))
+}
+
+/// What `pair` makes of each score, one after the other.
+fn pairs<T: Copy + Default + Send + Sync>(
+    scores: &[T],
+    pair: impl Fn(T) -> [T; 2] + Sync,
+) -> Vec<T> {
+    let mut found = vec![T::default(); 2 * scores.len()];
+    let parts = found
+        .par_chunks_mut(2 * CHUNK)
+        .zip(scores.par_chunks(CHUNK));
+    parts.for_each(|(found, scores)| {
+        for (found, score) in found.chunks_exact_mut(2).zip(scores) {
+            found.copy_from_slice(&pair(*score));
+        }
+    });
+    found
 }
 
 /// Without overflow, and with all digits of the smaller.

@@ -1,6 +1,6 @@
 //! X as solvers see it: centred, scaled, with an intercept, none of which touches X.
 
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::matrix::Element;
 use crate::ops::{ManyTerms, Matrix, Number, OpError};
 
@@ -95,11 +95,24 @@ impl<'a, T: Number> Design<'a, T> {
         self.len() == 0
     }
 
+    /// Whether sums are promised to repeat bit by bit.
+    pub fn is_reproducible(&self) -> bool {
+        self.matrix.is_reproducible()
+    }
+
     /// X̃·θ, m × k, row by row; X is read once for up to eight right-hand sides.
     ///
     /// # Errors
     /// When the device fails.
     pub fn forward(&self, theta: &[T]) -> Result<Vec<T>, OpError> {
+        Ok(self.forward_there(theta)?.to_vec()?)
+    }
+
+    /// [`Design::forward`], left on the device.
+    ///
+    /// # Errors
+    /// As [`Design::forward`].
+    pub fn forward_there(&self, theta: &[T]) -> Result<Buffer<T>, OpError> {
         let (n, k, device) = (self.matrix.cols(), self.k, self.device());
         let mut centres = vec![0.0; k];
         let mut y = Vec::with_capacity(n * k);
@@ -121,7 +134,7 @@ impl<'a, T: Number> Design<'a, T> {
         let mut product = device.zeros(self.rows() * k)?;
         self.matrix
             .forward_many(k, &device.upload(&y)?, &terms, &mut product)?;
-        Ok(product.to_vec()?)
+        Ok(product)
     }
 
     /// X̃ᵀ·`slopes`, in the order of θ, of m × k slopes, row by row.

@@ -74,10 +74,12 @@ impl Start {
             0.0
         };
         let [curvature, slope] = match loss {
-            // The curvature is that of all targets, and the slope goes down by the target.
-            Loss::Squared | Loss::Logistic if offset.is_empty() => {
+            // The curvature is that of all targets (Fisher's weight, of a generalised linear model), and the slope is a
+            // straight line over the target.
+            Loss::Squared | Loss::Logistic | Loss::Glm { .. } if offset.is_empty() => {
                 let zero = loss.at(intercept, 0.0);
-                let of_row = |(b, v): (f64, f64)| [v, v * (zero.slope - b).abs()];
+                let step = loss.at(intercept, 1.0).slope - zero.slope;
+                let of_row = |(b, v): (f64, f64)| [v, v * step.mul_add(b, zero.slope).abs()];
                 let [total, slope] = sums(targets.len(), |at| of_row(row(at)));
                 [zero.curvature * total, slope]
             }

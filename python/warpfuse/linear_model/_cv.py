@@ -4,6 +4,7 @@ X of a fold is placed once and fitted along the whole path, each fit from the la
 around the paths (grids, folds, scores, attributes) is scikit-learn's own code.
 """
 
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, check_cv
 
 from .._accelerated import Accelerated, RegressorPrediction
 from .._dataset import Dataset
-from .._fit import Problem, tolerance
+from .._fit import Problem, tolerance, warn_unless_converged
 from .._lent import lies_on_gpu
 from .._sklearn import checked_weights, class_weighted, fit_context, rebound
 from .._there import attributes_on_host
@@ -49,13 +50,14 @@ def _squares_path(
     sample_weight = sample_weight if sparse.issparse(X) else None
     problem, start = Problem(X, len(alphas), on_cpu=positive), None
     controls = {"tol": tolerance(tol, X.dtype), "max_iter": max_iter, "fit_intercept": centres, "positive": positive}
-    columns = []
+    solutions = []
     for alpha in alphas:
         params = {**controls, "alpha": float(alpha), "l1_ratio": float(l1_ratio)}
         found = problem.solve("elastic_net", params, y, sample_weight, start)
         start = (found.coef, found.intercept)
-        columns.append(found.coef[0])
-    return np.asarray(alphas), np.column_stack(columns), np.zeros(len(alphas))
+        solutions.append(found)
+    warn_unless_converged(SimpleNamespace(tol=tol, _not_converged="Objective did not converge"), *solutions)
+    return np.asarray(alphas), np.column_stack([found.coef[0] for found in solutions]), np.zeros(len(alphas))
 
 
 class _SquaresCV(Accelerated, RegressorPrediction):
@@ -172,6 +174,7 @@ class _RidgeSearch:
         for alpha in self.alphas:
             params = {**controls, "alpha": float(alpha), "positive": False}
             found = [problem.solve("ridge", params, t, own, s) for t, s in zip(targets, starts, strict=True)]
+            warn_unless_converged(ridge, *found)
             starts = [(one.coef, one.intercept) for one in found]
             ridge.coef_ = found[0].coef[0] if y.ndim == 1 else np.vstack([one.coef for one in found])
             intercepts = np.concatenate([one.intercept for one in found])
@@ -291,9 +294,10 @@ def _logistic_path(X: Any, y: Any, *, classes: Any, Cs: Any = 10, **given: Any) 
         return _of_logistic._logistic_regression_path(X, y, classes=classes, Cs=Cs, **given)
     weights = class_weighted(given.get("class_weight"), classes, y, codes, given.get("sample_weight"))
     start = _first(given.get("coef"), given["fit_intercept"])
-    problem, paths, steps = Problem(X, len(Cs)), [], []
+    problem, paths, steps, solutions = Problem(X, len(Cs)), [], [], []
     for C in Cs:
         found = problem.solve("logistic_regression", _logistic_params(given, float(C), X.dtype), codes, weights, start)
+        solutions.append(found)
         start = (found.coef, found.intercept)
         coef, intercept = found.coef, found.intercept
         if len(classes) > 2:
@@ -301,6 +305,7 @@ def _logistic_path(X: Any, y: Any, *, classes: Any, Cs: Any = 10, **given: Any) 
         both = np.column_stack([coef, intercept]) if given["fit_intercept"] else coef
         paths.append(both[0] if len(classes) == 2 else both)
         steps.append(found.n_iter)
+    warn_unless_converged(SimpleNamespace(tol=given.get("tol", 1e-4), solver=given.get("solver", "lbfgs")), *solutions)
     return np.array(paths), Cs, np.array(steps, dtype=np.int32)
 
 
