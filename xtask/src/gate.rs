@@ -43,7 +43,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })?;
     // The PTX takes one core for minutes; what needs none has the others meanwhile.
     let kernels = thread::spawn(move || kernels(install));
-    let mut steps = vec![("lint", lint()), ("documentation", documentation())];
+    let mut steps = vec![
+        ("lint", lint()),
+        ("lint without CUDA", lint_without_cuda()),
+        ("documentation", documentation()),
+    ];
     steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
     let count = steps.len() + 6;
     for (headline, mut command) in steps {
@@ -104,6 +108,14 @@ fn cargo(arguments: &[&str]) -> Command {
 fn lint() -> Command {
     let what = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut lint = cargo(&what);
+    lint.args(["--", "-D", "warnings"]);
+    without_kernels(lint)
+}
+
+/// The library and the program's code where the feature `cuda` is off: other files stand in for the driver's then.
+fn lint_without_cuda() -> Command {
+    let mut lint = cargo(&["clippy", "--package", "warpfuse", "--lib", "--quiet"]);
+    lint.args(["--no-default-features", "--features", "cli"]);
     lint.args(["--", "-D", "warnings"]);
     without_kernels(lint)
 }
