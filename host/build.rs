@@ -128,7 +128,8 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
     Ok(selected(builder, &target.join("ptx")).build()?.images)
 }
 
-/// All families, or those that are requested, in a folder of their own: the others' PTX stays as it is.
+/// All families, or those that are requested, in a folder of their own: the others' PTX stays as it is. All begin with what
+/// some have, which is what `cargo xtask quickstart` leaves.
 fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
     match env::var("WARPFUSE_FAMILIES") {
         Ok(list) => {
@@ -136,7 +137,10 @@ fn selected(builder: PtxBuilder, folder: &Path) -> PtxBuilder {
             let builder = builder.target_dir(folder.join("some"));
             builder.units(units(|family| families.contains(&family)))
         }
-        Err(_) => builder.target_dir(folder).units(units(|_| true)),
+        Err(_) => builder
+            .target_dir(folder)
+            .seed_dir(folder.join("some"))
+            .units(units(|_| true)),
     }
 }
 

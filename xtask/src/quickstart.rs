@@ -10,6 +10,19 @@ use crate::{ptx, step, workspace};
 /// The data set in the repository, from the root.
 const DATA: &str = "host/examples/data/diabetes.libsvm";
 
+/// The families whose kernels training, prediction and evaluation launch. The others, a third of the time that kernels take to
+/// compile, are for the library's users: an ordinary build has them too.
+const FAMILIES: [&str; 8] = [
+    "fused",
+    "objective",
+    "vector",
+    "cg",
+    "design",
+    "kernel_sum",
+    "reduce",
+    "stream",
+];
+
 /// The arguments of `quickstart`.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -41,6 +54,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let names: Vec<&str> = archs.iter().map(|arch| arch.name()).collect();
     let mut build = step::cargo(&["build", "--release", "--package", "warpfuse"]);
     build.env("WARPFUSE_ARCH", names.join(","));
+    if std::env::var_os("WARPFUSE_FAMILIES").is_none() {
+        build.env("WARPFUSE_FAMILIES", FAMILIES.join(","));
+    }
     // One command: the library's build script compiles the kernels beside the dependencies.
     step::run(
         "the kernels and the program (some minutes the first time)",
@@ -112,6 +128,10 @@ fn next_steps() -> String {
             format!("{program} plan {DATA} --gpu h200"),
         ),
         ("everything else", format!("{program} --help")),
+        (
+            "kernels of matrix products, QR and convolutions too",
+            "cargo build --release --package warpfuse".into(),
+        ),
         ("build and check everything", "cargo xtask test".into()),
     ];
     let line = |(what, command): &(&str, String)| format!("  {what}:\n    {command}\n");
@@ -124,6 +144,14 @@ fn next_steps() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn families_are_in_the_list_of_all() {
+        let known: Vec<&str> = gpu_kernels::families::family_names().collect();
+        for family in FAMILIES {
+            assert!(known.contains(&family), "{family}");
+        }
+    }
 
     #[test]
     fn a_gpu_gets_machine_code_that_it_runs() {

@@ -21,6 +21,7 @@ pub struct PtxBuilder {
     target_dir: PathBuf,
     tools_dir: Option<PathBuf>,
     core_dir: Option<PathBuf>,
+    seed_dir: Option<PathBuf>,
     install: Install,
     assembly: Assembly,
     lines: LineInfo,
@@ -43,6 +44,7 @@ impl PtxBuilder {
             target_dir,
             tools_dir: None,
             core_dir: None,
+            seed_dir: None,
             install: Install::Forbidden,
             assembly: Assembly::WhenPossible,
             lines: LineInfo::Omitted,
@@ -83,6 +85,13 @@ impl PtxBuilder {
     #[must_use]
     pub fn core_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.core_dir = Some(folder.into());
+        self
+    }
+
+    /// Another target folder, such as that of fewer units: where nothing was compiled yet, what is compiled there is taken over.
+    #[must_use]
+    pub fn seed_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.seed_dir = Some(folder.into());
         self
     }
 
@@ -142,6 +151,7 @@ impl PtxBuilder {
                 units: &self.units,
                 target_dir: &target_dir,
                 core_dir: &core_dir,
+                seed_dir: self.seed_dir.as_deref(),
                 workers: workers.div_ceil(archs.len()),
             };
             request.image()

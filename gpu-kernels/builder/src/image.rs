@@ -26,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub target_dir: &'a Path,
     /// Where `core` is compiled.
     pub core_dir: &'a Path,
+    /// What to begin with where nothing is compiled.
+    pub seed_dir: Option<&'a Path>,
     /// Programs to run at once.
     pub workers: usize,
 }
@@ -58,7 +60,10 @@ impl Request<'_> {
         let kernels = folder.join("kernels");
         fs::create_dir_all(&kernels).map_err(BuildError::io(&kernels, "created"))?;
         let _alone = locked(&folder)?;
-        let mut index = Index::read(&folder)?.unwrap_or_default();
+        let mut index = match Index::read(&folder)? {
+            Some(index) => index,
+            None => self.seed(&folder)?,
+        };
         self.compile(&folder, &mut index)?;
         self.keep_expected(&folder, &mut index)?;
         if let Some(ptxas) = self.ptxas {
@@ -66,6 +71,29 @@ impl Request<'_> {
         }
         index.save(&folder)?;
         Ok(Image::of(self.arch, folder, &index))
+    }
+
+    /// Takes over what lies in the other folder; what of it is not current is compiled again like everything else.
+    fn seed(&self, folder: &Path) -> Result<Index, BuildError> {
+        let Some(other) = self.seed_dir.map(|seed| folder_of(seed, self.arch)) else {
+            return Ok(Index::default());
+        };
+        if !other.is_dir() {
+            return Ok(Index::default());
+        }
+        let _alone = locked(&other)?;
+        let index = Index::read(&other)?.unwrap_or_default();
+        for (name, record) in &index.kernels {
+            let (from, to) = (ptx_file(&other, name), ptx_file(folder, name));
+            fs::copy(&from, &to).map_err(BuildError::io(&from, "copied"))?;
+            if record.assembled.is_some() {
+                let from = from.with_extension("cubin");
+                fs::copy(&from, to.with_extension("cubin"))
+                    .map_err(BuildError::io(&from, "copied"))?;
+            }
+        }
+        index.save(folder)?;
+        Ok(index)
     }
 
     fn compiler<'a>(&'a self, folder: &'a Path) -> Compiler<'a> {

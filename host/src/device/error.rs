@@ -52,8 +52,12 @@ pub enum DeviceError {
         embedded: String,
     },
 
-    /// The module holds no entry of this name.
-    #[error("find the kernel {kernel} in the module for {arch}; rebuild the kernels")]
+    /// The module holds no entry of this name: the library was built with the kernels of some families alone.
+    #[error(
+        "expected the kernel {kernel} in the program, found no kernel of its family for {arch}: the program was built with those \
+         of some families, as `cargo xtask quickstart` does; `cargo build --release --package warpfuse` without \
+         WARPFUSE_FAMILIES builds all"
+    )]
     NoEntry {
         /// The entry's name.
         kernel: String,

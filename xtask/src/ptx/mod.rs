@@ -128,6 +128,7 @@ pub fn obtain_tools(install: Install) -> Result<Toolchain> {
 pub fn build(archs: &[Arch], install: Install, lines: LineInfo) -> Result<PtxOutput> {
     let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir())
+        .seed_dir(workspace::ptx_dir().join("some"))
         .units(units(&[]));
     checked(builder)
 }
