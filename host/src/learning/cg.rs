@@ -91,7 +91,7 @@ impl Convergence {
                 "the columns are linearly dependent to working precision: add an l2 penalty, or accept this fit"
             }
             Convergence::NotFinite => {
-                "a value became infinite or NaN: rescale the features, or use f64"
+                "a value became infinite or NaN: rescale features and targets, or use f64 where they are f32"
             }
             Convergence::Separable => {
                 "the classes can be separated, so that coefficients grow without bound: add a penalty"

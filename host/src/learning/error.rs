@@ -95,7 +95,7 @@ pub enum FitError {
     },
     /// The iteration broke down.
     #[error(
-        "the iteration broke down after {iterations} steps: a value became infinite or NaN; rescale the features, or use f64"
+        "the iteration broke down after {iterations} steps: a value became infinite or NaN; rescale features and targets, or use f64 where they are f32"
     )]
     NotFinite {
         /// Iterations done.

@@ -17,7 +17,7 @@ use super::solver::host::{self, Problem, Solved, Start};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
 use super::{FitError, fit, penalty};
-use crate::matrix::{Element, Features};
+use crate::matrix::{Dtype, Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Number, OpError, interrupt};
 
@@ -58,6 +58,29 @@ impl<T: Number> Training<'_, T> {
     fn is_rounding(&self, l2: f64) -> bool {
         let squares: f64 = self.moments.columns.sum_of_squares.iter().sum();
         l2 <= f64::EPSILON * squares / self.moments.rows.max(1) as f64
+    }
+
+    /// Whether the rounding of coefficients to f32 might cost more than [`ROUNDED`] of the objective, of rows that weigh the
+    /// same. It moves a linear predictor by u·(Σ|x·w| + |b|) at most, in the root mean square by the same of the columns'
+    /// (Minkowski), and an objective at its minimum by half the square of that times the greatest curvature of a loss: 2.
+    fn may_rounding_matter(&self, weights: &Weights, spec: &ObjectiveSpec, objective: f64) -> bool {
+        if matches!(spec.loss, SampleLoss::Single(Loss::Glm { .. })) {
+            return true;
+        }
+        let rows = self.moments.rows.max(1) as f64;
+        let squares = &self.moments.columns.sum_of_squares;
+        let reach = |coef: &[f64], b: f64| -> f64 {
+            let each = coef.iter().zip(squares);
+            each.map(|(w, square)| w.abs() * (square / rows).sqrt())
+                .sum::<f64>()
+                + b.abs()
+        };
+        let sides = weights.coef.iter().zip(&weights.intercept);
+        let moved: f64 = sides
+            .map(|(coef, b)| (0.5 * f64::from(f32::EPSILON) * reach(coef, *b)).powi(2))
+            .sum();
+        // A NaN is looked at.
+        moved.is_nan() || moved > ROUNDED * objective.abs()
     }
 
     fn place(&self) -> Place {
@@ -137,7 +160,23 @@ impl<T: Number> Training<'_, T> {
                 return Err(FitError::NotFinite { iterations });
             }
             let weights = restored::<T>(&setup.prepared.columns, &solved.theta, k);
-            Ok((weights, summary))
+            let even = problem.weights.iter().all(|v| *v == problem.weights[0]);
+            let is_checked = summary.convergence == Convergence::Converged
+                && T::DTYPE == Dtype::F32
+                && (!even || self.may_rounding_matter(&weights, spec, solved.objective));
+            if !is_checked {
+                return Ok((weights, summary));
+            }
+            let theta = adopted(&setup.prepared.columns, &weights);
+            let convergence = features.reading(|| of_rounded(&problem, &solved, &theta));
+            let convergence = convergence.map_err(OpError::from)?;
+            Ok((
+                weights,
+                Summary {
+                    convergence,
+                    ..summary
+                },
+            ))
         })
     }
 }
@@ -199,6 +238,39 @@ fn summary(problem: &Problem<'_>, solved: &Solved, chosen: Chosen) -> Summary {
         gap: solved.gap,
         chosen: solved.instead.unwrap_or(chosen),
     }
+}
+
+/// How far above the minimum an objective may be that is called one, of coefficients with fewer digits than those that were
+/// computed: what the guide promises of f32.
+const ROUNDED: f64 = 1e-5;
+
+/// How a fit ends whose coefficients were rounded to `theta` after they had converged: columns that are nearly sums of
+/// others have large ones of both signs, whose roundings do not cancel. A perfect fit is measured by a part of the
+/// objective without coefficients: half the digits of f32 are left of residuals.
+fn of_rounded(problem: &Problem<'_>, solved: &Solved, theta: &[f64]) -> Convergence {
+    let excess = problem.value(theta) - solved.objective;
+    let is_small = |scale: f64| excess <= ROUNDED * scale;
+    // Infinite where 0 is outside the domain of a link.
+    let without = || Some(problem.value(&vec![0.0; theta.len()]).abs()).filter(|f| f.is_finite());
+    let of_residuals = || without().map_or(0.0, |without| f64::from(f32::EPSILON) * without);
+    if is_small(solved.objective.abs()) || is_small(of_residuals()) {
+        Convergence::Converged
+    } else {
+        Convergence::PrecisionLimit
+    }
+}
+
+/// θ of coefficients in the units of X.
+fn adopted(columns: &Columns, weights: &Weights) -> Vec<f64> {
+    let k = weights.coef.len();
+    let sides = weights.coef.iter().zip(&weights.intercept);
+    let sides: Vec<(Vec<f64>, f64)> = sides.map(|(coef, b)| columns.adopt(coef, *b)).collect();
+    let width = sides.first().map_or(0, |(coef, _)| coef.len()) + usize::from(columns.intercept);
+    let element = |i: usize| {
+        let (coef, intercept) = &sides[i % k];
+        coef.get(i / k).copied().unwrap_or(*intercept)
+    };
+    (0..width * k).map(element).collect()
 }
 
 /// Coefficients in the units of X, as values of T.

@@ -120,6 +120,11 @@ impl<'a> Problem<'a> {
             .sum()
     }
 
+    /// What is minimised, at `theta`.
+    pub(in crate::learning) fn value(&self, theta: &[f64]) -> f64 {
+        self.at(theta.to_vec()).value
+    }
+
     /// Everything at `theta`.
     pub(super) fn at(&self, theta: Vec<f64>) -> At {
         self.at_with(theta, None).0
