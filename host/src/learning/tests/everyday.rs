@@ -395,3 +395,24 @@ fn every_solver_tells_of_every_iteration() {
         assert!(told.iter().all(finite), "{solver:?}");
     }
 }
+
+/// Every case that was once reported has a test, by name, in the file that the table names.
+#[test]
+fn the_table_of_cases_names_tests_that_are_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let table = root.join("benches/everyday/cases.md");
+    // A packaged crate is without the repository around it.
+    let Ok(table) = std::fs::read_to_string(table) else {
+        return;
+    };
+    let mut named = 0;
+    for (file, test) in table.split('`').filter_map(|word| word.split_once(".rs::")) {
+        let path = root.join(format!("{file}.rs"));
+        let source = std::fs::read_to_string(&path).expect("the file is there");
+        let defined = [format!("fn {test}("), format!("fn {test}<")];
+        let is_there = defined.iter().any(|text| source.contains(text));
+        assert!(is_there, "{file}.rs has no {test}");
+        named += 1;
+    }
+    assert!(named > 60, "{named} tests");
+}
