@@ -21,12 +21,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from everyday import write  # noqa: E402
 from problems import everything  # noqa: E402
 
-TIGHT = "1e-12"
+TIGHT = 1e-12
 NEAR = 1e-5
 
 
-def fitted(program, folder, *tolerance):
-    done = subprocess.run([program, folder, "cpu", *tolerance], stdout=subprocess.PIPE, text=True, check=True)
+def fitted(program, folder, rows, **more):
+    (folder / "problems.json").write_text(json.dumps([row | more for row in rows]))
+    done = subprocess.run([program, folder, "cpu"], stdout=subprocess.PIPE, text=True, check=True)
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
@@ -52,8 +53,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         rows = [write(folder, number, *problem) for number, problem in enumerate(problems)]
-        (folder / "problems.json").write_text(json.dumps(rows))
-        usual, tight = fitted(program, folder), fitted(program, folder, TIGHT)
+        usual, tight = fitted(program, folder, rows), fitted(program, folder, rows, tol=TIGHT)
     commit = subprocess.run(["git", "describe", "--always", "--abbrev=12"], stdout=subprocess.PIPE, text=True).stdout.strip()
     far = []
     with open(out, "w") as file:

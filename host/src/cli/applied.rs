@@ -54,7 +54,9 @@ impl Applied<'_> {
         targets: (Targets<'_, T>, Option<&[f64]>),
         ui: &Ui,
     ) -> Result<(Evaluation, Option<Details>)> {
+        let scoring = ui.doing("scoring");
         let scores = self.scores(data, targets);
+        drop(scoring);
         if !self.args.is_wanted() {
             return Ok((scores?.0, None));
         }

@@ -20,7 +20,7 @@ pub(super) fn run(args: &ConvertArgs, ui: &Ui) -> Result<Exit> {
         ),
     };
     match args.to {
-        ModelFormat::Safetensors => model.save(&args.output)?,
+        ModelFormat::Safetensors => model.save(output::place(&args.output))?,
         ModelFormat::Liblinear => {
             let text = LiblinearModel::of_model(&model)?.to_text()?;
             output::write_file(&args.output, text.as_bytes())?;

@@ -5,6 +5,8 @@
 //! prints what was needed. Libraries that ask and then panic end the same way, before the panic is told: telling it takes
 //! memory too. An abort or a panic for another reason stays one.
 
+#[cfg(unix)]
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of the largest block that was refused; 0 before. After the first, the report of it may be refused blocks too.
@@ -28,8 +30,13 @@ pub(super) fn end_with_exit_code() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let refused = REFUSED.load(Ordering::Relaxed);
-        if refused > 0 && is_refusal(panic.payload_as_str()) {
+        let message = panic.payload_as_str();
+        if refused > 0 && is_refusal(message) {
             end(refused);
+        }
+        if is_of_threads(message) {
+            let _ = writeln!(std::io::stderr(), "{NO_THREADS}");
+            std::process::exit(1);
         }
         usual(panic);
     }));
@@ -39,6 +46,21 @@ pub(super) fn end_with_exit_code() {
 #[cfg(unix)]
 fn is_refusal(message: Option<&str>) -> bool {
     message.is_some_and(|message| message.contains("AllocError"))
+}
+
+/// What to say where the system starts no threads.
+#[cfg(unix)]
+const NO_THREADS: &str = "error: expected threads to compute with, found that the system starts no more of them\n  try: \
+    `--threads 1`; or raise the limit: of processes (ulimit -u), of a container, or of memory (ulimit -v)";
+
+/// Whether a panic tells that a thread could not be started: of parallel loops, when the first of them began, or beside them.
+#[cfg(unix)]
+fn is_of_threads(message: Option<&str>) -> bool {
+    let told = [
+        "thread pool has not been initialized",
+        "failed to spawn thread",
+    ];
+    message.is_some_and(|message| told.iter().any(|text| message.contains(text)))
 }
 
 #[cfg(not(unix))]
@@ -70,7 +92,6 @@ fn end(refused: usize) -> ! {
 /// Writes the message to `text`, without allocating; how long it is.
 #[cfg(unix)]
 fn message(text: &mut [u8], refused: usize) -> usize {
-    use std::io::Write;
     let room = text.len();
     let mut rest = &mut text[..];
     // What does not fit is cut.

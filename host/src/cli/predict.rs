@@ -65,7 +65,9 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
     let reading = args.apply.reading(model, &args.read)?;
     let mut loaded = data::load_as::<T>(&args.apply.data, None, &reading, ui)?;
     let known = known_if_any(&mut loaded, &args.apply, model)?;
+    let predicting = ui.doing("predicting");
     let predictions = apply(model, args, &device, loaded.features.clone())?;
+    drop(predicting);
     let (evaluation, details) = match &known {
         Some(known) => score(model, args, &device, (&loaded, known), ui)?,
         None => {

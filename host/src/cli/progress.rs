@@ -4,6 +4,7 @@ use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use tracing_subscriber::Layer;
@@ -19,6 +20,8 @@ use crate::learning::{FoldProgress, Iteration, Progress as FitProgress};
 /// The variable that sets the log filter instead of `-v`: levels of modules, such as `warpfuse=debug,warn`, in the syntax of
 /// tracing's `Targets`.
 const LOG_VARIABLE: &str = "WARPFUSE_LOG";
+/// How often a line shows that the program goes on, whatever it waits for.
+const TICK: Duration = Duration::from_millis(200);
 /// Bytes of a file that are read before a bar is worth its flicker.
 const WORTH_A_BAR: u64 = 32 << 20;
 
@@ -81,6 +84,7 @@ impl Ui {
 
     /// A bar for the bytes of `path`.
     pub(super) fn reading(&self, path: &Path) -> Bar {
+        tracing::debug!(what = "reading", "begun");
         let large = path
             .metadata()
             .map_or(true, |file| file.len() >= WORTH_A_BAR);
@@ -93,24 +97,37 @@ impl Ui {
     pub(super) fn fits(&self, count: usize) -> Bar {
         let bar = Bar::new(
             self.bars,
-            "fitting {bar:32} {pos} of {len} models, score {msg}",
+            "fitting {bar:32} {pos} of {len} models, {elapsed}{msg}",
         );
-        bar.0.set_length(count as u64);
-        bar
+        bar.line.set_length(count as u64);
+        bar.going()
     }
 
-    /// A line for the iterations of a solver, which stops when its `measure` is `tolerance`.
-    pub(super) fn iterations(&self, measure: &str, tolerance: f64) -> Bar {
-        let template =
-            format!("fitting {{spinner}} iteration {{pos}} of at most {{len}}, {measure} {{msg}}");
-        let mut bar = Bar::new(self.bars, &template);
-        bar.1 = TimeLeft::new(tolerance);
-        bar
+    /// A line for the iterations of a solver, which stops when its `measure` is `tolerance`. Before the first one, and where a
+    /// factor takes the place of iterations, it counts seconds.
+    pub(super) fn iterations(&self, measure: &'static str, tolerance: f64) -> Bar {
+        tracing::debug!(what = "fitting", "begun");
+        let mut bar = Bar::new(self.bars, "fitting {spinner} {elapsed}{msg}");
+        (bar.measure, bar.left) = (measure, TimeLeft::new(tolerance));
+        bar.going()
+    }
+
+    /// A line for a part of the run without steps that could be counted, with its seconds so far.
+    pub(super) fn doing(&self, what: &'static str) -> Bar {
+        tracing::debug!(what, "begun");
+        let bar = Bar::new(self.bars, "{msg} {spinner} {elapsed}");
+        bar.line.set_message(what);
+        bar.going()
     }
 }
 
 /// A bar that clears itself away when dropped.
-pub(super) struct Bar(ProgressBar, TimeLeft);
+pub(super) struct Bar {
+    line: ProgressBar,
+    /// What a solver brings down.
+    measure: &'static str,
+    left: TimeLeft,
+}
 
 impl Bar {
     fn new(shown: bool, template: &str) -> Bar {
@@ -121,12 +138,24 @@ impl Bar {
         };
         let style = ProgressStyle::with_template(template);
         let style = style.expect("templates are written in this file");
-        Bar(bar.with_style(style), TimeLeft::new(0.0))
+        Bar {
+            line: bar.with_style(style),
+            measure: "",
+            left: TimeLeft::new(0.0),
+        }
+    }
+
+    /// The same, drawn anew from time to time.
+    fn going(self) -> Bar {
+        if !self.line.is_hidden() {
+            self.line.enable_steady_tick(TICK);
+        }
+        self
     }
 
     /// What a reader reports to.
     pub(super) fn reader(&self) -> ReadProgress {
-        let bar = self.0.clone();
+        let bar = self.line.clone();
         ReadProgress::of(move |so_far| {
             bar.set_length(so_far.total_bytes);
             bar.set_position(so_far.bytes);
@@ -136,26 +165,26 @@ impl Bar {
 
     /// Shows an iteration.
     pub(super) fn iteration(&self, progress: FitProgress) {
-        self.0.set_length(progress.max_iter as u64);
-        self.0.set_position(progress.iteration as u64);
-        let seconds = self.0.elapsed().as_secs_f64();
-        let left = self
-            .1
-            .after(seconds, progress.residual_ratio, progress.max_iter);
-        self.0
-            .set_message(format!("{:.1e}{left}", progress.residual_ratio));
-        tracing::debug!(
-            iteration = progress.iteration,
-            gradient = progress.residual_ratio
-        );
+        let FitProgress {
+            iteration,
+            max_iter,
+            residual_ratio,
+        } = progress;
+        let seconds = self.line.elapsed().as_secs_f64();
+        let left = self.left.after(seconds, residual_ratio, max_iter);
+        self.line.set_message(format!(
+            ", iteration {iteration} of at most {max_iter}, {} {residual_ratio:.1e}{left}",
+            self.measure
+        ));
+        tracing::debug!(iteration, gradient = residual_ratio);
     }
 }
 
 impl Bar {
     /// Shows a fit of a cross-validation.
     pub(super) fn fit(&self, fit: &FoldProgress) {
-        self.0.inc(1);
-        self.0.set_message(format!("{:.4}", fit.score));
+        self.line.inc(1);
+        self.line.set_message(format!(", score {:.4}", fit.score));
         tracing::info!(
             fold = fit.fold,
             point = fit.point,
@@ -166,21 +195,21 @@ impl Bar {
 
     /// Shows an outer iteration of a solver that may take `most`.
     pub(super) fn solver_iteration(&self, iteration: Iteration, most: usize) {
-        self.0.set_length(most as u64);
-        self.0.inc(1);
+        self.line.inc(1);
+        let number = self.line.position();
         let mut message = format!(
-            "{:.1e}, loss {:.6}",
-            iteration.gradient_ratio, iteration.objective
+            ", iteration {number} of at most {most}, {} {:.1e}, loss {:.6}",
+            self.measure, iteration.gradient_ratio, iteration.objective
         );
         if let Some(validation) = iteration.validation {
             message += &format!(", validation {validation:.6}");
         }
         message += &self
-            .1
+            .left
             .after(iteration.seconds, iteration.gradient_ratio, most);
-        self.0.set_message(message);
+        self.line.set_message(message);
         tracing::debug!(
-            iteration = self.0.position(),
+            iteration = number,
             objective = iteration.objective,
             gradient = iteration.gradient_ratio,
             inner = iteration.inner,
@@ -191,7 +220,7 @@ impl Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.line.finish_and_clear();
     }
 }
 

@@ -128,6 +128,31 @@ fn any_block_may_be_refused() {
     assert!(refused > 0, "the kernel and its factor take 23 MB");
 }
 
+/// Memory for a few threads less, or for none: an error that says so, not a panic.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_below_what_threads_take_is_an_error() {
+    let data = diabetes();
+    let with =
+        |megabytes: usize, words: &[&str]| limited(&format!("-v {}", megabytes << 10), words);
+    // Below some limit the system does not start the program.
+    let starts = |megabytes: &usize| with(*megabytes, &["--version"]).status.success();
+    let least = (4..1000).step_by(2).find(starts).expect("a limit");
+    let mut without_threads = 0;
+    for megabytes in (least..1000).step_by(2) {
+        let words = ["train", "ridge", &data, "--device", "cpu", "--threads", "8"];
+        let fit = with(megabytes, &words);
+        if fit.status.success() {
+            break;
+        }
+        let text = told(&fit);
+        assert_eq!(fit.status.code(), Some(1), "{megabytes} MB: {fit:?}");
+        assert!(!text.contains("panicked"), "{text}");
+        without_threads += u32::from(text.contains("expected threads to compute with"));
+    }
+    assert!(without_threads > 0, "eight threads take 16 MB");
+}
+
 /// What stands before numbers of eight bytes in an npy file: 128 bytes.
 fn header(shape: &str, by_columns: bool) -> Vec<u8> {
     let order = if by_columns { "True" } else { "False" };

@@ -1,4 +1,4 @@
-//! Fits of everyday problems that `benches/everyday/everyday.py` has written: `everyday FOLDER [DEVICE [TOLERANCE]]`.
+//! Fits of everyday problems that `benches/everyday/everyday.py` has written: `everyday FOLDER [DEVICE]`.
 //!
 //! Reads `problems.json` in the folder, and for each problem prints one JSON line: the least seconds of some fits, how the
 //! fit ended, which solver it took, coefficients and intercepts. Reading is left out of the seconds; placing X is not.
@@ -41,12 +41,10 @@ fn run() -> Result<()> {
         Some("auto") => Device::auto(),
         Some(other) => bail!("expected the device cpu or auto, found {other}"),
     };
-    let tolerance = arguments.next().map(|text| text.parse()).transpose();
-    let tolerance: Option<f64> = tolerance.context("expected a tolerance")?;
     let text = std::fs::read(folder.join("problems.json")).context("reading problems.json")?;
     let problems: Vec<Problem> = serde_json::from_slice(&text).context("problems.json")?;
     for problem in &problems {
-        let line = match measure(problem, &folder, (&device, tolerance)) {
+        let line = match measure(problem, &folder, &device) {
             Ok(line) => line,
             Err(error) => json!({ "name": problem.name, "failed": format!("{error:#}") }),
         };
@@ -56,18 +54,13 @@ fn run() -> Result<()> {
 }
 
 /// Fits until the budget is spent; the line of the fastest.
-fn measure(
-    problem: &Problem,
-    folder: &std::path::Path,
-    (device, tolerance): (&Device, Option<f64>),
-) -> Result<Value> {
+fn measure(problem: &Problem, folder: &std::path::Path, device: &Device) -> Result<Value> {
     let features = Arc::new(problem.features(folder)?);
     let targets = problem.targets(folder)?;
     if let Task::Kernel(params) = problem.task()? {
         let Features::Dense(x) = &*features else {
             bail!("expected dense features of a kernel ridge regression");
         };
-        let params = tolerance.map_or(params, |tolerance| params.tolerance(tolerance));
         let (seconds, model) = fastest(|| Ok(params.fit(device, x.view(), &targets)?))?;
         let report = model.report();
         return Ok(json!({
@@ -76,7 +69,7 @@ fn measure(
             "solver": report.solver.name(), "reason": report.solver_reason,
         }));
     }
-    let (seconds, model) = fastest(|| linear(problem, &features, &targets, (device, tolerance)))?;
+    let (seconds, model) = fastest(|| linear(problem, &features, &targets, device))?;
     let report = model.report();
     Ok(json!({
         "name": problem.name, "seconds": seconds, "coef": model.coef(), "intercept": model.intercept(),
@@ -90,14 +83,10 @@ fn linear(
     problem: &Problem,
     features: &Arc<Features<f64>>,
     targets: &[f64],
-    (device, tolerance): (&Device, Option<f64>),
+    device: &Device,
 ) -> Result<Model> {
     let Task::Linear(estimator) = problem.task()? else {
         bail!("expected a linear model");
-    };
-    let estimator = match tolerance {
-        Some(tolerance) => estimator.tolerance(tolerance),
-        None => estimator,
     };
     let labels = Labels::Numbers(targets.to_vec());
     let given = match estimator.is_classifier() {

@@ -93,6 +93,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         details,
     };
     if let Some(file) = saved {
+        let _fitting = ui.doing("fitting the best to all rows");
         let options = given.of_fit();
         let model = path[compared.best()].fit_on(&resident, targets, options)?;
         model.with_schema(compared.schema.clone()).save(file)?;

@@ -50,8 +50,9 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     let model = model.with_schema(data.schema.clone());
     drop(bar);
     if let Some(path) = &args.output {
-        model.save(path)?;
+        model.save(output::place(path))?;
     }
+    let scoring = ui.doing("scoring");
     let summary = Summary {
         model: &model,
         training: model.evaluate(&device, features.view(), &targets, None)?,
@@ -61,8 +62,12 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
         data: &data,
         args,
     };
+    drop(scoring);
     let details = page(&model, (&data, &targets), (args, &device), ui)?;
-    if args.json {
+    if args.output.as_deref().is_some_and(output::is_stdout) {
+        // Standard output is the model's.
+        ui.remark(summary.to_string().trim_end());
+    } else if args.json {
         let mut all = object(summary.to_json()?);
         if let Some(details) = &details {
             pages::extend(&mut all, details)?;

@@ -107,13 +107,21 @@ impl Run<'_> {
             let score = during.as_mut().map(|during| during.score(coef, intercepts));
             score.unwrap_or(f64::NAN)
         };
-        let bar = self.ui.iterations("gradient", job.solve.tol);
-        let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
         let start = job.start(data.stats.cols, known.classes())?;
         let start = start
             .as_ref()
             .map(|(coef, intercepts)| (&coef[..], &intercepts[..]));
         let beside = job.beside((data.stats.rows, data.stats.cols))?;
+        let targets = known.targets();
+        // A page counts entries on the host: they have to stay there.
+        let features = details::are_wanted(job.outcome).then(|| data.features.clone());
+        let placing = self.ui.doing("placing the data");
+        let resident = estimator.place(device, data.features, targets)?;
+        drop(placing);
+        self.phases.extend(resident.phases());
+        remark_streaming(&resident.matrix().residency(), self.ui);
+        let bar = self.ui.iterations("gradient", job.solve.tol);
+        let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
         let mut options = FitOptions {
             sample_weight: weights.as_deref(),
             offset: beside.offset.as_deref(),
@@ -126,12 +134,6 @@ impl Run<'_> {
         if judges {
             options.evaluate = Some(&mut evaluate);
         }
-        let targets = known.targets();
-        // A page counts entries on the host: they have to stay there.
-        let features = details::are_wanted(job.outcome).then(|| data.features.clone());
-        let resident = estimator.place(device, data.features, targets)?;
-        self.phases.extend(resident.phases());
-        remark_streaming(&resident.matrix().residency(), self.ui);
         let solve = || estimator.fit_on(&resident, targets, options);
         let model = self.phases.time(Phase::Solve, device, solve)?;
         let model = model.with_schema(data.schema);
@@ -159,6 +161,7 @@ impl Run<'_> {
         if let Some(path) = &job.outcome.output {
             model.save(output::place(path))?;
         }
+        let scoring = self.ui.doing("scoring");
         let (assessment, training) =
             self.phases
                 .time(Phase::Evaluate, &self.device, || -> Result<_, FitError> {
@@ -168,12 +171,14 @@ impl Run<'_> {
                     let training = assessment.evaluate()?;
                     Ok((assessment, training))
                 })?;
-        warn_undefined(&training, self.ui);
         let wanted = fitted.features.is_some();
         let (validation, validation_diagnostics) = match other {
             Some(other) => self.validate(model, other, wanted)?,
             None => (None, None),
         };
+        drop(scoring);
+        warn_undefined(&training, self.ui);
+        let describing = self.ui.doing("describing the fit");
         let details = match fitted.subject(job, &assessment) {
             Some(subject) => Some(FitDetails {
                 not_validated: self.not_validated.take(),
@@ -181,6 +186,7 @@ impl Run<'_> {
             }),
             None => None,
         };
+        drop(describing);
         let found = Found {
             model,
             stats: fitted.stats,

@@ -85,13 +85,19 @@ pub(super) fn run<T: Number>(job: &Job<'_>, from: Sides<'_>, ui: &Ui) -> Result<
     let (device, (data, first)) = device::open_beside(place, ui, &mut phases, read)?;
     for number in 0..sides.len() {
         if let Some(path) = &job.outcome.output {
+            ensure!(
+                !output::is_stdout(path),
+                "-o -: expected the name of a file for several models, MODEL.0, MODEL.1, …"
+            );
             output::check_place(&numbered(path, number))?;
         }
     }
     let weights = job.samples.sample_weight.as_deref();
     let weights = data::sample_weights(weights, data.stats.rows)?;
     let estimator = job.estimator(&first)?;
+    let placing = ui.doing("placing the data");
     let resident = estimator.place(&device, data.features, first.targets())?;
+    drop(placing);
     phases.extend(resident.phases());
     let mut several = Several {
         job,
@@ -222,7 +228,9 @@ impl Several<'_> {
             None => model.evaluate_on(x, targets, weights),
             Some(offset) => model.evaluate_with_offset(x, targets, weights, offset),
         };
+        let scoring = self.ui.doing("scoring");
         let training = self.phases.time(Phase::Evaluate, &self.device, score)?;
+        drop(scoring);
         warn_undefined(&training, self.ui);
         let summary = FittedSummary {
             name: job.name,
