@@ -60,6 +60,27 @@ impl<T: Number> Training<'_, T> {
         l2 <= f64::EPSILON * squares / self.moments.rows.max(1) as f64
     }
 
+    /// How a fit ends whose coefficients were rounded to values of T.
+    fn after_rounding(
+        &self,
+        features: &Features<T>,
+        (problem, solved): (&Problem<'_>, &Solved),
+        (weights, setup): (&Weights, &Setup<T>),
+        summary: &Summary,
+    ) -> Result<Convergence, FitError> {
+        let is_rounded = summary.convergence == Convergence::Converged && T::DTYPE == Dtype::F32;
+        if !is_rounded {
+            return Ok(summary.convergence);
+        }
+        let even = problem.weights.iter().all(|v| *v == problem.weights[0]);
+        if even && !self.may_rounding_matter(weights, &problem.spec, solved.objective) {
+            return Ok(summary.convergence);
+        }
+        let theta = adopted(&setup.prepared.columns, weights);
+        let ended = features.reading(|| of_rounded(problem, solved, &theta));
+        Ok(ended.map_err(OpError::from)?)
+    }
+
     /// Whether the rounding of coefficients to f32 might cost more than [`ROUNDED`] of the objective, of rows that weigh the
     /// same. It moves a linear predictor by u·(Σ|x·w| + |b|) at most, in the root mean square by the same of the columns'
     /// (Minkowski), and an objective at its minimum by half the square of that times the greatest curvature of a loss: 2.
@@ -153,31 +174,34 @@ impl<T: Number> Training<'_, T> {
             .reading(|| host::minimise(&problem, method, start, &self.limits(spec), &mut show));
         let solved = solved.map_err(OpError::from)?;
         ended?;
+        let known = (&problem, &solved);
         EarlyStop::settle(early, chosen, || {
-            let summary = summary(&problem, &solved, chosen);
-            if summary.convergence == Convergence::NotFinite {
-                let iterations = solved.n_iter;
-                return Err(FitError::NotFinite { iterations });
-            }
-            let weights = restored::<T>(&setup.prepared.columns, &solved.theta, k);
-            let even = problem.weights.iter().all(|v| *v == problem.weights[0]);
-            let is_checked = summary.convergence == Convergence::Converged
-                && T::DTYPE == Dtype::F32
-                && (!even || self.may_rounding_matter(&weights, spec, solved.objective));
-            if !is_checked {
-                return Ok((weights, summary));
-            }
-            let theta = adopted(&setup.prepared.columns, &weights);
-            let convergence = features.reading(|| of_rounded(&problem, &solved, &theta));
-            let convergence = convergence.map_err(OpError::from)?;
-            Ok((
-                weights,
-                Summary {
-                    convergence,
-                    ..summary
-                },
-            ))
+            self.finished(features, known, &setup, chosen)
         })
+    }
+
+    /// Coefficients as values of T, and how the fit ended.
+    fn finished(
+        &self,
+        features: &Features<T>,
+        (problem, solved): (&Problem<'_>, &Solved),
+        setup: &Setup<T>,
+        chosen: Chosen,
+    ) -> Result<(Weights, Summary), FitError> {
+        let summary = summary(problem, solved, chosen);
+        if summary.convergence == Convergence::NotFinite {
+            let iterations = solved.n_iter;
+            return Err(FitError::NotFinite { iterations });
+        }
+        let k = problem.spec.loss.predictors();
+        let weights = restored::<T>(&setup.prepared.columns, &solved.theta, k);
+        let known = (problem, solved);
+        let convergence = self.after_rounding(features, known, (&weights, setup), &summary)?;
+        let summary = Summary {
+            convergence,
+            ..summary
+        };
+        Ok((weights, summary))
     }
 }
 

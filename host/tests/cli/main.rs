@@ -9,6 +9,7 @@ mod examples;
 mod inspect;
 mod kernel_ridge;
 mod limits;
+mod outputs;
 mod plan;
 mod predict;
 mod program;

@@ -27,29 +27,6 @@ fn links_are_written_through_and_devices_stay() {
     assert!(device.is_char_device());
 }
 
-#[cfg(unix)]
-#[test]
-fn a_pipe_is_written_to_and_stays() {
-    use std::os::unix::fs::FileTypeExt;
-    let folder = Folder::new();
-    let pipe = folder.path("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.expect("mkfifo").success());
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || fs::read(pipe).expect("read")
-    });
-    train("linreg", &pipe, &[]).expect_code(0);
-    let model = folder.file("model", reader.join().expect("a model"));
-    assert!(
-        fs::symlink_metadata(&pipe)
-            .expect("there")
-            .file_type()
-            .is_fifo()
-    );
-    run(["predict", &model, &diabetes(), "--device", "cpu"]).expect_code(0);
-}
-
 #[test]
 fn weights_whose_sum_overflows_are_refused() {
     let folder = Folder::new();
@@ -298,37 +275,6 @@ fn a_fit_goes_on_from_a_model_and_threads_do_not_matter() {
 }
 
 #[test]
-fn a_dash_is_standard_output() {
-    let folder = Folder::new();
-    let model = folder.path("model");
-    train("linreg", &model, &[]).expect_code(0);
-    let data = diabetes();
-    let plain = run(["predict", &model, &data, "--device", "cpu"]).expect_code(0);
-    let dash = run(["predict", &model, &data, "--device", "cpu", "-o", "-"]).expect_code(0);
-    assert_eq!(plain.stdout, dash.stdout);
-    // Models are bytes: what comes through is read again.
-    for words in [
-        &["train", "kernel-ridge", &data][..],
-        &["train", "ridge", &data],
-    ] {
-        let device = ["--device", "cpu", "-o", "-"];
-        let bytes = std::process::Command::new(crate::program::path())
-            .args(words.iter().chain(&device))
-            .output()
-            .expect("the program runs");
-        assert!(bytes.status.success(), "{bytes:?}");
-        let model = folder.file("through", &bytes.stdout);
-        run(["predict", &model, &data, "--device", "cpu"]).expect_code(0);
-    }
-    let same = std::process::Command::new(crate::program::path())
-        .args(["convert", &model, "-", "--to", "safetensors"])
-        .output()
-        .expect("the program runs");
-    assert_eq!(same.stdout, folder.read("model"));
-    assert!(!std::path::Path::new("-").exists());
-}
-
-#[test]
 fn options_that_a_format_has_no_use_for_are_refused_by_name() {
     let folder = Folder::new();
     let table = folder.file("t.csv", "a,b\n1,2\n2,3\n3,5\n");
@@ -498,47 +444,4 @@ fn no_advice_is_to_do_what_was_done() {
         assert!(text.contains("NOT CONVERGED"), "{text}");
         assert_eq!(text.contains("--dtype f64"), advised, "{text}");
     }
-}
-
-/// What a terminal shows as a line with its seconds, the log of -vv has as an event.
-#[test]
-fn every_phase_tells_that_it_has_begun() {
-    let folder = Folder::new();
-    let (model, data) = (folder.path("model"), diabetes());
-    let told = |words: &[&str]| {
-        let fixed = ["--device", "cpu", "-vv", "--log-format", "json"];
-        let text = run(words.iter().chain(&fixed)).expect_code(0).stderr;
-        let events = text
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"));
-        let begun = |event: serde_json::Value| {
-            let what = event["what"].as_str().map(str::to_owned);
-            let iteration = event.get("iteration").map(|_| "an iteration".to_owned());
-            what.or(iteration)
-        };
-        let mut all: Vec<String> = events.filter_map(begun).collect();
-        all.dedup();
-        all
-    };
-    let page = folder.path("page.html");
-    assert_eq!(
-        told(&["train", "ridge", &data, "-o", &model, "--report", &page]),
-        [
-            "reading",
-            "placing the data",
-            "fitting",
-            "an iteration",
-            "scoring",
-            "describing the fit"
-        ]
-    );
-    assert_eq!(
-        told(&["train", "kernel-ridge", &data]),
-        ["reading", "fitting", "an iteration", "scoring"]
-    );
-    assert_eq!(
-        told(&["predict", &model, &data]),
-        ["reading", "predicting", "scoring"]
-    );
-    assert_eq!(told(&["evaluate", &model, &data]), ["reading", "scoring"]);
 }
