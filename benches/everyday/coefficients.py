@@ -23,6 +23,7 @@ from problems import everything  # noqa: E402
 
 TIGHT = 1e-12
 NEAR = 1e-5
+MOST = 3000
 
 
 def fitted(program, folder, rows, **more):
@@ -32,7 +33,9 @@ def fitted(program, folder, rows, **more):
 
 
 def condition(x):
-    """Of the columns beside an intercept; infinite where they depend on each other."""
+    """Of the columns beside an intercept; infinite where they depend on each other, or are too many to find out."""
+    if min(x.shape) > MOST:
+        return np.inf
     dense = x.toarray() if sparse.issparse(x) else np.asarray(x)
     if dense.shape[1] >= dense.shape[0]:
         return np.inf
