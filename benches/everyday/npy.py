@@ -9,7 +9,6 @@ process that no file backs (RssAnon) beyond that of the same program on one row,
 """
 
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from everyday import processor  # noqa: E402
 
 NUMPY = {
     "load": "x = np.load(path)",
@@ -84,7 +86,7 @@ def main():
                 record["seconds"] = min(seconds for seconds, _ in found)
                 record["bytes"] = 8 * rows * cols
                 record["memory_bytes"] = max(0, min(most for _, most in found) - base[label])
-                record |= dict(device=platform.processor() or platform.machine(), commit=commit, date=time.strftime("%FT%TZ", time.gmtime()))
+                record |= dict(device=processor(), commit=commit, date=time.strftime("%FT%TZ", time.gmtime()))
                 print(label, order, f"{record['seconds']:.3f} s", f"{record['memory_bytes'] / record['bytes']:.2f} X")
                 print(json.dumps(record), file=file, flush=True)
 
