@@ -37,7 +37,8 @@ class _SquaredLoss(LinearFit):
             return None
         if lies_on_gpu(X):
             return f"loss={kinked!r} is fitted on the CPU"
-        if shape_of(X)[-1] > _MOST_COLUMNS:
+        # What is no matrix is for scikit-learn's checks to say.
+        if shape_of(X)[1:] > (_MOST_COLUMNS,):
             return f"loss={kinked!r} is for X of up to {_MOST_COLUMNS} columns"
         return None
 

@@ -15,12 +15,12 @@ from sklearn.linear_model import _ridge as _of_ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, check_cv
 
-from .._accelerated import Accelerated, RegressorPrediction
+from .._accelerated import Accelerated, ClassifierPrediction, RegressorPrediction
 from .._dataset import Dataset
 from .._fit import Problem, tolerance, warn_unless_converged
 from .._lent import lies_on_gpu
 from .._sklearn import checked_weights, class_weighted, fit_context, rebound
-from .._there import attributes_on_host
+from .._there import attributes_on_host, score_on_host
 from ._cv_there import logistic_refusal, logistic_there, ridge_refusal, ridge_there
 from ._elastic_net import ElasticNet, Lasso
 from ._least_squares import Ridge
@@ -60,6 +60,17 @@ def _squares_path(
     return np.asarray(alphas), np.column_stack([found.coef[0] for found in solutions]), np.zeros(len(alphas))
 
 
+def _narrow(X: Any) -> Any:
+    """X with indices of 32 bits where they do, which scikit-learn's folds of these classes ask for."""
+    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.indices.dtype == np.int32:
+        return X
+    most = np.iinfo(np.int32).max
+    if max(X.nnz, *X.shape) > most:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return type(X)(parts, shape=X.shape)
+
+
 class _SquaresCV(Accelerated, RegressorPrediction):
     """What LassoCV and ElasticNetCV share."""
 
@@ -88,7 +99,7 @@ class _SquaresCV(Accelerated, RegressorPrediction):
         self : object
         """
         if not self._falls_back(X, y, sample_weight):
-            return super().fit(X, y, sample_weight, **params)
+            return super().fit(_narrow(X), y, sample_weight, **params)
         theirs = type(self)._peer
         self.path = theirs.path
         try:
@@ -282,6 +293,14 @@ class LogisticRegressionCV(Accelerated, ProbabilityPrediction, _peer.LogisticReg
             return super().fit(X, y, sample_weight, **params)
         attributes_on_host(self)
         return _logistic_fit(self, X, y, sample_weight, **params)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
+        """The figure of ``scoring``; of X on a GPU only predictions cross."""
+
+        def score(*given: Any) -> float:
+            return float(super(ClassifierPrediction, self).score(*given, **score_params))
+
+        return score_on_host(self, score, X, y, sample_weight)
 
 
 def _logistic_path(X: Any, y: Any, *, classes: Any, Cs: Any = 10, **given: Any) -> tuple[Any, Any, Any]:

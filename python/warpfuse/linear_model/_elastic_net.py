@@ -91,7 +91,9 @@ class _CoordinateDescent(SeveralTargets):
         centred = target - np.average(target, weights=weights) if self.fit_intercept else target
         l1 = self.alpha * self.l1_ratio * len(target)
         l2 = self.alpha * (1.0 - self.l1_ratio) * len(target)
-        bound = np.abs(correlation - l2 * coef).max(initial=0.0)
+        pull = correlation - l2 * coef
+        # Coefficients that may not be negative are held at 0 by any pull downwards.
+        bound = (pull if self.positive else np.abs(pull)).max(initial=0.0)
         scale = l1 / bound if bound > l1 else 1.0
         square = weighted @ residual
         gap = 0.5 * square * (1.0 + scale**2) + l1 * np.abs(coef).sum() - scale * (weighted @ centred)

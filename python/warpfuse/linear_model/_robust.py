@@ -56,6 +56,8 @@ class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegress
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.solver_options is not None:
             return "solver_options are for a solver of SciPy"
+        if self.solver == "interior-point":
+            return "solver='interior-point' is one that scikit-learn refuses, with its reason"
         return "a loss with kinks is fitted on the CPU" if lies_on_gpu(X) else None
 
     def _controls(self, X: Any) -> dict[str, Any]:
