@@ -416,3 +416,25 @@ fn the_table_of_cases_names_tests_that_are_there() {
     }
     assert!(named > 60, "{named} tests");
 }
+
+/// Centred rows add up to 0 and leave a direction of their space without effect: coefficients of 10¹⁴ along it gave
+/// predictions of which nothing was right.
+#[test]
+fn more_columns_than_rows_and_no_penalty_give_the_targets() {
+    let mut next = random(29);
+    let x = Array2::from_shape_simple_fn((4, 12), || normal(&mut next));
+    let y: Vec<f64> = (0..4).map(|_| normal(&mut next).exp() + 0.1).collect();
+    for family in [Family::Poisson, Family::Gamma] {
+        let glm = Glm::params().family(family).alpha(0.0).tolerance(1e-13);
+        let glm = glm.solver(Solver::NewtonCholesky);
+        let features = Features::Dense(x.clone());
+        let model = glm.fit(&Device::cpu(), features.clone(), &y).unwrap();
+        let found: Vec<f64> = model.predict(&Device::cpu(), features).unwrap();
+        let is_near = |(found, y): (&f64, &f64)| (found - y).abs() <= 1e-6 * y;
+        assert!(
+            found.iter().zip(&y).all(is_near),
+            "{family}: {found:?} {y:?}"
+        );
+        assert!(model.coef().iter().all(|w| w.abs() < 100.0));
+    }
+}

@@ -130,6 +130,21 @@ fn quantiles_are_scikit_learns() {
     assert_eq!(model.report().solver, Solver::InteriorPoint);
 }
 
+/// An interior point leaves 10⁻¹² where scikit-learn's simplex leaves 0.
+#[test]
+fn an_l1_penalty_holds_coefficients_of_quantiles_at_zero() {
+    let x = features();
+    let y: Vec<f64> = (0..ROWS).map(|i| 3.0 * entry(&x, i, 1) - 1.0).collect();
+    let model = fit(Quantile::params().alpha(0.02), &y, FitOptions::default());
+    let zero = |j: usize| model.coef()[j] == 0.0;
+    assert!(
+        zero(0) && !zero(1) && zero(2) && zero(3),
+        "{:?}",
+        model.coef()
+    );
+    assert!(model.converged());
+}
+
 /// A share of the rows lies below, whatever the rows: at most n + 1 on the line itself.
 #[test]
 fn a_share_of_the_rows_lies_below_a_quantile() {

@@ -104,6 +104,7 @@ pub(super) fn minimise(
             break Convergence::IterationLimit;
         }
     };
+    best.clear(&mut interior);
     Solved {
         objective: best.value,
         gradient_ratio: best.relative(),
@@ -127,6 +128,9 @@ struct Best {
 /// Share of the first objective below which a fit is perfect.
 const PERFECT: f64 = 1e-9;
 
+/// Share of the largest coefficient below which one is next to nothing.
+const CLEARED: f64 = 1e-8;
+
 impl Best {
     fn new(interior: &Interior<'_, '_>) -> Best {
         let value = interior.value();
@@ -147,6 +151,28 @@ impl Best {
         }
         self.bound = bound;
         self.gap() < 0.9 * before
+    }
+
+    /// Sets coefficients to 0 that an l1 penalty holds there: those next to nothing, where the objective is then as near to
+    /// the bound as it was, but for as much again. An interior point never reaches 0 itself.
+    fn clear(&mut self, interior: &mut Interior<'_, '_>) {
+        let penalised = interior.problem.columns() * interior.problem.predictors();
+        let coefficients = &self.theta[..penalised];
+        let largest = coefficients.iter().fold(0.0_f64, |a, w| a.max(w.abs()));
+        if interior.problem.spec.l1 == 0.0 || !self.value.is_finite() {
+            return;
+        }
+        interior.theta.clone_from(&self.theta);
+        for w in &mut interior.theta[..penalised] {
+            if w.abs() <= CLEARED * largest {
+                *w = 0.0;
+            }
+        }
+        let value = interior.value();
+        if value <= self.value + self.gap() {
+            self.theta.clone_from(&interior.theta);
+            self.value = value;
+        }
     }
 
     fn gap(&self) -> f64 {

@@ -78,6 +78,9 @@ enum Basis {
 /// that z has.
 const DEPENDENT: f64 = 1e-8;
 
+/// Share of the largest element of R below which elements are rounding.
+const NOTHING: f64 = 1e-13;
+
 impl<'a, 'p> RowSpace<'a, 'p> {
     fn new(problem: &'a Problem<'p>) -> Self {
         let basis = Basis::by_gram(problem).unwrap_or_else(|| Basis::orthogonal(problem));
@@ -104,11 +107,28 @@ impl<'a, 'p> RowSpace<'a, 'p> {
             targets: of.targets,
             weights: of.weights,
             intercept: of.intercept,
-            held: vec![false; width],
+            held: self.still(width),
             offset: of.offset,
             factors: None,
             non_negative: false,
         }
+    }
+
+    /// Coordinates that no row has a part of, as rows that are centred leave one: at any value predictions are the same, but
+    /// for rounding, which large values would make all there is.
+    fn still(&self, width: usize) -> Vec<bool> {
+        let mut still = vec![false; width];
+        if let Basis::Orthogonal { r, .. } = &self.basis {
+            let largest = |j: usize| {
+                let part = (j..r.ncols()).map(|i| r[(j, i)].abs());
+                part.fold(0.0, f64::max)
+            };
+            let most = (0..r.nrows()).map(largest).fold(0.0, f64::max);
+            for (j, still) in still.iter_mut().enumerate().take(r.nrows()) {
+                *still = largest(j) <= NOTHING * most;
+            }
+        }
+        still
     }
 
     /// Coordinates in the space: what lies outside it changes no prediction.
