@@ -136,7 +136,7 @@ fn an_l1_penalty_holds_coefficients_of_quantiles_at_zero() {
     let x = features();
     let y: Vec<f64> = (0..ROWS).map(|i| 3.0 * entry(&x, i, 1) - 1.0).collect();
     let model = fit(Quantile::params().alpha(0.02), &y, FitOptions::default());
-    let zero = |j: usize| model.coef()[j] == 0.0;
+    let zero = |j: usize| model.coef()[0][j] == 0.0;
     assert!(
         zero(0) && !zero(1) && zero(2) && zero(3),
         "{:?}",
