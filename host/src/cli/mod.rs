@@ -114,9 +114,27 @@ where
     A: Into<OsString> + Clone,
 {
     let command = with_negative_numbers(command());
-    let mut matches = command.clone().try_get_matches_from(arguments)?;
+    let mut matches = command
+        .clone()
+        .try_get_matches_from(arguments)
+        .map_err(without_escape)?;
     Arguments::from_arg_matches_mut(&mut matches)
         .map_err(|error| error.format(&mut command.clone()))
+}
+
+/// The message without the advice to pass an unknown option as a value behind `--`: no command takes a value that begins so.
+fn without_escape(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().contains("as a value"));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
 }
 
 fn with_negative_numbers(command: clap::Command) -> clap::Command {

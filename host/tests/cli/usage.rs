@@ -15,6 +15,10 @@ fn options_say_what_is_wrong_with_their_values() {
         ),
         (["ridge", "--alpha", "-0.5"], "'-0.5' for '--alpha <ALPHA>'"),
         (
+            ["ridge", "--threads", "0"],
+            "'0' for '--threads <N>': expected a number of threads, 1 or more",
+        ),
+        (
             ["ridge", "--values", "bf16"],
             "--values does nothing with --device cpu",
         ),
@@ -36,6 +40,16 @@ fn options_say_what_is_wrong_with_their_values() {
             run.stderr
         );
     }
+}
+
+/// A tip names an option that there is, or there is none.
+#[test]
+fn an_unknown_option_is_not_taken_for_a_value() {
+    let data = diabetes();
+    let unknown = run(["train", "ridge", &data, "--l1-ratio", "0.5"]).expect_code(2);
+    let similar = run(["train", "ridge", &data, "--alpah", "0.5"]).expect_code(2);
+    assert!(!unknown.stderr.contains("tip:"), "{}", unknown.stderr);
+    assert!(similar.stderr.contains("'--alpha'"), "{}", similar.stderr);
 }
 
 #[test]

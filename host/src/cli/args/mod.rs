@@ -15,6 +15,8 @@ mod synth;
 mod table;
 mod tune;
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::cli::trainers::Job;
@@ -82,8 +84,8 @@ pub(super) struct Arguments {
     log_format: LogFormat,
 
     /// Threads of the CPU; all cores if not given. Results do not depend on it
-    #[arg(long, global = true, value_name = "N", display_order = 992)]
-    threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, global = true, value_name = "N", display_order = 992, value_parser = threads)]
+    threads: Option<NonZeroUsize>,
 
     /// Most memory of a GPU to take, such as 8GiB: data beyond it stream. Without it WARPFUSE_GPU_MEMORY, or all that is free
     #[arg(long, global = true, value_name = "BYTES", display_order = 993)]
@@ -228,7 +230,7 @@ impl Arguments {
     }
 
     pub(super) fn threads(&self) -> Option<usize> {
-        self.threads.map(std::num::NonZeroUsize::get)
+        self.threads.map(NonZeroUsize::get)
     }
 
     pub(super) fn log_format(&self) -> LogFormat {
@@ -243,6 +245,12 @@ impl Arguments {
             (false, _) => Verbosity::Debug,
         }
     }
+}
+
+/// Reads how many threads there are to be.
+fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
+    let expected = "expected a number of threads, 1 or more";
+    text.parse().map_err(|_| expected)
 }
 
 #[cfg(test)]
