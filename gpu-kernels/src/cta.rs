@@ -1,7 +1,7 @@
 //! What the threads of one block (a cooperative thread array) can do.
 
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Real, Word, Words};
+use crate::scalar::{Pack, Real, Word, Words, bfloat_to_f32, half_to_f32};
 
 /// Threads that execute in lockstep.
 pub const WARP: u32 = 32;
@@ -381,6 +381,55 @@ pub trait Cta: Sized {
                     let sum = &mut c[half as usize * 2 + right];
                     *sum = sum.wrapping_add(product);
                 }
+            }
+        }
+        c
+    }
+
+    /// `A·B + C` of a warp's 16 × 32, 32 × 8 and 16 × 8 matrices, A and B of IEEE 754 halves or, if `BRAIN`, bfloat16, C of
+    /// f32; A has two columns of each four. Products are exact; how their sum is rounded is the implementation's.
+    ///
+    /// With g = lane / 4 and t = lane mod 4, register r of a lane has two numbers each: of A the stored columns
+    /// 8 · (r / 2) + 2t and + 1 of row g + 8 · (r mod 2), of which there are 16; of B rows 8r + 2t and + 1 of column g; of C
+    /// as [`multiply_sparse_bytes`](Self::multiply_sparse_bytes). The metadata of lanes t = 2 · `PAIR` and the next one
+    /// counts, which have the stored columns 0 to 7 and 8 to 15: two bits each, of row g in the lower half of the word,
+    /// of row g + 8 in the higher one.
+    #[inline(always)]
+    #[track_caller]
+    fn multiply_sparse_halves<const BRAIN: bool, const PAIR: u32>(
+        &self,
+        a: [u32; 4],
+        b: [u32; 4],
+        mut c: [f32; 4],
+        metadata: u32,
+    ) -> [f32; 4] {
+        let lane = self.thread() % WARP;
+        let (group, turn) = (lane / 4, lane % 4);
+        let number = |words: u64, i: u32| match (words >> (16 * i)) as u32 & 0xffff {
+            bits if BRAIN => bfloat_to_f32(bits),
+            bits => half_to_f32(bits),
+        };
+        let words = |own: [u32; 4], from: u32| {
+            let halves = [0, 2].map(|r| own[r] as u64 | (own[r + 1] as u64) << 32);
+            halves.map(|both| self.shuffle(both, Shuffle::Index(from), WARP, u32::MAX))
+        };
+        let of_four = |own, first| core::array::from_fn(|t| words(own, first * 4 + t as u32));
+        let columns: [[[u64; 2]; 4]; 2] = [of_four(b, 2 * turn), of_four(b, 2 * turn + 1)];
+        let rows: [[u64; 2]; 4] = of_four(a, group);
+        let places = [0, 1].map(|next| {
+            let from = group * 4 + 2 * PAIR + next;
+            self.shuffle(metadata, Shuffle::Index(from), WARP, u32::MAX)
+        });
+        for (half, stored) in (0..32_u32).map(|i| (i / 16, i % 16)) {
+            let place = places[stored as usize / 8] >> (half * 16 + stored % 8 * 2) & 3;
+            let from = rows[stored as usize % 8 / 2][stored as usize / 8];
+            let left = number(from, half * 2 + stored % 2);
+            // Row of B: register, lane and half.
+            let k = stored / 2 * 4 + place;
+            for (right, column) in columns.iter().enumerate() {
+                let word = column[k as usize % 8 / 2][k as usize / 16];
+                let sum = &mut c[half as usize * 2 + right];
+                *sum = left.fma(number(word, k / 8 % 2 * 2 + k % 2), *sum);
             }
         }
         c

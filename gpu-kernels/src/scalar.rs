@@ -143,3 +143,25 @@ impl<T: Real, const L: usize> Pack<T> for [T; L] {
         }
     }
 }
+
+/// The f32 of an IEEE 754 half, exact.
+#[inline(always)]
+pub fn half_to_f32(half: u32) -> f32 {
+    let magnitude = (half & 0x7fff) << 13;
+    let sign = (half & 0x8000) << 16;
+    // Exponents differ by 112. A multiplication makes normal numbers of subnormal ones.
+    const SCALE: f32 = f32::from_bits((112 + 127) << 23);
+    let finite = (f32::from_bits(magnitude) * SCALE).to_bits();
+    let bits = if half & 0x7c00 == 0x7c00 {
+        magnitude | 0x7f80_0000
+    } else {
+        finite
+    };
+    f32::from_bits(sign | bits)
+}
+
+/// The f32 of a bfloat16, exact.
+#[inline(always)]
+pub fn bfloat_to_f32(bits: u32) -> f32 {
+    f32::from_bits(bits << 16)
+}

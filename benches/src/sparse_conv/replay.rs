@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
+use gpu_kernels::sparse_conv::Pieces;
 use serde_json::Value;
 use warpfuse::plan::limits::DeviceLimits;
 use warpfuse::plan::sparse_conv::{ConvPlan, ConvShape, ConvStrategy, ConvWork, plan, tiles};
 
 use super::{layer, run::names};
 
-/// Channels of a step on tensor cores, filters of its tile, and the groups of four columns of both.
-const CHANNELS: usize = 32;
+/// Bytes of the channels of a step on tensor cores, and filters of its tile.
+const SIDE: usize = 32;
 const TILE: usize = 32;
-const GROUPS: f64 = 512.0;
 
 /// A recorded layer.
 struct Line {
@@ -74,38 +74,45 @@ impl Line {
 
 /// What the planner knows of filters of which a part is not zero.
 fn filters(shape: &ConvShape, density: f64, dtype: &str) -> ConvWork {
-    let (pieces, bytes) = match dtype {
+    let (inputs, bytes) = match dtype {
         "i8" => (1, 1),
         "i16" => (2, 2),
-        "f16" => (0, 2),
+        "f16" => (1, 2),
         _ => (0, 4),
     };
+    let integers = dtype.starts_with('i');
+    // Weights of the benches fit into a byte.
+    let pieces = (inputs > 0).then_some(Pieces {
+        inputs,
+        weights: 1,
+        bytes: if integers { 1 } else { 2 },
+    });
     let nnz = (density * shape.filter_shape().weights() as f64).round() as usize;
     ConvWork {
         nnz,
         longest: nnz.div_ceil(shape.filters),
+        integers,
         pieces,
-        // Weights of the benches fit into a byte.
-        weight_pieces: pieces.min(1),
         bytes,
         sum_bytes: 4,
         finite: true,
         zeros: 0,
-        steps: expected_steps(shape, pieces, density),
+        steps: pieces.and_then(|pieces| expected_steps(shape, pieces, density)),
     }
 }
 
-/// Steps of random filters: a pair of taps of 32 channels, or of two times 32 channels at one tap, takes one, and one more
+/// Steps of random filters: a pair of taps of 32 channels (16 of halves), or two blocks of channels at one tap, take one, and one more
 /// where a group of four columns has more than two nonzeros.
-fn expected_steps(shape: &ConvShape, pieces: usize, density: f64) -> Option<u64> {
+fn expected_steps(shape: &ConvShape, pieces: Pieces, density: f64) -> Option<u64> {
     let limits = DeviceLimits::known("h200").expect("a known device");
-    let t = tiles(shape, [pieces, pieces.min(1)], &limits)?.geometry;
+    let t = tiles(shape, pieces, &limits)?.geometry;
+    let channels = pieces.channels() as usize;
     let taps = shape.kernel[0] * shape.kernel[1];
     let kept = 1.0 - density;
     let more = 4.0 * density.powi(3) * kept + density.powi(4);
-    let of_pair = 2.0 - (1.0 - more).powf(GROUPS);
-    let of_part = t.part as usize / CHANNELS;
-    let all = shape.channels.div_ceil(CHANNELS);
+    let of_pair = 2.0 - (1.0 - more).powf((TILE * channels / 2) as f64);
+    let of_part = t.part as usize / SIDE;
+    let all = shape.channels.div_ceil(channels);
     let of_tile = (0..t.parts as usize).map(|part| {
         let blocks = all.saturating_sub(part * of_part).min(of_part);
         let single = taps % 2 * blocks;

@@ -8,7 +8,7 @@ use core::arch::{asm, global_asm};
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
-use shared::{fetch_add, shared_address};
+use shared::{copy, fetch_add, shared_address};
 use shuffle::shuffle_bits;
 
 #[macro_use]
@@ -37,19 +37,8 @@ global_asm!(".extern .shared .align 16 .b8 warpfuse_shared[];");
 /// The running thread on an NVIDIA GPU: a token without size.
 pub struct Gpu;
 
-/// An asynchronous copy of some bytes, or zeros for what is absent, whose address may lie outside.
-macro_rules! copy {
-    ($cache:literal, $bytes:literal, $to:expr, $j:expr, $from:expr, $i:expr, $present:expr) => {
-        asm!("{{ .reg .pred absent; setp.eq.u32 absent, {}, 0;",
-            concat!("cp.async.", $cache, ".shared.global [{}], [{}], ", $bytes, ", absent; }}"),
-            in(reg32) $present as u32, in(reg32) shared_address($to, $j),
-            in(reg64) $from.pointer().wrapping_add($i), options(nostack))
-    };
-}
-
-// SAFETY of every access below: the argument's constructor promised `len` elements at the pointer for
-// as long as the kernel runs, and the bodies stay below `len`, which the emulator checks on every run
-// of the tests. Shared accesses stay below the launch's dynamic shared memory by the entry's contract.
+// SAFETY of every access below: the argument's constructor promised `len` elements at the pointer for as long as the kernel
+// runs; bodies stay below `len`, and shared accesses below the launch's dynamic shared memory, which the emulator checks.
 impl Cta for Gpu {
     #[inline(always)]
     fn thread(&self) -> u32 {
@@ -491,6 +480,17 @@ impl Cta for Gpu {
         metadata: u32,
     ) -> [i32; 4] {
         tensor::multiply_sparse::<A, B>(a, b, c, metadata)
+    }
+
+    #[inline(always)]
+    fn multiply_sparse_halves<const BRAIN: bool, const PAIR: u32>(
+        &self,
+        a: [u32; 4],
+        b: [u32; 4],
+        c: [f32; 4],
+        metadata: u32,
+    ) -> [f32; 4] {
+        tensor::multiply_sparse_halves::<BRAIN, PAIR>(a, b, c, metadata)
     }
 
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {

@@ -98,7 +98,7 @@ pub struct TensorGeometry {
     pub tiles: [u32; 2],
     /// Tiles of filters of a group.
     pub filter_tiles: u32,
-    /// Channels of a part: 32 times a power of two.
+    /// Bytes of a part's channels in a plane: 32 times a power of two.
     pub part: u32,
     /// Parts of a group's channels.
     pub parts: u32,
@@ -108,8 +108,8 @@ pub struct TensorGeometry {
 }
 
 impl TensorGeometry {
-    /// Channels of a group in the planes: whole parts.
-    pub const fn channels(&self) -> u32 {
+    /// Bytes of a group's channels in a plane: whole parts.
+    pub const fn bytes(&self) -> u32 {
         self.part * self.parts
     }
 
@@ -172,7 +172,7 @@ pub struct SparseConvArgs<'a, E: Element> {
     pub packed_bits: [u32; 2],
     /// Steps of the tensor strategy; of `staged`, pairs of a distance in words and a weight's bits.
     pub steps: In<'a, u32>,
-    /// What is made of the inputs first, as bits: for `tensor` bytes by piece and cell, channels side by side; for `staged`
+    /// What is made of the inputs first, as bits: for `tensor` pieces by cell, channels side by side; for `staged`
     /// numbers by channel, zeros around images; for `skip` lists of what is not zero.
     pub planes: In<'a, f32>,
     /// The same, where they are made.
@@ -209,11 +209,11 @@ pub enum SparseConvVariant {
     Packed,
     /// Four outputs of a thread, of which pooling is fused.
     Direct,
-    /// Inputs to byte planes for [`SparseConvVariant::Tensor`].
+    /// Inputs to planes of pieces, channels side by side, for [`SparseConvVariant::Tensor`].
     Planes,
-    /// Sparse tensor cores on byte pieces of integers.
+    /// Sparse tensor cores on bytes of integers, and on halves.
     Tensor {
-        /// Bytes of a weight.
+        /// Pieces of a weight.
         weights: u32,
         /// Teams of a block.
         teams: u32,

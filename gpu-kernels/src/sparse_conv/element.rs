@@ -1,6 +1,7 @@
 //! What is convolved: how values are stored, and what their products are added in.
 
-use crate::scalar::{Real, Word};
+use crate::cta::Cta;
+use crate::scalar::{Real, Word, bfloat_to_f32, half_to_f32};
 
 /// A number that products are added in.
 pub trait Accumulator: Word + PartialOrd + core::fmt::Debug {
@@ -75,8 +76,12 @@ pub trait Element: Copy + core::fmt::Debug + Send + Sync + 'static {
     type Acc: Accumulator;
     /// The word of the packed format.
     type Packed: Word;
-    /// Bytes of an integer, 0 of other numbers: the pieces that tensor cores multiply.
+    /// Pieces that tensor cores multiply: bytes of an integer, a half as a whole; 0 of numbers that they do not.
     const PIECES: usize;
+    /// Bytes of a piece.
+    const PIECE_BYTES: u32;
+    /// What tensor cores add products of pieces in.
+    type Part: Copy + Default;
 
     /// Input number `lane` of a word.
     fn widen(word: Self::Stored, lane: u32) -> Self::Wide;
@@ -84,10 +89,30 @@ pub trait Element: Copy + core::fmt::Debug + Send + Sync + 'static {
     fn multiply_add(x: Self::Wide, w: Self::Wide, sum: Self::Acc) -> Self::Acc;
     /// The value in a packed word, above `shift` bits.
     fn unpack(word: Self::Packed, shift: u32) -> Self::Wide;
+    /// The bits of input number `lane` of a word, of which pieces are the lowest.
+    #[inline(always)]
+    fn bits(_word: Self::Stored, _lane: u32) -> u32 {
+        0
+    }
     /// The sum of products of pieces: of the low ones, of one low and one high, of the high ones.
-    fn of_pieces(sums: [i32; 3]) -> Self::Acc;
-    /// An integer's bits, sign-extended; 0 of other numbers.
-    fn integer(value: Self::Wide) -> i32;
+    #[inline(always)]
+    fn of_pieces(_sums: [Self::Part; 3]) -> Self::Acc {
+        Self::Acc::ZERO
+    }
+    /// `a · b + c` of a warp's matrices of pieces, with the metadata of 16 rows of 32, the first or the second; `signed`
+    /// says of which factor the pieces have the sign. See [`Cta::multiply_sparse_bytes`] and
+    /// [`Cta::multiply_sparse_halves`].
+    #[inline(always)]
+    #[track_caller]
+    fn multiply_sparse<C: Cta>(
+        _cta: &C,
+        _factors: [[u32; 4]; 2],
+        c: [Self::Part; 4],
+        _metadata: ([u32; 2], usize),
+        _signed: [bool; 2],
+    ) -> [Self::Part; 4] {
+        c
+    }
     /// A number as a sum.
     fn sum_of(value: Self::Wide) -> Self::Acc;
 }
@@ -105,6 +130,8 @@ macro_rules! integer {
             type Acc = $acc;
             type Packed = u32;
             const PIECES: usize = size_of::<$value>();
+            const PIECE_BYTES: u32 = 1;
+            type Part = i32;
 
             #[inline(always)]
             fn widen(word: u32, lane: u32) -> i32 {
@@ -120,13 +147,30 @@ macro_rules! integer {
                 (word as i32) >> shift
             }
             #[inline(always)]
+            fn bits(word: u32, lane: u32) -> u32 {
+                Self::widen(word, lane) as u32
+            }
+            #[inline(always)]
             fn of_pieces([low, mixed, high]: [i32; 3]) -> $acc {
                 let (low, mixed, high) = (low as $acc, mixed as $acc, high as $acc);
                 low.wrapping_add(mixed.wrapping_shl(8)).wrapping_add(high.wrapping_shl(16))
             }
             #[inline(always)]
-            fn integer(value: i32) -> i32 {
-                value
+            #[track_caller]
+            fn multiply_sparse<C: Cta>(
+                cta: &C,
+                [a, b]: [[u32; 4]; 2],
+                c: [i32; 4],
+                (metadata, rows): ([u32; 2], usize),
+                signed: [bool; 2],
+            ) -> [i32; 4] {
+                let places = metadata[rows];
+                match signed {
+                    [true, true] => cta.multiply_sparse_bytes::<true, true>(a, b, c, places),
+                    [true, false] => cta.multiply_sparse_bytes::<true, false>(a, b, c, places),
+                    [false, true] => cta.multiply_sparse_bytes::<false, true>(a, b, c, places),
+                    [false, false] => cta.multiply_sparse_bytes::<false, false>(a, b, c, places),
+                }
             }
             #[inline(always)]
             fn sum_of(value: i32) -> $acc {
@@ -147,30 +191,8 @@ integer! {
     I16Wide: i16 in i64, 2;
 }
 
-/// The f32 of an IEEE 754 half, exact.
-#[inline(always)]
-pub fn half_to_f32(half: u32) -> f32 {
-    let magnitude = (half & 0x7fff) << 13;
-    let sign = (half & 0x8000) << 16;
-    // Exponents differ by 112. A multiplication makes normal numbers of subnormal ones.
-    const SCALE: f32 = f32::from_bits((112 + 127) << 23);
-    let finite = (f32::from_bits(magnitude) * SCALE).to_bits();
-    let bits = if half & 0x7c00 == 0x7c00 {
-        magnitude | 0x7f80_0000
-    } else {
-        finite
-    };
-    f32::from_bits(sign | bits)
-}
-
-/// The f32 of a bfloat16, exact.
-#[inline(always)]
-pub fn bfloat_to_f32(bits: u32) -> f32 {
-    f32::from_bits(bits << 16)
-}
-
 macro_rules! short_float {
-    ($( #[$doc:meta] $name:ident by $decode:ident;)*) => { $(
+    ($( #[$doc:meta] $name:ident by $decode:ident, brain $brain:literal;)*) => { $(
         #[$doc]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $name;
@@ -181,7 +203,9 @@ macro_rules! short_float {
             type Wide = f32;
             type Acc = f32;
             type Packed = u32;
-            const PIECES: usize = 0;
+            const PIECES: usize = 1;
+            const PIECE_BYTES: u32 = 2;
+            type Part = f32;
 
             #[inline(always)]
             fn widen(word: u32, lane: u32) -> f32 {
@@ -196,12 +220,26 @@ macro_rules! short_float {
                 $decode(word >> shift & 0xffff)
             }
             #[inline(always)]
-            fn of_pieces(_: [i32; 3]) -> f32 {
-                0.0
+            fn bits(word: u32, lane: u32) -> u32 {
+                word >> (lane * 16) & 0xffff
             }
             #[inline(always)]
-            fn integer(_: f32) -> i32 {
-                0
+            fn of_pieces([sum, ..]: [f32; 3]) -> f32 {
+                sum
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn multiply_sparse<C: Cta>(
+                cta: &C,
+                [a, b]: [[u32; 4]; 2],
+                c: [f32; 4],
+                ([places, _], rows): ([u32; 2], usize),
+                _signed: [bool; 2],
+            ) -> [f32; 4] {
+                match rows {
+                    0 => cta.multiply_sparse_halves::<$brain, 0>(a, b, c, places),
+                    _ => cta.multiply_sparse_halves::<$brain, 1>(a, b, c, places),
+                }
             }
             #[inline(always)]
             fn sum_of(value: f32) -> f32 {
@@ -213,9 +251,9 @@ macro_rules! short_float {
 
 short_float! {
     /// IEEE 754 halves in f32 sums.
-    F16 by half_to_f32;
+    F16 by half_to_f32, brain false;
     /// bfloat16 in f32 sums.
-    Bf16 by bfloat_to_f32;
+    Bf16 by bfloat_to_f32, brain true;
 }
 
 macro_rules! float {
@@ -227,6 +265,8 @@ macro_rules! float {
             type Acc = $t;
             type Packed = u64;
             const PIECES: usize = 0;
+            const PIECE_BYTES: u32 = size_of::<$t>() as u32;
+            type Part = $t;
 
             #[inline(always)]
             fn widen(word: $t, _: u32) -> $t {
@@ -239,14 +279,6 @@ macro_rules! float {
             #[inline(always)]
             fn unpack(word: u64, shift: u32) -> $t {
                 f32::from_bits((word >> shift) as u32) as $t
-            }
-            #[inline(always)]
-            fn of_pieces(_: [i32; 3]) -> $t {
-                0.0
-            }
-            #[inline(always)]
-            fn integer(_: $t) -> i32 {
-                0
             }
             #[inline(always)]
             fn sum_of(value: $t) -> $t {

@@ -9,8 +9,8 @@
 //! | coo | a thread per output; zero inputs are skipped | value, row, column, where slices begin | none |
 //! | packed | a thread per output | one word per nonzero, where slices begin | none |
 //! | direct | a warp per filter and 128 outputs (32 results of pooling), four sums of a thread | values and places by filter | none |
-//! | planes | integers to byte planes, channels side by side | – | none |
-//! | tensor | a block per 32 filters and 128 outputs, sparse tensor cores on byte pieces | steps | a tile's inputs |
+//! | planes | integers to planes of bytes, halves to one, channels side by side | – | none |
+//! | tensor | a block per 32 filters and 128 outputs, sparse tensor cores on bytes or halves | steps | a tile's inputs, then sums |
 //! | pad | integers and floats to planes with zeros around images | – | none |
 //! | staged | a block per 8 · F filters and 32 · J outputs, F · J sums of a thread | distances and weights by filter | inputs of a chunk of channels, twice |
 //! | list | lists of the inputs of each map that are not zero | – | a count per warp |
@@ -20,7 +20,7 @@
 //!
 //! Integer results are exact: the host sees that no sum can overflow. Floating-point sums are one chain of fused
 //! multiply-adds by channel, row and column, from +0: the same bits from coo, packed, direct and the CPU, except that coo
-//! skips zeros, which an infinite weight would make NaN of.
+//! skips zeros, which an infinite weight would make NaN of. Tensor cores add halves in another order.
 //!
 //! # The ladder
 //!
@@ -35,7 +35,7 @@
 //! | direct | 24,704 | 141,143 | 0 |
 //! | pad, staged, finish | 6,144 | 43,520 | 25,600 |
 //! | list, skip, finish | 34,770 | 164,772 | 33,082 |
-//! | planes, tensor | 1,456 | 14,592 | 6,608 |
+//! | planes, tensor | 1,328 | 14,328 | 6,668 |
 //!
 //! The source's layer as a whole on an H200, 268 million multiply-adds of 16-bit integers, filters and maps on the device
 //! (`benches/results/h200/sparse_conv.jsonl`):
@@ -78,18 +78,17 @@ mod skip;
 mod staged;
 mod tensor;
 
+pub use crate::scalar::{bfloat_to_f32, half_to_f32};
 pub use args::{
     Geometry, POOL_AVERAGE, POOL_MAX, POOL_NONE, PoolGeometry, SkipGeometry, SparseConv,
     SparseConvArgs, SparseConvVariant, StagedGeometry, Strides, TensorGeometry,
 };
-pub use element::{
-    Accumulator, Bf16, Element, F16, I8, I8Wide, I16, I16Wide, bfloat_to_f32, half_to_f32,
-};
+pub use element::{Accumulator, Bf16, Element, F16, I8, I8Wide, I16, I16Wide};
 pub use skip::{LIST_BLOCK, SKIP_BLOCK};
 pub use staged::{STAGED_BLOCK, STAGED_WARPS};
 pub use tensor::{
-    CHUNK_PARTS, MOST_NONZEROS, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, step_words,
-    tensor_shared_bytes,
+    CHUNK_PARTS, MOST_NONZEROS, Pieces, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, cells_at_once,
+    staged_bytes, sum_bytes, tensor_shared_bytes,
 };
 
 use crate::table::{Launch, Violation};
@@ -208,12 +207,14 @@ fn check_result<E: Element>(args: &SparseConvArgs<'_, E>) -> Result<(), Violatio
 
 fn check_planes<E: Element>(args: &SparseConvArgs<'_, E>, words: u64) -> Result<(), Violation> {
     let (g, t) = (&args.geometry, &args.tensor);
-    Violation::multiple_of("channels of a part", 32, t.part as u64)?;
-    let room = t.channels() as u64;
-    Violation::at_least("channels of the planes", g.in_per_group as u64, room)?;
+    Violation::multiple_of("bytes of a part", 32, t.part as u64)?;
+    let room = t.bytes() as u64;
+    let channels = g.in_per_group as u64 * E::PIECE_BYTES as u64;
+    Violation::at_least("bytes of channels in the planes", channels, room)?;
     let cells = g.batch as u64 * g.size[0] as u64 * g.size[1] as u64;
     let groups = (g.filters / g.out_per_group) as u64;
     let needed = E::PIECES as u64 * cells * groups * room / 4;
+    Violation::at_most("words of the planes", u32::MAX as u64, needed)?;
     Violation::at_least("words of the planes", needed, words)
 }
 
@@ -316,7 +317,7 @@ fn check_tensor<E: Element>(
     Violation::multiple_of("threads of a block", packs, launch.block as u64)?;
     let held = t.parts.min(CHUNK_PARTS) * t.part / 4;
     Violation::at_least("words from cell to cell", held as u64, t.pitch as u64)?;
-    let shared = tensor_shared_bytes::<E>(t);
+    let shared = tensor_shared_bytes::<E>(t, teams);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     for axis in 0..2 {
         let window = g.pool.window[axis] as u64;
@@ -368,7 +369,7 @@ sparse_conv_family!(I8, staged 4, tensor 1 ("", 1, 2) ("four_", 1, 4));
 sparse_conv_family!(I8Wide, staged 4, tensor 1 ("", 1, 2) ("four_", 1, 4));
 sparse_conv_family!(I16, staged 4, tensor 2 ("", 2, 2) ("short_", 1, 2) ("short_four_", 1, 4));
 sparse_conv_family!(I16Wide, staged 4, tensor 2 ("", 2, 2) ("short_", 1, 2));
-sparse_conv_family!(F16, staged 4);
-sparse_conv_family!(Bf16, staged 4);
+sparse_conv_family!(F16, staged 4, tensor 1 ("", 1, 2) ("four_", 1, 4));
+sparse_conv_family!(Bf16, staged 4, tensor 1 ("", 1, 2) ("four_", 1, 4));
 sparse_conv_family!(f32, staged 4);
 sparse_conv_family!(f64);

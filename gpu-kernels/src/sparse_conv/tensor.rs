@@ -1,39 +1,50 @@
-//! Integers on sparse tensor cores: a convolution as a product of filters × (taps and channels) by (taps and channels) ×
-//! outputs, of which the left factor is stored with two of four columns.
+//! Integers and halves on sparse tensor cores: a convolution as a product of filters × (taps and channels) by (taps and
+//! channels) × outputs, of which the left factor is stored with two of four columns.
 //!
-//! **Exact.** A 16-bit number is a signed high byte and an unsigned low one; the four products of bytes are added in 32-bit
+//! **Integers are exact.** A 16-bit number is a signed high byte and an unsigned low one; the four products of bytes are added in 32-bit
 //! integers, those of weight 2⁸ together, and joined at the end. No sum overflows up to [`MOST_NONZEROS`] nonzeros of a
 //! filter. An 8-bit number is one piece, and so are 16-bit weights that all fit into one: the host sees whether they do,
 //! and half of the products are left.
 //!
-//! **Steps.** A step is 64 columns: 32 channels at two taps, or two times 32 channels at one each. Columns that share a group of four are two neighbouring
-//! channels at both taps, so that filters with one nonzero a slice never have more than two of four. Where some do, a
+//! **Halves**, IEEE 754's or bfloat16, are one piece. Their products are exact in f32. A tensor core adds up to sixteen of them
+//! to a sum at once and may cut each at 2⁻²³ of the largest: with n nonzeros of a filter a result is within
+//! 3n · 2⁻²³ · Σ |w · x| of the true one. Zero weights are multiplied, too.
+//!
+//! **Steps.** A step is 32 channels (16 of halves) at two taps, or two such blocks of channels at one each: 64 columns, or 32.
+//! Columns that share a group of four are two channels at both taps, so that filters with one nonzero a slice never have more than two of four. Where some do, a
 //! further step takes what is left over: dense filters take two steps where the sparsest take one. Taps without a
-//! nonzero in 32 filters and 32 channels cost nothing.
+//! nonzero in 32 filters and a block of channels cost nothing.
 //!
 //! **Mapping.** A block has [`TILE_FILTERS`] filters and [`TILE_CELLS`] outputs of one image. It has two or four teams of
-//! four warps, which take 32 outputs each; teams take turns at the steps, and their sums are added at the end. Two teams
-//! read inputs a step ahead; of four, which have half the registers, others run while one waits. Inputs are byte planes, channels side by side ([`planes`]); those of
-//! a tile, with their halo, are copied to shared memory in parts of the channels, of which the first is used while others
-//! arrive. A shifted tap is another row address of `ldmatrix`. Steps come from memory in the order in which lanes hold them.
+//! four warps, which take 32 outputs each; teams take turns at the steps. Each writes its sums to a table of its own in shared
+//! memory, from which results are made. Two teams read inputs a step ahead; of four, which have half the registers, others
+//! run while one waits. Inputs are planes of pieces, channels side by side ([`planes`]); those of a tile, with their halo, are
+//! copied to shared memory in parts of the channels, of which the first is used while others arrive. Where cells lie is
+//! found once, and kept behind them. A shifted tap is another row address of `ldmatrix`. Steps come from memory in the order
+//! in which lanes hold them; their cache lines are touched a step before that.
 //!
 //! From compute capability 9.0 on the launch begins while the planes are made, and waits for them when it has its first steps.
 //!
-//! Shared memory: pieces · staged cells · pitch words, or the sums of a tile.
+//! Shared memory: pieces · staged cells · pitch words and a place of each cell; or the sums of a tile by each team.
 
 // Loops over indices that are known once they are unrolled keep arrays in registers.
 #![allow(clippy::needless_range_loop)]
 
 mod planes;
+mod staging;
+mod steps;
 mod sums;
 
 use super::args::SparseConvArgs;
 use super::element::Element;
 use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::scalar::Word;
 use crate::simt::permute_bytes;
 use crate::verbs::lane;
-pub use planes::planes;
+pub use planes::{cells_at_once, planes};
+use staging::{arrive, place_cells};
+pub use staging::{staged_bytes, tensor_shared_bytes};
+use steps::{Step, Steps};
+pub use sums::sum_bytes;
 use sums::{write_outputs, write_sums};
 
 /// Threads of a team, which takes a step together; a block has two teams or four.
@@ -53,19 +64,43 @@ const COLS: usize = 4;
 /// The lower and the higher halves of two words.
 const LOW_HALVES: u32 = 0x5410;
 const HIGH_HALVES: u32 = 0x7632;
-/// From one filter's sums to the next in shared memory: the eight filters and four pairs of outputs that a warp's lanes have
-/// lie in 16 banks or more.
-const SUM_PITCH: u32 = TILE_CELLS + 8;
 
-/// Words of a step for weights of a given number of pieces: fragments by rows, pieces and lanes; metadata by rows and lanes; the
-/// bytes from a cell to the channels of either tap, and two unused words.
-pub const fn step_words(pieces: usize) -> usize {
-    ROWS * pieces * 128 + ROWS * 32 + 4
+/// How tensor cores take the numbers of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pieces {
+    /// Pieces of an input.
+    pub inputs: u32,
+    /// Pieces of a weight.
+    pub weights: u32,
+    /// Bytes of a piece: 1 of integers, 2 of halves.
+    pub bytes: u32,
 }
 
-/// Bytes of the sums of a tile.
-pub const fn sum_bytes(acc: u32) -> u32 {
-    TILE_FILTERS * SUM_PITCH * acc
+impl Pieces {
+    /// Channels of either side of a step.
+    pub const fn channels(&self) -> u32 {
+        32 / self.bytes
+    }
+
+    /// Words of a step's fragments: by rows, pieces and lanes.
+    pub const fn fragments(&self) -> usize {
+        ROWS * self.weights as usize * 128
+    }
+
+    /// Words of a step: fragments; metadata by rows and lanes, of halves a word of a lane for all rows; the bytes from a cell
+    /// to the channels of either tap, and two unused words.
+    pub const fn step_words(&self) -> usize {
+        self.fragments() + ROWS * 32 / self.bytes as usize + 4
+    }
+
+    /// Of a kernel.
+    const fn of<E: Element>(weights: usize) -> Pieces {
+        Pieces {
+            inputs: E::PIECES as u32,
+            weights: weights as u32,
+            bytes: E::PIECE_BYTES,
+        }
+    }
 }
 
 /// Which filters and outputs a block has.
@@ -98,88 +133,8 @@ impl Tile {
     }
 }
 
-/// Begins to copy the inputs of a part of the channels.
-#[inline(always)]
-#[track_caller]
-fn stage<C: Cta, E: Element>(
-    cta: &C,
-    args: &SparseConvArgs<'_, E>,
-    tile: Tile,
-    (part, slot): (u32, u32),
-) {
-    let (g, t) = (&args.geometry, &args.tensor);
-    let groups = g.filters / g.out_per_group;
-    let top = (tile.row * g.stride[0]) as i32 - g.padding[0] as i32;
-    let left = (tile.col * g.stride[1]) as i32 - g.padding[1] as i32;
-    let map = (tile.image * groups + tile.group) * g.size[0];
-    let all = g.batch * groups * g.size[0] * g.size[1];
-    let (words, packs) = (t.channels() / 4, t.part / 16);
-    let staged: Shared<f32> = Shared::at(0, E::PIECES as u32 * t.cells() * t.pitch);
-    let pack = cta.thread() % packs * 4;
-    let mut cell = cta.thread() / packs;
-    while cell < t.cells() {
-        let (row, col) = (cell / t.inputs[1], cell % t.inputs[1]);
-        let (y, x) = ((top + row as i32) as u32, (left + col as i32) as u32);
-        let present = y < g.size[0] && x < g.size[1];
-        let from = if present {
-            (map + y) * g.size[1] + x
-        } else {
-            0
-        };
-        for piece in 0..E::PIECES as u32 {
-            let i = (piece * all + from) * words + part * t.part / 4 + pack;
-            let j = (piece * t.cells() + cell) * t.pitch + slot * t.part / 4 + pack;
-            cta.copy_whole_pack(staged, j as usize, args.planes, i as usize, present);
-        }
-        cell += cta.threads() / packs;
-    }
-}
-
-/// What a lane holds of a step.
-#[derive(Clone, Copy)]
-struct Step<const P: usize> {
-    fragments: [[[u32; 4]; P]; ROWS],
-    metadata: [u32; ROWS],
-}
-
-impl<const P: usize> Step<P> {
-    const NONE: Step<P> = Step {
-        fragments: [[[0; 4]; P]; ROWS],
-        metadata: [0; ROWS],
-    };
-
-    #[inline(always)]
-    #[track_caller]
-    fn load<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, number: u32) -> Step<P> {
-        let (from, lane) = (args.steps, lane(cta) as usize);
-        let first = number as usize * step_words(P);
-        let mut step = Step::NONE;
-        for row in 0..ROWS {
-            for piece in 0..P {
-                let at = first + (row * P + piece) * 128 + lane * 4;
-                step.fragments[row][piece] = cta.load_pack(from, at, Cache::Keep);
-            }
-            let at = first + ROWS * P * 128 + row * 32 + lane;
-            step.metadata[row] = cta.load(from, at, Cache::Keep);
-        }
-        step
-    }
-}
-
-/// Words from a cell to the channels of this lane's tap of a step.
-#[inline(always)]
-#[track_caller]
-fn offset_of<C: Cta, E: Element, const P: usize>(
-    cta: &C,
-    args: &SparseConvArgs<'_, E>,
-    number: u32,
-) -> u32 {
-    let at = number as usize * step_words(P) + ROWS * P * 128 + ROWS * 32;
-    cta.load(args.steps, at + lane(cta) as usize / 16, Cache::Keep) / 4
-}
-
 /// Sums of a lane by weight, rows, columns and registers.
-type Sums = [[[[i32; 4]; COLS]; ROWS]; 3];
+type Sums<T> = [[[[T; 4]; COLS]; ROWS]; 3];
 
 /// Eight outputs' inputs of a step by pieces and registers.
 type Column<const P: usize> = [[u32; 4]; P];
@@ -195,8 +150,8 @@ struct Staged {
 }
 
 impl Staged {
-    /// Reads a column of the step that begins `offset` words behind the first: of each piece channels 0 to 15 and 16 to 31
-    /// at the first tap, then at the second. Regroups it to the second factor: groups of four rows are two neighbouring
+    /// Reads a column of the step that begins `offset` words behind the first: of each piece the lower and the higher half
+    /// of the channels at the first tap, then at the second. Regroups it to the second factor: groups of four rows are two
     /// channels at both taps.
     #[inline(always)]
     #[track_caller]
@@ -229,38 +184,34 @@ impl Staged {
 /// Adds the products of one piece of the weights and one of a column's inputs.
 #[inline(always)]
 #[track_caller]
-fn multiply_pieces<C: Cta, const P: usize, const W: usize>(
+fn multiply_pieces<C: Cta, E: Element, const P: usize, const W: usize>(
     cta: &C,
     step: &Step<W>,
     (column, col): (&Column<P>, usize),
     (i, j): (usize, usize),
-    sums: &mut Sums,
+    sums: &mut Sums<E::Part>,
 ) {
+    // The highest piece has the sign.
+    let signed = [i + 1 == W, j + 1 == P];
     for row in 0..ROWS {
-        let (w, places) = (step.fragments[row][i], step.metadata[row]);
-        let (sum, x) = (&mut sums[i + j][row][col], column[j]);
-        // The highest piece has the sign.
-        *sum = match (i + 1 == W, j + 1 == P) {
-            (true, true) => cta.multiply_sparse_bytes::<true, true>(w, x, *sum, places),
-            (true, false) => cta.multiply_sparse_bytes::<true, false>(w, x, *sum, places),
-            (false, true) => cta.multiply_sparse_bytes::<false, true>(w, x, *sum, places),
-            (false, false) => cta.multiply_sparse_bytes::<false, false>(w, x, *sum, places),
-        };
+        let factors = [step.fragments[row][i], column[j]];
+        let sum = &mut sums[i + j][row][col];
+        *sum = E::multiply_sparse(cta, factors, *sum, (step.metadata, row), signed);
     }
 }
 
 /// Adds a step's products with a column's inputs.
 #[inline(always)]
 #[track_caller]
-fn multiply_column<C: Cta, const P: usize, const W: usize>(
+fn multiply_column<C: Cta, E: Element, const P: usize, const W: usize>(
     cta: &C,
     step: &Step<W>,
     column: (&Column<P>, usize),
-    sums: &mut Sums,
+    sums: &mut Sums<E::Part>,
 ) {
     for i in 0..W {
         for j in 0..P {
-            multiply_pieces(cta, step, column, (i, j), sums);
+            multiply_pieces::<C, E, P, W>(cta, step, column, (i, j), sums);
         }
     }
 }
@@ -270,19 +221,22 @@ pub fn tensor<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u
     cta: &C,
     args: &SparseConvArgs<'_, E>,
 ) {
-    match TEAMS {
-        2 => cta.launch_bounds::<{ 2 * TENSOR_TEAM }, 1>(),
+    // Of one piece an SM holds two blocks of two teams, whose threads may not take 129 registers.
+    match (TEAMS, P * W) {
+        (2, 1) => cta.launch_bounds::<{ 2 * TENSOR_TEAM }, 2>(),
+        (2, _) => cta.launch_bounds::<{ 2 * TENSOR_TEAM }, 1>(),
         _ => cta.launch_bounds::<{ 4 * TENSOR_TEAM }, 1>(),
     }
     let tile = Tile::of(cta, args);
     let sums = add_parts::<C, E, P, W, TEAMS>(cta, args, tile);
     cta.sync();
-    write_sums::<C, E, TEAMS>(cta, &sums);
-    write_outputs(cta, args, tile);
+    write_sums::<C, E>(cta, &sums);
+    cta.sync();
+    write_outputs::<C, E, TEAMS>(cta, args, tile);
 }
 
 /// Quotient and remainder by a power of two. Sides of tiles are such, their product being [`TILE_CELLS`]; so are the windows
-/// that divide them.
+/// that divide them, and parts of channels.
 #[inline(always)]
 fn split(number: u32, by: u32) -> (u32, u32) {
     (number >> by.trailing_zeros(), number & (by - 1))
@@ -303,70 +257,6 @@ fn row_words<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) -> [u32;
     [word(0), word(1), word(2), word(3)]
 }
 
-/// A team's steps.
-struct Steps<const W: usize, const TEAMS: u32> {
-    /// The next one.
-    number: u32,
-    /// The end of the block's.
-    last: u32,
-    /// The next one's.
-    step: Step<W>,
-    offset: u32,
-    /// Of the one after it, for two teams.
-    then: u32,
-}
-
-impl<const W: usize, const TEAMS: u32> Steps<W, TEAMS> {
-    /// Two teams read the inputs of a step while they multiply the one before: its offset has to be there earlier.
-    const AHEAD: bool = TEAMS == 2;
-
-    #[inline(always)]
-    #[track_caller]
-    fn first<C: Cta, E: Element>(
-        cta: &C,
-        args: &SparseConvArgs<'_, E>,
-        [number, last]: [u32; 2],
-    ) -> Steps<W, TEAMS> {
-        let mut steps = Steps {
-            number,
-            last,
-            step: Step::NONE,
-            offset: 0,
-            then: 0,
-        };
-        if number < last {
-            steps.then = offset_of::<C, E, W>(cta, args, number);
-        }
-        steps.load(cta, args);
-        steps
-    }
-
-    /// Goes on to the next one.
-    #[inline(always)]
-    #[track_caller]
-    fn advance<C: Cta, E: Element>(&mut self, cta: &C, args: &SparseConvArgs<'_, E>) {
-        self.number += TEAMS;
-        self.load(cta, args);
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn load<C: Cta, E: Element>(&mut self, cta: &C, args: &SparseConvArgs<'_, E>) {
-        if Self::AHEAD {
-            self.offset = self.then;
-        }
-        if self.number < self.last {
-            self.step = Step::load(cta, args, self.number);
-            if !Self::AHEAD {
-                self.offset = offset_of::<C, E, W>(cta, args, self.number);
-            }
-        }
-        if Self::AHEAD && self.number + TEAMS < self.last {
-            self.then = offset_of::<C, E, W>(cta, args, self.number + TEAMS);
-        }
-    }
-}
-
 /// This team's part of the sums.
 #[inline(always)]
 #[track_caller]
@@ -374,7 +264,7 @@ fn add_parts<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u3
     cta: &C,
     args: &SparseConvArgs<'_, E>,
     tile: Tile,
-) -> Sums {
+) -> Sums<E::Part> {
     let t = &args.tensor;
     let piece = t.cells() * t.pitch;
     let staged = Staged {
@@ -386,12 +276,13 @@ fn add_parts<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u3
     let last = cta.load(args.starts, of_tile + t.parts as usize, Cache::Keep);
     let number = cta.load(args.starts, of_tile, Cache::Keep) + cta.thread() / TENSOR_TEAM;
     let mut steps = Steps::<W, TEAMS>::first(cta, args, [number, last]);
-    let mut sums: Sums = [[[[0; 4]; COLS]; ROWS]; 3];
+    let mut sums: Sums<E::Part> = [[[[E::Part::default(); 4]; COLS]; ROWS]; 3];
+    place_cells(cta, args, tile);
     // So far filters alone were read, which are older than the planes.
     cta.wait_for_previous();
     let mut part = 0;
     while part < t.parts {
-        arrive(cta, args, tile, part);
+        arrive(cta, args, part);
         let end = cta.load(args.starts, of_tile + part as usize + 1, Cache::Keep);
         if TEAMS == 2 {
             add_ahead::<C, E, P, W, TEAMS>(cta, args, (&staged, end), &mut steps, &mut sums);
@@ -411,22 +302,26 @@ fn add_ahead<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: u3
     args: &SparseConvArgs<'_, E>,
     (staged, end): (&Staged, u32),
     steps: &mut Steps<W, TEAMS>,
-    sums: &mut Sums,
+    sums: &mut Sums<E::Part>,
 ) {
     let mut columns: [Column<P>; COLS] = [[[0; 4]; P]; COLS];
     if steps.number < end {
         columns = staged.columns(cta, steps.offset);
     }
     while steps.number < end {
-        let (step, own) = (steps.step, columns);
+        let (step, own, offset) = (steps.step, columns, steps.offset);
         steps.advance(cta, args);
-        if steps.number < end {
-            columns = staged.columns(cta, steps.offset);
-        }
-        multiply_column(cta, &step, (&own[0], 0), sums);
-        multiply_column(cta, &step, (&own[1], 1), sums);
-        multiply_column(cta, &step, (&own[2], 2), sums);
-        multiply_column(cta, &step, (&own[3], 3), sums);
+        // Inputs of the next part may not be there yet.
+        let here = if steps.number < end {
+            steps.offset
+        } else {
+            offset
+        };
+        columns = staged.columns(cta, here);
+        multiply_column::<C, E, P, W>(cta, &step, (&own[0], 0), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&own[1], 1), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&own[2], 2), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&own[3], 3), sums);
     }
 }
 
@@ -438,45 +333,15 @@ fn add_in_turn<C: Cta, E: Element, const P: usize, const W: usize, const TEAMS: 
     args: &SparseConvArgs<'_, E>,
     (staged, end): (&Staged, u32),
     steps: &mut Steps<W, TEAMS>,
-    sums: &mut Sums,
+    sums: &mut Sums<E::Part>,
 ) {
     while steps.number < end {
         let (step, offset) = (steps.step, steps.offset);
         steps.advance(cta, args);
         let column = |col: usize| -> Column<P> { staged.column(cta, offset, col) };
-        multiply_column(cta, &step, (&column(0), 0), sums);
-        multiply_column(cta, &step, (&column(1), 1), sums);
-        multiply_column(cta, &step, (&column(2), 2), sums);
-        multiply_column(cta, &step, (&column(3), 3), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&column(0), 0), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&column(1), 1), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&column(2), 2), sums);
+        multiply_column::<C, E, P, W>(cta, &step, (&column(3), 3), sums);
     }
-}
-
-/// Waits until a part of the channels is in shared memory; the first of a chunk begins to copy all of it.
-#[inline(always)]
-#[track_caller]
-fn arrive<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile, part: u32) {
-    let t = &args.tensor;
-    let slot = part % CHUNK_PARTS;
-    if slot == 0 {
-        cta.sync();
-        for slot in 0..CHUNK_PARTS {
-            if part + slot < t.parts {
-                stage(cta, args, tile, (part + slot, slot));
-            }
-            cta.end_copies();
-        }
-    }
-    match slot {
-        0 => cta.copies_done::<3>(),
-        1 => cta.copies_done::<2>(),
-        2 => cta.copies_done::<1>(),
-        _ => cta.copies_done::<0>(),
-    }
-    cta.sync();
-}
-
-/// Bytes of shared memory of a block.
-pub fn tensor_shared_bytes<E: Element>(t: &super::TensorGeometry) -> u64 {
-    let staged = E::PIECES as u64 * t.cells() as u64 * t.pitch as u64 * 4;
-    staged.max(sum_bytes(E::Acc::SIZE) as u64)
 }

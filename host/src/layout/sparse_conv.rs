@@ -1,7 +1,7 @@
 //! Steps of filters on sparse tensor cores: the layout of [`gpu_kernels::sparse_conv`]'s tensor strategy, made on the host.
 //!
-//! A step has 32 filters, and two sides of 32 channels at a tap: 64 columns, in groups of four, of which it takes two of
-//! each row. Where a group has more, a further step takes those. Sides of a step are two taps of the same channels, so that
+//! A step has 32 filters, and two sides of 32 channels at a tap, of halves 16: 64 or 32 columns, in groups of four, of which
+//! it takes two of each row. Where a group has more, a further step takes those. Sides of a step are two taps of the same channels, so that
 //! filters with one nonzero a slice never have more; the last of an odd number of taps is joined with that of other
 //! channels of the part.
 
@@ -9,15 +9,13 @@ mod ranges;
 
 pub use ranges::{ConvRanges, ranges};
 
-use gpu_kernels::sparse_conv::{CHUNK_PARTS, TILE_FILTERS, TensorGeometry, step_words};
+use gpu_kernels::sparse_conv::{CHUNK_PARTS, Pieces, TILE_FILTERS, TensorGeometry};
 use rayon::prelude::*;
 
 use crate::matrix::filters::{FilterValue, SparseFilters};
 
-/// Channels of a step.
-const CHANNELS: usize = 32;
-/// Groups of four columns of a step.
-const GROUPS: usize = 16;
+/// Bytes of the channels of either side of a step.
+const SIDE: usize = 32;
 /// Filters of a step.
 const ROWS: usize = TILE_FILTERS as usize;
 /// The places of a group without nonzeros: any two, in ascending order.
@@ -28,7 +26,7 @@ const NOWHERE: u32 = 0b0100;
 pub struct ConvSteps {
     /// Where the steps of each filter tile and part of its channels begin; then the number of steps.
     pub starts: Vec<u32>,
-    /// The steps, [`step_words`] words each.
+    /// The steps, [`Pieces::step_words`] words each.
     pub words: Vec<u32>,
 }
 
@@ -58,13 +56,16 @@ pub struct Taps {
     pub dilation: [usize; 2],
 }
 
-/// A nonzero of a tile: its filter in the tile, channel in the block of 32, tap, value.
+/// A nonzero of a tile: its filter in the tile, channel in the block, the bits of its value.
 #[derive(Clone, Copy)]
 struct Entry {
     row: usize,
     channel: usize,
-    value: i32,
+    bits: u32,
 }
+
+/// A stored column's place in its group of four, and the bits of its value.
+type Stored = (u32, u32);
 
 /// Half of a step's columns.
 struct Side {
@@ -73,12 +74,12 @@ struct Side {
     entries: Vec<Entry>,
 }
 
-/// The steps of integer filters whose weights take `pieces` bytes.
+/// The steps of filters, whose weights have pieces in the lowest of their bits.
 pub fn steps<V: FilterValue>(
     filters: &SparseFilters<V>,
     taps: &Taps,
     tiles: &TensorGeometry,
-    pieces: usize,
+    (pieces, bits): (Pieces, impl Fn(V) -> u32 + Sync),
 ) -> ConvSteps {
     let groups = filters.shape().filters / taps.filters_per_group;
     let all = groups * tiles.filter_tiles as usize;
@@ -98,6 +99,7 @@ pub fn steps<V: FilterValue>(
                 dilation: taps.dilation,
                 tiles,
                 pieces,
+                bits: &bits,
             };
             tile.steps()
         })
@@ -113,36 +115,47 @@ pub fn steps<V: FilterValue>(
 }
 
 /// 32 filters, or fewer at the end of a group.
-struct Tile<'a, V> {
+struct Tile<'a, V, B> {
     filters: &'a SparseFilters<V>,
     range: std::ops::Range<usize>,
     dilation: [usize; 2],
     tiles: &'a TensorGeometry,
-    pieces: usize,
+    pieces: Pieces,
+    bits: &'a B,
 }
 
-impl<V: FilterValue> Tile<'_, V> {
+impl<V: FilterValue, B: Fn(V) -> u32> Tile<'_, V, B> {
+    /// Channels of either side of a step.
+    fn channels(&self) -> usize {
+        self.pieces.channels() as usize
+    }
+
+    /// Groups of four columns of a step.
+    fn groups(&self) -> usize {
+        self.channels() / 2
+    }
+
     /// Steps of each part of the channels, and their words.
     fn steps(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut counts, mut words) = (Vec::new(), Vec::new());
         for part in 0..self.tiles.parts as usize {
             let (before, mut alone) = (words.len(), Vec::new());
-            for block in 0..self.tiles.part as usize / CHANNELS {
+            for block in 0..self.tiles.part as usize / SIDE {
                 alone.extend(self.block(part, block, &mut words));
             }
             for sides in alone.chunks(2) {
                 self.step(sides, &mut words);
             }
-            counts.push(((words.len() - before) / step_words(self.pieces)) as u32);
+            counts.push(((words.len() - before) / self.pieces.step_words()) as u32);
         }
         (counts, words)
     }
 
-    /// The nonzeros of 32 channels, by tap.
+    /// The nonzeros of a block of channels, by tap.
     fn by_tap(&self, first_channel: usize) -> Vec<Vec<Entry>> {
         let shape = self.filters.shape();
         let mut taps = vec![Vec::new(); shape.height * shape.width];
-        let end = (first_channel + CHANNELS).min(shape.channels);
+        let end = (first_channel + self.channels()).min(shape.channels);
         for filter in self.range.clone() {
             for channel in first_channel..end {
                 for nonzero in self.filters.slice(filter, channel) {
@@ -150,7 +163,7 @@ impl<V: FilterValue> Tile<'_, V> {
                     taps[tap].push(Entry {
                         row: filter - self.range.start,
                         channel: channel - first_channel,
-                        value: nonzero.value.to_f64() as i32,
+                        bits: (self.bits)(nonzero.value),
                     });
                 }
             }
@@ -158,10 +171,11 @@ impl<V: FilterValue> Tile<'_, V> {
         taps
     }
 
-    /// Appends the steps of 32 channels; a tap that is left is returned.
+    /// Appends the steps of a block of channels; a tap that is left is returned.
     fn block(&self, part: usize, block: usize, words: &mut Vec<u32>) -> Option<Side> {
-        let taps = self.by_tap(part * self.tiles.part as usize + block * CHANNELS);
-        let slot = part % CHUNK_PARTS as usize * self.tiles.part as usize + block * CHANNELS;
+        let blocks = self.tiles.part as usize / SIDE;
+        let taps = self.by_tap((part * blocks + block) * self.channels());
+        let slot = part % CHUNK_PARTS as usize * self.tiles.part as usize + block * SIDE;
         let used = taps.into_iter().enumerate();
         let mut sides: Vec<Side> = used
             .filter(|(_, entries)| !entries.is_empty())
@@ -182,11 +196,11 @@ impl<V: FilterValue> Tile<'_, V> {
 
     /// Appends the steps of one side or two.
     fn step(&self, sides: &[Side], words: &mut Vec<u32>) {
-        let mut groups = vec![Vec::new(); ROWS * GROUPS];
+        let mut groups = vec![Vec::new(); ROWS * self.groups()];
         for (number, side) in sides.iter().enumerate() {
             for entry in &side.entries {
-                let (group, place) = column(number, entry.channel);
-                groups[entry.row * GROUPS + group].push((place, entry.value));
+                let (group, place) = column(self.pieces, number, entry.channel);
+                groups[entry.row * self.groups() + group].push((place, entry.bits));
             }
         }
         let last = sides.last().expect("one or two");
@@ -204,19 +218,19 @@ impl<V: FilterValue> Tile<'_, V> {
     }
 
     /// Appends as many steps as the fullest group of two sides needs.
-    fn pair(&self, mut groups: Vec<Vec<(u32, i32)>>, offsets: [u32; 2], words: &mut Vec<u32>) {
+    fn pair(&self, mut groups: Vec<Vec<Stored>>, offsets: [u32; 2], words: &mut Vec<u32>) {
         groups
             .iter_mut()
             .for_each(|group| group.sort_by_key(|(place, _)| *place));
         let fullest = groups.iter().map(Vec::len).max().unwrap_or(0);
         for pass in 0..fullest.div_ceil(2) {
             let start = words.len();
-            words.resize(start + step_words(self.pieces), 0);
+            words.resize(start + self.pieces.step_words(), 0);
             let step = &mut words[start..];
             for (at, group) in groups.iter().enumerate() {
                 let held = group.get(2 * pass..).unwrap_or_default();
                 let stored = two_of_four(&held[..held.len().min(2)]);
-                self.put(step, (at / GROUPS, at % GROUPS), stored);
+                self.put(step, (at / self.groups(), at % self.groups()), stored);
             }
             let end = step.len();
             step[end - 4..end - 2].copy_from_slice(&offsets);
@@ -224,33 +238,56 @@ impl<V: FilterValue> Tile<'_, V> {
     }
 
     /// Writes the two stored columns of a group of a row.
-    fn put(&self, step: &mut [u32], (row, group): (usize, usize), stored: [(u32, i32); 2]) {
+    fn put(&self, step: &mut [u32], (row, group): (usize, usize), stored: [Stored; 2]) {
         let (sixteen, row) = (row / 16, row % 16);
-        for (i, (place, value)) in stored.into_iter().enumerate() {
+        let (bytes, pieces) = (self.pieces.bytes as usize, self.pieces.weights as usize);
+        // Stored columns of a register of four lanes, and of one lane.
+        let (of_four, of_lane) = (16 / bytes, 4 / bytes);
+        let mask = u32::MAX >> (32 - 8 * bytes);
+        for (i, (place, bits)) in stored.into_iter().enumerate() {
             let column = group * 2 + i;
-            let register = 2 * (column / 16) + row / 8;
-            let lane = row % 8 * 4 + column % 16 / 4;
-            for piece in 0..self.pieces {
-                let byte = (value >> (8 * piece)) as u32 & 0xff;
-                let at = (sixteen * self.pieces + piece) * 128 + lane * 4 + register;
-                step[at] |= byte << (8 * (column % 4));
+            let register = 2 * (column / of_four) + row / 8;
+            let lane = row % 8 * 4 + column % of_four / of_lane;
+            for piece in 0..pieces {
+                let bits = bits >> (8 * piece) & mask;
+                let at = (sixteen * pieces + piece) * 128 + lane * 4 + register;
+                step[at] |= bits << (8 * bytes * (column % of_lane));
             }
-            let lane = row % 8 * 4 + 2 * (column / 16) + row / 8;
-            let at = 2 * self.pieces * 128 + sixteen * 32 + lane;
-            step[at] |= place << (2 * (column % 16));
+            let (word, shift) = self.metadata((sixteen, row), column);
+            step[self.pieces.fragments() + word] |= place << shift;
+        }
+    }
+
+    /// The word and the first bit of a stored column's metadata, behind the fragments.
+    fn metadata(&self, (sixteen, row): (usize, usize), column: usize) -> (usize, usize) {
+        let four = row % 8 * 4;
+        if self.pieces.bytes == 1 {
+            let lane = four + 2 * (column / 16) + row / 8;
+            (sixteen * 32 + lane, 2 * (column % 16))
+        } else {
+            let lane = four + 2 * sixteen + column / 8;
+            (lane, 16 * (row / 8) + 2 * (column % 8))
         }
     }
 }
 
-/// The group of four columns, and the place in it, of a channel at the first or second tap of a pair.
-fn column(side: usize, channel: usize) -> (usize, u32) {
-    let (half, in_half) = (channel / 16, channel % 16);
-    let register = 2 * half + in_half % 4 / 2;
-    (register * 4 + in_half / 4, (2 * side + in_half % 2) as u32)
+/// The group of four columns, and the place in it, of a channel at the first or second tap of a pair. Two words of each tap,
+/// which a lane reads, are regrouped to halves of both: of bytes a word has four channels, of halves two, and a group is a
+/// word of a lane or of two neighbouring ones.
+fn column(pieces: Pieces, side: usize, channel: usize) -> (usize, u32) {
+    let half = pieces.channels() as usize / 2;
+    let (high, channel) = (channel / half, channel % half);
+    if pieces.bytes == 1 {
+        let register = 2 * high + channel % 4 / 2;
+        (register * 4 + channel / 4, (2 * side + channel % 2) as u32)
+    } else {
+        let (register, lane) = (2 * high + channel % 2, channel / 2);
+        (register * 2 + lane / 2, (2 * (lane % 2) + side) as u32)
+    }
 }
 
 /// Two stored columns in ascending order of place, zeros where there are fewer nonzeros.
-fn two_of_four(held: &[(u32, i32)]) -> [(u32, i32); 2] {
+fn two_of_four(held: &[Stored]) -> [Stored; 2] {
     match *held {
         [one, two] => [one, two],
         [(3, value)] => [(0, 0), (3, value)],
@@ -265,18 +302,34 @@ mod tests {
 
     use super::*;
 
+    const BYTES: Pieces = Pieces {
+        inputs: 2,
+        weights: 1,
+        bytes: 1,
+    };
+    const HALVES: Pieces = Pieces {
+        inputs: 1,
+        weights: 1,
+        bytes: 2,
+    };
+
     #[test]
     fn every_column_has_one_place() {
-        let sides = (0..2).flat_map(|side| (0..CHANNELS).map(move |channel| (side, channel)));
-        let places: BTreeSet<(usize, u32)> = sides.map(|(side, c)| column(side, c)).collect();
-        assert_eq!(places.len(), 64);
-        assert!(
-            places
-                .iter()
-                .all(|(group, place)| *group < GROUPS && *place < 4)
-        );
-        // Neighbouring channels share a group, at both taps.
-        assert_eq!(column(0, 18).0, column(1, 19).0);
+        for pieces in [BYTES, HALVES] {
+            let channels = pieces.channels() as usize;
+            let sides = (0..2).flat_map(|side| (0..channels).map(move |channel| (side, channel)));
+            let places: BTreeSet<(usize, u32)> =
+                sides.map(|(side, c)| column(pieces, side, c)).collect();
+            assert_eq!(places.len(), 2 * channels);
+            let inside = |(group, place): &(usize, u32)| *group < channels / 2 && *place < 4;
+            assert!(places.iter().all(inside));
+            // Two channels share a group, at both taps.
+            for (group, _) in &places {
+                let of_group = (0..channels).filter(|c| column(pieces, 0, *c).0 == *group);
+                let other = |c: &usize| column(pieces, 1, *c).0 == *group;
+                assert_eq!(of_group.filter(other).count(), 2);
+            }
+        }
     }
 
     #[test]
@@ -284,7 +337,7 @@ mod tests {
         use crate::plan::sparse_conv::{ConvShape, tiles};
         let shape = ConvShape::new(256, [8, 16], 32, [1, 1]);
         let limits = crate::plan::limits::DeviceLimits::known("h200").expect("a known device");
-        let tiles = tiles(&shape, [2, 1], &limits)
+        let tiles = tiles(&shape, BYTES, &limits)
             .expect("tensor cores")
             .geometry;
         assert_eq!((tiles.part, tiles.parts), (64, 4));
@@ -296,9 +349,9 @@ mod tests {
         let mut weights = vec![0_i16; 32 * 256];
         weights.iter_mut().step_by(4).for_each(|weight| *weight = 3);
         let filters = SparseFilters::from_dense(shape.filter_shape(), &weights).expect("sizes");
-        let steps = steps(&filters, &taps, &tiles, 1);
+        let steps = steps(&filters, &taps, &tiles, (BYTES, |value| value as u32));
         assert_eq!(steps.starts, [0, 1, 2, 3, 4]);
-        let words = &steps.words[..step_words(1)];
+        let words = &steps.words[..BYTES.step_words()];
         assert_eq!(words[words.len() - 4..][..2], [0, 32]);
     }
 
@@ -307,7 +360,7 @@ mod tests {
         for held in [&[][..], &[(0, 7)], &[(3, 7)], &[(1, 5), (2, 7)]] {
             let [first, second] = two_of_four(held);
             assert!(first.0 < second.0, "{held:?}");
-            let sum: i32 = held.iter().map(|(_, value)| value).sum();
+            let sum: u32 = held.iter().map(|(_, bits)| bits).sum();
             assert_eq!(first.1 + second.1, sum);
         }
     }

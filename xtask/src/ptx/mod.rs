@@ -29,8 +29,6 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("softmax_sparse_global_f64_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f32_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f64_vs32_q4", SOFTMAX),
-    ("sparse_conv_tensor_I16Wide", LONG_WEIGHTS),
-    ("sparse_conv_tensor_short_four_I16", FOUR_TEAMS),
     ("tiles_many_fused_f32_b4", TILES),
 ];
 
@@ -45,12 +43,6 @@ const QR_PANELS: &str = "one or two words on compute capability 8.0, none on 9.0
 const EIGHT_SIDES: &str = "two rows of eight sides take 255 registers and 12 bytes";
 const SOFTMAX: &str = "33 to 128 classes: each thread copies its arguments, some 500 bytes, to local memory once and reads \
     them there; nothing is spilled. That this costs less than reading X twice for every class is assumed, not measured";
-
-const FOUR_TEAMS: &str = "64 sums, weights and inputs of a step in the 128 registers that four teams leave a thread: up to four \
-    words outside the products; two teams with 192 registers spill none and take 30.7 instead of 27.3 µs";
-
-const LONG_WEIGHTS: &str = "96 sums, and inputs and weights of two steps, take 255 registers and four words: 64-bit sums at \
-    the end take more than 32-bit ones, which spill none";
 
 const TILES: &str = "three words of the walk over tiles on 9.0, none on 8.0: blocks of fewer threads, which leave more \
     registers, spill more in its neighbours";

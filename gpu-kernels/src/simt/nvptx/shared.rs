@@ -30,3 +30,15 @@ pub(super) fn shared_address<T: Word>(array: Shared<T>, i: usize) -> u32 {
     }
     base + array.byte() + i as u32 * T::SIZE
 }
+
+/// An asynchronous copy of some bytes, or zeros for what is absent, whose address may lie outside.
+macro_rules! copy {
+    ($cache:literal, $bytes:literal, $to:expr, $j:expr, $from:expr, $i:expr, $present:expr) => {
+        asm!("{{ .reg .pred absent; setp.eq.u32 absent, {}, 0;",
+            concat!("cp.async.", $cache, ".shared.global [{}], [{}], ", $bytes, ", absent; }}"),
+            in(reg32) $present as u32, in(reg32) shared_address($to, $j),
+            in(reg64) $from.pointer().wrapping_add($i), options(nostack))
+    };
+}
+
+pub(super) use copy;

@@ -91,6 +91,50 @@ pub(super) fn multiply_sparse<const A: bool, const B: bool>(
     }
 }
 
+/// One function for each kind of halves and pair of lanes that have the metadata.
+macro_rules! sparse_halves {
+    ($( $name:ident: $types:literal, $pair:literal; )*) => { $(
+        #[inline(always)]
+        fn $name(a: [u32; 4], b: [u32; 4], c: [f32; 4], metadata: u32) -> [f32; 4] {
+            let (c0, c1, c2, c3): (f32, f32, f32, f32);
+            // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
+            unsafe {
+                asm!(concat!("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.", $types,
+                    ".f32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {}, ", $pair, ";"),
+                    out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
+                    in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
+                    in(reg32) b[0], in(reg32) b[1], in(reg32) b[2], in(reg32) b[3],
+                    in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
+                    in(reg32) metadata, options(pure, nomem, nostack));
+            }
+            [c0, c1, c2, c3]
+        }
+    )* };
+}
+
+sparse_halves! {
+    multiply_sparse_f16_first: "f16.f16", "0x0";
+    multiply_sparse_f16_second: "f16.f16", "0x1";
+    multiply_sparse_bf16_first: "bf16.bf16", "0x0";
+    multiply_sparse_bf16_second: "bf16.bf16", "0x1";
+}
+
+/// See [`Cta::multiply_sparse_halves`](crate::Cta::multiply_sparse_halves).
+#[inline(always)]
+pub(super) fn multiply_sparse_halves<const BRAIN: bool, const PAIR: u32>(
+    a: [u32; 4],
+    b: [u32; 4],
+    c: [f32; 4],
+    metadata: u32,
+) -> [f32; 4] {
+    match (BRAIN, PAIR) {
+        (false, 0) => multiply_sparse_f16_first(a, b, c, metadata),
+        (false, _) => multiply_sparse_f16_second(a, b, c, metadata),
+        (true, 0) => multiply_sparse_bf16_first(a, b, c, metadata),
+        (true, _) => multiply_sparse_bf16_second(a, b, c, metadata),
+    }
+}
+
 /// Four of the eight bytes of two words: byte i of the result is the one whose number the i-th four bits of `which` give.
 #[inline(always)]
 pub fn permute_bytes(low: u32, high: u32, which: u32) -> u32 {

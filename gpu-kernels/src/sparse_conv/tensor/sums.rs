@@ -3,71 +3,82 @@
 use super::super::args::{POOL_NONE, SparseConvArgs, finished};
 use super::super::element::{Accumulator, Element};
 use super::super::pool::Window;
-use super::{COLS, ROWS, SUM_PITCH, Sums, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, Tile, split};
+use super::{COLS, ROWS, Sums, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, Tile, split};
 use crate::cta::{Cta, Shared, WARP};
 use crate::verbs::{each_of_block, lane};
 
-/// Calls `each(places in the table of sums, sums)` for the sums of this lane, four at a time.
+/// From one filter's sums to the next in shared memory.
+const PITCH: u32 = TILE_CELLS + 12;
+
+/// Bytes of the sums of a tile by one team.
+pub const fn sum_bytes(acc: u32) -> u32 {
+    TILE_FILTERS * PITCH * acc
+}
+
+/// Where a tile's output lies among a filter's: even ones of eight before odd ones, and four more from one warp's to the
+/// next one's. The sums that a warp's lanes write at once lie in different banks, and those of windows in two or more.
 #[inline(always)]
-fn each_four<C: Cta, E: Element>(
-    cta: &C,
-    sums: &Sums,
-    mut each: impl FnMut([usize; 4], [E::Acc; 4]),
-) {
+fn place(cell: u32) -> u32 {
+    cell / 8 * 8 + cell % 2 * 4 + cell % 8 / 2 + cell / 32 * 4
+}
+
+/// Tables of sums by team, filter and output.
+#[inline(always)]
+fn tables<E: Element>(teams: u32) -> Shared<E::Acc> {
+    Shared::at(0, teams * TILE_FILTERS * PITCH)
+}
+
+/// The sums of each team to a table of its own.
+#[inline(always)]
+#[track_caller]
+pub(super) fn write_sums<C: Cta, E: Element>(cta: &C, sums: &Sums<E::Part>) {
     let (group, turn) = (lane(cta) / 4, lane(cta) % 4);
-    let warp = cta.thread() / WARP % 4;
+    let (team, warp) = (cta.thread() / TENSOR_TEAM, cta.thread() / WARP % 4);
+    let teams = cta.threads() / TENSOR_TEAM;
     for row in 0..ROWS {
         for col in 0..COLS {
-            let places = core::array::from_fn(|i| {
+            for i in 0..4 {
                 let filter = row as u32 * 16 + group + i as u32 / 2 * 8;
                 let cell = warp * 32 + col as u32 * 8 + turn * 2 + i as u32 % 2;
-                (filter * SUM_PITCH + cell) as usize
-            });
-            // Of one piece the only sums are whole.
-            let of =
-                |i: usize| E::of_pieces(core::array::from_fn(|weight| sums[weight][row][col][i]));
-            each(places, [of(0), of(1), of(2), of(3)]);
+                let at = (team * TILE_FILTERS + filter) * PITCH + place(cell);
+                // Of one piece the only sums are whole.
+                let of_weights = core::array::from_fn(|weight| sums[weight][row][col][i]);
+                let sum = E::of_pieces(of_weights);
+                cta.shared_write(tables::<E>(teams), at as usize, sum);
+            }
         }
     }
 }
 
-/// The sums of all teams to shared memory, filters × outputs of the tile: the last team's, to which the others add theirs
-/// in turn. Four are read before the first is written, so that they are waited for once.
+/// The sum of all teams, the first one's first.
 #[inline(always)]
 #[track_caller]
-pub(super) fn write_sums<C: Cta, E: Element, const TEAMS: u32>(cta: &C, sums: &Sums) {
-    let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
-    let team = cta.thread() / TENSOR_TEAM;
-    let write = |at: [usize; 4], sums: [E::Acc; 4]| {
-        for i in 0..4 {
-            cta.shared_write(table, at[i], sums[i]);
-        }
+fn sum_of<C: Cta, E: Element, const TEAMS: u32>(cta: &C, filter: u32, cell: u32) -> E::Acc {
+    let at = filter * PITCH + place(cell);
+    let of = |team: u32| {
+        let at = team * TILE_FILTERS * PITCH + at;
+        cta.shared_read(tables::<E>(TEAMS), at as usize)
     };
-    if team == TEAMS - 1 {
-        each_four::<C, E>(cta, sums, write);
+    let (first, second) = (of(0), of(1));
+    if TEAMS == 2 {
+        return first.plus(second);
     }
-    cta.sync();
-    let mut turn = TEAMS - 1;
-    while turn > 0 {
-        turn -= 1;
-        if team == turn {
-            each_four::<C, E>(cta, sums, |at, own| {
-                let others = at.map(|at| cta.shared_read(table, at));
-                write(at, core::array::from_fn(|i| own[i].plus(others[i])));
-            });
-        }
-        cta.sync();
-    }
+    let (third, fourth) = (of(2), of(3));
+    first.plus(second).plus(third).plus(fourth)
 }
 
 /// Bias, rectification and pooling of a tile's sums, and the results to memory.
 #[inline(always)]
 #[track_caller]
-pub(super) fn write_outputs<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
+pub(super) fn write_outputs<C: Cta, E: Element, const TEAMS: u32>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    tile: Tile,
+) {
     if args.geometry.pool.kind == POOL_NONE {
-        write_each(cta, args, tile);
+        write_each::<C, E, TEAMS>(cta, args, tile);
     } else {
-        write_windows(cta, args, tile);
+        write_windows::<C, E, TEAMS>(cta, args, tile);
     }
 }
 
@@ -77,16 +88,18 @@ const AT_ONCE: usize = 4;
 /// Without pooling.
 #[inline(always)]
 #[track_caller]
-fn write_each<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
+fn write_each<C: Cta, E: Element, const TEAMS: u32>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    tile: Tile,
+) {
     let (g, t) = (&args.geometry, &args.tensor);
-    let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
     let first = tile.filters % t.filter_tiles * TILE_FILTERS;
     let mut next = cta.thread();
     while next < TILE_FILTERS * TILE_CELLS {
         let places: [(u32, u32); AT_ONCE] =
             core::array::from_fn(|i| split(next + i as u32 * cta.threads(), TILE_CELLS));
-        let sums = places
-            .map(|(filter, cell)| cta.shared_read(table, (filter * SUM_PITCH + cell) as usize));
+        let sums = places.map(|(filter, cell)| sum_of::<C, E, TEAMS>(cta, filter, cell));
         for i in 0..AT_ONCE {
             let (of_tile, cell) = places[i];
             let (row, col) = split(cell, t.tile[1]);
@@ -104,9 +117,12 @@ fn write_each<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: T
 /// With pooling.
 #[inline(always)]
 #[track_caller]
-fn write_windows<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile: Tile) {
+fn write_windows<C: Cta, E: Element, const TEAMS: u32>(
+    cta: &C,
+    args: &SparseConvArgs<'_, E>,
+    tile: Tile,
+) {
     let (g, t) = (&args.geometry, &args.tensor);
-    let table: Shared<E::Acc> = Shared::at(0, TILE_FILTERS * SUM_PITCH);
     // Numbers one by one: LLVM 22 copies pairs of them to local memory.
     let (down_end, right_end) = (g.pool.window[0], g.pool.window[1]);
     let (rows, _) = split(t.tile[0], down_end);
@@ -123,7 +139,7 @@ fn write_windows<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>, tile
             for down in 0..down_end {
                 for right in 0..right_end {
                     let cell = (row * down_end + down) * t.tile[1] + col * right_end + right;
-                    let sum = cta.shared_read(table, (of_tile * SUM_PITCH + cell) as usize);
+                    let sum = sum_of::<C, E, TEAMS>(cta, of_tile, cell);
                     result.take(finished(cta, args, filter, sum));
                 }
             }

@@ -1,5 +1,7 @@
 //! Which kernel computes a layer, and what it needs to know of the filters.
 
+use gpu_kernels::sparse_conv::Pieces;
+
 use super::element::ConvElement;
 use super::error::SparseConvError;
 use crate::device::Device;
@@ -51,23 +53,30 @@ fn tensor_steps<E: ConvElement>(
     filters: &SparseFilters<E::Value>,
     limits: &DeviceLimits,
 ) -> Option<ConvSteps> {
-    let weights = weight_pieces::<E>(filters);
-    let tiles = tiles(shape, [E::PIECES, weights], limits)?;
+    let pieces = pieces::<E>(filters)?;
+    let tiles = tiles(shape, pieces, limits)?;
     let taps = Taps {
         filters_per_group: shape.filters / shape.groups,
         dilation: shape.dilation,
     };
-    Some(steps(filters, &taps, &tiles.geometry, weights))
+    Some(steps(filters, &taps, &tiles.geometry, (pieces, E::bits_of)))
 }
 
-/// Bytes that hold every weight of integers, 0 of other numbers.
-fn weight_pieces<E: ConvElement>(filters: &SparseFilters<E::Value>) -> usize {
+/// How tensor cores take the numbers, if they do: weights that all fit into a byte as one.
+fn pieces<E: ConvElement>(filters: &SparseFilters<E::Value>) -> Option<Pieces> {
     let of_a_byte = f64::from(i8::MIN)..=f64::from(i8::MAX);
     let mut weights = filters.nonzeros().iter().map(|n| n.value.to_f64());
-    match E::PIECES {
+    let inputs = E::PIECES as u32;
+    let weights = match inputs {
+        0 => return None,
         2 if weights.all(|weight| of_a_byte.contains(&weight)) => 1,
         pieces => pieces,
-    }
+    };
+    Some(Pieces {
+        inputs,
+        weights,
+        bytes: E::PIECE_BYTES,
+    })
 }
 
 fn work<E: ConvElement>(filters: &SparseFilters<E::Value>, steps: Option<&ConvSteps>) -> ConvWork {
@@ -76,8 +85,8 @@ fn work<E: ConvElement>(filters: &SparseFilters<E::Value>, steps: Option<&ConvSt
     ConvWork {
         nnz: filters.nnz(),
         longest: lengths.max().unwrap_or(0),
-        pieces: E::PIECES,
-        weight_pieces: weight_pieces::<E>(filters),
+        integers: E::MOST.is_finite(),
+        pieces: pieces::<E>(filters),
         bytes: size_of::<E::Value>(),
         sum_bytes: size_of::<E::Sum>(),
         finite: filters

@@ -102,12 +102,14 @@ pub trait ConvElement: Element<Stored: Pod, Wide: Pod, Packed: Pod, Acc = Self::
     const MOST: f64;
     /// A weight as it is multiplied.
     fn wide(value: Self::Value) -> Self::Wide;
+    /// The bits of a weight, of which tensor cores take pieces; 0 of numbers that they do not take.
+    fn bits_of(value: Self::Value) -> u32;
     /// A word of the packed format.
     fn packed(word: u64) -> Self::Packed;
 }
 
 macro_rules! elements {
-    ($($t:ident: $value:ident, $sum:ident, $packed:ident, $most:expr, $wide:expr;)*) => { $(
+    ($($t:ident: $value:ident, $sum:ident, $packed:ident, $most:expr, $wide:expr, $bits:expr;)*) => { $(
         impl ConvElement for $t {
             type Sum = $sum;
             type Value = $value;
@@ -115,6 +117,9 @@ macro_rules! elements {
             const MOST: f64 = $most;
             fn wide(value: $value) -> Self::Wide {
                 $wide(value)
+            }
+            fn bits_of(value: $value) -> u32 {
+                $bits(value)
             }
             fn packed(word: u64) -> $packed {
                 word as $packed
@@ -124,12 +129,12 @@ macro_rules! elements {
 }
 
 elements! {
-    I8: i8, i32, u32, 128.0, i32::from;
-    I8Wide: i8, i64, u32, 128.0, i32::from;
-    I16: i16, i32, u32, 32_768.0, i32::from;
-    I16Wide: i16, i64, u32, 32_768.0, i32::from;
-    F16: f16, f32, u32, f64::INFINITY, f16::to_f32;
-    Bf16: bf16, f32, u32, f64::INFINITY, bf16::to_f32;
-    f32: f32, f32, u64, f64::INFINITY, core::convert::identity;
-    f64: f64, f64, u64, f64::INFINITY, core::convert::identity;
+    I8: i8, i32, u32, 128.0, i32::from, |value| i32::from(value) as u32;
+    I8Wide: i8, i64, u32, 128.0, i32::from, |value| i32::from(value) as u32;
+    I16: i16, i32, u32, 32_768.0, i32::from, |value| i32::from(value) as u32;
+    I16Wide: i16, i64, u32, 32_768.0, i32::from, |value| i32::from(value) as u32;
+    F16: f16, f32, u32, f64::INFINITY, f16::to_f32, |value: f16| value.to_bits().into();
+    Bf16: bf16, f32, u32, f64::INFINITY, bf16::to_f32, |value: bf16| value.to_bits().into();
+    f32: f32, f32, u64, f64::INFINITY, core::convert::identity, |_| 0;
+    f64: f64, f64, u64, f64::INFINITY, core::convert::identity, |_| 0;
 }

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use gpu_kernels::sparse_conv::{
     Geometry, LIST_BLOCK, SKIP_BLOCK, STAGED_BLOCK, SkipGeometry, SparseConvArgs,
-    SparseConvVariant, StagedGeometry, TENSOR_TEAM, TensorGeometry, tensor_shared_bytes,
+    SparseConvVariant, StagedGeometry, TENSOR_TEAM, TensorGeometry, cells_at_once,
+    tensor_shared_bytes,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -186,7 +187,7 @@ fn variant_of(plan: &ConvPlan) -> SparseConvVariant {
         (ConvStrategy::Coo, _) => SparseConvVariant::Coo,
         (ConvStrategy::Packed, _) => SparseConvVariant::Packed,
         (ConvStrategy::Tensor, Tiles::Tensor(tiles)) => SparseConvVariant::Tensor {
-            weights: tiles.weights,
+            weights: tiles.pieces.weights,
             teams: tiles.teams,
         },
         (ConvStrategy::Skip, _) => SparseConvVariant::Skip,
@@ -214,7 +215,7 @@ fn launch_of<E: ConvElement>(plan: &ConvPlan, g: &Geometry) -> Launch {
         (ConvStrategy::Tensor, Tiles::Tensor(tiles)) => Launch {
             grid: tiles.blocks as u32,
             block: tiles.teams * TENSOR_TEAM,
-            shared_bytes: tensor_shared_bytes::<E>(&tiles.geometry) as u32,
+            shared_bytes: tensor_shared_bytes::<E>(&tiles.geometry, tiles.teams) as u32,
         },
         (ConvStrategy::Staged, Tiles::Staged(tiles)) => Launch {
             grid: tiles.blocks as u32,
@@ -248,8 +249,9 @@ fn planes_of<E: ConvElement>(
         Tiles::None => None,
         Tiles::Tensor(tiles) => {
             let cells = shape.batch * shape.size[0] * shape.size[1] * shape.groups;
-            let words = cells * tiles.geometry.channels() as usize / 4;
-            let launch = each(words as u64);
+            let words = cells * tiles.geometry.bytes() as usize / 4;
+            let at_once = cells_at_once::<E>(&shape.geometry(false));
+            let launch = each(words as u64 / u64::from(at_once));
             Some((SparseConvVariant::Planes, launch, words * E::PIECES))
         }
         Tiles::Staged(tiles) => {

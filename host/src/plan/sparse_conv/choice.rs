@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gpu_kernels::sparse_conv::{Pieces, sum_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::costs::{direct_us, lowered_us, pooling_us, skip_us, staged_us, tensor_us};
@@ -24,7 +25,8 @@ pub enum ConvStrategy {
     Staged,
     /// Only inputs that are not zero: for activations of which most are. Not for strides and 64-bit floats.
     Skip,
-    /// Integers as bytes on sparse tensor cores; dense filters take up to twice the steps of sparse ones.
+    /// Integers as bytes, or halves, on sparse tensor cores; dense filters take up to twice the steps of sparse ones. Sums of
+    /// halves are in another order, and some zero weights are multiplied.
     Tensor,
     /// A dense matrix product, for floats whose filters are not sparse enough. Its sums are in another order, and zero
     /// weights are multiplied.
@@ -70,10 +72,10 @@ pub struct ConvWork {
     pub nnz: usize,
     /// The most nonzeros of a filter.
     pub longest: usize,
-    /// Bytes of an integer, 0 of other numbers.
-    pub pieces: usize,
-    /// Bytes that hold every weight: fewer than an integer has where weights are small; 0 of other numbers.
-    pub weight_pieces: usize,
+    /// Whether numbers are integers.
+    pub integers: bool,
+    /// How tensor cores take the numbers, where they do: an integer by its bytes, of weights fewer where all are small.
+    pub pieces: Option<Pieces>,
     /// Bytes of a number.
     pub bytes: usize,
     /// Bytes of a sum.
@@ -195,16 +197,21 @@ fn skip(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> Option<Ski
 
 /// Tiles, if tensor cores suit the layer.
 fn tensor(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> Option<TensorTiles> {
-    let exact = work.longest <= gpu_kernels::sparse_conv::MOST_NONZEROS as usize;
-    work.steps?;
-    let tiles = tiles(shape, [work.pieces, work.weight_pieces], limits)
-        .filter(|tiles| exact && tiles.blocks < 1 << 31)?;
-    // 64-bit sums of 16-bit numbers leave too few registers for four teams.
-    let teams = match work.sum_bytes {
-        8 if work.pieces > 1 => 2,
-        _ => tiles.teams,
+    let suits = match work.integers {
+        true => work.longest <= gpu_kernels::sparse_conv::MOST_NONZEROS as usize,
+        false => work.finite,
     };
-    Some(TensorTiles { teams, ..tiles })
+    work.steps.filter(|_| suits)?;
+    let pieces = work.pieces?;
+    let tiles = tiles(shape, pieces, limits).filter(|tiles| tiles.blocks < 1 << 31)?;
+    // 64-bit sums of 16-bit numbers leave too few registers for four teams.
+    let registers = work.sum_bytes == 4 || pieces.inputs == 1;
+    let sums = |teams: u32| u64::from(teams * sum_bytes(work.sum_bytes as u32));
+    let teams = match sums(tiles.teams) <= limits.shared_per_block.into() && registers {
+        true => tiles.teams,
+        false => 2,
+    };
+    (sums(teams) <= limits.shared_per_block.into()).then_some(TensorTiles { teams, ..tiles })
 }
 
 fn predictions(
@@ -218,7 +225,7 @@ fn predictions(
             true => 0.0,
             false => pooling_us(shape, work),
         };
-        let us = tensor_us(&tiles, steps, (shape, work), limits);
+        let us = tensor_us(&tiles, steps, shape, limits);
         predicted.push((ConvStrategy::Tensor, us + pooling));
     }
     let apart = shape.pool.map_or(0.0, |_| pooling_us(shape, work));
@@ -240,5 +247,5 @@ fn predictions(
 
 /// Whether a dense product suits: there is none of integers, and one product has one group.
 fn lowers(shape: &ConvShape, work: &ConvWork) -> bool {
-    work.pieces == 0 && shape.groups == 1 && shape.sums() > 0
+    !work.integers && shape.groups == 1 && shape.sums() > 0
 }

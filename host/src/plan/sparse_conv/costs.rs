@@ -6,7 +6,7 @@
 //! them. `skip` has one fitted constant, what a round of its list costs: from the source's layer with one image
 //! (`zeros_…`); the rest of it is counted from its instructions. The test `replay` holds the choice to the record.
 
-use gpu_kernels::sparse_conv::{STAGED_WARPS, step_words};
+use gpu_kernels::sparse_conv::{Pieces, STAGED_WARPS};
 
 use super::choice::ConvWork;
 use super::shape::ConvShape;
@@ -36,9 +36,9 @@ struct Direct {
 
 /// By bytes of an integer and of a number.
 fn direct(work: &ConvWork) -> Direct {
-    let [start, nonzero, pass, results] = match (work.pieces, work.bytes) {
-        (1, _) => [6.94, 0.192, 10.87e-3, 1.11],
-        (2, _) => [7.09, 0.189, 11.85e-3, 1.28],
+    let [start, nonzero, pass, results] = match (work.integers, work.bytes) {
+        (true, 1) => [6.94, 0.192, 10.87e-3, 1.11],
+        (true, _) => [7.09, 0.189, 11.85e-3, 1.28],
         (_, 2) => [7.46, 0.203, 16.07e-3, 1.20],
         (_, 4) => [8.18, 0.235, 8.88e-3, 1.48],
         // 64-bit floats: twice the bytes, half the multiply-adds per clock; not measured.
@@ -83,8 +83,8 @@ struct Tensor {
 }
 
 /// By bytes of an input and of a weight. Two bytes of both are of an earlier record, whose launches did not overlap.
-fn tensor(work: &ConvWork) -> Tensor {
-    let [start, clock, wave, input, planes, steps] = match (work.pieces, work.weight_pieces) {
+fn tensor(of: Pieces) -> Tensor {
+    let [start, clock, wave, input, planes, steps] = match (of.inputs, of.weights) {
         (1, _) => [5.74, 4.156, 1.957, 3.562e-5, 1.014, 0.254],
         (_, 1) => [3.22, 4.258, 5.323, 2.131e-5, 0.758, 0.0],
         _ => [4.67, 3.402, 8.045, 1.390e-5, 0.661, 0.0377],
@@ -103,19 +103,20 @@ fn tensor(work: &ConvWork) -> Tensor {
 pub(super) fn tensor_us(
     tiles: &TensorTiles,
     steps: u64,
-    (shape, work): (&ConvShape, &ConvWork),
+    shape: &ConvShape,
     limits: &DeviceLimits,
 ) -> f64 {
-    let (t, costs, pieces) = (&tiles.geometry, tensor(work), work.pieces as f64);
-    let products = pieces * work.weight_pieces as f64;
+    let (t, of) = (&tiles.geometry, tiles.pieces);
+    let (costs, pieces) = (tensor(of), f64::from(of.inputs));
+    let products = f64::from(of.inputs * of.weights);
     let waves = (tiles.blocks as f64 / f64::from(limits.sms)).ceil();
     let all_tiles = f64::from(t.filter_tiles).max(1.0) * shape.groups as f64;
     let of_block = steps as f64 / all_tiles;
     let clocks = waves * of_block * products * 32.0;
-    let inputs = f64::from(t.cells() * t.channels()) * pieces;
+    let inputs = f64::from(t.cells() * t.bytes()) * pieces;
     let cells = (shape.batch * shape.size[0] * shape.size[1] * shape.groups) as f64;
-    let planes = 2.0 * cells * f64::from(t.channels()) * pieces / MEGA;
-    let read = tiles.blocks as f64 * of_block * 4.0 * step_words(work.weight_pieces) as f64 / MEGA;
+    let planes = 2.0 * cells * f64::from(t.bytes()) * pieces / MEGA;
+    let read = tiles.blocks as f64 * of_block * 4.0 * of.step_words() as f64 / MEGA;
     costs.start
         + costs.clock * clocks
         + waves * (costs.wave + costs.input * inputs)

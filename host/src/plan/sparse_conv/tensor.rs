@@ -1,6 +1,8 @@
 //! Tiles of the tensor strategy.
 
-use gpu_kernels::sparse_conv::{CHUNK_PARTS, TILE_CELLS, TILE_FILTERS, TensorGeometry};
+use gpu_kernels::sparse_conv::{
+    CHUNK_PARTS, Pieces, TILE_CELLS, TILE_FILTERS, TensorGeometry, staged_bytes,
+};
 
 use super::shape::ConvShape;
 use crate::plan::limits::DeviceLimits;
@@ -14,21 +16,20 @@ pub struct TensorTiles {
     pub pools: bool,
     /// Blocks.
     pub blocks: u64,
-    /// Bytes of a weight.
-    pub weights: u32,
+    /// How numbers are taken.
+    pub pieces: Pieces,
     /// Teams of a block.
     pub teams: u32,
 }
 
 /// Columns of a tile that are tried.
 const WIDTHS: [u32; 5] = [32, 16, 64, 8, 128];
-/// Channels of a part that are tried, the most first: fewer barriers.
+/// Bytes of a part's channels that are tried, the most first: fewer barriers.
 const PARTS: [u32; 4] = [256, 128, 64, 32];
 
-/// The tiles with the fewest blocks, then with the fewest inputs, for inputs of this many bytes and weights of this many;
-/// `None` where no tile's inputs fit in shared memory, or tensor cores are missing.
-pub fn tiles(shape: &ConvShape, pieces: [usize; 2], limits: &DeviceLimits) -> Option<TensorTiles> {
-    if limits.compute_capability.major < 8 || pieces.contains(&0) || shape.sums() == 0 {
+/// The tiles with the fewest blocks, then with the fewest inputs; `None` where no tile's inputs fit in shared memory, or tensor cores are missing.
+pub fn tiles(shape: &ConvShape, pieces: Pieces, limits: &DeviceLimits) -> Option<TensorTiles> {
+    if limits.compute_capability.major < 8 || shape.sums() == 0 {
         return None;
     }
     let candidates = WIDTHS
@@ -40,7 +41,7 @@ pub fn tiles(shape: &ConvShape, pieces: [usize; 2], limits: &DeviceLimits) -> Op
 fn tile(
     shape: &ConvShape,
     width: u32,
-    [pieces, weights]: [usize; 2],
+    pieces: Pieces,
     limits: &DeviceLimits,
 ) -> Option<TensorTiles> {
     let tile = [TILE_CELLS / width, width];
@@ -53,19 +54,34 @@ fn tile(
     let [Some(rows), Some(cols)] = inputs else {
         return None;
     };
-    let cells = rows.checked_mul(cols)? as u64;
-    let channels = (shape.channels / shape.groups) as u32;
-    let fits = |part: &u32| {
-        let held = channels.div_ceil(*part).min(CHUNK_PARTS) * part + 16;
-        let bytes = (pieces as u64)
-            .checked_mul(cells)?
-            .checked_mul(held.into())?;
-        // As many parts as a chunk has: the first is multiplied while the others arrive.
-        let suits = *part == 32 || *part * CHUNK_PARTS <= channels;
-        (bytes <= limits.shared_per_block.into() && suits).then_some(*part)
+    let cells = rows.checked_mul(cols)?;
+    let channels = (shape.channels / shape.groups) as u64 * u64::from(pieces.bytes);
+    let geometry = |part: &u32| {
+        let parts = channels.div_ceil((*part).into()) as u32;
+        TensorGeometry {
+            tile,
+            inputs: [rows as u32, cols as u32],
+            part: *part,
+            parts,
+            pitch: (parts.min(CHUNK_PARTS) * part + 16) / 4,
+            ..TensorGeometry::default()
+        }
     };
-    let part = PARTS.iter().find_map(fits)?;
-    let parts = channels.div_ceil(part);
+    let fits = |part: &u32| {
+        // As many parts as a chunk has: the first is multiplied while the others arrive.
+        let suits = *part == 32 || u64::from(*part * CHUNK_PARTS) <= channels;
+        // No product below overflows with as many cells.
+        let few = cells <= limits.shared_per_block as usize;
+        suits
+            && few
+            && staged_bytes(&geometry(part), pieces.inputs.into()) <= limits.shared_per_block.into()
+    };
+    let geometry = geometry(PARTS.iter().find(|part| fits(part))?);
+    let maps = (shape.batch * shape.groups * shape.size[0] * shape.size[1]) as u64;
+    let words = maps * u64::from(geometry.bytes() / 4) * u64::from(pieces.inputs);
+    if words >= u32::MAX.into() {
+        return None;
+    }
     let out = shape.out();
     let covered = [0, 1].map(|axis| (out[axis] as u32).div_ceil(tile[axis]));
     let filter_tiles = (shape.filters / shape.groups).div_ceil(TILE_FILTERS as usize) as u32;
@@ -77,24 +93,20 @@ fn tile(
     let blocks = shape.batch as u64 * of_image * shape.groups as u64 * u64::from(filter_tiles);
     Some(TensorTiles {
         geometry: TensorGeometry {
-            tile,
-            inputs: [rows as u32, cols as u32],
             tiles: covered,
             filter_tiles,
-            part,
-            parts,
-            pitch: (parts.min(CHUNK_PARTS) * part + 16) / 4,
+            ..geometry
         },
         pools,
         blocks,
-        weights: weights as u32,
-        teams: teams(pieces * weights, blocks, limits),
+        pieces,
+        teams: teams(pieces.inputs * pieces.weights, blocks, limits),
     })
 }
 
 /// Teams of a block. Of four products of bytes, sums leave registers for two teams. Of two products they leave room for one
 /// block of an SM anyway. Of one product an SM holds two blocks of two teams, or one of four.
-fn teams(products: usize, blocks: u64, limits: &DeviceLimits) -> u32 {
+fn teams(products: u32, blocks: u64, limits: &DeviceLimits) -> u32 {
     match products {
         1 if blocks > limits.sms.into() => 2,
         1 | 2 => 4,

@@ -1,5 +1,16 @@
+use gpu_kernels::sparse_conv::Pieces;
+
 use super::*;
 use crate::plan::limits::DeviceLimits;
+
+/// 16-bit inputs, and weights of one byte or both.
+fn shorts(weights: u32) -> Pieces {
+    Pieces {
+        inputs: 2,
+        weights,
+        bytes: 1,
+    }
+}
 
 fn h200() -> DeviceLimits {
     DeviceLimits::known("h200").expect("a known device")
@@ -7,7 +18,7 @@ fn h200() -> DeviceLimits {
 
 #[test]
 fn the_layer_of_the_source_takes_one_block_per_sm() {
-    let tiles = tiles(&ConvShape::of_the_source(), [2, 2], &h200()).expect("tensor cores");
+    let tiles = tiles(&ConvShape::of_the_source(), shorts(2), &h200()).expect("tensor cores");
     let t = tiles.geometry;
     assert_eq!((t.tile, t.inputs, t.tiles), ([8, 16], [10, 18], [4, 2]));
     assert_eq!((t.filter_tiles, t.part, t.parts), (16, 128, 4));
@@ -20,7 +31,11 @@ fn tiles_that_cut_windows_leave_pooling_to_another_launch() {
         pool: Some(Pool::max(3)),
         ..ConvShape::of_the_source()
     };
-    assert!(!tiles(&shape, [2, 2], &h200()).expect("tensor cores").pools);
+    assert!(
+        !tiles(&shape, shorts(2), &h200())
+            .expect("tensor cores")
+            .pools
+    );
     let overlapping = Pool {
         stride: [1; 2],
         ..Pool::max(2)
@@ -29,15 +44,19 @@ fn tiles_that_cut_windows_leave_pooling_to_another_launch() {
         pool: Some(overlapping),
         ..shape
     };
-    assert!(!tiles(&shape, [2, 2], &h200()).expect("tensor cores").pools);
+    assert!(
+        !tiles(&shape, shorts(2), &h200())
+            .expect("tensor cores")
+            .pools
+    );
 }
 
 fn work(nnz: usize, steps: Option<u64>) -> ConvWork {
     ConvWork {
         nnz,
         longest: nnz / 512,
-        pieces: if steps.is_some() { 2 } else { 0 },
-        weight_pieces: if steps.is_some() { 2 } else { 0 },
+        integers: steps.is_some(),
+        pieces: steps.map(|_| shorts(2)),
         bytes: if steps.is_some() { 2 } else { 4 },
         sum_bytes: 4,
         finite: true,
@@ -63,7 +82,7 @@ fn weights_of_a_byte_take_half_of_the_products() {
     let shape = ConvShape::of_the_source();
     let long = work(512 * 512, Some(16 * 80));
     let short = ConvWork {
-        weight_pieces: 1,
+        pieces: Some(shorts(1)),
         ..long
     };
     let us = |work| {
@@ -71,7 +90,7 @@ fn weights_of_a_byte_take_half_of_the_products() {
         let Tiles::Tensor(tiles) = plan.tiles else {
             panic!("tiles of tensor cores, found {:?}", plan.tiles);
         };
-        (tiles.weights, plan.predicted_us[0].1)
+        (tiles.pieces.weights, plan.predicted_us[0].1)
     };
     let (of_long, of_short) = (us(long), us(short));
     assert_eq!((of_long.0, of_short.0), (2, 1));

@@ -2,12 +2,14 @@
 
 use anyhow::{Result, ensure};
 use warpfuse::device::Device;
-use warpfuse::matrix::filters::{FilterError, SparseFilters};
+use warpfuse::matrix::filters::{FilterError, FilterValue, SparseFilters, magnitude};
 use warpfuse::ops::OpError;
 use warpfuse::ops::sparse_conv::{
-    ArrayConv, ConvElement, ConvShape, ConvShapeError, ConvStrategy, I8, I16, I16Wide, Layer,
-    MapLayout, Maps, Pool, SparseConv, SparseConvError,
+    ArrayConv, Bf16, ConvElement, ConvShape, ConvShapeError, ConvStrategy, ConvSum, F16, I8, I16,
+    I16Wide, Layer, MapLayout, Maps, Pool, SparseConv, SparseConvError,
 };
+use warpfuse::reference::sparse_conv as reference;
+use warpfuse_tests::generate::Random;
 
 use super::{Case, draw, filters_of, inputs_of, padded};
 use crate::suite::{Suite, Test};
@@ -21,6 +23,8 @@ pub fn add(suite: &mut Suite) {
     suite.add(Test::new("sparse_conv/shift"), shift);
     suite.add(Test::new("sparse_conv/identity"), identity);
     suite.add(Test::new("sparse_conv/not_finite"), not_finite);
+    suite.add(Test::new("sparse_conv/rounding/f16"), rounding::<F16>);
+    suite.add(Test::new("sparse_conv/rounding/bf16"), rounding::<Bf16>);
     suite.add(Test::new("sparse_conv/refuses"), refuses);
     suite.add(Test::new("sparse_conv/arrays"), arrays);
 }
@@ -229,6 +233,56 @@ fn not_finite(device: &Device) -> Result<()> {
             [found[0], found[2], found[3]] == [2.0, f32::INFINITY, 2.0],
             "{found:?}"
         );
+    }
+    Ok(())
+}
+
+/// Fractions of any sign and of 2⁻¹² to 1 in magnitude: sums that have to be rounded.
+fn fractions<V: FilterValue>(len: usize, seed: u64) -> Vec<V> {
+    let random = &mut Random::new(seed);
+    let mut number = || {
+        let exponent = (random.signed().abs() * 12.0).floor();
+        V::from_f64(random.signed() * 2.0_f64.powf(-exponent))
+    };
+    (0..len).map(|_| number()).collect()
+}
+
+/// Sums of n products of halves are within 3n · 2⁻²³ · Σ |w · x| of the true ones, by every strategy: chains of n multiply-adds
+/// are within n · 2⁻²⁴ of it. Of a tensor core's addition of k products to a sum each number may be cut at 2⁻²³ of the
+/// largest, and so may the result: k + 2 times that, of which k is at least 1.
+fn rounding<E: ConvElement>(device: &Device) -> Result<()> {
+    let shape = padded(40, [7, 9], 35, 3);
+    let weights = fractions::<E::Value>(shape.filter_shape().weights(), 5);
+    let filters = magnitude(shape.filter_shape(), &weights, 0.3)?;
+    let x = fractions::<E::Value>(shape.inputs(), 6);
+    let layer = reference::Layer {
+        batch: 1,
+        in_per_group: shape.channels,
+        size: shape.size,
+        filters: shape.filters,
+        out_per_group: shape.filters,
+        kernel: shape.kernel,
+        stride: shape.stride,
+        padding: shape.padding,
+        dilation: shape.dilation,
+        out: shape.out(),
+        rectify: false,
+    };
+    let [rows, cols] = shape.size;
+    let input =
+        |[_, channel, row, col]: [usize; 4]| x[(channel * rows + row) * cols + col].to_f64();
+    let dense: Vec<f64> = filters.to_dense().iter().map(|w| w.to_f64()).collect();
+    let (sums, magnitudes) = reference::convolve(&layer, input, &dense, &[]);
+    for found in by_all::<E>(device, &shape, &filters, &x)? {
+        for (i, found) in found.iter().enumerate() {
+            let terms = filters.of_filter(i / (rows * cols)).count() as f64;
+            let most = 3.0 * terms * 2.0_f64.powi(-23) * magnitudes[i];
+            let error = (found.to_f64() - sums[i]).abs();
+            ensure!(
+                error <= most,
+                "sum {i} is off by {error:e}, at most {most:e}"
+            );
+        }
     }
     Ok(())
 }
