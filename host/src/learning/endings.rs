@@ -313,13 +313,8 @@ fn objective(estimator: &str, x: &Array2<f64>, targets: &Targets, model: &Model)
 }
 
 /// Fits in f32 that end otherwise than by converging: coefficients of f32 do not hold the minimum.
-const OTHERWISE_IN_F32: [(&str, &str, Convergence); 5] = [
+const OTHERWISE_IN_F32: [(&str, &str, Convergence); 4] = [
     OTHERWISE[0],
-    (
-        "more columns than rows",
-        "poisson sqrt, no penalty",
-        Convergence::PrecisionLimit,
-    ),
     ("powers", "least squares", Convergence::PrecisionLimit),
     (
         "powers",
