@@ -49,7 +49,7 @@
 //! | packed, finish | 676 | 397 |
 //! | direct | 263 | 1,019 |
 //! | pad, staged, finish | 108 | 2,494 |
-//! | planes, tensor | 24.8 | 10,821 |
+//! | planes, tensor | 23.4 | 11,460 |
 //! | cuDNN in f32, dense, with pooling | 188 | – |
 //!
 //! What limits them:
@@ -62,8 +62,8 @@
 //! - **tensor** needs 1280 `mma.sp` of each of the 528 tensor cores for weights of one byte, 8 clocks each (measured): 5.8 µs
 //!   at 1.75 GHz, and twice as many for others, which take 38 µs. Making planes takes some 3 µs. Steps of the source's
 //!   layer, in the order in which they came (µs): four products of bytes 39.1, two of weights of one byte 30.7, four teams
-//!   of warps instead of two 27.3, a launch that begins while the planes are made 25.4, a step's offsets read ahead 24.8. Next
-//!   is the exchange of the sums of four teams, which takes four turns.
+//!   of warps instead of two 27.3, a launch that begins while the planes are made 25.4, a step's offsets read ahead 24.8, a table
+//!   of sums for each team 23.9, planes by whole words 23.4. Halves, of which a step has 16 channels, take 24.7 (cuDNN 27.0).
 //!
 //! Source of coo and packed: a course's notes, "CNN CUDA 3.0 Development Notes", 2017, which packs decimal digits where
 //! this packs bits.
