@@ -3,7 +3,7 @@
 use super::super::args::{SparseConvArgs, TensorGeometry};
 use super::super::element::Element;
 use super::sums::sum_bytes;
-use super::{CHUNK_PARTS, Tile, split};
+use super::tile::{CHUNK_PARTS, Tile, split};
 use crate::cta::{Cta, Shared};
 use crate::scalar::Word;
 

@@ -2,7 +2,7 @@
 
 use super::super::args::SparseConvArgs;
 use super::super::element::Element;
-use super::{Pieces, ROWS};
+use super::tile::{Pieces, ROWS};
 use crate::cta::{Cache, Cta, Shuffle, WARP};
 use crate::verbs::lane;
 

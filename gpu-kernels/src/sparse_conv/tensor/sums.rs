@@ -3,7 +3,7 @@
 use super::super::args::{POOL_NONE, SparseConvArgs, finished};
 use super::super::element::{Accumulator, Element};
 use super::super::pool::Window;
-use super::{COLS, ROWS, Sums, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, Tile, split};
+use super::tile::{COLS, ROWS, Sums, TENSOR_TEAM, TILE_CELLS, TILE_FILTERS, Tile, split};
 use crate::cta::{Cta, Shared, WARP};
 use crate::verbs::{each_of_block, lane};
 
