@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::{Folder, diabetes, run};
+use crate::program::{Folder, diabetes, run, train_to};
 
 #[cfg(unix)]
 #[test]
@@ -16,16 +16,7 @@ fn a_pipe_is_written_to_and_stays() {
         let pipe = pipe.clone();
         move || fs::read(pipe).expect("read")
     });
-    run([
-        "train",
-        "linreg",
-        &diabetes(),
-        "--device",
-        "cpu",
-        "-o",
-        &pipe,
-    ])
-    .expect_code(0);
+    train_to(&pipe);
     let model = folder.file("model", reader.join().expect("a model"));
     assert!(
         fs::symlink_metadata(&pipe)
@@ -40,16 +31,7 @@ fn a_pipe_is_written_to_and_stays() {
 fn a_dash_is_standard_output() {
     let folder = Folder::new();
     let model = folder.path("model");
-    run([
-        "train",
-        "linreg",
-        &diabetes(),
-        "--device",
-        "cpu",
-        "-o",
-        &model,
-    ])
-    .expect_code(0);
+    train_to(&model);
     let data = diabetes();
     let plain = run(["predict", &model, &data, "--device", "cpu"]).expect_code(0);
     let dash = run(["predict", &model, &data, "--device", "cpu", "-o", "-"]).expect_code(0);

@@ -1,21 +1,12 @@
 //! `predict`, from a model that `train` saved.
 
-use crate::program::{Folder, diabetes, number, numbers, run};
+use crate::program::{Folder, diabetes, number, numbers, run, train_to};
 
 /// Trains on the sample data; the model's file is in the folder.
 fn trained() -> (Folder, String) {
     let folder = Folder::new();
     let model = folder.path("model.safetensors");
-    run([
-        "train",
-        "linreg",
-        &diabetes(),
-        "--device",
-        "cpu",
-        "-o",
-        &model,
-    ])
-    .expect_code(0);
+    train_to(&model);
     (folder, model)
 }
 

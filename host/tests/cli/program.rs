@@ -137,3 +137,9 @@ pub fn numbers(value: &Value, name: &str) -> Vec<f64> {
         .map(|number| number.as_f64().expect("a number"))
         .collect()
 }
+
+/// Trains linear regression on the sample data on the CPU; the model goes to `to`.
+pub fn train_to(to: &str) -> Run {
+    let data = diabetes();
+    run(["train", "linreg", &data, "--device", "cpu", "-o", to]).expect_code(0)
+}

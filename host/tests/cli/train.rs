@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::program::{self, Folder, diabetes, number, numbers, run, run_with};
+use crate::program::{self, Folder, diabetes, number, numbers, run, run_with, train_to};
 
 const TINY: &str = "1 1:0\n3 1:1\n5 1:2\n7.5 1:3\n";
 
@@ -99,16 +99,7 @@ fn json_has_the_promised_fields_and_nothing_else_is_on_stdout() {
 fn the_report_tells_what_a_user_wants_to_know() {
     let folder = Folder::new();
     let model = folder.path("model.safetensors");
-    let fit = run([
-        "train",
-        "linreg",
-        &diabetes(),
-        "--device",
-        "cpu",
-        "-o",
-        &model,
-    ])
-    .expect_code(0);
+    let fit = train_to(&model);
     for words in [
         "442 samples x 10 features",
         "4420 (100",

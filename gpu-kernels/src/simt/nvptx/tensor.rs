@@ -47,16 +47,16 @@ pub(super) unsafe fn read_matrices(at: u32) -> [u32; 4] {
     [a, b, c, d]
 }
 
-/// One function for each signedness of both factors.
-macro_rules! sparse_bytes {
-    ($( $name:ident: $types:literal; )*) => { $(
+/// One function for each shape, type of sums, types of factors, and pair of lanes that have the metadata.
+macro_rules! sparse_products {
+    ($( $name:ident: $shape:literal, $sum:ty = $sums:literal, $factors:literal, $pair:literal; )*) => { $(
         #[inline(always)]
-        fn $name(a: [u32; 4], b: [u32; 4], c: [i32; 4], metadata: u32) -> [i32; 4] {
-            let (c0, c1, c2, c3): (i32, i32, i32, i32);
+        fn $name(a: [u32; 4], b: [u32; 4], c: [$sum; 4], metadata: u32) -> [$sum; 4] {
+            let (c0, c1, c2, c3): ($sum, $sum, $sum, $sum);
             // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
             unsafe {
-                asm!(concat!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.", $types,
-                    ".s32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {}, 0x0;"),
+                asm!(concat!("mma.sp::ordered_metadata.sync.aligned.", $shape, ".row.col.", $sums, ".", $factors, ".", $sums,
+                    " {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {}, ", $pair, ";"),
                     out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
                     in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
                     in(reg32) b[0], in(reg32) b[1], in(reg32) b[2], in(reg32) b[3],
@@ -68,11 +68,15 @@ macro_rules! sparse_bytes {
     )* };
 }
 
-sparse_bytes! {
-    multiply_sparse_s8_s8: "s8.s8";
-    multiply_sparse_s8_u8: "s8.u8";
-    multiply_sparse_u8_s8: "u8.s8";
-    multiply_sparse_u8_u8: "u8.u8";
+sparse_products! {
+    multiply_sparse_s8_s8: "m16n8k64", i32 = "s32", "s8.s8", "0x0";
+    multiply_sparse_s8_u8: "m16n8k64", i32 = "s32", "s8.u8", "0x0";
+    multiply_sparse_u8_s8: "m16n8k64", i32 = "s32", "u8.s8", "0x0";
+    multiply_sparse_u8_u8: "m16n8k64", i32 = "s32", "u8.u8", "0x0";
+    multiply_sparse_f16_first: "m16n8k32", f32 = "f32", "f16.f16", "0x0";
+    multiply_sparse_f16_second: "m16n8k32", f32 = "f32", "f16.f16", "0x1";
+    multiply_sparse_bf16_first: "m16n8k32", f32 = "f32", "bf16.bf16", "0x0";
+    multiply_sparse_bf16_second: "m16n8k32", f32 = "f32", "bf16.bf16", "0x1";
 }
 
 /// See [`Cta::multiply_sparse_bytes`](crate::Cta::multiply_sparse_bytes).
@@ -89,34 +93,6 @@ pub(super) fn multiply_sparse<const A: bool, const B: bool>(
         (false, true) => multiply_sparse_u8_s8(a, b, c, metadata),
         (false, false) => multiply_sparse_u8_u8(a, b, c, metadata),
     }
-}
-
-/// One function for each kind of halves and pair of lanes that have the metadata.
-macro_rules! sparse_halves {
-    ($( $name:ident: $types:literal, $pair:literal; )*) => { $(
-        #[inline(always)]
-        fn $name(a: [u32; 4], b: [u32; 4], c: [f32; 4], metadata: u32) -> [f32; 4] {
-            let (c0, c1, c2, c3): (f32, f32, f32, f32);
-            // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
-            unsafe {
-                asm!(concat!("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.", $types,
-                    ".f32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}}, {}, ", $pair, ";"),
-                    out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
-                    in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
-                    in(reg32) b[0], in(reg32) b[1], in(reg32) b[2], in(reg32) b[3],
-                    in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
-                    in(reg32) metadata, options(pure, nomem, nostack));
-            }
-            [c0, c1, c2, c3]
-        }
-    )* };
-}
-
-sparse_halves! {
-    multiply_sparse_f16_first: "f16.f16", "0x0";
-    multiply_sparse_f16_second: "f16.f16", "0x1";
-    multiply_sparse_bf16_first: "bf16.bf16", "0x0";
-    multiply_sparse_bf16_second: "bf16.bf16", "0x1";
 }
 
 /// See [`Cta::multiply_sparse_halves`](crate::Cta::multiply_sparse_halves).
