@@ -1,12 +1,13 @@
 """How far coefficients are from those of the minimum, where that is unique.
 
-    python benches/everyday/coefficients.py target/release/everyday benches/everyday/results/coefficients.jsonl [FILTER]
+    python benches/everyday/coefficients.py target/release/everyday benches/everyday/results/coefficients.jsonl [FILTER] [--device auto]
 
 Every problem is fitted at the default tolerance and at 1e-12. `off` is the greatest difference of a coefficient between the
 two, over the greatest coefficient. The minimum is unique where the columns (beside the intercept) are independent or a ridge
 makes it so; `condition` is that of the columns. Nothing is timed: other programs may run beside it.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).parent))
-from everyday import write  # noqa: E402
+from everyday import machine, write  # noqa: E402
 from problems import everything  # noqa: E402
 
 TIGHT = 1e-12
@@ -26,9 +27,9 @@ NEAR = 1e-5
 MOST = 3000
 
 
-def fitted(program, folder, rows, **more):
+def fitted(program, device, folder, rows, **more):
     (folder / "problems.json").write_text(json.dumps([row | more for row in rows]))
-    done = subprocess.run([program, folder, "cpu"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([program, folder, device], stdout=subprocess.PIPE, text=True, check=True)
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
@@ -50,13 +51,18 @@ def has_ridge(estimator, params):
 
 
 def main():
-    program, out = Path(sys.argv[1]).resolve(), sys.argv[2]
-    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
-    problems = [problem for problem in everything() if wanted in problem[0]]
+    arguments = argparse.ArgumentParser(description="Coefficients beside those of the minimum.")
+    arguments.add_argument("program", type=Path)
+    arguments.add_argument("out")
+    arguments.add_argument("wanted", nargs="?", default="", help="part of the names of the problems")
+    arguments.add_argument("--device", default="cpu", choices=["cpu", "auto"])
+    given = arguments.parse_args()
+    program, device, out = given.program.resolve(), given.device, given.out
+    problems = [problem for problem in everything() if given.wanted in problem[0]]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         rows = [write(folder, number, *problem) for number, problem in enumerate(problems)]
-        usual, tight = fitted(program, folder, rows), fitted(program, folder, rows, tol=TIGHT)
+        usual, tight = fitted(program, device, folder, rows), fitted(program, device, folder, rows, tol=TIGHT)
     commit = subprocess.run(["git", "describe", "--always", "--abbrev=12"], stdout=subprocess.PIPE, text=True).stdout.strip()
     far = []
     with open(out, "w") as file:
@@ -69,7 +75,7 @@ def main():
             record = dict(family="everyday", case=name, estimator=estimator, params=params, off=off, unique=bool(unique))
             record |= dict(condition=cond if cond is None or np.isfinite(cond) else None, solver=usual[name]["solver"])
             record |= dict(convergence=[line[name]["convergence"] for line in (usual, tight)])
-            record |= dict(commit=commit, date=time.strftime("%FT%TZ", time.gmtime()))
+            record |= dict(device=machine(device), commit=commit, date=time.strftime("%FT%TZ", time.gmtime()))
             print(f"{name:34} {off:.1e} {'unique' if unique else 'not unique'} {record['solver']} {record['convergence']}", flush=True)
             print(json.dumps(record), file=file, flush=True)
             far += [name] if unique and not off <= NEAR else []

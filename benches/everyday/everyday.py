@@ -126,9 +126,7 @@ def main():
         rows = [write(folder, number, *problem) for number, problem in enumerate(problems)]
         lines = ours(program, rows, folder, given.device)
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], stdout=subprocess.PIPE, text=True)
-    cores = len(os.sched_getaffinity(0))
-    own = "" if given.device == "cpu" else f"{gpu()} beside "
-    shared = dict(device=f"{own}{processor()}, {cores} cores", commit=commit.stdout.strip(), date=time.strftime("%FT%TZ", time.gmtime()))
+    shared = dict(device=machine(given.device), commit=commit.stdout.strip(), date=time.strftime("%FT%TZ", time.gmtime()))
     records = []
     with open(out, "w") as file:
         for problem in problems:
@@ -137,6 +135,12 @@ def main():
             print(shown(record), flush=True)
             print(json.dumps(record), file=file, flush=True)
     summary(records)
+
+
+def machine(device):
+    """What warpfuse fits on, and the processor with the cores it may use."""
+    own = "" if device == "cpu" else f"{gpu()} beside "
+    return f"{own}{processor()}, {len(os.sched_getaffinity(0))} cores"
 
 
 def gpu():

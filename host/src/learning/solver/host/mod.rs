@@ -32,6 +32,7 @@
 pub(in crate::learning) mod choice;
 pub(in crate::learning) mod design;
 mod dual;
+mod finish;
 mod gap;
 mod groups;
 mod inner;

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use faer::Mat;
 
+use super::finish;
 use super::gap::duality_gap;
 use super::inner;
 use super::kink::Kink;
@@ -88,19 +89,19 @@ const NO_CLOSER: f64 = 1e-7;
 
 /// A solve.
 pub(super) struct Newton<'a, 'p> {
-    problem: &'a Problem<'p>,
-    at: At,
+    pub(super) problem: &'a Problem<'p>,
+    pub(super) at: At,
     first_norm: f64,
     free: Vec<usize>,
     kinks: Vec<Kink>,
-    gap: Option<f64>,
-    n_iter: usize,
+    pub(super) gap: Option<f64>,
+    pub(super) n_iter: usize,
     begun: Instant,
     /// Of a quadratic objective, for all iterations.
-    hessian: Option<Mat<f64>>,
+    pub(super) hessian: Option<Mat<f64>>,
     step: Option<Step>,
     /// Whether the Hessian is never formed.
-    by_products: bool,
+    pub(super) by_products: bool,
     /// What inner iterations are preconditioned with.
     blocks: Option<Blocks>,
     /// The point of the least norm, and the steps since then, where differences of the objective drown in rounding.
@@ -113,11 +114,11 @@ pub(super) struct Newton<'a, 'p> {
 const PATIENCE: usize = 3;
 
 /// A direction, and what it promises.
-struct Direction {
-    step: Vec<f64>,
+pub(super) struct Direction {
+    pub(super) step: Vec<f64>,
     /// Slope of the smooth part along it, and change of the l1 term at its end: not positive.
     decrease: f64,
-    inner: usize,
+    pub(super) inner: usize,
 }
 
 impl<'a, 'p> Newton<'a, 'p> {
@@ -158,7 +159,11 @@ impl<'a, 'p> Newton<'a, 'p> {
 
     pub(super) fn run(&mut self, limits: &Limits, watch: &mut Watch<'_>) -> Convergence {
         let target = Target::of(limits, self.first_norm);
-        self.run_to(target, limits.max_iter, watch)
+        let convergence = self.run_to(target, limits.max_iter, watch);
+        if convergence == Convergence::Converged && !self.problem.is_quadratic() {
+            finish::approach(self, limits.max_iter, watch);
+        }
+        convergence
     }
 
     /// Iterates until the target is met.
@@ -196,13 +201,26 @@ impl<'a, 'p> Newton<'a, 'p> {
 
     fn direction(&mut self, target: f64) -> Direction {
         if self.by_products {
-            return self.direction_by_products(target);
+            return self.direction_by_products(inner::wanted(&self.at, self.first_norm, target));
         }
         if self.hessian.is_none() || !self.problem.is_quadratic() {
             self.hessian = Some(self.problem.hessian(&self.at));
             self.step = None;
         }
-        let hessian = self.hessian.as_ref().expect("formed above");
+        let wanted = (FORCING * self.at.norm).max(0.3 * target);
+        let wanted = if self.problem.is_quadratic() || self.best.is_some() {
+            0.3 * target
+        } else {
+            wanted
+        };
+        // A gradient that is short enough may leave a gap that is too wide.
+        let wanted = wanted.min(0.1 * self.at.norm);
+        self.direction_of_hessian(wanted)
+    }
+
+    /// The step to the minimum of the model that the Hessian kept makes of the objective here, to `wanted` of its gradient.
+    pub(super) fn direction_of_hessian(&mut self, wanted: f64) -> Direction {
+        let hessian = self.hessian.as_ref().expect("formed by the caller");
         if !self.problem.has_kinks() {
             let step = self.step.get_or_insert_with(|| {
                 let together = without_softmax_shift(hessian, self.problem);
@@ -225,14 +243,6 @@ impl<'a, 'p> Newton<'a, 'p> {
             kinks: &self.kinks,
             free: &self.free,
         };
-        let wanted = (FORCING * self.at.norm).max(0.3 * target);
-        let wanted = if self.problem.is_quadratic() || self.best.is_some() {
-            0.3 * target
-        } else {
-            wanted
-        };
-        // A gradient that is short enough may leave a gap that is too wide.
-        let wanted = wanted.min(0.1 * self.at.norm);
         let (end, inner) = model.descend(theta.clone(), wanted);
         let step: Vec<f64> = end.iter().zip(theta).map(|(a, b)| a - b).collect();
         let absolute = |x: &[f64]| -> f64 {
@@ -247,14 +257,13 @@ impl<'a, 'p> Newton<'a, 'p> {
         }
     }
 
-    fn direction_by_products(&mut self, target: f64) -> Direction {
+    pub(super) fn direction_by_products(&mut self, wanted: f64) -> Direction {
         let (problem, at) = (self.problem, &self.at);
-        let wanted = inner::wanted(at, self.first_norm, target);
         let of_stored = match problem.predictors() {
             1 => OfStored::new(problem, at),
             _ => None,
         };
-        let (step, inner) = match of_stored {
+        let (mut step, inner) = match of_stored {
             Some(hessian) if hessian.is_parallel() => {
                 parallel::inside(|| inner::direction(problem, at, &hessian, wanted))
             }
@@ -275,6 +284,7 @@ impl<'a, 'p> Newton<'a, 'p> {
                 }
             }
         };
+        centre(problem, at, &mut step);
         let decrease = dot(&step, &at.gradient);
         Direction {
             step,
@@ -355,7 +365,7 @@ impl<'a, 'p> Newton<'a, 'p> {
         true
     }
 
-    fn iteration(&self, inner: usize) -> Iteration {
+    pub(super) fn iteration(&self, inner: usize) -> Iteration {
         Iteration {
             objective: self.at.value,
             gradient_ratio: ratio(self.at.norm, self.first_norm),
@@ -403,6 +413,23 @@ fn without_softmax_shift(hessian: &Mat<f64>, problem: &Problem<'_>) -> Option<Ma
         }
     }
     Some(together)
+}
+
+/// Lets a step of a softmax end where the coefficients of each column add up to 0 over the classes. The loss does not see what
+/// is added to all of them alike and a ridge is least there, but along that direction it is nearly all curvature there is:
+/// products alone would take many iterations to find it.
+fn centre(problem: &Problem<'_>, at: &At, step: &mut [f64]) {
+    let k = problem.predictors();
+    if k == 1 {
+        return;
+    }
+    let columns = step.chunks_exact_mut(k).zip(at.theta.chunks_exact(k));
+    for ((step, theta), held) in columns.zip(&problem.held) {
+        if !held {
+            let sum: f64 = step.iter().zip(theta).map(|(d, x)| d + x).sum();
+            step.iter_mut().for_each(|d| *d -= sum / k as f64);
+        }
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

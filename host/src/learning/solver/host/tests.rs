@@ -1,3 +1,4 @@
+mod coefficients;
 mod designs;
 mod dual;
 mod stored;
