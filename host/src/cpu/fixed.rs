@@ -3,8 +3,12 @@
 //! Dot products add in the order of the GPU's lanes, and columns are summed as the fixed-point integers of
 //! [`gpu_kernels::fused::fixed_point`], in any order. Everything that rounds is that module's, so the kernels and
 //! this file cannot differ.
+//!
+//! The rows may be part of a larger matrix ([`Whole`]), of which others have the rest: exponents and [`Ranges`] are the
+//! greatest of all parts, sums the sums of theirs, and the bits are those of the whole.
 
-use gpu_kernels::fused::fixed_point::{FixedPoint, Ranges, Total, column_exponent, lanes_per_row};
+pub use gpu_kernels::fused::fixed_point::Ranges;
+use gpu_kernels::fused::fixed_point::{FixedPoint, Total, column_exponent, lanes_per_row};
 use rayon::prelude::*;
 
 use super::chunks;
@@ -40,6 +44,40 @@ impl Columns {
             exponents: fields.into_iter().map(column_exponent::<T>).collect(),
             has_non_finite,
         }
+    }
+}
+
+impl Columns {
+    /// One exponent for each column: of parts of a matrix, the greatest of theirs are those of the whole.
+    pub fn exponents_mut(&mut self) -> &mut [i32] {
+        &mut self.exponents
+    }
+}
+
+/// What sums depend on of the whole matrix, of which X may be some rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    /// m.
+    pub rows: u64,
+    /// Stored entries.
+    pub entries: u64,
+    /// Entries of the longest row.
+    pub longest: u64,
+}
+
+impl Whole {
+    /// X itself.
+    pub fn of<T: Scalar>(x: &Csr<'_, T>) -> Whole {
+        let lengths = x.offsets().windows(2).map(|ends| ends[1] - ends[0]);
+        Whole {
+            rows: x.rows() as u64,
+            entries: x.nnz() as u64,
+            longest: u64::from(lengths.max().unwrap_or(0) as u32),
+        }
+    }
+
+    fn lanes(&self) -> usize {
+        lanes_per_row(self.rows, self.entries, self.longest) as usize
     }
 }
 
@@ -80,10 +118,12 @@ pub enum Input<'a, T> {
     Given(&'a [T]),
 }
 
-/// The whole product with the scales that it is computed in.
-struct Walk<'a, T> {
+/// A product over some rows, with the scales that it is computed in.
+pub struct Walk<'a, T> {
     x: &'a Csr<'a, T>,
     columns: &'a Columns,
+    lanes: usize,
+    ranges: Ranges,
     /// y with every element scaled like its column.
     y: Option<Vec<T>>,
     p: &'a [T],
@@ -93,11 +133,14 @@ struct Walk<'a, T> {
 }
 
 /// The sum of one column.
-#[derive(Clone, Copy)]
-struct Sum<T> {
-    high: i64,
-    low: u64,
-    special: T,
+#[derive(Debug, Clone, Copy)]
+pub struct Sum<T> {
+    /// The high words; they wrap.
+    pub high: i64,
+    /// The low words; they wrap.
+    pub low: u64,
+    /// What is infinite or NaN.
+    pub special: T,
 }
 
 impl<T: Scalar + FixedPoint> Sum<T> {
@@ -125,21 +168,28 @@ impl<T: Scalar + FixedPoint> Sum<T> {
 }
 
 impl<'a, T: Scalar + FixedPoint> Walk<'a, T> {
-    fn new(
-        x: &'a Csr<'a, T>,
+    /// `Xᵀ(v ⊙ (X·y − shift))` or `Xᵀ(v ⊙ p)` over the rows of `x`; p and v are those of its rows.
+    ///
+    /// # Panics
+    /// When the length of y or p or v does not fit X, or `columns` are those of another matrix.
+    pub fn new(
+        (x, whole): (&'a Csr<'a, T>, &Whole),
         columns: &'a Columns,
         input: Input<'a, T>,
         terms: &Terms<'a, T>,
     ) -> Self {
+        let (rows, cols) = (x.rows(), x.cols());
+        match input {
+            Input::Product(y) => assert_eq!(y.len(), cols, "y needs one element per column of X"),
+            Input::Given(p) => assert_eq!(p.len(), rows, "p needs one element per row of X"),
+        }
+        assert_eq!(columns.exponents.len(), cols, "exponents are those of X");
+        terms.check(rows, cols);
         let (y, p, longest, shift) = match input {
             Input::Product(y) => {
                 let scaled = y.iter().zip(&columns.exponents).map(|(y, e)| y.scaled(*e));
-                (
-                    Some(scaled.collect::<Vec<T>>()),
-                    &[][..],
-                    longest_row(x),
-                    terms.shift,
-                )
+                let scaled = scaled.collect::<Vec<T>>();
+                (Some(scaled), &[][..], whole.longest as u32, terms.shift)
             }
             Input::Given(p) => (None, p, 1, None),
         };
@@ -151,16 +201,67 @@ impl<'a, T: Scalar + FixedPoint> Walk<'a, T> {
             weights: terms.weights.map_or(one, |v| range(v.iter().copied())),
             shift: range(shift),
             longest,
-            rows: x.rows() as u64,
+            rows: whole.rows,
         };
         Walk {
             x,
             columns,
+            lanes: whole.lanes(),
+            ranges,
             y,
             p,
             weights: terms.weights,
             shift: shift.unwrap_or(T::ZERO),
             scale: ranges.scale::<T>(),
+        }
+    }
+
+    /// What these rows have.
+    pub fn ranges(&self) -> Ranges {
+        self.ranges
+    }
+
+    /// With the ranges of all rows: the greatest of all parts.
+    #[must_use]
+    pub fn within(self, ranges: Ranges) -> Self {
+        Walk {
+            ranges,
+            scale: ranges.scale::<T>(),
+            ..self
+        }
+    }
+
+    /// The sums of the columns over these rows.
+    pub fn sums(&self) -> Vec<Sum<T>> {
+        let (x, cols) = (self.x, self.x.cols());
+        let chunks = ChunkedRows::copies(x);
+        let of_chunk = |chunk: usize| {
+            let mut sums = vec![Sum::ZERO; cols];
+            let rows = x.first_row(chunk, chunks)..x.first_row(chunk + 1, chunks);
+            self.add_rows(rows, self.lanes, &mut sums);
+            sums
+        };
+        let merge = |mut a: Vec<Sum<T>>, b: Vec<Sum<T>>| {
+            a.iter_mut().zip(&b).for_each(|(a, b)| a.merge(b));
+            a
+        };
+        let sums = (0..chunks).into_par_iter().map(of_chunk).reduce_with(merge);
+        sums.unwrap_or_else(|| vec![Sum::ZERO; cols])
+    }
+
+    /// `w = α·sums + β·z`, of the sums over all rows.
+    ///
+    /// # Panics
+    /// When the length of `w` or z does not fit X.
+    pub fn finish(&self, sums: &[Sum<T>], terms: &Terms<'_, T>, w: &mut [T]) {
+        assert_eq!(
+            w.len(),
+            self.x.cols(),
+            "w needs one element per column of X"
+        );
+        for (j, (w, sum)) in w.iter_mut().zip(sums).enumerate() {
+            let (beta, z) = addend(terms, j, *w);
+            *w = self.total(j, sum).result(terms.alpha, beta, z);
         }
     }
 
@@ -197,11 +298,6 @@ impl<'a, T: Scalar + FixedPoint> Walk<'a, T> {
     }
 }
 
-fn longest_row<T: Scalar>(x: &Csr<'_, T>) -> u32 {
-    let lengths = x.offsets().windows(2).map(|ends| ends[1] - ends[0]);
-    lengths.max().unwrap_or(0) as u32
-}
-
 fn entries<'a, T: Scalar>(x: &Csr<'a, T>, row: usize) -> (&'a [u32], &'a [T]) {
     let range = x.offsets()[row] as usize..x.offsets()[row + 1] as usize;
     (&x.indices()[range.clone()], &x.values()[range])
@@ -224,11 +320,6 @@ fn dot<T: FixedPoint>(indices: &[u32], values: &[T], y: &[T], lanes: usize) -> T
     sums[0]
 }
 
-fn lanes<T: Scalar>(x: &Csr<'_, T>) -> usize {
-    let longest = u64::from(longest_row(x));
-    lanes_per_row(x.rows() as u64, x.nnz() as u64, longest) as usize
-}
-
 /// `w = α·Xᵀ(v ⊙ (X·y − shift)) + β·z`, or `w = α·Xᵀ(v ⊙ p) + β·z`, with the bits of the GPU.
 ///
 /// # Panics
@@ -240,35 +331,8 @@ pub fn transpose<T: Scalar + FixedPoint>(
     terms: &Terms<'_, T>,
     w: &mut [T],
 ) {
-    let (rows, cols) = (x.rows(), x.cols());
-    match input {
-        Input::Product(y) => assert_eq!(y.len(), cols, "y needs one element per column of X"),
-        Input::Given(p) => assert_eq!(p.len(), rows, "p needs one element per row of X"),
-    }
-    assert_eq!(w.len(), cols, "w needs one element per column of X");
-    assert_eq!(columns.exponents.len(), cols, "exponents are those of X");
-    terms.check(rows, cols);
-    let walk = Walk::new(x, columns, input, terms);
-    let (chunks, lanes) = (ChunkedRows::copies(x), lanes(x));
-    let of_chunk = |chunk: usize| {
-        let mut sums = vec![Sum::ZERO; cols];
-        walk.add_rows(
-            x.first_row(chunk, chunks)..x.first_row(chunk + 1, chunks),
-            lanes,
-            &mut sums,
-        );
-        sums
-    };
-    let merge = |mut a: Vec<Sum<T>>, b: Vec<Sum<T>>| {
-        a.iter_mut().zip(&b).for_each(|(a, b)| a.merge(b));
-        a
-    };
-    let sums = (0..chunks).into_par_iter().map(of_chunk).reduce_with(merge);
-    let sums = sums.unwrap_or_else(|| vec![Sum::ZERO; cols]);
-    for (j, (w, sum)) in w.iter_mut().zip(&sums).enumerate() {
-        let (beta, z) = addend(terms, j, *w);
-        *w = walk.total(j, sum).result(terms.alpha, beta, z);
-    }
+    let walk = Walk::new((x, &Whole::of(x)), columns, input, terms);
+    walk.finish(&walk.sums(), terms, w);
 }
 
 fn addend<T: Scalar + FixedPoint>(terms: &Terms<'_, T>, i: usize, before: T) -> (T, T) {
@@ -284,10 +348,23 @@ fn addend<T: Scalar + FixedPoint>(terms: &Terms<'_, T>, i: usize, before: T) -> 
 /// # Panics
 /// When the length of `y`, `p`, v or z does not fit X.
 pub fn forward<T: Scalar + FixedPoint>(x: &Csr<'_, T>, y: &[T], terms: &Terms<'_, T>, p: &mut [T]) {
+    forward_of((x, &Whole::of(x)), y, terms, p);
+}
+
+/// [`forward`] over some rows of the whole; v, z and p are those of these rows.
+///
+/// # Panics
+/// As [`forward`].
+pub fn forward_of<T: Scalar + FixedPoint>(
+    (x, whole): (&Csr<'_, T>, &Whole),
+    y: &[T],
+    terms: &Terms<'_, T>,
+    p: &mut [T],
+) {
     assert_eq!(y.len(), x.cols(), "y needs one element per column of X");
     assert_eq!(p.len(), x.rows(), "p needs one element per row of X");
     terms.check(x.rows(), x.rows());
-    let (count, lanes) = (ChunkedRows::row_chunks(x), lanes(x));
+    let (count, lanes) = (ChunkedRows::row_chunks(x), whole.lanes());
     let shift = terms.shift.unwrap_or(T::ZERO);
     let pieces = chunks::split_mut(p, count, |chunk| x.first_row(chunk, count));
     for_each_piece(pieces, |(first, p)| {

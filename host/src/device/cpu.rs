@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::error::DeviceError;
+use super::group::Group;
 use super::host_memory::HostMemory;
 use super::memory::{Held, Ledger};
 use super::usage::Usage;
@@ -15,14 +16,26 @@ use super::{MemoryInfo, system};
 #[derive(Clone)]
 pub struct CpuDevice {
     ledger: Ledger,
+    group: Group,
 }
 
 impl CpuDevice {
     /// The CPU, with a fresh account of memory.
     pub fn new() -> CpuDevice {
+        CpuDevice::of(Group::alone())
+    }
+
+    /// The CPU as a member of a group: see [`group`](super::group).
+    pub fn of(group: Group) -> CpuDevice {
         CpuDevice {
             ledger: Ledger::default(),
+            group,
         }
+    }
+
+    /// Who shares the rows of matrices.
+    pub fn group(&self) -> &Group {
+        &self.group
     }
 
     /// The processor's name as the operating system gives it, or `CPU`.

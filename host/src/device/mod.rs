@@ -29,6 +29,7 @@ pub mod error;
 pub mod event;
 pub(crate) mod exchange;
 pub(crate) mod feed;
+pub mod group;
 mod holding;
 mod host_memory;
 pub mod kernel;
@@ -156,6 +157,40 @@ impl Device {
     /// The processor of this machine.
     pub fn cpu() -> Device {
         Device::Cpu(CpuDevice::new())
+    }
+
+    /// The processor as one member of a group that shares the rows of every [`Matrix`](crate::ops::Matrix): each member
+    /// makes it of its own rows, and it stands for those of all, one member's after another's. Vectors of m elements hold
+    /// one for every row of all members.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::device::group::run_threads;
+    /// use warpfuse::learning::Ridge;
+    /// use warpfuse::matrix::Features;
+    ///
+    /// let rows = [array![[0.0], [1.0]], array![[2.0]]];
+    /// let slopes = run_threads(2, |group| {
+    ///     let (own, targets) = (rows[group.rank()].clone(), [0.0, 2.0, 4.0]);
+    ///     let model = Ridge::params().alpha(2.0).fit(&Device::cpu_of(&group), Features::Dense(own), &targets)?;
+    ///     Ok::<_, warpfuse::learning::FitError>(model.coef()[0])
+    /// });
+    /// for slope in slopes {
+    ///     assert!((slope? - 1.0).abs() < 1e-6);
+    /// }
+    /// # Ok::<(), warpfuse::learning::FitError>(())
+    /// ```
+    pub fn cpu_of(group: &group::Group) -> Device {
+        Device::Cpu(CpuDevice::of(group.clone()))
+    }
+
+    /// The group whose members share the rows of matrices on this device; `None` where there is one process.
+    pub fn group(&self) -> Option<&group::Group> {
+        match self {
+            Device::Cpu(device) => Some(device.group()).filter(|group| !group.is_alone()),
+            Device::Cuda(_) | Device::Emulator(_) => None,
+        }
     }
 
     /// An emulated GPU; see [`emulator`].

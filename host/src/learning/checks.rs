@@ -7,6 +7,7 @@ use super::options::FitOptions;
 use super::problem::Labelled;
 use super::sample_weights::SampleWeights;
 use super::{Classes, FitError, LabelError};
+use crate::device::Device;
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::parallel;
@@ -140,5 +141,17 @@ pub(super) fn expect_len(
             found,
         }),
         _ => Ok(()),
+    }
+}
+
+/// Fails where members of a group share the rows, for what needs all of them in one place.
+pub(super) fn whole(device: &Device, what: &'static str) -> Result<(), FitError> {
+    match device.group() {
+        None => Ok(()),
+        Some(_) => Err(FitError::Combination {
+            first: what,
+            second: "rows that several processes share",
+            remedy: "give every process all rows, on a device of its own",
+        }),
     }
 }

@@ -166,8 +166,9 @@ impl Estimator {
 }
 
 /// Where a problem is solved: losses with kinks and coefficients that may not be negative on the CPU, whatever `device` is.
+/// They need all rows in one place, and are refused where members of a group share them.
 fn solving_device(stated: &Stated<'_>, device: &Device) -> Device {
-    if stated.needs_host() {
+    if stated.needs_host() && device.group().is_none() {
         Device::cpu()
     } else {
         device.clone()

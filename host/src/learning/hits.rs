@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
+use super::checks::whole;
 use super::evaluations::steps;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, norm,
@@ -109,6 +110,7 @@ impl Hits {
     ) -> Result<HitsModel, FitError> {
         let mut clock = Clock::start();
         check_tolerance(self.tolerance)?;
+        whole(device, "HITS")?;
         let graph = graph.into();
         check_edges(&graph)?;
         let evaluations = steps(self.tolerance, RATE).min(self.max_iter as u64);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
+use super::checks::whole;
 use super::evaluations::steps;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, normalise_sum,
@@ -154,6 +155,7 @@ impl PageRank {
         watch: impl FnMut(Progress),
     ) -> Result<PageRankModel, FitError> {
         let mut clock = Clock::start();
+        whole(device, "PageRank")?;
         let graph = graph.into();
         self.check(&graph)?;
         let surfer = self.surfer(device, &graph)?;

@@ -65,6 +65,9 @@ impl<T: Number> ResidentDataset<T> {
         evaluations: u64,
     ) -> Result<Self, FitError> {
         let (features, mut phases) = (features.into(), Phases::default());
+        if device.group().is_some() {
+            return Self::shared(device, features, options);
+        }
         if features.rows() == 0 {
             return Err(FitError::NoRows);
         }
@@ -91,6 +94,31 @@ impl<T: Number> ResidentDataset<T> {
             of_folds: Vec::new(),
             phases,
             host,
+        })
+    }
+
+    /// Of the rows of one member of a group. The host methods need all rows in one place, and are not used.
+    fn shared(
+        device: &Device,
+        features: Arc<Features<T>>,
+        options: MatrixOptions,
+    ) -> Result<Self, FitError> {
+        let mut phases = Phases::default();
+        let place = || Matrix::with_options(device, features.clone(), options);
+        let matrix = phases.time(Phase::Place, device, place)?;
+        if matrix.rows() == 0 {
+            return Err(FitError::NoRows);
+        }
+        let of_all = || features.reading(|| RowMoments::of_shared(&matrix, &features, |_| true));
+        let moments = phases.time(Phase::Statistics, device, of_all);
+        let moments = moments.map_err(OpError::from)??;
+        check_finite(&moments.columns)?;
+        Ok(ResidentDataset {
+            matrix,
+            moments,
+            of_folds: Vec::new(),
+            phases,
+            host: None,
         })
     }
 
@@ -131,7 +159,8 @@ impl<T: Number> ResidentDataset<T> {
         folds: &Folds,
     ) -> Result<Self, FitError> {
         let features = features.into();
-        let (expected, found) = (features.rows(), folds.rows());
+        let mut resident = ResidentDataset::new(device, features.clone(), options)?;
+        let (expected, found) = (resident.matrix.rows(), folds.rows());
         if expected != found {
             let what = "rows of the folds";
             return Err(FitError::Length {
@@ -140,10 +169,12 @@ impl<T: Number> ResidentDataset<T> {
                 found,
             });
         }
-        let mut resident = ResidentDataset::new(device, features.clone(), options)?;
-        resident.of_folds = (0..folds.count())
-            .map(|fold| RowMoments::of(&features, &folds.training_weights(fold, None)))
-            .collect();
+        for fold in 0..folds.count() {
+            let weights = folds.training_weights(fold, None);
+            let takes = |row: usize| weights[row] > 0.0;
+            let moments = RowMoments::of_shared(&resident.matrix, &features, takes)?;
+            resident.of_folds.push(moments);
+        }
         Ok(resident)
     }
 

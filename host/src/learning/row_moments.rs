@@ -1,6 +1,8 @@
 //! Sums over some rows of X, for their columns' deviations.
 
-use crate::matrix::{ColumnMoments, Element, Features};
+use crate::device::group::Group;
+use crate::matrix::{ColumnMoments, Element, Features, PartMoments, RowsOf};
+use crate::ops::{Matrix, Number, OpError};
 
 /// Sums over the columns of some rows.
 ///
@@ -41,4 +43,63 @@ impl RowMoments {
             rows: weights.iter().filter(|weight| **weight > 0.0).count(),
         }
     }
+
+    /// Over the rows of `x` that `takes` takes, of which `features` are this member's where members of a group share them.
+    /// Whatever the number of members, the bits are those of one, if they are promised to repeat.
+    pub(super) fn of_shared<T: Number>(
+        x: &Matrix<T>,
+        features: &Features<T>,
+        takes: impl Fn(usize) -> bool + Sync,
+    ) -> Result<RowMoments, OpError> {
+        let own = x.own_rows();
+        let takes = |row: usize| takes(own.start + row);
+        let mut rows = [(0..features.rows()).filter(|row| takes(*row)).count() as u64];
+        let columns = match x.device().group() {
+            None => ColumnMoments::of_rows(features, takes),
+            Some(group) => {
+                group.sum(&mut rows)?;
+                match x.is_reproducible() {
+                    true => carried(group, (x, features), &takes)?,
+                    false => added(group, ColumnMoments::of_rows(features, takes))?,
+                }
+            }
+        };
+        Ok(RowMoments {
+            columns,
+            rows: rows[0] as usize,
+        })
+    }
+}
+
+/// The sums of all members.
+fn added(group: &Group, own: ColumnMoments) -> Result<ColumnMoments, OpError> {
+    let ColumnMoments {
+        mut sum,
+        mut sum_of_squares,
+    } = own;
+    group.sum(&mut sum)?;
+    group.sum(&mut sum_of_squares)?;
+    Ok(ColumnMoments {
+        sum,
+        sum_of_squares,
+    })
+}
+
+/// The same in the order of the rows.
+fn carried<T: Number>(
+    group: &Group,
+    (x, features): (&Matrix<T>, &Features<T>),
+    takes: &(dyn Fn(usize) -> bool + Sync),
+) -> Result<ColumnMoments, OpError> {
+    let cells = x.rows() * x.cols();
+    let place = RowsOf {
+        rows: x.rows(),
+        entries: x.problem().nnz.map_or(cells, |entries| entries as usize),
+        first: x.own_rows().start,
+    };
+    let part = PartMoments::begin(features, place, takes);
+    let mut passed = vec![0.0; PartMoments::<T>::len(x.cols())];
+    group.carry((&mut passed, 1), |_, passed| part.carry(passed))?;
+    group.broadcast(group.size() - 1, &mut passed)?;
+    Ok(PartMoments::<T>::finish(&passed))
 }

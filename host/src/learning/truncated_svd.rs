@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use super::cg::Progress;
+use super::checks::whole;
 use super::lanczos::{LanczosOptions, leading_eigenvectors};
 use super::spectral::{Clock, SpectralReport, check_tolerance, download, norm, upload};
 use super::{FitError, Operator};
@@ -126,6 +127,7 @@ impl TruncatedSvd {
         mut watch: impl FnMut(Progress),
     ) -> Result<SvdModel, FitError> {
         let mut clock = Clock::start();
+        whole(device, "a truncated SVD")?;
         let features = features.into();
         self.check((features.rows(), features.cols()))?;
         let moments = ColumnMoments::of(&features);

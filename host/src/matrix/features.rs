@@ -1,11 +1,12 @@
 //! Features and data sets.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2, CowArray, Ix2};
+use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
-use super::{CsrMatrix, Dtype, Element, FileChanged, SharedDense};
+use super::{CsrMatrix, Dtype, Element, FileChanged, SharedDense, csr_from_parts};
 use crate::mapped::MappedFile;
 use crate::parallel;
 
@@ -88,6 +89,35 @@ pub struct TooLargeError {
     pub rows: usize,
     /// n.
     pub cols: usize,
+}
+
+impl<T: Element> Features<T> {
+    /// A copy of these rows.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::matrix::Features;
+    /// let x = Features::Dense(array![[1.0], [2.0], [3.0]]);
+    /// assert_eq!(x.select_rows(1..3), Features::Dense(array![[2.0], [3.0]]));
+    /// ```
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn select_rows(&self, rows: Range<usize>) -> Features<T> {
+        match self.storage() {
+            Storage::Dense(x) => Features::Dense(x.slice(s![rows, ..]).to_owned()),
+            Storage::Sparse(x) => {
+                let offsets = x.indptr();
+                let offsets = &offsets.raw_storage()[rows.start..=rows.end];
+                let entries = offsets[0] as usize..offsets[rows.len()] as usize;
+                let own = offsets.iter().map(|offset| offset - offsets[0]).collect();
+                let (indices, values) = (&x.indices()[entries.clone()], &x.data()[entries]);
+                let shape = (rows.len(), x.cols());
+                let rows = csr_from_parts(shape, own, indices.to_vec(), values.to_vec());
+                Features::Sparse(rows.expect("rows of a matrix are one"))
+            }
+        }
+    }
 }
 
 impl<T> Features<T> {

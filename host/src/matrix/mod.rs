@@ -45,6 +45,7 @@ pub use features::{CastError, Dataset, Features, Storage, TooLargeError, WidthEr
 pub(crate) use frequencies::frequencies_in;
 pub use frequencies::{column_frequencies, frequencies};
 pub use moments::ColumnMoments;
+pub(crate) use moments::{PartMoments, RowsOf};
 pub use row_steps::RowSteps;
 pub(crate) use sample::RowSample;
 pub use schema::{ColumnKind, MissingCategory, Schema, TableColumn, TableEncoding};

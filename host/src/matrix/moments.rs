@@ -170,6 +170,121 @@ impl ColumnMoments {
     }
 }
 
+/// The rows of a larger matrix that somebody has: how many the matrix has, its stored entries, and the number of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowsOf {
+    pub(crate) rows: usize,
+    pub(crate) entries: usize,
+    pub(crate) first: usize,
+}
+
+/// Sums over some rows of a larger matrix, to be continued by who has the next ones: with the bits of
+/// [`ColumnMoments::of_rows`] over the whole.
+///
+/// What goes from one to the next are the sums of the blocks that are complete, and those of the one that is not.
+pub(crate) struct PartMoments<'a, T> {
+    features: &'a Features<T>,
+    takes: &'a (dyn Fn(usize) -> bool + Sync),
+    place: RowsOf,
+    /// Blocks that begin here, with their sums over the rows that are here.
+    begun: Vec<(Range<usize>, Vec<Sums>)>,
+    /// The block that began before, as far as it is here.
+    head: Option<Range<usize>>,
+}
+
+impl<'a, T: Element> PartMoments<'a, T> {
+    /// Adds up what does not wait for others: the rows that `takes` takes, numbered as those of `features`.
+    pub(crate) fn begin(
+        features: &'a Features<T>,
+        place: RowsOf,
+        takes: &'a (dyn Fn(usize) -> bool + Sync),
+    ) -> Self {
+        let (cols, own) = (features.cols(), place.first..place.first + features.rows());
+        let blocks = match features.is_sparse()
+            && sums_are_large(place.rows, cols, place.entries, size_of::<T>())
+        {
+            true => std::iter::once(0..place.rows).collect(),
+            false => row_blocks(place.rows, cols, place.entries),
+        };
+        let here = |block: &Range<usize>| block.start.max(own.start)..block.end.min(own.end);
+        let begins = |block: &Range<usize>| own.contains(&block.start) && !block.is_empty();
+        let head = blocks
+            .iter()
+            .find(|block| block.start < own.start && block.end > own.start && !own.is_empty());
+        let mut part = PartMoments {
+            features,
+            takes,
+            place,
+            begun: Vec::new(),
+            head: head.cloned(),
+        };
+        let begun: Vec<Range<usize>> = blocks.into_iter().filter(|block| begins(block)).collect();
+        part.begun = parallel::map_items(begun, |_, block| {
+            let mut sums = vec![[0.0; 2]; cols];
+            part.add(here(&block), &mut sums);
+            (block, sums)
+        });
+        part
+    }
+
+    /// Numbers that are passed on, of `cols` columns; zeros at first.
+    pub(crate) fn len(cols: usize) -> usize {
+        4 * cols
+    }
+
+    /// Goes on with what those before have passed on.
+    pub(crate) fn carry(&self, passed: &mut [f64]) {
+        let end = self.place.first + self.features.rows();
+        let (passed, _) = passed.as_chunks_mut::<2>();
+        let (total, open) = passed.split_at_mut(self.features.cols());
+        if let Some(head) = &self.head {
+            self.add(self.place.first..head.end.min(end), open);
+            if head.end <= end {
+                complete(total, open);
+            }
+        }
+        for (block, sums) in &self.begun {
+            open.copy_from_slice(sums);
+            if block.end <= end {
+                complete(total, open);
+            }
+        }
+    }
+
+    /// Of what the last one has passed on.
+    pub(crate) fn finish(passed: &[f64]) -> ColumnMoments {
+        let (passed, _) = passed.as_chunks::<2>();
+        ColumnMoments::of_sums(&passed[..passed.len() / 2])
+    }
+
+    fn add(&self, rows: Range<usize>, sums: &mut [Sums]) {
+        let own = rows.start - self.place.first..rows.end - self.place.first;
+        let taken = own.filter(|row| (self.takes)(*row));
+        match self.features.storage() {
+            Storage::Sparse(x) => {
+                let offsets = x.indptr();
+                let offsets = offsets.raw_storage();
+                for row in taken {
+                    let entries = offsets[row] as usize..offsets[row + 1] as usize;
+                    let indices = &x.indices()[entries.clone()];
+                    for (&j, value) in indices.iter().zip(&x.data()[entries]) {
+                        add(&mut sums[j as usize], value.to_f64());
+                    }
+                }
+            }
+            Storage::Dense(x) => taken.for_each(|row| add_row(sums, x.index_axis(Axis(0), row))),
+        }
+    }
+}
+
+/// Adds the sums of a block that is complete.
+fn complete(total: &mut [Sums], open: &[Sums]) {
+    for (total, sums) in total.iter_mut().zip(open) {
+        total[0] += sums[0];
+        total[1] += sums[1];
+    }
+}
+
 fn are_ones<T: Element>(values: &[T]) -> bool {
     let one = T::from_f64(1.0);
     // Parts are looked at to their ends, by loops that vectorise.
@@ -227,6 +342,8 @@ fn row_blocks(rows: usize, cols: usize, nnz: usize) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array2;
+
     use super::*;
     use crate::matrix::csr_from_parts;
 
@@ -251,6 +368,59 @@ mod tests {
             ColumnMoments::of_rows(&Features::Sparse(x), |_| true),
             expected
         );
+    }
+
+    /// The moments of X in parts of these many rows.
+    fn in_parts(x: &Features<f32>, parts: &[usize], takes: fn(usize) -> bool) -> ColumnMoments {
+        let mut passed = vec![0.0; PartMoments::<f32>::len(x.cols())];
+        let mut first = 0;
+        for rows in parts {
+            let part = x.select_rows(first..first + rows);
+            let place = RowsOf {
+                rows: x.rows(),
+                entries: x.nnz(),
+                first,
+            };
+            let own = move |row: usize| takes(first + row);
+            PartMoments::begin(&part, place, &own).carry(&mut passed);
+            first += rows;
+        }
+        assert_eq!(first, x.rows());
+        PartMoments::<f32>::finish(&passed)
+    }
+
+    #[test]
+    fn parts_that_continue_each_other_have_the_bits_of_the_whole() {
+        let value = |i: usize, j: usize| {
+            let x = ((17 * i + 5 * j) % 101) as f32 / 7.0;
+            if (i + j).is_multiple_of(3) {
+                1e-3 * x
+            } else {
+                1e3 * x
+            }
+        };
+        let dense = Array2::from_shape_fn((997, 3), |(i, j)| value(i, j));
+        let rows = 700_usize;
+        let indices = (0..rows).flat_map(|i| [(i % 5) as u32, 5 + (i % 900) as u32]);
+        let values = (0..2 * rows).map(|i| value(i, i % 3)).collect();
+        let offsets = (0..=rows as u64).map(|row| 2 * row).collect();
+        let wide = csr_from_parts((rows, 905), offsets, indices.collect(), values).expect("rows");
+        // Wide ones are cut into few blocks or none.
+        for x in [Features::Dense(dense), Features::Sparse(wide)] {
+            let m = x.rows();
+            for takes in [(|_| true) as fn(usize) -> bool, |row| row % 7 != 3] {
+                let expected = ColumnMoments::of_rows(&x, takes);
+                for parts in [
+                    vec![m],
+                    vec![0, m],
+                    vec![1, m - 1],
+                    vec![m / 2, 0, m - m / 2],
+                    vec![m / 3, m / 7, m - m / 3 - m / 7, 0],
+                ] {
+                    assert_eq!(in_parts(&x, &parts, takes), expected, "{parts:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::device::group::GroupError;
 use crate::matrix::{CsrError, FileChanged};
 use crate::plan::PlanError;
 
@@ -106,6 +107,21 @@ pub enum OpError {
     /// Arrays on a device that are no matrix of compressed rows.
     #[error(transparent)]
     Csr(#[from] CsrError),
+    /// Members of a group whose rows are not of one matrix.
+    #[error(
+        "the rows of rank {rank} are {found}, those of rank 0 {expected}: all members need the same columns"
+    )]
+    Shares {
+        /// Who.
+        rank: usize,
+        /// What rank 0 has.
+        expected: String,
+        /// What that member has.
+        found: String,
+    },
+    /// The members of a group cannot go on together.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// The device refused.
     #[error(transparent)]
     Device(#[from] DeviceError),

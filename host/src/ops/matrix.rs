@@ -1,5 +1,6 @@
 //! A matrix on a device, with the plans of its products.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::catalog::{candidates_for, candidates_on};
@@ -11,6 +12,7 @@ use super::forms::{Forms, Rows, Site, Upload};
 use super::options::{MatrixOptions, Residency};
 use super::plans::Plans;
 use super::{Number, OpError};
+use crate::cpu::fixed::Whole;
 use crate::device::Device;
 use crate::layout::hot::expected;
 use crate::matrix::{ColumnMoments, CsrMatrix, Features, RowSteps, Skew, Storage, Values};
@@ -69,9 +71,13 @@ impl<T: Number> Matrix<T> {
         options: MatrixOptions,
         upload: Upload,
     ) -> Result<Self, OpError> {
-        let problem = problem(&features, device, options.values);
-        let size = (features.rows(), features.cols());
+        let mut problem = problem(&features, device, options.values);
+        let mut size = (features.rows(), features.cols());
         let forms = Forms::new(device, features, (upload, options))?;
+        if let Some(share) = forms.rows.share() {
+            size.0 = share.whole().rows as usize;
+            problem = of_all(problem, share.whole());
+        }
         let shape = match forms.rows.ld() {
             Some(ld) => problem.with_pitch(ld as u64),
             None => problem,
@@ -138,6 +144,14 @@ impl<T: Number> Matrix<T> {
     /// m.
     pub fn rows(&self) -> usize {
         self.site.rows
+    }
+
+    /// Which of the rows this member of a [group](crate::device::group) has: all of them where nothing is shared.
+    pub fn own_rows(&self) -> Range<usize> {
+        self.forms
+            .rows
+            .share()
+            .map_or(0..self.rows(), |share| share.own())
     }
 
     /// n.
@@ -233,6 +247,18 @@ impl<T: Number> Matrix<T> {
                 Some((limits, candidates_for::<T>(limits.compute_capability)))
             }
         })
+    }
+}
+
+/// The problem of the rows of all members of a group, from that of one member's.
+fn of_all(own: Problem, whole: &Whole) -> Problem {
+    let problem = match own.nnz {
+        Some(_) => Problem::sparse(whole.rows, own.cols, whole.entries, own.dtype),
+        None => Problem::dense(whole.rows, own.cols, own.dtype),
+    };
+    match own.longest_row {
+        Some(_) => problem.with_longest_row(whole.longest),
+        None => problem,
     }
 }
 

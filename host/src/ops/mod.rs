@@ -27,6 +27,7 @@ mod plans;
 mod prepare;
 pub mod qr;
 pub mod reduce;
+mod share;
 pub mod sparse_conv;
 mod terms;
 pub mod vector;

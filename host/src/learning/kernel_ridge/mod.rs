@@ -15,6 +15,7 @@ pub(super) use model_file::holds_kernel_model;
 
 use self::preconditioner::Preconditioner;
 use self::solve::{Goal, System};
+use super::checks::whole;
 use super::{Convergence, FitError, Progress};
 use crate::device::Device;
 use crate::matrix::Element;
@@ -188,6 +189,7 @@ impl KernelRidge {
         mut watch: impl FnMut(Progress),
     ) -> Result<KernelModel, FitError> {
         let start = Instant::now();
+        whole(device, "kernel ridge")?;
         self.check(features, targets)?;
         let kernel = Kernel::new(self.function, self.length_scale)?;
         let wide = features.mapv(Element::to_f64);

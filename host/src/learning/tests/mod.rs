@@ -2,6 +2,7 @@
 
 mod everyday;
 mod losses;
+mod shared;
 pub(super) mod stored;
 
 use std::cell::Cell;

@@ -34,6 +34,7 @@ use gpu_kernels::fused::dense::MAX_COLUMNS;
 
 use super::host::HostRows;
 use super::options::{MatrixOptions, Residency};
+use super::share::Share;
 use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::HotSize;
@@ -223,7 +224,7 @@ impl<T: Number> Rows<T> {
         (upload, options): (Upload, MatrixOptions),
     ) -> Result<Self, OpError> {
         if device.is_cpu() {
-            return Ok(Rows::Host(HostRows::new(features)));
+            return Ok(Rows::Host(HostRows::of_member(features, device.group())?));
         }
         at_most("rows", MAX_ROWS, features.rows() as u64)?;
         if let Storage::Dense(_) = features.storage() {
@@ -235,6 +236,14 @@ impl<T: Number> Rows<T> {
             rows.place()?;
         }
         Ok(Rows::Sparse(Arc::new(rows)))
+    }
+
+    /// Which rows of all members of a group they are.
+    pub(super) fn share(&self) -> Option<&Share> {
+        match self {
+            Rows::Host(rows) => rows.share.as_ref(),
+            Rows::Sparse(_) | Rows::Dense(_) => None,
+        }
     }
 
     /// Whether they stream, or will when a product needs them.

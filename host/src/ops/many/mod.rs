@@ -162,7 +162,7 @@ impl<T: Number> Matrix<T> {
             return self.one_by_one((product, k), input, terms, output);
         }
         if let Rows::Host(x) = &self.forms.rows {
-            return x.reading(|| host::run((product, k), &x.features, input, terms, output));
+            return x.reading(|| host::run((product, k), x, input, terms, output))?;
         }
         if product != Product::Forward {
             begin(output, &terms.single())?;

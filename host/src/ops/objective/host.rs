@@ -2,6 +2,7 @@
 
 use super::super::host::{HostRows, with_rows};
 use super::super::matrix::Matrix;
+use super::super::share::{part_mut, part_of};
 use super::super::terms::Terms;
 use super::super::{Number, OpError};
 use super::launches::made;
@@ -36,21 +37,22 @@ pub(super) fn on_host<'a, T: Number>(evaluation: &Evaluation<'a, T>) -> cpu::Eva
     }
 }
 
-/// Evaluates an objective on the CPU; shapes and devices have been checked.
+/// Evaluates an objective on the CPU; shapes and devices have been checked. Where rows are shared, each member has the
+/// residuals and curvatures of its own.
 pub(super) fn run<T: Number>(
     rows: &HostRows<T>,
     evaluation: &Evaluation<'_, T>,
     y: &Buffer<T>,
     out: &mut ObjectiveOut<'_, T>,
-) {
+) -> Result<(), OpError> {
     let x = &*rows.features;
-    let cols = x.cols();
+    let (cols, share) = (x.cols(), rows.share.as_ref());
     let (coefficients, last) = slice(y).split_at(cols);
     let evaluation = cpu::Evaluation {
         loss: evaluation.loss,
-        target: evaluation.target.map(slice),
-        weights: evaluation.weights.map(slice),
-        offset: evaluation.offset.map(slice),
+        target: evaluation.target.map(|v| part_of(share, v, 1)),
+        weights: evaluation.weights.map(|v| part_of(share, v, 1)),
+        offset: evaluation.offset.map(|v| part_of(share, v, 1)),
         intercept: match evaluation.intercept {
             Intercept::Absent => T::default(),
             Intercept::Given(c) => slice(c)[0],
@@ -63,20 +65,36 @@ pub(super) fn run<T: Number>(
         .as_mut()
         .map(|w| slice_mut(w).split_at_mut(cols));
     let z = out.addend.map(|(beta, z)| (beta, slice(z).split_at(cols)));
+    let addend = z.map(|(beta, (z, _))| (beta, z));
     let outputs = cpu::Outputs {
         gradient: gradient.as_mut().map(|(w, _)| &mut **w),
-        addend: z.map_or(Addend::None, |(beta, (z, _))| Addend::Vector { beta, z }),
-        residual: out.residual.as_mut().map(|v| slice_mut(v)),
-        curvature: out.curvature.as_mut().map(|v| slice_mut(v)),
+        addend: match addend {
+            Some((beta, z)) if share.is_none() => Addend::Vector { beta, z },
+            _ => Addend::None,
+        },
+        residual: out
+            .residual
+            .as_mut()
+            .map(|v| part_mut(share, slice_mut(v), 1)),
+        curvature: out
+            .curvature
+            .as_mut()
+            .map(|v| part_mut(share, slice_mut(v), 1)),
     };
     let mut workspace = locked(&rows.workspace);
-    let sums = with_rows!(x, |x| cpu::objective(
+    let mut sums = with_rows!(x, |x| cpu::objective(
         &x,
         coefficients,
         &evaluation,
         outputs,
         &mut workspace
     ));
+    if let Some(share) = share {
+        share.group().sum(&mut sums)?;
+        if let Some((w, _)) = &mut gradient {
+            share.sum(w, addend)?;
+        }
+    }
     slice_mut(out.sums).copy_from_slice(&sums);
     if let Some((_, [last])) = gradient {
         let addend = z.map_or(0.0, |(beta, (_, z))| {
@@ -84,6 +102,7 @@ pub(super) fn run<T: Number>(
         });
         *last = <T as crate::cpu::Scalar>::narrow(sums[1] + addend);
     }
+    Ok(())
 }
 
 impl<T: Number> Matrix<T> {

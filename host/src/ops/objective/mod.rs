@@ -77,9 +77,9 @@ pub struct ObjectiveOut<'a, T: Number> {
     pub gradient: Option<&'a mut Buffer<T>>,
     /// β and z, such as λ and the coefficients; z is not the gradient itself.
     pub addend: Option<(T, &'a Buffer<T>)>,
-    /// g, one element per row.
+    /// g, one element per row. Where members of a [group](crate::device::group) share the rows, each gets those of its own.
     pub residual: Option<&'a mut Buffer<T>>,
-    /// d, one element per row.
+    /// d, one element per row; as [`ObjectiveOut::residual`].
     pub curvature: Option<&'a mut Buffer<T>>,
     /// The state of a conjugate-gradient solve ([`CgVectors::state`](super::cg::CgVectors::state)): once it has ended,
     /// an objective that is computed in one pass on a GPU leaves everything at zero and does not read X.
@@ -180,7 +180,7 @@ impl<T: Number> Matrix<T> {
             Rows::Host(_) if self.repeats(evaluation, &out) => {
                 self.objective_in_order(evaluation, y, &mut out)
             }
-            Rows::Host(x) => x.reading(|| host::run(x, evaluation, y, &mut out)),
+            Rows::Host(x) => x.reading(|| host::run(x, evaluation, y, &mut out))?,
             _ => self.objective_on_gpu(evaluation, y, &mut out),
         }
     }

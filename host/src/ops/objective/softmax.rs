@@ -23,6 +23,7 @@ use super::super::forms::Rows;
 use super::super::host::{HostRows, with_rows};
 use super::super::launch::slice;
 use super::super::matrix::Matrix;
+use super::super::share::{part_mut, part_of};
 use super::super::{Number, OpError};
 use super::gpu::fused;
 use super::launches::SoftmaxStep;
@@ -144,7 +145,7 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         self.check_softmax(softmax, y, &out, &work)?;
         if let Rows::Host(x) = &self.forms.rows {
-            return x.reading(|| self.softmax_on_host(x, softmax, y, out, work));
+            return x.reading(|| self.softmax_on_host(x, softmax, y, out, work))?;
         }
         out.sums.fill_zero()?;
         out.gradient.fill_zero()?;
@@ -229,33 +230,42 @@ impl<T: Number> Matrix<T> {
         y: &Buffer<T>,
         out: SoftmaxOut<'_, T>,
         work: Work<'_, T>,
-    ) {
+    ) -> Result<(), OpError> {
+        let (share, k) = (x.share.as_ref(), softmax.classes);
         let (work, probabilities) = match work {
             Work::Evaluation {
                 target,
                 probabilities,
             } => (
-                cpu::SoftmaxWork::Evaluation(host(target)),
-                probabilities.map(host_mut),
+                cpu::SoftmaxWork::Evaluation(part_of(share, target, 1)),
+                probabilities.map(|p| part_mut(share, host_mut(p), k)),
             ),
-            Work::Curvature { given, .. } => (cpu::SoftmaxWork::Curvature(host(given)), None),
+            Work::Curvature { given, .. } => {
+                (cpu::SoftmaxWork::Curvature(part_of(share, given, k)), None)
+            }
         };
         let rows = cpu::Softmax {
-            classes: softmax.classes,
-            weights: softmax.weights.map(host),
+            classes: k,
+            weights: softmax.weights.map(|v| part_of(share, v, 1)),
             constants: softmax.constants.map(host),
             work,
         };
         let mut workspace = locked(&x.workspace);
-        let results = (host_mut(out.gradient), probabilities);
-        let sums = with_rows!(&*x.features, |x| cpu::softmax(
+        let gradient = host_mut(out.gradient);
+        let results = (&mut *gradient, probabilities);
+        let mut sums = with_rows!(&*x.features, |x| cpu::softmax(
             &x,
             host(y),
             &rows,
             results,
             &mut workspace
         ));
+        if let Some(share) = share {
+            share.group().sum(&mut sums)?;
+            share.sum(gradient, None)?;
+        }
         host_mut(out.sums).copy_from_slice(&sums);
+        Ok(())
     }
 
     fn softmax_step(&self, classes: usize) -> Result<Arc<SoftmaxStep<T>>, OpError> {

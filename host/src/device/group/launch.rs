@@ -1,0 +1,164 @@
+//! What launchers tell the processes that they start: the only place where their variables are read.
+
+use std::time::Duration;
+
+use super::GroupError;
+
+/// Who starts processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Launcher {
+    /// Open MPI's `mpirun`.
+    OpenMpi,
+    /// `mpirun` of MPICH, Intel MPI and others with a process manager of the PMI kind.
+    Pmi,
+    /// Slurm's `srun`.
+    Slurm,
+    /// PyTorch's `torchrun`.
+    Torchrun,
+}
+
+impl Launcher {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Launcher::OpenMpi => "Open MPI's mpirun",
+            Launcher::Pmi => "mpirun",
+            Launcher::Slurm => "srun",
+            Launcher::Torchrun => "torchrun",
+        }
+    }
+}
+
+/// Which process of how many this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Who started it.
+    pub launcher: Launcher,
+    /// Its number.
+    pub rank: usize,
+    /// How many there are.
+    pub size: usize,
+    /// Its number among those of its machine, such as to choose a GPU by.
+    pub local_rank: Option<usize>,
+}
+
+/// The variables of a launcher: rank, number of processes, number on this machine.
+struct Variables {
+    launcher: Launcher,
+    rank: &'static str,
+    size: &'static str,
+    local_rank: &'static str,
+    /// One more that has to be there.
+    also: Option<&'static str>,
+}
+
+/// In the order in which they are asked: who started the process itself first. `torchrun` may be started by `srun`, and
+/// `mpirun` within an allocation of Slurm. Of Slurm, the number of tasks of a step tells `srun` from a batch script.
+const KNOWN: [Variables; 4] = [
+    Variables {
+        launcher: Launcher::Torchrun,
+        rank: "RANK",
+        size: "WORLD_SIZE",
+        local_rank: "LOCAL_RANK",
+        also: Some("MASTER_ADDR"),
+    },
+    Variables {
+        launcher: Launcher::OpenMpi,
+        rank: "OMPI_COMM_WORLD_RANK",
+        size: "OMPI_COMM_WORLD_SIZE",
+        local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
+        also: None,
+    },
+    Variables {
+        launcher: Launcher::Pmi,
+        rank: "PMI_RANK",
+        size: "PMI_SIZE",
+        local_rank: "MPI_LOCALRANKID",
+        also: None,
+    },
+    Variables {
+        launcher: Launcher::Slurm,
+        rank: "SLURM_PROCID",
+        size: "SLURM_STEP_NUM_TASKS",
+        local_rank: "SLURM_LOCALID",
+        also: None,
+    },
+];
+
+const RANK: &str = "it must be a number below the number of processes";
+const SIZE: &str = "it must be a number of processes, at least 1";
+
+impl Launch {
+    /// What `read` says of the variables of launchers; `None` where none has started this process.
+    ///
+    /// ```
+    /// use warpfuse::device::group::{Launch, Launcher};
+    /// let launch = Launch::read(|name| match name {
+    ///     "OMPI_COMM_WORLD_RANK" => Some("2".to_owned()),
+    ///     "OMPI_COMM_WORLD_SIZE" => Some("4".to_owned()),
+    ///     _ => None,
+    /// })?;
+    /// let launch = launch.expect("mpirun did it");
+    /// assert_eq!((launch.launcher, launch.rank, launch.size), (Launcher::OpenMpi, 2, 4));
+    /// # Ok::<(), warpfuse::device::group::GroupError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`GroupError::Environment`] for a variable that is no such number.
+    pub fn read(read: impl Fn(&str) -> Option<String>) -> Result<Option<Launch>, GroupError> {
+        for known in &KNOWN {
+            let also = known.also.is_none_or(|name| read(name).is_some());
+            if let (Some(rank), Some(size), true) = (read(known.rank), read(known.size), also) {
+                return known.launch(rank, size, read(known.local_rank)).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Variables {
+    fn launch(
+        &self,
+        rank: String,
+        size: String,
+        local: Option<String>,
+    ) -> Result<Launch, GroupError> {
+        let size = number(self.size, SIZE, size, |size| size > 0)?;
+        let rank = number(self.rank, RANK, rank, |rank| rank < size)?;
+        let local_rank = local
+            .map(|local| number(self.local_rank, RANK, local, |local| local < size))
+            .transpose()?;
+        Ok(Launch {
+            launcher: self.launcher,
+            rank,
+            size,
+            local_rank,
+        })
+    }
+}
+
+fn number(
+    variable: &'static str,
+    expected: &'static str,
+    found: String,
+    fits: impl Fn(usize) -> bool,
+) -> Result<usize, GroupError> {
+    match found.trim().parse() {
+        Ok(number) if fits(number) => Ok(number),
+        _ => Err(GroupError::Environment {
+            variable,
+            expected,
+            found,
+        }),
+    }
+}
+
+/// How long members wait for each other, where the environment says.
+pub(super) fn limit(read: impl Fn(&str) -> Option<String>) -> Result<Option<Duration>, GroupError> {
+    let variable = "WARPFUSE_GROUP_LIMIT";
+    let expected = "it must be a number of seconds, at least 1";
+    let limit = read(variable).map(|text| number(variable, expected, text, |limit| limit > 0));
+    Ok(limit
+        .transpose()?
+        .map(|limit| Duration::from_secs(limit as u64)))
+}
