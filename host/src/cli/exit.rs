@@ -46,12 +46,14 @@ pub(super) fn of_usage(message: &clap::Error) -> ExitCode {
     }
 }
 
-/// Prints an error. A closed pipe is none: whoever read has seen enough.
-pub(super) fn of_error(error: &anyhow::Error, ui: &Ui) -> ExitCode {
+/// Prints an error, unless another process does. A closed pipe is none: whoever read has seen enough.
+pub(super) fn of_error(error: &anyhow::Error, (ui, speaks): (&Ui, bool)) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    ui.error(&describe(error));
+    if speaks {
+        ui.error(&describe(error));
+    }
     ExitCode::from(ERROR)
 }
 

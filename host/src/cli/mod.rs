@@ -9,6 +9,7 @@
 //! | `train`, `predict`, `evaluate`, `inspect`, `cv`, `convert`, `plan`, `calibrate`, `tune`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
 //! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
+//! | `group` | several processes that train together |
 //! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `pages`, `applied` | report pages and figures; those of a model that is applied |
 //! | `progress`, `time_left`, `exit` | bars and remarks; exit codes and error messages |
@@ -30,6 +31,7 @@ mod evaluate;
 mod exit;
 mod fitted;
 mod forms;
+mod group;
 mod info;
 mod inspect;
 mod measure;
@@ -94,8 +96,14 @@ where
         options.apply_to_gpus();
     }
     match run(arguments.command, &ui) {
-        Ok(exit) => exit.into(),
-        Err(error) => exit::of_error(&error, &ui),
+        Ok(exit) => {
+            group::leave();
+            exit.into()
+        }
+        Err(error) => {
+            let speaks = group::leave_after(&error);
+            exit::of_error(&error, (&ui, speaks))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -9,11 +10,32 @@ use serde::Serialize;
 use crate::learning::whole_file::write_whole;
 use crate::matrix::Element;
 
+/// Whether another process speaks for this one.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Prints nothing from now on, and writes no files.
+pub(super) fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
+/// Prints again.
+pub(super) fn speak() {
+    SILENT.store(false, Ordering::Relaxed);
+}
+
+/// Whether another process prints and writes.
+pub(super) fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
+}
+
 /// Writes to stdout.
 ///
 /// # Errors
 /// When it cannot be written; a closed pipe among them, which [`super::exit`] takes for success.
 pub(super) fn print(text: impl AsRef<[u8]>) -> Result<()> {
+    if is_silent() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     out.write_all(text.as_ref())
         .and_then(|()| out.flush())
@@ -48,7 +70,7 @@ pub(super) fn is_stdout(path: &Path) -> bool {
 /// # Errors
 /// When the file cannot be written.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    if is_stdout(path) {
+    if is_stdout(path) || is_silent() {
         return print(bytes);
     }
     write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))

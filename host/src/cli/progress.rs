@@ -13,6 +13,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::args::{LogFormat, Verbosity};
+use super::output;
 use super::time_left::TimeLeft;
 use crate::io::Progress as ReadProgress;
 use crate::learning::{FoldProgress, Iteration, Progress as FitProgress};
@@ -73,6 +74,9 @@ impl Ui {
 
     /// A line for people, or an object for programs, in the form of the log's events.
     fn say(&self, level: &str, line: impl Display, message: &dyn Display) {
+        if output::is_silent() {
+            return;
+        }
         match self.format {
             LogFormat::Text => to_stderr(line),
             LogFormat::Json => {
@@ -131,7 +135,7 @@ pub(super) struct Bar {
 
 impl Bar {
     fn new(shown: bool, template: &str) -> Bar {
-        let bar = if shown {
+        let bar = if shown && !output::is_silent() {
             ProgressBar::new(0)
         } else {
             ProgressBar::hidden()

@@ -151,7 +151,7 @@ pub(super) fn whole(device: &Device, what: &'static str) -> Result<(), FitError>
         Some(_) => Err(FitError::Combination {
             first: what,
             second: "rows that several processes share",
-            remedy: "give every process all rows, on a device of its own",
+            remedy: "run one process, with all rows",
         }),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::checks;
 use super::controls::HasControls;
 use super::error::mismatch;
 use super::estimators::{ClassifierParams, Params, RegressorParams, estimators};
@@ -57,7 +58,7 @@ impl Estimator {
             }
             _ => self.controls().evaluations(),
         };
-        let device = &solving_device(&self.stated(), device);
+        let device = &solving_device(&self.stated(), device)?;
         ResidentDataset::for_evaluations(device, features, self.controls().matrix, reads)
     }
 
@@ -116,7 +117,7 @@ impl Estimator {
             }
             Stated::Regression(of) => of.controls().evaluations(),
         };
-        let device = &solving_device(&self.stated(), device);
+        let device = &solving_device(&self.stated(), device)?;
         let matrix = self.controls().matrix;
         let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
         self.fit_encoded_on(&data, (classes, codes), options)
@@ -167,12 +168,15 @@ impl Estimator {
 
 /// Where a problem is solved: losses with kinks and coefficients that may not be negative on the CPU, whatever `device` is.
 /// They need all rows in one place, and are refused where members of a group share them.
-fn solving_device(stated: &Stated<'_>, device: &Device) -> Device {
-    if stated.needs_host() && device.group().is_none() {
-        Device::cpu()
-    } else {
-        device.clone()
+fn solving_device(stated: &Stated<'_>, device: &Device) -> Result<Device, FitError> {
+    if !stated.needs_host() {
+        return Ok(device.clone());
     }
+    checks::whole(
+        device,
+        "a loss with kinks, or coefficients that may not be negative,",
+    )?;
+    Ok(Device::cpu())
 }
 
 fn fit_numbers<T: Number>(
@@ -283,7 +287,7 @@ macro_rules! fit_methods {
             ) -> Result<$model, FitError> {
                 $stated::check(self)?;
                 let (matrix, reads) = (self.controls().matrix, $reads(self, $targets));
-                let device = &solving_device(&Stated::$stated(self), device);
+                let device = &solving_device(&Stated::$stated(self), device)?;
                 let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
                 self.fit_on(&data, $targets, options)
             }

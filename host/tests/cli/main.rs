@@ -12,6 +12,7 @@ mod limits;
 mod outputs;
 mod plan;
 mod predict;
+mod processes;
 mod program;
 mod promises;
 mod report;

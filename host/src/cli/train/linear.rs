@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
-use crate::cli::args::DtypeName;
+use crate::cli::args::{DeviceName, DtypeName};
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::{FittedSummary, warn_undefined};
@@ -14,7 +14,8 @@ use crate::cli::progress::Ui;
 use crate::cli::report::bytes;
 use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
-use crate::cli::{device, output, pages};
+use crate::cli::{device, group, output, pages};
+use crate::device::group::Group;
 use crate::device::{Device, Phase, Phases};
 use crate::io::ReadError;
 use crate::learning::{
@@ -37,7 +38,10 @@ pub(super) fn run(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
 }
 
 fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
-    if let Some(target) = several::targets(job)? {
+    let group = group::join(ui)?;
+    let several = several::targets(job)?;
+    group::check(&group, &job.source.data, several.is_some())?;
+    if let Some(target) = several {
         return several::run::<T>(job, target, ui);
     }
     let Job {
@@ -56,7 +60,13 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         let target = source.target.as_deref();
         data::load_known::<T>(&source.data, target, task, &outcome.reading()?, ui)
     };
-    let place = (source.device, source.data.as_path(), device::FIT_READS);
+    let shared = match group.is_alone() {
+        true => None,
+        false => Some(group::device(&group, source.device)?),
+    };
+    // What several processes share is shared between CPUs; what each does by itself is done on its own.
+    let name = shared.as_ref().map_or(source.device, |_| DeviceName::Cpu);
+    let place = (name, source.data.as_path(), device::FIT_READS);
     let (device, (data, known)) = device::open_beside(place, ui, &mut phases, read)?;
     let (other, not_validated) = match load_validation::<T>(job, &data, ui) {
         Ok(other) => (other, None),
@@ -70,6 +80,7 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         job,
         ui,
         device,
+        shared: shared.map(|device| (group, device)),
         phases,
         not_validated,
     };
@@ -81,6 +92,8 @@ struct Run<'a> {
     job: &'a Job<'a>,
     ui: &'a Ui,
     device: Device,
+    /// The group that shares the rows to learn from, and the device of this member of it.
+    shared: Option<(Group, Device)>,
     phases: Phases,
     /// Why there is no validation, where a page says so.
     not_validated: Option<String>,
@@ -116,7 +129,14 @@ impl Run<'_> {
         // A page counts entries on the host: they have to stay there.
         let features = details::are_wanted(job.outcome).then(|| data.features.clone());
         let placing = self.ui.doing("placing the data");
-        let resident = estimator.place(device, data.features, targets)?;
+        let resident = match &self.shared {
+            None => estimator.place(device, data.features, targets)?,
+            Some((group, device)) => {
+                let own = group::own_rows(group, &data.features);
+                drop(data.features);
+                estimator.place(device, own, targets)?
+            }
+        };
         drop(placing);
         self.phases.extend(resident.phases());
         remark_streaming(&resident.matrix().residency(), self.ui);
@@ -158,7 +178,7 @@ impl Run<'_> {
         other: Option<(Loaded<T>, Known<T>)>,
     ) -> Result<Exit> {
         let (job, model) = (self.job, fitted.model);
-        if let Some(path) = &job.outcome.output {
+        if let Some(path) = job.outcome.output.as_ref().filter(|_| !output::is_silent()) {
             model.save(output::place(path))?;
         }
         let scoring = self.ui.doing("scoring");
@@ -224,7 +244,7 @@ impl Run<'_> {
             model: found.model,
             stats: found.stats,
             device: &self.device.to_string(),
-            memory: MemoryFacts::of(&self.device),
+            memory: MemoryFacts::of(self.shared.as_ref().map_or(&self.device, |(_, own)| own)),
             parse_seconds: found.parse_seconds,
             phases: &self.phases,
             training: found.training,

@@ -153,6 +153,20 @@ fn number(
     }
 }
 
+/// Whether the process is to be alone, whoever started it.
+pub(super) fn is_alone(read: impl Fn(&str) -> Option<String>) -> Result<bool, GroupError> {
+    let variable = "WARPFUSE_GROUP";
+    match read(variable).as_deref() {
+        None | Some("") => Ok(false),
+        Some("alone") => Ok(true),
+        Some(found) => Err(GroupError::Environment {
+            variable,
+            expected: "it must be `alone`, or not be set",
+            found: found.to_owned(),
+        }),
+    }
+}
+
 /// How long members wait for each other, where the environment says.
 pub(super) fn limit(read: impl Fn(&str) -> Option<String>) -> Result<Option<Duration>, GroupError> {
     let variable = "WARPFUSE_GROUP_LIMIT";

@@ -72,7 +72,8 @@ impl Group {
     }
 
     /// The group that the environment tells of: alone, or the processes of `mpirun` or `srun`. The limit is that of the
-    /// variable `WARPFUSE_GROUP_LIMIT`, in seconds, if there is one.
+    /// variable `WARPFUSE_GROUP_LIMIT`, in seconds, if there is one. With `WARPFUSE_GROUP=alone` a process is alone whoever
+    /// started it, such as one that each of several processes starts for itself.
     ///
     /// # Errors
     /// As [`Group::mpi`]; [`GroupError::Environment`], [`GroupError::Launcher`] and [`GroupError::Size`] when the
@@ -80,6 +81,9 @@ impl Group {
     pub fn from_environment() -> Result<Group, GroupError> {
         let read = |name: &str| std::env::var(name).ok();
         let limit = launch::limit(read)?;
+        if launch::is_alone(read)? {
+            return Ok(Group::alone());
+        }
         let group = match Launch::read(read)? {
             Some(launch) if launch.size > 1 => Group::of(&launch)?,
             _ => Group::alone(),
@@ -257,11 +261,12 @@ impl Group {
     }
 
     /// Tells the others, in their next collective, why this member cannot go on: they get [`GroupError::Failed`] with its
-    /// rank and this text. Nothing can be done with the group afterwards.
-    pub fn fail(&self, message: &str) {
+    /// rank and this text. Nothing can be done with the group afterwards. Returns what has ended the group: this, or what
+    /// another member said at the same time or before; `None` of one that is alone.
+    pub fn fail(&self, message: &str) -> Option<GroupError> {
         let mut state = locked(&self.0.state);
         if self.is_alone() || state.broken.is_some() {
-            return;
+            return state.broken.clone();
         }
         state.calls += 1;
         let call = Call {
@@ -277,6 +282,7 @@ impl Group {
             self.0.engine.abandon();
         }
         state.broken = told.err();
+        state.broken.clone()
     }
 
     /// Lets all members go on where none of them has failed: a barrier that takes what each has done before it.

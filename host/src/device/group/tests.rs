@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::launch::limit;
+use super::launch::{is_alone, limit};
 use super::threads::members;
 use super::*;
 
@@ -187,7 +187,7 @@ fn a_member_that_fails_is_named_with_its_words() {
     for failing in 0..3 {
         let found = run(3, |group| {
             if group.rank() == failing {
-                group.fail("no more memory");
+                assert!(group.fail("no more memory").is_some());
             }
             (group.sum(&mut [1.0]), group.barrier())
         });
@@ -373,4 +373,12 @@ fn the_limit_is_a_number_of_seconds() {
     assert_eq!(of("30"), Ok(Some(Duration::from_secs(30))));
     assert_eq!(limit(|_| None), Ok(None));
     assert!(of("0").is_err() && of("-3").is_err() && of("soon").is_err());
+}
+
+#[test]
+fn a_process_may_be_told_to_be_alone() {
+    let of = |text: &'static str| is_alone(move |_| Some(text.to_owned()));
+    assert_eq!(is_alone(|_| None), Ok(false));
+    assert_eq!(of("alone"), Ok(true));
+    assert!(of("all").is_err());
 }

@@ -222,7 +222,15 @@ impl Library {
         // SAFETY: MPI is not initialised; no arguments are an allowed choice.
         let code = unsafe { (self.init_thread)(argc, argv, SERIALIZED, &mut provided) };
         self.check("MPI_Init_thread", code)?;
-        Ok(true)
+        if provided >= SERIALIZED {
+            return Ok(true);
+        }
+        Err(GroupError::Engine {
+            operation: "MPI_Init_thread",
+            message: format!(
+                "the library takes calls of one thread only (level {provided} of threads)"
+            ),
+        })
     }
 
     /// A communicator of all processes that nobody else uses.
