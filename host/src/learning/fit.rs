@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::cg::{Convergence, Pace};
+use super::cg::Convergence;
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
 use super::design::{Columns, Design};
@@ -15,6 +15,7 @@ use super::rows_objective::RowsObjective;
 use super::sample_weights::SampleWeights;
 use super::single::SingleRows;
 use super::softmax::SoftmaxRows;
+use super::solver::finish;
 use super::solver::host::choice::products_worth;
 use super::solver::orthant::L1;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch, ratio};
@@ -318,20 +319,24 @@ impl<'a, T: Number> Training<'a, T> {
             let begun = (begin, inverse);
             return Ok(solver::lbfgs::minimise(objective, begun, &limits, show)?);
         }
-        Ok(match self.l1(spec) {
-            Some(l1) => {
-                let scaled = (inverse, l1);
-                solver::orthant::minimise(objective, begin, scaled, &limits, show)?
-            }
-            None if solver == Solver::ConjugateGradient => {
-                let pace = match judged {
-                    true => Pace::Lockstep,
-                    false => Pace::of(objective),
-                };
-                solver::conjugate::minimise(objective, begin, inverse, (&limits, pace), show)?
-            }
-            None => solver::newton::minimise(objective, begin, inverse, &limits, show)?,
-        })
+        if let Some(l1) = self.l1(spec) {
+            let scaled = (inverse, l1);
+            return Ok(solver::orthant::minimise(
+                objective, begin, scaled, &limits, show,
+            )?);
+        }
+        let by = (&limits, (solver, judged));
+        if !finish::is_worth::<T>() {
+            return Ok(solver::smooth::minimise(
+                objective, begin, inverse, by, show,
+            )?);
+        }
+        let scale = finish::Scale {
+            inverse: &inverse.try_clone().map_err(OpError::from)?,
+            coefficients: self.matrix.cols() * spec.loss.predictors(),
+        };
+        let solved = solver::smooth::minimise(objective, begin, inverse, by, show)?;
+        Ok(finish::approach(objective, solved, &scale, &limits, show)?)
     }
 
     /// The l1 penalty: it belongs to all coefficients, but to no intercept.

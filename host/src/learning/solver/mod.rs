@@ -7,12 +7,14 @@
 //! | [`lbfgs`] | smooth | 1 evaluation, rarely more |
 //! | [`orthant`] | smooth + l1 | 1 evaluation, rarely more, one Hessian product per inner CG iteration |
 //! | [`host`] | small and medium, on the host | see there |
+//! | [`finish`] | what of these has converged in f64 | one Newton step by CG |
 //! | [`batched`] | several problems | as [`newton`] or [`orthant`], for the whole batch |
 //!
 //! An evaluation and a Hessian product are one pass over X each.
 
 pub(super) mod batched;
 pub(super) mod conjugate;
+pub(super) mod finish;
 pub(super) mod host;
 pub(super) mod lbfgs;
 mod method;
@@ -20,6 +22,7 @@ mod minimum;
 pub(super) mod newton;
 mod objective;
 pub(super) mod orthant;
+pub(super) mod smooth;
 
 pub use minimum::{Minimum, NewtonOptions, newton_cg};
 pub use objective::{Along, Objective, Value};

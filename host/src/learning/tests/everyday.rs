@@ -17,17 +17,17 @@ use crate::matrix::Features;
 /// Reported gaps are 10⁻⁷ and less: objectives of converged fits are the minimum's to 10⁻⁶.
 const GAP: f64 = 1e-6;
 
-fn random(seed: u64) -> impl FnMut() -> f64 {
+pub(super) fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     move || 2.0 * random.random::<f64>() - 1.0
 }
 
 /// About normal.
-fn normal(next: &mut impl FnMut() -> f64) -> f64 {
+pub(super) fn normal(next: &mut impl FnMut() -> f64) -> f64 {
     (0..6).map(|_| next()).sum::<f64>() / 2f64.sqrt()
 }
 
-fn sums(x: &Array2<f64>, weights: &[f64]) -> Vec<f64> {
+pub(super) fn sums(x: &Array2<f64>, weights: &[f64]) -> Vec<f64> {
     let row = |row: ndarray::ArrayView1<'_, f64>| row.iter().zip(weights).map(|(x, w)| x * w).sum();
     x.rows().into_iter().map(row).collect()
 }

@@ -2,6 +2,7 @@
 
 mod everyday;
 mod losses;
+mod near_minimum;
 mod shared;
 pub(super) mod stored;
 
