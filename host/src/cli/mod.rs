@@ -100,10 +100,7 @@ where
             group::leave();
             exit.into()
         }
-        Err(error) => {
-            let speaks = group::leave_after(&error);
-            exit::of_error(&error, (&ui, speaks))
-        }
+        Err(error) => group::leave_after(&error, |speaks| exit::of_error(&error, (&ui, speaks))),
     }
 }
 
@@ -170,6 +167,9 @@ fn limit_threads(threads: Option<usize>, ui: &Ui) {
 }
 
 fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
+    if !group::check_command(&command)? {
+        return Ok(Exit::Success);
+    }
     match command {
         Command::Train(arguments) => train::run(&arguments, ui),
         Command::Predict(arguments) => predict::run(&arguments, ui),

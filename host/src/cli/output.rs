@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
+use crate::learning::Model;
 use crate::learning::whole_file::write_whole;
 use crate::matrix::Element;
 
@@ -76,12 +77,24 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Saves a model, unless another process does; `-` is stdout.
+///
+/// # Errors
+/// As [`Model::save`].
+pub(super) fn save(model: &Model, path: &Path) -> Result<()> {
+    match is_silent() {
+        true => Ok(()),
+        false => Ok(model.save(place(path))?),
+    }
+}
+
 /// Writes numbers to `path`, as npy if it ends in `.npy`, else one per line.
 ///
 /// # Errors
 /// When the file cannot be written.
 pub(super) fn write_numbers<T: Element>(path: &Path, numbers: &[T]) -> Result<()> {
     match extension(path).as_str() {
+        _ if is_silent() => Ok(()),
         "npy" => Ok(crate::io::write_vector(path, numbers)?),
         _ => write_file(path, &lines(numbers)),
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
-use super::checks::whole;
 use super::evaluations::steps;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, norm,
@@ -23,7 +22,8 @@ const RATE: f64 = std::f64::consts::LN_2;
 /// X is a graph's adjacency matrix: entry (i, j) is the weight of the edge from i to j. Authorities are the
 /// principal right singular vector of X, hubs the left one. Power iteration `a ← Xᵀ(X·a) / ‖Xᵀ(X·a)‖`, with
 /// one fused pass over X per step, until ‖aₖ − aₖ₋₁‖₂ ≤ tol; then hubs = X·a. Both are scaled to a sum of 1,
-/// as networkx does. X need not be square: rows then point to columns.
+/// as networkx does. X need not be square: rows then point to columns. Members of a [group](crate::device::group) may share
+/// its rows; each gets the scores of all.
 ///
 /// | parameter | default | networkx `hits` |
 /// |---|---|---|
@@ -110,9 +110,8 @@ impl Hits {
     ) -> Result<HitsModel, FitError> {
         let mut clock = Clock::start();
         check_tolerance(self.tolerance)?;
-        whole(device, "HITS")?;
         let graph = graph.into();
-        check_edges(&graph)?;
+        check_edges(device, &graph)?;
         let evaluations = steps(self.tolerance, RATE).min(self.max_iter as u64);
         let to_come = Preparation::For { evaluations };
         let x = Matrix::prepared(device, graph, self.matrix, to_come)?;

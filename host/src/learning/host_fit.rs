@@ -106,6 +106,7 @@ impl<T: Number> Training<'_, T> {
 
     fn place(&self) -> Place {
         match self.host {
+            None if self.matrix.device().group().is_some() => Place::Shared,
             None => Place::Device,
             Some(_) if !self.matrix.device().is_cpu() => Place::Both,
             Some(_) if self.matrix.is_reproducible() => Place::Reproducible,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
-use super::checks::whole;
 use super::evaluations::steps;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, normalise_sum,
@@ -12,7 +11,9 @@ use super::spectral::{
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features, Storage};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Product, Terms, interrupt, vector};
+use crate::ops::{
+    Matrix, MatrixOptions, Number, OpError, Preparation, Product, Terms, interrupt, vector,
+};
 
 /// PageRank: how often a surfer visits each node who follows a random edge with probability d, and else jumps
 /// to a node drawn from the personalisation z.
@@ -155,10 +156,9 @@ impl PageRank {
         watch: impl FnMut(Progress),
     ) -> Result<PageRankModel, FitError> {
         let mut clock = Clock::start();
-        whole(device, "PageRank")?;
         let graph = graph.into();
-        self.check(&graph)?;
-        let surfer = self.surfer(device, &graph)?;
+        let nodes = self.check(device, &graph)?;
+        let surfer = self.surfer(device, &graph, nodes)?;
         // A step shrinks the distance to the limit by d at least.
         let evaluations = steps(self.tolerance, -self.damping.ln()).min(self.max_iter as u64);
         let to_come = Preparation::ForProduct {
@@ -176,13 +176,13 @@ impl PageRank {
         })
     }
 
-    fn check<T: Number>(&self, graph: &Features<T>) -> Result<(), FitError> {
+    /// The number of nodes.
+    fn check<T: Number>(&self, device: &Device, graph: &Features<T>) -> Result<usize, FitError> {
         check_tolerance(self.tolerance)?;
-        let (rows, cols) = (graph.rows(), graph.cols());
+        let (rows, cols) = (check_edges(device, graph)?, graph.cols());
         if rows != cols {
             return Err(FitError::NotSquare { rows, cols });
         }
-        check_edges(graph)?;
         if !(0.0..1.0).contains(&self.damping) {
             return Err(FitError::Parameter {
                 name: "damping",
@@ -191,8 +191,8 @@ impl PageRank {
             });
         }
         match &self.personalisation {
-            Some(weights) => check_personalisation(weights, rows),
-            None => Ok(()),
+            Some(weights) => check_personalisation(weights, rows).map(|()| rows),
+            None => Ok(rows),
         }
     }
 
@@ -200,14 +200,18 @@ impl PageRank {
         &self,
         device: &Device,
         graph: &Features<T>,
+        nodes: usize,
     ) -> Result<Surfer<T>, FitError> {
-        let nodes = graph.rows();
+        let mut inverse = inverse_degrees(graph);
+        if let Some(group) = device.group() {
+            inverse = group.all_gather(&inverse).map_err(OpError::from)?;
+        }
         let uniform = vec![1.0 / nodes as f64; nodes];
         let mut personalisation = self.personalisation.clone().unwrap_or(uniform.clone());
         normalise_sum(&mut personalisation);
         let jumps_elsewhere = self.dangling == Dangling::Uniform && self.personalisation.is_some();
         Ok(Surfer {
-            inverse_degrees: upload(device, &inverse_degrees(graph))?,
+            inverse_degrees: upload(device, &inverse)?,
             personalisation: upload(device, &personalisation)?,
             dangling: match jumps_elsewhere {
                 true => Some(upload(device, &uniform)?),

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::FitError;
+use crate::device::group::{Group, GroupError};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features, Storage};
 use crate::ops::{Matrix, Number, OpError, vector};
@@ -88,31 +89,59 @@ pub(super) fn check_tolerance(found: f64) -> Result<(), FitError> {
     })
 }
 
-/// Fails unless the entries are the weights of a graph's edges: finite, none negative.
-pub(super) fn check_edges<T: Number>(graph: &Features<T>) -> Result<(), FitError> {
-    if graph.rows() == 0 || graph.cols() == 0 {
+/// Fails unless the entries are the weights of a graph's edges: finite, none negative. Returns the rows of the graph, which
+/// the members of a group share: every one of them gets the same, or the same error.
+pub(super) fn check_edges<T: Number>(
+    device: &Device,
+    graph: &Features<T>,
+) -> Result<usize, FitError> {
+    let (rows, wrong) = match device.group() {
+        None => (graph.rows(), wrong_edge(graph)),
+        Some(group) => of_all(group, graph.rows(), wrong_edge(graph)).map_err(OpError::from)?,
+    };
+    if rows == 0 || graph.cols() == 0 {
         return Err(FitError::NoRows);
     }
+    match wrong {
+        Some((row, value)) => Err(FitError::Edge { row, value }),
+        None => Ok(rows),
+    }
+}
+
+/// The rows of all members, and the first wrong edge of any.
+fn of_all(
+    group: &Group,
+    rows: usize,
+    wrong: Option<(usize, f64)>,
+) -> Result<(usize, Option<(usize, f64)>), GroupError> {
+    let (row, value) = wrong.map_or((u64::MAX, 0.0), |(row, value)| (row as u64, value));
+    let facts = group.all_gather(&[rows as u64, row, value.to_bits()])?;
+    let (mut first, mut found) = (0, None);
+    for of in facts.chunks_exact(3) {
+        if found.is_none() && of[1] != u64::MAX {
+            found = Some((first + of[1] as usize, f64::from_bits(of[2])));
+        }
+        first += of[0] as usize;
+    }
+    Ok((first, found))
+}
+
+/// The first edge, in the order of the rows, that no graph can have: the row that it leaves, and its weight.
+fn wrong_edge<T: Number>(graph: &Features<T>) -> Option<(usize, f64)> {
     let wrong = |value: &T| !(Element::to_f64(*value) >= 0.0 && Element::is_finite(*value));
-    let fault = |row, value: T| FitError::Edge {
-        row,
-        value: Element::to_f64(value),
-    };
     match graph.storage() {
-        Storage::Sparse(x) => match x.data().iter().position(wrong) {
-            None => Ok(()),
-            Some(entry) => {
-                let offsets = x.indptr();
-                let row = offsets
-                    .raw_storage()
-                    .partition_point(|offset| *offset <= entry as u64);
-                Err(fault(row - 1, x.data()[entry]))
-            }
-        },
-        Storage::Dense(x) => match x.indexed_iter().find(|(_, value)| wrong(value)) {
-            None => Ok(()),
-            Some(((row, _), value)) => Err(fault(row, *value)),
-        },
+        Storage::Sparse(x) => {
+            let entry = x.data().iter().position(wrong)?;
+            let offsets = x.indptr();
+            let row = offsets
+                .raw_storage()
+                .partition_point(|offset| *offset <= entry as u64);
+            Some((row - 1, Element::to_f64(x.data()[entry])))
+        }
+        Storage::Dense(x) => {
+            let ((row, _), value) = x.indexed_iter().find(|(_, value)| wrong(value))?;
+            Some((row, Element::to_f64(*value)))
+        }
     }
 }
 

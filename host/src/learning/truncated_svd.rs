@@ -5,10 +5,9 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use super::cg::Progress;
-use super::checks::whole;
 use super::lanczos::{LanczosOptions, leading_eigenvectors};
 use super::spectral::{Clock, SpectralReport, check_tolerance, download, norm, upload};
-use super::{FitError, Operator};
+use super::{FitError, Operator, RowMoments};
 use crate::device::{Buffer, Device};
 use crate::matrix::{ColumnMoments, Features};
 use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, Preparation, Terms, vector};
@@ -127,16 +126,34 @@ impl TruncatedSvd {
         mut watch: impl FnMut(Progress),
     ) -> Result<SvdModel, FitError> {
         let mut clock = Clock::start();
-        whole(device, "a truncated SVD")?;
         let features = features.into();
+        let evaluations = self.evaluations(features.cols());
+        if device.group().is_some() {
+            return self.fit_shared(device, &features, clock, &mut watch);
+        }
         self.check((features.rows(), features.cols()))?;
         let moments = ColumnMoments::of(&features);
         check_finite(&moments)?;
-        let evaluations = self.evaluations(features.cols());
         let to_come = Preparation::For { evaluations };
         let x = Matrix::prepared(device, features, self.matrix, to_come)?;
         clock.transferred();
         self.decompose(&x, &moments, clock, &mut watch)
+    }
+
+    /// Of the rows of one member of a group.
+    fn fit_shared<T: Number>(
+        &self,
+        device: &Device,
+        features: &Arc<Features<T>>,
+        mut clock: Clock,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<SvdModel, FitError> {
+        let x = Matrix::with_options(device, features.clone(), self.matrix)?;
+        self.check((x.rows(), x.cols()))?;
+        let moments = RowMoments::of_shared(&x, features, |_| true)?.columns;
+        check_finite(&moments)?;
+        clock.transferred();
+        self.decompose(&x, &moments, clock, watch)
     }
 
     /// [`TruncatedSvd::fit_watched`] of X that lies on its device already, read where it lies: nothing of it crosses the link,

@@ -5,6 +5,7 @@ mod page;
 mod told;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 
@@ -13,13 +14,13 @@ use super::exit::Exit;
 use super::progress::Ui;
 use super::targets::Known;
 use super::trainers::{Job, Penalised};
-use super::{data, device, output, pages};
-use crate::device::{Phase, Phases};
+use super::{data, device, group, output, pages};
+use crate::device::{Device, Phase, Phases};
 use crate::io;
 use crate::learning::{
     Classes, Evaluation, FoldOptions, Folds, PathPoint, ResidentDataset, cross_validate_with,
 };
-use crate::matrix::Schema;
+use crate::matrix::{Features, Schema};
 use crate::ops::Number;
 use crate::report::{CvDetails, CvPoint, DataFacts, Hardware};
 
@@ -33,9 +34,12 @@ pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
 }
 
 fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
+    let group = group::join(ui)?;
+    group::check(&group, &job.source.data, false)?;
     job.source.expect_one_target()?;
     let saved = checked(job, args)?;
-    let device = device::open(job.source.device, ui)?;
+    let name = job.source.device;
+    let device = group::device_or(&group, name, || device::open(name, ui))?;
     let (data, known) = data::load_known::<T>(
         &job.source.data,
         job.source.target.as_deref(),
@@ -48,13 +52,12 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     let folds = folds(&known, rows, args)?;
     let mut phases = Phases::default();
     phases.add(Phase::Read, data.read_cost());
-    let (stats, features) = (data.stats.clone(), data.features.clone());
-    let matrix = job.outcome.matrix_options();
-    let resident = if job.solve.standardize {
-        ResidentDataset::with_folds(&device, data.features, matrix, &folds)?
-    } else {
-        ResidentDataset::new(&device, data.features, matrix)?
-    };
+    let stats = data.stats.clone();
+    // A page counts entries on the host: they have to stay there.
+    let has_page = job.outcome.report.is_wanted();
+    let features = has_page.then(|| data.features.clone());
+    let own = group::rows_of(&group, data.features);
+    let resident = placed(job, &device, own, &folds)?;
     let weights = weights.as_deref();
     let beside = job.beside((rows, data.stats.cols))?;
     let given = FoldOptions {
@@ -73,7 +76,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         })
     })?;
     drop(bar);
-    let details = job.outcome.report.is_wanted().then(|| {
+    let details = features.map(|features| {
         let columns = &resident.moments().columns;
         let facts = || DataFacts::of(&features, &stats, columns).with_target(targets);
         let data = phases.time(Phase::Report, &device, facts);
@@ -94,11 +97,24 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     };
     if let Some(file) = saved {
         let _fitting = ui.doing("fitting the best to all rows");
-        let options = given.of_fit();
-        let model = path[compared.best()].fit_on(&resident, targets, options)?;
-        model.with_schema(compared.schema.clone()).save(file)?;
+        let model = path[compared.best()].fit_on(&resident, targets, given.of_fit())?;
+        output::save(&model.with_schema(compared.schema.clone()), file)?;
     }
     compared.tell(ui)
+}
+
+/// The rows of this process on its device, with sums over those of each fold where columns are standardised.
+fn placed<T: Number>(
+    job: &Job<'_>,
+    device: &Device,
+    own: Arc<Features<T>>,
+    folds: &Folds,
+) -> Result<ResidentDataset<T>> {
+    let matrix = job.outcome.matrix_options();
+    Ok(match job.solve.standardize {
+        true => ResidentDataset::with_folds(device, own, matrix, folds)?,
+        false => ResidentDataset::new(device, own, matrix)?,
+    })
 }
 
 /// Refuses options that folds have no use for; the file that the best model goes to.

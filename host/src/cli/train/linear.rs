@@ -132,8 +132,7 @@ impl Run<'_> {
         let resident = match &self.shared {
             None => estimator.place(device, data.features, targets)?,
             Some((group, device)) => {
-                let own = group::own_rows(group, &data.features);
-                drop(data.features);
+                let own = group::rows_of(group, data.features);
                 estimator.place(device, own, targets)?
             }
         };
@@ -178,8 +177,8 @@ impl Run<'_> {
         other: Option<(Loaded<T>, Known<T>)>,
     ) -> Result<Exit> {
         let (job, model) = (self.job, fitted.model);
-        if let Some(path) = job.outcome.output.as_ref().filter(|_| !output::is_silent()) {
-            model.save(output::place(path))?;
+        if let Some(path) = &job.outcome.output {
+            output::save(model, path)?;
         }
         let scoring = self.ui.doing("scoring");
         let (assessment, training) =

@@ -12,7 +12,8 @@ use crate::cli::exit::Exit;
 use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, figure, largest, seconds};
-use crate::cli::{data, device, output, pages};
+use crate::cli::{data, device, group, output, pages};
+use crate::device::group::Group;
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::io::{self, Columns};
 use crate::learning::{Hits, PageRank, SpectralReport, SvdModel, TruncatedSvd};
@@ -25,6 +26,7 @@ const LISTED: usize = 10;
 
 /// A matrix in memory and an open device.
 struct Input<T> {
+    group: Group,
     device: Device,
     data: Loaded<T>,
 }
@@ -32,17 +34,26 @@ struct Input<T> {
 impl<T: Number> Input<T> {
     /// Checks that `outputs` can be written, opens the device, reads the matrix.
     fn new(args: &MatrixArgs, outputs: &[Option<&Path>], ui: &Ui) -> Result<Self> {
+        let group = group::join(ui)?;
+        group::check(&group, &args.data, false)?;
         for path in outputs.iter().flatten() {
             output::check_place(path)?;
         }
         pages::check(&args.report)?;
-        let device = device::open_for(args.device, &args.data, device::FIT_READS, ui)?;
+        let device = group::device_or(&group, args.device, || {
+            device::open_for(args.device, &args.data, device::FIT_READS, ui)
+        })?;
         let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;
-        Ok(Input { device, data })
+        Ok(Input {
+            group,
+            device,
+            data,
+        })
     }
 
+    /// The rows that this process computes with.
     fn features(&self) -> Arc<Features<T>> {
-        self.data.features.clone()
+        group::rows_of(&self.group, self.data.features.clone())
     }
 }
 
@@ -156,6 +167,7 @@ fn svd_of<T: Number>(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
         write_array(path, model.components().clone())?;
     }
     if let Some(path) = &args.transformed {
+        // Computed by all processes, of which one writes.
         write_array(path, model.transform(&input.device, input.features())?)?;
     }
     tell_svd(&model, args, &input, ui)
@@ -417,5 +429,8 @@ fn write_scores(path: Option<&Path>, scores: &[f64]) -> Result<()> {
 }
 
 fn write_array<T: Element>(path: &Path, array: ndarray::Array2<T>) -> Result<()> {
+    if output::is_silent() {
+        return Ok(());
+    }
     Ok(io::write_npy(path, &Features::Dense(array))?)
 }

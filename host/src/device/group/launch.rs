@@ -89,6 +89,19 @@ const RANK: &str = "it must be a number below the number of processes";
 const SIZE: &str = "it must be a number of processes, at least 1";
 
 impl Launch {
+    /// What the environment says; `None` where no launcher has started this process, or it is to be alone
+    /// (`WARPFUSE_GROUP=alone`).
+    ///
+    /// # Errors
+    /// As [`Launch::read`]; and for a `WARPFUSE_GROUP` that means nothing.
+    pub fn from_environment() -> Result<Option<Launch>, GroupError> {
+        let read = |name: &str| std::env::var(name).ok();
+        match is_alone(read)? {
+            true => Ok(None),
+            false => Launch::read(read),
+        }
+    }
+
     /// What `read` says of the variables of launchers; `None` where none has started this process.
     ///
     /// ```

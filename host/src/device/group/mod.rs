@@ -79,12 +79,8 @@ impl Group {
     /// As [`Group::mpi`]; [`GroupError::Environment`], [`GroupError::Launcher`] and [`GroupError::Size`] when the
     /// environment is not what such a launcher makes.
     pub fn from_environment() -> Result<Group, GroupError> {
-        let read = |name: &str| std::env::var(name).ok();
-        let limit = launch::limit(read)?;
-        if launch::is_alone(read)? {
-            return Ok(Group::alone());
-        }
-        let group = match Launch::read(read)? {
+        let limit = launch::limit(|name| std::env::var(name).ok())?;
+        let group = match Launch::from_environment()? {
             Some(launch) if launch.size > 1 => Group::of(&launch)?,
             _ => Group::alone(),
         };

@@ -3,6 +3,8 @@
 use crate::learning::FitError;
 use crate::learning::solver::Solver;
 
+pub(in crate::learning) use super::place::Place;
+
 /// A method of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::learning) enum Direct {
@@ -58,19 +60,6 @@ pub(in crate::learning) enum Constraint {
     Factors,
     /// They may not be negative.
     NonNegative,
-}
-
-/// Where X is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::learning) enum Place {
-    /// On the CPU.
-    Host,
-    /// On a GPU, with a copy on the host.
-    Both,
-    /// On a GPU alone, or on a device whose kernels are to be run.
-    Device,
-    /// On the CPU, where a fit is to take the steps that any other device takes.
-    Reproducible,
 }
 
 /// A method, and why it was chosen.
@@ -236,7 +225,7 @@ impl Shape {
             // The minimum is a perfect fit, 0: a gradient that is small beside the first one is still far from it.
             Place::Both if self.fits_perfectly() => SMALL_WORK_OF_MANY,
             Place::Both => SMALL_WORK,
-            Place::Device | Place::Reproducible => 0.0,
+            Place::Device | Place::Shared | Place::Reproducible => 0.0,
         }
     }
 }
@@ -319,6 +308,7 @@ fn automatic(shape: &Shape) -> Chosen {
     let most = shape.most_work();
     match shape.place {
         Place::Device => return on_device(iterative(shape), "X is on a device"),
+        Place::Shared => return on_device(iterative(shape), "several processes share the rows"),
         Place::Reproducible => {
             let reason = "reproducible: the same steps on every device";
             return on_device(iterative(shape), reason);
@@ -437,12 +427,13 @@ pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), Fit
         Solver::Svd => "solver svd",
         Solver::InteriorPoint => "solver interior-point",
     };
+    if asked == Solver::InteriorPoint {
+        return refuse(first, "a loss without kinks", "leave the choice to auto");
+    }
+    if let Some(place) = shape.place.has_no_rows() {
+        return refuse(first, place.what, place.remedy_of_solver);
+    }
     match asked {
-        Solver::InteriorPoint => refuse(first, "a loss without kinks", "leave the choice to auto"),
-        _ if shape.place == Place::Device => {
-            let remedy = "fit on the CPU, or leave the choice to auto";
-            refuse(first, "features that are on a device alone", remedy)
-        }
         Solver::NewtonCholesky | Solver::Svd if shape.has_l1 => {
             refuse(first, "an l1 penalty", "use coordinate-descent")
         }
@@ -471,8 +462,8 @@ fn check_host(shape: &Shape, asked: Solver, needs: &'static str) -> Result<(), F
             remedy,
         })
     };
-    if shape.place == Place::Device {
-        return refuse("features that are on a device alone", "fit on the CPU");
+    if let Some(place) = shape.place.has_no_rows() {
+        return refuse(place.what, place.remedy);
     }
     if asked != Solver::Auto && asked != choose(shape, Solver::Auto).solver {
         return refuse("another solver than its own", "leave the choice to auto");

@@ -42,6 +42,7 @@ mod least_squares;
 mod losses;
 mod newton;
 mod outcome;
+mod place;
 mod problem;
 mod products;
 mod quadratic;

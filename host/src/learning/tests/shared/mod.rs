@@ -1,13 +1,16 @@
 //! Every estimator over rows that several members share, against one process.
 
+mod choices;
+mod rest;
+mod spectral;
+
 use ndarray::Array2;
 
 use crate::device::Device;
 use crate::device::group::run_threads;
 use crate::learning::{
     ElasticNet, Estimator, Family, FitError, FitOptions, Glm, Huber, Labels, Lasso,
-    LinearRegression, LinearSvc, LinearSvr, LogisticRegression, Model, Penalty, Quantile, Ridge,
-    Targets,
+    LinearRegression, LinearSvc, LinearSvr, LogisticRegression, Model, Penalty, Ridge, Targets,
 };
 use crate::matrix::{Features, csr_from_parts};
 use crate::ops::{MatrixOptions, Number};
@@ -194,25 +197,6 @@ fn fits_agree_with_one_process() {
                     }
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn what_needs_all_rows_is_refused_by_all() {
-    let known = Known::<f64>::new();
-    let least = Ridge::params().non_negative(true);
-    for estimator in [Quantile::params().into(), Estimator::from(least)] {
-        let found = run_threads(2, |group| {
-            let own = dense::<f64>().select_rows(75 * group.rank()..75 * (group.rank() + 1));
-            let task = (&estimator, &known);
-            fit(&Device::cpu_of(&group), task, own, With::Nothing).map(|_| ())
-        });
-        for found in found {
-            assert!(
-                matches!(found, Err(FitError::Combination { .. })),
-                "{found:?}"
-            );
         }
     }
 }
