@@ -12,7 +12,6 @@ mod limits;
 mod outputs;
 mod plan;
 mod predict;
-mod processes;
 mod program;
 mod promises;
 mod report;

@@ -1,0 +1,39 @@
+//! `mpirun` of Open MPI or MPICH.
+
+use std::process::{Command, Stdio};
+
+use crate::program::{self, Run};
+
+/// Whether there is one.
+pub fn is_there() -> bool {
+    let asked = Command::new("mpirun").arg("--version").output();
+    asked.is_ok_and(|answer| answer.status.success())
+}
+
+/// Runs the program in this many processes.
+pub fn mpirun(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
+    let mut command = Command::new("mpirun");
+    command
+        // Build machines work as root, have fewer processors than processes, and no network.
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("OMPI_MCA_hwloc_base_binding_policy", "none")
+        .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .env("WARPFUSE_GROUP_LIMIT", "120")
+        .env_remove("WARPFUSE_LOG")
+        .envs(environment.iter().copied())
+        .args(["-n", &processes.to_string()])
+        .arg(program::path())
+        .args(arguments)
+        .args(["--threads", "1"])
+        .stdin(Stdio::null());
+    let output = command.output().expect("mpirun runs");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Run {
+        code: output.status.code().expect("no signal"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
