@@ -33,12 +33,13 @@ impl Device {
         matches!(self.0, Inner::Cuda(_))
     }
 
-    /// Bytes that its buffers hold now and held at most, that others lent, that crossed from and to the host so far, and free
-    /// and total memory where known.
+    /// Bytes that its buffers hold now, that are kept for the next ones, and that they held at most, that others
+    /// lent, that crossed from and to the host so far, and free and total memory where known.
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let usage = self.0.usage();
         let dict = PyDict::new(py);
         dict.set_item("bytes", usage.live_bytes)?;
+        dict.set_item("kept_bytes", usage.kept_bytes)?;
         dict.set_item("peak_bytes", usage.peak_bytes)?;
         dict.set_item("lent_bytes", usage.lent_bytes)?;
         dict.set_item("sent_bytes", usage.sent_bytes)?;

@@ -22,7 +22,8 @@ impl MemoryFacts {
         }
     }
 
-    /// The peak, and beside it what is not as usual: a limit, blocks that left, requests that were refused.
+    /// The peak, and beside it what is not as usual: a limit, blocks that left, memory that was used again,
+    /// requests that were refused.
     pub(super) fn line(&self) -> String {
         let usage = &self.usage;
         let limit = self
@@ -36,8 +37,13 @@ impl MemoryFacts {
             let size = size(usage.pinned_bytes);
             format!("{size} of host memory page-locked")
         });
+        let reused = (usage.reused > 0).then(|| {
+            let percent = 100.0 * usage.reuse_rate();
+            let kept = size(usage.kept_bytes);
+            format!("{percent:.0} % of buffers in reused memory, {kept} kept")
+        });
         let refused = (usage.refused > 0).then(|| format!("{} requests refused", usage.refused));
-        let besides: Vec<String> = [limit, evicted, pinned, refused]
+        let besides: Vec<String> = [limit, evicted, pinned, reused, refused]
             .into_iter()
             .flatten()
             .collect();
@@ -73,9 +79,21 @@ mod tests {
             limited.line(),
             "32 bytes (limit 1.0 KiB, 2 evictions of 2.0 KiB in all)"
         );
+        limited.usage.reused = 3;
+        limited.usage.allocations = 4;
+        limited.usage.kept_bytes = 512;
+        let line = limited.line();
+        assert!(
+            line.ends_with("in all, 75 % of buffers in reused memory, 512 bytes kept)"),
+            "{line}"
+        );
         let json = serde_json::to_value(limited).expect("plain numbers");
         assert_eq!(json["limit_bytes"], 1024);
         assert_eq!(json["peak_bytes"], 32);
+        assert_eq!(
+            (&json["kept_bytes"], &json["reused"]),
+            (&512.into(), &3.into())
+        );
         drop(kept);
     }
 }

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use super::error::DeviceError;
 use super::group::Group;
 use super::host_memory::HostMemory;
-use super::memory::{Held, Ledger};
+use super::memory::{Fit, Held, Ledger};
 use super::usage::Usage;
-use super::{MemoryInfo, system};
+use super::{MemoryInfo, host_memory, system};
 
 /// The processor of this machine, with the threads of rayon's pool.
 ///
@@ -64,22 +64,37 @@ impl CpuDevice {
         system::memory_info()
     }
 
-    /// `bytes` zero bytes.
+    /// `bytes` bytes, fresh ones zero.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<CpuMemory, DeviceError> {
         let shortage = || {
             let info = self.memory_info().unwrap_or_default();
             self.ledger.shortage(self.name(), bytes, info)
         };
-        let held = self.ledger.hold_or_evict(bytes).ok_or_else(shortage)?;
-        let memory = HostMemory::zeroed(bytes).ok_or_else(|| {
-            self.ledger.refuse();
-            shortage()
-        })?;
+        let claimed = self.ledger.claim::<HostMemory>(bytes, Fit::Near);
+        let (held, kept) = claimed.ok_or_else(shortage)?;
+        let is_zero = kept.is_none();
+        let memory = match kept {
+            Some(kept) => kept.shortened(bytes),
+            None => self.fresh(bytes).ok_or_else(|| {
+                self.ledger.refuse();
+                shortage()
+            })?,
+        };
         Ok(CpuMemory {
             device: self.clone(),
             memory,
-            _held: held,
+            is_zero,
+            held: Some(held),
         })
+    }
+
+    /// Memory from the allocator, once what is kept was freed where it has no other.
+    fn fresh(&self, bytes: usize) -> Option<HostMemory> {
+        let memory = HostMemory::zeroed(bytes);
+        if memory.is_some() || self.ledger.trim(usize::MAX) == 0 {
+            return memory;
+        }
+        HostMemory::zeroed(bytes)
     }
 }
 
@@ -101,5 +116,28 @@ pub(crate) struct CpuMemory {
     pub(crate) device: CpuDevice,
     /// The bytes.
     pub(crate) memory: HostMemory,
-    _held: Held,
+    /// Whether they are zero as they came.
+    is_zero: bool,
+    held: Option<Held>,
+}
+
+impl CpuMemory {
+    /// Sets bytes to zero that are not as they came.
+    pub(crate) fn begin_with_zeros(&mut self) {
+        if !self.is_zero {
+            host_memory::fill_zero(self.memory.as_bytes_mut());
+        }
+    }
+}
+
+impl Drop for CpuMemory {
+    fn drop(&mut self) {
+        let mut memory = std::mem::take(&mut self.memory);
+        if cfg!(debug_assertions) {
+            memory.poison();
+        }
+        if let Some(held) = self.held.take() {
+            held.keep(memory);
+        }
+    }
 }

@@ -17,9 +17,13 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 const WORD: usize = size_of::<u64>();
 
+/// A negative number of 10²⁰⁰ as f64, of 10¹³ as f32, and far beyond any array as an index.
+const POISON: u64 = 0xe9a5_d5a5_d5a5_d5a5;
+
 /// Bytes of host memory, aligned to [`ALIGNMENT`].
 ///
 /// The pages come from the operating system already zero, and are first touched by whoever writes them.
+#[derive(Default)]
 pub(crate) struct HostMemory {
     words: Box<[u64]>,
     first: usize,
@@ -37,6 +41,18 @@ impl HostMemory {
             first,
             bytes,
         })
+    }
+
+    /// The first `bytes` bytes, which it was made with at least.
+    pub(crate) fn shortened(mut self, bytes: usize) -> HostMemory {
+        debug_assert!(bytes <= (self.words.len() - self.first) * WORD);
+        self.bytes = bytes;
+        self
+    }
+
+    /// Writes what nobody takes for values over all of it, so that tests see who reads what was there before.
+    pub(crate) fn poison(&mut self) {
+        self.words[self.first..].fill(POISON);
     }
 
     /// The bytes.

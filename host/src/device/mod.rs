@@ -281,7 +281,7 @@ impl Device {
             Device::Emulator(_) => left,
             Device::Cuda(device) => {
                 let free = device.memory_info().ok()?.free_bytes;
-                let free = free.saturating_sub(DRIVERS_OWN);
+                let free = (free + device.ledger().freeable()).saturating_sub(DRIVERS_OWN);
                 Some(left.map_or(free, |left| left.min(free)))
             }
         }

@@ -39,7 +39,7 @@ impl Device {
         match &mut buffer.storage {
             Storage::Cuda(memory) => memory.fill_zero(0, len * size_of::<T>())?,
             Storage::Emulator(memory) => memory.write_zeros(),
-            Storage::Cpu(_) => {} // its allocations are zero
+            Storage::Cpu(memory) => memory.begin_with_zeros(),
         }
         Ok(buffer)
     }
@@ -73,9 +73,8 @@ impl Device {
         })
     }
 
-    /// A buffer whose values are yet to be written: zero on the CPU, anything on a CUDA device, poison on an
-    /// emulator. Private
-    /// to this room, which writes all of them before it hands the buffer out.
+    /// A buffer whose values are yet to be written: anything on the CPU and a CUDA device, poison on an emulator.
+    /// Private to this room, which writes all of them before it hands the buffer out.
     pub(super) fn allocate<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         let () = Check::<T>::FITS;
         let bytes = bytes_of::<T>(len)?;
@@ -110,7 +109,7 @@ fn host_bytes<'a>(address: u64, bytes: usize) -> &'a [u8] {
         return &[];
     }
     let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: whoever lends memory to an emulator promises that this many initialised bytes of this process are there, and
-    // that nobody writes them while they are lent; they are read before the call returns.
+    // SAFETY: whoever lends memory to an emulator promises that this many initialised bytes of this process are
+    // there, and that nobody writes them while they are lent; they are read before the call returns.
     unsafe { std::slice::from_raw_parts(start, bytes) }
 }

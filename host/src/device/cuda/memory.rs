@@ -1,14 +1,14 @@
 //! Device memory as bytes. All copies and fills run in the device's stream.
 
-use std::mem::ManuallyDrop;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{MutexGuard, TryLockError};
 
 use cust::error::CudaError;
-use cust::memory::DeviceBuffer;
 use cust_raw::{CUDA_MEMCPY2D, CUdeviceptr, CUmemorytype, CUstream};
 
 use super::CudaDevice;
+use super::block::OwnBlock;
 use super::driver::{check, from_cust};
 use super::pinned::PINNED_BYTES;
 use super::ring::{Ring, Way};
@@ -20,7 +20,7 @@ use crate::device::loader::symbols::{
     cuMemcpy2DAsync_v2, cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2,
     cuMemsetD8Async,
 };
-use crate::device::memory::Counted;
+use crate::device::memory::{Fit, Held, LentHeld};
 use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
 use crate::device::system;
 use crate::parallel::locked;
@@ -28,25 +28,32 @@ use crate::parallel::locked;
 /// Allocations are padded to this many bytes, so that a 16-byte load never reaches beyond them.
 const PAD_BYTES: usize = 16;
 
-/// Bytes of device memory, freed when dropped unless somebody lent them.
+/// Bytes of device memory: kept for the next buffers when dropped, or freed, unless somebody lent them.
 ///
 /// The driver aligns allocations to 256 bytes.
 pub(crate) struct CudaMemory {
     device: CudaDevice,
     block: Block,
     bytes: usize,
-    _counted: Counted,
 }
 
 /// Whose memory it is.
 enum Block {
-    /// To be freed.
-    Own(ManuallyDrop<DeviceBuffer<u8>>),
+    /// The device's own.
+    Own {
+        /// Until it is dropped, with its account.
+        block: Option<(OwnBlock, Held)>,
+        /// Whether others know the address: then they may use the memory in streams of which nothing is known here.
+        exposed: AtomicBool,
+    },
     /// To be left alone, and its owner to be kept.
-    Lent(
-        CUdeviceptr,
-        #[expect(dead_code, reason = "kept alive")] Owner,
-    ),
+    Lent {
+        address: CUdeviceptr,
+        #[expect(dead_code, reason = "kept alive")]
+        owner: Owner,
+        #[expect(dead_code, reason = "counts until it is dropped")]
+        held: LentHeld,
+    },
 }
 
 impl CudaDevice {
@@ -61,26 +68,34 @@ impl CudaDevice {
                     count: bytes,
                     element_bytes: 1,
                 })?;
-        let held = self.ledger().hold_or_evict(padded);
-        let held = held.ok_or_else(|| self.shortage(padded))?;
-        let allocation = loop {
-            // SAFETY: nobody reads the bytes before they are written: see `Buffer`.
-            match unsafe { DeviceBuffer::<u8>::uninitialized(padded) } {
-                Ok(allocation) => break allocation,
-                // The driver has no more, whatever the limit says.
-                Err(CudaError::OutOfMemory) if self.ledger().make_room(padded) > 0 => {}
-                Err(error) => return Err(self.allocation_error(error, padded)),
-            }
+        let claimed = self.ledger().claim::<OwnBlock>(padded, Fit::Near);
+        let (held, kept) = claimed.ok_or_else(|| self.shortage(padded))?;
+        let block = match kept {
+            Some(kept) => kept,
+            None => self.request(padded)?,
         };
         let mut memory = CudaMemory {
             device: self.clone(),
-            block: Block::Own(ManuallyDrop::new(allocation)),
+            block: Block::Own {
+                block: Some((block, held)),
+                exposed: AtomicBool::new(false),
+            },
             bytes: padded,
-            _counted: Counted::Own(held),
         };
         memory.fill_zero(bytes, padded - bytes)?;
         memory.bytes = bytes;
         Ok(memory)
+    }
+
+    /// A block from the driver, for which others give memory back where it has no more, whatever the limit says.
+    fn request(&self, bytes: usize) -> Result<OwnBlock, DeviceError> {
+        loop {
+            match OwnBlock::new(self, bytes) {
+                Ok(block) => return Ok(block),
+                Err(CudaError::OutOfMemory) if self.ledger().free_for(bytes) > 0 => {}
+                Err(error) => return Err(self.allocation_error(error, bytes)),
+            }
+        }
     }
 
     /// `bytes` bytes that `owner` keeps at `address`, once [`CudaDevice::check_range`] has found them there. The caller
@@ -94,9 +109,12 @@ impl CudaDevice {
         self.check_range(address, bytes)?;
         Ok(CudaMemory {
             device: self.clone(),
-            block: Block::Lent(address, owner),
+            block: Block::Lent {
+                address,
+                owner,
+                held: self.ledger().lend(bytes),
+            },
             bytes,
-            _counted: Counted::Lent(self.ledger().lend(bytes)),
         })
     }
 
@@ -140,10 +158,13 @@ impl CudaMemory {
     pub(crate) fn alias(&self, owner: Owner) -> CudaMemory {
         CudaMemory {
             device: self.device.clone(),
-            block: Block::Lent(self.address(), owner),
+            block: Block::Lent {
+                address: self.address(),
+                owner,
+                // They are counted already.
+                held: self.device.ledger().lend(0),
+            },
             bytes: self.bytes,
-            // They are counted already.
-            _counted: Counted::Lent(self.device.ledger().lend(0)),
         }
     }
 
@@ -155,9 +176,17 @@ impl CudaMemory {
     /// The device address of the first byte.
     pub(crate) fn address(&self) -> CUdeviceptr {
         match &self.block {
-            Block::Own(allocation) => allocation.as_device_ptr().as_raw(),
-            Block::Lent(address, _) => *address,
+            Block::Own { block, .. } => block.as_ref().map_or(0, |(block, _)| block.address()),
+            Block::Lent { address, .. } => *address,
         }
+    }
+
+    /// [`CudaMemory::address`] for others than this device's kernels and copies.
+    pub(crate) fn address_for_others(&self) -> CUdeviceptr {
+        if let Block::Own { exposed, .. } = &self.block {
+            exposed.store(true, Ordering::Relaxed);
+        }
+        self.address()
     }
 
     /// Copies host bytes to `start`, and returns when they may be reused.
@@ -180,7 +209,8 @@ impl CudaMemory {
         let to = self.range("copy to the device", start, len)?;
         let device = &self.device;
         if let Some(mut ring) = device.ring() {
-            // SAFETY: ranges end at `len`, which lies inside this memory; dropping it waits for the stream.
+            // SAFETY: ranges end at `len`, which lies inside this memory; whoever gets it next uses it in the same
+            // stream.
             let mut slots = unsafe { ring.crossings((device, device.raw_stream()), to, Way::Up) };
             return staging::send(&mut slots, (len, step), fill);
         }
@@ -196,8 +226,8 @@ impl CudaMemory {
         Ok(())
     }
 
-    /// [`CudaMemory::write_with`] from the first byte on, in the stream of copies; for memory of a feed, which waits for that
-    /// stream before it drops it.
+    /// [`CudaMemory::write_with`] from the first byte on, in the stream of copies; for memory of a feed, which
+    /// waits for that stream before it drops it.
     pub(super) fn write_in(
         &mut self,
         copies: CUstream,
@@ -246,7 +276,7 @@ impl CudaMemory {
             && let Some(mut ring) = self.device.ring()
         {
             // SAFETY: ranges end where `to` does, and the range lies inside this memory; every copy is waited for,
-            // or, after a failure, by dropping the memory.
+            // or, after a failure, comes before what the next owner of the memory submits to the same stream.
             let mut slots = unsafe {
                 ring.crossings((&self.device, self.device.raw_stream()), from, Way::Down)
             };
@@ -302,8 +332,8 @@ impl CudaMemory {
             WidthInBytes: rows.bytes,
             Height: rows.count,
         };
-        // SAFETY: all rows lie inside their memory, which differ, because `self` is borrowed mutably; later work on either
-        // runs after this copy, in the same stream.
+        // SAFETY: all rows lie inside their memory, which differ, because `self` is borrowed mutably; later work on
+        // either runs after this copy, in the same stream.
         let result = unsafe { cuMemcpy2DAsync_v2(&raw const copy, self.device.raw_stream()) };
         check("cuMemcpy2DAsync", result)
     }
@@ -343,21 +373,22 @@ impl CudaMemory {
 
 impl Drop for CudaMemory {
     fn drop(&mut self) {
-        // Kernels that use the memory may still be running; where waiting fails the context is lost,
-        // and the driver has already reclaimed everything.
-        let _ = self.device.synchronize();
-        let Block::Own(allocation) = &mut self.block else {
-            return;
-        };
-        // SAFETY: taken once, here.
-        let allocation = unsafe { ManuallyDrop::take(allocation) };
-        if let Err((error, allocation)) = DeviceBuffer::drop(allocation) {
-            tracing::warn!(
-                ?error,
-                bytes = self.bytes,
-                "device memory could not be freed"
-            );
-            std::mem::forget(allocation);
+        match &mut self.block {
+            Block::Own { block, exposed } => {
+                let Some((block, held)) = block.take() else {
+                    return;
+                };
+                if *exposed.get_mut() {
+                    // Freed, which waits for all streams, before it is counted so.
+                    drop(block);
+                } else {
+                    // Kernels that use the memory may still be running. Whoever gets it uses it after them, in the same
+                    // stream.
+                    held.keep(block);
+                }
+            }
+            // The owner is told that nobody uses it any more. Where waiting fails the context is lost.
+            Block::Lent { .. } => drop(self.device.synchronize()),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! stream is what makes launches safe: whatever a later call does to a buffer happens after it.
 
 mod attributes;
+mod block;
 mod driver;
 mod event;
 mod exchange;
@@ -76,6 +77,7 @@ impl Drop for Inner {
         if let Some(Ok(copies)) = self.copies.get() {
             let _ = copies.synchronize();
         }
+        self.ledger.trim(usize::MAX);
     }
 }
 

@@ -73,10 +73,16 @@ fn start_driver() -> Result<u32, DeviceError> {
     Device::num_devices().map_err(from_cust("cuDeviceGetCount"))
 }
 
+/// The part of a device's memory that freed blocks may take, unless the options say another.
+const KEPT_PART: usize = 16;
+
 fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
-    let ledger = Ledger::default();
-    ledger.limit(MemoryOptions::from_environment()?);
     let device = Device::get_device(ordinal).map_err(from_cust("cuDeviceGet"))?;
+    let memory = device
+        .total_memory()
+        .map_err(from_cust("cuDeviceTotalMem"))?;
+    let ledger = Ledger::keeping(memory / KEPT_PART);
+    ledger.limit(MemoryOptions::from_environment()?);
     let version = CudaApiVersion::get().map_err(from_cust("cuDriverGetVersion"))?;
     let driver_version = (version.major() * 1000 + version.minor() * 10).unsigned_abs();
     let limits = calibration::apply(limits::read(device)?, driver_version);

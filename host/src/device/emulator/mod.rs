@@ -33,7 +33,7 @@ pub use gpu_kernels_emulator::{
 use super::MemoryInfo;
 use super::error::DeviceError;
 use super::lent::Owner;
-use super::memory::{Counted, Ledger};
+use super::memory::{Counted, Fit, Ledger, Token};
 use super::usage::Usage;
 use crate::plan::limits::DeviceLimits;
 
@@ -131,16 +131,17 @@ impl Emulator {
         &self.ledger
     }
 
-    /// `bytes` bytes that nobody has written, counted.
+    /// `bytes` bytes that nobody has written, counted, also where the account is one that was kept.
     pub(super) fn storage(&self, bytes: usize) -> Result<EmulatorMemory, DeviceError> {
         let unknown = MemoryInfo::default();
         let shortage = || self.ledger.shortage(self.name(), bytes, unknown);
-        let held = self.ledger.hold_or_evict(bytes).ok_or_else(shortage)?;
+        let claimed = self.ledger.claim::<()>(bytes, Fit::Exact);
+        let (held, _) = claimed.ok_or_else(shortage)?;
         let memory = self.allocate_unnamed(bytes as u64)?;
         Ok(EmulatorMemory {
             memory: Arc::new(memory),
             emulator: self.clone(),
-            _counted: Arc::new(Counted::Own(held)),
+            _counted: Arc::new(Counted::Own(Token::of(held))),
             _owner: None,
         })
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::evict::{Evictable, EvictionPolicy};
-use super::{MemoryOptions, default_pinned_bytes};
+use super::pool::Pool;
+use super::{KEPT_BYTES, MemoryOptions, default_pinned_bytes};
 use crate::device::{DeviceError, Holder, Holding, MemoryInfo, Usage};
 use crate::parallel::locked;
 
@@ -35,6 +36,13 @@ struct Account {
     /// The operation that is to fail, counted from now; 0 for none.
     fails_after: AtomicU64,
     live: AtomicUsize,
+    /// Bytes of all blocks: those of buffers, and those that are kept for the next ones.
+    reserved: AtomicUsize,
+    /// Freed blocks, and how much of them is kept: as requested, and where nothing is.
+    pool: Mutex<Pool>,
+    kept_limit: AtomicUsize,
+    usual_kept: AtomicUsize,
+    reused: AtomicU64,
     peak: AtomicUsize,
     allocations: AtomicU64,
     refused: AtomicU64,
@@ -68,6 +76,11 @@ impl Default for Account {
             clock: AtomicU64::default(),
             fails_after: AtomicU64::default(),
             live: AtomicUsize::default(),
+            reserved: AtomicUsize::default(),
+            pool: Mutex::default(),
+            kept_limit: AtomicUsize::new(UNLIMITED),
+            usual_kept: AtomicUsize::new(KEPT_BYTES),
+            reused: AtomicU64::default(),
             peak: AtomicUsize::default(),
             allocations: AtomicU64::default(),
             refused: AtomicU64::default(),
@@ -79,13 +92,24 @@ impl Default for Account {
 }
 
 impl Ledger {
-    /// Sets what may be held from now on; what is held stays.
+    /// An account that keeps this many bytes of freed blocks, where the options say nothing else.
+    pub(crate) fn keeping(bytes: usize) -> Ledger {
+        let ledger = Ledger::default();
+        ledger.0.usual_kept.store(bytes, Ordering::Relaxed);
+        ledger
+    }
+
+    /// Sets what may be held from now on; what buffers hold stays, and kept blocks go as far as needed.
     pub(crate) fn limit(&self, options: MemoryOptions) {
         let limit = options.limit_bytes.unwrap_or(UNLIMITED);
         self.0.limit.store(limit, Ordering::Relaxed);
         let pinned = options.pinned_bytes.unwrap_or(UNLIMITED);
         self.0.pinned_limit.store(pinned, Ordering::Relaxed);
         *locked(&self.0.policy) = options.eviction;
+        let kept = options.kept_bytes.unwrap_or(UNLIMITED);
+        self.0.kept_limit.store(kept, Ordering::Relaxed);
+        self.trim(self.reserved().saturating_sub(limit));
+        self.trim_to(self.most_kept());
     }
 
     /// What may be held.
@@ -97,24 +121,44 @@ impl Ledger {
         MemoryOptions {
             limit_bytes: known(&self.0.limit),
             pinned_bytes: known(&self.0.pinned_limit),
+            kept_bytes: known(&self.0.kept_limit),
             eviction: *locked(&self.0.policy),
         }
     }
 
-    /// [`Ledger::hold`], which gives memory back where the bytes exceed the limit.
-    pub(crate) fn hold_or_evict(&self, bytes: usize) -> Option<Held> {
-        if self.fails() {
-            self.refuse();
-            return None;
-        }
+    /// Most bytes of freed blocks that are kept.
+    pub(super) fn most_kept(&self) -> usize {
+        let usual = self.0.usual_kept.load(Ordering::Relaxed);
+        self.options().kept_bytes.unwrap_or(usual)
+    }
+
+    /// The freed blocks; a panic elsewhere cannot leave them half-changed.
+    pub(super) fn pool(&self) -> MutexGuard<'_, Pool> {
+        locked(&self.0.pool)
+    }
+
+    /// Bytes of all blocks, the kept ones too.
+    pub(super) fn reserved(&self) -> usize {
+        self.0.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Whether what is reserved is within the limit, and whether there is one.
+    pub(super) fn limits(&self) -> (bool, bool) {
+        let limit = self.0.limit.load(Ordering::Relaxed);
+        (self.reserved() <= limit, limit != UNLIMITED)
+    }
+
+    /// [`Ledger::hold`], which frees kept blocks, and then has others give memory back, where the bytes exceed the
+    /// limit.
+    pub(super) fn hold_or_evict(&self, bytes: usize) -> Option<Held> {
         loop {
             if let Some(held) = self.try_hold(bytes) {
                 return Some(held);
             }
             let limit = self.0.limit.load(Ordering::Relaxed);
-            let wanted = self.0.live.load(Ordering::Relaxed).saturating_add(bytes);
+            let over = self.reserved().saturating_add(bytes).saturating_sub(limit);
             // What could not be freed altogether is not freed in part.
-            if bytes > limit || self.make_room(wanted.saturating_sub(limit)) == 0 {
+            if bytes > limit || (self.trim(over) == 0 && self.make_room(over) == 0) {
                 self.refuse();
                 return None;
             }
@@ -182,7 +226,8 @@ impl Ledger {
     /// Bytes that could still be held; `None` without a limit.
     pub(crate) fn left(&self) -> Option<usize> {
         let limit = self.options().limit_bytes?;
-        Some(limit.saturating_sub(self.0.live.load(Ordering::Relaxed)))
+        let taken = self.reserved().saturating_sub(self.freeable());
+        Some(limit.saturating_sub(taken))
     }
 
     /// Counts page-locked bytes until the returned value is dropped.
@@ -230,8 +275,8 @@ impl Ledger {
         }
     }
 
-    /// Counts `bytes` as held until the returned value is dropped; `None` where they exceed the limit. To be called before
-    /// the memory is requested: then no other thread can get between.
+    /// Counts `bytes` as held until the returned value is dropped; `None` where they exceed the limit. To be called
+    /// before the memory is requested: then no other thread can get between.
     #[cfg(test)]
     pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
         let held = self.try_hold(bytes);
@@ -243,19 +288,33 @@ impl Ledger {
 
     fn try_hold(&self, bytes: usize) -> Option<Held> {
         let limit = self.0.limit.load(Ordering::Relaxed);
-        let with = |live: usize| live.checked_add(bytes).filter(|sum| *sum <= limit);
-        let before = self
-            .0
-            .live
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
-        let before = before.ok()?;
+        let with = |sum: usize| sum.checked_add(bytes).filter(|sum| *sum <= limit);
+        let reserved = &self.0.reserved;
+        let fits = reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
+        fits.is_ok().then(|| self.held(bytes, bytes))
+    }
+
+    /// Counts `bytes` as held, in a block of `block` bytes that is reserved already.
+    pub(super) fn held(&self, bytes: usize, block: usize) -> Held {
+        let before = self.0.live.fetch_add(bytes, Ordering::Relaxed);
         self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
         self.0.allocations.fetch_add(1, Ordering::Relaxed);
         *self.sizes().entry(bytes).or_default() += 1;
-        Some(Held {
+        Held {
             ledger: self.clone(),
             bytes,
-        })
+            block,
+        }
+    }
+
+    /// Counts a buffer that got a kept block.
+    pub(super) fn reused(&self) {
+        self.0.reused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of blocks as freed.
+    pub(super) fn give_back(&self, block: usize) {
+        self.0.reserved.fetch_sub(block, Ordering::Relaxed);
     }
 
     /// Counts an allocation that there was no memory for.
@@ -275,12 +334,15 @@ impl Ledger {
 
     /// The figures at this moment.
     pub(crate) fn usage(&self) -> Usage {
+        let live = self.0.live.load(Ordering::Relaxed);
         Usage {
-            live_bytes: self.0.live.load(Ordering::Relaxed),
+            live_bytes: live,
+            kept_bytes: self.reserved().saturating_sub(live),
             peak_bytes: self.0.peak.load(Ordering::Relaxed),
             sent_bytes: self.0.sent.load(Ordering::Relaxed),
             received_bytes: self.0.received.load(Ordering::Relaxed),
             allocations: self.0.allocations.load(Ordering::Relaxed),
+            reused: self.0.reused.load(Ordering::Relaxed),
             refused: self.0.refused.load(Ordering::Relaxed),
             evictions: self.0.evictions.load(Ordering::Relaxed),
             evicted_bytes: self.0.evicted.load(Ordering::Relaxed),
@@ -359,120 +421,33 @@ impl Drop for PinnedHeld {
 pub(crate) struct Held {
     ledger: Ledger,
     bytes: usize,
+    /// Of the block that they lie in.
+    block: usize,
+}
+
+impl Held {
+    /// Bytes of the block.
+    pub(super) fn block(&self) -> usize {
+        self.block
+    }
+
+    /// [`Ledger::most_kept`].
+    pub(super) fn most_kept(&self) -> usize {
+        self.ledger.most_kept()
+    }
+
+    /// Counts the bytes as held no longer, but their block as reserved; returns its bytes.
+    pub(super) fn leave(mut self) -> (Ledger, usize) {
+        (self.ledger.clone(), std::mem::take(&mut self.block))
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         self.ledger.release(self.bytes);
+        self.ledger.give_back(self.block);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn limited(bytes: usize) -> Ledger {
-        let ledger = Ledger::default();
-        ledger.limit(MemoryOptions::limited(bytes));
-        ledger
-    }
-
-    #[test]
-    fn the_peak_outlives_what_was_held() {
-        let ledger = Ledger::default();
-        let first = ledger.hold(100);
-        drop(ledger.hold(50));
-        let second = ledger.hold(20);
-        let held = |usage: Usage| (usage.live_bytes, usage.peak_bytes, usage.allocations);
-        assert_eq!(held(ledger.usage()), (120, 150, 3));
-        drop((first, second));
-        assert_eq!(held(ledger.usage()), (0, 150, 3));
-    }
-
-    #[test]
-    fn copies_are_counted_each_way() {
-        let ledger = Ledger::default();
-        ledger.sent(7);
-        ledger.sent(1);
-        ledger.received(3);
-        let usage = ledger.usage();
-        assert_eq!((usage.sent_bytes, usage.received_bytes), (8, 3));
-    }
-
-    #[test]
-    fn a_refusal_names_the_largest_holders_and_leaves_the_account_as_it_was() {
-        let ledger = limited(100);
-        let held: Vec<_> = [30, 10, 30, 5].map(|bytes| ledger.hold(bytes)).into();
-        assert!(ledger.hold(26).is_none());
-        assert!(ledger.hold(usize::MAX).is_none());
-        let text = ledger.holding().to_string();
-        assert_eq!(
-            text,
-            "75 of at most 100 bytes are held, by 2 of 30 bytes, 1 of 10 bytes and 1 of 5 bytes"
-        );
-        assert!(ledger.hold(25).is_some());
-        drop(held);
-        assert_eq!((ledger.usage().live_bytes, ledger.usage().refused), (0, 2));
-        assert_eq!(
-            ledger.holding().to_string(),
-            "0 of at most 100 bytes are held"
-        );
-    }
-
-    #[test]
-    fn a_lower_limit_refuses_until_enough_is_freed() {
-        let ledger = limited(100);
-        let held = ledger.hold(80);
-        ledger.limit(MemoryOptions::limited(50));
-        assert!(ledger.hold(1).is_none());
-        drop(held);
-        assert!(ledger.hold(50).is_some());
-        ledger.limit(MemoryOptions::default());
-        assert!(ledger.hold(1 << 40).is_some());
-    }
-
-    #[test]
-    fn threads_never_exceed_the_limit_together() {
-        use rayon::prelude::*;
-        let ledger = limited(1_000);
-        (0..10_000_usize).into_par_iter().for_each(|at| {
-            let held = ledger.hold(at % 400);
-            assert!(ledger.usage().live_bytes <= 1_000);
-            drop(held);
-        });
-        assert_eq!(ledger.usage().live_bytes, 0);
-        assert!(ledger.usage().peak_bytes <= 1_000);
-        assert!(ledger.holding().largest.is_empty());
-    }
-
-    proptest! {
-        /// Beside a list of what is held.
-        #[test]
-        fn the_account_agrees_with_a_plain_list(
-            limit in 0_usize..2_000,
-            steps in prop::collection::vec((any::<bool>(), 0_usize..600), 0..200),
-        ) {
-            let ledger = limited(limit);
-            let (mut held, mut bytes, mut peak) = (Vec::new(), 0, 0);
-            for (allocates, size) in steps {
-                if !allocates && !held.is_empty() {
-                    let (_, freed): (Held, usize) = held.swap_remove(size % held.len());
-                    bytes -= freed;
-                } else if let Some(new) = ledger.hold(size) {
-                    prop_assert!(bytes + size <= limit);
-                    held.push((new, size));
-                    bytes += size;
-                } else {
-                    prop_assert!(bytes + size > limit);
-                }
-                peak = peak.max(bytes);
-                prop_assert_eq!(ledger.usage().live_bytes, bytes);
-                prop_assert_eq!(ledger.usage().peak_bytes, peak);
-            }
-            drop(held);
-            prop_assert_eq!(ledger.usage().live_bytes, 0);
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Held, Ledger};
+use super::{Ledger, Token};
 
 /// Lent bytes counted for as long as this value exists.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct LentHeld {
 #[derive(Debug)]
 pub(crate) enum Counted {
     /// As the device's own.
-    Own(#[expect(dead_code, reason = "counts until it is dropped")] Held),
+    Own(#[expect(dead_code, reason = "counts until it is dropped")] Token),
     /// As somebody else's.
     Lent(#[expect(dead_code, reason = "counts until it is dropped")] LentHeld),
 }

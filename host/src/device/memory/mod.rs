@@ -1,11 +1,13 @@
 //! How much memory of a device may be held, and by whom it is.
 //!
-//! Every buffer's memory, on every kind of device, passes through one account for each device: it is counted, held below a
-//! limit, and named where there is too little. Nothing here knows what the bytes mean.
+//! Every buffer's memory, on every kind of device, passes through one account for each device: it is counted, held
+//! below a limit, and named where there is too little. Blocks that are freed are kept for the next buffers. Nothing
+//! here knows what the bytes mean.
 
 mod evict;
 mod ledger;
 mod lent;
+mod pool;
 #[cfg(test)]
 mod soak;
 
@@ -15,7 +17,8 @@ use std::sync::OnceLock;
 pub(crate) use evict::Evictable;
 pub use evict::{Candidate, EvictionPolicy};
 pub(crate) use ledger::{Held, Ledger, PinnedHeld};
-pub(crate) use lent::Counted;
+pub(crate) use lent::{Counted, LentHeld};
+pub(crate) use pool::{Fit, Token};
 
 use super::error::DeviceError;
 use super::system;
@@ -25,6 +28,9 @@ pub const LIMIT_VARIABLE: &str = "WARPFUSE_GPU_MEMORY";
 
 /// The variable with the limit for page-locked host memory, such as `32GiB`.
 pub const PINNED_VARIABLE: &str = "WARPFUSE_PINNED_MEMORY";
+
+/// Bytes of freed blocks that are kept where no part of a device's memory is known to be little: on the CPU.
+const KEPT_BYTES: usize = 64 << 20;
 
 /// How much memory buffers of a device may take.
 ///
@@ -41,11 +47,15 @@ pub const PINNED_VARIABLE: &str = "WARPFUSE_PINNED_MEMORY";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryOptions {
-    /// Most bytes that buffers may hold at once; `None` for as many as the device has.
+    /// Most bytes that buffers may hold at once, those included that are kept for the next ones; `None` for as many
+    /// as the device has.
     pub limit_bytes: Option<usize>,
     /// Most bytes of host memory that may be page-locked for what streams to the device; `None` for a quarter of the
     /// host's memory.
     pub pinned_bytes: Option<usize>,
+    /// Most bytes of freed memory that are kept for the next buffers, 0 for none; `None` for a sixteenth of a GPU's
+    /// memory, and 64 MiB on the CPU.
+    pub kept_bytes: Option<usize>,
     /// Which blocks of X leave the device first when something else needs the memory.
     pub eviction: EvictionPolicy,
 }
@@ -66,7 +76,8 @@ impl MemoryOptions {
         let _ = OF_GPUS.set(self);
     }
 
-    /// What [`MemoryOptions::apply_to_gpus`] was told, or else what [`LIMIT_VARIABLE`] and [`PINNED_VARIABLE`] say; no limit where they are not set.
+    /// What [`MemoryOptions::apply_to_gpus`] was told, or else what [`LIMIT_VARIABLE`] and [`PINNED_VARIABLE`] say;
+    /// no limit where they are not set.
     ///
     /// # Errors
     /// [`DeviceError::Setting`] when one is no number of bytes.
