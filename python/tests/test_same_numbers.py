@@ -77,6 +77,23 @@ def test_several_targets(name, rng):
     np.testing.assert_allclose(ours.predict(X), other.predict(X), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_gram_matrix_of_ones_own_is_checked_and_not_needed(weighted, rng):
+    X = rng.normal(size=(60, 5))
+    y = X @ np.arange(5.0) + rng.normal(size=60)
+    weights = rng.random(60) + 0.1 if weighted else None
+    scale = np.ones(60) if weights is None else weights / weights.mean()
+    X -= np.average(X, axis=0, weights=scale)
+    gram = X.T @ (scale[:, None] * X)
+    ours = warpfuse.ElasticNet(alpha=0.1, tol=1e-12, precompute=gram).fit(X, y, sample_weight=weights)
+    other = warpfuse.ElasticNet(alpha=0.1, tol=1e-12).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(ours.coef_, other.coef_)
+    with pytest.raises(ValueError, match="did not pass validation"):
+        warpfuse.ElasticNet(precompute=gram + 1.0).fit(X, y, sample_weight=weights)
+    with pytest.warns(UserWarning, match="recomputing Gram matrix"):
+        warpfuse.ElasticNet(precompute=gram).fit(X + 1.0, y, sample_weight=weights)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_kernel_ridge(kernel, rng):
     X, Y = rng.normal(size=(60, 3)), rng.normal(size=(60, 2))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
+from sklearn.linear_model._base import _pre_fit
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-__all__ = ["checked_weights", "class_weighted", "fit_context", "rebound"]
+__all__ = ["check_gram", "checked_weights", "class_weighted", "fit_context", "rebound"]
 
 _COUNTS_WEIGHTS = "sample_weight" in signature(compute_class_weight).parameters
 
@@ -25,6 +26,13 @@ def checked_weights(sample_weight: Any, X: Any) -> Any:
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`")
     return weights
+
+
+def check_gram(gram: Any, X: Any, y: Any, weights: Any, fit_intercept: bool) -> None:
+    """scikit-learn's word on a Gram matrix of one's own, which no solver of ours needs: an error where it is not of X, a
+    warning where the intercept asks for another."""
+    mean_of_one = None if weights is None else weights * (len(weights) / weights.sum())
+    _pre_fit(X, y, None, gram, fit_intercept, copy=True, sample_weight=mean_of_one)
 
 
 def class_weighted(class_weight: Any, classes: Any, y: Any, codes: Any, sample_weight: Any) -> Any:

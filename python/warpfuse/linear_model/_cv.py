@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn import linear_model as _peer
+from sklearn.linear_model import _coordinate_descent as _of_squares
 from sklearn.linear_model import _logistic as _of_logistic
 from sklearn.linear_model import _ridge as _of_ridge
 from sklearn.metrics import check_scoring
@@ -71,6 +72,12 @@ def _narrow(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
+def _named(model: type) -> type:
+    """The class of the last fit: the one of this name in scikit-learn's module, where somebody has put one of ours there."""
+    there = getattr(_of_squares, model.__name__)
+    return there if issubclass(there, model) else model
+
+
 class _SquaresCV(Accelerated, RegressorPrediction):
     """What LassoCV and ElasticNetCV share."""
 
@@ -126,7 +133,7 @@ class LassoCV(_SquaresCV, _peer.LassoCV):
     _peer = _peer.LassoCV
 
     def _get_estimator(self) -> Any:
-        return Lasso()
+        return _named(Lasso)()
 
 
 class ElasticNetCV(_SquaresCV, _peer.ElasticNetCV):
@@ -146,7 +153,7 @@ class ElasticNetCV(_SquaresCV, _peer.ElasticNetCV):
     _peer = _peer.ElasticNetCV
 
     def _get_estimator(self) -> Any:
-        return ElasticNet()
+        return _named(ElasticNet)()
 
 
 class _RidgeSearch:

@@ -8,6 +8,8 @@ from sklearn import linear_model as _peer
 from .._accelerated import Accelerated
 from .._dataset import Dataset
 from .._fit import Solution
+from .._lent import lies_on_gpu
+from .._sklearn import check_gram
 from .._warn import warn
 from ._least_squares import SeveralTargets, columns, positive_refusal
 
@@ -18,8 +20,8 @@ class _CoordinateDescent(SeveralTargets):
     _not_converged = "Objective did not converge. You might want to increase the number of iterations"
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
-        if not isinstance(self.precompute, bool):
-            return "a Gram matrix of one's own is for coordinate descent"
+        if not isinstance(self.precompute, bool) and (isinstance(X, Dataset) or lies_on_gpu(X)):
+            return "a Gram matrix of one's own is compared with X on the host"
         return positive_refusal(self, X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
@@ -54,6 +56,8 @@ class _CoordinateDescent(SeveralTargets):
                 "With alpha=0, this algorithm does not converge well. You are advised to use the LinearRegression"
                 " estimator",
             )
+        if not isinstance(self.precompute, bool):
+            check_gram(self.precompute, X, y, weights, self.fit_intercept)
         (name, params), count = self._objective(), len(columns(y))
         try:
             solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count))
