@@ -9,12 +9,23 @@ use std::time::Instant;
 use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, method, ratio};
 use crate::device::Buffer;
 use crate::learning::cg::{self, Convergence, Pace};
-use crate::matrix::Element;
+use crate::matrix::{Dtype, Element};
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, vector};
 
 /// A solve from a better start has to shrink the gradient to this part at least: else rounding is all that is left of it.
 const WORTHWHILE: f64 = 0.5;
+
+/// To which part one solve shrinks the gradient where the tolerance is below the precision: beyond half of the digits, the
+/// recurrence of a singular system follows rounding into directions of no curvature, and coefficients grow along them
+/// without end. The next solve begins with the gradient of the point itself.
+fn least_part<T: Number>(tolerance: f64) -> f64 {
+    let unit = match T::DTYPE {
+        Dtype::F32 => f64::from(f32::EPSILON),
+        Dtype::F64 => f64::EPSILON,
+    };
+    if tolerance < unit { unit.sqrt() } else { 0.0 }
+}
 
 /// Minimises a quadratic `objective` from where it begins; `inverse_diagonal` approximates the inverse of the Hessian's
 /// diagonal and holds coordinates where it is 0. In [`Pace::Lockstep`] `watch` is shown where each iteration led; else
@@ -37,14 +48,15 @@ pub(in crate::learning) fn minimise<T: Number>(
     let (device, stop) = (objective.device().clone(), Stop::at(limits.tolerance));
     let gradient = point.gradient.try_clone()?;
     let mut vectors = CgVectors::new(&device, gradient, Some(inverse_diagonal), None, stop)?;
-    let mut n_iter = 0;
+    let (mut n_iter, least) = (0, least_part::<T>(limits.tolerance));
     let convergence = loop {
         let norms = (point.norm, first_norm);
         if let Some(end) = method::end(n_iter, point.is_finite(), norms, limits) {
             break end;
         }
         let progress = ratio(point.norm, first_norm);
-        vectors.restart(&point.gradient, Stop::at(limits.tolerance / progress))?;
+        let part = (limits.tolerance / progress).max(least);
+        vectors.restart(&point.gradient, Stop::at(part))?;
         let seen = |state: &CgState, vectors: &CgVectors<T>| {
             if pace == Pace::Lockstep {
                 aim(&point, vectors, &mut trial)?;
@@ -125,5 +137,41 @@ fn judge<T: Number>(
         _ if trial.norm < WORTHWHILE * point.norm => None,
         Some(Convergence::Singular) => Some(Convergence::Singular),
         Some(_) => Some(Convergence::PrecisionLimit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sprs::CsMatI;
+
+    use crate::device::Device;
+    use crate::learning::{LinearRegression, Solver};
+    use crate::matrix::Features;
+
+    const ROWS: usize = 3000;
+    const COLS: usize = 103;
+
+    /// Row i misses columns i % 3, 50 + i % 3 and 100 + i % 3: all others are constant, and those are three times the same.
+    fn rows_of_period_3() -> CsMatI<f32, u32, u64> {
+        let row = |i: usize| (0..COLS).filter(move |j| j % 50 != i % 3 || j / 50 > 2);
+        let indices: Vec<u32> = (0..ROWS).flat_map(row).map(|j| j as u32).collect();
+        let offsets = (0..=ROWS).map(|i| (i * (COLS - 3)) as u64).collect();
+        let values = vec![1.0 / 32.0; indices.len()];
+        CsMatI::new((ROWS, COLS), offsets, indices, values)
+    }
+
+    /// Beyond the precision of f32 there is no curvature along sums of such columns, nor a gradient but rounding.
+    #[test]
+    fn singular_systems_end_at_the_precision() {
+        let x = Features::from(rows_of_period_3());
+        let y: Vec<f32> = (0..ROWS).map(|i| [1.0, 2.0, 4.0][i % 3]).collect();
+        let params = LinearRegression::params()
+            .tolerance(1e-10)
+            .solver(Solver::ConjugateGradient);
+        let model = params.fit(&Device::cpu(), x.clone(), &y).expect("fits");
+        let found = model.predict(&Device::cpu(), x).expect("predicts");
+        let off = |(found, y): (&f32, &f32)| (found - y).abs();
+        let most = found.iter().zip(&y).map(off).fold(0.0, f32::max);
+        assert!(most < 1e-4, "{most} off, of {:?}", model.report());
     }
 }
