@@ -28,7 +28,7 @@ const BACK_OFF: f64 = 0.9995;
 /// Share of the tolerance at which the gap is small enough: coefficients are then about as near as the objective.
 const SHARE: f64 = 1e-2;
 /// A gap that is requested is no smaller, relative to the objective.
-const NO_CLOSER: f64 = 1e-11;
+const NO_CLOSER: f64 = 1e-13;
 /// Iterations without a smaller gap, after which rounding is all that is left.
 const IDLE: usize = 8;
 
