@@ -121,21 +121,36 @@ fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
         return Ok(None);
     };
     let found = py.detach(|| {
-        let parts = labels.par_chunks(CHUNK).map(|part| seen(Vec::new(), part));
-        let both = |a: Vec<T>, b: Vec<T>| seen(a, &b);
-        let mut classes = parts.try_reduce(Vec::new, both)?;
+        let mut classes = classes_of(labels)?;
         classes.sort_unstable();
         // Every label is among them.
         let few = |label: &T| classes.iter().map(|class| u32::from(class < label)).sum();
         let many = |label: &T| classes.partition_point(|class| class < label) as u32;
-        let labels = labels.par_iter().with_min_len(CHUNK);
-        let codes: Vec<u32> = match classes.len() {
-            0..=FEW => labels.map(few).collect(),
-            _ => labels.map(many).collect(),
+        let codes = match classes.len() {
+            0..=FEW => each(labels, few),
+            _ => each(labels, many),
         };
         Some((classes, codes))
     });
     Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))
+}
+
+/// Each label once, unless there are too many; of few labels without waking another thread, which takes longer.
+fn classes_of<T: Copy + PartialEq + Send + Sync>(labels: &[T]) -> Option<Vec<T>> {
+    if labels.len() <= CHUNK {
+        return seen(Vec::new(), labels);
+    }
+    let parts = labels.par_chunks(CHUNK).map(|part| seen(Vec::new(), part));
+    parts.try_reduce(Vec::new, |a, b| seen(a, &b))
+}
+
+/// The code of each label.
+fn each<T: Sync>(labels: &[T], code: impl Fn(&T) -> u32 + Sync + Send) -> Vec<u32> {
+    if labels.len() <= CHUNK {
+        return labels.iter().map(code).collect();
+    }
+    let labels = labels.par_iter().with_min_len(CHUNK);
+    labels.map(code).collect()
 }
 
 /// Labels that are compared with all classes at once.

@@ -9,7 +9,7 @@ from . import _native
 from ._accelerated import Accelerated
 from ._fit import Problem, Solution, tolerance, warn_unless_converged
 from ._lent import lies_on_gpu
-from ._plain import MANY, are_plain_classes
+from ._plain import are_plain_classes
 from ._sklearn import checked_weights, class_weighted, fit_context
 from ._there import attributes_on_host, fitted_there
 
@@ -97,7 +97,7 @@ class ClassifierFit(LinearFit):
         whole = np.asarray(y).dtype.kind in "iub"
         if not whole:
             check_classification_targets(y)
-        found = _native.encode(y) if whole and type(y) is np.ndarray and y.size > MANY else None
+        found = _native.encode(y) if whole and type(y) is np.ndarray else None
         self.classes_, codes = np.unique(y, return_inverse=True) if found is None else found
         if whole and not are_plain_classes(y, self.classes_):
             check_classification_targets(y)

@@ -5,6 +5,7 @@ what they would find: anything that is not as plain as this takes the whole way,
 that messages are scikit-learn's.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def is_finite(values: Any) -> bool:
         if found is not None:
             return bool(found)
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()))
+        return math.isfinite(values.sum())
 
 
 def are_plain_classes(y: Any, classes: Any) -> bool:

@@ -31,13 +31,13 @@ class SeveralTargets(LinearFit, RegressorPrediction):
         return solutions
 
     def _set_coefficients(self, solutions: list[Solution], ndim: int) -> None:
-        coef = np.vstack([s.coef for s in solutions])
-        intercept = np.concatenate([s.intercept for s in solutions])
-        self.coef_ = coef if ndim == 2 else coef[0]
+        if ndim == 1:
+            self.coef_, self.intercept_ = solutions[0].coef[0], solutions[0].intercept[0]
+        else:
+            self.coef_ = np.vstack([s.coef for s in solutions])
+            self.intercept_ = np.concatenate([s.intercept for s in solutions])
         if not self.fit_intercept:
             self.intercept_ = 0.0
-        else:
-            self.intercept_ = intercept if ndim == 2 else intercept[0]
 
 
 def positive_refusal(estimator: Any, X: Any) -> str | None:
@@ -128,15 +128,21 @@ class Ridge(SeveralTargets, _peer.Ridge):
                 ' Set the solver to "auto" or "sparse_cg", which scikit-learn advises, too.'
             )
         count = len(columns(y))
+        positive = bool(self.positive)
+        per_target = [{"alpha": alpha, "positive": positive} for alpha in self._penalties(count)]
+        solutions = self._solve_targets("ridge", per_target, X, y, weights)
+        if count == 1 and self.coef_.ndim == 2:
+            self.coef_ = self.coef_[0]
+        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+        self.solver_ = "sparse_cg" if self.solver == "auto" else self.solver
+
+    def _penalties(self, count: int) -> list[float]:
+        """One for each target."""
+        if isinstance(self.alpha, (int, float)):
+            return [float(self.alpha)] * count
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if alphas.size not in (1, count):
             raise ValueError(
                 f"Number of targets and number of penalties do not correspond: {alphas.size} != {count}"
             )
-        positive = bool(self.positive)
-        per_target = [{"alpha": float(alpha), "positive": positive} for alpha in np.broadcast_to(alphas, count)]
-        solutions = self._solve_targets("ridge", per_target, X, y, weights)
-        if count == 1:
-            self.coef_ = np.atleast_2d(self.coef_)[0]
-        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
-        self.solver_ = "sparse_cg" if self.solver == "auto" else self.solver
+        return [float(alpha) for alpha in np.broadcast_to(alphas, count)]
