@@ -19,6 +19,9 @@ pub fn of_fit(error: FitError) -> PyErr {
         FitError::ColumnNotFinite { .. } => PyValueError::new_err(format!(
             "Input X contains NaN, infinity or a value too large: {error}"
         )),
+        FitError::NotFinite { .. } => {
+            PyValueError::new_err(format!("Floating-point under-/overflow: {error}"))
+        }
         error => PyValueError::new_err(error.to_string()),
     }
 }
