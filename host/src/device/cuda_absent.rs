@@ -152,6 +152,7 @@ never! {
         pub(crate) fn device(&Self) -> &CudaDevice;
         pub(crate) fn alias(&Self, Owner) -> CudaMemory;
         pub(crate) fn address(&Self) -> u64;
+        pub(crate) fn address_for_others(&Self) -> u64;
         pub(crate) fn write(&mut Self, usize, &[u8]) -> Result<(), DeviceError>;
         pub(crate) fn write_with(&mut Self, usize, (usize, usize), &Fill<'_>) -> Result<(), DeviceError>;
         pub(crate) fn read(&Self, usize, &mut [u8]) -> Result<(), DeviceError>;

@@ -17,7 +17,9 @@ use std::sync::OnceLock;
 pub(crate) use evict::Evictable;
 pub use evict::{Candidate, EvictionPolicy};
 pub(crate) use ledger::{Held, Ledger, PinnedHeld};
-pub(crate) use lent::{Counted, LentHeld};
+pub(crate) use lent::Counted;
+#[cfg(feature = "cuda")]
+pub(crate) use lent::LentHeld;
 pub(crate) use pool::{Fit, Token};
 
 use super::error::DeviceError;
