@@ -93,6 +93,7 @@ impl Default for Account {
 
 impl Ledger {
     /// An account that keeps this many bytes of freed blocks, where the options say nothing else.
+    #[cfg(feature = "cuda")]
     pub(crate) fn keeping(bytes: usize) -> Ledger {
         let ledger = Ledger::default();
         ledger.0.usual_kept.store(bytes, Ordering::Relaxed);

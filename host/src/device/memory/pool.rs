@@ -142,6 +142,7 @@ impl Ledger {
     }
 
     /// Frees what can be freed for a request that the driver has no memory for; returns the bytes.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn free_for(&self, requested: usize) -> usize {
         match self.trim(usize::MAX) {
             0 => {
