@@ -2,23 +2,21 @@
 
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::fused::balanced::{THREADS, tiles};
-use gpu_kernels::fused::{BalancedArgs, BalancedVariant, SparseArgs};
+use gpu_kernels::fused::{BalancedArgs, BalancedVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
+use warpfuse::device::Device;
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{GUARD, Guarded, launch};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::Operands;
-use super::sparse::{Csr, upload};
-use super::{Shape, cases, grids, number};
-
-/// What is behind the end of the starts.
-const GUARD_WORD: u32 = 0xdead_beef;
+use super::sparse::Csr;
+use super::{CANARY_WORD, Shape, cases, in_grids, scratch};
 
 /// Rows and nonzeros that fill tiles exactly, rows over two tiles, and tiles without nonzeros.
 const SMALL: [Shape; 3] = [
@@ -37,39 +35,34 @@ const LARGE: [Shape; 5] = [
 ];
 
 /// Runs the chain of launches that every entry belongs to, with all grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     _: &'static Entry<T::Balanced>,
     subset: Subset,
 ) -> Result<()> {
     for case in cases(subset, &SMALL, &LARGE) {
-        check_case::<L, T>(launcher, &case, subset).with_context(|| case.to_string())?;
+        check_case::<T>(device, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
 
-fn check_case<L: Launcher, T: Number>(launcher: &L, case: &Case, subset: Subset) -> Result<()> {
+fn check_case<T: Number>(device: &Device, case: &Case, subset: Subset) -> Result<()> {
     let sample = case.sample::<T>();
     let Features::Sparse(matrix) = &*sample.features else {
         return Ok(());
     };
-    let x = upload::<L, T>(launcher, matrix)?;
+    let x = Csr::upload(device, matrix)?;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(launcher, &sample, Product::Forward, parts)?;
+        let operands = Operands::new(device, &sample, Product::Forward, parts)?;
         let mut bits = None;
-        for &grid in grids(subset) {
-            let mut chain = Chain::<L, T>::new(launcher, (&x, matrix.nnz()))?;
-            let shape = Launch {
-                grid,
-                block: THREADS,
-                shared_bytes: 0,
-            };
+        for shape in in_grids(subset, THREADS, 0) {
+            let mut chain = Chain::new(device, &x, matrix.nnz())?;
             operands.check("balanced_walk", shape, |output| {
-                chain.run(&operands, grid, output)?;
+                chain.run(&operands, shape, output)?;
                 let found: Vec<u64> = output.values()?.iter().map(|p| p.to_bits()).collect();
                 ensure!(
                     *bits.get_or_insert_with(|| found.clone()) == found,
-                    "the grid of {grid} gives other bits than the first"
+                    "this grid gives other bits than the first"
                 );
                 Ok(())
             })?;
@@ -79,34 +72,32 @@ fn check_case<L: Launcher, T: Number>(launcher: &L, case: &Case, subset: Subset)
 }
 
 /// The arrays that the chain works on.
-struct Chain<'a, L: Launcher, T: Number> {
-    launcher: &'a L,
-    x: &'a Csr<L, T>,
-    starts: L::Array<u32>,
-    heads: L::Array<T>,
-    carries: L::Array<T>,
+struct Chain<'a, T> {
+    device: &'a Device,
+    x: &'a Csr<T>,
+    starts: Guarded<u32>,
+    heads: Guarded<T>,
+    carries: Guarded<T>,
 }
 
-impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
-    fn new(launcher: &'a L, (x, nonzeros): (&'a Csr<L, T>, usize)) -> Result<Self> {
-        // The contract is told by arrays with guards.
-        let told = nonzeros + warpfuse_tests::launcher::GUARD;
-        let count = tiles(u64::from(x.rows), told as u64) as usize;
-        let nan: T = number(f64::NAN);
+impl<'a, T: Number> Chain<'a, T> {
+    fn new(device: &'a Device, x: &'a Csr<T>, nonzeros: usize) -> Result<Self> {
+        // The contract takes the number of nonzeros from the arrays, with their guards.
+        let count = tiles(u64::from(x.rows), (nonzeros + GUARD) as u64) as usize;
         Ok(Chain {
-            launcher,
+            device,
             x,
-            starts: guarded(launcher, &vec![GUARD_WORD; count + 1], GUARD_WORD)?,
-            heads: guarded(launcher, &vec![nan; count], nan)?,
-            carries: guarded(launcher, &vec![nan; count], nan)?,
+            starts: Guarded::new(device, &vec![CANARY_WORD; count + 1], CANARY_WORD)?,
+            heads: scratch(device, count)?,
+            carries: scratch(device, count)?,
         })
     }
 
     fn run(
         &mut self,
-        operands: &Operands<'_, L, T>,
-        grid: u32,
-        output: &mut L::Array<T>,
+        operands: &Operands<'_, T>,
+        shape: Launch,
+        output: &mut Guarded<T>,
     ) -> Result<()> {
         let steps = [
             BalancedVariant::Partition,
@@ -117,46 +108,25 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
             let mut entries = T::Balanced::entries().iter();
             let entry = entries.find(|entry| entry.variant == step);
             let shape = Launch {
-                grid,
-                block: THREADS,
-                shared_bytes: step.shared_bytes(size_of::<T>() as u32) as u32,
+                shared_bytes: step.shared_bytes(T::SIZE) as u32,
+                ..shape
             };
-            let launcher = self.launcher;
-            let args = self.args(operands, output);
-            launcher.launch(entry.context("an entry for every step")?, shape, args)?;
+            let args = BalancedArgs {
+                x: self.x.args(operands.given(), output),
+                input_weights: In::none(),
+                starts: self.starts.output(),
+                heads: self.heads.output(),
+                carries: self.carries.output(),
+            };
+            launch(
+                self.device,
+                entry.context("an entry for every step")?,
+                shape,
+                args,
+            )?;
         }
-        unguarded(&self.starts, GUARD_WORD)?;
-        for array in [&self.heads, &self.carries] {
-            unguarded(array, number(f64::NAN))?;
-        }
-        Ok(())
-    }
-
-    fn args<'b>(
-        &'b mut self,
-        operands: &'b Operands<'_, L, T>,
-        output: &'b mut L::Array<T>,
-    ) -> BalancedArgs<'b, T> {
-        let (alpha, beta) = operands.scalars;
-        BalancedArgs {
-            x: SparseArgs {
-                rows: self.x.rows,
-                cols: self.x.cols,
-                offsets: self.x.offsets.input(),
-                indices: self.x.indices.input(),
-                values: self.x.values.input(),
-                input: operands.input(),
-                weights: operands.weights(),
-                shift: operands.shift(),
-                addend: operands.addend(),
-                output: output.output(),
-                alpha,
-                beta,
-            },
-            input_weights: In::none(),
-            starts: self.starts.output(),
-            heads: self.heads.output(),
-            carries: self.carries.output(),
-        }
+        self.starts.values()?;
+        self.heads.values()?;
+        self.carries.values().map(drop)
     }
 }

@@ -3,15 +3,15 @@
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::cg::{CgArgs, CgVariant, state};
 use gpu_kernels::{Entry, Family, In, Launch};
+use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::tolerance::{Truth, compare};
 
-use super::{blocks, grids, number, numbers};
+use super::{CANARY, input, launches, numbers, output};
 
-const CANARY: f64 = -12_345.0;
 /// The sums that earlier launches left: with r·z = 8 before, a = 8 / 4 and b = 16 / 8.
 const PQ: f64 = 4.0;
 const RZ: f64 = 16.0;
@@ -149,55 +149,51 @@ struct Setting {
     optional: Optional,
 }
 
-/// Launches of `entry` on `grid` blocks: every block size, stage and choice of optional vectors.
-fn settings<L: Launcher, T: Number>(
-    launcher: &L,
-    entry: &'static Entry<T::Cg>,
-    subset: Subset,
-    grid: u32,
-) -> Result<Vec<Setting>> {
-    let mut settings = Vec::new();
-    for block in blocks(launcher, entry, subset)? {
-        let shared_bytes = entry.variant.shared_bytes(block) as u32;
-        let shape = Launch {
-            grid,
-            block,
-            shared_bytes,
-        };
-        for stage in STAGES {
-            settings.extend([Optional::Both, Optional::Neither].map(|optional| Setting {
-                shape,
-                stage,
-                optional,
-            }));
-        }
-    }
-    Ok(settings)
+/// A launch at every stage, with both choices of optional vectors.
+fn settings(shape: Launch) -> impl Iterator<Item = Setting> {
+    let with = move |stage| {
+        [Optional::Both, Optional::Neither].map(|optional| Setting {
+            shape,
+            stage,
+            optional,
+        })
+    };
+    STAGES.into_iter().flat_map(with)
 }
 
 /// Runs one entry at every stage, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Cg>,
     subset: Subset,
 ) -> Result<()> {
-    if entry.variant == CgVariant::Iteration {
-        return check_whole::<L, T>(launcher, entry, subset);
+    let whole = entry.variant == CgVariant::Iteration;
+    let lengths: &[usize] = match whole {
+        true => &[1, 33, 257, 1_000, 5_000],
+        false => &[1, 33, 257, 1_000],
+    };
+    let shared = |block| entry.variant.shared_bytes(block);
+    let mut shapes = launches(device, entry, subset, shared)?;
+    if whole {
+        // It is of one block.
+        shapes.iter_mut().for_each(|shape| shape.grid = 1);
+        shapes.dedup();
     }
-    for len in [1, 33, 257, 1_000] {
+    for &len in lengths {
         let vectors = Vectors::new(len);
-        for &grid in grids(subset) {
-            for setting in settings::<L, T>(launcher, entry, subset, grid)? {
-                run::<L, T>(launcher, entry, &vectors, setting)
-                    .with_context(|| format!("{len} elements, {setting:?}"))?;
-            }
+        for setting in shapes.iter().copied().flat_map(settings) {
+            let checked = match whole {
+                true => check_whole::<T>(device, entry, &vectors, setting),
+                false => run::<T>(device, entry, &vectors, setting),
+            };
+            checked.with_context(|| format!("{len} elements, {setting:?}"))?;
         }
     }
     Ok(())
 }
 
-fn run<L: Launcher, T: Number>(
-    launcher: &L,
+fn run<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Cg>,
     vectors: &Vectors,
     setting: Setting,
@@ -207,28 +203,21 @@ fn run<L: Launcher, T: Number>(
         stage,
         optional,
     } = setting;
-    let mut arrays = Arrays::<L, T>::new(launcher, vectors, stage, shape.grid)?;
-    launcher.launch(entry, shape, arrays.args(vectors, (stage, optional)))?;
+    let mut arrays = Arrays::<T>::new(device, vectors, stage, shape.grid)?;
+    launch(device, entry, shape, arrays.args(vectors, setting))?;
     arrays.compare(&vectors.expect(entry.variant, stage, optional))
 }
 
 /// The whole iteration leaves, bit by bit, what the three steps leave one after the other in one block.
-fn check_whole<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_whole<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Cg>,
-    subset: Subset,
+    vectors: &Vectors,
+    setting: Setting,
 ) -> Result<()> {
-    for len in [1, 33, 257, 1_000, 5_000] {
-        let vectors = Vectors::new(len);
-        for setting in settings::<L, T>(launcher, entry, subset, 1)? {
-            let whole = bits_after::<L, T>(launcher, &[entry], &vectors, setting)?;
-            let apart = bits_after::<L, T>(launcher, &steps::<T>(), &vectors, setting)?;
-            ensure!(
-                apart == whole,
-                "{len} elements, {setting:?}: the steps and the whole differ"
-            );
-        }
-    }
+    let whole = bits_after::<T>(device, &[entry], vectors, setting)?;
+    let apart = bits_after::<T>(device, &steps::<T>(), vectors, setting)?;
+    ensure!(apart == whole, "the steps and the whole differ");
     Ok(())
 }
 
@@ -242,38 +231,36 @@ fn steps<T: Number>() -> Vec<&'static Entry<T::Cg>> {
 }
 
 /// What the entries leave when launched one after the other.
-fn bits_after<L: Launcher, T: Number>(
-    launcher: &L,
+fn bits_after<T: Number>(
+    device: &Device,
     entries: &[&'static Entry<T::Cg>],
     vectors: &Vectors,
     setting: Setting,
 ) -> Result<Vec<u64>> {
-    let mut arrays = Arrays::<L, T>::new(launcher, vectors, setting.stage, setting.shape.grid)?;
+    let mut arrays = Arrays::<T>::new(device, vectors, setting.stage, setting.shape.grid)?;
     for entry in entries {
-        launcher.launch(
-            entry,
-            setting.shape,
-            arrays.args(vectors, (setting.stage, setting.optional)),
-        )?;
+        let args = arrays.args(vectors, setting);
+        launch(device, entry, setting.shape, args)?;
     }
     arrays.bits()
 }
 
 /// What a launch reads and writes, each with a guard around it.
-struct Arrays<L: Launcher, T: Number> {
-    q: L::Array<T>,
-    d: L::Array<T>,
-    means: L::Array<T>,
-    outputs: [L::Array<T>; 4],
-    states: [L::Array<f64>; 2],
-    sums: [L::Array<f64>; 4],
+struct Arrays<T> {
+    q: Guarded<T>,
+    d: Guarded<T>,
+    means: Guarded<T>,
+    outputs: [Guarded<T>; 4],
+    states: [Guarded<f64>; 2],
+    sums: [Guarded<f64>; 4],
 }
 
-impl<L: Launcher, T: Number> Arrays<L, T> {
-    fn new(launcher: &L, vectors: &Vectors, stage: Stage, grid: u32) -> Result<Self> {
-        let input = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(f64::NAN));
-        let output = |values: &[f64]| guarded(launcher, &values_of::<T>(values), number(CANARY));
-        let sums = |sum: f64| guarded(launcher, &parts_of(sum, grid), CANARY);
+impl<T: Number> Arrays<T> {
+    fn new(device: &Device, vectors: &Vectors, stage: Stage, grid: u32) -> Result<Self> {
+        let input = |values: &[f64]| input(device, &values_of::<T>(values));
+        let output = |values: &[f64]| output(device, &values_of::<T>(values));
+        let doubles = |values: &[f64]| Guarded::new(device, values, CANARY);
+        let sums = |sum: f64| doubles(&parts_of(sum, grid));
         Ok(Arrays {
             q: input(&vectors.q)?,
             d: input(&vectors.inverse_diagonal)?,
@@ -284,23 +271,20 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
                 output(&vectors.p)?,
                 output(&[CANARY])?,
             ],
-            states: [
-                guarded(launcher, &stage.before(), CANARY)?,
-                guarded(launcher, &[CANARY; state::LEN], CANARY)?,
-            ],
+            states: [doubles(&stage.before())?, doubles(&[CANARY; state::LEN])?],
             sums: [sums(stage.pq())?, sums(RZ)?, sums(RR)?, sums(CANARY)?],
         })
     }
 
-    fn args(&mut self, vectors: &Vectors, (stage, optional): (Stage, Optional)) -> CgArgs<'_, T> {
-        let given = optional == Optional::Both;
+    fn args(&mut self, vectors: &Vectors, setting: Setting) -> CgArgs<'_, T> {
+        let given = setting.optional == Optional::Both;
         let [w, r, p, shift] = &mut self.outputs;
         let [before, after] = &mut self.states;
         let [pq, rz, rr, shifts] = &mut self.sums;
         CgArgs {
             len: vectors.q.len() as u64,
             tolerance: TOLERANCE,
-            radius: stage.radius(),
+            radius: setting.stage.radius(),
             q: self.q.input(),
             inverse_diagonal: if given { self.d.input() } else { In::none() },
             means: if given {
@@ -325,15 +309,14 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
         let to = &expected.vectors;
         let names = [("w", &to.w), ("r", &to.r), ("p", &to.p)];
         for (found, (what, expected)) in self.outputs.iter().zip(names) {
-            let found = unguarded(found, number(CANARY))?;
-            compare(&found, &Truth::exact(expected.clone())).context(what)?;
+            compare(&found.values()?, &Truth::exact(expected.clone())).context(what)?;
         }
         let names = ["p·q", "r·z", "‖r‖²", "means·p"];
         for ((sum, expected), name) in self.sums.iter().zip(expected.sums).zip(names) {
-            let found: f64 = unguarded(sum, CANARY)?.iter().sum();
+            let found: f64 = sum.values()?.iter().sum();
             compare(&[found], &Truth::exact(vec![expected])).context(name)?;
         }
-        let after = unguarded(&self.states[1], CANARY)?;
+        let after = self.states[1].values()?;
         compare(&after, &Truth::exact(expected.after.to_vec())).context("state")?;
         Ok(())
     }
@@ -341,17 +324,9 @@ impl<L: Launcher, T: Number> Arrays<L, T> {
     fn bits(&self) -> Result<Vec<u64>> {
         let mut bits = Vec::new();
         for output in &self.outputs {
-            bits.extend(
-                unguarded(output, number(CANARY))?
-                    .iter()
-                    .map(|x| x.to_bits()),
-            );
+            bits.extend(output.values()?.iter().map(|x| x.to_bits()));
         }
-        bits.extend(
-            unguarded(&self.states[1], CANARY)?
-                .iter()
-                .map(|x| x.to_bits()),
-        );
+        bits.extend(self.states[1].values()?.iter().map(|x| x.to_bits()));
         Ok(bits)
     }
 }

@@ -4,46 +4,45 @@ use anyhow::{Context, Result};
 use gpu_kernels::fused::{DenseArgs, DenseVariant, Product as KernelProduct, RowStore};
 use gpu_kernels::{Entry, Launch};
 use ndarray::Array2;
+use warpfuse::device::Device;
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher, guarded};
+use warpfuse_tests::launcher::{Guarded, launch, most_shared_bytes};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
-use super::fused::Operands;
-use super::{blocks, grids, number, totals, with_values};
+use super::fused::{Given, Operands};
+use super::{blocks, grids, input, number, totals, with_values};
 
 /// Row-major X on a device.
-pub struct Rows<L: Launcher, T: Number> {
+pub struct Rows<T> {
     rows: u32,
     /// n.
     pub cols: u32,
     ld: u64,
-    values: L::Array<T>,
+    values: Guarded<T>,
 }
 
 /// Runs one entry in every block size on shapes around what that block holds.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Dense>,
     subset: Subset,
 ) -> Result<()> {
     let most = entry.variant.most_threads();
-    if entry.variant.cluster() > 1 && !launcher.has_clusters() {
+    if entry.variant.cluster() > 1 && !device.has_clusters() {
         return Ok(());
     }
-    for block in blocks(launcher, entry, subset)? {
+    for block in blocks(device, entry, subset)? {
         let widest = entry.variant.columns(block);
-        let shared = entry
-            .variant
-            .shared_bytes(block, widest, size_of::<T>() as u32);
-        if block > most || shared > launcher.most_shared_bytes() {
+        let shared = entry.variant.shared_bytes(block, widest, T::SIZE);
+        if block > most || shared > most_shared_bytes(device) {
             continue;
         }
         for case in cases(&entry.variant, block, subset) {
-            check_case::<L, T>(launcher, entry, block, &case, subset)
+            check_case::<T>(device, entry, block, &case, subset)
                 .with_context(|| case.to_string())?;
         }
     }
@@ -85,8 +84,8 @@ fn cases(variant: &DenseVariant, block: u32, subset: Subset) -> Vec<Case> {
     with_values(subset, dense.collect())
 }
 
-fn check_case<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_case<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Dense>,
     block: u32,
     case: &Case,
@@ -96,12 +95,10 @@ fn check_case<L: Launcher, T: Number>(
     let Features::Dense(x) = &*sample.features else {
         return Ok(());
     };
-    let x = upload::<L, T>(launcher, x, &entry.variant)?;
-    let shared_bytes = entry
-        .variant
-        .shared_bytes(block, x.ld, size_of::<T>() as u32) as u32;
+    let x = upload(device, x, &entry.variant)?;
+    let shared_bytes = entry.variant.shared_bytes(block, x.ld, T::SIZE) as u32;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(launcher, &sample, entry.variant.product, parts)?;
+        let operands = Operands::new(device, &sample, entry.variant.product, parts)?;
         for grid in grids_for(&entry.variant, block, x.cols, subset) {
             let shape = Launch {
                 grid,
@@ -109,7 +106,7 @@ fn check_case<L: Launcher, T: Number>(
                 shared_bytes,
             };
             operands.check(entry.name, shape, |output| {
-                launcher.launch(entry, shape, args(&x, &operands, output))
+                launch(device, entry, shape, x.args(operands.given(), output))
             })?;
         }
     }
@@ -118,7 +115,7 @@ fn check_case<L: Launcher, T: Number>(
         block,
         shared_bytes,
     };
-    totals::check_chunks(launcher, entry, (&x, &sample), shape, subset)
+    totals::check_chunks(device, entry, (&x, &sample), shape, subset)
 }
 
 /// An entry with panels takes at least a block for each; any more need not be a multiple. Clusters are whole.
@@ -133,55 +130,52 @@ fn grids_for(variant: &DenseVariant, block: u32, cols: u32, subset: Subset) -> V
         .collect()
 }
 
-/// Without chunks.
-pub fn args<'a, L: Launcher, T: Number>(
-    x: &'a Rows<L, T>,
-    operands: &'a Operands<'_, L, T>,
-    output: &'a mut L::Array<T>,
-) -> DenseArgs<'a, T> {
-    let (alpha, beta) = operands.scalars;
-    DenseArgs {
-        rows: x.rows,
-        cols: x.cols,
-        chunks: 0,
-        ld: x.ld,
-        x: x.values.input(),
-        input: operands.input(),
-        weights: operands.weights(),
-        shift: operands.shift(),
-        addend: operands.addend(),
-        output: output.output(),
-        alpha,
-        beta,
+impl<T: Number> Rows<T> {
+    /// The arguments of a product, without chunks.
+    pub fn args<'a>(&'a self, given: Given<'a, T>, output: &'a mut Guarded<T>) -> DenseArgs<'a, T> {
+        DenseArgs {
+            rows: self.rows,
+            cols: self.cols,
+            chunks: 0,
+            ld: self.ld,
+            x: self.values.input(),
+            input: given.input,
+            weights: given.weights,
+            shift: given.shift,
+            addend: given.addend,
+            output: output.output(),
+            alpha: given.alpha,
+            beta: given.beta,
+        }
+    }
+
+    /// Rows `ld` apart; of each, `padded` elements are its own or zero, and the rest NaN.
+    pub fn upload(device: &Device, x: &Array2<T>, (ld, padded): (usize, usize)) -> Result<Self> {
+        let (rows, cols) = x.dim();
+        let mut values = vec![number(f64::NAN); rows * ld];
+        for (row, place) in x.outer_iter().zip(values.chunks_mut(ld.max(1))) {
+            place[..padded].fill(number(0.0));
+            row.iter()
+                .zip(place)
+                .for_each(|(value, place)| *place = *value);
+        }
+        Ok(Rows {
+            rows: rows as u32,
+            cols: cols as u32,
+            ld: ld as u64,
+            values: input(device, &values)?,
+        })
     }
 }
 
 /// Rows start at multiples of the load width. The rest of a row's last load is zero, as the contract
 /// wants; what lies between that and the next row, for odd m, is NaN. Tiles have nothing between rows.
-fn upload<L: Launcher, T: Number>(
-    launcher: &L,
-    x: &Array2<T>,
-    variant: &DenseVariant,
-) -> Result<Rows<L, T>> {
-    let (rows, cols) = x.dim();
+fn upload<T: Number>(device: &Device, x: &Array2<T>, variant: &DenseVariant) -> Result<Rows<T>> {
     let width = variant.width as usize;
-    let padded = cols.next_multiple_of(width);
+    let padded = x.ncols().next_multiple_of(width);
     let ld = match variant.held {
         RowStore::Tiles { .. } => padded,
-        _ => padded + 2 * width * (rows % 2),
+        _ => padded + 2 * width * (x.nrows() % 2),
     };
-    let mut values = vec![number(f64::NAN); rows * ld];
-    for (row, place) in x.outer_iter().zip(values.chunks_mut(ld.max(1))) {
-        place[..padded].fill(number(0.0));
-        row.iter()
-            .zip(place)
-            .for_each(|(value, place)| *place = *value);
-    }
-    let values = guarded(launcher, &values, number(f64::NAN))?;
-    Ok(Rows {
-        rows: rows as u32,
-        cols: cols as u32,
-        ld: ld as u64,
-        values,
-    })
+    Rows::upload(device, x, (ld, padded))
 }

@@ -3,16 +3,15 @@
 use anyhow::{Context, Result};
 use gpu_kernels::design::{DesignArgs, DesignVariant};
 use gpu_kernels::{Entry, In, Launch};
+use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::tolerance::{Truth, compare};
 
-use super::{blocks, grids, number, numbers};
+use super::{CANARY, input, launches, number, numbers, output};
 
-/// Behind the end of an output, and in what a kernel must not touch.
-const CANARY: f64 = -12_345.0;
 const L2: f64 = 4.0;
 const INTERCEPT_L2: f64 = 2.0;
 /// Σ v·loss.
@@ -43,8 +42,8 @@ struct Trial {
 }
 
 /// Runs one entry on every length, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Designs>,
     subset: Subset,
 ) -> Result<()> {
@@ -57,7 +56,7 @@ pub fn check<L: Launcher, T: Number>(
         ] {
             for classes in CLASSES {
                 let trial = Trial::new(cols, classes, shape);
-                trial.check::<L, T>(launcher, entry, subset)?;
+                trial.check::<T>(device, entry, subset)?;
             }
         }
     }
@@ -66,30 +65,24 @@ pub fn check<L: Launcher, T: Number>(
 
 impl Trial {
     /// With all blocks that have a thread per right-hand side, and all grids.
-    fn check<L: Launcher, T: Number>(
+    fn check<T: Number>(
         &self,
-        launcher: &L,
+        device: &Device,
         entry: &'static Entry<T::Designs>,
         subset: Subset,
     ) -> Result<()> {
-        for block in blocks(launcher, entry, subset)? {
-            for &grid in grids(subset) {
-                let launch = Launch {
-                    grid,
-                    block,
-                    shared_bytes: entry.variant.shared_bytes(block) as u32,
-                };
-                if block as usize >= self.classes {
-                    let what = || {
-                        format!(
-                            "{} × {}, {:?}, {launch:?}",
-                            self.cols, self.classes, self.shape
-                        )
-                    };
-                    self.run::<L, T>(launcher, entry, launch)
-                        .with_context(what)?;
-                }
-            }
+        let shared = |block| entry.variant.shared_bytes(block);
+        let shapes = launches(device, entry, subset, shared)?.into_iter();
+        for shape in shapes.filter(|shape| shape.block as usize >= self.classes) {
+            self.run::<T>(device, entry, shape).with_context(|| {
+                let Trial {
+                    cols,
+                    classes,
+                    shape: of,
+                    ..
+                } = self;
+                format!("{cols} × {classes}, {of:?}, {shape:?}")
+            })?;
         }
         Ok(())
     }
@@ -165,35 +158,27 @@ impl Trial {
         (0..self.theta.len()).map(|i| self.left(i)).collect()
     }
 
-    fn run<L: Launcher, T: Number>(
+    fn run<T: Number>(
         &self,
-        launcher: &L,
+        device: &Device,
         entry: &'static Entry<T::Designs>,
-        launch: Launch,
+        shape: Launch,
     ) -> Result<()> {
-        let input = |values: &[f64]| {
-            guarded(
-                launcher,
-                &numbers::<T>(values.iter().copied()),
-                number(f64::NAN),
-            )
-        };
+        let given = |values: &[f64]| input(device, &numbers::<T>(values.iter().copied()));
         let [theta, scales, centres, raw] =
-            [&self.theta, &self.scales, &self.centres, &self.raw].map(|values| input(values));
+            [&self.theta, &self.scales, &self.centres, &self.raw].map(|values| given(values));
         let (theta, scales, centres, raw) = (theta?, scales?, centres?, raw?);
         let slopes = (0..self.classes).map(|class| SLOPE + class as f64);
         let sums: Vec<f64> = std::iter::once(LOSS).chain(slopes).collect();
-        let sums = guarded(launcher, &sums, f64::NAN)?;
+        let sums = input(device, &sums)?;
         let enters = entry.variant == DesignVariant::Enter;
         let expected = self.expected(enters);
-        let canaries = vec![number::<T>(CANARY); expected.len()];
-        let mut out = guarded(launcher, &canaries, number(CANARY))?;
-        let canaries = vec![number::<T>(CANARY); self.classes];
-        let mut constants = guarded(launcher, &canaries, number(CANARY))?;
-        let blocks = launch.grid as u64 * entry.variant.partials(self.classes as u32);
-        let mut partials = guarded(launcher, &vec![CANARY; blocks as usize], CANARY)?;
-        let mut figures = guarded(launcher, &[CANARY; 3], CANARY)?;
-        let mut counter = guarded(launcher, &[0_u32], u32::MAX)?;
+        let mut out = output(device, &vec![number::<T>(CANARY); expected.len()])?;
+        let mut constants = output(device, &vec![number::<T>(CANARY); self.classes])?;
+        let blocks = u64::from(shape.grid) * entry.variant.partials(self.classes as u32);
+        let mut partials = output(device, &vec![CANARY; blocks as usize])?;
+        let mut figures = output(device, &[CANARY; 3])?;
+        let mut counter = Guarded::new(device, &[0_u32], u32::MAX)?;
         let args = DesignArgs {
             cols: self.cols as u64,
             len: (self.theta.len() / self.classes) as u64,
@@ -219,15 +204,10 @@ impl Trial {
             partials: partials.output(),
             counter: counter.output(),
         };
-        launcher.launch(entry, launch, args)?;
-        let found = unguarded(&out, number(CANARY))?;
-        compare(&found, &Truth::exact(expected)).context("out")?;
-        anyhow::ensure!(
-            unguarded(&counter, u32::MAX)? == [0],
-            "the counter is left at 0"
-        );
-        let constants = unguarded(&constants, number(CANARY))?;
-        let figures = unguarded(&figures, CANARY)?;
+        launch(device, entry, shape, args)?;
+        compare(&out.values()?, &Truth::exact(expected)).context("out")?;
+        anyhow::ensure!(counter.values()? == [0], "the counter is left at 0");
+        let (constants, figures) = (constants.values()?, figures.values()?);
         if enters {
             let expected = (0..self.classes)
                 .map(|class| self.constant(class))

@@ -3,25 +3,23 @@
 use anyhow::{Context, Result};
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
+use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::Operands;
-use super::sparse::{Csr, upload};
-use super::{Shape, blocks, cases, grids, number};
-
-/// What is behind the end of a working array.
-const GUARD_WORD: u32 = 0xdead_beef;
+use super::sparse::Csr;
+use super::{CANARY_WORD, Shape, cases, launches, scratch};
 
 /// Runs one entry that walks rows with all blocks and grids; the others run in every chain.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Fixed>,
     subset: Subset,
 ) -> Result<()> {
@@ -34,11 +32,11 @@ pub fn check<L: Launcher, T: Number>(
             .find(of_walk)
             .context("no walk")?,
     };
-    if walk.variant.cluster() > 1 && !launcher.has_clusters() {
+    if walk.variant.cluster() > 1 && !device.has_clusters() {
         return Ok(());
     }
     for case in cases(subset, &SMALL, &LARGE) {
-        check_case::<L, T>(launcher, walk, &case, subset).with_context(|| case.to_string())?;
+        check_case::<T>(device, walk, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
@@ -51,19 +49,19 @@ const LARGE: [Shape; 2] = [
     ((3_000, 9), Pattern::OneColumn),
 ];
 
-/// The arrays that the chain works on, guarded.
-struct Chain<'a, L: Launcher, T: Number> {
-    launcher: &'a L,
-    x: &'a Csr<L, T>,
-    exponents: L::Array<u32>,
-    values: L::Array<T>,
-    y: L::Array<T>,
-    ranges: L::Array<u32>,
-    sums: L::Array<u64>,
+/// The arrays that the chain works on, guarded but for the ranges, of which kernels look at all.
+struct Chain<'a, T> {
+    device: &'a Device,
+    x: &'a Csr<T>,
+    exponents: Guarded<u32>,
+    values: Guarded<T>,
+    y: Guarded<T>,
+    ranges: Buffer<u32>,
+    sums: Guarded<u64>,
 }
 
-fn check_case<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_case<T: Number>(
+    device: &Device,
     walk: &'static Entry<T::Fixed>,
     case: &Case,
     subset: Subset,
@@ -75,47 +73,40 @@ fn check_case<L: Launcher, T: Number>(
     let Features::Sparse(matrix) = &*sample.features else {
         return Ok(());
     };
-    let x = upload::<L, T>(launcher, matrix)?;
-    let nan: T = number(f64::NAN);
+    let x = Csr::upload(device, matrix)?;
+    let shapes = launches(device, walk, subset, |_| 0)?;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::of_overwriting(launcher, &sample, Product::from(of), parts)?;
-        for block in blocks(launcher, walk, subset)? {
+        let operands = Operands::of_overwriting(device, &sample, Product::from(of), parts)?;
+        for &shape in &shapes {
             // Of clusters, as many.
-            for grid in grids(subset)
-                .iter()
-                .map(|grid| walk.variant.cluster() * grid)
-            {
-                let mut chain = Chain {
-                    launcher,
-                    x: &x,
-                    exponents: guarded(launcher, &vec![0; case.cols + 1], GUARD_WORD)?,
-                    values: guarded(launcher, &vec![nan; matrix.nnz()], nan)?,
-                    y: guarded(launcher, &vec![nan; case.cols], nan)?,
-                    // The kernels look at all of it.
-                    ranges: launcher.upload(&vec![0; 2 * grid as usize])?,
-                    sums: guarded(launcher, &vec![0; case.cols * T::LIMBS], 7)?,
-                };
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes: 0,
-                };
-                operands.check(walk.name, shape, |output| {
-                    chain.run(walk, &operands, (grid, block), output)
-                })?;
-            }
+            let shape = Launch {
+                grid: walk.variant.cluster() * shape.grid,
+                ..shape
+            };
+            let mut chain = Chain {
+                device,
+                x: &x,
+                exponents: Guarded::new(device, &vec![0; case.cols + 1], CANARY_WORD)?,
+                values: scratch(device, matrix.nnz())?,
+                y: scratch(device, case.cols)?,
+                ranges: device.upload(&vec![0; 2 * shape.grid as usize])?,
+                sums: Guarded::new(device, &vec![0; case.cols * T::LIMBS], 7)?,
+            };
+            operands.check(walk.name, shape, |output| {
+                chain.run(walk, &operands, shape, output)
+            })?;
         }
     }
     Ok(())
 }
 
-impl<L: Launcher, T: Number> Chain<'_, L, T> {
+impl<T: Number> Chain<'_, T> {
     fn run(
         &mut self,
         walk: &'static Entry<T::Fixed>,
-        operands: &Operands<'_, L, T>,
-        shape: (u32, u32),
-        output: &mut L::Array<T>,
+        operands: &Operands<'_, T>,
+        shape: Launch,
+        output: &mut Guarded<T>,
     ) -> Result<()> {
         let FixedVariant::Accumulate { product, .. } = walk.variant else {
             return Ok(());
@@ -131,13 +122,10 @@ impl<L: Launcher, T: Number> Chain<'_, L, T> {
             let entry = entry.context("an entry for every step")?;
             self.launch(entry, operands, shape, output)?;
         }
-        let (exponents, sums) = (
-            unguarded(&self.exponents, GUARD_WORD),
-            unguarded(&self.sums, 7)?,
-        );
-        unguarded(&self.values, number(f64::NAN))?;
-        unguarded(&self.y, number(f64::NAN))?;
-        exponents?;
+        self.exponents.values()?;
+        self.values.values()?;
+        self.y.values()?;
+        let sums = self.sums.values()?;
         anyhow::ensure!(sums.iter().all(|sum| *sum == 0), "sums are left behind");
         Ok(())
     }
@@ -145,45 +133,30 @@ impl<L: Launcher, T: Number> Chain<'_, L, T> {
     fn launch(
         &mut self,
         entry: &'static Entry<T::Fixed>,
-        operands: &Operands<'_, L, T>,
-        (grid, block): (u32, u32),
-        output: &mut L::Array<T>,
+        operands: &Operands<'_, T>,
+        shape: Launch,
+        output: &mut Guarded<T>,
     ) -> Result<()> {
         let shared = entry
             .variant
-            .shared_bytes(self.x.cols, block, size_of::<T>() as u32);
+            .shared_bytes(self.x.cols, shape.block, T::SIZE);
         let shape = Launch {
-            grid,
-            block,
             shared_bytes: shared as u32,
+            ..shape
         };
-        let (alpha, beta) = operands.scalars;
-        let (x, y) = (self.x.values.input(), operands.input());
+        let x = self.x.args(operands.given(), output);
         let (values, input, scaled) = match entry.variant {
-            FixedVariant::Columns => (x, y, Out::none()),
-            FixedVariant::Equilibrate => (x, y, self.values.output()),
-            FixedVariant::Begin(_) => (In::none(), y, self.y.output()),
+            FixedVariant::Columns => (x.values, x.input, Out::none()),
+            FixedVariant::Equilibrate => (x.values, x.input, self.values.output()),
+            FixedVariant::Begin(_) => (In::none(), x.input, self.y.output()),
             FixedVariant::Accumulate {
                 product: KernelProduct::Transposed,
                 ..
-            } => (self.values.input(), y, Out::none()),
+            } => (self.values.input(), x.input, Out::none()),
             _ => (self.values.input(), self.y.input(), Out::none()),
         };
         let args = FixedArgs {
-            x: SparseArgs {
-                rows: self.x.rows,
-                cols: self.x.cols,
-                offsets: self.x.offsets.input(),
-                indices: self.x.indices.input(),
-                values,
-                input,
-                weights: operands.weights(),
-                shift: operands.shift(),
-                addend: operands.addend(),
-                output: output.output(),
-                alpha,
-                beta,
-            },
+            x: SparseArgs { values, input, ..x },
             all_rows: u64::from(self.x.rows),
             longest: self.x.cols,
             exponents: self.exponents.output(),
@@ -191,6 +164,6 @@ impl<L: Launcher, T: Number> Chain<'_, L, T> {
             ranges: self.ranges.output(),
             sums: self.sums.output(),
         };
-        self.launcher.launch(entry, shape, args)
+        launch(self.device, entry, shape, args)
     }
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use gpu_kernels::fused::{HotArgs, HotValues, HotVariant, Product as KernelProduct};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
+use warpfuse::device::{Buffer, Device};
 use warpfuse::layout::hot::{HotData, HotLayout, HotSize};
 use warpfuse::matrix::{Features, Values};
 use warpfuse::ops::Number;
@@ -10,14 +11,11 @@ use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::sample::{FULL, PLAIN, Sample};
 
 use super::fused::Operands;
-use super::{Shape, blocks, cases, grids, number};
-
-/// What is behind the end of a working array.
-const GUARD_WORD: u32 = 0xdead_beef;
+use super::{CANARY_WORD, Shape, argument, cases, input, launches, number, scratch};
 
 const LARGE: [Shape; 3] = [
     ((65, 1_000), Pattern::Giant(900)),
@@ -26,8 +24,8 @@ const LARGE: [Shape; 3] = [
 ];
 
 /// Runs one walk with all blocks and grids, over values of its form; the other entries run in every chain.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Hot>,
     subset: Subset,
 ) -> Result<()> {
@@ -38,7 +36,7 @@ pub fn check<L: Launcher, T: Number>(
     };
     let mut checked = 0;
     for case in cases(subset, &[], &LARGE) {
-        let of_form = check_case::<L, T>(launcher, (of, form), &case, subset);
+        let of_form = check_case::<T>(device, (of, form), &case, subset);
         checked += u32::from(of_form.with_context(|| case.to_string())?);
     }
     anyhow::ensure!(checked > 0, "no matrix has {form:?} values");
@@ -65,8 +63,8 @@ fn step<T: Number>(variant: HotVariant) -> Result<&'static Entry<T::Hot>> {
     found.context("an entry for every step")
 }
 
-fn check_case<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_case<T: Number>(
+    device: &Device,
     (of, form): (KernelProduct, HotValues),
     case: &Case,
     subset: Subset,
@@ -85,91 +83,82 @@ fn check_case<L: Launcher, T: Number>(
     }
     let walk = step::<T>(HotVariant::Walk(of, form))?;
     for parts in [PLAIN, FULL] {
-        let operands = Operands::of_overwriting(launcher, &sample, Product::from(of), parts)?;
-        for block in blocks(launcher, walk, subset)? {
-            for &grid in grids(subset) {
-                let mut chain = Chain::<L, T>::new(launcher, (&layout, matrix.shape()), grid)?;
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes: 0,
-                };
-                operands.check(walk.name, shape, |output| {
-                    chain.run((of, form), &operands, (grid, block), output)
-                })?;
-            }
+        let operands = Operands::of_overwriting(device, &sample, Product::from(of), parts)?;
+        for shape in launches(device, walk, subset, |_| 0)? {
+            let mut chain = Chain::new(device, (&layout, matrix.shape()), shape.grid)?;
+            operands.check(walk.name, shape, |output| {
+                chain.run((of, form), &operands, shape, output)
+            })?;
         }
     }
     Ok(true)
 }
 
 /// The arrays that the chain works on, guarded where no kernel takes the length from them.
-struct Chain<'a, L: Launcher, T: Number> {
-    launcher: &'a L,
+struct Chain<'a, T> {
+    device: &'a Device,
     layout: &'a HotLayout<T>,
     /// m and n.
     shape: (usize, usize),
-    steps: L::Array<u64>,
-    places: L::Array<u32>,
-    values: Option<L::Array<T>>,
-    packed: Option<L::Array<u32>>,
-    constants: Option<L::Array<T>>,
-    order: Option<L::Array<u32>>,
-    columns: L::Array<u32>,
-    cold_columns: L::Array<u32>,
-    exponents: L::Array<u32>,
-    hot: L::Array<T>,
-    ranges: L::Array<u32>,
-    sums: L::Array<u64>,
-    specials: L::Array<T>,
-    factors: L::Array<T>,
+    steps: Guarded<u64>,
+    places: Buffer<u32>,
+    values: Option<Guarded<T>>,
+    packed: Option<Guarded<u32>>,
+    constants: Option<Guarded<T>>,
+    order: Option<Guarded<u32>>,
+    columns: Buffer<u32>,
+    cold_columns: Buffer<u32>,
+    exponents: Guarded<u32>,
+    hot: Guarded<T>,
+    ranges: Buffer<u32>,
+    sums: Guarded<u64>,
+    specials: Guarded<T>,
+    factors: Guarded<T>,
 }
 
-impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
+impl<'a, T: Number> Chain<'a, T> {
     fn new(
-        launcher: &'a L,
+        device: &'a Device,
         (layout, shape): (&'a HotLayout<T>, (usize, usize)),
         grid: u32,
     ) -> Result<Self> {
-        let words = |words: &[u32]| guarded(launcher, words, GUARD_WORD);
+        let words = |words: &[u32]| Guarded::new(device, words, CANARY_WORD);
         let (places, rows) = (layout.columns.len(), layout.cold.rows());
-        let (zero, nan): (T, T) = (number(0.0), number(f64::NAN));
-        let numbers = |numbers: &[T]| guarded(launcher, numbers, nan);
         let (mut values, mut packed, mut constants) = (None, None, None);
         match &layout.values {
-            HotData::Whole(own) => values = Some(numbers(own)?),
+            HotData::Whole(own) => values = Some(input(device, own)?),
             HotData::Single(bits) | HotData::Half(bits) => packed = Some(words(bits)?),
-            HotData::OfRows { constants: own, .. } => constants = Some(numbers(own)?),
+            HotData::OfRows { constants: own, .. } => constants = Some(input(device, own)?),
             HotData::Equal { .. } => {}
         }
         Ok(Chain {
-            launcher,
+            device,
             layout,
             shape,
-            steps: guarded(launcher, &layout.steps, u64::MAX)?,
+            steps: Guarded::new(device, &layout.steps, u64::MAX)?,
             // What belongs to it is as long: the contract says so.
-            places: launcher.upload(&layout.places)?,
+            places: device.upload(&layout.places)?,
             values,
             packed,
             constants,
             order: layout.order.as_deref().map(words).transpose()?,
-            columns: launcher.upload(&layout.columns)?,
-            cold_columns: launcher.upload(&layout.cold_columns)?,
+            columns: device.upload(&layout.columns)?,
+            cold_columns: device.upload(&layout.cold_columns)?,
             exponents: words(&layout.exponents)?,
-            hot: guarded(launcher, &vec![nan; places], nan)?,
-            ranges: launcher.upload(&vec![0; 2 * grid as usize])?,
-            sums: guarded(launcher, &vec![0; places * T::LIMBS], 7)?,
-            specials: guarded(launcher, &vec![zero; places], nan)?,
-            factors: guarded(launcher, &vec![nan; rows], nan)?,
+            hot: scratch(device, places)?,
+            ranges: device.upload(&vec![0; 2 * grid as usize])?,
+            sums: Guarded::new(device, &vec![0; places * T::LIMBS], 7)?,
+            specials: input(device, &vec![number(0.0); places])?,
+            factors: scratch(device, rows)?,
         })
     }
 
     fn run(
         &mut self,
         (of, form): (KernelProduct, HotValues),
-        operands: &Operands<'_, L, T>,
-        shape: (u32, u32),
-        output: &mut L::Array<T>,
+        operands: &Operands<'_, T>,
+        shape: Launch,
+        output: &mut Guarded<T>,
     ) -> Result<()> {
         let steps = [
             HotVariant::Begin(of),
@@ -179,10 +168,10 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
         for variant in steps {
             self.launch(step::<T>(variant)?, operands, shape, output)?;
         }
-        let left = unguarded(&self.sums, 7)?;
+        let left = self.sums.values()?;
         anyhow::ensure!(left.iter().all(|sum| *sum == 0), "sums are left behind");
         for array in [&self.hot, &self.specials, &self.factors] {
-            unguarded(array, number(f64::NAN))?;
+            array.values()?;
         }
         Ok(())
     }
@@ -190,18 +179,17 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
     fn launch(
         &mut self,
         entry: &'static Entry<T::Hot>,
-        operands: &Operands<'_, L, T>,
-        (grid, block): (u32, u32),
-        output: &mut L::Array<T>,
+        operands: &Operands<'_, T>,
+        shape: Launch,
+        output: &mut Guarded<T>,
     ) -> Result<()> {
         let places = self.layout.columns.len() as u32;
-        let variant = entry.variant;
+        let shared = entry.variant.shared_bytes(places, shape.block, T::SIZE);
         let shape = Launch {
-            grid,
-            block,
-            shared_bytes: variant.shared_bytes(places, block, size_of::<T>() as u32) as u32,
+            shared_bytes: shared as u32,
+            ..shape
         };
-        let (alpha, beta) = operands.scalars;
+        let given = operands.given();
         let (rows, cols) = self.shape;
         let (constant, constant_exponent) = match self.layout.values {
             HotData::Equal { constant, exponent } => (constant, exponent),
@@ -213,15 +201,15 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
             cols: cols as u32,
             steps: self.steps.input(),
             places: self.places.input(),
-            values: self.values.as_ref().map_or(In::none(), Array::input),
-            packed: self.packed.as_ref().map_or(In::none(), Array::input),
+            values: argument(&self.values),
+            packed: argument(&self.packed),
             // Nothing is cold.
             ranks: In::none(),
             cold_values: In::none(),
-            constants: self.constants.as_ref().map_or(In::none(), Array::input),
+            constants: argument(&self.constants),
             constant,
             constant_exponent,
-            order: self.order.as_ref().map_or(In::none(), Array::input),
+            order: argument(&self.order),
             slices: self.layout.slices,
             longest: cols as u32,
             columns: self.columns.input(),
@@ -229,12 +217,12 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
             exponents: self.exponents.input(),
             cold_exponents: In::none(),
             non_finite: u32::from(self.layout.has_non_finite),
-            input: operands.input(),
-            weights: operands.weights(),
-            shift: operands.shift(),
-            addend: operands.addend(),
-            alpha,
-            beta,
+            input: given.input,
+            weights: given.weights,
+            shift: given.shift,
+            addend: given.addend,
+            alpha: given.alpha,
+            beta: given.beta,
             output: output.output(),
             hot: self.hot.output(),
             cold: Out::none(),
@@ -244,6 +232,6 @@ impl<'a, L: Launcher, T: Number> Chain<'a, L, T> {
             specials: self.specials.output(),
             factors: self.factors.output(),
         };
-        self.launcher.launch(entry, shape, args)
+        launch(self.device, entry, shape, args)
     }
 }

@@ -26,6 +26,7 @@ mod unpack;
 mod vector;
 
 use anyhow::Result;
+use bytemuck::Pod;
 use gpu_kernels::cg::Cg;
 use gpu_kernels::conv1d::Conv1d;
 use gpu_kernels::design::Designs;
@@ -46,14 +47,14 @@ use gpu_kernels::sparse_conv::{Bf16, F16, I8, I8Wide, I16, I16Wide, SparseConv};
 use gpu_kernels::stream::Stream;
 use gpu_kernels::stream::probe::Probes;
 use gpu_kernels::vector::Vectors;
-use gpu_kernels::{Entry, Family};
+use gpu_kernels::{Entry, Family, In, Launch, Word};
 use warpfuse::device::Device;
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::Launcher;
+use warpfuse_tests::launcher::{Guarded, most_threads};
 use warpfuse_tests::sample::Values;
 
 use super::suite::{Suite, Test};
@@ -69,12 +70,12 @@ macro_rules! one_by_one {
     ($( $family:ident: $module:ident::$check:ident; )*) => { $(
         impl Tested for $family<f32> {
             fn add(suite: &mut Suite) {
-                add_family::<$family<f32>>(suite, $module::$check::<_, f32>);
+                add_family::<$family<f32>>(suite, $module::$check::<f32>);
             }
         }
         impl Tested for $family<f64> {
             fn add(suite: &mut Suite) {
-                add_family::<$family<f64>>(suite, $module::$check::<_, f64>);
+                add_family::<$family<f64>>(suite, $module::$check::<f64>);
             }
         }
     )* };
@@ -193,12 +194,12 @@ fn with_values(subset: Subset, shapes: Vec<Shape>) -> Vec<Case> {
 }
 
 /// Block sizes that `entry` can have here: one warp, three, many, the most.
-fn blocks<L: Launcher, F: Family>(
-    launcher: &L,
+fn blocks<F: Family>(
+    device: &Device,
     entry: &'static Entry<F>,
     subset: Subset,
 ) -> Result<Vec<u32>> {
-    let most = launcher.most_threads(entry)?;
+    let most = most_threads(device, entry)?;
     let all: &[u32] = match subset {
         Subset::Full => &[32, 96, 256, 1024],
         Subset::Small => &[96],
@@ -212,6 +213,59 @@ fn grids(subset: Subset) -> &'static [u32] {
         Subset::Full => &[1, 3, 40],
         Subset::Small => &[3],
     }
+}
+
+/// Launches in every block size that `entry` can have here, each with all numbers of blocks.
+fn launches<F: Family>(
+    device: &Device,
+    entry: &'static Entry<F>,
+    subset: Subset,
+    shared_bytes: impl Fn(u32) -> u64,
+) -> Result<Vec<Launch>> {
+    let blocks = blocks(device, entry, subset)?.into_iter();
+    Ok(blocks
+        .flat_map(|block| in_grids(subset, block, shared_bytes(block)))
+        .collect())
+}
+
+/// Launches of blocks of one size.
+fn in_grids(subset: Subset, block: u32, shared_bytes: u64) -> impl Iterator<Item = Launch> {
+    grids(subset).iter().map(move |&grid| Launch {
+        grid,
+        block,
+        shared_bytes: shared_bytes as u32,
+    })
+}
+
+/// What is behind the end of an output, and what is in it where a kernel must not touch it.
+const CANARY: f64 = -12_345.0;
+
+/// The same of words.
+const CANARY_WORD: u32 = 0xdead_beef;
+
+/// What kernels read, with NaN behind its end.
+fn input<T: Number>(device: &Device, values: &[T]) -> Result<Guarded<T>> {
+    Guarded::new(device, values, number(f64::NAN))
+}
+
+/// What kernels write, and what is there before.
+fn output<T: Number>(device: &Device, before: &[T]) -> Result<Guarded<T>> {
+    Guarded::new(device, before, number(CANARY))
+}
+
+/// What one kernel writes for another, NaN before.
+fn scratch<T: Number>(device: &Device, len: usize) -> Result<Guarded<T>> {
+    input(device, &vec![number(f64::NAN); len])
+}
+
+/// Words that kernels read, with an index behind their end that is out of range.
+fn words(device: &Device, words: &[u32]) -> Result<Guarded<u32>> {
+    Guarded::new(device, words, u32::MAX)
+}
+
+/// An argument that may be absent.
+fn argument<T: Pod + Word>(array: &Option<Guarded<T>>) -> In<'_, T> {
+    array.as_ref().map_or(In::none(), Guarded::input)
 }
 
 pub fn number<T: Number>(value: f64) -> T {

@@ -2,16 +2,16 @@
 
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::design::orthant::{OrthantArgs, OrthantVariant};
-use gpu_kernels::{Entry, In, Launch};
+use gpu_kernels::{Entry, Launch};
+use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::tolerance::{Truth, compare};
 
-use super::{blocks, grids, number, numbers};
+use super::{CANARY, argument, input, launches, number, numbers, output};
 
-const CANARY: f64 = -12_345.0;
 const L1: f64 = 2.0;
 const STEP: f64 = 0.5;
 
@@ -25,26 +25,20 @@ struct Trial {
 }
 
 /// Runs one entry on every length, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Orthants>,
     subset: Subset,
 ) -> Result<()> {
+    let shared = |block| entry.variant.shared_bytes(block);
+    let shapes = launches(device, entry, subset, shared)?;
     for len in [0, 1, 32, 257, 1_000] {
         for directed in [false, true] {
             let trial = Trial::new(len, directed);
-            for block in blocks(launcher, entry, subset)? {
-                for &grid in grids(subset) {
-                    let launch = Launch {
-                        grid,
-                        block,
-                        shared_bytes: entry.variant.shared_bytes(block) as u32,
-                    };
-                    let what = || format!("{len} elements, directed {directed}, {launch:?}");
-                    trial
-                        .run::<L, T>(launcher, entry, launch)
-                        .with_context(what)?;
-                }
+            for &shape in &shapes {
+                trial
+                    .run::<T>(device, entry, shape)
+                    .with_context(|| format!("{len} elements, directed {directed}, {shape:?}"))?;
             }
         }
     }
@@ -95,15 +89,15 @@ impl Trial {
         }
     }
 
-    fn run<L: Launcher, T: Number>(
+    fn run<T: Number>(
         &self,
-        launcher: &L,
+        device: &Device,
         entry: &'static Entry<T::Orthants>,
-        launch: Launch,
+        shape: Launch,
     ) -> Result<()> {
         let len = self.theta.len();
         let all = 0..len;
-        let upload = |values: Vec<f64>| guarded(launcher, &numbers::<T>(values), number(f64::NAN));
+        let upload = |values: Vec<f64>| input(device, &numbers::<T>(values));
         let v: Vec<f64> = all.clone().map(|i| self.subgradient(i)).collect();
         let [theta, gradient, inverse, subgradient] = [
             self.theta.clone(),
@@ -116,11 +110,11 @@ impl Trial {
         let (inverse, subgradient) = (inverse?, subgradient?);
         let direction = self.direction.clone().map(upload).transpose()?;
         let canaries = vec![number::<T>(CANARY); len];
-        let mut out = guarded(launcher, &canaries, number(CANARY))?;
-        let mut free = guarded(launcher, &canaries, number(CANARY))?;
-        let mut figures = guarded(launcher, &[CANARY; 2], CANARY)?;
-        let mut partials = guarded(launcher, &vec![CANARY; 2 * launch.grid as usize], CANARY)?;
-        let mut counter = guarded(launcher, &[0_u32], u32::MAX)?;
+        let mut out = output(device, &canaries)?;
+        let mut free = output(device, &canaries)?;
+        let mut figures = output(device, &[CANARY; 2])?;
+        let mut partials = output(device, &vec![CANARY; 2 * shape.grid as usize])?;
+        let mut counter = Guarded::new(device, &[0_u32], u32::MAX)?;
         let args = OrthantArgs {
             len: len as u64,
             penalised: self.penalised as u64,
@@ -130,20 +124,16 @@ impl Trial {
             gradient: gradient.input(),
             subgradient: subgradient.input(),
             inverse_diagonal: inverse.input(),
-            direction: direction.as_ref().map_or(In::none(), Array::input),
+            direction: argument(&direction),
             out: out.output(),
             free: free.output(),
             figures: figures.output(),
             partials: partials.output(),
             counter: counter.output(),
         };
-        launcher.launch(entry, launch, args)?;
-        ensure!(
-            unguarded(&counter, u32::MAX)? == [0],
-            "the counter is left at 0"
-        );
-        let found = unguarded(&out, number(CANARY))?;
-        let figures = unguarded(&figures, CANARY)?;
+        launch(device, entry, shape, args)?;
+        ensure!(counter.values()? == [0], "the counter is left at 0");
+        let (found, figures) = (out.values()?, figures.values()?);
         if entry.variant == OrthantVariant::Project {
             let to: Vec<f64> = all.clone().map(|i| self.projected(i)).collect();
             let slope = all.map(|i| v[i] * (to[i] - self.theta[i])).sum();
@@ -155,11 +145,7 @@ impl Trial {
         let kept = |i: usize| if is_free(i) { self.inverse[i] } else { 0.0 };
         let absolute = all.clone().map(|i| self.l1(i) * self.theta[i].abs()).sum();
         let square = v.iter().map(|v| v * v).sum();
-        compare(
-            &unguarded(&free, number(CANARY))?,
-            &Truth::exact(all.map(kept).collect()),
-        )
-        .context("free")?;
+        compare(&free.values()?, &Truth::exact(all.map(kept).collect())).context("free")?;
         compare(&found, &Truth::exact(v)).context("v")?;
         compare(&figures, &Truth::exact(vec![absolute, square])).context("figures")?;
         Ok(())

@@ -2,18 +2,19 @@
 
 use anyhow::{Context, Result};
 use gpu_kernels::fused::PanelArgs;
-use gpu_kernels::{Entry, In, Launch};
+use gpu_kernels::{Entry, In};
+use warpfuse::device::{Buffer, Device};
 use warpfuse::layout::panels::{PanelLayout, PanelSize};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher, guarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::sample::{PLAIN, Part, Sample};
 
 use super::fused::Operands;
-use super::{Shape, blocks, cases, grids};
+use super::{Shape, argument, cases, launches, words};
 
 const SIZES: [PanelSize; 3] = [
     PanelSize {
@@ -34,8 +35,8 @@ const SIZES: [PanelSize; 3] = [
 ];
 
 /// Runs one entry on every matrix, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Panels>,
     subset: Subset,
 ) -> Result<()> {
@@ -45,7 +46,7 @@ pub fn check<L: Launcher, T: Number>(
             continue;
         };
         for size in SIZES {
-            check_size::<L, T>(launcher, entry, (&sample, x), size, subset)
+            check_size::<T>(device, entry, (&sample, x), size, subset)
                 .with_context(|| format!("{case} in {size:?}"))?;
         }
     }
@@ -57,89 +58,78 @@ const LARGE: [Shape; 2] = [
     ((3_000, 9), Pattern::OneColumn),
 ];
 
-fn check_size<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_size<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Panels>,
     (sample, x): (&Sample<T>, &CsrMatrix<T>),
     size: PanelSize,
     subset: Subset,
 ) -> Result<()> {
     let columns = PanelLayout::of_columns(x, size);
+    let of_columns = OnDevice::upload(device, &columns)?;
     for parts in [PLAIN, &[Part::Weights]] {
-        let operands = Operands::new(launcher, sample, Product::Transposed, parts)?;
-        let of_columns = OnDevice::<L, T>::upload(launcher, &columns)?;
-        let weights = operands.weights();
-        of_columns.check(entry, &operands, (weights, In::none()), subset)?;
+        let operands = Operands::new(device, sample, Product::Transposed, parts)?;
+        of_columns.check(entry, &operands, subset)?;
     }
     Ok(())
 }
 
-/// The arrays with guards, and the layout that they are of.
-struct OnDevice<'a, L: Launcher, T: Number> {
-    launcher: &'a L,
+/// The layout, and its arrays; guarded where kernels do not take the length from them.
+struct OnDevice<'a, T> {
+    device: &'a Device,
     layout: &'a PanelLayout<T>,
-    keys: L::Array<u32>,
-    values: L::Array<T>,
-    bases: L::Array<u32>,
-    pieces: L::Array<u32>,
-    ranges: L::Array<u32>,
-    order: Option<L::Array<u32>>,
+    keys: Buffer<u32>,
+    values: Buffer<T>,
+    bases: Buffer<u32>,
+    pieces: Buffer<u32>,
+    ranges: Buffer<u32>,
+    order: Option<Guarded<u32>>,
 }
 
-impl<'a, L: Launcher, T: Number> OnDevice<'a, L, T> {
-    fn upload(launcher: &'a L, layout: &'a PanelLayout<T>) -> Result<Self> {
-        let words = |words: &[u32]| guarded(launcher, words, u32::MAX);
+impl<'a, T: Number> OnDevice<'a, T> {
+    fn upload(device: &'a Device, layout: &'a PanelLayout<T>) -> Result<Self> {
+        let order = layout.order.as_deref();
         Ok(OnDevice {
-            launcher,
+            device,
             layout,
-            // Lengths that the kernel takes from the arrays themselves.
-            keys: launcher.upload(&layout.keys)?,
-            values: launcher.upload(&layout.values)?,
-            bases: launcher.upload(&layout.bases)?,
-            pieces: launcher.upload(&layout.pieces)?,
-            ranges: launcher.upload(&layout.ranges)?,
-            order: layout.order.as_deref().map(words).transpose()?,
+            keys: device.upload(&layout.keys)?,
+            values: device.upload(&layout.values)?,
+            bases: device.upload(&layout.bases)?,
+            pieces: device.upload(&layout.pieces)?,
+            ranges: device.upload(&layout.ranges)?,
+            order: order.map(|order| words(device, order)).transpose()?,
         })
     }
 
     fn check(
         &self,
         entry: &'static Entry<T::Panels>,
-        operands: &Operands<'_, L, T>,
-        (input_weights, weights): (In<'_, T>, In<'_, T>),
+        operands: &Operands<'_, T>,
         subset: Subset,
     ) -> Result<()> {
-        let shared = entry
-            .variant
-            .shared_bytes(self.layout.width, size_of::<T>() as u32);
-        for block in blocks(self.launcher, entry, subset)? {
-            for &grid in grids(subset) {
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes: shared as u32,
+        let shared = entry.variant.shared_bytes(self.layout.width, T::SIZE);
+        for shape in launches(self.device, entry, subset, |_| shared)? {
+            operands.check(entry.name, shape, |output| {
+                let given = operands.given();
+                let args = PanelArgs {
+                    outputs: self.layout.outputs as u32,
+                    inputs: self.layout.inputs as u32,
+                    widest: self.layout.width,
+                    keys: self.keys.input(),
+                    values: self.values.input(),
+                    bases: self.bases.input(),
+                    pieces: self.pieces.input(),
+                    ranges: self.ranges.input(),
+                    order: argument(&self.order),
+                    input: given.input,
+                    input_weights: given.weights,
+                    weights: In::none(),
+                    shift: In::none(),
+                    output: output.output(),
+                    alpha: given.alpha,
                 };
-                operands.check(entry.name, shape, |output| {
-                    let args = PanelArgs {
-                        outputs: self.layout.outputs as u32,
-                        inputs: self.layout.inputs as u32,
-                        widest: self.layout.width,
-                        keys: self.keys.input(),
-                        values: self.values.input(),
-                        bases: self.bases.input(),
-                        pieces: self.pieces.input(),
-                        ranges: self.ranges.input(),
-                        order: self.order.as_ref().map_or(In::none(), Array::input),
-                        input: operands.input(),
-                        input_weights,
-                        weights,
-                        shift: In::none(),
-                        output: output.output(),
-                        alpha: operands.scalars.0,
-                    };
-                    self.launcher.launch(entry, shape, args)
-                })?;
-            }
+                launch(self.device, entry, shape, args)
+            })?;
         }
         Ok(())
     }

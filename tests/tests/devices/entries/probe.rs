@@ -5,17 +5,18 @@ use gpu_kernels::stream::probe::{
     AT_ONCE, ProbeArgs, ProbeVariant, Probes, first_state, next_state,
 };
 use gpu_kernels::{Entry, Family, Launch};
+use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 
-use super::{blocks, grids, number, numbers};
+use super::{input, launches, number, numbers, output};
 
 const STEPS: u32 = 3;
 
 /// Sums are of small integers: exact, whatever their order.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<Probes<T>>,
     subset: Subset,
 ) -> Result<()>
@@ -23,23 +24,16 @@ where
     Probes<T>: Family<Variant = ProbeVariant> + for<'a> Family<Args<'a> = ProbeArgs<'a, T>>,
 {
     for len in [1, 31, 32, 1_000] {
-        for block in blocks(launcher, entry, subset)? {
-            for &grid in grids(subset) {
-                let shared_bytes = entry.variant.shared_bytes(len, T::SIZE) as u32;
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes,
-                };
-                check_launch::<L, T>(launcher, entry, shape, len)?;
-            }
+        let shared = entry.variant.shared_bytes(len, T::SIZE);
+        for shape in launches(device, entry, subset, |_| shared)? {
+            check_launch::<T>(device, entry, shape, len)?;
         }
     }
     Ok(())
 }
 
-fn check_launch<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_launch<T: Number>(
+    device: &Device,
     entry: &'static Entry<Probes<T>>,
     shape: Launch,
     len: u32,
@@ -49,13 +43,9 @@ where
 {
     let threads = (shape.grid * shape.block) as usize;
     let values: Vec<T> = numbers((0..len).map(|i| f64::from(i % 5)));
-    let source = guarded(launcher, &values, number(f64::NAN))?;
-    let mut target = guarded(launcher, &vec![T::ZERO; len as usize], number(-1.0))?;
-    let mut sums = guarded(
-        launcher,
-        &vec![number::<T>(f64::NAN); threads],
-        number(-1.0),
-    )?;
+    let source = input(device, &values)?;
+    let mut target = output(device, &vec![T::ZERO; len as usize])?;
+    let mut sums = output(device, &vec![number::<T>(f64::NAN); threads])?;
     let args = ProbeArgs {
         len,
         steps: STEPS,
@@ -63,7 +53,7 @@ where
         target: target.output(),
         sums: sums.output(),
     };
-    launcher.launch(entry, shape, args)?;
+    launch(device, entry, shape, args)?;
     let (wanted_target, wanted_sums) = expected(entry.variant, &shape, len);
     let what = format!("{} over {len}, {shape:?}", entry.name);
     same(&target, &wanted_target).with_context(|| what.clone())?;
@@ -107,8 +97,8 @@ fn indices(thread: u32, len: usize) -> impl Iterator<Item = usize> {
     places.take(AT_ONCE * STEPS as usize)
 }
 
-fn same<T: Number>(found: &impl Array<T>, wanted: &[f64]) -> Result<()> {
-    let found = unguarded(found, number(-1.0))?;
+fn same<T: Number>(found: &Guarded<T>, wanted: &[f64]) -> Result<()> {
+    let found = found.values()?;
     let wanted: Vec<T> = numbers(wanted.iter().copied());
     ensure!(found == wanted, "{found:?} is not {wanted:?}");
     Ok(())

@@ -1,41 +1,39 @@
 //! Sparse entries.
 
 use anyhow::{Context, Result};
+use gpu_kernels::Entry;
 use gpu_kernels::fused::SparseArgs;
-use gpu_kernels::{Entry, Launch};
+use warpfuse::device::Device;
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher, guarded};
+use warpfuse_tests::launcher::{Guarded, launch, most_shared_bytes};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
-use super::fused::Operands;
-use super::{Shape, blocks, cases, grids, number};
+use super::fused::{Given, Operands};
+use super::{Shape, cases, input, launches, words};
 
-/// CSR on a device.
-pub struct Csr<L: Launcher, T: Number> {
+/// CSR on a device, with guards.
+pub struct Csr<T> {
     /// m.
     pub rows: u32,
     /// n.
     pub cols: u32,
-    /// m + 1 offsets.
-    pub offsets: L::Array<u32>,
-    /// Columns.
-    pub indices: L::Array<u32>,
-    /// Values.
-    pub values: L::Array<T>,
+    offsets: Guarded<u32>,
+    indices: Guarded<u32>,
+    values: Guarded<T>,
 }
 
 /// Runs one entry on every matrix, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Sparse>,
     subset: Subset,
 ) -> Result<()> {
     for case in cases(subset, &SMALL, &LARGE) {
-        check_case::<L, T>(launcher, entry, &case, subset).with_context(|| case.to_string())?;
+        check_case::<T>(device, entry, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
@@ -51,8 +49,8 @@ const LARGE: [Shape; 2] = [
     ((70, 20_000), Pattern::PerRow(40)),
 ];
 
-fn check_case<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_case<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Sparse>,
     case: &Case,
     subset: Subset,
@@ -61,64 +59,54 @@ fn check_case<L: Launcher, T: Number>(
     let Features::Sparse(x) = &*sample.features else {
         return Ok(());
     };
-    let x = upload::<L, T>(launcher, x)?;
+    let x = Csr::upload(device, x)?;
+    let shared = |block| entry.variant.shared_bytes(x.cols, block, T::SIZE);
+    let mut shapes = launches(device, entry, subset, shared)?;
+    shapes.retain(|shape| u64::from(shape.shared_bytes) <= most_shared_bytes(device));
     for parts in [PLAIN, FULL] {
-        let operands = Operands::new(launcher, &sample, entry.variant.product, parts)?;
-        for block in blocks(launcher, entry, subset)? {
-            let bytes = size_of::<T>() as u32;
-            let shared_bytes = entry.variant.shared_bytes(x.cols, block, bytes);
-            if shared_bytes > launcher.most_shared_bytes() {
-                continue;
-            }
-            for &grid in grids(subset) {
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes: shared_bytes as u32,
-                };
-                operands.check(entry.name, shape, |output| {
-                    launcher.launch(entry, shape, args(&x, &operands, output))
-                })?;
-            }
+        let operands = Operands::new(device, &sample, entry.variant.product, parts)?;
+        for shape in &shapes {
+            operands.check(entry.name, *shape, |output| {
+                launch(device, entry, *shape, x.args(operands.given(), output))
+            })?;
         }
     }
     Ok(())
 }
 
-fn args<'a, L: Launcher, T: Number>(
-    x: &'a Csr<L, T>,
-    operands: &'a Operands<'_, L, T>,
-    output: &'a mut L::Array<T>,
-) -> SparseArgs<'a, T> {
-    let (alpha, beta) = operands.scalars;
-    SparseArgs {
-        rows: x.rows,
-        cols: x.cols,
-        offsets: x.offsets.input(),
-        indices: x.indices.input(),
-        values: x.values.input(),
-        input: operands.input(),
-        weights: operands.weights(),
-        shift: operands.shift(),
-        addend: operands.addend(),
-        output: output.output(),
-        alpha,
-        beta,
+impl<T: Number> Csr<T> {
+    /// A copy with guards.
+    pub fn upload(device: &Device, x: &CsrMatrix<T>) -> Result<Self> {
+        let offsets = x.proper_indptr();
+        let offsets: Vec<u32> = offsets.iter().map(|offset| *offset as u32).collect();
+        Ok(Csr {
+            rows: x.rows() as u32,
+            cols: x.cols() as u32,
+            offsets: words(device, &offsets)?,
+            indices: words(device, x.indices())?,
+            values: input(device, x.data())?,
+        })
     }
-}
 
-/// A copy with guards.
-pub fn upload<L: Launcher, T: Number>(launcher: &L, x: &CsrMatrix<T>) -> Result<Csr<L, T>> {
-    let offsets: Vec<u32> = x
-        .proper_indptr()
-        .iter()
-        .map(|offset| *offset as u32)
-        .collect();
-    Ok(Csr {
-        rows: x.rows() as u32,
-        cols: x.cols() as u32,
-        offsets: guarded(launcher, &offsets, u32::MAX)?,
-        indices: guarded(launcher, x.indices(), u32::MAX)?,
-        values: guarded(launcher, x.data(), number(f64::NAN))?,
-    })
+    /// The arguments of a product.
+    pub fn args<'a>(
+        &'a self,
+        given: Given<'a, T>,
+        output: &'a mut Guarded<T>,
+    ) -> SparseArgs<'a, T> {
+        SparseArgs {
+            rows: self.rows,
+            cols: self.cols,
+            offsets: self.offsets.input(),
+            indices: self.indices.input(),
+            values: self.values.input(),
+            input: given.input,
+            weights: given.weights,
+            shift: given.shift,
+            addend: given.addend,
+            output: output.output(),
+            alpha: given.alpha,
+            beta: given.beta,
+        }
+    }
 }

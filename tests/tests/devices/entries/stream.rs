@@ -3,14 +3,15 @@
 use anyhow::{Result, ensure};
 use gpu_kernels::stream::{Stream, StreamArgs};
 use gpu_kernels::{Entry, Launch};
-use warpfuse_tests::launcher::{Array, Launcher};
+use warpfuse::device::Device;
+use warpfuse_tests::launcher::{Guarded, launch};
 
 /// Elements of a 16-byte load.
 const PACK: usize = 4;
 
 /// The kernel writes only when a thread's sum is the largest number there is: that number alone among
 /// zeros is summed to itself if it is read once, to infinity if it is read twice.
-pub fn check<L: Launcher>(launcher: &L, entry: &'static Entry<Stream<f32>>) -> Result<()> {
+pub fn check(device: &Device, entry: &'static Entry<Stream<f32>>) -> Result<()> {
     for len in [0, 3, 4, 127, 1_000, 40_003] {
         let whole = len / PACK * PACK;
         for place in [0, 5, whole / 2, whole.saturating_sub(1)] {
@@ -20,7 +21,7 @@ pub fn check<L: Launcher>(launcher: &L, entry: &'static Entry<Stream<f32>>) -> R
                     block,
                     shared_bytes: 0,
                 };
-                let written = reads(launcher, entry, shape, (len, place))?;
+                let written = reads(device, entry, shape, (len, place))?;
                 let expected = place < whole;
                 ensure!(
                     written == expected,
@@ -33,8 +34,8 @@ pub fn check<L: Launcher>(launcher: &L, entry: &'static Entry<Stream<f32>>) -> R
 }
 
 /// Whether element `place` of `len` is read exactly once.
-fn reads<L: Launcher>(
-    launcher: &L,
+fn reads(
+    device: &Device,
     entry: &'static Entry<Stream<f32>>,
     shape: Launch,
     (len, place): (usize, usize),
@@ -44,15 +45,12 @@ fn reads<L: Launcher>(
     if let Some(element) = x.get_mut(place) {
         *element = f32::MAX;
     }
-    let x = launcher.upload(&x)?;
-    let mut total = launcher.upload(&[0.0_f32])?;
-    launcher.launch(
-        entry,
-        shape,
-        StreamArgs {
-            x: x.input(),
-            total: total.output(),
-        },
-    )?;
+    let x = device.upload(&x)?;
+    let mut total = Guarded::new(device, &[0.0_f32], f32::NAN)?;
+    let args = StreamArgs {
+        x: x.input(),
+        total: total.output(),
+    };
+    launch(device, entry, shape, args)?;
     Ok(total.values()?[0] == 1.0)
 }

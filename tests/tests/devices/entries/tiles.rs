@@ -3,17 +3,18 @@
 use anyhow::{Context, Result};
 use gpu_kernels::fused::{TileSlices, TilesManyArgs, TilesManyVariant};
 use gpu_kernels::{Entry, Launch};
+use warpfuse::device::{Buffer, Device};
 use warpfuse::layout::tiles::{SliceLayout, TileLayout, TileSize};
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Array, Launcher};
+use warpfuse_tests::launcher::launch;
 use warpfuse_tests::sample::Values;
 
-use super::many::{Operands, argument, each_choice};
-use super::{Shape, blocks, grids};
+use super::many::{Operands, each_choice};
+use super::{Shape, launches};
 
 const SMALL: [Shape; 2] = [
     ((33, 7), Pattern::PerRow(3)),
@@ -26,8 +27,8 @@ const LARGE: [Shape; 3] = [
 ];
 
 /// Runs one entry on tiles of few rows and of many.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::TilesMany>,
     subset: Subset,
 ) -> Result<()> {
@@ -39,7 +40,7 @@ pub fn check<L: Launcher, T: Number>(
         let case = Case::new(shape, pattern, Values::Uniform);
         // One group of sides, and two.
         for most in [entry.variant.sides, 2 * entry.variant.sides] {
-            each_choice::<L, T>(launcher, (entry.variant.product, most), &case, |operands| {
+            each_choice::<T>(device, (entry.variant.product, most), &case, |operands| {
                 let Features::Sparse(x) = &*operands.wide.samples[0].features else {
                     return Ok(());
                 };
@@ -53,71 +54,69 @@ pub fn check<L: Launcher, T: Number>(
     Ok(())
 }
 
-fn check_tiles<L: Launcher, T: Number>(
+fn check_tiles<T: Number>(
     entry: &'static Entry<T::TilesMany>,
     (x, rows): (&CsrMatrix<T>, usize),
-    operands: &Operands<'_, L, T>,
+    operands: &Operands<'_, T>,
     subset: Subset,
 ) -> Result<()> {
     let variant: &TilesManyVariant = &entry.variant;
-    let size = size_of::<T>() as u32;
-    let packs = variant.sides * size / 16;
+    let packs = variant.sides * T::SIZE / 16;
     let tile = TileSize { rows, packs };
     let layout = TileLayout::new(x, (tile, tile));
-    let by_row = OnDevice::<L, T>::upload(operands.launcher, &layout.by_row)?;
-    let by_column = OnDevice::<L, T>::upload(operands.launcher, &layout.by_column)?;
+    let device = operands.device;
+    let by_row = OnDevice::upload(device, &layout.by_row)?;
+    let by_column = OnDevice::upload(device, &layout.by_column)?;
     let cols = x.cols() as u32;
-    for block in blocks(operands.launcher, entry, subset)? {
-        for &grid in grids(subset) {
-            // A block for each group at least.
-            let groups = operands.sides.count.div_ceil(variant.sides);
-            let shape = Launch {
-                grid: grid.max(groups),
-                block,
-                shared_bytes: variant.shared_bytes(cols, rows as u32, size) as u32,
+    let shared = variant.shared_bytes(cols, rows as u32, T::SIZE);
+    // A block for each group at least.
+    let groups = operands.sides.count.div_ceil(variant.sides);
+    for shape in launches(device, entry, subset, |_| shared)? {
+        let shape = Launch {
+            grid: shape.grid.max(groups),
+            ..shape
+        };
+        operands.check(entry.name, shape, |output| {
+            let given = operands.given();
+            let args = TilesManyArgs {
+                rows: x.rows() as u32,
+                cols,
+                tile_rows: rows as u32,
+                by_row: by_row.args(),
+                by_column: by_column.args(),
+                input: given.input,
+                weights: given.weights,
+                shift: given.shift,
+                addend: given.addend,
+                output: output.output(),
+                alpha: given.alpha,
+                beta: given.beta,
+                sides: operands.sides,
             };
-            let (alpha, beta) = operands.scalars();
-            operands.check(entry.name, shape, |output| {
-                let args = TilesManyArgs {
-                    rows: x.rows() as u32,
-                    cols,
-                    tile_rows: rows as u32,
-                    by_row: by_row.args(),
-                    by_column: by_column.args(),
-                    input: operands.input.input(),
-                    weights: argument(&operands.weights),
-                    shift: argument(&operands.shift),
-                    addend: argument(&operands.addend),
-                    output: output.output(),
-                    alpha,
-                    beta,
-                    sides: operands.sides,
-                };
-                operands.launcher.launch(entry, shape, args)
-            })?;
-        }
+            launch(device, entry, shape, args)
+        })?;
     }
     Ok(())
 }
 
 /// A [`SliceLayout`] on a device.
-struct OnDevice<L: Launcher, T: Number> {
-    tiles: L::Array<u32>,
-    offsets: L::Array<u32>,
-    outputs: L::Array<u32>,
-    places: L::Array<u64>,
-    values: L::Array<T>,
+struct OnDevice<T> {
+    tiles: Buffer<u32>,
+    offsets: Buffer<u32>,
+    outputs: Buffer<u32>,
+    places: Buffer<u64>,
+    values: Buffer<T>,
 }
 
-impl<L: Launcher, T: Number> OnDevice<L, T> {
+impl<T: Number> OnDevice<T> {
     // The contract takes the lengths from the arrays.
-    fn upload(launcher: &L, layout: &SliceLayout<T>) -> Result<Self> {
+    fn upload(device: &Device, layout: &SliceLayout<T>) -> Result<Self> {
         Ok(OnDevice {
-            tiles: launcher.upload(&layout.tiles)?,
-            offsets: launcher.upload(&layout.offsets)?,
-            outputs: launcher.upload(&layout.outputs)?,
-            places: launcher.upload(&layout.places)?,
-            values: launcher.upload(&layout.values)?,
+            tiles: device.upload(&layout.tiles)?,
+            offsets: device.upload(&layout.offsets)?,
+            outputs: device.upload(&layout.outputs)?,
+            places: device.upload(&layout.places)?,
+            values: device.upload(&layout.values)?,
         })
     }
 

@@ -3,27 +3,25 @@
 use anyhow::{Result, ensure};
 use gpu_kernels::fused::{DenseArgs, Product as KernelProduct, TotalArgs, TotalVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
+use warpfuse::device::Device;
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::launch;
 use warpfuse_tests::sample::{FULL, Sample};
 
-use super::dense::{Rows, args};
+use super::dense::Rows;
 use super::fused::Operands;
-use super::{grids, number};
-
-/// What is behind the end of an output.
-const CANARY: f64 = -12_345.0;
+use super::{grids, input, number, output};
 
 /// Chunks of a dense X, odd and more than blocks.
 const CHUNKS: u32 = 7;
 
 /// Sums of integers, which are exact: n and chunks around lanes, warps and what is read ahead.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::DenseTotals>,
     subset: Subset,
 ) -> Result<()> {
@@ -33,14 +31,14 @@ pub fn check<L: Launcher, T: Number>(
     }
     for (cols, chunks) in shapes {
         for &grid in grids(subset) {
-            check_shape::<L, T>(launcher, entry, (cols, chunks), grid)?;
+            check_shape::<T>(device, entry, (cols, chunks), grid)?;
         }
     }
     Ok(())
 }
 
-fn check_shape<L: Launcher, T: Number>(
-    launcher: &L,
+fn check_shape<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::DenseTotals>,
     (cols, chunks): (usize, usize),
     grid: u32,
@@ -51,10 +49,11 @@ fn check_shape<L: Launcher, T: Number>(
         small.map(number).collect()
     };
     let (sums, z) = (integers(cols * chunks), integers(cols));
-    let on_device = guarded(launcher, &sums, number(f64::NAN))?;
-    let addend = guarded(launcher, &z, number(f64::NAN))?;
-    let mut output = guarded(launcher, &vec![number(f64::NAN); cols], number(CANARY))?;
-    launcher.launch(
+    let on_device = input(device, &sums)?;
+    let addend = input(device, &z)?;
+    let mut output = output(device, &vec![number(f64::NAN); cols])?;
+    launch(
+        device,
         entry,
         shape::<T>(grid),
         TotalArgs {
@@ -67,7 +66,7 @@ fn check_shape<L: Launcher, T: Number>(
             beta: number(-2.0),
         },
     )?;
-    let found = unguarded(&output, number(CANARY))?;
+    let found = output.values()?;
     for (column, found) in found.into_iter().enumerate() {
         let of_column = (0..chunks).map(|chunk| Element::to_f64(sums[chunk * cols + column]));
         let expected = 3.0 * of_column.sum::<f64>() - 2.0 * Element::to_f64(z[column]);
@@ -83,15 +82,15 @@ fn shape<T: Number>(grid: u32) -> Launch {
     Launch {
         grid,
         block: TotalVariant::THREADS,
-        shared_bytes: TotalVariant.shared_bytes(size_of::<T>() as u32),
+        shared_bytes: TotalVariant.shared_bytes(T::SIZE),
     }
 }
 
 /// A dense entry that leaves sums of chunks: right, and of the same bits in every grid.
-pub fn check_chunks<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check_chunks<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Dense>,
-    (x, sample): (&Rows<L, T>, &Sample<T>),
+    (x, sample): (&Rows<T>, &Sample<T>),
     shape_of_walk: Launch,
     subset: Subset,
 ) -> Result<()> {
@@ -100,7 +99,7 @@ pub fn check_chunks<L: Launcher, T: Number>(
     }
     let (total, cols) = (&T::DenseTotals::entries()[0], x.cols as usize);
     let operands =
-        Operands::of_overwriting(launcher, sample, Product::from(entry.variant.product), FULL)?;
+        Operands::of_overwriting(device, sample, Product::from(entry.variant.product), FULL)?;
     let mut first: Option<Vec<u64>> = None;
     for grid in grids(subset) {
         let walk = Launch {
@@ -108,27 +107,27 @@ pub fn check_chunks<L: Launcher, T: Number>(
             ..shape_of_walk
         };
         let nan = vec![number(f64::NAN); CHUNKS as usize * cols];
-        let mut sums = guarded(launcher, &nan, number(CANARY))?;
+        let mut sums = output(device, &nan)?;
         let mut bits = Vec::new();
         operands.check(entry.name, walk, |output| {
-            let (alpha, beta) = operands.scalars;
+            let given = operands.given();
             let chunked = DenseArgs {
                 chunks: CHUNKS,
                 addend: In::none(),
-                ..args(x, &operands, &mut sums)
+                ..x.args(operands.given(), &mut sums)
             };
-            launcher.launch(entry, walk, chunked)?;
-            unguarded(&sums, number(CANARY))?;
+            launch(device, entry, walk, chunked)?;
+            sums.values()?;
             let all = TotalArgs {
                 cols: x.cols,
                 chunks: CHUNKS,
                 sums: sums.input(),
-                addend: operands.addend(),
+                addend: given.addend,
                 output: output.output(),
-                alpha,
-                beta,
+                alpha: given.alpha,
+                beta: given.beta,
             };
-            launcher.launch(total, shape::<T>(2), all)?;
+            launch(device, total, shape::<T>(2), all)?;
             bits = output.values()?.iter().map(|w| w.to_bits()).collect();
             Ok(())
         })?;

@@ -3,45 +3,147 @@
 use anyhow::{Result, ensure};
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::{Entry, In, Launch, Out};
+use warpfuse::device::Device;
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::{Guarded, launch};
 
-use super::{blocks, grids, number};
-
-/// Behind the end of an output.
-const CANARY: f64 = -12_345.0;
-const CANARY_COLUMN: u32 = 0xcafe_f00d;
+use super::{CANARY_WORD, input, launches, number, output, words};
 
 /// Runs one entry on every length, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Unpack>,
     subset: Subset,
 ) -> Result<()> {
     for len in [0, 1, 2, 31, 33, 255, 1_001] {
-        for block in blocks(launcher, entry, subset)? {
-            for &grid in grids(subset) {
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes: 0,
-                };
-                match entry.variant {
-                    UnpackVariant::Columns => columns::<L, T>(launcher, entry, shape, len)?,
-                    UnpackVariant::OfRows => of_rows::<L, T>(launcher, entry, shape, len)?,
-                    UnpackVariant::Narrow => narrow::<L, T>(launcher, entry, shape, len)?,
-                    UnpackVariant::Lengths => lengths::<L, T>(launcher, entry, shape, len)?,
-                    UnpackVariant::Bf16 | UnpackVariant::Single => {
-                        values::<L, T>(launcher, entry, shape, len)?;
-                    }
-                }
+        for shape in launches(device, entry, subset, |_| 0)? {
+            let trial = Trial::<T> {
+                device,
+                entry,
+                shape,
+                len,
+            };
+            match entry.variant {
+                UnpackVariant::Columns => trial.columns()?,
+                UnpackVariant::OfRows => trial.of_rows()?,
+                UnpackVariant::Narrow => trial.narrow()?,
+                UnpackVariant::Lengths => trial.lengths()?,
+                UnpackVariant::Bf16 | UnpackVariant::Single => trial.values()?,
             }
         }
     }
     Ok(())
+}
+
+/// One launch of one entry, over this many columns, values, rows or integers.
+struct Trial<'a, T: Number> {
+    device: &'a Device,
+    entry: &'static Entry<T::Unpack>,
+    shape: Launch,
+    len: usize,
+}
+
+impl<T: Number> Trial<'_, T> {
+    fn columns(&self) -> Result<()> {
+        let packed = random_words(self.len.div_ceil(2), self.len);
+        let given = words(self.device, &packed)?;
+        let expected: Vec<u32> = (0..self.len).map(|i| half(&packed, i)).collect();
+        self.indices(&expected, |args| args.packed = given.input())
+    }
+
+    /// Integers of 64 bits: those that 32 hold, and others.
+    fn narrow(&self) -> Result<()> {
+        let low = random_words(self.len, self.len + 1);
+        let high = |i: usize| u32::from(i % 5 == 3) * (i as u32 + 1);
+        let packed: Vec<u32> = (0..self.len).flat_map(|i| [low[i], high(i)]).collect();
+        let given = words(self.device, &packed)?;
+        let fits = |i: usize| if high(i) == 0 { low[i] } else { u32::MAX };
+        let expected: Vec<u32> = (0..self.len).map(fits).collect();
+        self.indices(&expected, |args| args.packed = given.input())
+    }
+
+    /// Differences of offsets, which need not ascend.
+    fn lengths(&self) -> Result<()> {
+        let offsets = random_words(self.len + 1, self.len + 2);
+        let given = words(self.device, &offsets)?;
+        let pairs = offsets.windows(2);
+        let expected: Vec<u32> = pairs.map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        self.indices(&expected, |args| args.offsets = given.input())
+    }
+
+    fn values(&self) -> Result<()> {
+        let is_half = self.entry.variant == UnpackVariant::Bf16;
+        let words_of = |len: usize| if is_half { len.div_ceil(2) } else { len };
+        let packed = random_words(words_of(self.len), self.len);
+        let given = words(self.device, &packed)?;
+        let single = |i: usize| match is_half {
+            true => f32::from_bits(half(&packed, i) << 16),
+            false => f32::from_bits(packed[i]),
+        };
+        let expected: Vec<T> = (0..self.len).map(|i| number(single(i).into())).collect();
+        self.numbers(&expected, |args| args.packed = given.input())
+    }
+
+    /// Rows of 0 to 70 entries, longer and shorter than a warp.
+    fn of_rows(&self) -> Result<()> {
+        let (mut offsets, mut expected) = (vec![0_u32], Vec::new());
+        let constants = (0..self.len).map(|row| number(1.0 / (row + 3) as f64));
+        let constants: Vec<T> = constants.collect();
+        for (row, constant) in constants.iter().enumerate() {
+            expected.extend(std::iter::repeat_n(*constant, row * 13 % 71));
+            offsets.push(expected.len() as u32);
+        }
+        let given = input(self.device, &constants)?;
+        let ends = words(self.device, &offsets)?;
+        self.numbers(&expected, |args| {
+            (args.constants, args.offsets) = (given.input(), ends.input());
+        })
+    }
+
+    /// Launches with the given inputs and compares the indices that come out.
+    fn indices<'a>(&self, expected: &[u32], give: impl FnOnce(&mut UnpackArgs<'a, T>)) -> Result<()>
+    where
+        T: 'a,
+    {
+        let mut found = Guarded::new(self.device, &vec![7; expected.len()], CANARY_WORD)?;
+        let mut args = no_args(self.len);
+        give(&mut args);
+        let args = UnpackArgs {
+            indices: found.output(),
+            ..args
+        };
+        launch(self.device, self.entry, self.shape, args)?;
+        ensure!(found.values()? == expected, "{} indices", self.len);
+        Ok(())
+    }
+
+    /// The same of numbers.
+    fn numbers<'a>(&self, expected: &[T], give: impl FnOnce(&mut UnpackArgs<'a, T>)) -> Result<()>
+    where
+        T: 'a,
+    {
+        let mut found = output(self.device, &vec![number::<T>(7.0); expected.len()])?;
+        let mut args = no_args(self.len);
+        give(&mut args);
+        let args = UnpackArgs {
+            values: found.output(),
+            ..args
+        };
+        launch(self.device, self.entry, self.shape, args)?;
+        for (i, (found, expected)) in found.values()?.into_iter().zip(expected).enumerate() {
+            let (found, expected) = (Element::to_f64(found), Element::to_f64(*expected));
+            let is_same = found == expected || found.is_nan() && expected.is_nan();
+            ensure!(
+                is_same,
+                "number {i} of {} is {found}, expected {expected}",
+                self.len
+            );
+        }
+        Ok(())
+    }
 }
 
 fn no_args<'a, T>(len: usize) -> UnpackArgs<'a, T> {
@@ -55,8 +157,8 @@ fn no_args<'a, T>(len: usize) -> UnpackArgs<'a, T> {
     }
 }
 
-/// Any word, of which kernels take the bits that they want.
-fn words(len: usize, seed: usize) -> Vec<u32> {
+/// Any words, of which kernels take the bits that they want.
+fn random_words(len: usize, seed: usize) -> Vec<u32> {
     let random = &mut Random::new(seed as u64);
     (0..len)
         .map(|_| (random.signed() * 2e9) as i64 as u32)
@@ -65,145 +167,4 @@ fn words(len: usize, seed: usize) -> Vec<u32> {
 
 fn half(words: &[u32], i: usize) -> u32 {
     words[i / 2] >> (16 * (i % 2)) & 0xffff
-}
-
-fn columns<L: Launcher, T: Number>(
-    launcher: &L,
-    entry: &'static Entry<T::Unpack>,
-    shape: Launch,
-    len: usize,
-) -> Result<()> {
-    let packed = words(len.div_ceil(2), len);
-    let given = guarded(launcher, &packed, u32::MAX)?;
-    let mut indices = guarded(launcher, &vec![7; len], CANARY_COLUMN)?;
-    let args = UnpackArgs {
-        packed: given.input(),
-        indices: indices.output(),
-        ..no_args(len)
-    };
-    launcher.launch(entry, shape, args)?;
-    let found = unguarded(&indices, CANARY_COLUMN)?;
-    let expected: Vec<u32> = (0..len).map(|i| half(&packed, i)).collect();
-    ensure!(found == expected, "{len} columns");
-    Ok(())
-}
-
-fn values<L: Launcher, T: Number>(
-    launcher: &L,
-    entry: &'static Entry<T::Unpack>,
-    shape: Launch,
-    len: usize,
-) -> Result<()> {
-    let is_half = entry.variant == UnpackVariant::Bf16;
-    let packed = words(if is_half { len.div_ceil(2) } else { len }, len);
-    let given = guarded(launcher, &packed, u32::MAX)?;
-    let mut values = guarded(launcher, &vec![number::<T>(7.0); len], number(CANARY))?;
-    let args = UnpackArgs {
-        packed: given.input(),
-        values: values.output(),
-        ..no_args(len)
-    };
-    launcher.launch(entry, shape, args)?;
-    for (i, found) in unguarded(&values, number(CANARY))?.into_iter().enumerate() {
-        let bits = if is_half {
-            half(&packed, i) << 16
-        } else {
-            packed[i]
-        };
-        let expected = f64::from(f32::from_bits(bits));
-        let found = Element::to_f64(found);
-        let is_same = found == expected || found.is_nan() && expected.is_nan();
-        ensure!(
-            is_same,
-            "value {i} of {len} is {found}, expected {expected}"
-        );
-    }
-    Ok(())
-}
-
-/// Rows of 0 to 70 entries, longer and shorter than a warp.
-fn of_rows<L: Launcher, T: Number>(
-    launcher: &L,
-    entry: &'static Entry<T::Unpack>,
-    shape: Launch,
-    rows: usize,
-) -> Result<()> {
-    let (mut offsets, mut expected) = (vec![0_u32], Vec::new());
-    let constants: Vec<T> = (0..rows)
-        .map(|row| number(1.0 / (row + 3) as f64))
-        .collect();
-    for (row, constant) in constants.iter().enumerate() {
-        expected.extend(std::iter::repeat_n(*constant, row * 13 % 71));
-        offsets.push(expected.len() as u32);
-    }
-    let given = guarded(launcher, &constants, number(f64::NAN))?;
-    let ends = guarded(launcher, &offsets, u32::MAX)?;
-    let before = vec![number::<T>(7.0); expected.len()];
-    let mut values = guarded(launcher, &before, number(CANARY))?;
-    let args = UnpackArgs {
-        constants: given.input(),
-        offsets: ends.input(),
-        values: values.output(),
-        ..no_args(rows)
-    };
-    launcher.launch(entry, shape, args)?;
-    ensure!(
-        unguarded(&values, number(CANARY))? == expected,
-        "{rows} rows"
-    );
-    Ok(())
-}
-
-/// Integers of 64 bits: those that 32 hold, and others.
-fn narrow<L: Launcher, T: Number>(
-    launcher: &L,
-    entry: &'static Entry<T::Unpack>,
-    shape: Launch,
-    len: usize,
-) -> Result<()> {
-    let low = words(len, len + 1);
-    let high = |i: usize| u32::from(i % 5 == 3) * (i as u32 + 1);
-    let packed: Vec<u32> = (0..len).flat_map(|i| [low[i], high(i)]).collect();
-    let given = guarded(launcher, &packed, u32::MAX)?;
-    let mut indices = guarded(launcher, &vec![7; len], CANARY_COLUMN)?;
-    let args = UnpackArgs {
-        packed: given.input(),
-        indices: indices.output(),
-        ..no_args(len)
-    };
-    launcher.launch(entry, shape, args)?;
-    let fits = |i: usize| if high(i) == 0 { low[i] } else { u32::MAX };
-    let expected: Vec<u32> = (0..len).map(fits).collect();
-    ensure!(
-        unguarded(&indices, CANARY_COLUMN)? == expected,
-        "{len} integers"
-    );
-    Ok(())
-}
-
-/// Differences of offsets, which need not ascend.
-fn lengths<L: Launcher, T: Number>(
-    launcher: &L,
-    entry: &'static Entry<T::Unpack>,
-    shape: Launch,
-    rows: usize,
-) -> Result<()> {
-    let offsets = words(rows + 1, rows + 2);
-    let given = guarded(launcher, &offsets, u32::MAX)?;
-    let mut lengths = guarded(launcher, &vec![7; rows], CANARY_COLUMN)?;
-    let args = UnpackArgs {
-        offsets: given.input(),
-        indices: lengths.output(),
-        ..no_args(rows)
-    };
-    launcher.launch(entry, shape, args)?;
-    let expected: Vec<u32> = offsets
-        .windows(2)
-        .map(|pair| pair[1].wrapping_sub(pair[0]))
-        .collect();
-    ensure!(
-        unguarded(&lengths, CANARY_COLUMN)? == expected,
-        "{rows} rows"
-    );
-    Ok(())
 }

@@ -3,13 +3,14 @@
 use anyhow::{Context, Result};
 use gpu_kernels::vector::{VectorArgs, VectorVariant};
 use gpu_kernels::{Entry, In, Launch};
+use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
 use warpfuse_tests::generate::Random;
-use warpfuse_tests::launcher::{Array, Launcher, guarded, unguarded};
+use warpfuse_tests::launcher::launch;
 use warpfuse_tests::tolerance::{Truth, compare};
 
-use super::{blocks, grids, number, numbers};
+use super::{CANARY, input, launches, number, numbers, output};
 
 const ALPHA: f64 = 3.0;
 const BETA: f64 = -2.0;
@@ -17,8 +18,6 @@ const BETA: f64 = -2.0;
 const STRIDES: [u32; 2] = [2, 3];
 /// Before a scalar is written, and what `steer` divides by.
 const FIGURES: [f64; 3] = [6.0, 4.0, 2.0];
-/// Behind the end of an output, and in what a kernel must not touch.
-const CANARY: f64 = -12_345.0;
 
 /// Whether the operand that an entry may do without is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,31 +35,25 @@ struct Trial {
 }
 
 /// Runs one entry on every length, with all blocks and grids.
-pub fn check<L: Launcher, T: Number>(
-    launcher: &L,
+pub fn check<T: Number>(
+    device: &Device,
     entry: &'static Entry<T::Vectors>,
     subset: Subset,
 ) -> Result<()> {
+    let shared = |block| entry.variant.shared_bytes(block);
+    let mut shapes = launches(device, entry, subset, shared)?;
+    if entry.variant == VectorVariant::Total {
+        // It is of one block.
+        shapes.iter_mut().for_each(|shape| shape.grid = 1);
+        shapes.dedup();
+    }
     for len in [0, 1, 31, 32, 33, 255, 257, 1_000, 4_099] {
         let trial = Trial::new(len);
-        for block in blocks(launcher, entry, subset)? {
-            for &grid in grids(subset) {
-                let grid = if entry.variant == VectorVariant::Total {
-                    1
-                } else {
-                    grid
-                };
-                let shared_bytes = entry.variant.shared_bytes(block) as u32;
-                let shape = Launch {
-                    grid,
-                    block,
-                    shared_bytes,
-                };
-                for second in [Second::Given, Second::Absent] {
-                    trial
-                        .run::<L, T>(launcher, entry, shape, second)
-                        .with_context(|| format!("{len} elements, {second:?}, {shape:?}"))?;
-                }
+        for &shape in &shapes {
+            for second in [Second::Given, Second::Absent] {
+                trial
+                    .run::<T>(device, entry, shape, second)
+                    .with_context(|| format!("{len} elements, {second:?}, {shape:?}"))?;
             }
         }
     }
@@ -79,36 +72,23 @@ impl Trial {
         }
     }
 
-    fn run<L: Launcher, T: Number>(
+    fn run<T: Number>(
         &self,
-        launcher: &L,
+        device: &Device,
         entry: &'static Entry<T::Vectors>,
         shape: Launch,
         second: Second,
     ) -> Result<()> {
-        let upload = |values: &[f64]| {
-            guarded(
-                launcher,
-                &numbers::<T>(values.iter().copied()),
-                number(f64::NAN),
-            )
-        };
-        let is_strided = entry.variant == VectorVariant::Strided;
-        let a = if is_strided {
-            upload(&apart(&self.a, STRIDES[0]))?
-        } else {
-            upload(&self.a)?
+        let upload = |values: &[f64]| input(device, &numbers::<T>(values.iter().copied()));
+        let a = match entry.variant {
+            VectorVariant::Strided => upload(&apart(&self.a, STRIDES[0]))?,
+            _ => upload(&self.a)?,
         };
         let b = upload(&self.b)?;
-        let before = numbers::<T>(self.out_before(entry.variant));
-        let mut out = guarded(launcher, &before, number(CANARY))?;
-        let mut partials = guarded(
-            launcher,
-            &self.partials_before(entry.variant, shape),
-            CANARY,
-        )?;
-        let mut figures = guarded(launcher, &FIGURES, CANARY)?;
-        let mut counter = launcher.upload(&[0_u32])?;
+        let mut out = output(device, &numbers::<T>(self.out_before(entry.variant)))?;
+        let mut partials = output(device, &self.partials_before(entry.variant, shape))?;
+        let mut figures = output(device, &FIGURES)?;
+        let mut counter = device.upload(&[0_u32])?;
         let absent = |when| second == Second::Absent && entry.variant == when;
         let args = VectorArgs {
             len: self.len as u64,
@@ -131,10 +111,10 @@ impl Trial {
             slots: [0, 1, 2],
             counter: counter.output(),
         };
-        launcher.launch(entry, shape, args)?;
-        let out = unguarded(&out, number(CANARY))?;
-        compare(&out, &Truth::exact(self.out_after(entry.variant, second)))?;
-        let partials = unguarded(&partials, CANARY)?;
+        launch(device, entry, shape, args)?;
+        let after = Truth::exact(self.out_after(entry.variant, second));
+        compare(&out.values()?, &after)?;
+        let partials = partials.values()?;
         if entry.variant == VectorVariant::Dot {
             let sum: f64 = partials.iter().sum();
             compare(&[sum], &Truth::exact(vec![self.dot()]))?;
@@ -143,7 +123,7 @@ impl Trial {
         if entry.variant == VectorVariant::DotTo {
             expected[0] = self.dot();
         }
-        compare(&unguarded(&figures, CANARY)?, &Truth::exact(expected))?;
+        compare(&figures.values()?, &Truth::exact(expected))?;
         Ok(())
     }
 

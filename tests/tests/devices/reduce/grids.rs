@@ -6,7 +6,7 @@ use gpu_kernels::{Family, In, Launch};
 use warpfuse::device::Device;
 use warpfuse::plan::reduce::whole_fixed;
 use warpfuse_tests::Subset;
-use warpfuse_tests::launcher::{guarded, unguarded};
+use warpfuse_tests::launcher::Guarded;
 
 use super::super::suite::{Suite, Test};
 use super::{Number, draw};
@@ -48,12 +48,12 @@ fn launch<T: Number>(device: &Device, statistic: Statistic, grid: u32) -> Result
     let entry = entry.context("the table has the entry")?;
     let plan = whole_fixed(LEN as u64, T::SIZE);
     let guard = T::from_bits(u64::MAX);
-    let x = guarded(device, &draw::<T>(LEN, 1), guard)?;
-    let y = guarded(device, &draw::<T>(LEN, 2), guard)?;
+    let x = Guarded::new(device, &draw::<T>(LEN, 1), guard)?;
+    let y = Guarded::new(device, &draw::<T>(LEN, 2), guard)?;
     let words = (plan.chunks * variant.words()) as usize;
-    let mut partials = guarded(device, &vec![CANARY; words], CANARY)?;
-    let mut out = guarded(device, &vec![CANARY; variant.words() as usize], CANARY)?;
-    let mut tickets = guarded(device, &[0_u32], 7)?;
+    let mut partials = Guarded::new(device, &vec![CANARY; words], CANARY)?;
+    let mut out = Guarded::new(device, &vec![CANARY; variant.words() as usize], CANARY)?;
+    let mut tickets = Guarded::new(device, &[0_u32], 7)?;
     let shape = Launch {
         grid,
         block: warpfuse::plan::reduce::BLOCK,
@@ -78,9 +78,9 @@ fn launch<T: Number>(device: &Device, statistic: Statistic, grid: u32) -> Result
     };
     device.prepare(entry, shape)?.launch(args)?;
     ensure!(
-        unguarded(&tickets, 7)? == [0],
+        tickets.values()? == [0],
         "the counter is not ready for the next launch"
     );
-    unguarded(&partials, CANARY)?;
-    unguarded(&out, CANARY)
+    partials.values()?;
+    out.values()
 }
