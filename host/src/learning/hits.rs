@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::cg::Progress;
 use super::evaluations::steps;
 use super::spectral::{
-    Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, norm,
-    normalise_sum,
+    Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, iterate, norm,
+    normalise_sum, spectral_model,
 };
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
-use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, interrupt, vector};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms, vector};
 
 /// By how many factors e a step is expected to bring hubs and authorities closer: two, as if the second of the
 /// eigenvalues of XᵀX were half the first.
@@ -132,41 +132,25 @@ impl Hits {
     fn iterate<T: Number>(
         &self,
         x: &impl Operator<T>,
-        mut watch: impl FnMut(Progress),
+        watch: impl FnMut(Progress),
     ) -> Result<(Buffer<T>, Course), FitError> {
-        let device = x.device();
-        let mut a = device.zeros(x.cols())?;
-        vector::fill(
-            <T as Element>::from_f64(1.0 / (x.cols() as f64).sqrt()),
-            &mut a,
-        )?;
-        let (mut product, mut next) = (device.zeros(x.cols())?, device.zeros(x.cols())?);
-        let mut course = Course {
-            n_iter: 0,
-            converged: false,
-            change: f64::INFINITY,
-        };
-        while course.n_iter < self.max_iter && !course.converged {
+        let narrow = <T as Element>::from_f64;
+        let (device, cols) = (x.device(), x.cols());
+        let mut a = device.zeros(cols)?;
+        vector::fill(narrow(1.0 / (cols as f64).sqrt()), &mut a)?;
+        let (mut product, mut next) = (device.zeros(cols)?, device.zeros(cols)?);
+        let course = iterate((self.tolerance, self.max_iter), watch, || {
             x.fused(&a, &Terms::default(), &mut product)?;
             let length = norm(&product)?;
-            course.n_iter += 1;
             if length == 0.0 {
                 return Err(FitError::NoEdges);
             }
             if !length.is_finite() {
-                let iterations = course.n_iter;
-                return Err(FitError::NotFinite { iterations });
+                return Ok(length);
             }
-            vector::scaled_copy(<T as Element>::from_f64(1.0 / length), &product, &mut next)?;
-            course.change = advance(&mut a, &mut next)?;
-            course.converged = course.change <= self.tolerance;
-            interrupt::proceed()?;
-            watch(Progress {
-                iteration: course.n_iter,
-                max_iter: self.max_iter,
-                residual_ratio: course.change,
-            });
-        }
+            vector::scaled_copy(narrow(1.0 / length), &product, &mut next)?;
+            Ok(advance(&mut a, &mut next)?)
+        })?;
         Ok((a, course))
     }
 }
@@ -181,19 +165,6 @@ impl HitsModel {
     pub fn authorities(&self) -> &[f64] {
         &self.authorities
     }
-
-    /// Steps.
-    pub fn n_iter(&self) -> usize {
-        self.report.n_iter
-    }
-
-    /// Whether the tolerance was reached.
-    pub fn converged(&self) -> bool {
-        self.report.converged
-    }
-
-    /// How the fit went.
-    pub fn report(&self) -> &SpectralReport {
-        &self.report
-    }
 }
+
+spectral_model!(HitsModel, "Steps.");

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use super::cg::Progress;
 use super::evaluations::steps;
 use super::spectral::{
-    Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, normalise_sum,
-    upload,
+    Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, iterate,
+    normalise_sum, spectral_model, upload,
 };
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features, Storage};
-use crate::ops::{
-    Matrix, MatrixOptions, Number, OpError, Preparation, Product, Terms, interrupt, vector,
-};
+use crate::ops::{Matrix, MatrixOptions, Number, OpError, Preparation, Product, Terms, vector};
 
 /// PageRank: how often a surfer visits each node who follows a random edge with probability d, and else jumps
 /// to a node drawn from the personalisation z.
@@ -225,31 +223,15 @@ impl PageRank {
         &self,
         x: &impl Operator<T>,
         surfer: &Surfer<T>,
-        mut watch: impl FnMut(Progress),
+        watch: impl FnMut(Progress),
     ) -> Result<(Buffer<T>, Course), FitError> {
         let mut scores = surfer.personalisation.try_clone()?;
         let mut next = x.device().zeros(x.rows())?;
-        let mut course = Course {
-            n_iter: 0,
-            converged: false,
-            change: f64::INFINITY,
-        };
-        while course.n_iter < self.max_iter && !course.converged {
+        let of_norms = (x.rows() as f64).sqrt();
+        let course = iterate((self.tolerance, self.max_iter), watch, || {
             self.step(x, surfer, &scores, &mut next)?;
-            course.n_iter += 1;
-            course.change = (x.rows() as f64).sqrt() * advance(&mut scores, &mut next)?;
-            if !course.change.is_finite() {
-                let iterations = course.n_iter;
-                return Err(FitError::NotFinite { iterations });
-            }
-            course.converged = course.change <= self.tolerance;
-            interrupt::proceed()?;
-            watch(Progress {
-                iteration: course.n_iter,
-                max_iter: self.max_iter,
-                residual_ratio: course.change,
-            });
-        }
+            Ok(of_norms * advance(&mut scores, &mut next)?)
+        })?;
         Ok((scores, course))
     }
 
@@ -297,22 +279,9 @@ impl PageRankModel {
     pub fn scores(&self) -> &[f64] {
         &self.scores
     }
-
-    /// Steps.
-    pub fn n_iter(&self) -> usize {
-        self.report.n_iter
-    }
-
-    /// Whether the tolerance was reached.
-    pub fn converged(&self) -> bool {
-        self.report.converged
-    }
-
-    /// How the fit went.
-    pub fn report(&self) -> &SpectralReport {
-        &self.report
-    }
 }
+
+spectral_model!(PageRankModel, "Steps.");
 
 fn check_personalisation(weights: &[f64], nodes: usize) -> Result<(), FitError> {
     let parameter = |expected, found| FitError::Parameter {

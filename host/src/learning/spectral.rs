@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use super::FitError;
+use super::cg::Progress;
 use crate::device::group::{Group, GroupError};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features, Storage};
-use crate::ops::{Matrix, Number, OpError, vector};
+use crate::ops::{Matrix, Number, OpError, interrupt, vector};
 
 /// How a spectral fit went.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -46,6 +47,62 @@ pub(super) struct Course {
     pub(super) converged: bool,
     pub(super) change: f64,
 }
+
+/// Steps until the change is at most `tolerance`, or there were `max_iter` of them. Each is one call of `step`, which returns
+/// the change.
+///
+/// # Errors
+/// [`FitError::NotFinite`] for such a change, when the fit was interrupted, and those of `step`.
+pub(super) fn iterate(
+    (tolerance, max_iter): (f64, usize),
+    mut watch: impl FnMut(Progress),
+    mut step: impl FnMut() -> Result<f64, FitError>,
+) -> Result<Course, FitError> {
+    let mut course = Course {
+        n_iter: 0,
+        converged: false,
+        change: f64::INFINITY,
+    };
+    while course.n_iter < max_iter && !course.converged {
+        course.change = step()?;
+        course.n_iter += 1;
+        if !course.change.is_finite() {
+            let iterations = course.n_iter;
+            return Err(FitError::NotFinite { iterations });
+        }
+        course.converged = course.change <= tolerance;
+        interrupt::proceed()?;
+        watch(Progress {
+            iteration: course.n_iter,
+            max_iter,
+            residual_ratio: course.change,
+        });
+    }
+    Ok(course)
+}
+
+/// What the models of spectral fits say of the fit, from their field `report`.
+macro_rules! spectral_model {
+    ($model:ty, $steps:literal) => {
+        impl $model {
+            #[doc = $steps]
+            pub fn n_iter(&self) -> usize {
+                self.report.n_iter
+            }
+
+            /// Whether the tolerance was reached.
+            pub fn converged(&self) -> bool {
+                self.report.converged
+            }
+
+            /// How the fit went.
+            pub fn report(&self) -> &$crate::learning::spectral::SpectralReport {
+                &self.report
+            }
+        }
+    };
+}
+pub(super) use spectral_model;
 
 impl Clock {
     pub(super) fn start() -> Self {

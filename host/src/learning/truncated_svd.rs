@@ -6,7 +6,9 @@ use ndarray::Array2;
 
 use super::cg::Progress;
 use super::lanczos::{LanczosOptions, leading_eigenvectors};
-use super::spectral::{Clock, SpectralReport, check_tolerance, download, norm, upload};
+use super::spectral::{
+    Clock, SpectralReport, check_tolerance, download, norm, spectral_model, upload,
+};
 use super::{FitError, Operator, RowMoments};
 use crate::device::{Buffer, Device};
 use crate::matrix::{ColumnMoments, Features};
@@ -295,6 +297,8 @@ pub struct SvdModel {
     report: SpectralReport,
 }
 
+spectral_model!(SvdModel, "Products with XᵀX.");
+
 impl SvdModel {
     fn new(
         triplets: Triplets,
@@ -358,21 +362,6 @@ impl SvdModel {
             total => variance / total,
         };
         self.explained_variance.iter().map(share).collect()
-    }
-
-    /// Products with XᵀX.
-    pub fn n_iter(&self) -> usize {
-        self.report.n_iter
-    }
-
-    /// Whether the tolerance was reached.
-    pub fn converged(&self) -> bool {
-        self.report.converged
-    }
-
-    /// How the fit went.
-    pub fn report(&self) -> &SpectralReport {
-        &self.report
     }
 
     /// Coordinates along the components: `X·V`, m × k (`(X − 1·x̄ᵀ)·V` when centred), computed on `device`.
