@@ -4,13 +4,15 @@ mod choices;
 mod rest;
 mod spectral;
 
+use std::mem::discriminant;
+
 use ndarray::Array2;
 
 use crate::device::Device;
 use crate::device::group::run_threads;
 use crate::learning::{
     ElasticNet, Estimator, Family, FitError, FitOptions, Glm, Huber, Labels, Lasso,
-    LinearRegression, LinearSvc, LinearSvr, LogisticRegression, Model, Penalty, Ridge, Targets,
+    LogisticRegression, Model, Penalty, Ridge, Targets,
 };
 use crate::matrix::{Features, csr_from_parts};
 use crate::ops::{MatrixOptions, Number};
@@ -73,23 +75,31 @@ impl<T: Number> Known<T> {
     }
 }
 
-/// All that can be fitted to rows that are shared; quantiles need them in one place.
+/// Whether the host alone can solve it, which needs all rows in one place.
+fn needs_all_rows(estimator: &Estimator) -> bool {
+    estimator.stated().needs_host()
+}
+
+/// All that can be fitted to rows that are shared: some with parameters that suit the targets, every other one of the list
+/// as it is.
 fn estimators() -> Vec<Estimator> {
-    let all: [Estimator; 12] = [
-        LinearRegression::params().into(),
+    let poisson = || Glm::params().family(Family::Poisson);
+    let mut all: Vec<Estimator> = vec![
         Ridge::params().alpha(0.5).into(),
         Lasso::params().alpha(0.01).into(),
         ElasticNet::params().alpha(0.01).into(),
         LogisticRegression::params().into(),
         LogisticRegression::params().penalty(Penalty::L1).into(),
-        Glm::params().family(Family::Poisson).alpha(0.1).into(),
+        poisson().alpha(0.1).into(),
         Glm::params().family(Family::Gamma).alpha(0.1).into(),
-        LinearSvc::params().into(),
-        LinearSvr::params().into(),
         Huber::params().alpha(5.0).into(),
-        Glm::params().family(Family::Poisson).alpha(0.0).into(),
+        poisson().alpha(0.0).into(),
     ];
-    all.into()
+    let kinds: Vec<_> = all.iter().map(discriminant).collect();
+    let others = Estimator::all().into_iter();
+    let others = others.filter(|of| !kinds.contains(&discriminant(of)) && !needs_all_rows(of));
+    all.extend(others);
+    all
 }
 
 /// What is given besides targets.
