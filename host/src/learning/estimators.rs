@@ -15,7 +15,7 @@ macro_rules! estimators {
     ($apply:ident) => {
         $apply! {
             regressions { LinearRegression, Ridge, Lasso, ElasticNet, Glm, LinearSvr, Huber, Quantile }
-            classifications { LogisticRegression, LinearSvc }
+            classifications { LogisticRegression, LinearSvc, RidgeClassifier }
         }
     };
 }

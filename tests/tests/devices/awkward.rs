@@ -10,7 +10,7 @@ use warpfuse::device::Device;
 use warpfuse::learning::{
     ElasticNet, Estimator, Family, FitError, FitOptions, Glm, Huber, Labels, Lasso,
     LinearRegression, LinearSvc, LinearSvr, LogisticRegression, Model, Penalty, Quantile, Ridge,
-    Solver, Targets,
+    RidgeClassifier, Solver, Targets,
 };
 use warpfuse::matrix::Features;
 use warpfuse::ops::{Matrix, MatrixOptions, Number};
@@ -56,7 +56,7 @@ fn estimators() -> Vec<(&'static str, Estimator)> {
     let logreg_l1 = LogisticRegression::params().penalty(Penalty::L1);
     let poisson = Glm::params().family(Family::Poisson).alpha(0.1);
     let gamma = Glm::params().family(Family::Gamma).alpha(0.1);
-    let all: [(&str, Estimator); 12] = [
+    let all: [(&str, Estimator); 13] = [
         ("linreg", LinearRegression::params().l2(0.5).into()),
         ("ridge", Ridge::params().alpha(0.5).into()),
         ("lasso", Lasso::params().alpha(0.05).into()),
@@ -66,6 +66,7 @@ fn estimators() -> Vec<(&'static str, Estimator)> {
         ("poisson", poisson.into()),
         ("gamma", gamma.into()),
         ("svc", LinearSvc::params().into()),
+        ("ridge_classifier", RidgeClassifier::params().into()),
         ("svr", LinearSvr::params().into()),
         ("huber", Huber::params().alpha(5.0).into()),
         ("quantile", Quantile::params().alpha(0.1).into()),

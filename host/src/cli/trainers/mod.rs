@@ -6,6 +6,7 @@
 mod glm;
 mod least_squares;
 mod logreg;
+mod ridge_classifier;
 mod robust;
 mod svm;
 
@@ -21,6 +22,7 @@ use crate::ops::Number;
 pub(super) use glm::GlmArgs;
 pub(super) use least_squares::{ElasticNetArgs, LassoArgs, LinregArgs, RidgeArgs};
 pub(super) use logreg::LogregArgs;
+pub(super) use ridge_classifier::RidgeClassifierArgs;
 pub(super) use robust::{HuberArgs, QuantileArgs};
 pub(super) use svm::{SvcArgs, SvrArgs};
 
@@ -286,6 +288,8 @@ trainers! {
     Glm(GlmArgs) = "glm";
     /// Linear support vector classification
     Svc(SvcArgs) = "svc";
+    /// Least squares on the signs of classes, with a ridge
+    RidgeClassifier(RidgeClassifierArgs) = "ridge-classifier";
     /// Linear support vector regression
     Svr(SvrArgs) = "svr";
     /// Huber regression: rows that are far off pull no harder than others
