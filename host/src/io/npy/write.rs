@@ -1,14 +1,12 @@
 //! npy files from vectors and dense features.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
-
-use ndarray::{ArrayView, ArrayView1, Dimension};
-use ndarray_npy::{WritableElement, WriteNpyExt};
 
 use super::super::error::WriteError;
 use super::super::options::Format;
+use super::header::MAGIC;
 use crate::matrix::{Dtype, Element, Features, Storage};
 
 /// Writes `vector` to `path` as an npy file with one axis, f4 or f8 as the type is.
@@ -17,7 +15,7 @@ use crate::matrix::{Dtype, Element, Features, Storage};
 ///
 /// [`WriteError::Io`] when the file cannot be written.
 pub fn write_vector<T: Element>(path: impl AsRef<Path>, vector: &[T]) -> Result<(), WriteError> {
-    write(path.as_ref(), ArrayView1::from(vector))
+    write(path.as_ref(), &[vector.len()], vector)
 }
 
 /// Writes dense `features` to `path` as an npy file with two axes, in C order, f4 or f8 as the type
@@ -29,7 +27,11 @@ pub fn write_vector<T: Element>(path: impl AsRef<Path>, vector: &[T]) -> Result<
 /// written.
 pub fn write_npy<T: Element>(path: &Path, features: &Features<T>) -> Result<(), WriteError> {
     match features.storage() {
-        Storage::Dense(x) => write(path, x.as_standard_layout().view()),
+        Storage::Dense(x) => {
+            let rows = x.as_standard_layout();
+            let flat = rows.as_slice().expect("rows lie one after the other");
+            write(path, x.shape(), flat)
+        }
         Storage::Sparse(x) => Err(WriteError::Unsupported {
             format: Format::Npy,
             expected: "dense features",
@@ -38,32 +40,62 @@ pub fn write_npy<T: Element>(path: &Path, features: &Features<T>) -> Result<(), 
     }
 }
 
-fn write<T: Element, D: Dimension>(
-    path: &Path,
-    array: ArrayView<'_, T, D>,
-) -> Result<(), WriteError> {
-    let fail = |source| WriteError::Io {
+fn write<T: Element>(path: &Path, shape: &[usize], flat: &[T]) -> Result<(), WriteError> {
+    let order = if cfg!(target_endian = "big") {
+        '>'
+    } else {
+        '<'
+    };
+    let letter = match T::DTYPE {
+        Dtype::F32 => "f4",
+        Dtype::F64 => "f8",
+    };
+    let write = || {
+        let mut out = File::create(path)?;
+        out.write_all(&header(&format!("{order}{letter}"), shape))?;
+        out.write_all(bytemuck::cast_slice(flat))
+    };
+    write().map_err(|source| WriteError::Io {
         path: path.to_owned(),
         source,
-    };
-    let mut out = BufWriter::new(File::create(path).map_err(fail)?);
-    let flat = array.as_slice().expect("callers give standard layout");
-    match T::DTYPE {
-        Dtype::F32 => write_as::<f32, D>(&mut out, array.raw_dim(), bytemuck::cast_slice(flat)),
-        Dtype::F64 => write_as::<f64, D>(&mut out, array.raw_dim(), bytemuck::cast_slice(flat)),
-    }
-    .map_err(fail)?;
-    out.flush().map_err(fail)
+    })
 }
 
-fn write_as<A: WritableElement, D: Dimension>(
-    out: &mut impl Write,
-    shape: D,
-    flat: &[A],
-) -> io::Result<()> {
-    let array = ArrayView::from_shape(shape, flat).expect("the shape of the same array");
-    array.write_npy(out).map_err(|error| match error {
-        ndarray_npy::WriteNpyError::Io(source) => source,
-        other => io::Error::other(other),
-    })
+/// The header of rows of numbers of a type, as NumPy writes it: the data behind it start at a multiple of 64 bytes.
+fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+    let lengths: String = match shape {
+        [one] => format!("{one},"),
+        all => all
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({lengths}), }}");
+    let start = MAGIC.len() + 4;
+    let whole = (start + text.len() + 1).next_multiple_of(64);
+    let mut header = [MAGIC, &[1, 0]].concat();
+    // An array has few axes: 16 bits count the text.
+    header.extend(((whole - start) as u16).to_le_bytes());
+    header.extend(text.bytes());
+    header.resize(whole - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::description::Description;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for shape in [&[][..], &[5], &[3, 4], &[1, 2, 3], &[usize::MAX; 4]] {
+            let bytes = header("<f4", shape);
+            assert_eq!(bytes.len() % 64, 0);
+            let found = Description::parse(&bytes[10..]).expect("a header");
+            assert_eq!(found.shape, shape);
+            assert_eq!(found.descr.name(), Some("<f4"));
+        }
+    }
 }
