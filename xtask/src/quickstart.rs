@@ -143,6 +143,8 @@ fn next_steps() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -151,6 +153,46 @@ mod tests {
         for family in FAMILIES {
             assert!(known.contains(&family), "{family}");
         }
+    }
+
+    /// Packages and features of a build, a line each.
+    fn resolved(package: &str) -> BTreeSet<String> {
+        let mut tree = step::cargo(&["tree", "--offline", "--edges", "normal,build"]);
+        tree.args([
+            "--package",
+            package,
+            "--prefix",
+            "none",
+            "--format",
+            "{p} [{f}]",
+        ]);
+        let said = tree.output().expect("cargo runs");
+        assert!(
+            said.status.success(),
+            "{}",
+            String::from_utf8_lossy(&said.stderr)
+        );
+        let lines = String::from_utf8_lossy(&said.stdout).into_owned();
+        let lines = lines
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)").to_owned());
+        lines.collect()
+    }
+
+    /// A package with other features is compiled a second time, with all that depend on it.
+    #[test]
+    fn what_xtask_and_the_program_need_has_the_same_features() {
+        // The macros of askama want less of syn 2 than others do.
+        let known = ["xtask v", "syn v2."];
+        let (own, program) = (resolved("xtask"), resolved("warpfuse"));
+        let twice = own.difference(&program);
+        let twice: Vec<_> = twice
+            .filter(|line| !known.iter().any(|known| line.starts_with(known)))
+            .collect();
+        assert!(
+            own.len() > 30 && twice.is_empty(),
+            "compiled twice: {twice:?}; give xtask the same features"
+        );
     }
 
     #[test]
