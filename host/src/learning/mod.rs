@@ -1,4 +1,8 @@
-//! Learning on top of the pattern: solvers and estimators over an abstract operator.
+//! Learning on top of the pattern: estimators over a matrix, solvers that know none.
+//!
+//! Conjugate gradients, Lanczos' method, HITS and PageRank take an [`Operator`], Newton's method, L-BFGS and the orthant
+//! method an [`Objective`]; both can be of one's own. Losses that one pass over X evaluates are operations of
+//! [`Matrix`](crate::ops::Matrix) behind an objective.
 //!
 //! The same code runs on every device. Vectors stay on the device from the first iteration to the last; the
 //! host sees a handful of scalars per iteration, and reads them while the next iteration is under way.
