@@ -28,7 +28,7 @@ const MANY: u64 = 1 << 30;
 /// Grids that differ by less than one part in this many are those of one launch.
 const NEAR: u32 = 10;
 /// Microseconds that choosing takes at most.
-const CHOOSING_US: f64 = 50.0;
+const CHOOSING_US: f64 = 40.0;
 
 /// What a line of the records says here.
 #[derive(Deserialize)]
