@@ -82,6 +82,9 @@ macro_rules! for_each_family {
             $crate::reduce::Reduce<i32>;
             $crate::reduce::Reduce<i64>;
             $crate::reduce::ladder::Ladder;
+            $crate::peers::PeerSums<f32>;
+            $crate::peers::PeerSums<f64>;
+            $crate::peers::PeerSums<u64>;
         }
     };
 }

@@ -19,6 +19,7 @@ pub mod math;
 pub mod matmul;
 pub mod memory;
 pub mod objective;
+pub mod peers;
 pub mod qr;
 pub mod reduce;
 pub mod scalar;

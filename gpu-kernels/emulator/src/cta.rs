@@ -129,6 +129,16 @@ impl Cta for Thread<'_> {
         self.update_word(&target, site, &|old| old.max(u64::from(value)));
     }
 
+    fn post(&self, to: Out<'_, u32>, i: usize, value: u32) {
+        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
+        self.update_word(&target, site, &|_| u64::from(value));
+    }
+
+    fn poll(&self, from: Out<'_, u32>, i: usize) -> u32 {
+        let (target, site) = (GlobalTarget::output(from, i), Location::caller());
+        self.update_word(&target, site, &|old| old) as u32
+    }
+
     fn shared_read<T: Element>(&self, array: Shared<T>, i: usize) -> T {
         let target = SharedTarget::new(array, i);
         element(self.shared_words(&target, Location::caller()))

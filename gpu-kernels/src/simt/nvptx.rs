@@ -20,6 +20,7 @@ mod cluster;
 mod round;
 mod shared;
 mod shuffle;
+mod system;
 mod tensor;
 
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
@@ -278,14 +279,7 @@ impl Cta for Gpu {
 
     #[inline(always)]
     fn ticket(&self, counter: Out<'_, u32>, i: usize, last: u32) -> u32 {
-        let drawn: u32;
-        // SAFETY: see the head of this impl. Not `nomem`: it orders other accesses.
-        unsafe {
-            let p = counter.pointer().add(i);
-            asm!("atom.acq_rel.gpu.global.inc.u32 {}, [{}], {};",
-                out(reg32) drawn, in(reg64) p, in(reg32) last, options(nostack));
-        }
-        drawn
+        system::ticket(counter, i, last)
     }
 
     #[inline(always)]
@@ -299,11 +293,17 @@ impl Cta for Gpu {
 
     #[inline(always)]
     fn raise(&self, to: Out<'_, u32>, i: usize, value: u32) {
-        // SAFETY: see the head of this impl.
-        unsafe {
-            asm!("red.relaxed.gpu.global.max.u32 [{}], {};",
-                in(reg64) to.pointer().add(i), in(reg32) value, options(nostack));
-        }
+        system::raise(to, i, value);
+    }
+
+    #[inline(always)]
+    fn post(&self, to: Out<'_, u32>, i: usize, value: u32) {
+        system::post(to, i, value);
+    }
+
+    #[inline(always)]
+    fn poll(&self, from: Out<'_, u32>, i: usize) -> u32 {
+        system::poll(from, i)
     }
 
     #[inline(always)]

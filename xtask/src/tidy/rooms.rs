@@ -64,6 +64,7 @@ const BANS: &[Ban] = &[
             "gpu-kernels/src/simt/nvptx/shuffle.rs",
             "gpu-kernels/src/simt/nvptx/round.rs",
             "gpu-kernels/src/simt/nvptx/shared.rs",
+            "gpu-kernels/src/simt/nvptx/system.rs",
             "gpu-kernels/src/simt/nvptx/tensor.rs",
             "gpu-kernels/src/simt/nvptx/words.rs",
         ],

@@ -17,6 +17,7 @@ mod hot;
 mod many;
 mod orthant;
 mod panels;
+mod peers;
 mod probe;
 mod sparse;
 mod stream;
@@ -40,6 +41,7 @@ use gpu_kernels::matmul::Matmul;
 use gpu_kernels::objective::{
     DenseObjective, DenseSoftmax, RowObjective, Scores, SparseObjective, SparseSoftmax,
 };
+use gpu_kernels::peers::PeerSums;
 use gpu_kernels::qr::Qr;
 use gpu_kernels::reduce::Reduce;
 use gpu_kernels::reduce::ladder::Ladder;
@@ -104,6 +106,25 @@ impl Tested for Stream<f32> {
     fn add(suite: &mut Suite) {
         add_family::<Self>(suite, |device, entry, _| stream::check(device, entry));
     }
+}
+
+/// Sums over GPUs, of each type that is added.
+macro_rules! of_peers {
+    ($( $t:ty: $number:expr; )*) => { $(
+        impl Tested for PeerSums<$t> {
+            fn add(suite: &mut Suite) {
+                add_family::<Self>(suite, |device, entry, subset| {
+                    peers::check(device, entry, subset, $number)
+                });
+            }
+        }
+    )* };
+}
+
+of_peers! {
+    f32: |i| i as f32 / 8.0;
+    f64: |i| i as f64 / 8.0;
+    u64: |i| u64::MAX - (i as u64) * (i as u64);
 }
 
 /// Families whose operation launches all of their entries: the group of its tests.
