@@ -1,25 +1,75 @@
-//! The processes that `mpirun` or `srun` started: they train together, and rank 0 speaks for all.
+//! The processes that `mpirun`, `srun` or `torchrun` started, or the threads of `--gpus`: they train together, and rank 0
+//! speaks for all.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail, ensure};
 
 use super::args::{Command, DeviceName, TrainTarget};
+use super::exit::Exit;
 use super::output;
 use super::progress::Ui;
-use crate::device::Device;
-use crate::device::group::{Group, GroupError, Launch};
+use crate::device::group::{Group, GroupError, Launch, Launcher, run_threads};
+use crate::device::{Device, DeviceError};
 use crate::matrix::{Element, Features};
+use crate::ops::OpError;
 
 /// The group of this process, from when it joined to its end.
 static JOINED: Mutex<Option<Group>> = Mutex::new(None);
+
+thread_local! {
+    /// The group of a thread that has a GPU of its own.
+    static MEMBER: RefCell<Option<Group>> = const { RefCell::new(None) };
+}
+
+/// Has `count` threads do the same, each with a GPU of its own. The error is that of whoever failed first.
+///
+/// # Errors
+/// As `run`'s.
+pub(super) fn on_gpus(count: usize, run: impl Fn() -> Result<Exit> + Sync) -> Result<Exit> {
+    let ends = run_threads(count, |group| {
+        MEMBER.set(Some(group.clone()));
+        output::speak_as_thread(group.is_first());
+        let end = run();
+        MEMBER.set(None);
+        output::speak_as_thread(true);
+        if let Err(error) = &end {
+            group.fail(&format!("{error:#}"));
+        }
+        end
+    });
+    let heard = |end: &Result<Exit>| {
+        let error = end.as_ref().err()?;
+        let mut causes = error.chain();
+        Some(causes.any(is_of_others))
+    };
+    let own = ends.iter().position(|end| heard(end) == Some(false));
+    let any = ends.iter().position(Result::is_err);
+    let mut ends = ends.into_iter();
+    ends.nth(own.or(any).unwrap_or(0))
+        .expect("one member at least")
+}
+
+/// Whether an error is that of a group, which every member gets.
+fn is_of_others(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<GroupError>().is_some()
+        || matches!(
+            cause.downcast_ref(),
+            Some(OpError::Group(_) | OpError::Device(DeviceError::Group(_)))
+        )
+        || matches!(cause.downcast_ref(), Some(DeviceError::Group(_)))
+}
 
 /// Joins the other processes, if there are any. Only rank 0 prints and writes from now on.
 ///
 /// # Errors
 /// As [`Group::from_environment`].
 pub(super) fn join(ui: &Ui) -> Result<Group> {
+    if let Some(group) = MEMBER.with_borrow(Clone::clone) {
+        return Ok(group);
+    }
     let group = Group::from_environment()?;
     if !group.is_first() {
         output::silence();
@@ -67,19 +117,35 @@ fn together(command: &Command) -> (&'static str, Together) {
     }
 }
 
+/// Whether members share the rows of a command's data.
+pub(super) fn shares(command: &Command) -> bool {
+    together(command).1 == Together::Share
+}
+
 /// Refuses a command that several processes cannot share. Rank 0 says so; the others have nothing to do, and end well:
 /// launchers kill everybody at the first failure, which could be before rank 0 has spoken. Returns whether to go on.
 ///
 /// # Errors
 /// For such a command where a launcher started several processes.
-pub(super) fn check_command(command: &Command) -> Result<bool> {
-    let (name, Together::Refuse) = together(command) else {
-        return Ok(true);
-    };
+pub(super) fn check_command(command: &Command, gpus: Option<usize>) -> Result<bool> {
+    let (name, together) = together(command);
+    ensure!(
+        gpus.is_none() || together == Together::Share || matches!(command, Command::Plan(_)),
+        "--gpus: expected a command whose data have rows to share, train or cv, found {name}"
+    );
     let launch = match Launch::from_environment()? {
         Some(launch) if launch.size > 1 => launch,
         _ => return Ok(true),
     };
+    ensure!(
+        gpus.is_none(),
+        "--gpus: expected one process, found {} that {} started, each with a GPU of its own",
+        launch.size,
+        launch.launcher.name()
+    );
+    if together != Together::Refuse {
+        return Ok(true);
+    }
     if launch.rank > 0 {
         return Ok(false);
     }
@@ -108,19 +174,34 @@ pub(super) fn check(group: &Group, data: &Path, several: bool) -> Result<()> {
     Ok(())
 }
 
-/// The device of this process as a member of its group.
+/// The device of this member of its group: of processes that `torchrun` started, and of the threads of `--gpus`, a GPU of its
+/// own; of other processes the CPU, unless GPUs are named. `cuda:N` is the GPU of the first of a machine's members, the next
+/// one has that after it.
 ///
 /// # Errors
-/// For a GPU: rows are shared between CPUs only.
-pub(super) fn device(group: &Group, name: DeviceName) -> Result<Device> {
-    match name {
-        DeviceName::Auto | DeviceName::Cpu => Ok(Device::cpu_of(group)),
-        DeviceName::Cuda(_) | DeviceName::Emulator(_) => bail!(
-            "--device {name}: expected `cpu` where {} processes share the rows, found `{name}`; \
-             run one process for a GPU",
-            group.size()
+/// When a GPU cannot be used, or members cannot be joined.
+pub(super) fn device(group: &Group, name: DeviceName, ui: &Ui) -> Result<Device> {
+    let launch = Launch::from_environment()?;
+    let is_thread = MEMBER.with_borrow(Option::is_some);
+    let local = match launch {
+        Some(launch) if !is_thread => launch.local_rank.unwrap_or(launch.rank),
+        _ => group.rank(),
+    };
+    let has_gpu = is_thread || launch.is_some_and(|launch| launch.launcher == Launcher::Torchrun);
+    let number = u32::try_from(local)?;
+    let own = match name {
+        DeviceName::Cpu if has_gpu => bail!(
+            "--device cpu: expected a GPU for each of {}, found the processor; start processes by mpirun or srun",
+            group.engine()
         ),
-    }
+        DeviceName::Auto if has_gpu => DeviceName::Cuda(number),
+        DeviceName::Auto | DeviceName::Cpu => return Ok(Device::cpu_of(group)),
+        DeviceName::Cuda(first) => DeviceName::Cuda(first.saturating_add(number)),
+        DeviceName::Emulator(schedule) => DeviceName::Emulator(schedule + u64::from(number)),
+    };
+    let opened = group.agree(super::device::open(own, ui));
+    let opened = opened.map_err(|error| error.unwrap_or_else(anyhow::Error::from))?;
+    Ok(opened.in_group(group)?)
 }
 
 /// [`device`] where there are other processes, else what `open` opens.
@@ -129,28 +210,36 @@ pub(super) fn device(group: &Group, name: DeviceName) -> Result<Device> {
 /// As [`device`]'s and `open`'s.
 pub(super) fn device_or(
     group: &Group,
-    name: DeviceName,
+    (name, ui): (DeviceName, &Ui),
     open: impl FnOnce() -> Result<Device>,
 ) -> Result<Device> {
     match group.is_alone() {
         true => open(),
-        false => device(group, name),
+        false => device(group, name, ui),
     }
 }
 
-/// The rows of this process: as many for each, one more for the first ones where they do not come out even.
-fn own_rows<T: Element>(group: &Group, features: &Features<T>) -> Features<T> {
+/// Rows at whose multiples a member's begin on a GPU: kernels read its part of a vector where it lies.
+const GPU_ROWS: usize = 64;
+
+/// The rows of this member: as many for each, some more for the first ones where they do not come out even.
+fn own_rows<T: Element>(group: &Group, features: &Features<T>, step: usize) -> Features<T> {
     let (rows, rank, size) = (features.rows(), group.rank(), group.size());
-    let (each, more) = (rows / size, rows % size);
-    let first = |rank: usize| rank * each + rank.min(more);
+    let steps = rows.div_ceil(step);
+    let (each, more) = (steps / size, steps % size);
+    let first = |rank: usize| rows.min(step * (rank * each + rank.min(more)));
     features.select_rows(first(rank)..first(rank + 1))
 }
 
-/// The rows that this process computes with: all of them where it is alone.
-pub(super) fn rows_of<T: Element>(group: &Group, all: Arc<Features<T>>) -> Arc<Features<T>> {
+/// The rows that this member computes with on `device`: all of them where it is alone.
+pub(super) fn rows_of<T: Element>(
+    (group, device): (&Group, &Device),
+    all: Arc<Features<T>>,
+) -> Arc<Features<T>> {
+    let step = if device.is_cpu() { 1 } else { GPU_ROWS };
     match group.is_alone() {
         true => all,
-        false => Arc::new(own_rows(group, &all)),
+        false => Arc::new(own_rows(group, &all, step)),
     }
 }
 
@@ -179,7 +268,10 @@ pub(super) fn leave_after<R>(error: &anyhow::Error, tell: impl FnOnce(bool) -> R
 
 /// Leaves the others, all of which have come to the end.
 pub(super) fn leave() {
-    drop(take());
+    if let Some(group) = take() {
+        // Nobody goes while what it sent is on its way. What fails now has no result that it could spoil.
+        let _ = group.barrier();
+    }
 }
 
 fn take() -> Option<Group> {
@@ -194,7 +286,6 @@ mod tests {
 
     use super::*;
     use crate::cli::args::Arguments;
-    use crate::device::group::run_threads;
 
     /// What needs all rows in one process, or would be done by each, is refused; a match without exceptions has every
     /// command choose.
@@ -226,7 +317,7 @@ mod tests {
             (4, 1, vec![4]),
         ] {
             let x = Features::Dense(Array2::from_shape_fn((rows, 1), |(i, _)| i as f64));
-            let own = run_threads(size, |group| own_rows(&group, &x));
+            let own = run_threads(size, |group| own_rows(&group, &x, 1));
             let counts: Vec<usize> = own.iter().map(Features::rows).collect();
             assert_eq!(counts, expected);
             let mut all = own.iter().flat_map(|own| match own {

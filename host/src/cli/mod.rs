@@ -40,6 +40,7 @@ mod out_of_memory;
 mod output;
 mod pages;
 mod plan;
+mod plan_gpus;
 mod predict;
 mod progress;
 mod remedy;
@@ -95,7 +96,8 @@ where
     if let Some(options) = arguments.gpu_memory() {
         options.apply_to_gpus();
     }
-    match run(arguments.command, &ui) {
+    let gpus = arguments.gpus();
+    match run(arguments.command, gpus, &ui) {
         Ok(exit) => {
             group::leave();
             exit.into()
@@ -166,23 +168,32 @@ fn limit_threads(threads: Option<usize>, ui: &Ui) {
     }
 }
 
-fn run(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
-    if !group::check_command(&command)? {
+fn run(command: Command, gpus: Option<usize>, ui: &Ui) -> anyhow::Result<Exit> {
+    if !group::check_command(&command, gpus)? {
         return Ok(Exit::Success);
     }
+    match gpus {
+        Some(count) if group::shares(&command) => {
+            group::on_gpus(count, || obey(&command, gpus, ui))
+        }
+        _ => obey(&command, gpus, ui),
+    }
+}
+
+fn obey(command: &Command, gpus: Option<usize>, ui: &Ui) -> anyhow::Result<Exit> {
     match command {
-        Command::Train(arguments) => train::run(&arguments, ui),
-        Command::Predict(arguments) => predict::run(&arguments, ui),
-        Command::Evaluate(arguments) => evaluate::run(&arguments, ui),
-        Command::Inspect(arguments) => inspect::run(&arguments),
-        Command::Cv(arguments) => cv::run(&arguments, ui),
-        Command::Convert(arguments) => convert::run(&arguments, ui),
-        Command::Plan(arguments) => plan::run(&arguments, ui),
-        Command::Calibrate(arguments) => calibrate::run(&arguments, ui),
-        Command::Tune(arguments) => tune::run(&arguments, ui),
-        Command::Emulate(arguments) => emulate::run(&arguments, ui),
-        Command::Info(arguments) => info::run(&arguments),
-        Command::Synth(arguments) => synth::run(&arguments, ui),
-        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Train(arguments) => train::run(arguments, ui),
+        Command::Predict(arguments) => predict::run(arguments, ui),
+        Command::Evaluate(arguments) => evaluate::run(arguments, ui),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Cv(arguments) => cv::run(arguments, ui),
+        Command::Convert(arguments) => convert::run(arguments, ui),
+        Command::Plan(arguments) => plan::run(arguments, gpus, ui),
+        Command::Calibrate(arguments) => calibrate::run(arguments, ui),
+        Command::Tune(arguments) => tune::run(arguments, ui),
+        Command::Emulate(arguments) => emulate::run(arguments, ui),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Synth(arguments) => synth::run(arguments, ui),
+        Command::Completions(arguments) => completions::run(arguments),
     }
 }

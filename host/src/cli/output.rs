@@ -1,5 +1,6 @@
 //! Results: on stdout, or in a file that is replaced as a whole.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,16 @@ use crate::matrix::Element;
 /// Whether another process speaks for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
+thread_local! {
+    /// Whether another thread speaks for this one.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread, which is not the only member of its process, prints and writes from now on.
+pub(super) fn speak_as_thread(speaks: bool) {
+    QUIET.set(!speaks);
+}
+
 /// Prints nothing from now on, and writes no files.
 pub(super) fn silence() {
     SILENT.store(true, Ordering::Relaxed);
@@ -24,9 +35,9 @@ pub(super) fn speak() {
     SILENT.store(false, Ordering::Relaxed);
 }
 
-/// Whether another process prints and writes.
+/// Whether another process or thread prints and writes.
 pub(super) fn is_silent() -> bool {
-    SILENT.load(Ordering::Relaxed)
+    SILENT.load(Ordering::Relaxed) || QUIET.get()
 }
 
 /// Writes to stdout.

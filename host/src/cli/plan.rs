@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::forms::Forms;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
-use super::{data, measure, output};
+use super::{data, measure, output, plan_gpus};
 use crate::device::{Device, MemoryOptions, embedded};
 use crate::io::Columns;
 use crate::ops::{Number, candidates_of, problem_on_gpu};
@@ -19,13 +19,14 @@ use crate::plan::fused::{
 };
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
+use crate::plan::scaling::{Machines, Shared};
 use crate::plan::streaming::Footprint;
 
 /// Threads of the largest block of any GPU so far.
 const LARGEST_BLOCK: u32 = 1024;
 
 /// Makes a plan and prints it.
-pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
+pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit> {
     if let Some(count) = args.measure {
         return measure::run(args, count, ui);
     }
@@ -66,7 +67,9 @@ pub(super) fn run(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
         )?),
         None => None,
     };
+    let shared = plan_gpus::shared(&planner, (&problem, product), args, gpus)?;
     let report = Report {
+        shared,
         alternatives,
         problem: &problem,
         gpu: &gpu,
@@ -241,6 +244,8 @@ fn fastest(
 
 /// Everything that is printed.
 struct Report<'a> {
+    /// The GPUs that share the rows, and what 1, 2, 4, … of them take.
+    shared: Option<(Machines, Vec<Shared>)>,
     alternatives: Option<[Alternative; 3]>,
     problem: &'a Problem,
     gpu: &'a Gpu,
@@ -268,6 +273,10 @@ struct Summary<'a> {
     forms: Option<&'a Forms>,
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<[Alternative; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machines: Option<Machines>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<&'a [Shared]>,
 }
 
 impl Report<'_> {
@@ -284,6 +293,8 @@ impl Report<'_> {
             candidates: self.trials,
             forms: self.forms.as_ref(),
             alternatives: self.alternatives,
+            machines: self.shared.as_ref().map(|(machines, _)| *machines),
+            shared: self.shared.as_ref().map(|(_, shared)| &shared[..]),
         }
     }
 
@@ -303,6 +314,9 @@ impl Report<'_> {
         }
         if let Some(forms) = &self.forms {
             text += &forms.to_string();
+        }
+        if let Some((machines, shared)) = &self.shared {
+            text += &plan_gpus::text(machines, shared);
         }
         if let Some(alternatives) = &self.alternatives {
             let mut lines = Listing::new();

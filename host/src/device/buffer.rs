@@ -5,6 +5,7 @@ mod create;
 mod fill;
 mod rows;
 mod shared;
+mod window;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,6 +16,7 @@ use bytemuck::Pod;
 pub(crate) use rows::ByteRows;
 pub use rows::RowLayout;
 pub use shared::SharedBuffer;
+pub(crate) use window::Window;
 
 use super::cpu::CpuMemory;
 use super::cuda::CudaMemory;
@@ -129,7 +131,10 @@ impl<T: Pod> Buffer<T> {
         self.ledger().check("read from a buffer")?;
         self.ledger().received(bytes.len());
         match &self.storage {
-            Storage::Cuda(memory) => memory.read(bytes.start, bytemuck::cast_slice_mut(values)),
+            Storage::Cuda(memory) => {
+                memory.read(bytes.start, bytemuck::cast_slice_mut(values))?;
+                memory.device().check_group()
+            }
             Storage::Cpu(memory) => {
                 let from = &memory.memory.as_bytes()[bytes];
                 host_memory::copy(bytemuck::cast_slice_mut(values), from);

@@ -7,6 +7,7 @@ use gpu_kernels::Launch;
 
 use super::buffer::ByteRows;
 use super::error::DeviceError;
+use super::group::Group;
 use super::kernel::Order;
 use super::lent::Owner;
 use super::memory::Ledger;
@@ -133,6 +134,9 @@ never! {
         pub fn driver_version(&Self) -> u32;
         pub fn has_clusters(&Self) -> bool;
         pub fn usage(&Self) -> Usage;
+        pub(super) fn member(&Self, Option<Group>) -> CudaDevice;
+        pub(super) fn group(&Self) -> Option<&Group>;
+        pub(super) fn check_group(&Self) -> Result<(), DeviceError>;
         pub(crate) fn ledger(&Self) -> &Ledger;
         pub fn synchronize(&Self) -> Result<(), DeviceError>;
         pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
@@ -151,6 +155,7 @@ never! {
     impl CudaMemory {
         pub(crate) fn device(&Self) -> &CudaDevice;
         pub(crate) fn alias(&Self, Owner) -> CudaMemory;
+        pub(crate) fn window(&Self, std::ops::Range<usize>) -> CudaMemory;
         pub(crate) fn address(&Self) -> u64;
         pub(crate) fn address_for_others(&Self) -> u64;
         pub(crate) fn write(&mut Self, usize, &[u8]) -> Result<(), DeviceError>;

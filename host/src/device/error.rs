@@ -202,6 +202,16 @@ pub enum DeviceError {
         /// The driver's sentence about it, and its log where it wrote one.
         text: String,
     },
+
+    /// What members of a group were to add up on their devices; the device itself is well.
+    #[error(transparent)]
+    Group(#[from] Box<crate::device::group::GroupError>),
+}
+
+impl From<crate::device::group::GroupError> for DeviceError {
+    fn from(error: crate::device::group::GroupError) -> Self {
+        DeviceError::Group(Box::new(error))
+    }
 }
 
 #[cfg(test)]

@@ -185,12 +185,64 @@ impl Device {
         Device::Cpu(CpuDevice::of(group.clone()))
     }
 
+    /// This device as that of a member of a group, as [`Device::cpu_of`] for any device: each member brings its own. GPUs
+    /// are joined by NCCL, which is opened now; emulators, which have no link, by the group itself.
+    ///
+    /// Every member has to call it, with devices of one kind.
+    ///
+    /// ```
+    /// # #[cfg(feature = "emulator")] {
+    /// use warpfuse::device::group::run_threads;
+    /// use warpfuse::device::{Device, EmulatorOptions};
+    /// use warpfuse::learning::Ridge;
+    /// use warpfuse::matrix::Features;
+    ///
+    /// let rows = [ndarray::array![[0.0], [1.0]], ndarray::array![[2.0]]];
+    /// let slopes = run_threads(2, |group| {
+    ///     let device = Device::emulator(EmulatorOptions::default()).in_group(&group)?;
+    ///     let model = Ridge::params().alpha(2.0).fit(&device, rows[group.rank()].clone(), &[0.0, 2.0, 4.0])?;
+    ///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(model.coef()[0])
+    /// });
+    /// for slope in slopes {
+    ///     assert!((slope.unwrap() - 1.0).abs() < 1e-6);
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`GroupError::Nccl`](group::GroupError::Nccl) where GPUs are to be joined and NCCL is not found, and as every
+    /// collective.
+    pub fn in_group(&self, group: &group::Group) -> Result<Device, group::GroupError> {
+        if group.is_alone() {
+            return Ok(self.alone());
+        }
+        group.join(self)?;
+        let group = group.clone();
+        Ok(match self {
+            Device::Cuda(device) => Device::Cuda(device.member(Some(group))),
+            Device::Cpu(_) => Device::Cpu(CpuDevice::of(group)),
+            Device::Emulator(device) => Device::Emulator(device.member(Some(group))),
+        })
+    }
+
+    /// The same device, of no group.
+    pub(crate) fn alone(&self) -> Device {
+        match self {
+            Device::Cuda(device) => Device::Cuda(device.member(None)),
+            Device::Cpu(device) if device.group().is_alone() => Device::Cpu(device.clone()),
+            Device::Cpu(_) => Device::cpu(),
+            Device::Emulator(device) => Device::Emulator(device.member(None)),
+        }
+    }
+
     /// The group whose members share the rows of matrices on this device; `None` where there is one process.
     pub fn group(&self) -> Option<&group::Group> {
-        match self {
-            Device::Cpu(device) => Some(device.group()).filter(|group| !group.is_alone()),
-            Device::Cuda(_) | Device::Emulator(_) => None,
-        }
+        let group = match self {
+            Device::Cpu(device) => Some(device.group()),
+            Device::Cuda(device) => device.group(),
+            Device::Emulator(device) => device.group(),
+        };
+        group.filter(|group| !group.is_alone())
     }
 
     /// An emulated GPU; see [`emulator`].

@@ -66,7 +66,7 @@ impl<T: Number> ResidentDataset<T> {
     ) -> Result<Self, FitError> {
         let (features, mut phases) = (features.into(), Phases::default());
         if device.group().is_some() {
-            return Self::shared(device, features, options);
+            return Self::shared(device, features, (options, evaluations));
         }
         if features.rows() == 0 {
             return Err(FitError::NoRows);
@@ -101,10 +101,10 @@ impl<T: Number> ResidentDataset<T> {
     fn shared(
         device: &Device,
         features: Arc<Features<T>>,
-        options: MatrixOptions,
+        (options, evaluations): (MatrixOptions, u64),
     ) -> Result<Self, FitError> {
         let mut phases = Phases::default();
-        let place = || Matrix::with_options(device, features.clone(), options);
+        let place = || placed(device, features.clone(), options, evaluations);
         let matrix = phases.time(Phase::Place, device, place)?;
         if matrix.rows() == 0 {
             return Err(FitError::NoRows);

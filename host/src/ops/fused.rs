@@ -5,6 +5,7 @@ use gpu_kernels::Family;
 use super::forms::halves::Halves;
 use super::forms::{Call, OnDevice, Rows};
 use super::matrix::Matrix;
+use super::members::Members;
 use super::plans::Launches;
 pub use super::terms::Terms;
 use super::terms::begin;
@@ -76,8 +77,13 @@ impl<T: Number> Matrix<T> {
         if let Rows::Host(x) = &self.forms.rows {
             return x.product((product, self.options.summation), input, terms, output);
         }
+        if let Some(members) = &self.members {
+            return Self::product_of_members(members, product, input, terms, output);
+        }
         let accumulates = product != Product::Forward;
-        if self.rows() == 0 || self.cols() == 0 && accumulates {
+        // A member without rows takes part in the sums of all.
+        let has_rows = self.rows() > 0 || self.site.together.is_some() && accumulates;
+        if !has_rows || self.cols() == 0 && accumulates {
             return begin(output, terms);
         }
         let writes_all = self.launches(product)?.writes_all();
@@ -85,6 +91,54 @@ impl<T: Number> Matrix<T> {
             begin(output, terms)?;
         }
         self.launch(product, input, terms, output)
+    }
+
+    /// A product over the rows of all members; shapes and devices have been checked.
+    fn product_of_members(
+        members: &Members<Matrix<T>>,
+        product: Product,
+        input: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        if let Some(host) = &members.on_host {
+            return product_on_host(host, product, input, terms, output);
+        }
+        let weights = members.optional_part(terms.weights, 1)?;
+        let weights = weights.as_deref();
+        if product == Product::Forward {
+            let z = members.optional_part(terms.addend.map(|(_, z)| z), 1)?;
+            let addend = terms.addend.map(|(beta, _)| beta).zip(z.as_deref());
+            let own = Terms {
+                weights,
+                addend,
+                ..*terms
+            };
+            members.write_part(output, 1, |output| {
+                members.own.product(product, input, &own, output)
+            })?;
+            return members.gather(output, 1);
+        }
+        let part = match product {
+            Product::Transposed => Some(members.part(input, 1)?),
+            _ => None,
+        };
+        let input = part.as_deref().unwrap_or(input);
+        let addend = match members.repeats {
+            true => terms.addend,
+            false => members.addend(terms.addend),
+        };
+        let own = Terms {
+            weights,
+            addend,
+            ..*terms
+        };
+        members.own.product(product, input, &own, output)?;
+        match members.repeats {
+            // Added within.
+            true => Ok(()),
+            false => members.sum(&mut [output]),
+        }
     }
 
     /// Launches what was planned, without checks; an accumulating product adds to `output`, where β·z is already, or
@@ -155,7 +209,7 @@ impl<T: Number> Matrix<T> {
         let (forward, transposed) = (plan(Product::Forward)?, plan(Product::Transposed)?);
         let plans = [&forward, &transposed];
         Ok(match &self.forms.rows {
-            Rows::Host(_) => None,
+            Rows::Host(_) | Rows::Elsewhere(_) => None,
             Rows::Sparse(rows) => Some(Halves::sparse(&self.site, rows, plans)?),
             Rows::Dense(rows) => Some(Halves::dense(&self.site, rows, plans)?),
         })
@@ -168,6 +222,9 @@ impl<T: Number> Matrix<T> {
     pub fn used_plan(&self, product: Product) -> Result<Option<&Plan>, OpError> {
         if self.device().is_cpu() {
             return Ok(None);
+        }
+        if let Some(members) = &self.members {
+            return members.own.used_plan(product);
         }
         Ok(Some(&self.launches(product)?.plan))
     }
@@ -207,4 +264,30 @@ impl<T: Number> Matrix<T> {
         checks::same_length(what, vector, expected)?;
         checks::same_device(what, self.device(), &vector.device())
     }
+}
+
+/// A product whose sums have the order of all rows, by the CPU of each member.
+fn product_on_host<T: Number>(
+    host: &Matrix<T>,
+    product: Product,
+    input: &Buffer<T>,
+    terms: &Terms<'_, T>,
+    output: &mut Buffer<T>,
+) -> Result<(), OpError> {
+    let there = host.device();
+    let copy =
+        |vector: &Buffer<T>| -> Result<Buffer<T>, OpError> { Ok(there.upload(&vector.to_vec()?)?) };
+    let optional = |vector: Option<&Buffer<T>>| vector.map(copy).transpose();
+    let (weights, shift) = (optional(terms.weights)?, optional(terms.shift)?);
+    let addend = optional(terms.addend.map(|(_, z)| z))?;
+    let own = Terms {
+        alpha: terms.alpha,
+        weights: weights.as_ref(),
+        shift: shift.as_ref(),
+        addend: terms.addend.map(|(beta, _)| beta).zip(addend.as_ref()),
+    };
+    let mut result = there.zeros(output.len())?;
+    host.product(product, &copy(input)?, &own, &mut result)?;
+    let result = result.as_host_slice().expect("it lies on the CPU");
+    Ok(output.copy_from_slice(result)?)
 }

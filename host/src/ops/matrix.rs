@@ -8,12 +8,16 @@ use super::device_features::{DeviceDense, DeviceFeatures};
 use super::forms::dense::DenseRows;
 use super::forms::hot::stored_values;
 use super::forms::rows::{SparsePart, SparseRows};
+use super::forms::site::Together;
 use super::forms::{Forms, Rows, Site, Upload};
+use super::members::Members;
 use super::options::{MatrixOptions, Residency};
 use super::plans::Plans;
+use super::share::Share;
 use super::{Number, OpError};
 use crate::cpu::fixed::Whole;
 use crate::device::Device;
+use crate::device::group::Group;
 use crate::layout::hot::expected;
 use crate::matrix::{ColumnMoments, CsrMatrix, Features, RowSteps, Skew, Storage, Values};
 use crate::parallel;
@@ -34,6 +38,8 @@ pub struct Matrix<T: Number> {
     pub(super) options: MatrixOptions,
     pub(super) forms: Forms<T>,
     pub(super) plans: Plans<T>,
+    /// Where members of a group have rows on GPUs of their own.
+    pub(super) members: Option<Box<Members<Matrix<T>>>>,
 }
 
 impl<T: Number> Matrix<T> {
@@ -71,6 +77,9 @@ impl<T: Number> Matrix<T> {
         options: MatrixOptions,
         upload: Upload,
     ) -> Result<Self, OpError> {
+        if let Some(group) = device.group().filter(|_| !device.is_cpu()) {
+            return Self::of_member((device, group), features, (options, upload));
+        }
         let mut problem = problem(&features, device, options.values);
         let mut size = (features.rows(), features.cols());
         let forms = Forms::new(device, features, (upload, options))?;
@@ -89,6 +98,44 @@ impl<T: Number> Matrix<T> {
             options,
             forms,
             plans: Plans::default(),
+            members: None,
+        })
+    }
+
+    /// The rows of one member of a group, on its GPU.
+    fn of_member(
+        (device, group): (&Device, &Group),
+        features: Arc<Features<T>>,
+        (options, upload): (MatrixOptions, Upload),
+    ) -> Result<Self, OpError> {
+        let share = Share::of(group, &*features)?.expect("a group has other members");
+        let repeats = options.summation == Summation::Reproducible;
+        let on_host = match repeats && !features.is_sparse() {
+            true => {
+                let host = Device::cpu_of(group);
+                Some(Self::build(&host, features.clone(), options, upload)?)
+            }
+            false => None,
+        };
+        let mut own = Self::build(&device.alone(), features, options, upload)?;
+        let shape = of_all(own.shape, share.whole());
+        if repeats {
+            // Orders of sums are those of a matrix of all rows.
+            own.shape = shape;
+            own.site.longest = share.whole().longest as u32;
+            own.site.together = Some(Together {
+                group: group.clone(),
+                rows: share.whole().rows,
+            });
+        }
+        let size = (share.whole().rows as usize, own.cols());
+        Ok(Matrix {
+            site: Site::new(device, size, share.whole().longest),
+            shape,
+            options,
+            forms: Forms::of_rows(Rows::Elsewhere(share.clone())),
+            plans: Plans::default(),
+            members: Some(Box::new(Members::new(share, (own, on_host), repeats))),
         })
     }
 
@@ -122,6 +169,7 @@ impl<T: Number> Matrix<T> {
             options,
             forms: Forms::of_rows(forms),
             plans: Plans::default(),
+            members: None,
         })
     }
 
@@ -134,6 +182,9 @@ impl<T: Number> Matrix<T> {
     pub fn replan(&mut self, options: MatrixOptions) {
         self.options = options;
         self.plans.replan();
+        if let Some(members) = &mut self.members {
+            members.own.replan(options);
+        }
     }
 
     /// The device that the matrix lies on.
@@ -169,6 +220,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Plan`] when no launch fits the device or the forced parts.
     pub fn plan(&self, product: Product) -> Result<Option<Plan>, OpError> {
+        if let Some(members) = &self.members {
+            return members.own.plan(product);
+        }
         self.planning(|planner| Ok(planner.plan(&self.shape, product)?))
     }
 
@@ -192,6 +246,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// As [`Matrix::plan`].
     pub fn launches_of(&self, product: Product) -> Result<Vec<Trial>, OpError> {
+        if let Some(members) = &self.members {
+            return members.own.launches_of(product);
+        }
         let Some((limits, kernels)) = self.choices()? else {
             return Ok(Vec::new());
         };
@@ -210,6 +267,9 @@ impl<T: Number> Matrix<T> {
     /// # Ok::<(), warpfuse::ops::OpError>(())
     /// ```
     pub fn residency(&self) -> Residency {
+        if let Some(members) = &self.members {
+            return members.own.residency();
+        }
         self.forms.rows.residency()
     }
 

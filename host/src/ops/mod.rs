@@ -19,6 +19,7 @@ pub mod many;
 pub mod matmul;
 mod matrix;
 pub mod measure;
+mod members;
 mod number;
 pub mod objective;
 mod options;

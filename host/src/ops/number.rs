@@ -8,13 +8,19 @@ use super::blocks::{Unpacking, no_arrays};
 use super::reduce::{Moments, Parts, Reducer, Reducible};
 use crate::cpu;
 use crate::device::buffer::RowLayout;
+use crate::device::group::GroupNumber;
 use crate::device::{Buffer, Device, SharedBuffer};
 use crate::matrix::Element;
 use crate::plan::fused::Precision;
 
 /// `f32` or `f64`: an element of matrices and vectors, with kernels on every device.
 pub trait Number:
-    Element + cpu::Scalar + cpu::kernel_sum::Exponential + cpu::matmul::Multiply + gpu_kernels::Kernels
+    Element
+    + GroupNumber
+    + cpu::Scalar
+    + cpu::kernel_sum::Exponential
+    + cpu::matmul::Multiply
+    + gpu_kernels::Kernels
 {
     /// The precision, for plans.
     const PRECISION: Precision;

@@ -118,7 +118,7 @@ impl<T: Number> Matrix<T> {
         if matrix.prepare(preparation)?.facts().reads_rows {
             matrix.upload_rows()?;
             if matrix.forms.rows.stream() {
-                matrix.forms.rows.announce(preparation.evaluations())?;
+                matrix.announce(preparation.evaluations())?;
             }
         }
         Ok(matrix)
@@ -130,6 +130,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// As [`Matrix::upload_rows`].
     pub fn announce(&self, passes: u64) -> Result<(), OpError> {
+        if let Some(members) = &self.members {
+            return members.own.announce(passes);
+        }
         self.forms.rows.announce(passes)
     }
 
@@ -139,6 +142,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.
     pub fn upload_rows(&self) -> Result<(), OpError> {
+        if let Some(members) = &self.members {
+            return members.own.upload_rows();
+        }
         match &self.forms.rows {
             Rows::Sparse(rows) => rows.place(),
             _ => Ok(()),
@@ -148,6 +154,9 @@ impl<T: Number> Matrix<T> {
     /// Whether the device has the rows of X as they came: not where a further form was made first
     /// ([`Matrix::prepared`]) and no product has needed them.
     pub fn has_rows(&self) -> bool {
+        if let Some(members) = &self.members {
+            return members.own.has_rows();
+        }
         match &self.forms.rows {
             Rows::Sparse(rows) => rows.are_uploaded(),
             _ => true,
@@ -194,6 +203,11 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory, [`OpError::Plan`] when no launch fits it.
     pub fn prepare(&mut self, preparation: Preparation) -> Result<Stored, OpError> {
+        if let Some(members) = &mut self.members {
+            let stored = members.own.prepare(preparation)?;
+            self.shape = self.shape.with_stored(stored);
+            return Ok(stored);
+        }
         let Rows::Sparse(rows) = &self.forms.rows else {
             return Ok(Stored::Rows);
         };
@@ -218,6 +232,9 @@ impl<T: Number> Matrix<T> {
 
     /// Whether [`Preparation::Tiles`] has been made.
     pub fn has_tiles(&self) -> bool {
+        if let Some(members) = &self.members {
+            return members.own.has_tiles();
+        }
         self.forms.tiles.is_some()
     }
 

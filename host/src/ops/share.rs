@@ -18,6 +18,8 @@ pub(super) struct Share {
     group: Group,
     /// Which rows of all they are.
     own: Range<usize>,
+    /// Rows of each member.
+    counts: Vec<usize>,
     /// Rows, entries and the longest row of all members.
     whole: Whole,
 }
@@ -117,6 +119,7 @@ impl Share {
         let first = rows_of(&all[..group.rank()]) as usize;
         Ok(Some(Share {
             own: first..first + features.rows(),
+            counts: all.iter().map(|facts| facts.rows as usize).collect(),
             whole: Whole {
                 rows: rows_of(&all),
                 entries: all.iter().map(|facts| facts.entries).sum(),
@@ -135,6 +138,16 @@ impl Share {
         self.own.clone()
     }
 
+    /// Which elements of a vector are this member's that has `k` for every row of all.
+    pub(super) fn elements(&self, k: usize) -> Range<usize> {
+        self.own.start * k..self.own.end * k
+    }
+
+    /// Rows of each member.
+    pub(super) fn counts(&self) -> &[usize] {
+        &self.counts
+    }
+
     /// What all members have together.
     pub(super) fn whole(&self) -> &Whole {
         &self.whole
@@ -151,12 +164,12 @@ impl Share {
 
     /// The elements of its rows, of `k` for every row of all.
     pub(super) fn part<'v, V>(&self, all: &'v [V], k: usize) -> &'v [V] {
-        &all[self.own.start * k..self.own.end * k]
+        &all[self.elements(k)]
     }
 
     /// [`Share::part`], to be written.
     pub(super) fn part_mut<'v, V>(&self, all: &'v mut [V], k: usize) -> &'v mut [V] {
-        &mut all[self.own.start * k..self.own.end * k]
+        &mut all[self.elements(k)]
     }
 
     /// Completes a vector of `k` elements for every row of all, of which each member has those of its rows.

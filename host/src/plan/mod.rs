@@ -20,6 +20,7 @@
 //! | [`space`] | spaces of tuning parameters with constraints |
 //! | [`qr`] | launches of QR factorisations |
 //! | [`kernel_sum`] | launches of sums over kernels |
+//! | [`scaling`] | what a product takes over several GPUs and machines |
 //! | [`streaming`] | what of an X larger than a device's memory stays there, and how the rest crosses the link |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
 //! | [`work`] | CPU or GPU, before anything is read |
@@ -55,6 +56,7 @@ pub mod occupancy;
 pub mod qr;
 pub mod rates;
 pub mod reduce;
+pub mod scaling;
 pub mod space;
 pub mod sparse_conv;
 pub mod streaming;

@@ -10,8 +10,8 @@ pub fn is_there() -> bool {
     asked.is_ok_and(|answer| answer.status.success())
 }
 
-/// Runs the program in this many processes.
-pub fn mpirun(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
+/// The program in this many processes.
+pub fn command(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
     command
         // Build machines work as root, have fewer processors than processes, and no network.
@@ -29,6 +29,12 @@ pub fn mpirun(processes: usize, environment: &[(&str, &str)], arguments: &[&str]
         .args(arguments)
         .args(["--threads", "1"])
         .stdin(Stdio::null());
+    command
+}
+
+/// Runs the program in this many processes.
+pub fn mpirun(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
+    let mut command = command(processes, environment, arguments);
     let output = command.output().expect("mpirun runs");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Run {

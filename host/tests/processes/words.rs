@@ -47,7 +47,7 @@ pub fn what_processes_cannot_share_is_refused() {
     for (arguments, expected) in [
         (
             &["train", "ridge", &data, "--device", "cuda:0"][..],
-            "--device cuda:0",
+            "cannot use the device cuda:0",
         ),
         (&["train", "ridge", "-"], "standard input"),
         (&["train", "quantile", &data], "run one process"),

@@ -90,6 +90,10 @@ pub(super) struct Arguments {
     /// Most memory of a GPU to take, such as 8GiB: data beyond it stream. Without it WARPFUSE_GPU_MEMORY, or all that is free
     #[arg(long, global = true, value_name = "BYTES", display_order = 993)]
     gpu_memory: Option<MemoryOptions>,
+
+    /// GPUs of this machine that share the rows of the data of train and cv, from --device cuda:N on; with plan, of each machine
+    #[arg(long, global = true, value_name = "N", display_order = 993, value_parser = gpus)]
+    gpus: Option<NonZeroUsize>,
 }
 
 const EXAMPLES: &str = "\
@@ -229,6 +233,11 @@ impl Arguments {
         self.gpu_memory
     }
 
+    /// GPUs that share the rows, if that was said.
+    pub(super) fn gpus(&self) -> Option<usize> {
+        self.gpus.map(NonZeroUsize::get)
+    }
+
     pub(super) fn threads(&self) -> Option<usize> {
         self.threads.map(NonZeroUsize::get)
     }
@@ -245,6 +254,12 @@ impl Arguments {
             (false, _) => Verbosity::Debug,
         }
     }
+}
+
+/// Reads how many GPUs there are to be.
+fn gpus(text: &str) -> Result<NonZeroUsize, &'static str> {
+    let expected = "expected a number of GPUs, 1 or more";
+    text.parse().map_err(|_| expected)
 }
 
 /// Reads how many threads there are to be.

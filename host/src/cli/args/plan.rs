@@ -80,6 +80,18 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(value_parser = ["linreg", "ridge", "lasso", "elasticnet", "glm", "logreg", "svc", "svr"])]
     pub(in crate::cli) fit: Option<String>,
 
+    /// With --gpus: machines of so many GPUs that share the rows
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(in crate::cli) nodes: u32,
+
+    /// With --nodes: 10⁹ bytes a second of the network port that each GPU has
+    #[arg(long, value_name = "RATE", default_value_t = crate::plan::scaling::NETWORK.gb_s, value_parser = rate)]
+    pub(in crate::cli) network_gb_s: f64,
+
+    /// With --nodes: microseconds of the smallest message between machines
+    #[arg(long, value_name = "US", default_value_t = crate::plan::scaling::NETWORK.start_us, value_parser = rate)]
+    pub(in crate::cli) network_us: f64,
+
     /// With --measure or --evaluations: how further forms of a sparse matrix may store its values
     #[arg(
         long,
@@ -113,9 +125,19 @@ Examples:
   warpfuse plan data.svm --dtype f32 --measure=10 --values bf16
   warpfuse plan data.svm --measure --report launches.html
   warpfuse plan data.svm --dtype f32 --evaluations 500
+  warpfuse plan --rows 11000000 --cols 28 --dense --dtype f32 --gpus 8 --nodes 4
   warpfuse --gpu-memory 8GiB plan --fit logreg data.svm
   warpfuse plan --rows 11000000 --cols 28 --dense --gpu a100 --force tl=4 --force bs=256
   warpfuse plan --rows 500000 --cols 1024 --nnz 5000000 --gpu titan --model published --json";
+
+/// A number above 0.
+fn rate(text: &str) -> Result<f64, &'static str> {
+    let number = text
+        .parse()
+        .ok()
+        .filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    number.ok_or("expected a number above 0")
+}
 
 /// `--gpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -39,7 +39,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     job.source.expect_one_target()?;
     let saved = checked(job, args)?;
     let name = job.source.device;
-    let device = group::device_or(&group, name, || device::open(name, ui))?;
+    let device = group::device_or(&group, (name, ui), || device::open(name, ui))?;
     let (data, known) = data::load_known::<T>(
         &job.source.data,
         job.source.target.as_deref(),
@@ -56,7 +56,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     // A page counts entries on the host: they have to stay there.
     let has_page = job.outcome.report.is_wanted();
     let features = has_page.then(|| data.features.clone());
-    let own = group::rows_of(&group, data.features);
+    let own = group::rows_of((&group, &device), data.features);
     let resident = placed(job, &device, own, &folds)?;
     let weights = weights.as_deref();
     let beside = job.beside((rows, data.stats.cols))?;

@@ -62,9 +62,9 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     };
     let shared = match group.is_alone() {
         true => None,
-        false => Some(group::device(&group, source.device)?),
+        false => Some(group::device(&group, source.device, ui)?),
     };
-    // What several processes share is shared between CPUs; what each does by itself is done on its own.
+    // What each member does by itself is done by its CPU.
     let name = shared.as_ref().map_or(source.device, |_| DeviceName::Cpu);
     let place = (name, source.data.as_path(), device::FIT_READS);
     let (device, (data, known)) = device::open_beside(place, ui, &mut phases, read)?;
@@ -132,7 +132,7 @@ impl Run<'_> {
         let resident = match &self.shared {
             None => estimator.place(device, data.features, targets)?,
             Some((group, device)) => {
-                let own = group::rows_of(group, data.features);
+                let own = group::rows_of((group, device), data.features);
                 estimator.place(device, own, targets)?
             }
         };
@@ -237,13 +237,14 @@ impl Run<'_> {
 
     fn report(&self, found: &Found<'_>) -> Result<()> {
         let (job, outcome) = (self.job, self.job.outcome);
+        let own = self.shared.as_ref().map_or(&self.device, |(_, own)| own);
         let summary = FittedSummary {
             name: job.name,
             title: job.own.title(),
             model: found.model,
             stats: found.stats,
-            device: &self.device.to_string(),
-            memory: MemoryFacts::of(self.shared.as_ref().map_or(&self.device, |(_, own)| own)),
+            device: &own.to_string(),
+            memory: MemoryFacts::of(own),
             parse_seconds: found.parse_seconds,
             phases: &self.phases,
             training: found.training,

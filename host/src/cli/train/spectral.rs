@@ -40,7 +40,7 @@ impl<T: Number> Input<T> {
             output::check_place(path)?;
         }
         pages::check(&args.report)?;
-        let device = group::device_or(&group, args.device, || {
+        let device = group::device_or(&group, (args.device, ui), || {
             device::open_for(args.device, &args.data, device::FIT_READS, ui)
         })?;
         let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;
@@ -53,7 +53,7 @@ impl<T: Number> Input<T> {
 
     /// The rows that this process computes with.
     fn features(&self) -> Arc<Features<T>> {
-        group::rows_of(&self.group, self.data.features.clone())
+        group::rows_of((&self.group, &self.device), self.data.features.clone())
     }
 }
 

@@ -90,6 +90,7 @@ impl Mailbox {
         self.device.enter()?;
         let slot = &self.slots[self.oldest];
         slot.full.wait()?;
+        self.device.check_group()?;
         self.oldest = (self.oldest + 1) % SLOTS;
         self.pending -= 1;
         // SAFETY: the copy of `len` elements into the slot has ended.

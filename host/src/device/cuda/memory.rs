@@ -46,6 +46,8 @@ enum Block {
         /// Whether others know the address: then they may use the memory in streams of which nothing is known here.
         exposed: AtomicBool,
     },
+    /// Of memory that somebody borrows for as long.
+    Window(CUdeviceptr),
     /// To be left alone, and its owner to be kept.
     Lent {
         address: CUdeviceptr,
@@ -168,6 +170,15 @@ impl CudaMemory {
         }
     }
 
+    /// Some of the bytes, for whoever borrows this memory for as long as it has them.
+    pub(crate) fn window(&self, bytes: Range<usize>) -> CudaMemory {
+        CudaMemory {
+            device: self.device.clone(),
+            block: Block::Window(self.address() + bytes.start as u64),
+            bytes: bytes.len(),
+        }
+    }
+
     /// The device that the memory lies on.
     pub(crate) fn device(&self) -> &CudaDevice {
         &self.device
@@ -177,7 +188,7 @@ impl CudaMemory {
     pub(crate) fn address(&self) -> CUdeviceptr {
         match &self.block {
             Block::Own { block, .. } => block.as_ref().map_or(0, |(block, _)| block.address()),
-            Block::Lent { address, .. } => *address,
+            Block::Window(address) | Block::Lent { address, .. } => *address,
         }
     }
 
@@ -387,6 +398,8 @@ impl Drop for CudaMemory {
                     held.keep(block);
                 }
             }
+            // Whose memory it is keeps it.
+            Block::Window(_) => {}
             // The owner is told that nobody uses it any more. Where waiting fails the context is lost.
             Block::Lent { .. } => drop(self.device.synchronize()),
         }

@@ -14,10 +14,14 @@ mod launch;
 mod lent;
 mod limits;
 mod mailbox;
+#[cfg(target_os = "linux")]
+mod mark;
 mod memory;
 mod module;
 mod open;
 mod pinned;
+#[cfg(target_os = "linux")]
+mod reach;
 mod ring;
 mod stream;
 
@@ -32,7 +36,11 @@ pub(crate) use exchange::CudaExchange;
 pub(crate) use feed::{CudaFeed, CudaPinned};
 pub(crate) use launch::PreparedFunction;
 pub(crate) use mailbox::Mailbox;
+#[cfg(target_os = "linux")]
+pub(crate) use mark::Mark;
 pub(crate) use memory::CudaMemory;
+#[cfg(target_os = "linux")]
+pub(crate) use reach::Foreign;
 
 pub use attributes::Attributes;
 
@@ -44,14 +52,15 @@ use self::stream::Stream;
 use super::MemoryInfo;
 use super::embedded::{self, Image};
 use super::error::DeviceError;
-use super::loader::symbols::cuMemGetInfo_v2;
+use super::group::Group;
+use super::loader::symbols::{cuMemGetInfo_v2, cuMemsetD32Async};
 use super::memory::Ledger;
 use super::usage::Usage;
 use crate::plan::limits::{ComputeCapability, DeviceLimits};
 
 /// An NVIDIA GPU. Clones, and every opening of the same number, are the same device.
 #[derive(Clone)]
-pub struct CudaDevice(Arc<Inner>);
+pub struct CudaDevice(Arc<Inner>, Option<Group>);
 
 /// What one opened device holds. Fields are dropped in this order, the context last.
 struct Inner {
@@ -106,6 +115,24 @@ impl CudaDevice {
     pub fn has_clusters(&self) -> bool {
         let ComputeCapability { major, minor } = self.limits().compute_capability;
         embedded::image_for((major, minor)).is_some_and(Image::has_clusters)
+    }
+
+    /// The same device as a member of a group, or of none.
+    pub(super) fn member(&self, group: Option<Group>) -> CudaDevice {
+        CudaDevice(self.0.clone(), group)
+    }
+
+    /// Fails where sums of the group have failed, whose results are none.
+    pub(super) fn check_group(&self) -> Result<(), DeviceError> {
+        match &self.1 {
+            Some(group) => Ok(group.check_link()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Who shares the rows of matrices.
+    pub(super) fn group(&self) -> Option<&Group> {
+        self.1.as_ref()
     }
 
     /// Bytes that buffers hold, and that were copied.
@@ -191,6 +218,15 @@ impl CudaDevice {
         self.enter()?;
         let copies = self.0.copies.get_or_init(Stream::new);
         copies.as_ref().map(Stream::raw).map_err(Clone::clone)
+    }
+
+    /// Writes a word beside the kernels of the device, some of which may wait for it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn write_beside(&self, address: u64, word: u32) -> Result<(), DeviceError> {
+        let copies = self.copies()?;
+        // SAFETY: the caller's word of device memory; it is set by the device's own unit for copies.
+        let result = unsafe { cuMemsetD32Async(address, word, 1, copies) };
+        check("cuMemsetD32Async", result)
     }
 
     /// Waits for copies beside kernels.

@@ -40,11 +40,11 @@ impl CudaDevice {
         let mut open = locked(&OPEN);
         let open = open.get_or_insert_default();
         if let Some(inner) = open.get(&ordinal).and_then(Weak::upgrade) {
-            return Ok(CudaDevice(inner));
+            return Ok(CudaDevice(inner, None));
         }
         let inner = Arc::new(open_inner(ordinal)?);
         open.insert(ordinal, Arc::downgrade(&inner));
-        Ok(CudaDevice(inner))
+        Ok(CudaDevice(inner, None))
     }
 
     /// Number of CUDA devices; 0 where there is a driver but no GPU.

@@ -18,7 +18,7 @@
 //! # Ok::<(), warpfuse::device::DeviceError>(())
 //! ```
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use gpu_kernels::{Entry, Family, Launch};
@@ -32,6 +32,7 @@ pub use gpu_kernels_emulator::{
 
 use super::MemoryInfo;
 use super::error::DeviceError;
+use super::group::Group;
 use super::lent::Owner;
 use super::memory::{Counted, Fit, Ledger, Token};
 use super::usage::Usage;
@@ -45,6 +46,7 @@ pub struct Emulator {
     engine: engine::Emulator,
     limits: Arc<DeviceLimits>,
     ledger: Ledger,
+    group: Option<Group>,
 }
 
 impl Emulator {
@@ -91,6 +93,7 @@ impl Emulator {
             engine: engine::Emulator::with_limits(options, kept),
             limits: Arc::new(limits),
             ledger: Ledger::default(),
+            group: None,
         }
     }
 
@@ -114,6 +117,19 @@ impl Emulator {
             let _ = (entry, shape, args);
             unreachable!("without the feature `emulator` nobody can make an emulator")
         }
+    }
+
+    /// The same device as a member of a group, or of none.
+    pub(super) fn member(&self, group: Option<Group>) -> Emulator {
+        Emulator {
+            group,
+            ..self.clone()
+        }
+    }
+
+    /// Who shares the rows of matrices.
+    pub(super) fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
     }
 
     /// Those of the device that it emulates.
@@ -140,6 +156,8 @@ impl Emulator {
         let memory = self.allocate_unnamed(bytes as u64)?;
         Ok(EmulatorMemory {
             memory: Arc::new(memory),
+            start: 0,
+            bytes: bytes as u64,
             emulator: self.clone(),
             _counted: Arc::new(Counted::Own(Token::of(held))),
             _owner: None,
@@ -153,6 +171,8 @@ impl Emulator {
         memory.write_bytes(0, bytes)?;
         Ok(EmulatorMemory {
             memory: Arc::new(memory),
+            start: 0,
+            bytes: bytes.len() as u64,
             emulator: self.clone(),
             _counted: Arc::new(Counted::Lent(self.ledger.lend(bytes.len()))),
             _owner: Some(owner),
@@ -171,6 +191,9 @@ impl Deref for Emulator {
 /// What a buffer on an emulator holds.
 pub(super) struct EmulatorMemory {
     memory: Arc<engine::Memory>,
+    /// The first byte and how many there are: a buffer may be a window of another one.
+    start: u64,
+    bytes: u64,
     emulator: Emulator,
     _counted: Arc<Counted>,
     /// Of what is lent, kept as on a GPU.
@@ -182,23 +205,57 @@ impl EmulatorMemory {
     pub fn alias(&self) -> EmulatorMemory {
         EmulatorMemory {
             memory: self.memory.clone(),
+            start: self.start,
+            bytes: self.bytes,
             emulator: self.emulator.clone(),
             _counted: self._counted.clone(),
             _owner: self._owner.clone(),
         }
     }
 
+    /// Some of the bytes.
+    pub fn window(&self, bytes: Range<usize>) -> EmulatorMemory {
+        EmulatorMemory {
+            start: self.start + bytes.start as u64,
+            bytes: bytes.len() as u64,
+            ..self.alias()
+        }
+    }
+
+    /// The address of the first byte.
+    pub fn address(&self) -> u64 {
+        self.memory.address() + self.start
+    }
+
+    /// Copies the bytes from `start` on.
+    ///
+    /// # Errors
+    /// As [`Memory::read_bytes`].
+    pub fn read_bytes(&self, start: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        self.memory.read_bytes(self.start + start, to)
+    }
+
+    /// Replaces the bytes from `start` on.
+    ///
+    /// # Errors
+    /// As [`Memory::write_bytes`].
+    pub fn write_bytes(&self, start: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.memory.write_bytes(self.start + start, from)
+    }
+
+    /// Sets all bytes to zero.
+    pub fn write_zeros(&self) {
+        if self.bytes == self.memory.bytes() {
+            return self.memory.write_zeros();
+        }
+        let zeros = vec![0; self.bytes as usize];
+        let written = self.memory.write_bytes(self.start, &zeros);
+        written.expect("a window lies inside its memory");
+    }
+
     /// The device.
     pub fn emulator(&self) -> &Emulator {
         &self.emulator
-    }
-}
-
-impl Deref for EmulatorMemory {
-    type Target = engine::Memory;
-
-    fn deref(&self) -> &engine::Memory {
-        &self.memory
     }
 }
 

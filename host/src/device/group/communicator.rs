@@ -56,6 +56,15 @@ pub trait Communicator: Send + Sync + UnwindSafe + RefUnwindSafe + Debug {
         until: Instant,
     ) -> Result<(), GroupError>;
 
+    /// A member that is known to have failed or left, without waiting for it.
+    fn departed(&self) -> Option<GroupError> {
+        None
+    }
+
+    /// Lets the others know, without waiting for them, why this member cannot go on; where they cannot be told, they find
+    /// out.
+    fn report(&self, _: &str) {}
+
     /// Lets the others go without this member, after an error: none of them may wait for it.
     fn abandon(&self) {}
 }

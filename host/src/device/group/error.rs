@@ -62,8 +62,29 @@ pub enum GroupError {
         /// What was tried.
         message: String,
     },
+    /// NCCL is missing, or is none that is known.
+    #[error(
+        "cannot open NCCL, by which GPUs add up what they compute ({message}); install it (pip install nvidia-nccl-cu13), \
+         or name the file in WARPFUSE_NCCL; one GPU needs none"
+    )]
+    Nccl {
+        /// What was tried.
+        message: String,
+    },
+    /// Members whose devices are of different kinds.
+    #[error("rank {rank} has {found}, rank 0 {expected}; all members need devices of one kind")]
+    Devices {
+        /// Who.
+        rank: usize,
+        /// What rank 0 has.
+        expected: &'static str,
+        /// What that member has.
+        found: &'static str,
+    },
     /// The environment of a launcher that makes no sense.
-    #[error("{variable} is {found:?}, but {expected}; start the processes by mpirun or srun")]
+    #[error(
+        "{variable} is {found:?}, but {expected}; start the processes by torchrun, mpirun or srun"
+    )]
     Environment {
         /// The variable.
         variable: &'static str,
@@ -74,13 +95,16 @@ pub enum GroupError {
     },
     /// Processes that were started by what no engine for the CPU can use.
     #[error(
-        "{launcher} started {size} processes, but processes on CPUs talk through MPI: start them by mpirun or srun"
+        "{launcher} started {size} processes, which talk through NCCL and need a GPU each, but {found}; \
+         processes on CPUs talk through MPI: start them by mpirun or srun"
     )]
     Launcher {
         /// Who started them.
         launcher: &'static str,
         /// How many.
         size: usize,
+        /// What is wrong with the GPUs.
+        found: String,
     },
     /// MPI does not see the processes that the launcher started.
     #[error(

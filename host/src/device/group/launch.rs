@@ -189,3 +189,41 @@ pub(super) fn limit(read: impl Fn(&str) -> Option<String>) -> Result<Option<Dura
         .transpose()?
         .map(|limit| Duration::from_secs(limit as u64)))
 }
+
+/// Has NCCL meet where the launcher says: at the port after its own, which the launcher itself may hold. Rank 0 listens there.
+/// What the user has set stays.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(super) fn name_meeting_point(read: impl Fn(&str) -> Option<String>) -> Result<(), GroupError> {
+    const NCCL: &str = "NCCL_COMM_ID";
+    if read(NCCL).is_some() {
+        return Ok(());
+    }
+    let place = meeting_point(read)?;
+    // SAFETY: processes join their group before they start threads that could look at the environment.
+    unsafe { std::env::set_var(NCCL, place) };
+    Ok(())
+}
+
+/// The address and the port after that of the launcher.
+#[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
+pub(super) fn meeting_point(read: impl Fn(&str) -> Option<String>) -> Result<String, GroupError> {
+    let (address, port) = ("MASTER_ADDR", "MASTER_PORT");
+    let host = read(address).filter(|host| !host.is_empty());
+    let host = host.ok_or(GroupError::Environment {
+        variable: address,
+        expected: "it must be the name of the first process's machine",
+        found: String::new(),
+    })?;
+    let most = usize::from(u16::MAX);
+    let number = number(
+        port,
+        "it must be a port below 65535",
+        read(port).unwrap_or_default(),
+        |port| port > 0 && port < most,
+    )?;
+    // An address of version 6 has colons of its own.
+    Ok(match host.contains(':') {
+        true => format!("[{host}]:{}", number + 1),
+        false => format!("{host}:{}", number + 1),
+    })
+}

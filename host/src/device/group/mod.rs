@@ -1,25 +1,53 @@
 #![doc = include_str!("README.md")]
 
 mod alone;
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(dead_code, reason = "only GPUs have a link")
+)]
+mod between_devices;
 mod communicator;
 mod error;
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(dead_code, reason = "only GPUs have a link")
+)]
+mod joining;
 mod launch;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod linked;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(not(feature = "mpi"))]
 #[path = "mpi_absent.rs"]
 mod mpi;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod nccl;
+#[cfg(not(all(feature = "cuda", target_os = "linux")))]
+#[path = "nccl_absent.rs"]
+mod nccl;
 mod number;
+#[cfg_attr(
+    not(all(feature = "cuda", target_os = "linux")),
+    allow(dead_code, reason = "members of GPUs alone are watched")
+)]
+mod peers;
+mod pieces;
+#[doc = include_str!("recipes.md")]
+pub mod recipes {}
 mod roll_call;
 #[cfg(test)]
 mod tests;
 mod threads;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod windows;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
+pub(crate) use between_devices::Summand;
 pub use communicator::Communicator;
 pub use error::GroupError;
 pub use launch::{Launch, Launcher};
@@ -27,6 +55,8 @@ pub use number::GroupNumber;
 pub use threads::run_threads;
 
 use crate::parallel::locked;
+use between_devices::DeviceCommunicator;
+use pieces::{combined, gathered, slices_of};
 use roll_call::{Call, Operation};
 
 /// How long a member waits for the others unless told otherwise: as long as the slowest may take to read its data.
@@ -43,6 +73,8 @@ pub struct Group(Arc<Member>);
 struct Member {
     engine: Box<dyn Communicator>,
     state: Mutex<State>,
+    /// Between the devices of members that have joined, if they have one.
+    link: OnceLock<Option<Box<dyn DeviceCommunicator>>>,
 }
 
 #[derive(Debug)]
@@ -91,11 +123,10 @@ impl Group {
     }
 
     fn of(launch: &Launch) -> Result<Group, GroupError> {
-        let launcher = launch.launcher.name();
         if launch.launcher == Launcher::Torchrun {
-            let size = launch.size;
-            return Err(GroupError::Launcher { launcher, size });
+            return joining::of_torchrun(launch);
         }
+        let launcher = launch.launcher.name();
         let group = Group::mpi()?;
         if group.size() == launch.size {
             return Ok(group);
@@ -118,12 +149,18 @@ impl Group {
         Group(Arc::new(Member {
             engine,
             state: Mutex::new(state),
+            link: OnceLock::new(),
         }))
     }
 
     /// The engine's name.
     pub fn engine(&self) -> String {
         self.0.engine.name()
+    }
+
+    /// What joins the devices of the members; `None` where numbers on them go by way of the host.
+    pub fn link_name(&self) -> Option<String> {
+        self.0.link.get()?.as_ref().map(|link| link.name())
     }
 
     /// This member's number, below [`Group::size`].
@@ -149,6 +186,9 @@ impl Group {
     /// How long this member waits for the others in one collective; 10 minutes at first.
     pub fn set_limit(&self, limit: Duration) {
         locked(&self.0.state).limit = limit;
+        if let Some(Some(link)) = self.0.link.get() {
+            link.set_limit(limit);
+        }
     }
 
     /// Waits for all members.
@@ -264,6 +304,18 @@ impl Group {
         if self.is_alone() || state.broken.is_some() {
             return state.broken.clone();
         }
+        if let Some(Some(link)) = self.0.link.get() {
+            // The others may wait for their devices, where a roll call does not reach them.
+            let first = link.check().err().or(self.0.engine.departed());
+            let error = first.unwrap_or_else(|| {
+                self.0.engine.report(message);
+                let (rank, message) = (self.rank(), message.to_owned());
+                GroupError::Failed { rank, message }
+            });
+            link.end(error.clone());
+            state.broken = Some(error);
+            return state.broken.clone();
+        }
         state.calls += 1;
         let call = Call {
             number: state.calls,
@@ -365,6 +417,12 @@ impl Group {
         if engine.size() == 1 {
             return run(engine, (vec![len], Instant::now()));
         }
+        if let Some(Some(link)) = self.0.link.get()
+            && let Err(error) = link.check()
+        {
+            state.broken = Some(error.clone());
+            return Err(error);
+        }
         state.calls += 1;
         let call = Call {
             number: state.calls,
@@ -382,45 +440,12 @@ impl Group {
             if !error.is_known_to_all() {
                 engine.abandon();
             }
+            if let Some(Some(link)) = self.0.link.get() {
+                link.end(error.clone());
+            }
         }
         done
     }
-}
-
-/// The values of all members; `lengths` of each.
-fn gathered<T: Pod>(
-    engine: &dyn Communicator,
-    (own, lengths): (&[T], &[usize]),
-    until: Instant,
-) -> Result<Vec<T>, GroupError> {
-    let mut all = vec![T::zeroed(); lengths.iter().sum()];
-    let bytes: Vec<usize> = lengths.iter().map(|len| len * size_of::<T>()).collect();
-    let to = bytemuck::cast_slice_mut(&mut all);
-    engine.all_gather(bytemuck::cast_slice(own), &bytes, to, until)?;
-    Ok(all)
-}
-
-/// Rows of `parts`, each as long as `into`, one after the other.
-fn combined<T: GroupNumber>(parts: &[T], into: &mut [T], combine: fn(T, T) -> T) {
-    let mut rows = parts.chunks_exact(into.len().max(1));
-    if let Some(first) = rows.next() {
-        into.copy_from_slice(first);
-    }
-    for row in rows {
-        let pairs = into.iter_mut().zip(row);
-        pairs.for_each(|(sum, value)| *sum = combine(*sum, *value));
-    }
-}
-
-/// Pieces of these lengths.
-fn slices_of<'a, T>(mut all: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
-    let mut pieces = Vec::with_capacity(lengths.len());
-    for len in lengths {
-        let (piece, rest) = all.split_at_mut(*len);
-        pieces.push(piece);
-        all = rest;
-    }
-    pieces
 }
 
 /// What an engine says that waited too long; [`timed`] adds where.

@@ -2,6 +2,8 @@
 
 use bytemuck::Pod;
 
+use super::between_devices::NumberKind;
+
 /// A number that [`Group::sum`](super::Group::sum) and [`Group::max`](super::Group::max) take: f32, f64, i64, u64. Sealed.
 pub trait GroupNumber: Pod + Send + Sync + sealed::Sealed {
     /// Its name, for errors.
@@ -12,13 +14,19 @@ pub trait GroupNumber: Pod + Send + Sync + sealed::Sealed {
     fn greater(self, other: Self) -> Self;
 }
 
-mod sealed {
-    pub trait Sealed {}
+pub(super) mod sealed {
+    use super::NumberKind;
+
+    pub trait Sealed {
+        const KIND: NumberKind;
+    }
 }
 
 macro_rules! floats {
-    ($($number:ident),*) => {$(
-        impl sealed::Sealed for $number {}
+    ($($number:ident $kind:ident),*) => {$(
+        impl sealed::Sealed for $number {
+            const KIND: NumberKind = NumberKind::$kind;
+        }
         impl GroupNumber for $number {
             const NAME: &'static str = stringify!($number);
             fn plus(self, other: Self) -> Self {
@@ -32,8 +40,10 @@ macro_rules! floats {
 }
 
 macro_rules! integers {
-    ($($number:ident),*) => {$(
-        impl sealed::Sealed for $number {}
+    ($($number:ident $kind:ident),*) => {$(
+        impl sealed::Sealed for $number {
+            const KIND: NumberKind = NumberKind::$kind;
+        }
         impl GroupNumber for $number {
             const NAME: &'static str = stringify!($number);
             fn plus(self, other: Self) -> Self {
@@ -46,5 +56,5 @@ macro_rules! integers {
     )*};
 }
 
-floats!(f32, f64);
-integers!(i64, u64);
+floats!(f32 F32, f64 F64);
+integers!(i64 I64, u64 U64);

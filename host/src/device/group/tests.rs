@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::launch::{is_alone, limit};
+use super::launch::{is_alone, limit, meeting_point};
 use super::threads::members;
 use super::*;
+use crate::device::{Device, DeviceError, EmulatorOptions};
 
 /// Long enough for a busy machine: no test waits as long.
 const LONG: Duration = Duration::from_secs(120);
@@ -381,4 +382,63 @@ fn a_process_may_be_told_to_be_alone() {
     assert_eq!(is_alone(|_| None), Ok(false));
     assert_eq!(of("alone"), Ok(true));
     assert!(of("all").is_err());
+}
+
+#[test]
+fn processes_meet_at_the_port_after_the_launchers() {
+    let of = |host: &'static str, port: &'static str| {
+        meeting_point(move |name| match name {
+            "MASTER_ADDR" => Some(host.to_owned()),
+            "MASTER_PORT" => Some(port.to_owned()),
+            _ => None,
+        })
+    };
+    assert_eq!(of("node1", "29500"), Ok("node1:29501".to_owned()));
+    assert_eq!(of("fe80::1", "1"), Ok("[fe80::1]:2".to_owned()));
+    for (host, port) in [
+        ("node1", "0"),
+        ("node1", "65535"),
+        ("node1", "x"),
+        ("", "29500"),
+    ] {
+        assert!(of(host, port).is_err(), "{host} {port}");
+    }
+}
+
+#[test]
+fn members_need_devices_of_one_kind() {
+    let found = run(3, |group| {
+        let device = match group.rank() {
+            2 => Device::emulator(EmulatorOptions::default()),
+            _ => Device::cpu(),
+        };
+        device.in_group(group).map(|_| ())
+    });
+    let error = GroupError::Devices {
+        rank: 2,
+        expected: "a CPU",
+        found: "an emulator",
+    };
+    assert!(found.into_iter().all(|found| found == Err(error.clone())));
+}
+
+#[test]
+fn numbers_on_devices_are_added_and_gathered() {
+    let found = run(3, |group| {
+        let device = Device::emulator(EmulatorOptions::default()).in_group(group)?;
+        let rank = group.rank() as u64;
+        let (mut words, mut floats) = (
+            device.upload(&[u64::MAX, rank])?,
+            device.upload(&[0.5_f32])?,
+        );
+        group.sum_together(&mut [&mut words, &mut floats])?;
+        let mut all = device.upload(&[rank as f32; 4])?;
+        // 1, 0 and 3 elements.
+        group.gather_on_devices(&mut all, &[1, 0, 3])?;
+        Ok::<_, DeviceError>((words.to_vec()?, floats.to_vec()?, all.to_vec()?))
+    });
+    let expected = (vec![u64::MAX - 2, 3], vec![1.5], vec![0.0, 2.0, 2.0, 2.0]);
+    for found in found {
+        assert_eq!(found.as_ref(), Ok(&expected));
+    }
 }

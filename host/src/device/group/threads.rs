@@ -50,6 +50,7 @@ pub(super) fn members(size: usize) -> Vec<Group> {
         state: Mutex::new(State {
             mail: (0..size * size).map(|_| VecDeque::new()).collect(),
             left: vec![None; size],
+            failed: None,
         }),
         changed: Condvar::new(),
         size,
@@ -77,6 +78,8 @@ struct State {
     mail: Vec<VecDeque<Vec<u8>>>,
     /// How members left that did.
     left: Vec<Option<&'static str>>,
+    /// Who said first that it cannot go on, and why.
+    failed: Option<(usize, String)>,
 }
 
 /// A member.
@@ -107,6 +110,9 @@ impl Thread {
         loop {
             if let Some(bytes) = state.mail[place].pop_front() {
                 return Ok(bytes);
+            }
+            if let Some((rank, message)) = state.failed.clone() {
+                return Err(GroupError::Failed { rank, message });
             }
             if let Some(how) = state.left[from] {
                 return Err(GroupError::Left { rank: from, how });
@@ -177,5 +183,20 @@ impl Communicator for Thread {
             place.copy_from_slice(&self.take(from, until)?);
         }
         Ok(())
+    }
+
+    fn departed(&self) -> Option<GroupError> {
+        let state = locked(&self.room.state);
+        if let Some((rank, message)) = state.failed.clone() {
+            return Some(GroupError::Failed { rank, message });
+        }
+        let mut left = state.left.iter().enumerate();
+        left.find_map(|(rank, how)| how.map(|how| GroupError::Left { rank, how }))
+    }
+
+    fn report(&self, message: &str) {
+        let mut state = locked(&self.room.state);
+        state.failed.get_or_insert((self.rank, message.to_owned()));
+        self.room.changed.notify_all();
     }
 }

@@ -1,8 +1,8 @@
 //! Driver functions that `cust` does not name, most of them newer than `cust_raw` 0.11 (CUDA 11.4), declared here. Level: sys.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
-use cust_raw::{CUdeviceptr, CUfunction, CUstream};
+use cust_raw::{CUcontext, CUdevice, CUdeviceptr, CUfunction, CUstream};
 
 use super::forward;
 
@@ -65,7 +65,18 @@ impl CUlaunchAttribute {
     }
 }
 
+/// `CUipcMemHandle`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CUipcMemHandle(pub [u8; 64]);
+
 forward! {
+    // Memory of other devices, and of other processes.
+    fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
+    fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint);
+    fn cuIpcGetMemHandle(handle: *mut CUipcMemHandle, pointer: CUdeviceptr);
+    fn cuIpcOpenMemHandle_v2(pointer: *mut CUdeviceptr, handle: CUipcMemHandle, flags: c_uint);
+    fn cuIpcCloseMemHandle(pointer: CUdeviceptr);
     // Since CUDA 11.8: launches with clusters and other attributes.
     fn cuLaunchKernelEx(
         config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void,

@@ -10,6 +10,7 @@ use gpu_kernels::{Entry, Family, In, Launch, Out, Real};
 
 use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
+use crate::device::group::Summand;
 use crate::device::{Buffer, Device, Prepared};
 use crate::ops::blocks::{SparseBlock, no_matrix};
 use crate::ops::launch::{first, prepare, slice, slice_mut};
@@ -45,7 +46,7 @@ impl<T: Number> FixedKernels<T> {
     ) -> Result<Self, OpError> {
         let device = &site.device;
         let product = KernelProduct::from(plan.product);
-        let longer = site.rows.max(site.cols);
+        let longer = site.cols.max(site.all_rows() as usize);
         let dots = plan.then.as_ref();
         let dots = dots.map(|_| prepare::<T::Sparse>(device, plan));
         Ok(FixedKernels {
@@ -154,6 +155,7 @@ impl<T: Number> Made<T> {
             rows.each(|_, block| {
                 Ok(find.launch(preparation(site, &block, &mut work, Out::none()))?)
             })?;
+            agree(site, &mut work)?;
             let scale = small::<T>(device, FixedVariant::Equilibrate, most)?;
             return Ok(Made {
                 values: Values::OfOne(scale, Mutex::new(device.zeros(most)?)),
@@ -168,6 +170,7 @@ impl<T: Number> Made<T> {
             values.push(device.zeros(nonzeros)?);
             Ok(())
         })?;
+        agree(site, &mut work)?;
         rows.each(|number, block| {
             let scaled: &mut Buffer<T> = &mut values[number];
             let scale = small::<T>(device, FixedVariant::Equilibrate, scaled.len())?;
@@ -181,6 +184,14 @@ impl<T: Number> Made<T> {
 
     fn work(&self) -> MutexGuard<'_, Work<T>> {
         locked(&self.work)
+    }
+}
+
+/// Columns of all members have one exponent.
+fn agree<T: Number>(site: &Site<T>, work: &mut Work<T>) -> Result<(), OpError> {
+    match &site.together {
+        Some(together) => together.greatest(&mut work.exponents),
+        None => Ok(()),
     }
 }
 
@@ -202,7 +213,7 @@ fn preparation<'a, T: Number>(
 ) -> FixedArgs<'a, T> {
     FixedArgs {
         x: block.arrays(site.cols),
-        all_rows: site.rows as u64,
+        all_rows: site.all_rows(),
         longest: 1,
         exponents: work.exponents.output(),
         scaled,
@@ -226,8 +237,13 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
             terms: call.terms.of(call.product),
         };
         let output = call.output;
-        self.begin
-            .launch(vectors.ends(site, &mut work, &mut *output))?;
+        let mut begin = vectors.ends(site, &mut work, &mut *output);
+        // It looks at the vectors of these rows.
+        begin.all_rows = site.rows as u64;
+        self.begin.launch(begin)?;
+        if let Some(together) = &site.together {
+            together.greatest_pair(&mut work.ranges)?;
+        }
         let mut of_one = made.values.of_one();
         self.rows.each(|number, block| {
             let values = match (&made.values, &mut of_one) {
@@ -245,6 +261,11 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
                 None => Ok(self.walk.launch(walk)?),
             }
         })?;
+        if let Some(together) = &site.together {
+            // The words are added as integers, and beside them what is infinite or no number.
+            let sums: &mut [&mut dyn Summand] = &mut [&mut work.sums, &mut *output];
+            together.group.sum_together(sums)?;
+        }
         Ok(self.finish.launch(vectors.ends(site, &mut work, output))?)
     }
 }
@@ -306,7 +327,7 @@ impl<'v, T: Number> Vectors<'v, T> {
                 beta: terms.beta(),
                 ..no_matrix()
             },
-            all_rows: site.rows as u64,
+            all_rows: site.all_rows(),
             longest: site.longest(self.product),
             exponents: work.exponents.output(),
             scaled: work.y.output(),
@@ -339,7 +360,7 @@ impl<'v, T: Number> Vectors<'v, T> {
         };
         FixedArgs {
             x: SparseArgs { input, ..x },
-            all_rows: site.rows as u64,
+            all_rows: site.all_rows(),
             longest: site.longest(self.product),
             exponents: work.exponents.output(),
             scaled: Out::none(),

@@ -63,6 +63,8 @@ pub(super) enum Rows<T: Number> {
     Sparse(Arc<SparseRows<T>>),
     /// Row-major on a GPU.
     Dense(Arc<DenseRows<T>>),
+    /// Those of one member of a group on its GPU, in a matrix of its own.
+    Elsewhere(Share),
 }
 
 /// When a device gets X.
@@ -167,7 +169,7 @@ impl<T: Number> Forms<T> {
     ) -> Result<Option<Box<dyn OnDevice<T>>>, OpError> {
         let is_reproducible = summation == Summation::Reproducible;
         Ok(Some(match &self.rows {
-            Rows::Host(_) => unreachable!("the CPU has code of its own"),
+            Rows::Host(_) | Rows::Elsewhere(_) => unreachable!("they have code of their own"),
             Rows::Sparse(rows) => {
                 // Both walks with the scale of the fused product.
                 let walks_twice = is_reproducible && plan.then.is_some();
@@ -242,6 +244,7 @@ impl<T: Number> Rows<T> {
     pub(super) fn share(&self) -> Option<&Share> {
         match self {
             Rows::Host(rows) => rows.share.as_ref(),
+            Rows::Elsewhere(share) => Some(share),
             Rows::Sparse(_) | Rows::Dense(_) => None,
         }
     }
@@ -249,7 +252,7 @@ impl<T: Number> Rows<T> {
     /// Whether they stream, or will when a product needs them.
     pub(super) fn stream(&self) -> bool {
         match self {
-            Rows::Host(_) => false,
+            Rows::Host(_) | Rows::Elsewhere(_) => false,
             Rows::Sparse(rows) => rows.stream(),
             Rows::Dense(rows) => rows.streamed().is_some(),
         }
@@ -258,7 +261,7 @@ impl<T: Number> Rows<T> {
     /// What of them the device has.
     pub(super) fn residency(&self) -> Residency {
         match self {
-            Rows::Host(_) => Residency::default(),
+            Rows::Host(_) | Rows::Elsewhere(_) => Residency::default(),
             Rows::Sparse(rows) => rows.residency(),
             Rows::Dense(rows) => rows
                 .streamed()
@@ -269,7 +272,7 @@ impl<T: Number> Rows<T> {
     /// This many passes over X are to come.
     pub(super) fn announce(&self, passes: u64) -> Result<(), OpError> {
         match self {
-            Rows::Host(_) => {}
+            Rows::Host(_) | Rows::Elsewhere(_) => {}
             Rows::Sparse(rows) => {
                 if rows.stream()
                     && let Some(stream) = rows.streamed()?
@@ -290,7 +293,7 @@ impl<T: Number> Rows<T> {
     pub(super) fn ld(&self) -> Option<usize> {
         match self {
             Rows::Dense(rows) => Some(rows.ld),
-            Rows::Host(_) | Rows::Sparse(_) => None,
+            Rows::Host(_) | Rows::Sparse(_) | Rows::Elsewhere(_) => None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use gpu_kernels::{In, Out};
 
+use crate::device::group::Group;
 use crate::device::{Buffer, Device};
 use crate::ops::launch::{slice, slice_mut};
 use crate::ops::terms::Terms;
@@ -19,8 +20,37 @@ pub(in crate::ops) struct Site<T> {
     pub cols: usize,
     /// Entries of the longest row.
     pub longest: u32,
+    /// Of rows that members of a group share, where sums of all of them are one sum in every bit.
+    pub together: Option<Together>,
     /// p between two products; locked from the first to the second.
     between: Mutex<Option<Buffer<T>>>,
+}
+
+/// The rows of all members of a group, of which a site has some.
+#[derive(Debug, Clone)]
+pub(in crate::ops) struct Together {
+    pub group: Group,
+    pub rows: u64,
+}
+
+impl Together {
+    /// The greatest of all members, element by element, of numbers that are as many on each.
+    pub(in crate::ops) fn greatest(&self, numbers: &mut Buffer<u32>) -> Result<(), OpError> {
+        let mut all: Vec<u64> = numbers.to_vec()?.into_iter().map(u64::from).collect();
+        self.group.max(&mut all)?;
+        let all: Vec<u32> = all.into_iter().map(|number| number as u32).collect();
+        Ok(numbers.copy_from_slice(&all)?)
+    }
+
+    /// The greatest of all members of each of two numbers that stand in pairs, as many as each has.
+    pub(in crate::ops) fn greatest_pair(&self, pairs: &mut Buffer<u32>) -> Result<(), OpError> {
+        let own = pairs.to_vec()?;
+        let most = |which: usize| own.iter().skip(which).step_by(2).copied().max();
+        let mut all = [0, 1].map(|which| u64::from(most(which).unwrap_or(0)));
+        self.group.max(&mut all)?;
+        let pair = all.map(|number| number as u32);
+        Ok(pairs.copy_from_slice(&pair.repeat(own.len() / 2))?)
+    }
 }
 
 /// A product that is to be computed; shapes and devices have been checked.
@@ -111,8 +141,15 @@ impl<T: Number> Site<T> {
             rows,
             cols,
             longest: longest as u32,
+            together: None,
             between: Mutex::new(None),
         }
+    }
+
+    /// Rows of all members.
+    pub(in crate::ops) fn all_rows(&self) -> u64 {
+        let own = self.rows as u64;
+        self.together.as_ref().map_or(own, |all| all.rows)
     }
 
     /// Entries of which sums of a product consist at most, in a row.

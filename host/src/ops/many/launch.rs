@@ -56,7 +56,7 @@ impl<T: Number> Matrix<T> {
         match &self.forms.rows {
             Rows::Sparse(rows) => self.launch_sparse(&many, rows, output),
             Rows::Dense(rows) => rows.each(|block| self.launch_dense(&many, &block, output)),
-            Rows::Host(_) => unreachable!("the CPU has code of its own"),
+            Rows::Host(_) | Rows::Elsewhere(_) => unreachable!("they have code of their own"),
         }
     }
 

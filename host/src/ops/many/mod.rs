@@ -22,6 +22,7 @@ pub(super) mod launches;
 
 use super::forms::Rows;
 use super::matrix::Matrix;
+use super::members::Members;
 use super::terms::{Terms, begin};
 use super::{Number, OpError};
 use crate::device::Buffer;
@@ -164,6 +165,9 @@ impl<T: Number> Matrix<T> {
         if let Rows::Host(x) = &self.forms.rows {
             return x.reading(|| host::run((product, k), x, input, terms, output))?;
         }
+        if let Some(members) = &self.members {
+            return Self::many_of_members(members, (product, k), input, terms, output);
+        }
         if product != Product::Forward {
             begin(output, &terms.single())?;
         }
@@ -171,6 +175,52 @@ impl<T: Number> Matrix<T> {
             return Ok(());
         }
         self.launch_many((product, k), input, terms, output)
+    }
+
+    /// A product with several right-hand sides; shapes and devices have been checked, and sums need not repeat.
+    fn many_of_members(
+        members: &Members<Matrix<T>>,
+        (product, k): (Product, usize),
+        input: &Buffer<T>,
+        terms: &ManyTerms<'_, T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let weights = match terms.weights {
+            Some(RowWeights::OfRows(v)) => Some((members.part(v, 1)?, 1)),
+            Some(RowWeights::OfEntries(v)) => Some((members.part(v, k)?, k)),
+            None => None,
+        };
+        let weights = weights.as_ref().map(|(v, of)| match of {
+            1 => RowWeights::OfRows(&**v),
+            _ => RowWeights::OfEntries(&**v),
+        });
+        if product == Product::Forward {
+            let z = members.optional_part(terms.addend.map(|(_, z)| z), k)?;
+            let addend = terms.addend.map(|(beta, _)| beta).zip(z.as_deref());
+            let own = ManyTerms {
+                weights,
+                addend,
+                ..*terms
+            };
+            members.write_part(output, k, |output| {
+                members.own.product_many((product, k), input, &own, output)
+            })?;
+            return members.gather(output, k);
+        }
+        let part = match product {
+            Product::Transposed => Some(members.part(input, k)?),
+            _ => None,
+        };
+        let own = ManyTerms {
+            weights,
+            addend: members.addend(terms.addend),
+            ..*terms
+        };
+        let input = part.as_deref().unwrap_or(input);
+        members
+            .own
+            .product_many((product, k), input, &own, output)?;
+        members.sum(&mut [output])
     }
 
     fn check_many(

@@ -32,6 +32,9 @@ impl<T: Number> Matrix<T> {
         if self.device().is_cpu() {
             return Ok(None);
         }
+        if let Some(members) = &self.members {
+            return members.own.objective_plan(loss);
+        }
         let planned = self.planned(loss.class())?;
         Ok(Some(planned.prepared.as_ref().unwrap_or(&planned.plan)))
     }
@@ -139,6 +142,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// As [`Matrix::objective_plan`].
     pub fn objective_in_one_pass(&self, loss: super::Loss) -> Result<bool, OpError> {
+        if let Some(members) = &self.members {
+            return members.in_one_pass(members.own.objective_in_one_pass(loss)?);
+        }
         let reproducible = self.options.summation == Summation::Reproducible;
         let plan = self.objective_plan(loss)?;
         Ok(!reproducible && plan.is_some_and(|plan| plan.then.is_none()))

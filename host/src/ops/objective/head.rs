@@ -48,6 +48,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.
     pub fn tell_head(&mut self, size: HeadSize) -> Result<usize, OpError> {
+        if let Some(members) = &mut self.members {
+            return members.own.tell_head(size);
+        }
         let Rows::Sparse(rows) = &self.forms.rows else {
             return Ok(0);
         };

@@ -19,6 +19,7 @@ mod gpu;
 mod head;
 mod host;
 pub(super) mod launches;
+mod members;
 mod row_kernel;
 mod rows;
 mod score;
@@ -181,6 +182,9 @@ impl<T: Number> Matrix<T> {
                 self.objective_in_order(evaluation, y, &mut out)
             }
             Rows::Host(x) => x.reading(|| host::run(x, evaluation, y, &mut out))?,
+            Rows::Elsewhere(_) if !self.repeats(evaluation, &out) => {
+                self.objective_of_members(evaluation, y, &mut out)
+            }
             _ => self.objective_on_gpu(evaluation, y, &mut out),
         }
     }

@@ -23,6 +23,7 @@ use super::super::forms::Rows;
 use super::super::host::{HostRows, with_rows};
 use super::super::launch::slice;
 use super::super::matrix::Matrix;
+use super::super::members::Members;
 use super::super::share::{part_mut, part_of};
 use super::super::{Number, OpError};
 use super::gpu::fused;
@@ -72,6 +73,9 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when a kernel cannot be loaded.
     pub fn has_softmax(&self, classes: usize) -> Result<bool, OpError> {
+        if let Some(members) = &self.members {
+            return members.all(members.own.has_softmax(classes)?);
+        }
         Ok(match self.options.summation {
             Summation::Reproducible => false,
             Summation::Free if self.device().is_cpu() => true,
@@ -146,6 +150,9 @@ impl<T: Number> Matrix<T> {
         self.check_softmax(softmax, y, &out, &work)?;
         if let Rows::Host(x) = &self.forms.rows {
             return x.reading(|| self.softmax_on_host(x, softmax, y, out, work))?;
+        }
+        if let Some(members) = &self.members {
+            return softmax_of_members(members, softmax, y, out, work);
         }
         out.sums.fill_zero()?;
         out.gradient.fill_zero()?;
@@ -286,7 +293,7 @@ impl<T: Number> Matrix<T> {
             return Ok(SoftmaxStep::Absent);
         };
         match &self.forms.rows {
-            Rows::Host(_) => Ok(SoftmaxStep::Absent),
+            Rows::Host(_) | Rows::Elsewhere(_) => Ok(SoftmaxStep::Absent),
             Rows::Sparse(_) => self.prepare_sparse_softmax(k),
             Rows::Dense(_) => self.prepare_dense_softmax(k),
         }
@@ -363,6 +370,51 @@ impl<T: Number> Matrix<T> {
         };
         Ok(self.device().prepare(entry, launch)?)
     }
+}
+
+/// Each member's rows, and the sums of all.
+fn softmax_of_members<T: Number>(
+    members: &Members<Matrix<T>>,
+    softmax: &Softmax<'_, T>,
+    y: &Buffer<T>,
+    out: SoftmaxOut<'_, T>,
+    work: Work<'_, T>,
+) -> Result<(), OpError> {
+    let (k, SoftmaxOut { sums, gradient }) = (softmax.classes, out);
+    let (target, given, probabilities, solve) = match work {
+        Work::Evaluation {
+            target,
+            probabilities,
+        } => (Some(target), None, probabilities, None),
+        Work::Curvature { given, solve } => (None, Some(given), None, solve),
+    };
+    let weights = members.optional_part(softmax.weights, 1)?;
+    let (target, given) = (
+        members.optional_part(target, 1)?,
+        members.optional_part(given, k)?,
+    );
+    let own = Softmax {
+        weights: weights.as_deref(),
+        ..*softmax
+    };
+    members.writing(probabilities, k, |probabilities| {
+        let work = match (target.as_deref(), given.as_deref()) {
+            (Some(target), _) => Work::Evaluation {
+                target,
+                probabilities,
+            },
+            (_, given) => Work::Curvature {
+                given: given.expect("one of them is there"),
+                solve,
+            },
+        };
+        let out = SoftmaxOut {
+            sums: &mut *sums,
+            gradient: &mut *gradient,
+        };
+        members.own.run_softmax(&own, y, out, work)
+    })?;
+    members.sum(&mut [sums, gradient])
 }
 
 /// The rows `range` of the arguments.

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use ndarray::Array2;
 
 use crate::device::group::{GroupError, run_threads};
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, EmulatorOptions};
 use crate::matrix::{Features, csr_from_parts};
 use crate::ops::many::RowWeights;
 use crate::ops::objective::{
@@ -83,18 +83,55 @@ fn each<T: Number, R: Send + Deref>(
     let whole = Matrix::with_options(&device, x.clone(), options(summation)).expect("a matrix");
     let expected = ask(&whole).expect("an answer");
     for shares in SHARES {
-        let found = run_threads(shares.len(), |group| {
-            let first: usize = shares[..group.rank()].iter().sum();
-            let own = x.select_rows(first..first + shares[group.rank()]);
-            let x = Matrix::with_options(&Device::cpu_of(&group), own, options(summation))?;
-            assert_eq!(x.rows(), ROWS);
-            assert_eq!(x.own_rows(), first..first + shares[group.rank()]);
-            ask(&x)
-        });
-        for found in found {
-            judge(&expected, found.expect("an answer"), shares);
+        for found in found_by(shares, &device, (x, summation), &ask) {
+            judge(&expected, found, shares);
         }
     }
+}
+
+/// Shares that begin where kernels can read vectors, and some that do not.
+const OF_GPUS: [&[usize]; 3] = [&[256, 267], &[261, 262], &[100, 0, 300, 123]];
+
+/// [`each`] of emulated GPUs, against the CPU.
+fn each_emulated<T: Number, R: Send + Deref>(
+    x: &Features<T>,
+    summation: Summation,
+    ask: impl Fn(&Matrix<T>) -> Result<R, OpError> + Sync,
+    mut judge: impl FnMut(&R::Target, R, &[usize]),
+) {
+    let device = Device::cpu();
+    let whole = Matrix::with_options(&device, x.clone(), options(summation)).expect("a matrix");
+    let expected = ask(&whole).expect("an answer");
+    for shares in OF_GPUS {
+        let emulator = Device::emulator(EmulatorOptions::default());
+        for found in found_by(shares, &emulator, (x, summation), &ask) {
+            judge(&expected, found, shares);
+        }
+    }
+}
+
+/// What each member finds, on a device like `kind`.
+fn found_by<T: Number, R: Send>(
+    shares: &[usize],
+    kind: &Device,
+    (x, summation): (&Features<T>, Summation),
+    ask: &(impl Fn(&Matrix<T>) -> Result<R, OpError> + Sync),
+) -> Vec<R> {
+    let found = run_threads(shares.len(), |group| {
+        let first: usize = shares[..group.rank()].iter().sum();
+        let own = x.select_rows(first..first + shares[group.rank()]);
+        let device = match kind {
+            Device::Emulator(_) => Device::emulator(EmulatorOptions::schedule(group.rank() as u64)),
+            other => other.clone(),
+        };
+        let device = device.in_group(&group)?;
+        let x = Matrix::with_options(&device, own, options(summation))?;
+        assert_eq!(x.rows(), ROWS);
+        assert_eq!(x.own_rows(), first..first + shares[group.rank()]);
+        ask(&x)
+    });
+    let each = found.into_iter();
+    each.map(|found| found.expect("an answer")).collect()
 }
 
 /// All products with all terms, one side and three.
@@ -331,6 +368,56 @@ fn objectives() {
         each(&dense::<f64>(cols), Summation::Free, softmax, near);
         each(&sparse::<f64>(cols), Summation::Free, softmax, near);
     }
+}
+
+/// What f32 kernels computed, read as f64.
+fn near_in_f32(expected: &[Vec<f64>], found: Vec<Vec<f64>>, shares: &[usize]) {
+    near_by(f64::from(f32::EPSILON), expected, found, shares);
+}
+
+/// Equal up to the rounding of sums of `ROWS` terms in T, in any order.
+fn near_in_any_order<T: Number>(expected: &[Vec<T>], found: Vec<Vec<T>>, shares: &[usize]) {
+    let unit = if T::SIZE == 4 {
+        f64::from(f32::EPSILON)
+    } else {
+        f64::EPSILON
+    };
+    near_by(unit, expected, found, shares);
+}
+
+fn near_by<T: Number>(unit: f64, expected: &[Vec<T>], found: Vec<Vec<T>>, shares: &[usize]) {
+    for (case, (expected, found)) in expected.iter().zip(found).enumerate() {
+        let largest = expected
+            .iter()
+            .fold(0.0_f64, |a, b| a.max(Into::<f64>::into(*b).abs()));
+        for (e, f) in expected.iter().zip(&found) {
+            let (e, f): (f64, f64) = ((*e).into(), (*f).into());
+            assert!(
+                (e - f).abs() <= 64.0 * ROWS as f64 * unit * largest,
+                "{e} {f}, case {case}, {shares:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn emulated_gpus_multiply_together() {
+    let (dense, sparse) = (dense::<f32>(28), sparse::<f64>(40));
+    each_emulated(&dense, Summation::Reproducible, products, same_bits);
+    each_emulated(&sparse, Summation::Reproducible, products, same_bits);
+    each_emulated(&dense, Summation::Free, products, near_in_any_order);
+    each_emulated(&sparse, Summation::Free, products, near_in_any_order);
+}
+
+#[test]
+fn emulated_gpus_evaluate_objectives_together() {
+    let (dense, sparse) = (dense::<f64>(28), sparse::<f32>(40));
+    each_emulated(&dense, Summation::Reproducible, objective, same_bits);
+    each_emulated(&sparse, Summation::Reproducible, objective, same_bits);
+    each_emulated(&dense, Summation::Free, objective, near_in_any_order);
+    each_emulated(&sparse, Summation::Free, objective, near_in_f32);
+    each_emulated(&dense, Summation::Free, softmax, near_in_any_order);
+    each_emulated(&sparse, Summation::Free, softmax, near_in_f32);
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! `plan --gpus`: what a product takes over several GPUs and machines.
+
+use anyhow::{Context, Result};
+
+use super::args::PlanArgs;
+use super::report::{Listing, indented, number, plain_table};
+use crate::plan::fused::{ColumnUse, Planner, Problem, Product};
+use crate::plan::scaling::{self, Link, Machines, Shared};
+
+/// The GPUs that are to share the rows, if several are wanted.
+fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
+    if gpus.is_none() && args.nodes == 1 {
+        return Ok(None);
+    }
+    Ok(Some(Machines {
+        gpus: u32::try_from(gpus.unwrap_or(1)).context("--gpus")?,
+        nodes: args.nodes,
+        link: scaling::NVLINK,
+        one_launch: scaling::ONE_LAUNCH,
+        network: Link {
+            start_us: args.network_us,
+            gb_s: args.network_gb_s,
+        },
+    }))
+}
+
+/// The GPUs that are to share the rows, if several are wanted, and what the product takes over 1, 2, 4, … of them.
+pub(super) fn shared(
+    planner: &Planner<'_>,
+    (problem, product): (&Problem, Product),
+    args: &PlanArgs,
+    gpus: Option<usize>,
+) -> Result<Option<(Machines, Vec<Shared>)>> {
+    let Some(machines) = machines(args, gpus)? else {
+        return Ok(None);
+    };
+    let us_of = |gpus: u32| -> Result<f64> {
+        let share = |all: u64| all.div_ceil(u64::from(gpus));
+        let own = Problem {
+            rows: share(problem.rows),
+            nnz: problem.nnz.map(share),
+            // They count the rows of all.
+            row_steps: None,
+            columns: problem.columns.map(|columns| ColumnUse {
+                busiest: share(columns.busiest),
+                hot_entries: share(columns.hot_entries),
+                ..columns
+            }),
+            ..*problem
+        };
+        let plan = planner.plan(&own, product).context("no plan can be made")?;
+        let ns = plan.predicted_ns().context(
+            "--gpus: expected the predicted model, which says what a product takes, found another",
+        )?;
+        Ok(ns as f64 / 1e3)
+    };
+    let element = u64::from(problem.dtype.bytes());
+    let fixed = args.reproducible && problem.nnz.is_some();
+    let bytes = match product {
+        // Every GPU gets the part of each of the others.
+        Product::Forward => problem.rows * element / 2,
+        // Words of fixed-point sums, and beside them what is infinite or no number.
+        _ if fixed => problem.cols * (2 * element + element),
+        _ => problem.cols * element,
+    };
+    let alone = us_of(1)?;
+    let steps = machines.steps().into_iter();
+    let each = steps.map(|step| Ok(step.shared((alone, us_of(step.all())?), bytes)));
+    Ok(Some((machines, each.collect::<Result<_>>()?)))
+}
+
+/// A product over several GPUs, and what was assumed.
+pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
+    let mut table = plain_table();
+    table.set_header([
+        "GPUs",
+        "µs of a product",
+        "µs of its sum",
+        "times as fast",
+        "efficiency",
+    ]);
+    for step in shared {
+        table.add_row([
+            number(step.gpus),
+            number(format_args!("{:.1}", step.product_us)),
+            number(format_args!("{:.1}", step.sum_us)),
+            number(format_args!("{:.2}", step.speed_up)),
+            number(format_args!("{:.2}", step.efficiency)),
+        ]);
+    }
+    let mut lines = Listing::new();
+    let link = &machines.link;
+    lines.line(
+        "sums within a machine",
+        format_args!(
+            "{} µs and {} GB/s, as two H100 did by NCCL",
+            link.start_us, link.gb_s
+        ),
+    );
+    if machines.nodes > 1 {
+        let network = &machines.network;
+        lines.line(
+            "between machines",
+            format_args!(
+                "{} µs and {} GB/s for each GPU, an assumption (--network-us, --network-gb-s)",
+                network.start_us, network.gb_s
+            ),
+        );
+    }
+    format!("{}{lines}", indented(&table))
+}

@@ -1,0 +1,139 @@
+//! What members do with numbers that lie on their devices: sums that never cross the host where there is a link.
+
+use std::fmt::Debug;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::time::Duration;
+
+use super::{Group, GroupError, GroupNumber};
+use crate::device::{Buffer, DeviceError};
+
+/// The type of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberKind {
+    F32,
+    F64,
+    I64,
+    U64,
+}
+
+/// Numbers in a device's memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbers {
+    pub(crate) address: u64,
+    pub(crate) len: usize,
+    pub(crate) kind: NumberKind,
+}
+
+/// An engine that moves what lies on devices, in the order of the stream of each member's device: nothing is waited for.
+/// No member calls two functions at once.
+pub(crate) trait DeviceCommunicator:
+    Send + Sync + UnwindSafe + RefUnwindSafe + Debug
+{
+    /// The engine's name, for people.
+    fn name(&self) -> String;
+
+    /// Replaces numbers by their sums over the members: the same bits on each. Several at once are one message.
+    ///
+    /// # Errors
+    /// [`GroupError`], of this and of what was begun before.
+    fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError>;
+
+    /// Completes the bytes at `address`, of which each member has a piece of its own, one after the other.
+    ///
+    /// # Errors
+    /// As [`DeviceCommunicator::sum`].
+    fn gather(&self, address: u64, lengths: &[usize]) -> Result<(), GroupError>;
+
+    /// What has happened to what was begun.
+    ///
+    /// # Errors
+    /// As [`DeviceCommunicator::sum`].
+    fn check(&self) -> Result<(), GroupError>;
+
+    /// How long what is begun from now on may take.
+    fn set_limit(&self, limit: Duration);
+
+    /// Lets nobody wait for this member any more, nor this one for others; `error` is why.
+    fn end(&self, error: GroupError);
+}
+
+/// A buffer of numbers that are to be added together with others.
+pub(crate) trait Summand {
+    fn numbers(&mut self) -> Numbers;
+
+    /// By way of the host.
+    fn sum(&mut self, group: &Group) -> Result<(), DeviceError>;
+}
+
+impl<T: GroupNumber> Summand for Buffer<T> {
+    fn numbers(&mut self) -> Numbers {
+        let output = self.output();
+        Numbers {
+            address: output.pointer().addr() as u64,
+            len: output.len() as usize,
+            kind: T::KIND,
+        }
+    }
+
+    fn sum(&mut self, group: &Group) -> Result<(), DeviceError> {
+        let mut values = self.to_vec()?;
+        group.sum(&mut values)?;
+        self.copy_from_slice(&values)
+    }
+}
+
+impl Group {
+    /// Replaces numbers on the members' devices by their sums: over the devices' link where they have one, else by way of
+    /// the host.
+    pub(crate) fn sum_together(&self, buffers: &mut [&mut dyn Summand]) -> Result<(), DeviceError> {
+        if let Some(link) = self.link()? {
+            let numbers: Vec<Numbers> = buffers.iter_mut().map(|buffer| buffer.numbers()).collect();
+            return Ok(link.sum(&numbers)?);
+        }
+        let mut each = buffers.iter_mut();
+        each.try_for_each(|buffer| buffer.sum(self))
+    }
+
+    /// [`Group::sum`] of numbers on the devices of the members, which have [joined](crate::device::Device::in_group) them:
+    /// nothing crosses the host where they have a link, and nothing is waited for. GPUs add floats in an order of their
+    /// link's; every member gets the same bits.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::device::group::run_threads;
+    /// let sums = run_threads(2, |group| {
+    ///     let device = Device::cpu().in_group(&group)?;
+    ///     let mut own = device.upload(&[1.0, group.rank() as f64])?;
+    ///     group.sum_on_devices(&mut own)?;
+    ///     own.to_vec()
+    /// });
+    /// assert!(sums.into_iter().all(|sum| sum == Ok(vec![2.0, 1.0])));
+    /// ```
+    ///
+    /// # Errors
+    /// [`DeviceError::Group`] as every collective, and when a device fails.
+    pub fn sum_on_devices<T: GroupNumber>(
+        &self,
+        buffer: &mut Buffer<T>,
+    ) -> Result<(), DeviceError> {
+        self.sum_together(&mut [buffer])
+    }
+
+    /// Completes a buffer of which each member has `lengths` elements, one after the other in the order of the ranks.
+    pub(crate) fn gather_on_devices<T: bytemuck::Pod>(
+        &self,
+        buffer: &mut Buffer<T>,
+        lengths: &[usize],
+    ) -> Result<(), DeviceError> {
+        if let Some(link) = self.link()? {
+            let bytes: Vec<usize> = lengths.iter().map(|len| len * size_of::<T>()).collect();
+            let address = buffer.output().pointer().addr() as u64;
+            return Ok(link.gather(address, &bytes)?);
+        }
+        let first: usize = lengths[..self.rank()].iter().sum();
+        let mut own = vec![T::zeroed(); lengths[self.rank()]];
+        buffer.read(first, &mut own)?;
+        let all = self.all_gather(&own)?;
+        buffer.copy_from_slice(&all)
+    }
+}

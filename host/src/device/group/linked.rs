@@ -1,0 +1,59 @@
+//! GPUs that have joined: NCCL, and small sums over each other's memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::between_devices::{DeviceCommunicator, Numbers};
+use super::error::GroupError;
+use super::nccl::Nccl;
+use super::windows::Windows;
+
+/// The link of a group of GPUs.
+#[derive(Debug)]
+pub(super) struct Linked {
+    nccl: Nccl,
+    windows: Option<Arc<Windows>>,
+}
+
+impl Linked {
+    pub(super) fn new(nccl: Nccl, windows: Option<Windows>) -> Linked {
+        let windows = windows.map(Arc::new);
+        if let Some(windows) = windows.clone() {
+            nccl.at_the_end(Box::new(move || windows.stop()));
+        }
+        Linked { nccl, windows }
+    }
+}
+
+impl DeviceCommunicator for Linked {
+    fn name(&self) -> String {
+        match self.windows {
+            Some(_) => format!("{}, small sums over peers' memory", self.nccl.name()),
+            None => self.nccl.name(),
+        }
+    }
+
+    fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
+        let windows = self.windows.as_ref();
+        match windows.filter(|windows| windows.take(numbers)) {
+            Some(windows) => self.nccl.beside(|| windows.sum(numbers)),
+            None => self.nccl.sum(numbers),
+        }
+    }
+
+    fn gather(&self, address: u64, lengths: &[usize]) -> Result<(), GroupError> {
+        self.nccl.gather(address, lengths)
+    }
+
+    fn check(&self) -> Result<(), GroupError> {
+        self.nccl.check()
+    }
+
+    fn set_limit(&self, limit: Duration) {
+        self.nccl.set_limit(limit);
+    }
+
+    fn end(&self, error: GroupError) {
+        self.nccl.end(error);
+    }
+}

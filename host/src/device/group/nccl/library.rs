@@ -1,0 +1,453 @@
+//! NCCL, opened at run time. Level: sys.
+//!
+//! Declared here are the functions that are needed, as NCCL 2.14 and all later versions have them. The library is looked for
+//! where `WARPFUSE_NCCL` says, among those that the process has opened already (PyTorch's), in the folders where the package
+//! `nvidia-nccl-cu13` puts it, and where the dynamic linker looks.
+
+use std::error::Error;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::OnceLock;
+
+use cust_raw::CUstream;
+use libloading::Library as Opened;
+use libloading::os::unix::{Library as UnixLibrary, RTLD_LOCAL, RTLD_NOW};
+
+use crate::device::group::GroupError;
+
+/// `ncclComm_t`.
+pub(super) type Comm = *mut c_void;
+
+/// `ncclUniqueId`: by which the members of a communicator find each other.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct UniqueId(pub(super) [u8; 128]);
+
+/// The part of `ncclConfig_t` that version 2.14 had; NCCL fills in what came later.
+#[repr(C)]
+struct Config {
+    size: usize,
+    magic: u32,
+    version: u32,
+    blocking: c_int,
+}
+
+const MAGIC: u32 = 0xcafe_beef;
+/// That the configuration is of version 2.14.
+const CONFIG_VERSION: u32 = 21_400;
+
+/// `ncclSuccess` and `ncclInProgress`.
+const SUCCESS: c_int = 0;
+const IN_PROGRESS: c_int = 7;
+
+/// `ncclDataType_t`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub(super) enum DataType {
+    U8 = 1,
+    I64 = 4,
+    U64 = 5,
+    F32 = 7,
+    F64 = 8,
+}
+
+/// `ncclSum`.
+const SUM: c_int = 0;
+
+type Bare = unsafe extern "C" fn() -> c_int;
+type Text = unsafe extern "C" fn(c_int) -> *const c_char;
+type LastError = unsafe extern "C" fn(Comm) -> *const c_char;
+type Version = unsafe extern "C" fn(*mut c_int) -> c_int;
+type GetId = unsafe extern "C" fn(*mut UniqueId) -> c_int;
+type Init = unsafe extern "C" fn(*mut Comm, c_int, UniqueId, c_int, *mut Config) -> c_int;
+type OfComm = unsafe extern "C" fn(Comm) -> c_int;
+type AsyncError = unsafe extern "C" fn(Comm, *mut c_int) -> c_int;
+type AllReduce = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    usize,
+    DataType,
+    c_int,
+    Comm,
+    CUstream,
+) -> c_int;
+type Broadcast = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    usize,
+    DataType,
+    c_int,
+    Comm,
+    CUstream,
+) -> c_int;
+type Send = unsafe extern "C" fn(*const c_void, usize, DataType, c_int, Comm, CUstream) -> c_int;
+type Receive = unsafe extern "C" fn(*mut c_void, usize, DataType, c_int, Comm, CUstream) -> c_int;
+
+/// Its functions.
+#[derive(Debug)]
+pub(super) struct Library {
+    version: c_int,
+    text: Text,
+    last_error: Option<LastError>,
+    get_id: GetId,
+    init: Init,
+    finalise: OfComm,
+    destroy: OfComm,
+    abort: OfComm,
+    async_error: AsyncError,
+    all_reduce: AllReduce,
+    broadcast: Broadcast,
+    send: Send,
+    receive: Receive,
+    group_start: Bare,
+    group_end: Bare,
+}
+
+static LIBRARY: OnceLock<Result<Library, GroupError>> = OnceLock::new();
+
+/// The name that its package has, and the system's.
+const NAME: &str = "libnccl.so.2";
+/// Where the package of PyPI puts it, below a folder of Python's packages.
+const IN_PACKAGES: &str = "nvidia/nccl/lib/libnccl.so.2";
+/// The oldest version whose communicators need not block.
+const OLDEST: c_int = 21_400;
+
+impl Library {
+    /// The library, opened on the first call and never closed.
+    pub(super) fn find() -> Result<&'static Library, GroupError> {
+        LIBRARY
+            .get_or_init(Library::open)
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    fn open() -> Result<Library, GroupError> {
+        let mut tried = Vec::new();
+        for candidate in candidates() {
+            match candidate.open() {
+                // SAFETY: the library is never closed, and its functions are NCCL's.
+                Ok(library) => match unsafe { Library::of(Box::leak(Box::new(library))) } {
+                    Ok(library) => return Ok(library),
+                    Err(reason) => tried.push(format!("{candidate}: {reason}")),
+                },
+                Err(reason) => tried.push(reason),
+            }
+        }
+        Err(GroupError::Nccl {
+            message: tried.join("; "),
+        })
+    }
+
+    /// # Safety
+    /// The library is NCCL.
+    unsafe fn of(library: &'static Opened) -> Result<Library, String> {
+        // SAFETY: the types are those of NCCL's header.
+        unsafe {
+            let version: Version = symbol(library, c"ncclGetVersion")?;
+            let mut number = 0;
+            version(&raw mut number);
+            if number < OLDEST {
+                return Err(format!("expected version 2.14 or later, found {number}"));
+            }
+            Ok(Library {
+                version: number,
+                text: symbol(library, c"ncclGetErrorString")?,
+                last_error: symbol(library, c"ncclGetLastError").ok(),
+                get_id: symbol(library, c"ncclGetUniqueId")?,
+                init: symbol(library, c"ncclCommInitRankConfig")?,
+                finalise: symbol(library, c"ncclCommFinalize")?,
+                destroy: symbol(library, c"ncclCommDestroy")?,
+                abort: symbol(library, c"ncclCommAbort")?,
+                async_error: symbol(library, c"ncclCommGetAsyncError")?,
+                all_reduce: symbol(library, c"ncclAllReduce")?,
+                broadcast: symbol(library, c"ncclBroadcast")?,
+                send: symbol(library, c"ncclSend")?,
+                receive: symbol(library, c"ncclRecv")?,
+                group_start: symbol(library, c"ncclGroupStart")?,
+                group_end: symbol(library, c"ncclGroupEnd")?,
+            })
+        }
+    }
+
+    /// Its version, for people.
+    pub(super) fn version(&self) -> String {
+        let (major, minor, patch) = (
+            self.version / 10_000,
+            self.version / 100 % 100,
+            self.version % 100,
+        );
+        format!("NCCL {major}.{minor}.{patch}")
+    }
+
+    /// An id for a new communicator; with the variable `NCCL_COMM_ID` one that is the same in every process.
+    pub(super) fn unique_id(&self) -> Result<UniqueId, GroupError> {
+        let mut id = UniqueId([0; 128]);
+        // SAFETY: the pointer is writable.
+        self.check("ncclGetUniqueId", unsafe { (self.get_id)(&raw mut id) })?;
+        Ok(id)
+    }
+
+    /// Begins to join the others; [`Library::state`] says when that is done. The device's context is the thread's.
+    pub(super) fn join(&self, id: UniqueId, rank: usize, size: usize) -> Result<Comm, GroupError> {
+        let mut comm = ptr::null_mut();
+        let mut config = Config {
+            size: size_of::<Config>(),
+            magic: MAGIC,
+            version: CONFIG_VERSION,
+            blocking: 0,
+        };
+        let (rank, size) = (rank as c_int, size as c_int);
+        // SAFETY: both pointers are writable during the call, and the configuration says how long it is.
+        let code = unsafe { (self.init)(&raw mut comm, size, id, rank, &raw mut config) };
+        self.check("ncclCommInitRankConfig", code)?;
+        Ok(comm)
+    }
+
+    /// Whether all that was begun has been submitted.
+    pub(super) fn state(&self, comm: Comm) -> Result<bool, GroupError> {
+        let mut code = SUCCESS;
+        // SAFETY: the communicator exists, and the pointer is writable.
+        self.check("ncclCommGetAsyncError", unsafe {
+            (self.async_error)(comm, &raw mut code)
+        })?;
+        self.check("NCCL's work", code)?;
+        Ok(code != IN_PROGRESS)
+    }
+
+    /// # Safety
+    /// `numbers` of this type lie at `address` on the communicator's device until the stream has done it.
+    pub(super) unsafe fn all_reduce(
+        &self,
+        (address, numbers): (u64, usize),
+        of: DataType,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let at = on_device(address);
+        // SAFETY: as the caller promises; in place.
+        let code = unsafe { (self.all_reduce)(at, at, numbers, of, SUM, comm, stream) };
+        self.check("ncclAllReduce", code)
+    }
+
+    /// # Safety
+    /// As [`Library::all_reduce`].
+    pub(super) unsafe fn broadcast(
+        &self,
+        (address, bytes): (u64, usize),
+        root: usize,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let (at, of) = (on_device(address), DataType::U8);
+        // SAFETY: as the caller promises; in place.
+        let code = unsafe { (self.broadcast)(at, at, bytes, of, root as c_int, comm, stream) };
+        self.check("ncclBroadcast", code)
+    }
+
+    /// # Safety
+    /// As [`Library::all_reduce`].
+    pub(super) unsafe fn send(
+        &self,
+        (address, bytes): (u64, usize),
+        to: usize,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let (at, of) = (on_device(address), DataType::U8);
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.send)(at, bytes, of, to as c_int, comm, stream) };
+        self.check("ncclSend", code)
+    }
+
+    /// # Safety
+    /// As [`Library::all_reduce`].
+    pub(super) unsafe fn receive(
+        &self,
+        (address, bytes): (u64, usize),
+        from: usize,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let (at, of) = (on_device(address), DataType::U8);
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.receive)(at, bytes, of, from as c_int, comm, stream) };
+        self.check("ncclRecv", code)
+    }
+
+    /// Has `work` begin several operations, which become one.
+    pub(super) fn together(
+        &self,
+        work: impl FnOnce() -> Result<(), GroupError>,
+    ) -> Result<(), GroupError> {
+        // SAFETY: every start has an end.
+        self.check("ncclGroupStart", unsafe { (self.group_start)() })?;
+        let begun = work();
+        // SAFETY: as above.
+        let ended = self.check("ncclGroupEnd", unsafe { (self.group_end)() });
+        begun.and(ended)
+    }
+
+    /// Ends a communicator that all members end.
+    pub(super) fn finalise(&self, comm: Comm) -> Result<(), GroupError> {
+        // SAFETY: the communicator exists.
+        self.check("ncclCommFinalize", unsafe { (self.finalise)(comm) })
+    }
+
+    /// Frees a communicator that has been finalised.
+    pub(super) fn destroy(&self, comm: Comm) {
+        // SAFETY: nobody uses it afterwards. Where it fails nothing is left to do.
+        let _ = unsafe { (self.destroy)(comm) };
+    }
+
+    /// Ends a communicator whatever its state, and the kernels that wait for other members.
+    pub(super) fn abort(&self, comm: Comm) {
+        // SAFETY: nobody uses it afterwards. Where it fails nothing is left to do.
+        let _ = unsafe { (self.abort)(comm) };
+    }
+
+    fn check(&self, operation: &'static str, code: c_int) -> Result<(), GroupError> {
+        if code == SUCCESS || code == IN_PROGRESS {
+            return Ok(());
+        }
+        // SAFETY: NCCL has a text, that lives as long as it, for any code.
+        let text = unsafe { CStr::from_ptr((self.text)(code)) }.to_string_lossy();
+        let more = self.last_error.map(|last| {
+            // SAFETY: without a communicator it is the process's last error; the text is copied at once.
+            let more = unsafe { last(ptr::null_mut()) };
+            match more.is_null() {
+                true => String::new(),
+                // SAFETY: it is no null pointer, hence a text.
+                false => unsafe { CStr::from_ptr(more) }
+                    .to_string_lossy()
+                    .trim()
+                    .to_owned(),
+            }
+        });
+        let message = match more.filter(|more| !more.is_empty()) {
+            Some(more) => format!("{text}: {more}"),
+            None => text.into_owned(),
+        };
+        Err(GroupError::Engine { operation, message })
+    }
+}
+
+/// A device's address as a pointer, which is never followed here.
+fn on_device(address: u64) -> *mut c_void {
+    ptr::without_provenance_mut(address as usize)
+}
+
+/// # Safety
+/// F is the type of the function of this name.
+unsafe fn symbol<F: Copy>(library: &'static Opened, name: &CStr) -> Result<F, String> {
+    // SAFETY: as the caller promises.
+    let found = unsafe { library.get::<F>(name) };
+    found
+        .map(|function| *function)
+        .map_err(|_| format!("it has no {}", name.to_string_lossy()))
+}
+
+/// A place to look at.
+enum Candidate {
+    /// What the process has opened.
+    Loaded,
+    File(PathBuf),
+}
+
+impl std::fmt::Display for Candidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Candidate::Loaded => write!(f, "{NAME} of this process"),
+            Candidate::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Candidate {
+    fn open(&self) -> Result<Opened, String> {
+        const NOLOAD: c_int = 4;
+        let opened = match self {
+            // SAFETY: the library's initialisers have run.
+            Candidate::Loaded => unsafe {
+                UnixLibrary::open(Some(NAME), RTLD_NOW | RTLD_LOCAL | NOLOAD)
+            },
+            // SAFETY: the initialisers of NCCL are made to run in any process that opens it.
+            Candidate::File(path) => unsafe {
+                UnixLibrary::open(Some(path), RTLD_NOW | RTLD_LOCAL)
+            },
+        };
+        opened.map(Into::into).map_err(|error| {
+            let source = error.source();
+            source.map_or_else(|| format!("{self}: {error}"), ToString::to_string)
+        })
+    }
+}
+
+/// Where it may be, in the order in which it is looked for.
+fn candidates() -> Vec<Candidate> {
+    if let Some(named) = std::env::var_os("WARPFUSE_NCCL").filter(|named| !named.is_empty()) {
+        return vec![Candidate::File(named.into())];
+    }
+    let mut all = vec![Candidate::Loaded];
+    let installed = roots().into_iter().flat_map(|root| packages_of(&root));
+    let installed = installed.map(|packages| packages.join(IN_PACKAGES));
+    all.extend(installed.filter(|path| path.exists()).map(Candidate::File));
+    all.push(Candidate::File(NAME.into()));
+    all
+}
+
+/// Folders that have `lib/pythonX.Y`: of environments, of whatever Python the search path has, of the system, of the user.
+fn roots() -> Vec<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let mut roots: Vec<PathBuf> = ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .into_iter()
+        .filter_map(of)
+        .collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for folder in std::env::split_paths(&path) {
+        if folder.join("python3").exists() {
+            roots.extend(folder.parent().map(Path::to_owned));
+        }
+    }
+    roots.extend(["/usr/local", "/usr", "/opt/conda"].map(PathBuf::from));
+    roots.extend(of("HOME").map(|home| home.join(".local")));
+    roots.dedup();
+    roots
+}
+
+/// The folders of packages below a root.
+fn packages_of(root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(root.join("lib")) else {
+        return Vec::new();
+    };
+    let pythons = entries.flatten().map(|entry| entry.path());
+    let pythons = pythons.filter(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("python3")
+    });
+    let each = pythons.flat_map(|path| ["site-packages", "dist-packages"].map(|of| path.join(of)));
+    each.filter(|path| path.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_those_of_the_header() {
+        assert_eq!(size_of::<UniqueId>(), 128);
+        assert_eq!(std::mem::offset_of!(Config, blocking), 16);
+    }
+
+    #[test]
+    fn packages_are_found_below_any_python() {
+        let root = tempfile::tempdir().expect("a folder");
+        let packages = root.path().join("lib/python3.12/site-packages");
+        std::fs::create_dir_all(&packages).expect("folders");
+        std::fs::create_dir_all(root.path().join("lib/perl5/site-packages")).expect("folders");
+        assert_eq!(packages_of(root.path()), [packages]);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_an_error_that_names_it() {
+        let missing = Candidate::File("/no/such/libnccl.so.2".into());
+        let reason = missing.open().expect_err("there is none");
+        assert!(reason.contains("/no/such/libnccl.so.2"), "{reason}");
+    }
+}

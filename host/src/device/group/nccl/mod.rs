@@ -1,0 +1,354 @@
+//! NCCL: GPUs of one machine or of many.
+//!
+//! Joining, and everything afterwards, is submitted without waiting; a [watch](watch) looks at what has become of it. A member
+//! that does not come, an error that NCCL has noticed, a process of this machine that has ended: each ends the communicator,
+//! which frees the kernels that wait for it, and is the error of whatever is wanted next.
+
+mod library;
+mod watch;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::library::{Comm, DataType, Library, UniqueId};
+use self::watch::{Watch, Watched};
+use super::between_devices::{DeviceCommunicator, NumberKind, Numbers};
+use super::communicator::Communicator;
+use super::error::GroupError;
+use super::peers::{Departed, End, Process};
+use super::slices_of;
+use crate::device::cuda::CudaDevice;
+use crate::device::{Buffer, Device, DeviceError};
+
+/// How long members wait for each other at the end.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// A member's place in a communicator. Clones are the same.
+#[derive(Clone, Debug)]
+pub(super) struct Nccl(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    library: &'static Library,
+    device: CudaDevice,
+    rank: usize,
+    size: usize,
+    watched: Arc<Watched>,
+    _watch: Watch,
+}
+
+impl Nccl {
+    /// Whether NCCL can be opened.
+    pub(super) fn find() -> Result<(), GroupError> {
+        Library::find().map(drop)
+    }
+
+    /// An id by which members find each other: to be given to each of them.
+    pub(super) fn id() -> Result<[u8; 128], GroupError> {
+        Ok(Library::find()?.unique_id()?.0)
+    }
+
+    /// Joins the other members; returns when all have come.
+    pub(super) fn join(
+        device: &CudaDevice,
+        id: [u8; 128],
+        (rank, size): (usize, usize),
+        (limit, departed): (Duration, Departed),
+    ) -> Result<Nccl, GroupError> {
+        let library = Library::find()?;
+        device.enter().map_err(failed)?;
+        let comm = library.join(UniqueId(id), rank, size)?;
+        let until = Instant::now() + limit;
+        loop {
+            match library.state(comm) {
+                Ok(true) => break,
+                Ok(false) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+                Ok(false) => {
+                    library.abort(comm);
+                    return Err(GroupError::Missing {
+                        ranks: (0..size).filter(|other| *other != rank).collect(),
+                        operation: "the start of NCCL",
+                        seconds: limit.as_secs(),
+                    });
+                }
+                Err(error) => {
+                    library.abort(comm);
+                    return Err(error);
+                }
+            }
+        }
+        let watched = Arc::new(Watched::new(library, comm, device, (rank, size), departed)?);
+        Ok(Nccl(Arc::new(Inner {
+            library,
+            device: device.clone(),
+            rank,
+            size,
+            _watch: Watch::begin(watched.clone())?,
+            watched,
+        })))
+    }
+
+    /// Its version, for people.
+    pub(super) fn version(&self) -> String {
+        self.0.library.version()
+    }
+
+    /// Tells the watch which processes of this machine the others are.
+    pub(super) fn know(&self, others: Vec<(usize, Process)>) {
+        self.0.watched.know(others);
+    }
+
+    /// Has `end` be called when the communicator is ended before its time.
+    pub(super) fn at_the_end(&self, end: End) {
+        self.0.watched.at_the_end(end);
+    }
+
+    /// Watches work that others than NCCL submit to the device's stream.
+    pub(super) fn beside(
+        &self,
+        work: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), GroupError> {
+        self.0.watched.beside(work)
+    }
+
+    /// Begins an operation in the device's stream, and has it watched.
+    fn begin(
+        &self,
+        work: impl FnOnce(&Library, (Comm, cust_raw::CUstream)) -> Result<(), GroupError>,
+    ) -> Result<(), GroupError> {
+        let Inner {
+            library,
+            device,
+            watched,
+            ..
+        } = &*self.0;
+        device.enter().map_err(failed)?;
+        watched.submit(|comm| library.together(|| work(library, (comm, device.raw_stream()))))
+    }
+
+    /// Waits until what was begun has ended.
+    fn wait(&self, peer: usize, until: Instant) -> Result<(), GroupError> {
+        let mut tries = 0_u32;
+        while !self.0.watched.has_passed()? {
+            tries += 1;
+            if tries > 64 {
+                thread::yield_now();
+            }
+            if Instant::now() >= until {
+                let error = super::missing(peer);
+                self.0.watched.end(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<Buffer<u8>, GroupError> {
+        let device = Device::Cuda(self.0.device.clone());
+        device.zeros(bytes).map_err(failed)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let Some(comm) = self.watched.take() else {
+            return;
+        };
+        let orderly = !thread::panicking()
+            && self.device.enter().is_ok()
+            && self.library.finalise(comm).is_ok();
+        let until = Instant::now() + FAREWELL;
+        while orderly && Instant::now() < until {
+            match self.library.state(comm) {
+                Ok(true) => return self.library.destroy(comm),
+                Ok(false) => thread::sleep(Duration::from_millis(1)),
+                Err(_) => break,
+            }
+        }
+        self.library.abort(comm);
+    }
+}
+
+fn failed(error: DeviceError) -> GroupError {
+    GroupError::Engine {
+        operation: "the device of a member",
+        message: error.to_string(),
+    }
+}
+
+impl DeviceCommunicator for Nccl {
+    fn name(&self) -> String {
+        self.version()
+    }
+
+    fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
+        self.begin(|library, on| {
+            let mut each = numbers.iter().filter(|numbers| numbers.len > 0);
+            each.try_for_each(|numbers| {
+                let of = match numbers.kind {
+                    NumberKind::F32 => DataType::F32,
+                    NumberKind::F64 => DataType::F64,
+                    NumberKind::I64 => DataType::I64,
+                    NumberKind::U64 => DataType::U64,
+                };
+                // SAFETY: whoever has them added borrows their buffer, which stays allocated until the stream, in
+                // which it was written and is freed, has done this.
+                unsafe { library.all_reduce((numbers.address, numbers.len), of, on) }
+            })
+        })
+    }
+
+    fn gather(&self, address: u64, lengths: &[usize]) -> Result<(), GroupError> {
+        self.begin(|library, on| {
+            let mut at = address;
+            for (rank, bytes) in lengths.iter().enumerate() {
+                if *bytes > 0 {
+                    // SAFETY: as in `sum`.
+                    unsafe { library.broadcast((at, *bytes), rank, on) }?;
+                }
+                at += *bytes as u64;
+            }
+            Ok(())
+        })
+    }
+
+    fn check(&self) -> Result<(), GroupError> {
+        self.0.watched.check()
+    }
+
+    fn set_limit(&self, limit: Duration) {
+        self.0.watched.set_limit(limit);
+    }
+
+    fn end(&self, error: GroupError) {
+        self.0.watched.end(error);
+    }
+}
+
+/// Processes that `torchrun` and its kin started: what members tell each other of the host goes the way of what lies on
+/// devices.
+#[derive(Debug)]
+pub(super) struct Processes(pub(super) Nccl);
+
+impl Communicator for Processes {
+    fn name(&self) -> String {
+        format!("{}, {} processes", self.0.version(), self.0.0.size)
+    }
+
+    fn rank(&self) -> usize {
+        self.0.0.rank
+    }
+
+    fn size(&self) -> usize {
+        self.0.0.size
+    }
+
+    fn send(&self, to: usize, bytes: &[u8], until: Instant) -> Result<(), GroupError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = self.0.buffer(bytes.len())?;
+        buffer.copy_from_slice(bytes).map_err(failed)?;
+        let place = (address(&mut buffer), bytes.len());
+        self.0.begin(|library, on| {
+            // SAFETY: the buffer lives until the end of the wait, or is freed in the order of the stream.
+            unsafe { library.send(place, to, on) }
+        })?;
+        self.0.wait(to, until)
+    }
+
+    fn receive(&self, from: usize, bytes: &mut [u8], until: Instant) -> Result<(), GroupError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = self.0.buffer(bytes.len())?;
+        let place = (address(&mut buffer), bytes.len());
+        self.0.begin(|library, on| {
+            // SAFETY: as in `send`.
+            unsafe { library.receive(place, from, on) }
+        })?;
+        self.0.wait(from, until)?;
+        buffer.copy_to_slice(bytes).map_err(failed)
+    }
+
+    fn all_gather(
+        &self,
+        own: &[u8],
+        lengths: &[usize],
+        all: &mut [u8],
+        until: Instant,
+    ) -> Result<(), GroupError> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = self.0.buffer(all.len())?;
+        let first: usize = lengths[..self.rank()].iter().sum();
+        buffer.write(first, own).map_err(failed)?;
+        self.0.gather(address(&mut buffer), lengths)?;
+        self.0.wait(self.rank(), until)?;
+        buffer.copy_to_slice(all).map_err(failed)
+    }
+
+    fn exchange(
+        &self,
+        (parts, sent): (&[u8], &[usize]),
+        (all, received): (&mut [u8], &[usize]),
+        until: Instant,
+    ) -> Result<(), GroupError> {
+        let mut from = self.0.buffer(parts.len())?;
+        let mut to = self.0.buffer(all.len())?;
+        from.copy_from_slice(parts).map_err(failed)?;
+        let (mut out, mut come) = (address(&mut from), address(&mut to));
+        self.0.begin(|library, on| {
+            for (peer, (sent, received)) in sent.iter().zip(received).enumerate() {
+                if *sent > 0 {
+                    // SAFETY: as in `send`.
+                    unsafe { library.send((out, *sent), peer, on) }?;
+                }
+                if *received > 0 {
+                    // SAFETY: as in `send`.
+                    unsafe { library.receive((come, *received), peer, on) }?;
+                }
+                out += *sent as u64;
+                come += *received as u64;
+            }
+            Ok(())
+        })?;
+        self.0.wait(self.rank(), until)?;
+        for (place, piece) in slices_of(all, received)
+            .into_iter()
+            .zip(pieces(&to, received)?)
+        {
+            place.copy_from_slice(&piece);
+        }
+        Ok(())
+    }
+
+    fn departed(&self) -> Option<GroupError> {
+        self.0.check().err()
+    }
+
+    fn abandon(&self) {
+        self.0.0.watched.end(GroupError::Engine {
+            operation: "the group",
+            message: "this member gave it up".to_owned(),
+        });
+    }
+}
+
+fn address(buffer: &mut Buffer<u8>) -> u64 {
+    buffer.output().pointer().addr() as u64
+}
+
+/// What lies in a buffer, in pieces of these lengths.
+fn pieces(buffer: &Buffer<u8>, lengths: &[usize]) -> Result<Vec<Vec<u8>>, GroupError> {
+    let all = buffer.to_vec().map_err(failed)?;
+    let mut rest = &all[..];
+    let each = lengths.iter().map(|len| {
+        let (piece, others) = rest.split_at(*len);
+        rest = others;
+        piece.to_vec()
+    });
+    Ok(each.collect())
+}

@@ -1,0 +1,307 @@
+//! What has become of work that was submitted.
+
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::failed;
+use super::library::{Comm, Library};
+use crate::device::DeviceError;
+use crate::device::cuda::{CudaDevice, Mark};
+use crate::device::group::GroupError;
+use crate::device::group::peers::{Departed, End, Process};
+use crate::parallel::locked;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long what a member that has ended submitted may take to arrive.
+const GRACE: Duration = Duration::from_millis(200);
+/// Tries before a thread gives its processor to others.
+const SPINS: u32 = 1_000;
+
+/// A communicator and the work that was submitted to it.
+pub(super) struct Watched {
+    library: &'static Library,
+    rank: usize,
+    size: usize,
+    /// None once it has ended.
+    comm: Mutex<Option<Handle>>,
+    mark: Mark,
+    device: CudaDevice,
+    state: Mutex<State>,
+    departed: Departed,
+    /// What frees kernels of others than NCCL.
+    at_the_end: OnceLock<End>,
+    over: (Mutex<bool>, Condvar),
+}
+
+struct Handle(Comm);
+
+// SAFETY: NCCL's communicators may be used from any thread, one at a time, which the mutex around them sees to.
+unsafe impl Send for Handle {}
+
+struct State {
+    limit: Duration,
+    /// Until when what was submitted last has to end, while it has not.
+    pending: Option<Instant>,
+    /// Since when a member is known to have ended, while something is pending.
+    departed: Option<(Instant, GroupError)>,
+    broken: Option<GroupError>,
+    /// Members that are processes of this machine.
+    others: Vec<(usize, Process)>,
+}
+
+impl std::fmt::Debug for Watched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Watched({} of {})", self.rank, self.size)
+    }
+}
+
+impl Watched {
+    pub(super) fn new(
+        library: &'static Library,
+        comm: Comm,
+        device: &CudaDevice,
+        (rank, size): (usize, usize),
+        departed: Departed,
+    ) -> Result<Watched, GroupError> {
+        let state = State {
+            limit: super::super::LIMIT,
+            pending: None,
+            departed: None,
+            broken: None,
+            others: Vec::new(),
+        };
+        Ok(Watched {
+            library,
+            rank,
+            size,
+            comm: Mutex::new(Some(Handle(comm))),
+            mark: Mark::new(device).map_err(failed)?,
+            device: device.clone(),
+            state: Mutex::new(state),
+            departed,
+            at_the_end: OnceLock::new(),
+            over: (Mutex::new(false), Condvar::new()),
+        })
+    }
+
+    pub(super) fn set_limit(&self, limit: Duration) {
+        locked(&self.state).limit = limit;
+    }
+
+    pub(super) fn know(&self, others: Vec<(usize, Process)>) {
+        locked(&self.state).others = others;
+    }
+
+    /// Has `end` be called when the communicator is ended before its time.
+    pub(super) fn at_the_end(&self, end: End) {
+        // There is one at most.
+        let _ = self.at_the_end.set(end);
+    }
+
+    /// Watches work that others than NCCL submit to the stream.
+    pub(super) fn beside(
+        &self,
+        work: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), GroupError> {
+        self.check()?;
+        self.ended_by(work().map_err(failed))?;
+        self.pend()
+    }
+
+    fn pend(&self) -> Result<(), GroupError> {
+        self.mark.set().map_err(failed)?;
+        let mut state = locked(&self.state);
+        state.pending = Some(Instant::now() + state.limit);
+        Ok(())
+    }
+
+    /// What has gone wrong.
+    pub(super) fn check(&self) -> Result<(), GroupError> {
+        match &locked(&self.state).broken {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Submits work, and marks its end in the stream.
+    pub(super) fn submit(
+        &self,
+        work: impl FnOnce(Comm) -> Result<(), GroupError>,
+    ) -> Result<(), GroupError> {
+        self.check()?;
+        let begun = match &*locked(&self.comm) {
+            Some(comm) => work(comm.0),
+            None => Ok(()),
+        };
+        self.ended_by(begun)?;
+        let limit = locked(&self.state).limit;
+        let until = Instant::now() + limit;
+        let mut tries = 0_u32;
+        while !self.is_submitted()? {
+            tries += 1;
+            if tries > SPINS {
+                thread::yield_now();
+            }
+            if Instant::now() >= until {
+                let error = self.missing(limit);
+                self.end(error.clone());
+                return Err(error);
+            }
+        }
+        self.pend()
+    }
+
+    /// Whether NCCL has handed everything to the stream.
+    fn is_submitted(&self) -> Result<bool, GroupError> {
+        let state = match &*locked(&self.comm) {
+            Some(comm) => self.library.state(comm.0),
+            None => Ok(true),
+        };
+        let submitted = self.ended_by(state)?;
+        self.check().map(|()| submitted)
+    }
+
+    /// Whether everything that was submitted has ended.
+    pub(super) fn has_passed(&self) -> Result<bool, GroupError> {
+        self.check()?;
+        let passed = self.mark.has_passed().map_err(failed);
+        let passed = self.ended_by(passed)?;
+        // It may have ended because it was ended.
+        self.check().map(|()| passed)
+    }
+
+    fn ended_by<R>(&self, result: Result<R, GroupError>) -> Result<R, GroupError> {
+        if let Err(error) = &result {
+            self.end(error.clone());
+        }
+        result
+    }
+
+    /// Ends the communicator, for this reason unless there is one already.
+    pub(super) fn end(&self, error: GroupError) {
+        // Known before the kernels end: whoever waits for them looks afterwards.
+        locked(&self.state).broken.get_or_insert(error);
+        if let Some(comm) = self.take_comm() {
+            if let Some(end) = self.at_the_end.get() {
+                end();
+            }
+            let _ = self.device.enter();
+            self.library.abort(comm);
+        }
+    }
+
+    /// The communicator, for its orderly end.
+    pub(super) fn take(&self) -> Option<Comm> {
+        *locked(&self.over.0) = true;
+        self.over.1.notify_all();
+        self.take_comm()
+    }
+
+    fn take_comm(&self) -> Option<Comm> {
+        locked(&self.comm).take().map(|comm| comm.0)
+    }
+
+    fn missing(&self, limit: Duration) -> GroupError {
+        GroupError::Missing {
+            ranks: (0..self.size).filter(|rank| *rank != self.rank).collect(),
+            operation: "a sum on their devices",
+            seconds: limit.as_secs(),
+        }
+    }
+
+    /// Looks at everything once.
+    fn look(&self) {
+        let noticed = match &*locked(&self.comm) {
+            Some(comm) => self.library.state(comm.0).err(),
+            None => return,
+        };
+        if let Some(error) = noticed {
+            return self.end(self.who_left().unwrap_or(error));
+        }
+        let Some(until) = locked(&self.state).pending else {
+            return;
+        };
+        match self.mark.has_passed() {
+            Ok(false) => {}
+            Ok(true) => {
+                let mut state = locked(&self.state);
+                // Unless more was submitted meanwhile.
+                if state.pending == Some(until) {
+                    state.pending = None;
+                    state.departed = None;
+                }
+                return;
+            }
+            Err(error) => return self.end(failed(error)),
+        }
+        if let Some(error) = self.who_left() {
+            let since = locked(&self.state)
+                .departed
+                .get_or_insert((Instant::now(), error))
+                .clone();
+            if since.0.elapsed() > GRACE {
+                self.end(since.1);
+            }
+        } else if Instant::now() > until {
+            let limit = locked(&self.state).limit;
+            self.end(self.missing(limit));
+        }
+    }
+
+    /// A member that is known to have failed or ended.
+    fn who_left(&self) -> Option<GroupError> {
+        let gone = {
+            let state = locked(&self.state);
+            let mut others = state.others.iter();
+            others
+                .find(|(_, process)| process.has_ended())
+                .map(|(rank, _)| *rank)
+        };
+        match gone {
+            Some(rank) => Some(GroupError::Left {
+                rank,
+                how: crate::device::group::peers::PROCESS_ENDED,
+            }),
+            None => (self.departed)(),
+        }
+    }
+}
+
+/// A thread that looks at a communicator's work until it is dropped.
+#[derive(Debug)]
+pub(super) struct Watch(Arc<Watched>);
+
+impl Watch {
+    pub(super) fn begin(watched: Arc<Watched>) -> Result<Watch, GroupError> {
+        let looked_at = watched.clone();
+        let thread = thread::Builder::new().name("warpfuse-nccl".to_owned());
+        let begun = thread.spawn(move || {
+            let (over, changed) = &looked_at.over;
+            let mut ended = locked(over);
+            while !*ended {
+                let waited = changed.wait_timeout(ended, PAUSE);
+                ended = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+                if *ended {
+                    break;
+                }
+                drop(ended);
+                looked_at.look();
+                ended = locked(over);
+            }
+        });
+        begun.map_err(|error| GroupError::Engine {
+            operation: "a thread that watches NCCL",
+            message: error.to_string(),
+        })?;
+        Ok(Watch(watched))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        *locked(&self.0.over.0) = true;
+        self.0.over.1.notify_all();
+    }
+}

@@ -1,0 +1,106 @@
+//! Processes that are killed at any moment: the job ends, names who it was, and leaves no half of a model.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::mpirun::command;
+use crate::program::Folder;
+
+/// Jobs; `WARPFUSE_KILLS` says another number.
+const JOBS: usize = 12;
+/// Processes of a job.
+const PROCESSES: usize = 3;
+
+/// Rows whose fit takes as many iterations as it may.
+fn rows() -> String {
+    let mut text = String::new();
+    for row in 0..3_000_usize {
+        let label = (row * row + row / 7) % 2;
+        text += &label.to_string();
+        for column in 1..=12 {
+            let value = (row * (2 * column + 1) + column * column) % 101;
+            text += &format!(" {column}:{}", value as f64 / 50.0 - 1.0);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A job without an end, which says on stderr what it does.
+fn start(data: &str, model: &str) -> Child {
+    let endless = ["--tol", "1e-300", "--max-iter", "1000000000", "-vv"];
+    let fit = [
+        "train",
+        "logreg",
+        data,
+        "--solver",
+        "newton-cg",
+        "--reproducible",
+        "-o",
+        model,
+    ];
+    let mut command = command(PROCESSES, &[], &[&fit[..], &endless].concat());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().expect("mpirun starts")
+}
+
+/// The process of a rank, once it is there: a child of `mpirun`.
+fn process_of(mpirun: u32, rank: usize) -> Option<u32> {
+    let variable = format!("OMPI_COMM_WORLD_RANK={rank}");
+    let numbers = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.find(|number: &u32| {
+        let of = Path::new("/proc").join(number.to_string());
+        let stat = std::fs::read_to_string(of.join("stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(')').map(|(_, fields)| fields.to_owned());
+        let parent = fields.and_then(|fields| fields.split_whitespace().nth(1)?.parse().ok());
+        let environment = std::fs::read(of.join("environ")).unwrap_or_default();
+        parent == Some(mpirun)
+            && environment
+                .split(|byte| *byte == 0)
+                .any(|own| own == variable.as_bytes())
+    })
+}
+
+/// Kills one of three processes in one job after the other: when it has just started, and after some lines of its log.
+pub fn a_killed_process_is_named_and_ends_the_job() {
+    let named = std::env::var("WARPFUSE_KILLS").ok();
+    let jobs = named.map_or(JOBS, |jobs| jobs.parse().expect("a number of jobs"));
+    let folder = Folder::new();
+    let (data, model) = (folder.file("data.svm", rows()), folder.path("model"));
+    for job in 0..jobs {
+        // A line of the log at which to kill, spread over the start and the iterations.
+        let (rank, line) = (job % PROCESSES, (job * 37) % 101 * (job % 5));
+        let mut child = start(&data, &model);
+        let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let mut said = String::new();
+        for _ in 0..line {
+            log.read_line(&mut said).expect("the log is text");
+        }
+        let number = loop {
+            match process_of(child.id(), rank) {
+                Some(number) => break number,
+                None => std::thread::yield_now(),
+            }
+        };
+        let killed = Command::new("kill")
+            .args(["-9", &number.to_string()])
+            .status();
+        assert!(killed.expect("kill runs").success());
+        // Ends with the last process that could say something.
+        log.read_to_string(&mut said).expect("the log is text");
+        let status = child.wait().expect("mpirun ends");
+        assert!(!status.success(), "job {job}: {said}");
+        let who = format!("process rank {rank} with PID {number}");
+        assert!(said.contains(&who), "job {job}: {said}");
+        assert!(!Path::new(&model).exists(), "job {job} left a model");
+        for rank in 0..PROCESSES {
+            assert_eq!(
+                process_of(child.id(), rank),
+                None,
+                "job {job} left a process"
+            );
+        }
+    }
+}
