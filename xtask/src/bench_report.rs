@@ -19,7 +19,12 @@ use crate::workspace;
 use record::Record;
 
 /// What is recorded beside timings of kernels: lines of other shapes, which the page of the results explains.
-const OTHERS: [&str; 3] = ["emulator.jsonl", "placement.jsonl", "system.jsonl"];
+const OTHERS: [&str; 4] = [
+    "emulator.jsonl",
+    "placement.jsonl",
+    "scaling.jsonl",
+    "system.jsonl",
+];
 /// The tables of all devices, in the folder with the results.
 const TABLES: &str = "TABLES.md";
 /// The page of all devices, beside them.
