@@ -200,7 +200,8 @@ impl Device {
     /// let rows = [ndarray::array![[0.0], [1.0]], ndarray::array![[2.0]]];
     /// let slopes = run_threads(2, |group| {
     ///     let device = Device::emulator(EmulatorOptions::default()).in_group(&group)?;
-    ///     let model = Ridge::params().alpha(2.0).fit(&device, rows[group.rank()].clone(), &[0.0, 2.0, 4.0])?;
+    ///     let own = Features::Dense(rows[group.rank()].clone());
+    ///     let model = Ridge::params().alpha(2.0).fit(&device, own, &[0.0, 2.0, 4.0])?;
     ///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(model.coef()[0])
     /// });
     /// for slope in slopes {
