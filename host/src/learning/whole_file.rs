@@ -4,9 +4,11 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use crate::io::UnfinishedFile;
+
 /// Writes `bytes` to `path`.
 ///
-/// A regular file is replaced at once, by one that was written beside it: an interrupted write or a full disk leaves what
+/// A regular file is replaced at once, by one that had no name before: an interrupted write or a full disk leaves what
 /// was there. Its mode stays; a new file has that of the umask. Devices, pipes and sockets are written to, and symbolic
 /// links are followed: none of them is ever replaced.
 ///
@@ -50,7 +52,7 @@ pub(crate) fn check_place(path: &Path) -> io::Result<()> {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => Ok(()),
         _ if is_stream(path) => Ok(()),
-        _ => beside(&target_of(path)).map(drop),
+        _ => UnfinishedFile::beside(&target_of(path)).map(drop),
     }
 }
 
@@ -80,26 +82,11 @@ fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn replace(path: &Path, bytes: &[u8], mode: Option<Permissions>) -> io::Result<()> {
-    let mut file = beside(path)?;
+    let mut file = UnfinishedFile::beside(path)?;
     file.write_all(bytes)?;
     if let Some(mode) = mode {
-        file.as_file().set_permissions(mode)?;
+        file.file().set_permissions(mode)?;
     }
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
-}
-
-fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".warpfuse-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The umask takes its part of it.
-        builder.permissions(Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
+    file.file().sync_all()?;
+    file.persist(path)
 }

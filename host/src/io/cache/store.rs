@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tempfile::NamedTempFile;
-
 use super::super::error::WriteError;
 use super::super::options::Format;
+use super::super::unfinished::UnfinishedFile;
 use super::Source;
 use super::checksum::{checksum, of_sections};
 use super::header::{Header, LENGTH, Sizes};
@@ -15,8 +14,8 @@ use crate::matrix::{Dataset, Element, Features};
 /// Writes sparse `data` to `path` in the binary cache format, which
 /// [`read`](crate::io::read) takes like any other file.
 ///
-/// The file appears complete or not at all: it is written under another name in the same folder
-/// and renamed.
+/// The file appears complete or not at all, whatever interrupts the process: on Linux it has no name until it is complete,
+/// elsewhere another one in the same folder.
 ///
 /// # Errors
 ///
@@ -85,25 +84,12 @@ pub(super) fn store<T: Element>(
 }
 
 fn write_renamed(path: &Path, header: &Header, sections: [&[u8]; 4]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut file = temporary_in(folder.unwrap_or(Path::new(".")))?;
+    let mut file = UnfinishedFile::beside(path)?;
     file.write_all(bytemuck::bytes_of(header))?;
     for section in sections {
         file.write_all(section)?;
         let padding = section.len().next_multiple_of(8) - section.len();
         file.write_all(&[0; 8][..padding])?;
     }
-    file.persist(path)?;
-    Ok(())
-}
-
-/// A temporary file that, once renamed, everybody may read whom the user's umask allows: data
-/// folders are shared, and temporary files are private by default.
-fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    let shared = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(shared);
-    builder.tempfile_in(folder)
+    file.persist(path)
 }
