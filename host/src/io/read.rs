@@ -53,7 +53,15 @@ pub fn read<T: Element>(
     if let Some(data) = companion.as_ref().and_then(|cache| cache.load(options)) {
         return Ok(data);
     }
-    let data = read_source(path, options)?;
+    let opened = Opened::new(path, options)?;
+    #[cfg(unix)]
+    if options.cache == CachePolicy::ReadWrite
+        && let Some(cache) = &companion
+        && let Some(data) = through_cache(cache, &opened, path, options)?
+    {
+        return Ok(data);
+    }
+    let data = read_source(opened, path, options)?;
     if options.cache == CachePolicy::ReadWrite
         && let Some(Err(error)) = companion.map(|cache| cache.store(&data))
     {
@@ -63,9 +71,39 @@ pub fn read<T: Element>(
     Ok(data)
 }
 
+/// Bytes of memory that a byte of LIBSVM text takes while it is read: entries as parsed, and as joined.
+#[cfg(unix)]
+const MEMORY_OF_TEXT: u64 = 2;
+
+/// Makes a cache of a text that memory does not hold, part by part, and gives what is mapped of it; `None` where memory holds
+/// the text, or no cache can be written.
+#[cfg(unix)]
+fn through_cache<T: Element>(
+    cache: &Companion,
+    opened: &Opened,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Option<Dataset<T>>, ReadError> {
+    let needed = (opened.content.len() as u64).saturating_mul(MEMORY_OF_TEXT);
+    if opened.format != Format::LibSvm || needed <= options.memory.bytes() {
+        return Ok(None);
+    }
+    tracing::info!("the text is larger than memory: its cache is made part by part");
+    let meter = opened.meter(options);
+    let convert = |text: &_| cache.convert::<T>((path, text), options, &meter);
+    match opened.content.read(convert)? {
+        true => Ok(cache.load(options)),
+        false => Ok(None),
+    }
+}
+
 /// Reads the file itself, past any cache of it.
-fn read_source<T: Element>(path: &Path, options: &ReadOptions) -> Result<Dataset<T>, ReadError> {
-    let told = parse_source(Opened::new(path, options)?, path, options)?;
+fn read_source<T: Element>(
+    opened: Opened,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Dataset<T>, ReadError> {
+    let told = parse_source(opened, path, options)?;
     match told.texts {
         None => Ok(told.data),
         Some(texts) => {

@@ -9,6 +9,8 @@
 //! [`FileChanged`](crate::matrix::FileChanged).
 
 mod checksum;
+#[cfg(unix)]
+mod convert;
 mod header;
 mod load;
 mod store;
@@ -20,6 +22,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::options::{Columns, IndexBase, ReadOptions};
+#[cfg(unix)]
+use super::scan::Meter;
 use super::source;
 use crate::matrix::{Dataset, Element};
 
@@ -86,6 +90,17 @@ impl Companion {
                 None
             }
         }
+    }
+
+    /// Writes the cache of a LIBSVM text without keeping what it holds in memory; whether it could be written.
+    #[cfg(unix)]
+    pub(super) fn convert<T: Element>(
+        &self,
+        (path, text): (&Path, &source::Content),
+        options: &ReadOptions,
+        meter: &Meter<'_>,
+    ) -> Result<bool, super::ReadError> {
+        convert::convert::<T>((&self.path, self.source), (path, text), options, meter)
     }
 
     /// Writes the cache; dense data are left alone.

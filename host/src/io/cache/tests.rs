@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::header::{Header, Sizes};
 use super::reseal_cache;
 use crate::io::tests::{Scratch, file, read_as};
-use crate::io::{CachePolicy, Columns, Format, ReadOptions, read, write_cache};
+use crate::io::{CachePolicy, Columns, Format, MemoryLimit, ReadOptions, read, write_cache};
 use crate::matrix::{Dataset, Dtype, Element, Features, csr_from_parts};
 
 const TEXT: &str = "1 1:0.5 3:2\n-1 2:1e-3\n";
@@ -195,4 +195,64 @@ fn a_true_checksum_does_not_make_a_matrix() {
     let error = read::<f32>(&scratch.path, &ReadOptions::default()).expect_err("out of range");
     let expected = "found none: expected column indices below 5, but row 0 has 5";
     assert!(error.to_string().ends_with(expected), "{error}");
+}
+
+/// A LIBSVM text of many rows, a few of them with comments, blanks and unsorted indices.
+fn long_text() -> String {
+    (0..20_000)
+        .map(|row| match row % 7 {
+            0 => format!("{} 3:0.5 1:{row} # a remark\n\n", row % 3),
+            1 => format!("{}\n", row % 3),
+            _ => format!("{} 1:{row} {}:-2 900:1e-3\n", row % 3, 2 + row % 800),
+        })
+        .collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_text_that_memory_does_not_hold_becomes_the_cache_that_one_read_would_make() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = long_text();
+    let read_with = |name: &str, memory: MemoryLimit| {
+        let path = folder.path().join(name);
+        fs::write(&path, &text).expect("written");
+        let options = ReadOptions {
+            cache: CachePolicy::ReadWrite,
+            memory,
+            ..ReadOptions::default()
+        };
+        let data = read::<f32>(&path, &options);
+        (data, fs::read(folder.path().join(format!("{name}.wfc"))))
+    };
+    let (whole, whole_cache) = read_with("whole.svm", MemoryLimit::Unlimited);
+    // Less than the text: what is mapped is not counted, targets are.
+    let little = MemoryLimit::Bytes(text.len() as u64 / 2);
+    let (parts, parts_cache) = read_with("parts.svm", little);
+    assert_eq!(parts.expect("read"), whole.expect("read"));
+    let (whole, parts) = (whole_cache.expect("a cache"), parts_cache.expect("a cache"));
+    // The header has the times of the texts.
+    assert!(parts[128..] == whole[128..]);
+    assert_eq!(parts[..56], whole[..56]);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 4);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fault_of_a_text_that_memory_does_not_hold_has_its_place_and_leaves_no_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bad.svm");
+    let text = long_text() + "1 5:x\n";
+    fs::write(&path, &text).expect("written");
+    let options = ReadOptions {
+        cache: CachePolicy::ReadWrite,
+        memory: MemoryLimit::Bytes(text.len() as u64 / 2),
+        ..ReadOptions::default()
+    };
+    let error = read::<f32>(&path, &options).expect_err("a fault");
+    let line = text.lines().count();
+    assert!(
+        error.to_string().contains(&format!("bad.svm:{line}:5")),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }

@@ -3,7 +3,7 @@
 use super::super::error::Fault;
 use super::super::options::{Columns, IndexBase};
 use super::super::scan::Meter;
-use super::row::{Chunk, NO_LABEL};
+use super::row::{Chunk, NO_LABEL, Notes};
 use crate::matrix::{Dataset, Element, Features, csr_from_blocks};
 use crate::parallel;
 
@@ -18,32 +18,59 @@ pub(super) fn assemble<T: Element>(
 ) -> Result<(Dataset<T>, u8), Fault> {
     let rows: usize = chunks.iter().map(|c| c.block.row_ends.len()).sum();
     let nnz: usize = chunks.iter().map(|c| c.block.indices.len()).sum();
-    if rows == 0 {
-        return Err(Fault::at(end, "at least one sample"));
-    }
-    let first = first_index(&chunks, base)?;
-    let cols = count_columns(&chunks, first, columns, end)?;
+    let notes: Vec<Notes> = chunks.iter().map(|chunk| chunk.notes).collect();
+    let Shape { first, cols } = shape(&notes, (rows, end), base, columns)?;
     meter.check_columns(cols)?;
     meter.take((rows * (8 + size_of::<T>()) + nnz * (4 + size_of::<T>())) as u64)?;
 
     let targets: Vec<T> = chunks.iter().flat_map(|c| &c.targets).copied().collect();
-    let unlabelled = chunks.iter().find_map(|chunk| chunk.unlabelled_at);
-    if let (Some(at), false) = (unlabelled, targets.is_empty()) {
-        return Err(Fault::at(at, NO_LABEL));
-    }
+    let has_targets = has_targets(&notes, targets.len())?;
     let blocks = parallel::map_items(chunks, |_, chunk| chunk.into_block(first));
     let features = csr_from_blocks(cols, blocks)
         .expect("rows are sorted and free of repeats, and indices below the columns");
     let data = Dataset {
         features: Features::Sparse(features),
-        targets: unlabelled.is_none().then_some(targets),
+        targets: has_targets.then_some(targets),
     };
     Ok((data, first as u8))
 }
 
+/// What a whole text says about its columns.
+pub(super) struct Shape {
+    /// What the first column is called.
+    pub(super) first: u32,
+    /// How many there are.
+    pub(super) cols: usize,
+}
+
+/// The columns of a text with these notes on its parts, in their order, and this many samples; `end` is its length.
+pub(super) fn shape(
+    notes: &[Notes],
+    (rows, end): (usize, usize),
+    base: IndexBase,
+    columns: Columns,
+) -> Result<Shape, Fault> {
+    if rows == 0 {
+        return Err(Fault::at(end, "at least one sample"));
+    }
+    let first = first_index(notes, base)?;
+    let cols = count_columns(notes, first, columns, end)?;
+    Ok(Shape { first, cols })
+}
+
+/// Whether samples have labels, of which there are so many: all do, or none.
+pub(super) fn has_targets(notes: &[Notes], labels: usize) -> Result<bool, Fault> {
+    let unlabelled = notes.iter().find_map(|notes| notes.unlabelled_at);
+    match unlabelled {
+        Some(at) if labels > 0 => Err(Fault::at(at, NO_LABEL)),
+        Some(_) => Ok(false),
+        None => Ok(true),
+    }
+}
+
 /// What the first column is called in this file.
-fn first_index<T>(chunks: &[Chunk<T>], base: IndexBase) -> Result<u32, Fault> {
-    let zero_at = chunks.iter().find_map(|chunk| chunk.zero_at);
+fn first_index(notes: &[Notes], base: IndexBase) -> Result<u32, Fault> {
+    let zero_at = notes.iter().find_map(|notes| notes.zero_at);
     match (base, zero_at) {
         (IndexBase::One, Some(at)) => Err(Fault::at(
             at,
@@ -54,13 +81,13 @@ fn first_index<T>(chunks: &[Chunk<T>], base: IndexBase) -> Result<u32, Fault> {
     }
 }
 
-fn count_columns<T>(
-    chunks: &[Chunk<T>],
+fn count_columns(
+    notes: &[Notes],
     first: u32,
     columns: Columns,
     end: usize,
 ) -> Result<usize, Fault> {
-    let largest = chunks.iter().filter_map(|chunk| chunk.largest);
+    let largest = notes.iter().filter_map(|notes| notes.largest);
     // The first of equals, so that the place does not depend on how the text was cut.
     let largest = largest.reduce(|a, b| if b.0 > a.0 { b } else { a });
     let Some((largest, at)) = largest else {

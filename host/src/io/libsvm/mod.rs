@@ -9,16 +9,20 @@
 //! TIST 2(3), 2011, and Joachims' SVMlight for comments and `qid`.
 
 mod assemble;
+mod parts;
 mod row;
 #[cfg(test)]
 mod tests;
 mod write;
+
+use std::ops::Range;
 
 use super::error::Fault;
 use super::options::{Columns, IndexBase};
 use super::scan::{self, Meter};
 use crate::matrix::{Dataset, Element};
 
+pub(super) use parts::{Parts, Placed};
 pub use write::write_libsvm;
 
 /// What Windows editors put at the start of a UTF-8 file.
@@ -31,11 +35,14 @@ pub(super) fn parse<T: Element>(
     columns: Columns,
     meter: &Meter<'_>,
 ) -> Result<(Dataset<T>, u8), Fault> {
-    let start = if text.starts_with(BYTE_ORDER_MARK) {
-        BYTE_ORDER_MARK.len()
-    } else {
-        0
-    };
-    let chunks = scan::parse_chunks(text, start..text.len(), meter, row::parse_chunk::<T>)?;
+    let chunks = scan::parse_chunks(text, body(text), meter, row::parse_chunk::<T>)?;
     assemble::assemble(chunks, text.len(), base, columns, meter)
+}
+
+/// Where the samples of a text stand.
+fn body(text: &[u8]) -> Range<usize> {
+    match text.starts_with(BYTE_ORDER_MARK) {
+        true => BYTE_ORDER_MARK.len()..text.len(),
+        false => 0..text.len(),
+    }
 }

@@ -22,13 +22,19 @@ const QUERY: &str = "a whole number after `qid:`";
 pub(super) struct Chunk<T> {
     pub(super) block: RowBlock<T>,
     pub(super) targets: Vec<T>,
-    /// Where the first sample without a label stands, in bytes from the start of the text.
+    pub(super) notes: Notes,
+    scratch: Vec<(u32, T)>,
+}
+
+/// What some samples say about a whole text. Places are bytes from its start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Notes {
+    /// Where the first sample without a label stands.
     pub(super) unlabelled_at: Option<usize>,
-    /// Where the first index 0 stands, in bytes from the start of the text.
+    /// Where the first index 0 stands.
     pub(super) zero_at: Option<usize>,
     /// The largest index, and where it stands first.
     pub(super) largest: Option<(u32, usize)>,
-    scratch: Vec<(u32, T)>,
 }
 
 impl<T: Element> Parsed for Chunk<T> {
@@ -45,9 +51,7 @@ pub(super) fn parse_chunk<T: Element>(bytes: &[u8], start: usize) -> Result<Chun
     let mut chunk = Chunk {
         block: RowBlock::default(),
         targets: Vec::new(),
-        unlabelled_at: None,
-        zero_at: None,
-        largest: None,
+        notes: Notes::default(),
         scratch: Vec::new(),
     };
     for (offset, line) in lines(bytes) {
@@ -72,7 +76,9 @@ impl<T: Element> Chunk<T> {
             Some(label) => self.targets.push(label),
             None => {
                 cursor = Cursor::new(line);
-                self.unlabelled_at.get_or_insert(line_start + label_at);
+                self.notes
+                    .unlabelled_at
+                    .get_or_insert(line_start + label_at);
             }
         }
         let first = self.block.indices.len();
@@ -110,11 +116,12 @@ impl<T: Element> Chunk<T> {
 
     #[inline]
     fn note(&mut self, index: u32, at: usize) {
-        if self.largest.is_none_or(|(largest, _)| index > largest) {
-            self.largest = Some((index, at));
+        let notes = &mut self.notes;
+        if notes.largest.is_none_or(|(largest, _)| index > largest) {
+            notes.largest = Some((index, at));
         }
-        if index == 0 && self.zero_at.is_none() {
-            self.zero_at = Some(at);
+        if index == 0 && notes.zero_at.is_none() {
+            notes.zero_at = Some(at);
         }
     }
 
