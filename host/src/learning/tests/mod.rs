@@ -1,6 +1,7 @@
 //! What holds for every estimator of the list.
 
 mod everyday;
+mod faults;
 mod losses;
 mod near_minimum;
 mod shared;
