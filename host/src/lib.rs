@@ -36,6 +36,7 @@ mod process;
 pub mod reference;
 pub mod report;
 pub mod tune;
+mod unfinished;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -13,6 +13,7 @@ use super::report::{Listing, bytes};
 use super::{output, pages};
 use crate::device::calibration::Subject;
 use crate::device::{Calibration, Device};
+use crate::ops::measure_host;
 use crate::plan::rates::{RateSource, SizeTable};
 use crate::report::RatesPage;
 
@@ -27,6 +28,8 @@ pub(super) fn run(args: &CalibrateArgs, ui: &Ui) -> Result<Exit> {
         }
         None => {
             let measured = Calibration::of(&device).context("no rates can be measured")?;
+            let host = measure_host(&device).context("no rates of the host can be measured")?;
+            let measured = measured.with_host(host);
             let file = measured.store().context("the rates cannot be kept")?;
             (measured, Some(file))
         }
@@ -83,10 +86,30 @@ impl Report {
             .line("shared add f64", rate(probed.shared_add_f64))
             .line("shared add integer", rate(probed.shared_count))
             .line("shared gather", rate(probed.shared_gather))
-            .line("gather", table(&probed.gather))
-            .line("global add f32", table(&probed.scatter_f32))
-            .line("global add f64", table(&probed.scatter_f64))
+            .line("gather", listed(&probed.gather, 0))
+            .line("global add f32", listed(&probed.scatter_f32, 0))
+            .line("global add f64", listed(&probed.scatter_f64, 0))
             .line("launch", format_args!("{:.1} µs", probed.launch_us));
+        if let Some(host) = &probed.host {
+            lines
+                .line(
+                    "link, page-locked",
+                    format_args!("{:.1} GB/s", host.link.pinned_gbs),
+                )
+                .line(
+                    "link, ordinary memory",
+                    format_args!("{:.1} GB/s", host.link.staged_gbs),
+                )
+                .line(
+                    "page-locking",
+                    format_args!("{:.1} GB/s", host.link.pinning_gbs),
+                )
+                .line(
+                    "CPU, dense rows",
+                    format_args!("{:.1} GB/s", host.dense_gbs),
+                )
+                .line("CPU, sparse entries", listed(&host.sparse, 2));
+        }
         if let Some(file) = &self.file {
             lines.line("kept in", file.display());
         }
@@ -94,8 +117,8 @@ impl Report {
     }
 }
 
-fn table(rates: &SizeTable) -> String {
-    let point = |&(size, rate): &(f64, f64)| format!("{rate:.0} in {}", bytes(size as u64));
+fn listed(rates: &SizeTable, decimals: usize) -> String {
+    let point = |&(size, rate): &(f64, f64)| format!("{rate:.decimals$} in {}", bytes(size as u64));
     let points: Vec<String> = rates.points().iter().map(point).collect();
     format!("10⁹/s: {}", points.join(", "))
 }

@@ -15,6 +15,9 @@ use super::targets::Known;
 use crate::device::{
     Choice, Device, DeviceError, Emulator, EmulatorOptions, MemoryOptions, Phase, PhaseCost, Phases,
 };
+use crate::matrix::Features;
+use crate::ops::{MatrixOptions, Number, predicted_places};
+use crate::plan::alternatives::FitPlace;
 use crate::plan::work::Work;
 
 /// Reads of X by a fit of a linear model: 12 to 894 were recorded, 87 in the geometric mean.
@@ -82,7 +85,7 @@ type Data<T> = (Loaded<T>, Known<T>);
 ///
 /// # Errors
 /// As [`open_for`], which comes first, and as `read`.
-pub(super) fn open_beside<R: Send>(
+pub(super) fn open_beside<R: Number>(
     (name, path, reads): (DeviceName, &Path, u64),
     ui: &Ui,
     phases: &mut Phases,
@@ -102,6 +105,7 @@ pub(super) fn open_beside<R: Send>(
         (opened.unwrap_or_else(|panic| resume_unwind(panic)), data)
     });
     let (device, data) = (device?, data?);
+    let device = unless_it_streams(name, device, (&data.0.features, reads), ui);
     let of_seconds = |seconds| PhaseCost {
         seconds,
         ..PhaseCost::default()
@@ -113,6 +117,34 @@ pub(super) fn open_beside<R: Send>(
     };
     phases.add(Phase::Read, read);
     Ok((device, data))
+}
+
+/// The device, or the CPU instead of one that `auto` has found, where X does not fit the GPU and reads of it are predicted
+/// to be faster on the CPU than through the link.
+fn unless_it_streams<R: Number>(
+    name: DeviceName,
+    device: Device,
+    (features, reads): (&Features<R>, u64),
+    ui: &Ui,
+) -> Device {
+    if name != DeviceName::Auto || device.is_cpu() {
+        return device;
+    }
+    let fit = predicted_places(&device, features, reads, MatrixOptions::default());
+    let Some(fit) = fit.filter(|fit| !fit.resident().fits) else {
+        return device;
+    };
+    let best = fit.alternatives()[0];
+    if best.place != FitPlace::Cpu {
+        return device;
+    }
+    ui.remark(format_args!(
+        "the data do not fit the GPU, and the CPU reads them faster: {:.0} ms a pass, {:.0} through the link; --device {device} \
+         takes the GPU",
+        1e3 * best.pass_seconds,
+        1e3 * fit.streaming().pass_seconds
+    ));
+    Device::cpu()
 }
 
 /// The first usable GPU, else the CPU. A GPU that is there and of no use is worth a remark; that there is

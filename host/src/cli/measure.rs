@@ -90,7 +90,7 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
 }
 
 /// DATA, or numbers of the shape as typed.
-fn features<T: Element>(args: &PlanArgs, ui: &Ui) -> Result<Arc<Features<T>>> {
+pub(super) fn features<T: Element>(args: &PlanArgs, ui: &Ui) -> Result<Arc<Features<T>>> {
     if let Some(path) = &args.data {
         let loaded = data::load::<T>(path, None, Columns::Infer, &args.read, ui)?;
         return Ok(loaded.features);

@@ -29,6 +29,7 @@ mod device;
 mod emulate;
 mod evaluate;
 mod exit;
+mod fits;
 mod fitted;
 mod forms;
 mod group;

@@ -4,29 +4,30 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde::Serialize;
 
 use super::args::{DtypeName, ForcedPart, GpuName, PlanArgs, summation};
-use super::device::FIT_READS;
 use super::exit::Exit;
+use super::fits::{self, Fits};
 use super::forms::Forms;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
 use super::{data, measure, output, plan_gpus};
-use crate::device::{Device, MemoryOptions, embedded};
+use crate::device::{Device, embedded};
 use crate::io::Columns;
 use crate::ops::{Number, candidates_of, problem_on_gpu};
-use crate::plan::alternatives::{Alternative, Fit, usual_memory};
 use crate::plan::fused::{
     Candidate, Forced, Model, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
 };
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
 use crate::plan::scaling::{Machines, Shared};
-use crate::plan::streaming::Footprint;
 
 /// Threads of the largest block of any GPU so far.
 const LARGEST_BLOCK: u32 = 1024;
 
 /// Makes a plan and prints it.
 pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit> {
+    if let (Some(_), Some(_)) = (&args.fit, args.measure) {
+        return fits::measure(args, ui);
+    }
     if let Some(count) = args.measure {
         return measure::run(args, count, ui);
     }
@@ -58,19 +59,14 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
         )?),
         None => None,
     };
-    let alternatives = match &args.fit {
-        Some(_) => Some(alternatives(
-            &problem,
-            &gpu.limits,
-            &plan,
-            args.evaluations,
-        )?),
+    let fits = match &args.fit {
+        Some(_) => Some(Fits::of((&planner, &gpu), &problem, args.evaluations)?),
         None => None,
     };
     let shared = plan_gpus::shared(&planner, (&problem, product), args, gpus)?;
     let report = Report {
         shared,
-        alternatives,
+        fits,
         problem: &problem,
         gpu: &gpu,
         forced,
@@ -84,44 +80,6 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
         output::print(report.text())?;
     }
     Ok(Exit::Success)
-}
-
-/// What a fit with this many reads of X would take in each place.
-fn alternatives(
-    problem: &Problem,
-    limits: &DeviceLimits,
-    plan: &Plan,
-    reads: Option<u64>,
-) -> Result<[Alternative; 3]> {
-    let element = u64::from(problem.dtype.bytes());
-    let narrow = if problem.cols <= 1 << 16 { 2 } else { 4 };
-    let values = u64::from(problem.values.bytes(problem.dtype));
-    let packed_bytes = match problem.nnz {
-        Some(nnz) => nnz * (narrow + values) + 4 * problem.rows,
-        None => problem.rows * problem.pitch * element,
-    };
-    let limit = MemoryOptions::from_environment()?.limit_bytes;
-    let memory = match Device::cuda(0) {
-        Ok(device) if device.name() == limits.name => {
-            device.memory_info().map(|info| info.total_bytes as u64)
-        }
-        _ => None,
-    };
-    let memory = memory.unwrap_or_else(|| usual_memory(&limits.name));
-    let fit = Fit {
-        footprint: Footprint {
-            bytes: problem.matrix_bytes() as u64,
-            rows: problem.rows,
-            cols: problem.cols,
-            element,
-        },
-        packed_bytes,
-        reads: reads.unwrap_or(FIT_READS),
-        kernel_seconds: plan.predicted_ns().unwrap_or(0) as f64 / 1e9,
-        room: limit.map_or(memory, |limit| memory.min(limit as u64)),
-        threads: rayon::current_num_threads(),
-    };
-    Ok(fit.alternatives())
 }
 
 /// The shape, from DATA or as typed.
@@ -153,15 +111,15 @@ fn problem_of_data<T: Number>(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
 }
 
 /// The GPU that is planned for, and the kernels that it would run.
-struct Gpu {
-    limits: DeviceLimits,
-    kernels: Vec<Candidate>,
+pub(super) struct Gpu {
+    pub(super) limits: DeviceLimits,
+    pub(super) kernels: Vec<Candidate>,
     /// Where registers are assumed, because no assembler counted them.
     assumed_registers: bool,
 }
 
 impl Gpu {
-    fn of(args: &PlanArgs, ui: &Ui) -> Gpu {
+    pub(super) fn of(args: &PlanArgs, ui: &Ui) -> Gpu {
         let limits = match args.gpu {
             GpuName::Auto => this_machine(ui),
             GpuName::Titan => known("titan"),
@@ -246,7 +204,7 @@ fn fastest(
 struct Report<'a> {
     /// The GPUs that share the rows, and what 1, 2, 4, … of them take.
     shared: Option<(Machines, Vec<Shared>)>,
-    alternatives: Option<[Alternative; 3]>,
+    fits: Option<Fits>,
     problem: &'a Problem,
     gpu: &'a Gpu,
     forced: Forced,
@@ -271,8 +229,8 @@ struct Summary<'a> {
     candidates: &'a [Trial],
     #[serde(skip_serializing_if = "Option::is_none")]
     forms: Option<&'a Forms>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alternatives: Option<[Alternative; 3]>,
+    #[serde(flatten)]
+    fits: Option<&'a Fits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     machines: Option<Machines>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,7 +250,7 @@ impl Report<'_> {
             assumed_registers: self.gpu.assumed_registers,
             candidates: self.trials,
             forms: self.forms.as_ref(),
-            alternatives: self.alternatives,
+            fits: self.fits.as_ref(),
             machines: self.shared.as_ref().map(|(machines, _)| *machines),
             shared: self.shared.as_ref().map(|(_, shared)| &shared[..]),
         }
@@ -318,12 +276,8 @@ impl Report<'_> {
         if let Some((machines, shared)) = &self.shared {
             text += &plan_gpus::text(machines, shared);
         }
-        if let Some(alternatives) = &self.alternatives {
-            let mut lines = Listing::new();
-            for alternative in alternatives {
-                lines.line("a fit", alternative);
-            }
-            text += &lines.to_string();
+        if let Some(fits) = &self.fits {
+            text += &fits.to_string();
         }
         text
     }

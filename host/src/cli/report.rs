@@ -4,6 +4,9 @@ use std::fmt::{self, Display};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+/// A time in the unit that suits it.
+pub(super) use crate::plan::alternatives::readable as seconds;
+
 /// Names and values in two columns.
 pub(super) struct Listing(Table);
 
@@ -59,15 +62,6 @@ pub(super) fn bytes(count: u64) -> String {
         unit += 1;
     }
     format!("{value:.1} {}", UNITS[unit])
-}
-
-/// A time in the unit that suits it.
-pub(super) fn seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
 }
 
 /// A number to six places, with an exponent where those would not show it.

@@ -4,6 +4,7 @@
 //! the kernels that read what the block held before, kernels wait for the copy, and nobody else waits for either. Elsewhere
 //! a copy has ended when it was submitted.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::buffer::Buffer;
@@ -26,7 +27,8 @@ pub(crate) struct Feed {
     // Dropped first, which waits for the copies.
     lane: Lane,
     blocks: Vec<Buffer<u32>>,
-    next: usize,
+    /// Those that nothing was sent to which is still to be read; the one that was read first comes first.
+    free: VecDeque<usize>,
 }
 
 enum Lane {
@@ -53,8 +55,23 @@ impl Feed {
         Ok(Feed {
             lane,
             blocks,
-            next: 0,
+            free: (0..count).collect(),
         })
+    }
+
+    /// How many blocks can be sent before one is read.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Gives up what was sent and not read.
+    pub(crate) fn reset(&mut self) {
+        self.free = (0..self.blocks.len()).collect();
+    }
+
+    /// Gives up a block that was sent: the next one takes its place.
+    pub(crate) fn cancel(&mut self, Sent(at): Sent) {
+        self.free.push_front(at);
     }
 
     /// Begins to fill the next block with this many words, once the kernels that were launched when it was last read have
@@ -62,9 +79,11 @@ impl Feed {
     ///
     /// # Errors
     /// [`DeviceError::Driver`] when the driver fails.
+    ///
+    /// # Panics
+    /// When no block is [free](Feed::free).
     pub(crate) fn send(&mut self, words: usize, source: Source<'_>) -> Result<Sent, DeviceError> {
-        let at = self.next;
-        self.next = (at + 1) % self.blocks.len();
+        let at = self.free.pop_front().expect("a block that is free");
         let block = &mut self.blocks[at];
         match (&mut self.lane, source) {
             (Lane::Cuda(lane), Source::Made(fill)) => {
@@ -103,6 +122,7 @@ impl Feed {
         if let Lane::Cuda(lane) = &self.lane {
             lane.release(at)?;
         }
+        self.free.push_back(at);
         result
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use crate::io::UnfinishedFile;
+use crate::unfinished::UnfinishedFile;
 
 /// Writes `bytes` to `path`.
 ///

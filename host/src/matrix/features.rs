@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
-use super::{CsrMatrix, Dtype, Element, FileChanged, SharedDense, csr_from_parts};
+use super::{
+    CsrMatrix, Dtype, Element, FileChanged, Order, SharedDense, SharedSlice, csr_from_parts,
+};
 use crate::mapped::MappedFile;
 use crate::parallel;
 
@@ -92,6 +94,41 @@ pub struct TooLargeError {
 }
 
 impl<T: Element> Features<T> {
+    /// These rows in the same memory, as far as that is possible: sparse ones get offsets of their own, and those of a dense
+    /// matrix that is stored by columns are copied.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ndarray::array;
+    /// use warpfuse::matrix::Features;
+    /// let x = Arc::new(Features::Dense(array![[1.0], [2.0], [3.0]]));
+    /// assert_eq!(x.share_rows(1..3).to_dense()?, array![[2.0], [3.0]]);
+    /// # Ok::<(), warpfuse::matrix::TooLargeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn share_rows(self: &Arc<Self>, rows: Range<usize>) -> Features<T> {
+        match &**self {
+            Features::Sparse(x) => Features::Sparse(share_csr(x, rows)),
+            Features::Dense(x) if x.is_standard_layout() => {
+                let cols = x.ncols();
+                let all = SharedSlice::of_owner(self.clone(), |features| match features {
+                    Features::Dense(x) => x.as_slice().expect("rows that lie one after the other"),
+                    Features::Sparse(_) | Features::Shared(_) => unreachable!("they are dense"),
+                });
+                let own = all.part(rows.start * cols..rows.end * cols);
+                let own = SharedDense::new((rows.len(), cols), Order::Rows, own);
+                Features::Shared(own.expect("as many elements"))
+            }
+            Features::Dense(_) => self.select_rows(rows),
+            Features::Shared(x) => match x.share_rows(rows.clone()) {
+                Some(own) => Features::Shared(own),
+                None => self.select_rows(rows),
+            },
+        }
+    }
+
     /// A copy of these rows.
     ///
     /// ```
@@ -335,6 +372,25 @@ impl<T: Element> Dataset<T> {
             features: self.features.cast()?,
             targets: self.targets.as_deref().map(cast_slice).transpose()?,
         })
+    }
+}
+
+/// Rows of a matrix, whose columns and values stay where they are.
+fn share_csr<T: Element>(x: &CsrMatrix<T>, rows: Range<usize>) -> CsrMatrix<T> {
+    let shape = (rows.len(), x.cols());
+    let offsets = x.indptr();
+    let offsets = &offsets.raw_storage()[rows.start..=rows.end];
+    let first = offsets[0];
+    let entries = first as usize..offsets[rows.len()] as usize;
+    let own: Vec<u64> = offsets.iter().map(|offset| offset - first).collect();
+    // A clone shares the arrays.
+    let (_, indices, values) = x.clone().into_raw_storage();
+    let (indices, values) = (indices.part(entries.clone()), values.part(entries));
+    // SAFETY: the offsets are those of rows of a valid matrix of compressed rows less the first of them, and end at the
+    // number of its indices and values; the indices are below the number of columns, which is the same.
+    unsafe {
+        let storage = sprs::CompressedStorage::CSR;
+        CsrMatrix::new_unchecked(storage, shape, own.into(), indices, values)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::mapped::MappedFile;
@@ -56,6 +56,23 @@ impl<T> SharedSlice<T> {
         let elements: *const [T] = choose(&file);
         let owner = Owner::File(file);
         SharedSlice { elements, owner }
+    }
+
+    /// Some of the elements, in the same memory.
+    ///
+    /// ```
+    /// use warpfuse::matrix::SharedSlice;
+    /// let all = SharedSlice::from(vec![1, 2, 3]);
+    /// assert_eq!(all.part(1..3)[..], [2, 3]);
+    /// ```
+    ///
+    /// # Panics
+    /// When there are no such elements.
+    pub fn part(&self, range: Range<usize>) -> SharedSlice<T> {
+        SharedSlice {
+            elements: &self[range],
+            owner: self.owner.clone(),
+        }
     }
 
     /// The file that the elements lie in, where they do.

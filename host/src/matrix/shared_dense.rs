@@ -47,6 +47,16 @@ impl<T> SharedDense<T> {
         })
     }
 
+    /// Some of the rows, in the same memory; `None` where rows do not lie one after the other.
+    pub(super) fn share_rows(&self, rows: Range<usize>) -> Option<SharedDense<T>> {
+        let cols = self.shape.1;
+        (self.order == Order::Rows).then(|| SharedDense {
+            shape: (rows.len(), cols),
+            order: Order::Rows,
+            elements: self.elements.part(rows.start * cols..rows.end * cols),
+        })
+    }
+
     /// m and n.
     pub fn dim(&self) -> (usize, usize) {
         self.shape

@@ -2,6 +2,7 @@
 
 use gpu_kernels::Family;
 
+use super::blocks::Part;
 use super::forms::halves::Halves;
 use super::forms::{Call, OnDevice, Rows};
 use super::matrix::Matrix;
@@ -86,11 +87,13 @@ impl<T: Number> Matrix<T> {
         if !has_rows || self.cols() == 0 && accumulates {
             return begin(output, terms);
         }
-        let writes_all = self.launches(product)?.writes_all();
-        if accumulates && !writes_all {
+        if let Some(beside) = self.beside()? {
+            return self.product_beside(beside, (product, input), terms, output);
+        }
+        if accumulates && !self.writes_all(product)? {
             begin(output, terms)?;
         }
-        self.launch(product, input, terms, output)
+        self.launch(Part::All, product, (input, terms), output)
     }
 
     /// A product over the rows of all members; shapes and devices have been checked.
@@ -141,13 +144,18 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    /// Launches what was planned, without checks; an accumulating product adds to `output`, where β·z is already, or
+    /// Whether the launches of a product write all of w, β·z included.
+    pub(super) fn writes_all(&self, product: Product) -> Result<bool, OpError> {
+        Ok(self.launches(product)?.writes_all())
+    }
+
+    /// Launches what was planned over a part of the rows, without checks; an accumulating product adds to `output`, where β·z is already, or
     /// writes all of it when its kernels do.
     pub(super) fn launch(
         &self,
+        part: Part,
         product: Product,
-        input: &Buffer<T>,
-        terms: &Terms<'_, T>,
+        (input, terms): (&Buffer<T>, &Terms<'_, T>),
         output: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         self.run(Call {
@@ -155,6 +163,7 @@ impl<T: Number> Matrix<T> {
             input,
             terms: *terms,
             output,
+            part,
         })
     }
 

@@ -1,7 +1,7 @@
 //! A matrix on a device, with the plans of its products.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::catalog::{candidates_for, candidates_on};
 use super::device_features::{DeviceDense, DeviceFeatures};
@@ -11,7 +11,7 @@ use super::forms::rows::{SparsePart, SparseRows};
 use super::forms::site::Together;
 use super::forms::{Forms, Rows, Site, Upload};
 use super::members::Members;
-use super::options::{MatrixOptions, Residency};
+use super::options::{HostShare, MatrixOptions, Residency};
 use super::plans::Plans;
 use super::share::Share;
 use super::{Number, OpError};
@@ -40,6 +40,17 @@ pub struct Matrix<T: Number> {
     pub(super) plans: Plans<T>,
     /// Where members of a group have rows on GPUs of their own.
     pub(super) members: Option<Box<Members<Matrix<T>>>>,
+    /// The CPU's share of the rows, made when it is first used.
+    pub(super) beside: OnceLock<Result<Option<Beside<T>>, OpError>>,
+}
+
+/// Rows that the CPU computes while a GPU computes the others: see the file of the same name.
+pub(super) struct Beside<T: Number> {
+    /// A matrix of these rows on the CPU.
+    pub(super) matrix: Box<Matrix<T>>,
+    /// Which they are.
+    pub(super) rows: Range<usize>,
+    pub(super) device: Device,
 }
 
 impl<T: Number> Matrix<T> {
@@ -82,7 +93,7 @@ impl<T: Number> Matrix<T> {
         }
         let mut problem = problem(&features, device, options.values);
         let mut size = (features.rows(), features.cols());
-        let forms = Forms::new(device, features, (upload, options))?;
+        let forms = Forms::new(device, features, &problem, (upload, options))?;
         if let Some(share) = forms.rows.share() {
             size.0 = share.whole().rows as usize;
             problem = of_all(problem, share.whole());
@@ -99,6 +110,7 @@ impl<T: Number> Matrix<T> {
             forms,
             plans: Plans::default(),
             members: None,
+            beside: OnceLock::new(),
         })
     }
 
@@ -117,7 +129,12 @@ impl<T: Number> Matrix<T> {
             }
             false => None,
         };
-        let mut own = Self::build(&device.alone(), features, options, upload)?;
+        // The CPU is not one member's alone.
+        let of_gpu = MatrixOptions {
+            host_share: HostShare::Fixed(0.0),
+            ..options
+        };
+        let mut own = Self::build(&device.alone(), features, of_gpu, upload)?;
         let shape = of_all(own.shape, share.whole());
         if repeats {
             // Orders of sums are those of a matrix of all rows.
@@ -136,6 +153,7 @@ impl<T: Number> Matrix<T> {
             forms: Forms::of_rows(Rows::Elsewhere(share.clone())),
             plans: Plans::default(),
             members: Some(Box::new(Members::new(share, (own, on_host), repeats))),
+            beside: OnceLock::new(),
         })
     }
 
@@ -170,6 +188,7 @@ impl<T: Number> Matrix<T> {
             forms: Forms::of_rows(forms),
             plans: Plans::default(),
             members: None,
+            beside: OnceLock::new(),
         })
     }
 

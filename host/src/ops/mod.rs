@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod beside;
 mod blocks;
 mod catalog;
 pub mod cg;
@@ -11,6 +12,7 @@ mod error;
 mod forms;
 pub mod fused;
 mod host;
+mod host_rates;
 pub(crate) mod interrupt;
 mod kept;
 pub mod kernel_sum;
@@ -24,6 +26,7 @@ mod number;
 pub mod objective;
 mod options;
 pub mod orthant;
+mod places;
 mod plans;
 mod prepare;
 pub mod qr;
@@ -38,12 +41,14 @@ pub use catalog::{candidates, candidates_of};
 pub use device_features::{DeviceCsr, DeviceDense, DeviceFeatures, DeviceIntegers};
 pub use error::OpError;
 pub use gpu_kernels::kernel_sum::KernelFunction;
+pub use host_rates::measure_host;
 pub use interrupt::interruptible;
 pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, problem_on_gpu};
 pub use number::Number;
-pub use options::{MatrixOptions, Residency};
+pub use options::{HostShare, MatrixOptions, Residency};
+pub use places::{MeasuredPlace, predicted_places};
 pub use prepare::Preparation;
 pub use terms::Terms;
 

@@ -21,6 +21,23 @@ pub struct MatrixOptions {
     /// Most bytes of a GPU that X may take: what is beyond streams. Without it as many as there is room for, below the
     /// [limit](crate::device::MemoryOptions) of the device.
     pub device_bytes: Option<u64>,
+    /// Whether the CPU computes a share of the rows of an X that streams.
+    pub host_share: HostShare,
+}
+
+/// The share of the rows of an X that streams which the CPU computes, at the same time as a GPU computes the others.
+///
+/// Products and objectives are shared; everything else is the GPU's. Sums that are
+/// [promised to repeat](MatrixOptions::summation) are never shared.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub enum HostShare {
+    /// What [`Fit::host_share`](crate::plan::alternatives::Fit::host_share) predicts to be fastest, where the number of passes
+    /// is announced ([`Matrix::prepared`](super::Matrix::prepared)) and the device is a CUDA device; none elsewhere.
+    #[default]
+    Planned,
+    /// About this share, from 0 for none to 1 for all.
+    Fixed(f64),
 }
 
 /// What of X a device has.
@@ -35,4 +52,6 @@ pub struct Residency {
     pub resident_bytes: u64,
     /// Number of blocks.
     pub blocks: usize,
+    /// Rows that the CPU computes.
+    pub host_rows: usize,
 }

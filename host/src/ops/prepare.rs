@@ -114,11 +114,12 @@ impl<T: Number> Matrix<T> {
         options: MatrixOptions,
         preparation: Preparation,
     ) -> Result<Self, OpError> {
-        let mut matrix = Self::build(device, features, options, Upload::WhenUsed)?;
+        let passes = preparation.evaluations();
+        let mut matrix = Self::build(device, features, options, Upload::WhenUsed { passes })?;
         if matrix.prepare(preparation)?.facts().reads_rows {
             matrix.upload_rows()?;
             if matrix.forms.rows.stream() {
-                matrix.announce(preparation.evaluations())?;
+                matrix.announce(passes)?;
             }
         }
         Ok(matrix)

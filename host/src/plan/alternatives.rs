@@ -1,17 +1,29 @@
-//! Where a fit could be computed, with what each place would take: the CPU, a GPU that has X, a GPU through which X streams.
+//! Where passes over X could be computed, with what each place would take: the CPU, a GPU that has X, a GPU through which X
+//! streams, and both, each with a share of the rows.
 //!
-//! Pure arithmetic: what opening, placing and reading cost, from rates ([`super::work`], [`super::streaming`]) and from what a
-//! plan predicts for one read. A read that streams takes as long as what crosses the link, or as its kernels where these take
-//! longer, because both run at once.
+//! Pure arithmetic: what opening, placing and reading cost, from rates ([`super::work`], [`HostRates`]) and from what a
+//! plan predicts for one pass. What streams takes as long as what crosses the link, or as its kernels where these take
+//! longer, because both run at once. Page-locked blocks cross without the CPU, which may compute meanwhile, as fast as the
+//! link leaves it memory; other blocks are made by all threads, so that the CPU does one after the other.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::streaming::{Footprint, LinkRates};
+use super::fused::Planner;
+use super::rates::HostRates;
+use super::streaming::{Footprint, Packed, Streamed};
 use super::work::Work;
+use super::{PlanError, Problem, Product, StoredValues};
 
-/// A place for a fit.
+/// Shares of rows that are compared: multiples of 1/128.
+const SHARES: u32 = 128;
+/// Seconds of a pass that both share which are not X's: vectors cross in both directions, and each waits for the other.
+const TOGETHER: f64 = 2e-4;
+/// Both have to be faster than either by this much before rows are shared: what the model may be off.
+const WORTH_SHARING: f64 = 0.9;
+
+/// A place for passes over X.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitPlace {
@@ -19,25 +31,50 @@ pub enum FitPlace {
     Cpu,
     /// A GPU that has all of X.
     Resident,
-    /// A GPU that has a part of X; the rest crosses the link in every read.
+    /// A GPU that has a part of X; the rest crosses the link in every pass.
     Streaming,
+    /// The same, but that the CPU computes some of the rows.
+    Hybrid,
 }
 
-/// What is known of a fit.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What is known of a fit, or of other passes over X.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// X as it came.
     pub footprint: Footprint,
-    /// Bytes of X as it crosses the link.
-    pub packed_bytes: u64,
+    /// Entries of a sparse X.
+    pub entries: Option<u64>,
+    /// X as it crosses the link.
+    pub packed: Packed,
     /// How often X is going to be read.
     pub reads: u64,
-    /// Seconds of the kernels of one read.
+    /// Seconds of the kernels of one pass over an X that is on the GPU.
     pub kernel_seconds: f64,
+    /// Seconds to make the further form that these kernels read, 0 without one.
+    pub form_seconds: f64,
+    /// Seconds of the kernels of one pass over an X in blocks, which are unpacked.
+    pub block_seconds: f64,
     /// Bytes of the GPU that X may take.
     pub room: u64,
-    /// Threads of the CPU.
-    pub threads: usize,
+    /// Whether the GPU's driver has been started, and X is in the host's memory.
+    pub is_open: bool,
+    /// What the host does.
+    pub host: HostRates,
+}
+
+/// What is done with X, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passes {
+    /// [`Fit::reads`].
+    pub reads: u64,
+    /// [`Fit::room`].
+    pub room: u64,
+    /// How the values of a block cross the link.
+    pub values: StoredValues,
+    /// [`Fit::is_open`].
+    pub is_open: bool,
+    /// [`Fit::host`].
+    pub host: HostRates,
 }
 
 /// A place and what a fit there would take.
@@ -47,8 +84,12 @@ pub struct Alternative {
     pub place: FitPlace,
     /// Predicted seconds, the start of a GPU included.
     pub seconds: f64,
+    /// Of these, those of one pass.
+    pub pass_seconds: f64,
     /// Bytes that cross the link in all.
     pub sent_bytes: u64,
+    /// The share of the rows that the CPU computes.
+    pub host_share: f64,
     /// Whether X fits.
     pub fits: bool,
 }
@@ -65,22 +106,76 @@ pub fn usual_memory(name: &str) -> u64 {
 }
 
 impl Fit {
+    /// Passes over the X of a problem, each about as much work as a fused product, planned for a GPU.
+    ///
+    /// # Errors
+    /// [`PlanError`] where no launch fits.
+    pub fn of(planner: &Planner<'_>, problem: &Problem, passes: Passes) -> Result<Fit, PlanError> {
+        let problem = &problem.as_stored();
+        let footprint = Footprint::of(problem);
+        let Passes {
+            reads,
+            room,
+            values,
+            is_open,
+            host,
+        } = passes;
+        let seconds = |problem: &Problem| {
+            let plan = planner.plan(problem, Product::Fused)?;
+            Ok::<f64, PlanError>(plan.predicted_ns().unwrap_or(0) as f64 / 1e9)
+        };
+        let packed = Packed::of(problem, values);
+        let blocks = footprint.bytes.div_ceil(footprint.block_bytes(room)).max(1);
+        let unpacked = match packed.unpacked_bytes {
+            0 => 0.0,
+            // Read and written by kernels of their own.
+            bytes => (packed.bytes + bytes) as f64,
+        };
+        let of_block = seconds(&problem.part(blocks))?;
+        let form = match problem.nnz {
+            Some(_) => planner.best_form(problem, Product::Fused, reads)?,
+            None => None,
+        };
+        Ok(Fit {
+            footprint,
+            entries: problem.nnz,
+            packed,
+            reads,
+            kernel_seconds: match &form {
+                Some(form) => form.after_ns as f64 / 1e9,
+                None => seconds(problem)?,
+            },
+            form_seconds: form.map_or(0.0, |form| form.cost_ns as f64 / 1e9),
+            block_seconds: blocks as f64 * of_block + unpacked / (planner.stream_gbs() * 1e9),
+            room,
+            is_open,
+            host,
+        })
+    }
+
     /// All places, the fastest first; one where X does not fit comes last.
     ///
     /// ```
     /// use warpfuse::plan::alternatives::{Fit, FitPlace};
-    /// use warpfuse::plan::streaming::Footprint;
+    /// use warpfuse::plan::rates::HostRates;
+    /// use warpfuse::plan::streaming::{Footprint, Packed};
     /// let footprint = Footprint { bytes: 8 << 30, rows: 50_000_000, cols: 50_000, element: 4 };
     /// let fit = Fit {
-    ///     footprint, packed_bytes: 2 << 30, reads: 90, kernel_seconds: 0.003, room: 80 << 30, threads: 16,
+    ///     footprint, entries: Some(1 << 30), packed: Packed { bytes: 2 << 30, unpacked_bytes: 8 << 30 }, reads: 90, kernel_seconds: 0.003,
+    ///     form_seconds: 0.0, block_seconds: 0.004, room: 80 << 30, is_open: false, host: HostRates::of_threads(16),
     /// };
     /// assert_eq!(fit.alternatives()[0].place, FitPlace::Resident);
     /// let small_card = Fit { room: 1 << 30, ..fit };
     /// assert_eq!(small_card.alternatives()[0].place, FitPlace::Streaming);
-    /// assert!(!small_card.alternatives()[2].fits);
+    /// assert!(!small_card.alternatives()[3].fits);
     /// ```
-    pub fn alternatives(&self) -> [Alternative; 3] {
-        let mut all = [self.on_cpu(), self.resident(), self.streaming()];
+    pub fn alternatives(&self) -> [Alternative; 4] {
+        let mut all = [
+            self.on_cpu(),
+            self.resident(),
+            self.streaming(),
+            self.hybrid(),
+        ];
         all.sort_by(|a, b| {
             let by_time = a.seconds.total_cmp(&b.seconds);
             b.fits.cmp(&a.fits).then(by_time)
@@ -88,51 +183,126 @@ impl Fit {
         all
     }
 
-    fn on_cpu(&self) -> Alternative {
+    /// The share of the rows that the CPU is to compute of an X that streams: 0 unless that is worth it.
+    ///
+    /// ```
+    /// use warpfuse::plan::alternatives::Fit;
+    /// use warpfuse::plan::rates::HostRates;
+    /// use warpfuse::plan::streaming::{Footprint, Packed};
+    /// let footprint = Footprint { bytes: 8 << 30, rows: 4 << 20, cols: 512, element: 4 };
+    /// let dense = Fit {
+    ///     footprint, entries: None, packed: Packed { bytes: 8 << 30, unpacked_bytes: 0 }, reads: 20, kernel_seconds: 0.002, form_seconds: 0.0, block_seconds: 0.002,
+    ///     room: 6 << 30, is_open: true, host: HostRates::of_threads(16),
+    /// };
+    /// // What the GPU has no room for is read faster by the CPU than it would cross the link.
+    /// assert!((0.3..0.5).contains(&dense.host_share()));
+    /// assert_eq!(Fit { room: 80 << 30, ..dense }.host_share(), 0.0);
+    /// ```
+    pub fn host_share(&self) -> f64 {
+        let (alone, both) = (self.streaming(), self.hybrid());
+        match both.seconds < WORTH_SHARING * alone.seconds {
+            true => both.host_share,
+            false => 0.0,
+        }
+    }
+
+    /// Predicted seconds on the CPU.
+    pub fn on_cpu(&self) -> Alternative {
+        let pass_seconds = self.host.pass_seconds(&self.footprint, self.entries);
         Alternative {
             place: FitPlace::Cpu,
-            seconds: self.work(self.reads).seconds(self.threads).cpu,
+            seconds: self.reads as f64 * pass_seconds,
+            pass_seconds,
             sent_bytes: 0,
+            host_share: 1.0,
             fits: true,
         }
     }
 
-    fn resident(&self) -> Alternative {
+    /// Predicted seconds on a GPU that has X.
+    pub fn resident(&self) -> Alternative {
         Alternative {
             place: FitPlace::Resident,
-            seconds: self.placing() + self.reads as f64 * self.kernel_seconds,
+            seconds: self.opening()
+                + self.footprint.bytes as f64 / (self.host.link.staged_gbs * 1e9)
+                + self.form_seconds
+                + self.reads as f64 * self.kernel_seconds,
+            pass_seconds: self.kernel_seconds,
             sent_bytes: self.footprint.bytes,
+            host_share: 0.0,
             fits: self.footprint.bytes + self.footprint.least_vectors() <= self.room,
         }
     }
 
-    fn streaming(&self) -> Alternative {
-        let room = self.room.saturating_sub(self.footprint.reserve(self.room));
-        let resident = self.packed_bytes.min(room);
-        let crossing = self.packed_bytes - resident;
-        let rates = LinkRates::of_threads(self.threads);
-        let gbs = match self.reads >= rates.pins_from() {
-            true => rates.pinned_gbs,
-            false => rates.staged_gbs,
+    /// Predicted seconds on a GPU through which X streams.
+    pub fn streaming(&self) -> Alternative {
+        self.shared(FitPlace::Streaming, 0.0)
+    }
+
+    /// Predicted seconds on both, with the best share of the CPU.
+    pub fn hybrid(&self) -> Alternative {
+        let shares = (1..SHARES).map(|part| f64::from(part) / f64::from(SHARES));
+        let all = shares.map(|share| self.shared(FitPlace::Hybrid, share));
+        all.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+            .expect("there are shares")
+    }
+
+    /// What a fit takes of which the CPU computes this share of the rows, and the GPU the others.
+    fn shared(&self, place: FitPlace, share: f64) -> Alternative {
+        let streamed = self.streamed(share);
+        let crossing = streamed.crossing_bytes() as f64;
+        let reads = self.reads as f64;
+        let is_pinned = self.reads >= self.host.link.pins_from();
+        let pass_seconds = self.shared_pass(share, &streamed, is_pinned);
+        let pinning = match is_pinned {
+            true => crossing / (self.host.link.pinning_gbs * 1e9),
+            false => 0.0,
         };
-        let read = (crossing as f64 / (gbs * 1e9)).max(self.kernel_seconds);
+        let once = streamed.resident_bytes as f64 / (self.host.link.staged_gbs * 1e9) + pinning;
         Alternative {
-            place: FitPlace::Streaming,
-            seconds: self.placing() + self.reads as f64 * read,
-            sent_bytes: resident + self.reads * crossing,
+            place,
+            seconds: self.opening() + once + reads * pass_seconds,
+            pass_seconds,
+            sent_bytes: streamed.resident_bytes + self.reads * streamed.crossing_bytes(),
+            host_share: share,
             fits: true,
         }
     }
 
-    /// Seconds to open a GPU, and to bring X there once.
-    fn placing(&self) -> f64 {
-        self.work(0).seconds(self.threads).gpu
+    /// One pass of which the CPU computes a share.
+    fn shared_pass(&self, share: f64, streamed: &Streamed, is_pinned: bool) -> f64 {
+        let kernels = (1.0 - share) * self.block_seconds;
+        let cpu = share * self.on_cpu().pass_seconds;
+        let crossing = streamed.crossing_bytes() as f64;
+        let link = match is_pinned {
+            true => self.host.link.pinned_gbs,
+            false => self.host.link.staged_gbs,
+        };
+        let crosses = streamed.crossing_seconds(link);
+        let alone = kernels.max(crosses);
+        if share == 0.0 {
+            return alone;
+        }
+        let on_host = match is_pinned {
+            // Both read the host's memory.
+            true => {
+                let bytes = share * self.footprint.bytes as f64 + crossing;
+                cpu.max(bytes / (self.host.dense_gbs * 1e9))
+            }
+            false => cpu + crosses,
+        };
+        TOGETHER + alone.max(on_host)
     }
 
-    fn work(&self, reads: u64) -> Work {
-        Work {
-            bytes: self.footprint.bytes,
-            reads,
+    /// What of the GPU's rows stays there, where the CPU has a share.
+    pub fn streamed(&self, share: f64) -> Streamed {
+        Streamed::of(&self.footprint, self.packed, (self.room, share))
+    }
+
+    fn opening(&self) -> f64 {
+        match self.is_open {
+            true => 0.0,
+            false => Work { bytes: 0, reads: 0 }.seconds(1).gpu,
         }
     }
 }
@@ -143,7 +313,17 @@ impl fmt::Display for FitPlace {
             FitPlace::Cpu => "CPU",
             FitPlace::Resident => "GPU with all of X",
             FitPlace::Streaming => "GPU, X streams",
+            FitPlace::Hybrid => "GPU and CPU",
         })
+    }
+}
+
+/// A time in the unit that suits it.
+pub(crate) fn readable(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.2} s"),
     }
 }
 
@@ -152,74 +332,27 @@ impl fmt::Display for Alternative {
         let Alternative {
             place,
             seconds,
+            pass_seconds,
             sent_bytes,
+            host_share,
             fits,
         } = self;
-        match fits {
-            true => write!(
-                f,
-                "{place}: {seconds:.2} s, {:.2} GB cross the link",
-                *sent_bytes as f64 / 1e9
-            ),
-            false => write!(f, "{place}: X does not fit"),
+        if !fits {
+            return write!(f, "{place}: X does not fit");
+        }
+        write!(
+            f,
+            "{place}: {}, {} a pass, {:.2} GB cross the link",
+            readable(*seconds),
+            readable(*pass_seconds),
+            *sent_bytes as f64 / 1e9
+        )?;
+        match place {
+            FitPlace::Hybrid => write!(f, ", {:.0} % of the rows on the CPU", 100.0 * host_share),
+            _ => Ok(()),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FIT: Fit = Fit {
-        footprint: Footprint {
-            bytes: 100_000,
-            rows: 442,
-            cols: 10,
-            element: 4,
-        },
-        packed_bytes: 50_000,
-        reads: 90,
-        kernel_seconds: 1e-5,
-        room: 80 << 30,
-        threads: 16,
-    };
-
-    #[test]
-    fn tiny_data_stay_on_the_cpu() {
-        assert_eq!(FIT.alternatives()[0].place, FitPlace::Cpu);
-    }
-
-    #[test]
-    fn what_streams_takes_the_links_time_or_the_kernels() {
-        let large = Footprint {
-            bytes: 40 << 30,
-            rows: 1 << 20,
-            ..FIT.footprint
-        };
-        let fit = Fit {
-            footprint: large,
-            packed_bytes: 40 << 30,
-            reads: 1_000,
-            room: 10 << 30,
-            ..FIT
-        };
-        let bytes = |fit: &Fit| fit.streaming().sent_bytes as f64;
-        let of_link = bytes(&fit) / 55.4e9;
-        let seconds = fit.streaming().seconds - fit.placing();
-        assert!(
-            (seconds / of_link - 1.0).abs() < 0.01,
-            "{seconds} s, {of_link} s"
-        );
-        let slow = Fit {
-            kernel_seconds: 10.0,
-            ..fit
-        };
-        assert!((slow.streaming().seconds - slow.placing() - 10_000.0).abs() < 1e-6);
-        // More room, less to cross.
-        let roomier = Fit {
-            room: 30 << 30,
-            ..fit
-        };
-        assert!(roomier.streaming().seconds < fit.streaming().seconds);
-    }
-}
+mod tests;

@@ -245,6 +245,36 @@ impl Problem {
         Self { pitch, ..self }
     }
 
+    /// One of `parts` blocks of rows that are alike.
+    ///
+    /// ```
+    /// use warpfuse::plan::{Precision, Problem};
+    /// let x = Problem::sparse(1_000, 50, 20_000, Precision::F32);
+    /// assert_eq!(x.part(10), Problem::sparse(100, 50, 2_000, Precision::F32));
+    /// ```
+    ///
+    /// # Panics
+    /// When there are to be no parts.
+    pub fn part(self, parts: u64) -> Self {
+        let columns = self.columns.map(|columns| ColumnUse {
+            busiest: columns.busiest.div_ceil(parts),
+            hot_entries: columns.hot_entries.div_ceil(parts),
+            ..columns
+        });
+        let nnz = self.nnz.map(|nnz| nnz.div_ceil(parts));
+        Self {
+            rows: self.rows.div_ceil(parts),
+            nnz,
+            // A row is no longer than its block.
+            longest_row: self
+                .longest_row
+                .map(|longest| longest.min(nnz.unwrap_or(longest))),
+            row_steps: None,
+            columns,
+            ..self
+        }
+    }
+
     /// The same in other forms of storage.
     pub const fn with_stored(self, stored: Stored) -> Self {
         Self { stored, ..self }

@@ -1,5 +1,6 @@
 //! What a device reaches in practice, in the units that the predicted-time model divides by.
 
+mod host;
 pub(crate) mod panels;
 mod probed;
 mod size_table;
@@ -7,6 +8,7 @@ mod source;
 
 use serde::{Deserialize, Serialize};
 
+pub use host::HostRates;
 pub use probed::ProbedRates;
 pub use size_table::SizeTable;
 pub use source::RateSource;
@@ -47,6 +49,8 @@ pub struct Rates {
     pub issue: f64,
     /// One more kernel in a stream, microseconds.
     pub launch_us: f64,
+    /// What the host beside the device does, where that was measured.
+    pub host: Option<HostRates>,
 }
 
 impl Rates {
@@ -110,6 +114,7 @@ impl Rates {
             lines: 927.0,
             issue: 927.0,
             launch_us: 3.0,
+            host: None,
         }
     }
 
@@ -138,7 +143,14 @@ impl Rates {
             lines: h200.lines * inside,
             issue: h200.issue * inside,
             launch_us: h200.launch_us,
+            host: None,
         }
+    }
+
+    /// What the host beside the device does with `threads` threads: as measured, or as one with as many does by proportion.
+    pub fn host(&self, threads: usize) -> HostRates {
+        let measured = self.host.clone();
+        measured.unwrap_or_else(|| HostRates::of_threads(threads))
     }
 
     /// The rates for a device that the driver describes: measured ones if its name is listed, else

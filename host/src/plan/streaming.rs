@@ -1,10 +1,15 @@
 //! What of an X that is larger than a device's memory stays there, and how the rest crosses the link.
 //!
 //! A pass over X in a cycle defeats every policy that replaces what was not read for longest: with room for all blocks but
-//! one, each is gone when it is wanted. So as many blocks as fit stay, and the others stream through [`SLOTS`] blocks of
-//! device memory; a pass costs what streams, `(bytes − resident) / link`, or what its kernels take where that is more.
+//! one, each is gone when it is wanted. So as many blocks as fit stay, spread evenly over X, and the others stream through
+//! [`SLOTS`] blocks of device memory while kernels read those that stay; a pass costs what streams,
+//! `(bytes − resident) / link`, or what its kernels take where that is more.
 
-/// Blocks of device memory through which X streams: one is filled while the other is read.
+use serde::{Deserialize, Serialize};
+
+use super::{Problem, StoredValues};
+
+/// Blocks of device memory through which X streams: one is filled while the other is read, and both are while neither is.
 pub const SLOTS: usize = 2;
 /// Bytes of a block at most, in compressed rows as they came: 64 MiB cross a PCIe 5 link at 55.3 GB/s, 16 MiB at 54.9.
 const MOST_BLOCK: u64 = 128 << 20;
@@ -39,6 +44,25 @@ pub enum Residence {
 }
 
 impl Footprint {
+    /// That of a problem, as a device has it: dense rows at their distance, sparse ones with 32-bit offsets.
+    pub fn of(problem: &Problem) -> Footprint {
+        let element = u64::from(problem.dtype.bytes());
+        Footprint {
+            bytes: match problem.nnz {
+                None => problem
+                    .rows
+                    .saturating_mul(problem.pitch)
+                    .saturating_mul(element),
+                Some(nnz) => nnz
+                    .saturating_mul(4 + element)
+                    .saturating_add(4 * (problem.rows + 1)),
+            },
+            rows: problem.rows,
+            cols: problem.cols,
+            element,
+        }
+    }
+
     /// Vectors that products take at least.
     pub fn least_vectors(&self) -> u64 {
         self.element * (self.rows + 4 * self.cols)
@@ -78,6 +102,11 @@ impl Footprint {
         }
     }
 
+    /// Bytes of a block of X as it came, on a device with so much room.
+    pub fn block_bytes(&self, room: u64) -> u64 {
+        block_bytes(room).min(self.bytes.max(1))
+    }
+
     /// Where X lies that may take `room` bytes and needs more.
     pub fn packed(&self, room: u64) -> Residence {
         Residence::PackedBlocks(block_bytes(room))
@@ -89,24 +118,130 @@ fn block_bytes(room: u64) -> u64 {
     (room / BLOCKS).clamp(LEAST_BLOCK, MOST_BLOCK)
 }
 
-/// How many blocks of these bytes, from the first on, stay within `room` bytes.
+/// Which blocks of these bytes stay on a device with `room` for them: as many as fit, spread evenly over X, so that what
+/// streams crosses while kernels read what stays.
 ///
 /// ```
-/// use warpfuse::plan::streaming::resident_prefix;
-/// assert_eq!(resident_prefix([10, 10, 10, 10], 35), 3);
+/// use warpfuse::plan::streaming::resident_blocks;
+/// assert_eq!(resident_blocks(&[10; 4], 20), [true, false, true, false]);
+/// assert_eq!(resident_blocks(&[10; 4], 39).iter().filter(|stays| **stays).count(), 3);
 /// ```
-pub fn resident_prefix(blocks: impl IntoIterator<Item = u64>, room: u64) -> usize {
-    let mut left = room;
-    let fits = |bytes: &u64| {
-        let rest = left.checked_sub(*bytes);
-        left = rest.unwrap_or(left);
-        rest.is_some()
+pub fn resident_blocks(blocks: &[u64], room: u64) -> Vec<bool> {
+    let all: u64 = blocks.iter().sum();
+    let share = room as f64 / all.max(1) as f64;
+    let (mut kept, mut passed) = (0_u64, 0_u64);
+    let mut stay = |bytes: u64| {
+        passed += bytes;
+        // The place of the sum of what stays, rounded to a whole block.
+        let is_due = kept as f64 + bytes as f64 / 2.0 <= share * passed as f64;
+        let stays = is_due && kept + bytes <= room;
+        kept += if stays { bytes } else { 0 };
+        stays
     };
-    blocks.into_iter().take_while(fits).count()
+    let mut stays: Vec<bool> = blocks.iter().map(|bytes| stay(*bytes)).collect();
+    // What rounding has left.
+    for (stays, bytes) in stays.iter_mut().zip(blocks) {
+        if !*stays && kept + bytes <= room {
+            *stays = true;
+            kept += bytes;
+        }
+    }
+    stays
+}
+
+/// X in as few bytes as hold it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Packed {
+    /// Bytes as they cross the link.
+    pub bytes: u64,
+    /// Bytes of the arrays that are made of them on the device, block after block: what is packed no smaller is none.
+    pub unpacked_bytes: u64,
+}
+
+impl Packed {
+    /// A problem with columns of 16 bits where these are enough, and values in as few as `values` says.
+    pub fn of(problem: &Problem, values: StoredValues) -> Packed {
+        let element = u64::from(problem.dtype.bytes());
+        let value = u64::from(values.bytes(problem.dtype));
+        let unpacked = if value < element { element } else { 0 };
+        match problem.nnz {
+            Some(nnz) => {
+                let is_narrow = problem.cols <= 1 << 16;
+                let (column, made) = if is_narrow { (2, 4) } else { (4, 0) };
+                Packed {
+                    bytes: nnz.saturating_mul(column + value) + 4 * problem.rows,
+                    unpacked_bytes: nnz.saturating_mul(made + unpacked),
+                }
+            }
+            None => {
+                let elements = problem.rows.saturating_mul(problem.pitch);
+                Packed {
+                    bytes: elements.saturating_mul(value),
+                    unpacked_bytes: elements.saturating_mul(unpacked),
+                }
+            }
+        }
+    }
+}
+
+/// What of an X in packed blocks stays on a device, and what crosses the link in a pass: by arithmetic alone, before any
+/// block is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Streamed {
+    /// Bytes of all blocks of the GPU's rows, as they cross the link.
+    pub packed_bytes: u64,
+    /// Bytes of those that stay.
+    pub resident_bytes: u64,
+    /// Bytes of one of them.
+    pub block_bytes: u64,
+}
+
+/// Seconds between two blocks that cross one after the other: 87 of 11 MB took 0.35 ms longer than their bytes, 542 of
+/// 2.7 MB 2.3 ms (H200, `benches/results/h200/system.jsonl` of e0d8634).
+const BETWEEN_BLOCKS: f64 = 4.2e-6;
+
+impl Streamed {
+    /// Of an X of this footprint in packed blocks, of which a device may have `room` bytes, where the CPU computes a `share`
+    /// of the rows.
+    ///
+    /// ```
+    /// use warpfuse::plan::streaming::{Footprint, Packed, Streamed};
+    /// let x = Footprint { bytes: 1_600_000_000, rows: 781_250, cols: 512, element: 4 };
+    /// let as_it_is = Packed { bytes: x.bytes, unpacked_bytes: 0 };
+    /// let quarter = Streamed::of(&x, as_it_is, (400_000_000, 0.0));
+    /// // 1.2302·10⁹ bytes crossed on an H200.
+    /// assert!((quarter.crossing_bytes() as f64 / 1.2302e9 - 1.0).abs() < 0.02);
+    /// ```
+    pub fn of(x: &Footprint, packed: Packed, (room, share): (u64, f64)) -> Streamed {
+        let of_block = x.block_bytes(room) as f64 / x.bytes.max(1) as f64;
+        let block = (packed.bytes as f64 * of_block) as u64;
+        // Blocks that cross, and what one of them is unpacked to.
+        let unpacked = packed.unpacked_bytes as f64 * of_block;
+        let taken = SLOTS as u64 * block + unpacked as u64;
+        let packed = (packed.bytes as f64 * (1.0 - share)) as u64;
+        let fits = room.saturating_sub(taken) / block.max(1) * block;
+        Streamed {
+            packed_bytes: packed,
+            resident_bytes: packed.min(fits),
+            block_bytes: block,
+        }
+    }
+
+    /// Bytes that cross the link in a pass.
+    pub fn crossing_bytes(&self) -> u64 {
+        self.packed_bytes - self.resident_bytes
+    }
+
+    /// Seconds that they take at this rate, 10⁹ bytes per second.
+    pub fn crossing_seconds(&self, gbs: f64) -> f64 {
+        let bytes = self.crossing_bytes();
+        let blocks = bytes.div_ceil(self.block_bytes.max(1));
+        bytes as f64 / (gbs * 1e9) + blocks as f64 * BETWEEN_BLOCKS
+    }
 }
 
 /// What the host and the link do, 10⁹ bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LinkRates {
     /// From page-locked memory.
     pub pinned_gbs: f64,
@@ -144,14 +279,75 @@ impl LinkRates {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::plan::Precision;
+
+    fn count(blocks: &[u64], room: u64) -> usize {
+        let stay = resident_blocks(blocks, room);
+        stay.into_iter().filter(|stays| *stays).count()
+    }
 
     #[test]
     fn with_room_for_all_but_one_block_one_streams() {
-        assert_eq!(resident_prefix(vec![64; 10], 64 * 9), 9);
-        assert_eq!(resident_prefix(vec![64; 10], 64 * 9 - 1), 8);
-        assert_eq!(resident_prefix(vec![64; 10], u64::MAX), 10);
-        assert_eq!(resident_prefix([], 10), 0);
+        for room in 0..=640 {
+            assert_eq!(count(&[64; 10], room), room as usize / 64, "{room}");
+        }
+        assert_eq!(count(&[64; 10], u64::MAX), 10);
+        assert_eq!(count(&[], 10), 0);
+    }
+
+    #[test]
+    fn what_stays_is_spread_evenly() {
+        for room in 1..100 {
+            let stay = resident_blocks(&[1; 100], room);
+            for len in 1..=100_u64 {
+                let found = stay[..len as usize].iter().filter(|stays| **stays).count();
+                let even = (room * len) as f64 / 100.0;
+                assert!((found as f64 - even).abs() <= 1.0, "{room} {len}: {found}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_block_that_would_fit_streams(
+            blocks in prop::collection::vec(1_u64..1_000, 0..50),
+            room in 0_u64..60_000,
+        ) {
+            let stay = resident_blocks(&blocks, room);
+            let kept: u64 = blocks.iter().zip(&stay).filter(|(_, stays)| **stays).map(|(b, _)| b).sum();
+            prop_assert!(kept <= room);
+            for (bytes, stays) in blocks.iter().zip(&stay) {
+                prop_assert!(*stays || kept + bytes > room);
+            }
+        }
+    }
+
+    /// Bytes that crossed in a product of 400 million entries on an H200 (`benches/results/h200/system.jsonl` of e0d8634).
+    #[test]
+    fn what_crosses_is_what_was_counted() {
+        let sparse = |cols| Problem::sparse(20_000_000, cols, 400_000_000, Precision::F32);
+        let dense = Problem::dense(781_250, 512, Precision::F32);
+        let (whole, equal) = (StoredValues::Whole, StoredValues::Equal);
+        for (problem, values, percent, counted) in [
+            (dense, whole, 25, 1_230_245_888),
+            (dense, whole, 75, 487_329_792),
+            (sparse(1_000_000), whole, 25, 2_518_642_432),
+            (sparse(1_000_000), whole, 75, 995_725_568),
+            (sparse(1_000_000), equal, 25, 915_064_832),
+            (sparse(50_000), equal, 25, 110_053_120_u32),
+        ] {
+            let x = Footprint::of(&problem);
+            let room = x.bytes * percent / 100;
+            let found = Streamed::of(&x, Packed::of(&problem, values), (room, 0.0));
+            let ratio = found.crossing_bytes() as f64 / f64::from(counted);
+            assert!(
+                (ratio - 1.0).abs() < 0.02,
+                "{problem}, {percent} %: {ratio}"
+            );
+        }
     }
 
     #[test]

@@ -235,3 +235,63 @@ fn a_plan_says_where_its_rates_come_from() {
         assert_eq!(plan["rates"], source, "{plan}");
     }
 }
+
+const DENSE: [&str; 12] = [
+    "plan", "--fit", "logreg", "--rows", "20000000", "--cols", "100", "--dense", "--dtype", "f32",
+    "--gpu", "h200",
+];
+
+#[test]
+fn the_places_of_a_fit_are_listed_fastest_first() {
+    let places = |limit: &str| {
+        let limit = ["--gpu-memory", limit];
+        let plan = run(limit.into_iter().chain(DENSE).chain(["--json"]));
+        let plan = plan.expect_code(0).json();
+        assert_eq!(plan["reads"], 90);
+        let all = plan["alternatives"].as_array().expect("a list").clone();
+        assert_eq!(all.len(), 4, "{plan}");
+        all
+    };
+    let roomy = places("100GB");
+    let resident = roomy.iter().find(|one| one["place"] == "resident");
+    assert_eq!(resident.expect("a place")["fits"], true);
+    let tight = places("2GB");
+    let fitting = tight.iter().filter(|one| one["fits"] == true);
+    let seconds: Vec<f64> = fitting.filter_map(|one| one["seconds"].as_f64()).collect();
+    assert_eq!(seconds.len(), 3, "{tight:?}");
+    assert!(seconds.is_sorted(), "{seconds:?}");
+    assert_eq!(tight[3]["place"], "resident");
+    // Eight gigabytes cross at most as often as they are read.
+    let streaming = tight.iter().find(|one| one["place"] == "streaming");
+    let sent = streaming.expect("a place")["sent_bytes"].as_u64();
+    assert!(
+        sent.is_some_and(|sent| sent < 90 * 8_000_000_000),
+        "{tight:?}"
+    );
+    let text = run(DENSE).expect_code(0).stdout;
+    assert!(
+        text.contains("GPU with all of X") && text.contains("a pass"),
+        "{text}"
+    );
+}
+
+#[test]
+fn places_are_measured_beside_their_predictions() {
+    let data = diabetes();
+    let arguments = ["plan", "--fit", "ridge", &data, "--measure", "--json"];
+    let plan = run(arguments).expect_code(0).json();
+    let measured = plan["measured"].as_array().expect("a list");
+    assert!(measured.iter().any(|one| one["place"] == "cpu"), "{plan}");
+    for one in measured {
+        assert!(
+            one["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0),
+            "{plan}"
+        );
+    }
+    let text = run(&arguments[..5]).expect_code(0).stdout;
+    assert!(text.contains("measured") && text.contains("CPU:"), "{text}");
+    for (wrong, named) in [("--gpu=h200", "--gpu"), ("--report=x.html", "--fit")] {
+        let run = run(arguments.into_iter().chain([wrong])).expect_code(1);
+        assert!(run.stderr.contains(named), "{}", run.stderr);
+    }
+}

@@ -27,13 +27,18 @@ const ROOMS: &[Room] = &[
         name: "mapped",
         uses: &["parallel"],
     },
+    // Files that are written as a whole: of data and of models.
+    Room {
+        name: "unfinished",
+        uses: &[],
+    },
     Room {
         name: "matrix",
         uses: &["mapped", "parallel"],
     },
     Room {
         name: "io",
-        uses: &["mapped", "matrix", "parallel", "process"],
+        uses: &["mapped", "matrix", "parallel", "process", "unfinished"],
     },
     Room {
         name: "reference",
@@ -61,7 +66,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "learning",
-        uses: &["matrix", "device", "ops", "parallel"],
+        uses: &["matrix", "device", "ops", "parallel", "unfinished"],
     },
     Room {
         name: "tune",

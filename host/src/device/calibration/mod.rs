@@ -23,7 +23,7 @@ pub use error::CalibrationError;
 
 use super::{Device, DeviceError};
 use crate::plan::limits::DeviceLimits;
-use crate::plan::rates::{ProbedRates, Rates};
+use crate::plan::rates::{HostRates, ProbedRates, Rates};
 
 /// What a calibration is true for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +87,15 @@ impl Calibration {
             at: now(),
             probed,
         })
+    }
+
+    /// The same with what the host beside the device does.
+    pub fn with_host(self, host: HostRates) -> Calibration {
+        let probed = ProbedRates {
+            host: Some(host),
+            ..self.probed
+        };
+        Calibration { probed, ..self }
     }
 
     /// The rates that planners use; see [`Rates::calibrated`].

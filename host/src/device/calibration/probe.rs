@@ -55,6 +55,7 @@ pub(super) fn run(device: &Device) -> Result<ProbedRates, DeviceError> {
         scatter_f32,
         scatter_f64: prober.table(&mut doubles, ProbeVariant::Scatter, &ADDED_TO)?,
         launch_us,
+        host: None,
     })
 }
 

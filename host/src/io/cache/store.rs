@@ -5,11 +5,11 @@ use std::path::Path;
 
 use super::super::error::WriteError;
 use super::super::options::Format;
-use super::super::unfinished::UnfinishedFile;
 use super::Source;
 use super::checksum::{checksum, of_sections};
 use super::header::{Header, LENGTH, Sizes};
 use crate::matrix::{Dataset, Element, Features};
+use crate::unfinished::UnfinishedFile;
 
 /// Writes sparse `data` to `path` in the binary cache format, which
 /// [`read`](crate::io::read) takes like any other file.

@@ -58,7 +58,7 @@ pub(super) fn shape(
     Ok(Shape { first, cols })
 }
 
-/// Whether samples have labels, of which there are so many: all do, or none.
+/// Whether samples have labels, all of them or none; `labels` is how many do.
 pub(super) fn has_targets(notes: &[Notes], labels: usize) -> Result<bool, Fault> {
     let unlabelled = notes.iter().find_map(|notes| notes.unlabelled_at);
     match unlabelled {

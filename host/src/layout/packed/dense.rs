@@ -105,6 +105,10 @@ impl<T: Element> Image<T> for DenseImage {
         words.next_multiple_of(ALIGNED_WORDS)
     }
 
+    fn first_row(&self) -> usize {
+        self.first_row
+    }
+
     fn fill(&self, features: &Features<T>, range: Range<usize>, to: &mut [u32]) {
         let Storage::Dense(x) = features.storage() else {
             unreachable!("an image of dense rows");

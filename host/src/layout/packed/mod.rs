@@ -33,6 +33,9 @@ pub trait Image<T>: Send + Sync {
     /// Words of the image.
     fn words(&self) -> usize;
 
+    /// The first row that it is of.
+    fn first_row(&self) -> usize;
+
     /// Writes words `range` of it, from the features that it is an image of.
     fn fill(&self, features: &Features<T>, range: Range<usize>, to: &mut [u32]);
 }

@@ -147,6 +147,10 @@ impl<T: Element + Word> Image<T> for SparseImage<T> {
         end.next_multiple_of(ALIGNED_WORDS)
     }
 
+    fn first_row(&self) -> usize {
+        self.first_row
+    }
+
     fn fill(&self, features: &Features<T>, range: Range<usize>, to: &mut [u32]) {
         let Features::Sparse(x) = features else {
             unreachable!("an image of sparse rows");

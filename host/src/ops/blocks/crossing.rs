@@ -1,9 +1,11 @@
 //! Blocks of X of which as many as fit stay on the device, and the others stream through it in every pass.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use super::Part;
 use super::place::Place;
 use crate::device::feed::{Feed, Sent, Source};
 use crate::device::memory::{Candidate, Evictable, Ledger};
@@ -13,13 +15,15 @@ use crate::layout::packed::Image;
 use crate::matrix::Features;
 use crate::ops::{Number, OpError, Residency};
 use crate::parallel::locked;
-use crate::plan::streaming::{LinkRates, SLOTS, resident_prefix};
+use crate::plan::streaming::{LinkRates, SLOTS, resident_blocks};
 
 /// Images of the blocks of X, on the host and in part on a device.
 pub(in crate::ops) struct BlockStream<T, I> {
     device: Device,
     source: Arc<Features<T>>,
     images: Vec<I>,
+    /// The blocks from this one on are the CPU's, where both compute.
+    of_device: usize,
     residents: Arc<Residents>,
     /// One pass at a time.
     feed: Mutex<Feed>,
@@ -38,6 +42,9 @@ struct Resident {
     buffer: Option<Arc<Buffer<u32>>>,
     last_use: u64,
 }
+
+/// Numbers of blocks that were sent and not read, in their order.
+type Ahead = VecDeque<(usize, Sent)>;
 
 /// Images in page-locked memory: from the pass on from which that pays, as far as it may be had.
 struct PinnedImages {
@@ -71,6 +78,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             source,
             residents,
             feed: Mutex::new(feed),
+            of_device: of_device::<T, I>(&images, place.host_share()),
             pinned: PinnedImages {
                 blocks: Mutex::new(images.iter().map(|_| None).collect()),
                 pins_from: rates.pins_from(),
@@ -84,11 +92,12 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         Ok(stream)
     }
 
-    /// Fills this many bytes with blocks, from the first on.
+    /// Fills this many bytes with blocks.
     fn keep(&self, room: u64) -> Result<(), OpError> {
-        let bytes = self.images.iter().map(|image| 4 * image.words() as u64);
-        let count = resident_prefix(bytes.clone(), room);
-        for number in 0..count {
+        let own = self.images[..self.of_device].iter();
+        let bytes = own.map(|image| 4 * image.words() as u64);
+        let stays = resident_blocks(&bytes.collect::<Vec<_>>(), room);
+        for number in (0..stays.len()).filter(|number| stays[*number]) {
             let fill = self.fill(number);
             let uploaded = self.device.upload_with(self.images[number].words(), fill);
             let buffer = match uploaded {
@@ -99,7 +108,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             };
             locked(&self.residents.blocks)[number].buffer = Some(Arc::new(buffer));
         }
-        let (kept, all) = (self.resident_bytes(), bytes.sum::<u64>());
+        let (kept, all) = (self.resident_bytes(), self.bytes());
         tracing::info!(
             blocks = self.images.len(),
             resident_bytes = kept,
@@ -122,6 +131,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             block_bytes: self.bytes(),
             resident_bytes: self.resident_bytes(),
             blocks: self.images.len(),
+            host_rows: self.host_rows().len(),
         }
     }
 
@@ -150,39 +160,77 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         &self.source
     }
 
+    /// X, and those of its rows that are the CPU's.
+    pub(in crate::ops) fn of_host(&self) -> (Arc<Features<T>>, Range<usize>) {
+        (self.source.clone(), self.host_rows())
+    }
+
+    fn host_rows(&self) -> Range<usize> {
+        let first = self.images.get(self.of_device);
+        let rows = self.source.rows();
+        first.map_or(rows, I::first_row)..rows
+    }
+
     /// The images.
     pub(in crate::ops) fn images(&self) -> &[I] {
         &self.images
     }
 
-    /// Walks over the blocks in their order; each crosses the link at most once, the next one while `walk` launches what
-    /// reads the present one.
+    /// Walks over the blocks of a part in their order; each crosses the link at most once, the next ones while kernels read what
+    /// `walk` has launched.
     pub(in crate::ops) fn each(
         &self,
+        part: Part,
         mut walk: impl FnMut(usize, &I, &Buffer<u32>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
+        let end = match part {
+            Part::All => self.images.len(),
+            Part::OfDevice => self.of_device,
+        };
         let mut feed = locked(&self.feed);
+        // A pass that failed may have left blocks unread.
+        feed.reset();
         self.pinned.passes.fetch_add(1, Ordering::Relaxed);
-        let mut ahead: Option<(usize, Sent)> = None;
-        for (number, image) in self.images.iter().enumerate() {
-            if let Some(buffer) = self.residents.get(number) {
-                walk(number, image, &buffer)?;
-                continue;
-            }
-            let sent = match ahead.take() {
-                Some((of, sent)) if of == number => sent,
-                // It left the device after the next one was sent.
-                other => {
-                    ahead = other;
-                    self.send(&mut feed, number)?
+        let mut ahead = Ahead::new();
+        for (number, image) in self.images[..end].iter().enumerate() {
+            match self.residents.get(number) {
+                Some(buffer) => walk(number, image, &buffer)?,
+                None => {
+                    let sent = self.sent(&mut feed, &mut ahead, number)?;
+                    feed.read(sent, |buffer| walk(number, image, buffer))?;
                 }
-            };
-            feed.read(sent, |buffer| walk(number, image, buffer))?;
-            if ahead.is_none()
-                && let Some(next) = self.residents.next_absent(number + 1)
-            {
-                ahead = Some((next, self.send(&mut feed, next)?));
             }
+            self.send_ahead(&mut feed, &mut ahead, number + 1..end)?;
+        }
+        Ok(())
+    }
+
+    /// A block that was sent, or is now: it left the device after others were.
+    fn sent(&self, feed: &mut Feed, ahead: &mut Ahead, number: usize) -> Result<Sent, OpError> {
+        if let Some((_, sent)) = ahead.pop_front_if(|(of, _)| *of == number) {
+            return Ok(sent);
+        }
+        if feed.free() == 0
+            && let Some((_, sent)) = ahead.pop_back()
+        {
+            feed.cancel(sent);
+        }
+        self.send(feed, number)
+    }
+
+    /// Sends blocks among `numbers` that are not on the device, as long as there is room for them.
+    fn send_ahead(
+        &self,
+        feed: &mut Feed,
+        ahead: &mut Ahead,
+        numbers: Range<usize>,
+    ) -> Result<(), OpError> {
+        while feed.free() > 0 {
+            let from = ahead.back().map_or(numbers.start, |(last, _)| last + 1);
+            let Some(next) = self.residents.next_absent(from..numbers.end) else {
+                break;
+            };
+            ahead.push_back((next, self.send(feed, next)?));
         }
         Ok(())
     }
@@ -204,6 +252,19 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
     }
 }
 
+/// The number of blocks that are not the CPU's, which computes this share of the rows.
+fn of_device<T, I: Image<T>>(images: &[I], host_share: f64) -> usize {
+    let words: usize = images.iter().map(I::words).sum();
+    let own = (1.0 - host_share) * words as f64;
+    let mut passed = 0;
+    let within = |image: &&I| {
+        passed += image.words();
+        // To the nearest whole block.
+        passed as f64 - image.words() as f64 / 2.0 <= own
+    };
+    images.iter().take_while(within).count()
+}
+
 impl Residents {
     /// A block that stays, in use until the returned value is dropped.
     fn get(&self, number: usize) -> Option<Arc<Buffer<u32>>> {
@@ -213,10 +274,10 @@ impl Residents {
         Some(buffer)
     }
 
-    /// The first block from `number` on that is not on the device.
-    fn next_absent(&self, number: usize) -> Option<usize> {
+    /// The first of these blocks that is not on the device.
+    fn next_absent(&self, mut numbers: Range<usize>) -> Option<usize> {
         let blocks = locked(&self.blocks);
-        (number..blocks.len()).find(|at| blocks[*at].buffer.is_none())
+        numbers.find(|at| blocks[*at].buffer.is_none())
     }
 }
 

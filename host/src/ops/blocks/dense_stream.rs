@@ -8,7 +8,7 @@ use gpu_kernels::{In, Out};
 
 use super::crossing::BlockStream;
 use super::unpack::{OF_IMAGES, Unpacking, section};
-use super::{DenseBlock, Place};
+use super::{DenseBlock, Part, Place};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{DenseImage, Image, cut_rows};
 use crate::matrix::{Features, Storage, Values};
@@ -50,13 +50,14 @@ impl<T: Number> DenseStream<T> {
         &self.blocks
     }
 
-    /// Walks over the blocks.
+    /// Walks over the blocks of a part.
     pub(in crate::ops) fn each(
         &self,
+        part: Part,
         mut walk: impl FnMut(DenseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         let mut unpacked = locked(&self.unpacked);
-        self.blocks.each(|_, image, words| {
+        self.blocks.each(part, |_, image, words| {
             let all: Range<usize> = 0..Image::<T>::words(image);
             if image.is_bf16 {
                 let args = UnpackArgs {

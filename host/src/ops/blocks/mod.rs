@@ -29,3 +29,13 @@ pub(super) use place::Place;
 pub(super) use sparse::{SparseBlock, no_matrix};
 pub(super) use sparse_stream::SparseStream;
 pub(super) use unpack::{Unpacking, no_arrays};
+
+/// Which blocks a walk reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Part {
+    /// All.
+    #[default]
+    All,
+    /// Those whose rows are not the CPU's, where it computes a share of them.
+    OfDevice,
+}

@@ -13,6 +13,8 @@ pub(in crate::ops) struct Place {
     pub residence: Residence,
     /// Most bytes of the device that X may take.
     limit: Option<u64>,
+    /// The share of the rows that the CPU computes, if X streams.
+    host_share: f64,
 }
 
 impl Place {
@@ -29,7 +31,18 @@ impl Place {
             footprint,
             residence,
             limit,
+            host_share: 0.0,
         }
+    }
+
+    /// The same, but that the CPU computes a share of the rows.
+    pub(in crate::ops) fn with_host_share(self, host_share: f64) -> Self {
+        Place { host_share, ..self }
+    }
+
+    /// The share of the rows that the CPU computes.
+    pub(in crate::ops) fn host_share(&self) -> f64 {
+        self.host_share
     }
 
     /// The same, but not as a whole: there was to be room for it, and something else took it.

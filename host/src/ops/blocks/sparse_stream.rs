@@ -8,7 +8,7 @@ use gpu_kernels::{In, Out, Word};
 
 use super::crossing::BlockStream;
 use super::unpack::{OF_IMAGES, Unpacking, section};
-use super::{Place, SparseBlock};
+use super::{Part, Place, SparseBlock};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{ImageValues, SparseImage, cut_rows};
 use crate::matrix::{CsrMatrix, Features, Values};
@@ -73,13 +73,14 @@ impl<T: Number> SparseStream<T> {
         entries.max().unwrap_or(0)
     }
 
-    /// Walks over the blocks, each with its number.
+    /// Walks over the blocks of a part, each with its number.
     pub(in crate::ops) fn each(
         &self,
+        part: Part,
         mut walk: impl FnMut(usize, SparseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         let mut unpacked = locked(&self.unpacked);
-        self.blocks.each(|number, image, words| {
+        self.blocks.each(part, |number, image, words| {
             unpacked.unpack(&self.kernels, image, words)?;
             walk(number, unpacked.block(image, words))
         })

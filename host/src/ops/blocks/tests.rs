@@ -2,8 +2,11 @@ use std::sync::Arc;
 
 use gpu_kernels::cg::state;
 
-use crate::device::{Device, EmulatorOptions, MemoryOptions};
+use super::Part;
+use crate::device::{Buffer, Device, EmulatorOptions, MemoryOptions};
+use crate::layout::packed::{Image, SparseImage};
 use crate::matrix::{Features, csr_from_parts};
+use crate::ops::forms::Rows;
 use crate::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use crate::ops::{Matrix, MatrixOptions, Preparation, Terms};
 use crate::plan::fused::{Forced, Product, Strategy, Summation};
@@ -224,5 +227,45 @@ fn a_product_of_a_solve_that_has_ended_sends_nothing() {
         assert_eq!(bytes > 0, crosses);
         let found = gradient.to_vec().expect("w");
         assert_eq!(found.iter().any(|w| *w != 0.0), crosses);
+    }
+}
+
+#[test]
+fn what_leaves_the_device_in_the_middle_of_a_pass_is_sent_and_read_in_its_place() {
+    let (device, features) = (emulator(), features(2));
+    device.limit_memory(MemoryOptions::limited(8 * ROWS * PER_ROW));
+    let x = Matrix::new(&device, features).expect("X");
+    let Rows::Sparse(rows) = &x.forms.rows else {
+        unreachable!("it is sparse");
+    };
+    let stream = rows.streamed().expect("placed").expect("it streams");
+    let words = |evicts_at: Option<usize>| {
+        let (mut all, mut large) = (Vec::new(), None);
+        let walk = |number: usize, _: &SparseImage<f32>, words: &Buffer<u32>| {
+            if Some(number) == evicts_at {
+                let bytes = x.residency().resident_bytes as usize + device.room().unwrap_or(0);
+                large = Some(device.zeros::<u8>(bytes * 3 / 4)?);
+            }
+            all.push((number, words.to_vec()?));
+            Ok(())
+        };
+        stream.blocks().each(Part::All, walk).expect("a pass");
+        drop(large);
+        // Blocks of the feed are longer than what they hold.
+        let images = stream.blocks().images();
+        for ((_, words), image) in all.iter_mut().zip(images) {
+            words.truncate(Image::<f32>::words(image));
+        }
+        all
+    };
+    let expected = words(None);
+    assert!(expected.len() > 10 && device.usage().evictions == 0);
+    for evicts_at in [0, 1, 2, 5] {
+        assert!(
+            words(Some(evicts_at)) == expected,
+            "evicted in block {evicts_at}"
+        );
+        // What left does not come back by itself.
+        assert!(device.usage().evictions > 0);
     }
 }

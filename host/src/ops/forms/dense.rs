@@ -8,12 +8,12 @@ use ndarray::ArrayView2;
 use super::site::{Call, OnDevice, Site};
 use crate::device::buffer::RowLayout;
 use crate::device::{Buffer, Device, Prepared, SharedBuffer};
-use crate::matrix::{Features, Storage, copy_rows};
-use crate::ops::blocks::{DenseBlock, DenseStream, Place};
+use crate::matrix::{Features, Storage, Values, copy_rows};
+use crate::ops::blocks::{DenseBlock, DenseStream, Part, Place};
 use crate::ops::launch::prepare;
-use crate::ops::{MatrixOptions, Number, OpError};
+use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
-use crate::plan::streaming::{Footprint, Residence};
+use crate::plan::streaming::Residence;
 
 /// m rows, `ld` elements apart.
 pub(in crate::ops) struct DenseRows<T: Number> {
@@ -31,22 +31,16 @@ enum Placed<T: Number> {
 }
 
 impl<T: Number> DenseRows<T> {
-    /// Puts the rows of dense features on a device, as a whole where they fit, else in blocks.
+    /// Puts the rows of dense features on a device, as a whole where that is their place, else in blocks.
     pub(super) fn new(
         device: &Device,
         features: Arc<Features<T>>,
-        options: MatrixOptions,
+        place: Place,
+        rounding: Values,
     ) -> Result<Self, OpError> {
         let (rows, cols) = (features.rows(), features.cols());
         let pack = 16 / size_of::<T>();
         let ld = leading_dimension(cols as u64, pack as u64) as usize;
-        let footprint = Footprint {
-            bytes: (rows * ld * size_of::<T>()) as u64,
-            rows: rows as u64,
-            cols: cols as u64,
-            element: size_of::<T>() as u64,
-        };
-        let place = Place::of(device, footprint, options.device_bytes);
         if place.residence == Residence::Whole {
             match upload(device, array(&features), ld) {
                 Ok(values) => {
@@ -59,7 +53,7 @@ impl<T: Number> DenseRows<T> {
         }
         let source = (features, ld);
         let place = place.in_blocks(device);
-        let stream = DenseStream::new(device, source, place, options.values)?;
+        let stream = DenseStream::new(device, source, place, rounding)?;
         let placed = Placed::Streamed(Box::new(stream));
         Ok(DenseRows { rows, ld, placed })
     }
@@ -70,9 +64,10 @@ impl<T: Number> DenseRows<T> {
         DenseRows { rows, ld, placed }
     }
 
-    /// Walks over the blocks of rows.
+    /// Walks over the blocks of rows of a part.
     pub(in crate::ops) fn each(
         &self,
+        part: Part,
         mut walk: impl FnMut(DenseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         match &self.placed {
@@ -82,7 +77,7 @@ impl<T: Number> DenseRows<T> {
                 ld: self.ld,
                 values: values.input(),
             }),
-            Placed::Streamed(stream) => stream.each(walk),
+            Placed::Streamed(stream) => stream.each(part, walk),
         }
     }
 
@@ -152,7 +147,7 @@ impl<T: Number> OnDevice<T> for DenseKernel<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        self.rows.each(|block| {
+        self.rows.each(call.part, |block| {
             let of_block = Call {
                 output: &mut *call.output,
                 ..call

@@ -12,7 +12,7 @@ use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
 use crate::device::group::Summand;
 use crate::device::{Buffer, Device, Prepared};
-use crate::ops::blocks::{SparseBlock, no_matrix};
+use crate::ops::blocks::{Part, SparseBlock, no_matrix};
 use crate::ops::launch::{first, prepare, slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
@@ -152,7 +152,7 @@ impl<T: Number> Made<T> {
         if let Some(stream) = rows.streamed()? {
             let most = stream.most_entries();
             let find = small::<T>(device, FixedVariant::Columns, most)?;
-            rows.each(|_, block| {
+            rows.each(Part::All, |_, block| {
                 Ok(find.launch(preparation(site, &block, &mut work, Out::none()))?)
             })?;
             agree(site, &mut work)?;
@@ -163,7 +163,7 @@ impl<T: Number> Made<T> {
             });
         }
         let mut values = Vec::new();
-        rows.each(|_, block| {
+        rows.each(Part::All, |_, block| {
             let nonzeros = block.entries();
             let find = small::<T>(device, FixedVariant::Columns, nonzeros)?;
             find.launch(preparation(site, &block, &mut work, Out::none()))?;
@@ -171,7 +171,7 @@ impl<T: Number> Made<T> {
             Ok(())
         })?;
         agree(site, &mut work)?;
-        rows.each(|number, block| {
+        rows.each(Part::All, |number, block| {
             let scaled: &mut Buffer<T> = &mut values[number];
             let scale = small::<T>(device, FixedVariant::Equilibrate, scaled.len())?;
             Ok(scale.launch(preparation(site, &block, &mut work, scaled.output()))?)
@@ -245,7 +245,7 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
             together.greatest_pair(&mut work.ranges)?;
         }
         let mut of_one = made.values.of_one();
-        self.rows.each(|number, block| {
+        self.rows.each(call.part, |number, block| {
             let values = match (&made.values, &mut of_one) {
                 (Values::OfOne(scale, _), Some(scaled)) => {
                     scale.launch(preparation(site, &block, &mut work, scaled.output()))?;
@@ -352,6 +352,7 @@ impl<'v, T: Number> Vectors<'v, T> {
             input: self.input,
             terms: self.terms,
             output,
+            part: Part::All,
         };
         let x = block.args(site.cols, call);
         let input = match self.product {

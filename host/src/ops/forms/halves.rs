@@ -7,7 +7,7 @@ use super::dense::DenseRows;
 use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
 use crate::device::Prepared;
-use crate::ops::blocks::{DenseBlock, SparseBlock};
+use crate::ops::blocks::{DenseBlock, Part, SparseBlock};
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
@@ -51,17 +51,18 @@ impl<T: Number> Halves<T> {
         Ok(Halves::Dense(kernels, rows.clone()))
     }
 
-    /// Walks over the blocks.
+    /// Walks over the blocks of a part.
     pub(in crate::ops) fn each(
         &self,
+        part: Part,
         mut walk: impl FnMut(OneBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         match self {
             Halves::Sparse(kernels, rows) => {
-                rows.each(|_, block| walk(OneBlock::Sparse(kernels, block)))
+                rows.each(part, |_, block| walk(OneBlock::Sparse(kernels, block)))
             }
             Halves::Dense(kernels, rows) => {
-                rows.each(|block| walk(OneBlock::Dense(kernels, block)))
+                rows.each(part, |block| walk(OneBlock::Dense(kernels, block)))
             }
         }
     }
@@ -107,10 +108,11 @@ impl<T: Number> OnDevice<T> for Halves<T> {
             input,
             terms,
             output,
+            part,
             ..
         } = call;
         site.with_row_vector(|p| {
-            self.each(|block| {
+            self.each(part, |block| {
                 block.multiply(
                     site,
                     Call {
@@ -118,6 +120,7 @@ impl<T: Number> OnDevice<T> for Halves<T> {
                         input,
                         terms: terms.of_first_half(),
                         output: &mut *p,
+                        part,
                     },
                 )?;
                 block.multiply(
@@ -127,6 +130,7 @@ impl<T: Number> OnDevice<T> for Halves<T> {
                         input: p,
                         terms: terms.of_second_half(),
                         output: &mut *output,
+                        part,
                     },
                 )
             })

@@ -19,6 +19,7 @@
 pub(super) mod dense;
 mod fixed;
 pub(super) mod halves;
+pub(super) mod host_share;
 pub(super) mod hot;
 mod on_host;
 mod ordered;
@@ -28,10 +29,12 @@ pub(super) mod site;
 pub(super) mod tiles;
 mod transpose;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::fused::dense::MAX_COLUMNS;
 
+use super::blocks::{DenseStream, Part, Place, SparseStream};
 use super::host::HostRows;
 use super::options::{MatrixOptions, Residency};
 use super::share::Share;
@@ -40,9 +43,11 @@ use crate::device::Device;
 use crate::layout::hot::HotSize;
 use crate::matrix::{CsrMatrix, Features, Storage, Values};
 use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation};
+use crate::plan::streaming::Footprint;
 use crate::plan::tiles::TileShape;
 use dense::{DenseKernel, DenseRows};
 use fixed::{Equilibrated, FixedKernels};
+use host_share::shared_with_host;
 use hot::{HotColumns, HotKernels};
 use on_host::OnHost;
 use ordered::OrderedKernels;
@@ -67,13 +72,25 @@ pub(super) enum Rows<T: Number> {
     Elsewhere(Share),
 }
 
+/// X, and some of its rows.
+pub(super) type RowsOfX<T> = (Arc<Features<T>>, Range<usize>);
+
+/// Blocks of either kind.
+enum Stream<'a, T: Number> {
+    Sparse(&'a SparseStream<T>),
+    Dense(&'a DenseStream<T>),
+}
+
 /// When a device gets X.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Upload {
     /// At once, and the host's copy is let go.
     Now,
     /// A dense X at once, the rows of a sparse one when they are first used: further forms may do without.
-    WhenUsed,
+    WhenUsed {
+        /// Passes over X that are announced.
+        passes: u64,
+    },
 }
 
 /// A block of rows in all forms that have been made.
@@ -102,14 +119,15 @@ pub(super) enum Making {
 }
 
 impl<T: Number> Forms<T> {
-    /// Puts `features` on `device`; the CPU keeps them as they are.
+    /// Puts `features`, which are this problem, on `device`; the CPU keeps them as they are.
     pub(super) fn new(
         device: &Device,
         features: Arc<Features<T>>,
+        problem: &Problem,
         (upload, options): (Upload, MatrixOptions),
     ) -> Result<Self, OpError> {
         at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
-        Rows::new(device, features, (upload, options)).map(Self::of_rows)
+        Rows::new(device, features, problem, (upload, options)).map(Self::of_rows)
     }
 
     /// Rows that lie on a GPU already, in no further form.
@@ -223,17 +241,25 @@ impl<T: Number> Rows<T> {
     fn new(
         device: &Device,
         features: Arc<Features<T>>,
+        problem: &Problem,
         (upload, options): (Upload, MatrixOptions),
     ) -> Result<Self, OpError> {
         if device.is_cpu() {
             return Ok(Rows::Host(HostRows::of_member(features, device.group())?));
         }
         at_most("rows", MAX_ROWS, features.rows() as u64)?;
+        let problem = &problem.as_stored();
+        let place = Place::of(device, Footprint::of(problem), options.device_bytes);
+        let passes = match upload {
+            Upload::Now => None,
+            Upload::WhenUsed { passes } => Some(passes),
+        };
+        let place = shared_with_host(device, (&*features, problem), place, (passes, options));
         if let Storage::Dense(_) = features.storage() {
-            let rows = DenseRows::new(device, features, options)?;
+            let rows = DenseRows::new(device, features, place, options.values)?;
             return Ok(Rows::Dense(Arc::new(rows)));
         }
-        let rows = SparseRows::new(device, features, options);
+        let rows = SparseRows::new(device, features, place, options.values);
         if upload == Upload::Now {
             rows.place()?;
         }
@@ -267,6 +293,43 @@ impl<T: Number> Rows<T> {
                 .streamed()
                 .map_or(Residency::default(), |stream| stream.blocks().residency()),
         }
+    }
+
+    /// The blocks, where they stay or stream and the device has them.
+    fn streams(&self) -> Result<Option<Stream<'_, T>>, OpError> {
+        Ok(match self {
+            Rows::Host(_) | Rows::Elsewhere(_) => None,
+            Rows::Sparse(rows) if rows.stream() => rows.streamed()?.map(Stream::Sparse),
+            Rows::Sparse(_) => None,
+            Rows::Dense(rows) => rows.streamed().map(Stream::Dense),
+        })
+    }
+
+    /// Whether the CPU may have a share of the rows: without waiting for them to be placed.
+    pub(super) fn is_shared(&self) -> bool {
+        match self {
+            Rows::Host(_) | Rows::Elsewhere(_) => false,
+            Rows::Sparse(rows) => rows.is_shared(),
+            Rows::Dense(rows) => rows.streamed().is_some(),
+        }
+    }
+
+    /// X and those of its rows that are the CPU's, where it has a share.
+    pub(super) fn of_host(&self) -> Result<Option<RowsOfX<T>>, OpError> {
+        let found = self.streams()?.map(|stream| match stream {
+            Stream::Sparse(stream) => stream.blocks().of_host(),
+            Stream::Dense(stream) => stream.blocks().of_host(),
+        });
+        Ok(found.filter(|(_, rows)| !rows.is_empty()))
+    }
+
+    /// The rows of a part, of `rows` in all.
+    pub(super) fn range(&self, part: Part, rows: usize) -> Result<Range<usize>, OpError> {
+        let host = match part {
+            Part::All => None,
+            Part::OfDevice => self.of_host()?,
+        };
+        Ok(0..host.map_or(rows, |(_, own)| own.start))
     }
 
     /// This many passes over X are to come.

@@ -10,6 +10,7 @@ use gpu_kernels::{Family, Launch};
 use super::dense::DenseRows;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Prepared};
+use crate::ops::blocks::Part;
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
@@ -59,12 +60,13 @@ impl<T: Number> OnDevice<T> for OrderedKernels<T> {
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
         let mut sums = locked(&self.sums);
         let (terms, output) = (call.terms, call.output);
-        self.rows.each(|all| {
+        self.rows.each(Part::All, |all| {
             let walk = Call {
                 product: call.product,
                 input: call.input,
                 terms,
                 output: &mut *sums,
+                part: Part::All,
             };
             Ok(self.walk.launch(DenseArgs {
                 chunks: self.chunks,

@@ -8,9 +8,9 @@ use gpu_kernels::fused::sparse::MAX_NONZEROS;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Device, Prepared, SharedBuffer};
 use crate::matrix::{CsrMatrix, Features, Storage, Values, csr_from_parts};
-use crate::ops::blocks::{Place, SparseBlock, SparseStream};
+use crate::ops::blocks::{Part, Place, SparseBlock, SparseStream};
 use crate::ops::launch::prepare;
-use crate::ops::{MatrixOptions, Number, OpError, Residency};
+use crate::ops::{Number, OpError, Residency};
 use crate::parallel::locked;
 use crate::plan::fused::Plan;
 use crate::plan::streaming::{Footprint, Residence};
@@ -108,7 +108,7 @@ impl<T: Number> OnDevice<T> for RowKernel<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        self.rows.each(|_, block| {
+        self.rows.each(call.part, |_, block| {
             let of_block = Call {
                 output: &mut *call.output,
                 ..call
@@ -122,22 +122,16 @@ impl<T: Number> SparseRows<T> {
     pub(in crate::ops) fn new(
         device: &Device,
         features: Arc<Features<T>>,
-        options: MatrixOptions,
+        place: Place,
+        rounding: Values,
     ) -> Self {
         let shape = (features.rows(), features.cols());
-        let entry = 4 + size_of::<T>();
-        let footprint = Footprint {
-            bytes: (features.nnz() * entry + 4 * (shape.0 + 1)) as u64,
-            rows: shape.0 as u64,
-            cols: shape.1 as u64,
-            element: size_of::<T>() as u64,
-        };
         SparseRows {
             device: device.clone(),
             shape,
             on_host: Mutex::new(OnHost::Kept(features)),
-            place: Place::of(device, footprint, options.device_bytes),
-            rounding: options.values,
+            place,
+            rounding,
             placed: OnceLock::new(),
         }
     }
@@ -172,6 +166,11 @@ impl<T: Number> SparseRows<T> {
         }
     }
 
+    /// Whether the CPU may have a share of them.
+    pub(in crate::ops) fn is_shared(&self) -> bool {
+        self.place.host_share() > 0.0 && self.stream()
+    }
+
     /// What of them the device has.
     pub(in crate::ops) fn residency(&self) -> Residency {
         match self.placed.get() {
@@ -191,9 +190,10 @@ impl<T: Number> SparseRows<T> {
         })
     }
 
-    /// Walks over the blocks of rows, each with its number.
+    /// Walks over the blocks of rows of a part, each with its number.
     pub(in crate::ops) fn each(
         &self,
+        part: Part,
         mut walk: impl FnMut(usize, SparseBlock<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         match self.placed()? {
@@ -201,7 +201,7 @@ impl<T: Number> SparseRows<T> {
                 let mut parts = parts.iter().enumerate();
                 parts.try_for_each(|(number, part)| walk(number, part.block()))
             }
-            Placed::Streamed(stream) => stream.each(walk),
+            Placed::Streamed(stream) => stream.each(part, walk),
         }
     }
 

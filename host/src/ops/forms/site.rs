@@ -7,6 +7,7 @@ use gpu_kernels::{In, Out};
 
 use crate::device::group::Group;
 use crate::device::{Buffer, Device};
+use crate::ops::blocks::Part;
 use crate::ops::launch::{slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
@@ -61,6 +62,8 @@ pub(in crate::ops) struct Call<'a, 'w, T: Number> {
     pub terms: Terms<'a, T>,
     /// w, or p.
     pub output: &'w mut Buffer<T>,
+    /// Of which rows.
+    pub part: Part,
 }
 
 impl<'a, 'w, T: Number> Call<'a, 'w, T> {
@@ -75,6 +78,7 @@ impl<'a, 'w, T: Number> Call<'a, 'w, T> {
             input,
             terms: Terms::default(),
             output,
+            part: Part::All,
         }
     }
 }
@@ -99,6 +103,7 @@ impl<'a, T: Number> Call<'a, 'a, T> {
             input,
             terms,
             output,
+            ..
         } = self;
         let is_forward = product == Product::Forward;
         BlockVectors {
@@ -182,6 +187,7 @@ impl<T: Number> Site<T> {
             input,
             terms,
             output,
+            part,
             ..
         } = call;
         self.with_row_vector(|p| {
@@ -190,12 +196,14 @@ impl<T: Number> Site<T> {
                 input,
                 terms: terms.of_first_half(),
                 output: &mut *p,
+                part,
             })?;
             run(Call {
                 product: Product::Transposed,
                 input: p,
                 terms: terms.of_second_half(),
                 output,
+                part,
             })
         })
     }

@@ -11,7 +11,7 @@ use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::transpose::transposed;
 use crate::matrix::CsrMatrix;
-use crate::ops::blocks::SparseBlock;
+use crate::ops::blocks::{Part, SparseBlock};
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
@@ -130,7 +130,7 @@ impl<T: Number> TilesOfRows<T> {
     fn of(&self, device: &Device, rows: &SparseRows<T>) -> Result<&Mutex<Vec<Tiles<T>>>, OpError> {
         let make = || -> Result<_, OpError> {
             let mut tiles = Vec::new();
-            rows.each(|_, block| {
+            rows.each(Part::All, |_, block| {
                 tiles.push(Tiles::of(device, &block)?);
                 Ok(())
             })?;
@@ -169,7 +169,7 @@ impl<T: Number> BalancedKernels<T> {
         let rows = &self.over.rows;
         let tiles = self.over.tiles.of(&site.device, rows)?;
         let mut tiles = locked(tiles);
-        rows.each(|number, block| {
+        rows.each(call.part, |number, block| {
             let of_block = Call {
                 output: &mut *call.output,
                 ..call

@@ -8,7 +8,7 @@ use gpu_kernels::fused::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::super::blocks::{DenseBlock, SparseBlock};
+use super::super::blocks::{DenseBlock, Part, SparseBlock};
 use super::super::catalog::registers_on;
 use super::super::forms::Rows;
 use super::super::forms::rows::SparseRows;
@@ -55,7 +55,9 @@ impl<T: Number> Matrix<T> {
         }
         match &self.forms.rows {
             Rows::Sparse(rows) => self.launch_sparse(&many, rows, output),
-            Rows::Dense(rows) => rows.each(|block| self.launch_dense(&many, &block, output)),
+            Rows::Dense(rows) => {
+                rows.each(Part::All, |block| self.launch_dense(&many, &block, output))
+            }
             Rows::Host(_) | Rows::Elsewhere(_) => unreachable!("they have code of their own"),
         }
     }
@@ -77,7 +79,7 @@ impl<T: Number> Matrix<T> {
             Ok((group, kernel))
         });
         let prepared = prepared.collect::<Result<Vec<_>, OpError>>()?;
-        rows.each(|_, block| {
+        rows.each(Part::All, |_, block| {
             for (group, kernel) in &prepared {
                 kernel.launch(self.sparse_many(many, &block, *group, output))?;
             }

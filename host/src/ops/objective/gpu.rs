@@ -7,7 +7,7 @@ use gpu_kernels::fused::SparseArgs;
 use gpu_kernels::objective::{HeadedArgs, LossClass, ObjectiveArgs, RowArgs, SparseObjectiveArgs};
 use gpu_kernels::{In, Out};
 
-use super::super::blocks::SparseBlock;
+use super::super::blocks::{Part, SparseBlock};
 use super::super::catalog::{candidates_for, candidates_on, objectives_for, objectives_on};
 use super::super::forms::halves::Halves;
 use super::super::forms::{Call, Rows};
@@ -39,9 +39,10 @@ impl<T: Number> Matrix<T> {
         Ok(Some(planned.prepared.as_ref().unwrap_or(&planned.plan)))
     }
 
-    /// Shapes and devices have been checked.
-    pub(super) fn objective_on_gpu(
+    /// Evaluates a part of the rows; shapes and devices have been checked.
+    pub(in crate::ops) fn objective_on_gpu(
         &self,
+        part: Part,
         evaluation: &Evaluation<'_, T>,
         y: &Buffer<T>,
         out: &mut ObjectiveOut<'_, T>,
@@ -61,38 +62,38 @@ impl<T: Number> Matrix<T> {
             return Ok(());
         }
         if self.repeats(evaluation, out) || out.gradient.is_none() || self.cols() == 0 {
-            return self.objective_by_products(evaluation, y, out);
+            return self.objective_by_products(part, (evaluation, y), out);
         }
         let planned = self.planned(evaluation.loss.class())?;
         if planned.prepared.is_some() && is_plain(evaluation, out) {
-            return self.objective_by_products(evaluation, y, out);
+            return self.objective_by_products(part, (evaluation, y), out);
         }
         match (&planned.step, &self.forms.rows) {
-            (Step::Sparse(kernel), Rows::Sparse(rows)) => rows.each(|_, block| {
+            (Step::Sparse(kernel), Rows::Sparse(rows)) => rows.each(part, |_, block| {
                 let args = self.sparse_objective_args(&block, None, evaluation, y, out);
                 Ok(kernel.launch(args)?)
             }),
             (Step::Headed(kernel), Rows::Sparse(rows)) => {
                 let head = self.plans.objectives.head.as_ref().expect(HEADED);
-                rows.each(|number, block| {
+                rows.each(part, |number, block| {
                     let marked = Some((&head.indices[number], &head.order));
                     let args = self.sparse_objective_args(&block, marked, evaluation, y, out);
                     Ok(kernel.launch(args)?)
                 })
             }
-            (Step::Dense(kernel), Rows::Dense(rows)) => rows.each(|block| {
+            (Step::Dense(kernel), Rows::Dense(rows)) => rows.each(part, |block| {
                 let (rows, gradient) = row_args(evaluation, y, out, block.range());
                 let gradient = gradient.expect(GRADIENT);
                 let x = block.args(self.cols(), fused(y, gradient));
                 Ok(kernel.launch(ObjectiveArgs { x, rows })?)
             }),
-            _ => self.objective_by_products(evaluation, y, out),
+            _ => self.objective_by_products(part, (evaluation, y), out),
         }
     }
 
     /// Whether what a solve submitted ahead of the news that it has ended would stream X for nothing. Kernels find out by
     /// themselves, but not before X has crossed the link.
-    pub(super) fn is_unwanted(&self, solve: Option<&Buffer<f64>>) -> Result<bool, OpError> {
+    pub(in crate::ops) fn is_unwanted(&self, solve: Option<&Buffer<f64>>) -> Result<bool, OpError> {
         let Some(solve) = solve.filter(|_| self.forms.rows.stream()) else {
             return Ok(false);
         };
@@ -154,8 +155,8 @@ impl<T: Number> Matrix<T> {
     /// over further forms of X.
     fn objective_by_products(
         &self,
-        evaluation: &Evaluation<'_, T>,
-        y: &Buffer<T>,
+        part: Part,
+        (evaluation, y): (&Evaluation<'_, T>, &Buffer<T>),
         out: &mut ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
         let mut between = locked(&self.plans.objectives.between);
@@ -167,19 +168,21 @@ impl<T: Number> Matrix<T> {
             && self.cols() > 0
             && let Some(halves) = self.halves()?
         {
-            return self.objective_by_blocks(halves, (evaluation, y), out, [products, residual]);
+            let between = [products, residual];
+            return self.objective_by_blocks((halves, part), (evaluation, y), out, between);
         }
         if repeats {
             self.forward(y, &plain, products)?;
         } else {
-            self.launch(Product::Forward, y, &plain, products)?;
+            self.launch(part, Product::Forward, (y, &plain), products)?;
         }
         let keeps_own = out.residual.is_none() && out.gradient.is_some();
-        let (mut rows, _) = row_args(evaluation, y, out, 0..self.rows());
+        let range = self.forms.rows.range(part, self.rows())?;
+        let (mut rows, _) = row_args(evaluation, y, out, range.clone());
         if keeps_own {
-            rows.residual = residual.output();
+            rows.residual = slice_mut(residual, &range);
         }
-        self.row_kernel()?.launch(products.input(), rows)?;
+        self.row_kernel()?.launch(slice(products, &range), rows)?;
         let slopes = out.residual.as_deref().unwrap_or(residual);
         match &mut out.gradient {
             Some(gradient) if repeats => self.transposed(slopes, &plain, gradient),
@@ -187,7 +190,7 @@ impl<T: Number> Matrix<T> {
                 // Launches that add find the addend there, others write it.
                 let addend = out.addend;
                 let terms = Terms { addend, ..plain };
-                self.launch(Product::Transposed, slopes, &terms, gradient)
+                self.launch(part, Product::Transposed, (slopes, &terms), gradient)
             }
             _ => Ok(()),
         }
@@ -202,14 +205,14 @@ impl<T: Number> Matrix<T> {
     /// X·y, the losses of the rows, Xᵀg of each block that streams while it is on the device.
     fn objective_by_blocks(
         &self,
-        halves: &Halves<T>,
+        (halves, part): (&Halves<T>, Part),
         (evaluation, y): (&Evaluation<'_, T>, &Buffer<T>),
         out: &mut ObjectiveOut<'_, T>,
         [products, residual]: [&mut Buffer<T>; 2],
     ) -> Result<(), OpError> {
         let kernel = self.row_kernel()?;
         let keeps_own = out.residual.is_none();
-        halves.each(|block| {
+        halves.each(part, |block| {
             let range = block.range();
             block.multiply(&self.site, Call::plain(Product::Forward, y, &mut *products))?;
             let (mut rows, _) = row_args(evaluation, y, out, range.clone());

@@ -5,6 +5,7 @@ use std::ops::Range;
 use gpu_kernels::Family;
 use gpu_kernels::objective::{Columns, LossClass};
 
+use super::super::blocks::Part;
 use super::super::catalog::registers_on;
 use super::super::forms::Rows;
 use super::super::forms::rows::csr;
@@ -76,7 +77,7 @@ impl<T: Number> Matrix<T> {
         let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
         let (device, marks) = (self.device(), Marks::new(&order, self.cols()));
         let (mut parts, mut rest) = (Vec::new(), indices);
-        rows.each(|_, block| {
+        rows.each(Part::All, |_, block| {
             let (own, others) = rest.split_at(block.entries());
             let mark = |range: Range<usize>, to: &mut [u32]| marks.mark(&own[range], to);
             parts.push(device.upload_with(own.len(), mark)?);

@@ -35,6 +35,7 @@ pub use score::{
 };
 pub use softmax::{Softmax, SoftmaxOut};
 
+use super::blocks::Part;
 use super::forms::Rows;
 use super::matrix::Matrix;
 use super::{Number, OpError};
@@ -185,7 +186,10 @@ impl<T: Number> Matrix<T> {
             Rows::Elsewhere(_) if !self.repeats(evaluation, &out) => {
                 self.objective_of_members(evaluation, y, &mut out)
             }
-            _ => self.objective_on_gpu(evaluation, y, &mut out),
+            _ => match self.beside()? {
+                Some(beside) => self.objective_beside(beside, (evaluation, y), &mut out),
+                None => self.objective_on_gpu(Part::All, evaluation, y, &mut out),
+            },
         }
     }
 

@@ -18,6 +18,7 @@ use gpu_kernels::objective::{
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+use super::super::blocks::Part;
 use super::super::catalog::registers_on;
 use super::super::forms::Rows;
 use super::super::host::{HostRows, with_rows};
@@ -165,7 +166,7 @@ impl<T: Number> Matrix<T> {
             (SoftmaxStep::Sparse(kernel), Rows::Sparse(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
                 let mut work = work;
-                stored.each(|_, block| {
+                stored.each(Part::All, |_, block| {
                     let rows = softmax_rows(softmax, &mut *sums, &mut work, block.range());
                     let x = block.args(self.cols(), fused(y, &mut *gradient));
                     Ok(kernel.launch(SparseSoftmaxArgs { x, rows })?)
@@ -174,7 +175,7 @@ impl<T: Number> Matrix<T> {
             (SoftmaxStep::Dense(kernel), Rows::Dense(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
                 let mut work = work;
-                stored.each(|block| {
+                stored.each(Part::All, |block| {
                     let rows = softmax_rows(softmax, &mut *sums, &mut work, block.range());
                     let x = block.args(self.cols(), fused(y, &mut *gradient));
                     Ok(kernel.launch(DenseSoftmaxArgs { x, rows })?)

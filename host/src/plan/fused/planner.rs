@@ -73,6 +73,11 @@ impl<'a> Planner<'a> {
         Self { forced, ..self }
     }
 
+    /// Streaming reads of the device's memory, 10⁹ bytes per second.
+    pub fn stream_gbs(&self) -> f64 {
+        self.limits.rates.stream_gbs
+    }
+
     /// What is promised of the bits.
     pub(super) fn sums(&self) -> Summation {
         self.summation

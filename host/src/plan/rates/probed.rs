@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{RateSource, Rates, SizeTable};
+use super::{HostRates, RateSource, Rates, SizeTable};
 
 /// What the probes of [`gpu_kernels::stream`] reach on a device, in the units of [`Rates`].
 ///
@@ -29,6 +29,9 @@ pub struct ProbedRates {
     pub scatter_f64: SizeTable,
     /// One more kernel in a stream, microseconds.
     pub launch_us: f64,
+    /// What the host does; not in files of versions that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostRates>,
 }
 
 impl ProbedRates {
@@ -78,6 +81,7 @@ impl ProbedRates {
                 (6.4e8, 16.9),
             ]),
             launch_us: 3.8,
+            host: None,
         }
     }
 
@@ -96,7 +100,8 @@ impl ProbedRates {
         ];
         // A table without points is zero everywhere; NaN is not in the range either.
         let plausible = |value: f64| (1e-3..1e7).contains(&value);
-        figures.into_iter().find(|&(_, value)| !plausible(value))
+        let of_gpu = figures.into_iter().find(|&(_, value)| !plausible(value));
+        of_gpu.or_else(|| self.host.as_ref().and_then(HostRates::implausible))
     }
 }
 
@@ -145,6 +150,7 @@ impl Rates {
                 .scatter_f64
                 .times_ratio(&probed.scatter_f64, &there.scatter_f64),
             launch_us: ratio(model.launch_us, probed.launch_us, there.launch_us),
+            host: probed.host.clone(),
             ..uncalibrated.clone()
         }
     }
