@@ -3,9 +3,15 @@
 //!
 //! ```text
 //! system stream [DEVICE] [ENTRIES]     fused products of a dense and of sparse X; 400,000,000 entries if not given
-//! system fit [DEVICE] [ROWS] [LIMIT]   logistic regression on ROWS × 1,000,000, 30 a row, all of it on the device and
-//!                                      under a limit of the device; 10,000,000 rows and 1GiB if not given
+//! system fit [DEVICE] [ROWS] [LIMIT] [COLS]   logistic regression on ROWS × COLS, 30 a row, all of it on the device and
+//!                                      under a limit of the device; 10,000,000 rows, 1GiB and 1,000,000 if not given
+//! system large [DEVICE] [ENTRIES]      products of more entries than 32 bits count, most of them in host memory, beside
+//!                                      sums that are known; 5,000,000,000 if not given
+//! system choice [DEVICE] [SECONDS] [PART] passes over problems of all sizes, predicted and timed on the CPU, on the device
+//!                                      and on both; rows divided by PART; 120 seconds and 1 if not given
 //! ```
+
+mod choice;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,15 +23,17 @@ use serde_json::{Value, json};
 use warpfuse::device::{Device, LinkProbe, MemoryOptions};
 use warpfuse::learning::{Estimator, FitOptions, Labels, LogisticRegression, Targets};
 use warpfuse::matrix::{Features, csr_from_parts};
-use warpfuse::ops::{Matrix, MatrixOptions, Terms};
+use warpfuse::ops::{Matrix, MatrixOptions, Terms, predicted_places};
 use warpfuse::plan::fused::Summation;
 
 /// Products of each kind; the median is what counts.
 const REPEATS: usize = 7;
 /// Percent of X that may lie on the device.
-const LIMITS: [u64; 5] = [5, 25, 50, 75, 110];
+const LIMITS: [u64; 4] = [25, 50, 75, 110];
 /// Entries of a sparse row.
 const PER_ROW: usize = 20;
+/// Passes that are announced: what streams is page-locked at once.
+const ANNOUNCED: u64 = 1_000_000;
 /// Bytes by which the link is probed.
 const PROBED: usize = 4 << 30;
 
@@ -41,9 +49,17 @@ fn main() -> Result<()> {
         ["stream", ..] => stream(&device(words.get(1))?, number(2, 400_000_000)?),
         ["fit", ..] => {
             let limit = words.get(3).copied().unwrap_or("1GiB").parse()?;
-            fit(&device(words.get(1))?, number(2, 10_000_000)?, limit)
+            let shape = (number(2, 10_000_000)?, number(4, 1_000_000)?);
+            fit(&device(words.get(1))?, shape, limit)
         }
-        _ => bail!("expected `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"),
+        ["large", ..] => large(&device(words.get(1))?, number(2, 5_000_000_000)?),
+        ["choice", ..] => {
+            let seconds = number(2, 120)? as f64;
+            choice::run(&device(words.get(1))?, seconds, number(3, 1)?)
+        }
+        _ => bail!(
+            "expected `choice`, `large`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+        ),
     }
 }
 
@@ -118,8 +134,15 @@ fn stream(device: &Device, entries: usize) -> Result<()> {
                     ..MatrixOptions::default()
                 };
                 let found = products(device, &features, options, &mut whole)?;
+                // Further forms are not made here.
+                let reads = if found.streams() { ANNOUNCED } else { 1 };
+                let fit = predicted_places(device, &features, reads, options);
+                let predicted = fit.map(|fit| match found.streams() {
+                    true => fit.streaming().pass_seconds,
+                    false => fit.resident().pass_seconds,
+                });
                 report(
-                    &json!({ "what": name, "limit_percent": limit, "sums": summation }),
+                    &json!({ "what": name, "limit_percent": limit, "sums": summation, "predicted": predicted }),
                     &probe,
                     found,
                 );
@@ -146,6 +169,12 @@ struct Products {
     nnz: usize,
 }
 
+impl Products {
+    fn streams(&self) -> bool {
+        self.residency["streams"] == Value::Bool(true)
+    }
+}
+
 /// Times fused products, and compares them with those of all of X on the device, bit by bit where that is promised.
 fn products(
     device: &Device,
@@ -154,7 +183,7 @@ fn products(
     whole: &mut Option<Vec<f32>>,
 ) -> Result<Products> {
     let matrix = Matrix::with_options(device, features.clone(), options)?;
-    matrix.announce(1_000_000)?;
+    matrix.announce(ANNOUNCED)?;
     let y: Vec<f32> = (0..matrix.cols())
         .map(|place| noise(place as u64))
         .collect();
@@ -208,8 +237,45 @@ fn report(case: &Value, probe: &LinkProbe, found: Products) {
     );
 }
 
-fn fit(device: &Device, rows: usize, limit: MemoryOptions) -> Result<()> {
-    let features = Arc::new(sparse(rows, 1_000_000, 30, true)?);
+/// Rows whose entries are all one, each in a column of its own range: sums that are known without adding.
+fn large(device: &Device, entries: usize) -> Result<()> {
+    const COLS: usize = 40_000;
+    let per_row = 250;
+    let rows = entries / per_row;
+    let features = Arc::new(sparse(rows, COLS, per_row, true)?);
+    let options = MatrixOptions {
+        device_bytes: Some(plain_bytes(&features) / 5),
+        ..MatrixOptions::default()
+    };
+    let begun = Instant::now();
+    let x = Matrix::with_options(device, features.clone(), options)?;
+    let (y, mut p) = (device.upload(&vec![1.0_f32; COLS])?, device.zeros(rows)?);
+    x.forward(&y, &Terms::default(), &mut p)?;
+    let placed = begun.elapsed().as_secs_f64();
+    let is_right = |p: &[f32]| p.par_iter().all(|p| *p == per_row as f32);
+    ensure!(is_right(&p.to_vec()?), "X·1 is not {per_row} everywhere");
+    let begun = Instant::now();
+    let (ones, mut w) = (device.upload(&vec![1.0_f32; rows])?, device.zeros(COLS)?);
+    x.transposed(&ones, &Terms::default(), &mut w)?;
+    let counted: f64 = w.to_vec()?.into_iter().map(f64::from).sum();
+    let (seconds, nnz) = (begun.elapsed().as_secs_f64(), features.nnz());
+    // Counts below 2^24 are exact in f32.
+    ensure!(
+        counted == nnz as f64,
+        "Xᵀ·1 adds up to {counted}, expected {nnz}"
+    );
+    println!(
+        "{}",
+        json!({
+            "what": "large", "rows": rows, "cols": COLS, "nnz": nnz, "place_seconds": placed, "pass_seconds": seconds,
+            "residency": x.residency(), "peak_bytes": device.usage().peak_bytes,
+        })
+    );
+    Ok(())
+}
+
+fn fit(device: &Device, (rows, cols): (usize, usize), limit: MemoryOptions) -> Result<()> {
+    let features = Arc::new(sparse(rows, cols, 30, true)?);
     let label = |row: usize| if noise(!row as u64) > 0.0 { 1.0 } else { -1.0 };
     let labels = Labels::Numbers((0..rows).into_par_iter().map(label).collect());
     let mut expected: Option<Vec<u64>> = None;
@@ -238,7 +304,7 @@ fn fit(device: &Device, rows: usize, limit: MemoryOptions) -> Result<()> {
         println!(
             "{}",
             json!({
-                "what": "logistic regression", "rows": rows, "limit_bytes": limit.limit_bytes, "sums": summation,
+                "what": "logistic regression", "rows": rows, "cols": cols, "limit_bytes": limit.limit_bytes, "sums": summation,
                 "place_seconds": placed, "seconds": seconds, "residency": resident.matrix().residency(), "n_iter": model.n_iter(), "bits_as_before": is_same,
                 "sent_bytes": usage.sent_bytes - before.sent_bytes, "peak_bytes": usage.peak_bytes,
                 "evictions": usage.evictions - before.evictions,
