@@ -20,6 +20,7 @@ use super::solver::host::choice::products_worth;
 use super::solver::orthant::L1;
 use super::solver::{self, Begin, Iteration, Limits, Objective, Solved, Solver, Watch, ratio};
 use super::spec::{ObjectiveSpec, SampleLoss};
+use super::spread::Spreads;
 use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
@@ -28,11 +29,6 @@ use crate::device::Buffer;
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
-
-/// Share of a column's Σx² below which its centred square sum is taken for rounding noise, in scaling.
-const NOISE: f64 = 1e-10;
-/// Share of a column's Σx² below which a centred column counts as constant.
-const CONSTANT: f64 = 1e-15;
 
 /// What a solve is about, besides spec and targets.
 pub(super) struct Prepared {
@@ -59,6 +55,8 @@ pub(super) struct Training<'a, T: Number> {
     begun: Instant,
     has_offset: bool,
     transfer_seconds: f64,
+    /// Of columns that lie far from 0, where X is at hand.
+    pub(super) spreads: Spreads,
     /// X on the host, where it is at hand there.
     pub(super) host: Option<&'a Features<T>>,
 }
@@ -79,9 +77,11 @@ impl<'a, T: Number> Training<'a, T> {
         )?;
         expect_len("flags of columns", options.columns.map(<[bool]>::len), cols)?;
         check_rows_and_columns(options, (rows, cols))?;
+        let moments = options.moments.unwrap_or(data.moments());
         Ok(Training {
             matrix: data.matrix(),
-            moments: options.moments.unwrap_or(data.moments()),
+            moments,
+            spreads: Spreads::at_hand(data, moments, options),
             controls,
             begun: Instant::now(),
             has_offset: options.offset.is_some(),
@@ -94,14 +94,9 @@ impl<'a, T: Number> Training<'a, T> {
     fn columns(&self, spec: &ObjectiveSpec, given: Given<'_>) -> Columns {
         let (rows, moments) = (self.moments.rows as f64, &self.moments.columns);
         let centred = self.controls.fit_intercept && spec.intercept_l2 == 0.0;
-        let deviation = |j: usize| {
-            let mean = moments.sum[j] / rows;
-            let variance = moments.sum_of_squares[j] / rows - mean * mean;
-            if variance > CONSTANT * moments.sum_of_squares[j] / rows {
-                1.0 / variance.sqrt()
-            } else {
-                1.0
-            }
+        let deviation = |j: usize| match self.spread(j) {
+            Some(centred) => 1.0 / (centred / rows).sqrt(),
+            None => 1.0,
         };
         let scaling = |j: usize| given.scaling.map_or(1.0, |scaling| scaling[j]);
         let scale = |j: usize| match given.mask {
@@ -129,17 +124,14 @@ impl<'a, T: Number> Training<'a, T> {
         let k = spec.loss.predictors();
         let mut inverse = Vec::with_capacity(k * (self.matrix.cols() + 1));
         let moments = &self.moments.columns;
-        let of_columns = moments.sum.iter().zip(&moments.sum_of_squares);
-        for (j, (sum, squares)) in of_columns.enumerate() {
+        for (j, squares) in moments.sum_of_squares.iter().enumerate() {
             let scale = columns.scales.as_ref().map_or(1.0, |scales| scales[j]);
             let centred = match columns.means {
-                Some(_) => squares - sum * sum / rows,
-                None => *squares,
+                Some(_) => self.spread(j),
+                None => Some(*squares).filter(|squares| *squares > 0.0),
             };
-            let is_still = scale == 0.0 || centred <= CONSTANT * squares;
-            let diagonal =
-                curvature * scale * scale * centred.max(NOISE * squares) / rows + spec.l2;
-            let d = if is_still || diagonal <= 0.0 {
+            let diagonal = curvature * scale * scale * centred.unwrap_or(0.0) / rows + spec.l2;
+            let d = if scale == 0.0 || centred.is_none() || diagonal <= 0.0 {
                 0.0
             } else {
                 1.0 / diagonal

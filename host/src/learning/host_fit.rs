@@ -42,7 +42,7 @@ impl<T: Number> Training<'_, T> {
             predictors: spec.loss.predictors(),
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
-            has_l2: !self.is_rounding(spec.l2),
+            has_l2: !self.is_rounding(spec),
             kinked: matches!(spec.loss, SampleLoss::Kinked(_)),
             constraint: match factors {
                 _ if self.controls.non_negative => Constraint::NonNegative,
@@ -54,10 +54,9 @@ impl<T: Number> Training<'_, T> {
     }
 
     /// Whether a ridge is below the rounding of the Hessian of a square, so that it is as good as none: no eigenvalue is
-    /// larger than the mean of ‖x‖² over the rows.
-    fn is_rounding(&self, l2: f64) -> bool {
-        let squares: f64 = self.moments.columns.sum_of_squares.iter().sum();
-        l2 <= f64::EPSILON * squares / self.moments.rows.max(1) as f64
+    /// larger than the mean of ‖x̃‖² over the rows.
+    fn is_rounding(&self, spec: &ObjectiveSpec) -> bool {
+        spec.l2 <= f64::EPSILON * self.mean_square(spec)
     }
 
     /// How a fit ends whose coefficients were rounded to values of T.
@@ -126,7 +125,7 @@ impl<T: Number> Training<'_, T> {
         // Singular values at rounding would be kept by it, and divide the rounding of the targets.
         let without = ObjectiveSpec { l2: 0.0, ..*spec };
         let by_factors = matches!(method, Direct::Svd | Direct::LeastSquares);
-        let is_as_good_as_none = by_factors && self.is_rounding(spec.l2);
+        let is_as_good_as_none = by_factors && self.is_rounding(spec);
         let spec = if is_as_good_as_none { &without } else { spec };
         let factors = options.penalty_factors;
         let scaling = penalty::scaling(spec, factors);
@@ -247,10 +246,7 @@ fn start<T: Number>(setup: &Setup<T>, problem: &Problem<'_>) -> Result<Start, Fi
 
 /// Tells an unpenalised logistic fit to separable classes from one that converged.
 fn summary(problem: &Problem<'_>, solved: &Solved, chosen: Chosen) -> Summary {
-    let spec = &problem.spec;
-    let penalised = spec.l1 > 0.0 || spec.l2 > 0.0;
-    let logistic = spec.loss == SampleLoss::Single(Loss::Logistic);
-    let convergence = if logistic && !penalised && problem.separated(&solved.theta) {
+    let convergence = if problem.is_apart(&solved.theta) {
         Convergence::Separable
     } else {
         solved.convergence

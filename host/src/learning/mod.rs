@@ -80,6 +80,7 @@ mod softmax;
 mod solver;
 mod spec;
 mod spectral;
+mod spread;
 mod start;
 mod svm;
 mod symmetric_eigen;

@@ -4,6 +4,7 @@ mod everyday;
 mod faults;
 mod losses;
 mod near_minimum;
+mod odd;
 mod shared;
 pub(super) mod stored;
 

@@ -9,22 +9,47 @@
 //! least squares", IEEE J. Sel. Top. Signal Process. 1, 2007; E. Ndiaye, O. Fercoq, A. Gramfort, J. Salmon, "Gap safe
 //! screening rules for sparsity enforcing penalties", JMLR 18, 2017.
 
+use faer::Mat;
+
+use super::design::OfRows;
 use super::problem::{At, Problem};
+use super::step::Step;
 use crate::learning::spec::SampleLoss;
 use crate::ops::objective::Loss;
 
 /// How far rounding may put a probability outside 0 … 1.
 const OUTSIDE: f64 = 1e-9;
 
-/// Objective less the best lower bound found; `None` for losses whose conjugates are not known here.
+/// Rounds in which intercepts are put to where their derivatives are 0.
+const ROUNDS: usize = 30;
+/// The most that an intercept moves in one of them.
+const MOST_MOVED: f64 = 2.0;
+
+/// Objective less the best lower bound found; `None` for losses whose conjugates are not known here, and where a column has
+/// no penalty.
 pub(super) fn duality_gap(problem: &Problem<'_>, at: &At) -> Option<f64> {
     if !problem.has_kinks() || problem.spec.intercept_l2 != 0.0 {
         return None;
     }
     let conjugate = Conjugate::of(problem.spec.loss)?;
     let k = problem.predictors();
-    let slopes = shifted(problem, &at.judged.slopes, k);
-    let products = problem.design.transposed(&slopes, k);
+    let mut bound = lower_bound(problem, conjugate, &shifted(problem, &at.judged.slopes, k))?;
+    if !bound.is_finite() && problem.intercept {
+        // Rows that are nearly certain have slopes of nearly 0, which a shift may take out of the domain.
+        bound = lower_bound(
+            problem,
+            conjugate,
+            &shifted(problem, &at_rest(problem, at), k),
+        )?;
+    }
+    let gap = at.value - bound;
+    gap.is_finite().then_some(gap.max(0.0))
+}
+
+/// D(v⊙u) of slopes that the intercept allows; −∞ outside its domain, `None` where a column has no penalty.
+fn lower_bound(problem: &Problem<'_>, conjugate: Conjugate, slopes: &[f64]) -> Option<f64> {
+    let k = problem.predictors();
+    let products = problem.design.transposed(slopes, k);
     let coefficients = &products[..problem.columns() * k];
     let held = |i: usize| problem.held[i / k];
     let free = coefficients.iter().enumerate().filter(|(i, _)| !held(*i));
@@ -40,13 +65,60 @@ pub(super) fn duality_gap(problem: &Problem<'_>, at: &At) -> Option<f64> {
             excess += kink.excess(*z).powi(2) / (2.0 * l2);
         }
     }
-    let mut bound = -conjugate.sum(problem, &slopes, within);
-    let with_ridge = -conjugate.sum(problem, &slopes, 1.0) - excess;
-    if with_ridge.is_finite() {
-        bound = bound.max(with_ridge);
+    let bound = -conjugate.sum(problem, slopes, within);
+    let with_ridge = -conjugate.sum(problem, slopes, 1.0) - excess;
+    Some(match with_ridge.is_finite() {
+        true => bound.max(with_ridge),
+        false => bound,
+    })
+}
+
+/// v⊙u where intercepts are at their best for these coefficients: Σ v·u = 0, and every u in the domain. Newton's method on
+/// the intercepts alone.
+fn at_rest(problem: &Problem<'_>, at: &At) -> Vec<f64> {
+    let k = problem.predictors();
+    let mut predictors = at.predictors.clone();
+    let (mut slopes, mut kept) = (at.judged.slopes.clone(), at.judged.kept.clone());
+    for _ in 0..ROUNDS {
+        let (mut sums, mut sizes) = (vec![0.0; k], 0.0);
+        for (i, slope) in slopes.iter().enumerate() {
+            sums[i % k] += slope;
+            sizes += slope.abs();
+        }
+        if sums.iter().all(|sum| sum.abs() <= f64::EPSILON * sizes) {
+            break;
+        }
+        let step = step_of_intercepts(problem, &kept, &sums);
+        for row in predictors.chunks_exact_mut(k) {
+            let pairs = row.iter_mut().zip(&step);
+            pairs.for_each(|(t, step)| *t += step.clamp(-MOST_MOVED, MOST_MOVED));
+        }
+        problem.losses().judge(OfRows {
+            predictors: &mut predictors,
+            slopes: &mut slopes,
+            kept: &mut kept,
+        });
     }
-    let gap = at.value - bound;
-    gap.is_finite().then_some(gap.max(0.0))
+    slopes
+}
+
+/// −H⁻¹·g of the intercepts: `kept` is v·loss'' of one predictor, or probabilities of several.
+fn step_of_intercepts(problem: &Problem<'_>, kept: &[f64], sums: &[f64]) -> Vec<f64> {
+    let k = sums.len();
+    if k == 1 {
+        return vec![-sums[0] / kept.iter().sum::<f64>().max(f64::MIN_POSITIVE)];
+    }
+    let mut hessian = Mat::<f64>::zeros(k, k);
+    for (row, weight) in kept.chunks_exact(k).zip(problem.weights) {
+        for (a, p) in row.iter().enumerate() {
+            hessian[(a, a)] += weight * p;
+            for (b, q) in row.iter().enumerate() {
+                hessian[(a, b)] -= weight * p * q;
+            }
+        }
+    }
+    let free: Vec<usize> = (0..k).collect();
+    Step::new(&hessian, &free).direction(sums)
 }
 
 /// v⊙u with Σ v·u = 0 for each predictor, where there is an intercept.

@@ -141,7 +141,8 @@ fn shortest(problem: &Problem<'_>) -> Vec<f64> {
     let width = problem.design.width();
     let triangle = triangle(problem);
     let (rows, free) = (triangle.nrows(), problem.free());
-    let left = Mat::from_fn(rows, free.len(), |i, a| triangle[(i, free[a])]);
+    let units = units(problem, &triangle, &free);
+    let left = Mat::from_fn(rows, free.len(), |i, a| units[a] * triangle[(i, free[a])]);
     let mut theta = vec![0.0; width];
     let Ok(svd) = left.thin_svd() else {
         theta.fill(f64::NAN);
@@ -160,10 +161,25 @@ fn shortest(problem: &Problem<'_>) -> Vec<f64> {
             .map(|i| svd.U()[(i, a)] * triangle[(i, width)])
             .sum();
         for (b, &j) in free.iter().enumerate() {
-            theta[j] += along / value * svd.V()[(b, a)];
+            theta[j] += along / value * svd.V()[(b, a)] * units[b];
         }
     }
     theta
+}
+
+/// What columns are multiplied by, so that singular values compare: 1, and for the intercept what makes its column as long as
+/// the longest other one. In units of X its length says nothing: beside columns of 1e20 it would count as rounding, beside
+/// columns of 1e-20 they would.
+fn units(problem: &Problem<'_>, triangle: &Mat<f64>, free: &[usize]) -> Vec<f64> {
+    let length = |j: usize| triangle.col(j).norm_l2();
+    let is_intercept = |j: usize| j >= problem.columns() && problem.spec.intercept_l2 == 0.0;
+    let others = free.iter().filter(|j| !is_intercept(**j));
+    let longest = others.fold(0.0_f64, |longest, j| longest.max(length(*j)));
+    let unit = |j: &usize| match is_intercept(*j) && longest > 0.0 && length(*j) > 0.0 {
+        true => longest / length(*j),
+        false => 1.0,
+    };
+    free.iter().map(unit).collect()
 }
 
 /// R of √v·[X̃, b] with the ridge's rows below: `width + 1` columns, and no more rows than that.

@@ -61,14 +61,19 @@ pub(super) struct Target {
     pub(super) norm: f64,
     /// Of the gap, relative to the objective.
     pub(super) gap: f64,
+    /// An objective below this counts as this: that of a perfect fit is 0 but for rounding.
+    pub(super) floor: f64,
 }
 
 impl Target {
-    /// Of a tolerance, relative to the first gradient. A gap is no closer than rounding shows it.
-    pub(super) fn of(limits: &Limits, first_norm: f64) -> Target {
+    /// Of a tolerance, relative to the first gradient and objective. A gap is no closer than rounding shows it.
+    pub(super) fn of(limits: &Limits, (first_norm, first_value): (f64, f64)) -> Target {
+        // Infinite where the start is outside the domain of a link.
+        let first_value = Some(first_value.abs()).filter(|value| value.is_finite());
         Target {
             norm: limits.tolerance * first_norm,
             gap: limits.tolerance.max(NO_CLOSER),
+            floor: PERFECT * first_value.unwrap_or(0.0),
         }
     }
 
@@ -78,7 +83,7 @@ impl Target {
             return (false, None);
         }
         let gap = duality_gap(problem, at);
-        let small = gap.is_none_or(|gap| gap <= self.gap * at.value.abs());
+        let small = gap.is_none_or(|gap| gap <= self.gap * at.value.abs().max(self.floor));
         (small || at.norm == 0.0, gap)
     }
 }
@@ -87,11 +92,16 @@ impl Target {
 /// with its square, so that rounding of the gradient keeps a gap where the objective has all its digits.
 const NO_CLOSER: f64 = 1e-7;
 
+/// Share of the first objective below which one is that of a perfect fit.
+const PERFECT: f64 = 1e-9;
+
 /// A solve.
 pub(super) struct Newton<'a, 'p> {
     pub(super) problem: &'a Problem<'p>,
     pub(super) at: At,
     first_norm: f64,
+    /// The objective where it would begin cold.
+    pub(super) first_value: f64,
     free: Vec<usize>,
     kinks: Vec<Kink>,
     pub(super) gap: Option<f64>,
@@ -117,7 +127,7 @@ const PATIENCE: usize = 3;
 pub(super) struct Direction {
     pub(super) step: Vec<f64>,
     /// Slope of the smooth part along it, and change of the l1 term at its end: not positive.
-    decrease: f64,
+    pub(super) decrease: f64,
     pub(super) inner: usize,
 }
 
@@ -126,25 +136,31 @@ impl<'a, 'p> Newton<'a, 'p> {
     fn from(problem: &'a Problem<'p>, start: Start) -> Self {
         // A start from elsewhere may need no step, and no Hessian.
         let is_cold = start.cold.is_none();
-        let first_norm = start.cold.map(|cold| problem.at(cold).norm);
+        let first = start.cold.map(|cold| problem.at(cold));
+        let first = first.map(|first| (first.norm, first.value));
         let (at, hessian) = match is_cold {
             true => problem.at_with_hessian(start.theta),
             false => (problem.at(start.theta), None),
         };
-        let first_norm = first_norm.unwrap_or(at.norm);
+        let first = first.unwrap_or((at.norm, at.value));
         Newton {
             hessian,
-            ..Newton::new(problem, at, first_norm)
+            ..Newton::new(problem, at, first)
         }
     }
 
-    pub(super) fn new(problem: &'a Problem<'p>, at: At, first_norm: f64) -> Self {
+    pub(super) fn new(
+        problem: &'a Problem<'p>,
+        at: At,
+        (first_norm, first_value): (f64, f64),
+    ) -> Self {
         Newton {
             free: problem.free(),
             kinks: (0..problem.len()).map(|i| problem.kink(i)).collect(),
             problem,
             at,
             first_norm,
+            first_value,
             gap: None,
             n_iter: 0,
             begun: Instant::now(),
@@ -158,7 +174,7 @@ impl<'a, 'p> Newton<'a, 'p> {
     }
 
     pub(super) fn run(&mut self, limits: &Limits, watch: &mut Watch<'_>) -> Convergence {
-        let target = Target::of(limits, self.first_norm);
+        let target = Target::of(limits, (self.first_norm, self.first_value));
         let convergence = self.run_to(target, limits.max_iter, watch);
         if convergence == Convergence::Converged && !self.problem.is_quadratic() {
             finish::approach(self, limits.max_iter, watch);
@@ -199,7 +215,7 @@ impl<'a, 'p> Newton<'a, 'p> {
         }
     }
 
-    fn direction(&mut self, target: f64) -> Direction {
+    pub(super) fn direction(&mut self, target: f64) -> Direction {
         if self.by_products {
             return self.direction_by_products(inner::wanted(&self.at, self.first_norm, target));
         }
@@ -295,7 +311,7 @@ impl<'a, 'p> Newton<'a, 'p> {
 
     /// Halves the step until it brings enough; how the solve ends where none does. A step that promises less than rounding
     /// hides comes from the Hessian itself: what is left to gain is as little.
-    fn search(&mut self, direction: &Direction) -> Option<Convergence> {
+    pub(super) fn search(&mut self, direction: &Direction) -> Option<Convergence> {
         let pairs = self.at.theta.iter().zip(&direction.step);
         let whole = self.problem.at(pairs.map(|(x, d)| x + d).collect());
         if direction.decrease.abs() <= noise::<f64>(self.at.value) {

@@ -42,6 +42,9 @@ pub(super) struct At {
     pub(super) norm: f64,
 }
 
+/// Of the absolute terms of a sum: what rounding makes of it at most, mostly.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
 impl<'a> Problem<'a> {
     /// k.
     pub(super) fn predictors(&self) -> usize {
@@ -198,16 +201,48 @@ impl<'a> Problem<'a> {
 
     fn norm(&self, at: &At) -> f64 {
         let k = self.predictors();
+        let rounding = self.rounding_of_intercepts(at);
         let each = at.gradient.iter().zip(&at.theta).enumerate();
         let each = each.filter(|(i, _)| !self.held[i / k]);
-        each.map(|(i, (g, x))| self.kink(i).least_subgradient(*g, *x).powi(2))
-            .sum::<f64>()
-            .sqrt()
+        each.map(|(i, (g, x))| match self.is_intercept(i) {
+            true => (g.abs() - rounding[i % k]).max(0.0),
+            false => self.kink(i).least_subgradient(*g, *x),
+        })
+        .map(|g| g * g)
+        .sum::<f64>()
+        .sqrt()
+    }
+
+    /// What rounding leaves of the derivatives by the intercepts, which are sums over all rows: where a penalty holds all
+    /// coefficients at 0 it is all that is left of a gradient.
+    fn rounding_of_intercepts(&self, at: &At) -> Vec<f64> {
+        let k = self.predictors();
+        let mut sizes = vec![0.0; k];
+        if !self.intercept {
+            return sizes;
+        }
+        for row in at.judged.slopes.chunks_exact(k) {
+            let pairs = sizes.iter_mut().zip(row);
+            pairs.for_each(|(size, slope)| *size += slope.abs());
+        }
+        if self.is_quadratic() {
+            // Slopes are differences from predictions of that size.
+            sizes[0] += at.theta[self.columns()].abs();
+        }
+        sizes.iter_mut().for_each(|size| *size *= ROUNDING);
+        sizes
     }
 
     /// Whether every row with weight is on its class's side, of a logistic loss.
     pub(in crate::learning) fn separated(&self, theta: &[f64]) -> bool {
         self.losses().separated(&self.linear_predictors(theta))
+    }
+
+    /// Whether classes are separated that no penalty holds together: coefficients grow without bound.
+    pub(in crate::learning) fn is_apart(&self, theta: &[f64]) -> bool {
+        let penalised = self.spec.l1 > 0.0 || self.spec.l2 > 0.0;
+        let logistic = self.spec.loss == SampleLoss::Single(Loss::Logistic);
+        logistic && !penalised && self.separated(theta)
     }
 
     /// The Hessian at a point, θ's order on both sides.

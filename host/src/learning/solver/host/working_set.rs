@@ -33,10 +33,11 @@ pub(super) fn minimise(
     watch: &mut Watch<'_>,
 ) -> Solved {
     let begun = Instant::now();
-    let first_norm = start.cold.map(|cold| problem.at(cold).norm);
+    let first = start.cold.map(|cold| problem.at(cold));
     let mut at = problem.at(start.theta);
-    let first_norm = first_norm.unwrap_or(at.norm);
-    let target = Target::of(limits, first_norm);
+    let first = first.as_ref().unwrap_or(&at);
+    let (first_norm, first_value) = (first.norm, first.value);
+    let target = Target::of(limits, (first_norm, first_value));
     let mut n_iter = 0;
     let mut size = FIRST;
     let (convergence, gap) = loop {
@@ -126,10 +127,11 @@ fn solved_over(problem: &Problem<'_>, at: &At, columns: &[usize], target: Target
     let inner_target = Target {
         norm: (INNER * at.norm).max(0.5 * target.norm).min(0.5 * at.norm),
         gap: f64::INFINITY,
+        floor: 0.0,
     };
     let begin = part.at(theta);
-    let first_norm = begin.norm;
-    let mut newton = Newton::new(&part, begin, first_norm);
+    let first = (begin.norm, begin.value);
+    let mut newton = Newton::new(&part, begin, first);
     let mut inner = 0;
     newton.run_to(inner_target, INNER_STEPS, &mut |_, _| {
         inner += 1;
