@@ -37,6 +37,7 @@ pub mod reference;
 pub mod report;
 pub mod tune;
 mod unfinished;
+mod whole;
 
 #[cfg(feature = "cli")]
 pub mod cli;

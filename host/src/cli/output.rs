@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::learning::Model;
-use crate::learning::whole_file::write_whole;
 use crate::matrix::Element;
+use crate::whole::write_whole;
 
 /// Whether another process speaks for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -139,8 +139,7 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
         path.display(),
         missing.unwrap_or(path).display()
     );
-    crate::learning::whole_file::check_place(path)
-        .with_context(|| format!("cannot write {}", path.display()))
+    crate::whole::check_place(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The extension of a file name in lower case; empty without one.

@@ -26,7 +26,10 @@ pub use cache::write_cache;
 pub use error::{ReadError, WriteError};
 pub use libsvm::write_libsvm;
 pub use matrix_market::write_matrix_market;
-pub use npy::{npy_columns, read_columns, read_text_vector, read_vector, write_npy, write_vector};
+pub use npy::{
+    npy_columns, read_columns, read_text_vector, read_vector, write_npy, write_text_vector,
+    write_vector,
+};
 pub use options::{
     CachePolicy, Columns, CsvOptions, Format, Header, IndexBase, MemoryLimit, Progress,
     ReadOptions, ReadSoFar, Target,
@@ -36,4 +39,4 @@ pub use table::{
     FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, Unseen, UnseenCount,
     read_names, read_table,
 };
-pub use text_column::read_text_column;
+pub use text_column::{read_numbers, read_text_column};

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::error::{Fault, ReadError};
 use super::options::MemoryLimit;
-use super::source;
+use super::{npy, source};
+use crate::matrix::Element;
 
 /// Reads one text per line from `path`, which may be compressed; `-` is standard input.
 ///
@@ -27,6 +28,59 @@ pub fn read_text_column(path: impl AsRef<Path>) -> Result<Vec<String>, ReadError
     let path = path.as_ref();
     let content = source::open(path, MemoryLimit::Available.bytes())?;
     content.read(|content| parse(content).map_err(|fault| fault.locate(path, content)))
+}
+
+/// Reads one number per row from `path`: an npy file as [`read_vector`](super::read_vector) does, or text with a number on
+/// each line, which may be compressed; `-` is standard input.
+///
+/// # Errors
+///
+/// [`ReadError`] with the place where the file goes wrong: a line that is no number, or none that is finite.
+///
+/// ```
+/// # use warpfuse::io::{read_numbers, write_vector};
+/// # let folder = tempfile::tempdir()?;
+/// let (text, array) = (folder.path().join("y.txt"), folder.path().join("y.npy"));
+/// std::fs::write(&text, "1\n2.5e3\n")?;
+/// write_vector(&array, &[1.0_f64, 2500.0])?;
+/// assert_eq!(read_numbers::<f64>(&text)?, [1.0, 2500.0]);
+/// assert_eq!(read_numbers::<f64>(&array)?, [1.0, 2500.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_numbers<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadError> {
+    let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
+    let content = source::open(path, limit)?;
+    content.read(|content| {
+        if npy::is_array(path, content) {
+            return npy::vector(path, content, limit);
+        }
+        numbers(content).map_err(|fault| fault.locate(path, content))
+    })
+}
+
+fn numbers<T: Element>(content: &[u8]) -> Result<Vec<T>, Fault> {
+    let mut offset = 0;
+    let mut numbers = Vec::new();
+    for line in content
+        .trim_ascii_end()
+        .split_inclusive(|byte| *byte == b'\n')
+    {
+        let text = line.trim_ascii();
+        let number = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok());
+        let number = number
+            .map(T::from_f64)
+            .filter(|number| number.to_f64().is_finite());
+        let blanks = match text.is_empty() {
+            true => 0,
+            false => line.len() - line.trim_ascii_start().len(),
+        };
+        numbers
+            .push(number.ok_or_else(|| Fault::at(offset + blanks, "one finite number per line"))?);
+        offset += line.len();
+    }
+    Ok(numbers)
 }
 
 fn parse(content: &[u8]) -> Result<Vec<String>, Fault> {
@@ -64,6 +118,24 @@ mod tests {
         match parse(text) {
             Err(Fault::Syntax { offset, .. }) => Some(offset),
             _ => None,
+        }
+    }
+
+    #[test]
+    fn lines_are_numbers() {
+        assert_eq!(numbers::<f32>(b" 1\r\n-2.5e1 \n\n"), Ok(vec![1.0, -25.0]));
+        let fault = |text: &[u8]| match numbers::<f32>(text) {
+            Err(Fault::Syntax { offset, .. }) => Some(offset),
+            _ => None,
+        };
+        for (text, at) in [
+            ("1\n 2,5", 3),
+            ("1\n\n2", 2),
+            ("nan", 0),
+            ("0\n1e60", 2),
+            ("1 2", 0),
+        ] {
+            assert_eq!(fault(text.as_bytes()), Some(at), "{text}");
         }
     }
 

@@ -1,19 +1,18 @@
 //! Writing text in parallel: blocks of rows are formatted by all threads and written in order.
 
-use std::fs::File;
-use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
 use super::error::WriteError;
 use crate::parallel;
+use crate::whole::fill_whole;
 
 /// Rows that one task formats.
 const ROWS_PER_BLOCK: usize = 1024;
 /// Blocks formatted before they are written; bounds the text held in memory.
 const BLOCKS_PER_BATCH: usize = 64;
 
-/// Creates `path` and writes `head`, then what `format` appends for each block of `0..rows`.
+/// Writes to `path`, as a whole or not at all, `head`, then what `format` appends for each block of `0..rows`.
 pub(super) fn write_text(
     path: &Path,
     head: &[u8],
@@ -24,23 +23,23 @@ pub(super) fn write_text(
         path: path.to_owned(),
         source,
     };
-    let mut file = File::create(path).map_err(fail)?;
-    file.write_all(head).map_err(fail)?;
     let blocks: Vec<_> = (0..rows)
         .step_by(ROWS_PER_BLOCK)
         .map(|start| start..rows.min(start + ROWS_PER_BLOCK))
         .collect();
-    for batch in blocks.chunks(BLOCKS_PER_BATCH) {
-        let texts = parallel::map(batch.len(), |block| {
-            let mut text = Vec::new();
-            format(batch[block].clone(), &mut text);
-            text
-        });
-        for text in texts {
-            file.write_all(&text).map_err(fail)?;
+    fill_whole(path, &mut |out| {
+        out.write_all(head)?;
+        for batch in blocks.chunks(BLOCKS_PER_BATCH) {
+            let texts = parallel::map(batch.len(), |block| {
+                let mut text = Vec::new();
+                format(batch[block].clone(), &mut text);
+                text
+            });
+            texts.iter().try_for_each(|text| out.write_all(text))?;
         }
-    }
-    file.flush().map_err(fail)
+        Ok(())
+    })
+    .map_err(fail)
 }
 
 /// Appends a whole number.

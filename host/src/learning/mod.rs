@@ -90,7 +90,6 @@ mod tests;
 mod truncated_svd;
 mod validation;
 mod weights;
-pub(crate) mod whole_file;
 
 pub use assessment::Assessment;
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};

@@ -21,8 +21,8 @@ use super::liblinear::LiblinearModel;
 use super::report::FitReport;
 use super::weights::Weights;
 use super::{Classes, Model, ModelError, RegressorParams};
-use crate::learning::whole_file::write_whole;
 use crate::matrix::{Dtype, Schema, TableEncoding};
+use crate::whole::write_whole;
 
 const FORMAT: &str = "warpfuse-model";
 /// How a LIBLINEAR model file begins.

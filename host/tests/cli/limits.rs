@@ -48,6 +48,71 @@ fn a_full_disk_leaves_what_was_there_and_nothing_half_written() {
     assert_eq!(folder.read("old"), b"what was there");
 }
 
+/// Predictions and data that are made are written as models are.
+#[test]
+fn no_file_is_left_half_written_by_a_full_disk() {
+    let folder = Folder::new();
+    let (model, data) = (folder.path("model"), diabetes());
+    program::train_to(&model);
+    let old = |name: &str| folder.file(name, "what was there");
+    let predict = ["predict", &model, &data, "--device", "cpu", "-o"];
+    let sparse = "synth sparse --rows 5000 --cols 20 --nnz-per-row 3 -o";
+    let sparse: Vec<&str> = sparse.split(' ').collect();
+    let dense: Vec<&str> = "synth dense --rows 5000 --cols 20 -o".split(' ').collect();
+    let cases = [
+        (&predict[..], old("p.npy")),
+        (&predict, old("p.txt")),
+        (&sparse, old("d.svm")),
+        (&sparse, old("d.mtx")),
+        (&sparse, old("d.wfc")),
+        (&dense, old("d.npy")),
+    ];
+    let files = || fs::read_dir(folder.path("")).expect("there").count();
+    let before = files();
+    for (words, place) in cases {
+        let words: Vec<&str> = words.iter().copied().chain([&place[..]]).collect();
+        // A block of 512 bytes may be written.
+        let ended = limited("-f 1", &words);
+        assert_eq!(ended.status.code(), Some(1), "{words:?} {ended:?}");
+        assert!(told(&ended).contains("File too large"), "{}", told(&ended));
+        assert_eq!(fs::read(&place).expect("there"), b"what was there");
+        assert_eq!(files(), before, "{words:?}");
+    }
+}
+
+/// Whatever is written: the place of a link or a device is never taken by a file.
+#[test]
+fn links_and_devices_stay_whatever_is_written() {
+    let folder = Folder::new();
+    let (model, data) = (folder.path("model"), diabetes());
+    program::train_to(&model);
+    for name in ["p.npy", "p.txt", "d.svm", "d.mtx", "d.wfc", "d.npy"] {
+        let (link, target) = (folder.path(name), folder.path(&format!("target of {name}")));
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        let place = ["-o", &link];
+        let words: &[&str] = match name {
+            "p.npy" | "p.txt" => &["predict", &model, &data, "--device", "cpu"],
+            "d.npy" => &["synth", "dense", "--rows", "20", "--cols", "3"],
+            _ => &[
+                "synth",
+                "sparse",
+                "--rows",
+                "20",
+                "--cols",
+                "3",
+                "--nnz-per-row",
+                "2",
+            ],
+        };
+        program::run(words.iter().chain(&place)).expect_code(0);
+        assert!(
+            fs::symlink_metadata(&link).expect("there").is_symlink(),
+            "{name}"
+        );
+        assert!(!fs::read(&target).expect("written through").is_empty());
+    }
+}
+
 #[test]
 fn memory_that_is_refused_is_an_error_with_need_and_limit() {
     let folder = Folder::new();

@@ -27,10 +27,15 @@ const ROOMS: &[Room] = &[
         name: "mapped",
         uses: &["parallel"],
     },
-    // Files that are written as a whole: of data and of models.
+    // Files that have no name until they are complete.
     Room {
         name: "unfinished",
         uses: &[],
+    },
+    // Files that are written as a whole or not at all: of data and of models.
+    Room {
+        name: "whole",
+        uses: &["unfinished"],
     },
     Room {
         name: "matrix",
@@ -38,7 +43,14 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "io",
-        uses: &["mapped", "matrix", "parallel", "process", "unfinished"],
+        uses: &[
+            "mapped",
+            "matrix",
+            "parallel",
+            "process",
+            "unfinished",
+            "whole",
+        ],
     },
     Room {
         name: "reference",
@@ -66,7 +78,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "learning",
-        uses: &["matrix", "device", "ops", "parallel", "unfinished"],
+        uses: &["matrix", "device", "ops", "parallel", "whole"],
     },
     Room {
         name: "tune",
@@ -82,7 +94,7 @@ const ROOMS: &[Room] = &[
         name: "cli",
         uses: &[
             "process", "matrix", "io", "plan", "device", "ops", "learning", "tune", "report",
-            "parallel",
+            "parallel", "whole",
         ],
     },
     Room {

@@ -1,6 +1,6 @@
 //! A cache from a data set.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use super::super::error::WriteError;
@@ -9,13 +9,13 @@ use super::Source;
 use super::checksum::{checksum, of_sections};
 use super::header::{Header, LENGTH, Sizes};
 use crate::matrix::{Dataset, Element, Features};
-use crate::unfinished::UnfinishedFile;
+use crate::whole::fill_whole;
 
 /// Writes sparse `data` to `path` in the binary cache format, which
 /// [`read`](crate::io::read) takes like any other file.
 ///
 /// The file appears complete or not at all, whatever interrupts the process: on Linux it has no name until it is complete,
-/// elsewhere another one in the same folder.
+/// elsewhere another one in the same folder. Symbolic links are followed, and devices and pipes written to.
 ///
 /// # Errors
 ///
@@ -77,19 +77,16 @@ pub(super) fn store<T: Element>(
         has_targets: data.targets.is_some(),
     };
     let header = Header::new(sizes, source, of_sections(sections.map(checksum)));
-    write_renamed(path, &header, sections).map_err(|source| WriteError::Io {
+    let fill = &mut |out: &mut dyn Write| {
+        out.write_all(bytemuck::bytes_of(&header))?;
+        sections.iter().try_for_each(|section| {
+            let padding = section.len().next_multiple_of(8) - section.len();
+            out.write_all(section)?;
+            out.write_all(&[0; 8][..padding])
+        })
+    };
+    fill_whole(path, fill).map_err(|source| WriteError::Io {
         path: path.to_owned(),
         source,
     })
-}
-
-fn write_renamed(path: &Path, header: &Header, sections: [&[u8]; 4]) -> io::Result<()> {
-    let mut file = UnfinishedFile::beside(path)?;
-    file.write_all(bytemuck::bytes_of(header))?;
-    for section in sections {
-        file.write_all(section)?;
-        let padding = section.len().next_multiple_of(8) - section.len();
-        file.write_all(&[0; 8][..padding])?;
-    }
-    file.persist(path)
 }

@@ -29,7 +29,7 @@ use header::Header;
 pub(super) use header::MAGIC;
 pub use text::read_text_vector;
 pub(super) use text::texts;
-pub use write::{write_npy, write_vector};
+pub use write::{write_npy, write_text_vector, write_vector};
 
 /// Parses the content of an npy file with two axes into dense features without targets.
 pub(super) fn parse<T: Element>(
@@ -72,6 +72,20 @@ pub fn read_vector<T: Element>(path: impl AsRef<Path>) -> Result<Vec<T>, ReadErr
     let (path, limit) = (path.as_ref(), MemoryLimit::Available.bytes());
     let content = source::open(path, limit)?;
     content.read(|content| parse_vector(path, Bytes::of_file(content), limit))
+}
+
+/// Whether a file is an array, or is called one: then it is told what is wrong with it as such.
+pub(super) fn is_array(path: &Path, content: &[u8]) -> bool {
+    content.starts_with(MAGIC) || path.extension().is_some_and(|extension| extension == "npy")
+}
+
+/// [`read_vector`] of a file's content.
+pub(super) fn vector<T: Element>(
+    path: &Path,
+    content: &Content,
+    limit: u64,
+) -> Result<Vec<T>, ReadError> {
+    parse_vector(path, Bytes::of_file(content), limit)
 }
 
 /// Columns of the array in the npy file `path`: 1 of a vector, also of one that lies in a single row.

@@ -1,13 +1,13 @@
 //! npy files from vectors and dense features.
 
-use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::super::error::WriteError;
 use super::super::options::Format;
 use super::header::MAGIC;
 use crate::matrix::{Dtype, Element, Features, Storage};
+use crate::whole::fill_whole;
 
 /// Writes `vector` to `path` as an npy file with one axis, f4 or f8 as the type is.
 ///
@@ -40,6 +40,38 @@ pub fn write_npy<T: Element>(path: &Path, features: &Features<T>) -> Result<(), 
     }
 }
 
+/// Writes `texts` to `path` as an npy file with one axis of NumPy's type `U`, four bytes a letter, as long as the longest text.
+///
+/// # Errors
+///
+/// [`WriteError::Io`] when the file cannot be written.
+///
+/// ```
+/// # use warpfuse::io::{read_text_vector, write_text_vector};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("labels.npy");
+/// let labels = ["Köln".to_owned(), "Ulm".to_owned()];
+/// write_text_vector(&path, &labels)?;
+/// assert_eq!(read_text_vector(&path)?.as_deref(), Some(&labels[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_text_vector(path: impl AsRef<Path>, texts: &[String]) -> Result<(), WriteError> {
+    let lengths = texts.iter().map(|text| text.chars().count());
+    // NumPy has no texts without room for a letter.
+    let room = lengths.max().unwrap_or(0).max(1);
+    let head = header(&format!("<U{room}"), &[texts.len()]);
+    write_both(path.as_ref(), &head, &mut |out| {
+        texts.iter().try_for_each(|text| {
+            let mut letters: Vec<u8> = text
+                .chars()
+                .flat_map(|letter| u32::from(letter).to_le_bytes())
+                .collect();
+            letters.resize(4 * room, 0);
+            out.write_all(&letters)
+        })
+    })
+}
+
 fn write<T: Element>(path: &Path, shape: &[usize], flat: &[T]) -> Result<(), WriteError> {
     let order = if cfg!(target_endian = "big") {
         '>'
@@ -50,18 +82,29 @@ fn write<T: Element>(path: &Path, shape: &[usize], flat: &[T]) -> Result<(), Wri
         Dtype::F32 => "f4",
         Dtype::F64 => "f8",
     };
-    let write = || {
-        let mut out = File::create(path)?;
-        out.write_all(&header(&format!("{order}{letter}"), shape))?;
+    let head = header(&format!("{order}{letter}"), shape);
+    write_both(path, &head, &mut |out| {
         out.write_all(bytemuck::cast_slice(flat))
+    })
+}
+
+/// Writes a header and what is behind it, as a whole or not at all.
+fn write_both(
+    path: &Path,
+    head: &[u8],
+    data: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let fill = &mut |out: &mut dyn Write| {
+        out.write_all(head)?;
+        data(out)
     };
-    write().map_err(|source| WriteError::Io {
+    fill_whole(path, fill).map_err(|source| WriteError::Io {
         path: path.to_owned(),
         source,
     })
 }
 
-/// The header of rows of numbers of a type, as NumPy writes it: the data behind it start at a multiple of 64 bytes.
+/// The header of rows of elements of a type, as NumPy writes it: the data behind it start at a multiple of 64 bytes.
 fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let lengths: String = match shape {
         [one] => format!("{one},"),

@@ -9,9 +9,9 @@ use safetensors::tensor::{Dtype as TensorType, SafeTensors, TensorView, serializ
 use super::KernelModel;
 use crate::learning::ModelError;
 use crate::learning::model_file::schema_of;
-use crate::learning::whole_file::write_whole;
 use crate::matrix::Dtype;
 use crate::ops::{Kernel, KernelFunction};
+use crate::whole::write_whole;
 
 const FORMAT: &str = "warpfuse-model";
 const KIND: &str = "kernel-ridge";

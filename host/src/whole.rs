@@ -1,10 +1,13 @@
 //! Files that are written as a whole or not at all.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use crate::unfinished::UnfinishedFile;
+
+/// What a file is to hold, written to wherever it goes first.
+pub(crate) type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
 /// Writes `bytes` to `path`.
 ///
@@ -15,15 +18,32 @@ use crate::unfinished::UnfinishedFile;
 /// # Errors
 /// When the file system refuses.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_following(path, bytes, MOST_LINKS)
+    let fill: Fill<'_> = &mut |out| out.write_all(bytes);
+    write_following(path, (fill, Kept::AfterPowerIsLost), MOST_LINKS)
+}
+
+/// Writes to `path` what `fill` writes, as [`write_whole`] does, but leaves it to the system when the disk has it: data can be
+/// made again.
+///
+/// # Errors
+/// When the file system refuses, and as `fill`.
+pub(crate) fn fill_whole(path: &Path, fill: Fill<'_>) -> io::Result<()> {
+    write_following(path, (fill, Kept::WhileThereIsPower), MOST_LINKS)
+}
+
+/// What a file that was written survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    WhileThereIsPower,
+    AfterPowerIsLost,
 }
 
 /// Symbolic links that lead to each other; Linux follows as many.
 const MOST_LINKS: usize = 40;
 
-fn write_following(path: &Path, bytes: &[u8], links: usize) -> io::Result<()> {
+fn write_following(path: &Path, (fill, kept): (Fill<'_>, Kept), links: usize) -> io::Result<()> {
     if is_stream(path) {
-        return write_through(path, bytes);
+        return write_through(path, fill);
     }
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => {
@@ -31,12 +51,12 @@ fn write_following(path: &Path, bytes: &[u8], links: usize) -> io::Result<()> {
             // Beside the link, unless it is absolute.
             let target = path.parent().map_or(target.clone(), |of| of.join(&target));
             let left = links.checked_sub(1).ok_or(ErrorKind::InvalidInput)?;
-            write_following(&target, bytes, left)
+            write_following(&target, (fill, kept), left)
         }
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(found) if found.is_file() => replace(path, bytes, Some(found.permissions())),
-        Ok(_) => write_through(path, bytes),
-        Err(error) if error.kind() == ErrorKind::NotFound => replace(path, bytes, None),
+        Ok(found) if found.is_file() => replace(path, (fill, kept), Some(found.permissions())),
+        Ok(_) => write_through(path, fill),
+        Err(error) if error.kind() == ErrorKind::NotFound => replace(path, (fill, kept), None),
         Err(error) => Err(error),
     }
 }
@@ -75,18 +95,27 @@ fn is_stream(path: &Path) -> bool {
     of_process(path) || fs::read_link(path).is_ok_and(|target| of_process(&target))
 }
 
-fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().append(true).open(path)?;
-    file.write_all(bytes)?;
+fn write_through(path: &Path, fill: Fill<'_>) -> io::Result<()> {
+    let mut file = BufWriter::new(OpenOptions::new().append(true).open(path)?);
+    fill(&mut file)?;
     file.flush()
 }
 
-fn replace(path: &Path, bytes: &[u8], mode: Option<Permissions>) -> io::Result<()> {
+fn replace(
+    path: &Path,
+    (fill, kept): (Fill<'_>, Kept),
+    mode: Option<Permissions>,
+) -> io::Result<()> {
     let mut file = UnfinishedFile::beside(path)?;
-    file.write_all(bytes)?;
+    let mut buffered = BufWriter::new(&mut file);
+    fill(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
     if let Some(mode) = mode {
         file.file().set_permissions(mode)?;
     }
-    file.file().sync_all()?;
+    if kept == Kept::AfterPowerIsLost {
+        file.file().sync_all()?;
+    }
     file.persist(path)
 }
