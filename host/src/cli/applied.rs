@@ -74,7 +74,7 @@ impl Applied<'_> {
         };
         let peak = self.device.usage().peak_bytes as u64;
         let details = Details {
-            tolerance: self.outcome.map(|outcome| outcome.tolerance),
+            tolerance: self.outcome.as_ref().map(|outcome| outcome.tolerance),
             data: facts,
             diagnostics,
             hardware: Hardware::of_device(self.device, T::DTYPE, peak),
@@ -146,7 +146,7 @@ impl Applied<'_> {
             evaluation,
             not_scored,
             diagnostics: details.diagnostics.as_ref(),
-            outcome: self.outcome,
+            outcome: self.outcome.as_ref(),
             hardware: &details.hardware,
             phases: &details.phases,
         };

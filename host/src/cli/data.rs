@@ -226,7 +226,7 @@ fn listed(
     (expected, each): (usize, &str),
 ) -> Result<Option<Vec<f64>>> {
     let Some(path) = path else { return Ok(None) };
-    let numbers = io::read_vector::<f64>(path)?;
+    let numbers = io::read_numbers::<f64>(path)?;
     let found = numbers.len();
     ensure!(
         found == expected,
@@ -237,7 +237,7 @@ fn listed(
 }
 
 fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {
-    let targets = io::read_vector::<T>(path)?;
+    let targets = io::read_numbers::<T>(path)?;
     let found = targets.len();
     ensure!(
         found == rows,

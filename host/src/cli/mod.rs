@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `args` | the arguments as typed, with the help that users read |
 //! | `train`, `predict`, `evaluate`, `inspect`, `cv`, `convert`, `plan`, `calibrate`, `tune`, `emulate`, `info`, `synth`, `completions` | one subcommand each |
+//! | `beside` | options that do nothing beside others |
 //! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `group` | several processes that train together |
@@ -20,6 +21,7 @@
 mod allocator;
 mod applied;
 mod args;
+mod beside;
 mod calibrate;
 mod completions;
 mod convert;
@@ -85,8 +87,7 @@ where
         Err(message) => return exit::of_usage(&message),
     };
     if let Err(message) = arguments.command.check() {
-        let kind = clap::error::ErrorKind::ArgumentConflict;
-        return exit::of_usage(&clap::Error::raw(kind, format!("{message}\n")));
+        return exit::of_usage(&conflict(message));
     }
     let said = (arguments.verbosity(), arguments.log_format());
     let ui = Ui::start(said, pages::quoted(&words));
@@ -126,8 +127,15 @@ where
         .clone()
         .try_get_matches_from(arguments)
         .map_err(without_escape)?;
+    beside::check(&matches).map_err(conflict)?;
     Arguments::from_arg_matches_mut(&mut matches)
         .map_err(|error| error.format(&mut command.clone()))
+}
+
+/// Options that do not go together.
+fn conflict(message: impl std::fmt::Display) -> clap::Error {
+    let kind = clap::error::ErrorKind::ArgumentConflict;
+    clap::Error::raw(kind, format!("{message}\n"))
 }
 
 /// The message without the advice to pass an unknown option as a value behind `--`: no command takes a value that begins so.

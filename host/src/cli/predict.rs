@@ -8,7 +8,7 @@ use ndarray::Array2;
 use serde_json::{Map, Value, json};
 
 use super::applied::{Applied, Details};
-use super::args::{ApplyArgs, ComputeArgs, DtypeName, PredictArgs};
+use super::args::{ApplyArgs, ComputeArgs, PredictArgs};
 use super::data::Loaded;
 use super::exit::Exit;
 use super::fitted::{figures, warn_undefined};
@@ -32,11 +32,7 @@ pub(super) fn run(args: &PredictArgs, ui: &Ui) -> Result<Exit> {
 
 /// `--dtype`, or the model's own.
 pub(super) fn dtype(args: &ComputeArgs, model: &SavedModel) -> Dtype {
-    match args.dtype {
-        Some(DtypeName::F32) => Dtype::F32,
-        Some(DtypeName::F64) => Dtype::F64,
-        None => model.dtype(),
-    }
+    args.dtype.map_or_else(|| model.dtype(), Dtype::from)
 }
 
 /// What a model predicts.
@@ -57,6 +53,10 @@ enum Output<T> {
 
 fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result<Exit> {
     if let Some(path) = &args.output {
+        ensure!(
+            !args.json || !output::is_stdout(path),
+            "-o -: expected the name of a file with --json, which is printed to standard output"
+        );
         output::check_place(path)?;
     }
     pages::check(&args.report)?;
@@ -80,10 +80,6 @@ fn predict<T: Number>(model: &SavedModel, args: &PredictArgs, ui: &Ui) -> Result
         }
     };
     if let Some(path) = &args.output {
-        ensure!(
-            !args.json || !output::is_stdout(path),
-            "-o -: expected the name of a file with --json, which is printed to standard output"
-        );
         write(path, &predictions)?;
     }
     if args.json {
@@ -254,11 +250,8 @@ fn write<T: Element>(path: &Path, predictions: &Output<T>) -> Result<()> {
         Output::Table(table) if output::extension(path) == "npy" => {
             Ok(io::write_npy(path, &Features::Dense(table.clone()))?)
         }
-        Output::Names(_) if output::extension(path) == "npy" => {
-            bail!(
-                "{}: expected a text file for labels that are names, found .npy",
-                path.display()
-            )
+        Output::Names(names) if output::extension(path) == "npy" => {
+            Ok(io::write_text_vector(path, names)?)
         }
         _ => output::write_file(path, &lines(predictions)),
     }

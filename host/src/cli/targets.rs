@@ -61,14 +61,14 @@ impl<T: Element> Known<T> {
         }
     }
 
-    /// Reads `path`: numbers from npy; labels from npy, or from text with one per line.
+    /// Reads `path`: numbers or labels, from npy, or from text with one per line.
     ///
     /// # Errors
     /// When the file cannot be read or has not one target for each of `rows` rows.
     pub(super) fn read(path: &Path, rows: usize, task: Task) -> Result<Self> {
         check_is_file(path)?;
         let known = match task {
-            Task::Numbers => Known::Numbers(io::read_vector::<T>(path)?),
+            Task::Numbers => Known::Numbers(io::read_numbers::<T>(path)?),
             Task::Labels if output::extension(path) == "npy" => {
                 Self::of_labels(match io::read_text_vector(path)? {
                     Some(texts) => Labels::of_text(texts),

@@ -79,10 +79,10 @@ impl Convergence {
         match self {
             Convergence::Converged => "converged",
             Convergence::PrecisionLimit => {
-                "no further decrease at working precision: use f64 for a smaller gradient"
+                "no further decrease at working precision: f64 has a smaller gradient than f32"
             }
             Convergence::Stalled => {
-                "no step decreased the objective, far from a minimum: scale the features, use f64, or try another solver or link"
+                "no step decreased the objective, far from a minimum: scale the features, try another solver or link, or use f64 where they are f32"
             }
             Convergence::IterationLimit => {
                 "iteration limit reached: scale the features, raise max_iter, or raise tol"

@@ -58,7 +58,7 @@ pub struct CastError {
 #[non_exhaustive]
 pub enum WidthError {
     /// Fewer columns than there are.
-    #[error("expected at least the {cols} columns that the data have, found {wanted}")]
+    #[error("expected at most {wanted} columns, found data of {cols}")]
     TooFew {
         /// Columns of the data.
         cols: usize,

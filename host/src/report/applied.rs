@@ -33,7 +33,7 @@ pub struct AppliedPage<'a> {
     /// Curves or residuals.
     pub diagnostics: Option<&'a Diagnostics>,
     /// How the fit ended, where the model was fitted in the same run.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<&'a Outcome>,
     /// What ran where.
     pub hardware: &'a Hardware,
     /// What the phases took.
@@ -45,7 +45,7 @@ impl AppliedPage<'_> {
     pub fn report(&self) -> Report {
         let mut report = Report::new(self.title, self.command);
         report.subtitle = format!("{} on {}", self.model, self.source);
-        if let Some(outcome) = &self.outcome {
+        if let Some(outcome) = self.outcome {
             course::judge(&mut report, outcome);
         }
         if let Some(evaluation) = self.evaluation {

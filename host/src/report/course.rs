@@ -5,12 +5,13 @@ use warpfuse_figures::{Axis, Figure, Shape, Tone};
 use super::number::Unit;
 use super::page::{Fact, Mood, Report, Section, Table, Value};
 use crate::learning::{Convergence, FitReport, Iteration};
+use crate::matrix::Dtype;
 
 /// Iterations in the table: the first and the last of them.
 const LISTED: usize = 12;
 
 /// How a fit ended, beside its tolerance.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// How it ended.
     pub convergence: Convergence,
@@ -20,22 +21,36 @@ pub struct Outcome {
     pub change: f64,
     /// The tolerance.
     pub tolerance: f64,
-    /// Whether columns were divided by their deviations.
-    pub standardized: bool,
+    /// What there is to do about it.
+    pub advice: String,
 }
 
-/// What to do about a fit that has not converged, with the names of the command line.
-pub fn advice(convergence: Convergence, standardized: bool) -> &'static str {
+/// What to do about a fit that has not converged, with the names of the command line: nothing that was done already, which is
+/// to divide columns by their deviations, or to compute in f64.
+pub fn advice(convergence: Convergence, standardized: bool, dtype: Dtype) -> String {
+    let (scale, wider) = match (standardized, dtype) {
+        (true, Dtype::F32) => ("", "use --dtype f64, "),
+        (true, Dtype::F64) => ("", ""),
+        (false, Dtype::F32) => ("scale the features (--standardize), ", "use --dtype f64, "),
+        (false, Dtype::F64) => ("scale the features (--standardize), ", ""),
+    };
     match convergence {
         Convergence::Separable => {
-            "the classes can be separated without error, so that no finite coefficients are best: use a penalty"
+            "the classes can be separated without error, so that no finite coefficients are best: use a penalty".to_owned()
         }
         Convergence::Singular => {
-            "the columns are linearly dependent to working precision: penalise more, or accept this fit"
+            "the columns are linearly dependent to working precision: penalise more, or accept this fit".to_owned()
         }
-        Convergence::Stalled => convergence.advice(),
-        _ if standardized => "raise --max-iter, or raise --tol",
-        _ => "scale the features (--standardize), raise --max-iter, or raise --tol",
+        Convergence::Stalled => format!(
+            "no step decreased the objective, far from a minimum: {scale}{wider}penalise more, or try another --solver, or \
+             another link of a glm"
+        ),
+        Convergence::PrecisionLimit => match dtype {
+            Dtype::F32 => "no further decrease at working precision: --dtype f64 has a smaller gradient".to_owned(),
+            Dtype::F64 => "no further decrease at working precision".to_owned(),
+        },
+        Convergence::Converged | Convergence::EarlyStopped => convergence.advice().to_owned(),
+        Convergence::IterationLimit | Convergence::NotFinite => format!("{scale}raise --max-iter, or raise --tol"),
     }
 }
 
@@ -46,7 +61,7 @@ pub(super) fn judge(report: &mut Report, outcome: &Outcome) {
         n_iter,
         change,
         tolerance,
-        standardized,
+        ref advice,
     } = *outcome;
     let iterations = if n_iter == 1 {
         "iteration"
@@ -61,17 +76,17 @@ pub(super) fn judge(report: &mut Report, outcome: &Outcome) {
         Convergence::PrecisionLimit => report.verdict(
             Mood::Good,
             "Converged as far as the precision allows",
-            format!("{course} {}.", capital(convergence.advice())),
+            format!("{course} {}.", capital(advice)),
         ),
         Convergence::EarlyStopped => report.verdict(
             Mood::Good,
             "Stopped early",
-            format!("{course} {}.", capital(convergence.advice())),
+            format!("{course} {}.", capital(advice)),
         ),
         _ => report.verdict(
             Mood::Bad,
             "Not converged",
-            format!("{course} Advice: {}.", advice(convergence, standardized)),
+            format!("{course} Advice: {advice}."),
         ),
     }
 }
@@ -210,4 +225,41 @@ fn table(history: &[Iteration]) -> Table {
         table.rows.push(row);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody is told to do what was done.
+    #[test]
+    fn advice_is_what_was_not_done() {
+        use Convergence::{
+            IterationLimit, NotFinite, PrecisionLimit, Separable, Singular, Stalled,
+        };
+        for convergence in [
+            IterationLimit,
+            NotFinite,
+            PrecisionLimit,
+            Separable,
+            Singular,
+            Stalled,
+        ] {
+            for (standardized, dtype) in [
+                (false, Dtype::F32),
+                (true, Dtype::F32),
+                (false, Dtype::F64),
+                (true, Dtype::F64),
+            ] {
+                let text = advice(convergence, standardized, dtype);
+                assert!(!(standardized && text.contains("standardize")), "{text}");
+                assert!(!(dtype == Dtype::F64 && text.contains("f64")), "{text}");
+            }
+        }
+        let text = advice(Stalled, false, Dtype::F32);
+        assert!(
+            text.contains("--standardize") && text.contains("--dtype f64"),
+            "{text}"
+        );
+    }
 }

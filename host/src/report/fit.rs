@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::coefficients;
 use super::coefficients::Coefficients;
-use super::course::{self, Outcome};
+use super::course::{self, Outcome, advice};
 use super::data::{self, DataFacts};
 use super::evaluation::{self, Scored};
 use super::hardware::{self, Hardware};
@@ -74,7 +74,7 @@ impl FitPage<'_> {
                 n_iter: fit.n_iter,
                 change: fit.gradient_ratio,
                 tolerance: details.tolerance,
-                standardized: self.standardized,
+                advice: advice(fit.convergence, self.standardized, self.model.dtype()),
             },
         );
         let classes = details.coefficients.classes.as_slice();

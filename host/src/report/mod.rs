@@ -63,7 +63,7 @@ pub use fit::{FitDetails, FitPage};
 pub use hardware::{Hardware, Solve};
 pub use launches::{LaunchGroup, LaunchPage};
 pub use page::{Block, Fact, Mood, Report, Section, Table, Unit, Value, Verdict};
-pub use path::{CvDetails, CvPage, CvPoint};
+pub use path::{CvDetails, CvPage, CvPoint, Second};
 pub use ranking::{Listed, SpectralPage};
 pub use rates::RatesPage;
 pub use target::TargetFacts;

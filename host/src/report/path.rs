@@ -1,5 +1,7 @@
 //! The page of a cross-validation: scores over penalties, and what they choose.
 
+use std::fmt;
+
 use serde::Serialize;
 use warpfuse_figures::{Axis, Figure, Interval, Shape, Tone};
 
@@ -15,8 +17,8 @@ use crate::matrix::Schema;
 pub struct CvPoint {
     /// Its strength, as the trainer names it.
     pub strength: f64,
-    /// The share of ‖w‖₁, where that is compared.
-    pub l1_ratio: Option<f64>,
+    /// The other parameter, where one is compared.
+    pub second: Option<Second>,
     /// The score of each fold, the larger the better.
     pub scores: Vec<f64>,
     /// Coefficients that are not 0 in each fold.
@@ -25,6 +27,21 @@ pub struct CvPoint {
     pub n_iter: Vec<usize>,
     /// Whether all folds converged.
     pub converged: bool,
+}
+
+/// A parameter that is compared besides the strength of the penalty.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Second {
+    /// As it is typed, without dashes: `l1-ratio` or `epsilon`.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+}
+
+impl fmt::Display for Second {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--{} {}", self.name, self.value)
+    }
 }
 
 /// What a page shows beside the scores; `--json` has it too.
@@ -61,6 +78,8 @@ pub struct CvPage<'a> {
     pub paths: &'a [(String, Vec<f64>)],
     /// Names of the columns.
     pub names: &'a Schema,
+    /// What to do about fits that stopped early.
+    pub advice: &'a str,
     /// The rest.
     pub details: &'a CvDetails,
 }
@@ -103,7 +122,7 @@ impl CvPoint {
         let least = winner.mean() - winner.standard_error();
         let mut chosen = best;
         for (at, point) in points.iter().enumerate() {
-            let is_beside = point.l1_ratio == winner.l1_ratio;
+            let is_beside = point.second == winner.second;
             if is_beside
                 && point.mean() >= least
                 && stronger(point.strength, points[chosen].strength)
@@ -180,11 +199,15 @@ impl CvPage<'_> {
             _ => report.verdict(
                 Mood::Bad,
                 "Not converged",
-                format!("Some fits of {failed} of {} penalties stopped early: scale the features (--standardize), raise --max-iter, or raise --tol.", self.points.len()),
+                format!(
+                    "Some fits of {failed} of {} penalties stopped early: {}.",
+                    self.points.len(),
+                    self.advice
+                ),
             ),
         }
         let at_end = self.best == 0 || self.best + 1 == self.points.len();
-        if at_end && self.points.len() > 2 && best.l1_ratio.is_none() && !best.mean().is_nan() {
+        if at_end && self.points.len() > 2 && best.second.is_none() && !best.mean().is_nan() {
             report.verdict(
                 Mood::Look,
                 "The best is at the end of the path",
@@ -226,12 +249,9 @@ impl CvPage<'_> {
                 point.strength,
                 Unit::Plain,
             ));
-            if let Some(share) = point.l1_ratio {
-                facts.push(Fact::number(
-                    format!("{name}: --l1-ratio"),
-                    share,
-                    Unit::Plain,
-                ));
+            if let Some(second) = point.second {
+                let name = format!("{name}: --{}", second.name);
+                facts.push(Fact::number(name, second.value, Unit::Plain));
             }
             facts.push(Fact::number(
                 format!("{name}: mean {}", self.scoring),
@@ -242,22 +262,19 @@ impl CvPage<'_> {
         facts
     }
 
-    /// Shares of ‖w‖₁ in their order, each with its points.
-    fn shares(&self) -> Vec<(Option<f64>, Vec<&CvPoint>)> {
-        let mut shares: Vec<(Option<f64>, Vec<&CvPoint>)> = Vec::new();
+    /// Values of the other parameter in their order, each with its points.
+    fn rows(&self) -> Vec<(Option<Second>, Vec<&CvPoint>)> {
+        let mut rows: Vec<(Option<Second>, Vec<&CvPoint>)> = Vec::new();
         for point in self.points {
-            match shares
-                .iter_mut()
-                .find(|(share, _)| *share == point.l1_ratio)
-            {
+            match rows.iter_mut().find(|(second, _)| *second == point.second) {
                 Some((_, points)) => points.push(point),
-                None => shares.push((point.l1_ratio, vec![point])),
+                None => rows.push((point.second, vec![point])),
             }
         }
-        for (_, points) in &mut shares {
+        for (_, points) in &mut rows {
             points.sort_by(|a, b| a.strength.total_cmp(&b.strength));
         }
-        shares
+        rows
     }
 
     fn axis(&self) -> Axis {
@@ -279,8 +296,8 @@ impl CvPage<'_> {
         .summary("The mean score over the folds for each penalty; the band is one standard error.")
         .x(self.axis())
         .y(Axis::linear(format!("mean {}", self.scoring)));
-        for (number, (share, points)) in self.shares().into_iter().enumerate() {
-            let name = share.map_or(String::new(), |share| format!("l1 ratio {share}"));
+        for (number, (second, points)) in self.rows().into_iter().enumerate() {
+            let name = second.map_or(String::new(), |second| second.to_string());
             let interval = |point: &&CvPoint| Interval {
                 at: point.strength,
                 low: point.mean() - point.standard_error(),
@@ -326,7 +343,7 @@ impl CvPage<'_> {
     }
 
     fn path_figures(&self) -> Vec<Figure> {
-        if self.points.len() < 2 || self.shares().len() > 1 {
+        if self.points.len() < 2 || self.rows().len() > 1 {
             return Vec::new();
         }
         let strengths: Vec<f64> = self.points.iter().map(|point| point.strength).collect();
@@ -371,9 +388,9 @@ impl CvPage<'_> {
     }
 
     fn table(&self) -> Table {
-        let has_shares = self.points.iter().any(|point| point.l1_ratio.is_some());
+        let second = self.points.iter().find_map(|point| point.second);
         let heads = [format!("--{}", self.strength)].into_iter();
-        let heads = heads.chain(has_shares.then(|| "l1 ratio".to_owned()));
+        let heads = heads.chain(second.map(|second| format!("--{}", second.name)));
         let rest = [
             format!("mean {}", self.scoring),
             "deviation".into(),
@@ -390,7 +407,7 @@ impl CvPage<'_> {
                 .fold((f64::NAN, f64::NAN), |(a, b), s| (s.min(a), s.max(b)));
             let row = [number(point.strength)]
                 .into_iter()
-                .chain(point.l1_ratio.map(number));
+                .chain(point.second.map(|second| number(second.value)));
             let rest = [
                 point.mean(),
                 point.deviation(),

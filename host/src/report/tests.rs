@@ -229,7 +229,7 @@ fn cv_details() -> CvDetails {
 fn point(strength: f64, scores: [f64; 3], nonzero: usize) -> CvPoint {
     CvPoint {
         strength,
-        l1_ratio: None,
+        second: None,
         scores: scores.into(),
         nonzero: vec![nonzero; 3],
         n_iter: vec![4, 5, 6],
@@ -262,6 +262,7 @@ fn the_page_of_a_comparison() {
         one_error,
         paths: &paths,
         names: &Schema::default(),
+        advice: "raise --tol",
         details: &cv_details(),
     }
     .report();
@@ -288,6 +289,7 @@ fn scores_that_are_not_numbers_choose_nothing() {
         one_error,
         paths: &[],
         names: &Schema::default(),
+        advice: "raise --tol",
         details: &cv_details(),
     }
     .report();

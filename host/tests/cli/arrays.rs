@@ -101,6 +101,14 @@ fn sparse_matrices_halves_and_texts_are_what_they_were() {
         (&shown["rows"], &shown["cols"], &shown["nnz"]),
         (&6.into(), &4.into(), &10.into())
     );
+    // Predictions are texts again, as NumPy saves them, and are read as targets.
+    let predictions = folder.path("predictions.npy");
+    let predict = ["predict", &model, &data("csr.npz"), "--device", "cpu"];
+    run(predict.iter().chain(&["-o", &predictions])).expect_code(0);
+    let plain = run(predict).expect_code(0).stdout;
+    let texts = warpfuse::io::read_text_vector(&predictions).expect("read");
+    let lines: Vec<String> = plain.lines().map(str::to_owned).collect();
+    assert_eq!(texts, Some(lines));
     let bytes = fit(&[&data("half.npy"), "--target", &data("bytes.npy")]);
     assert_eq!(bytes["classes"], serde_json::json!(["K", "U"]));
     let predicted = run([
@@ -136,4 +144,55 @@ fn texts_are_no_numbers_and_sparse_matrices_have_no_targets() {
     ];
     let sparse = run(named).expect_code(1);
     assert!(sparse.stderr.contains("--target"), "{}", sparse.stderr);
+}
+
+/// A number per row may come as text: targets, weights, offsets, groups.
+#[test]
+fn numbers_of_rows_may_be_text() {
+    use ndarray::Array2;
+    use warpfuse::io::{write_npy, write_vector};
+    use warpfuse::matrix::Features;
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
+    let x = Array2::from_shape_fn((12, 3), |(i, j)| ((7 * i + 5 * j) % 11) as f64);
+    write_npy(Path::new(&path("x.npy")), &Features::Dense(x)).expect("written");
+    let columns = [("y", 0.75), ("w", 0.5), ("o", 0.25)];
+    for (name, step) in columns {
+        let numbers: Vec<f64> = (0..12).map(|i| step * f64::from(i * i % 7)).collect();
+        write_vector(path(&format!("{name}.npy")), &numbers).expect("written");
+        let lines: String = numbers.iter().map(|number| format!("{number}\n")).collect();
+        folder.file(&format!("{name}.txt"), lines);
+    }
+    let fit = |extension: &str| {
+        let [y, w, o] = columns.map(|(name, _)| path(&format!("{name}.{extension}")));
+        let x = path("x.npy");
+        let words = [
+            "train",
+            "ridge",
+            &x,
+            "--target",
+            &y,
+            "--sample-weight",
+            &w,
+            "--offset",
+            &o,
+            "--device",
+            "cpu",
+            "--json",
+        ];
+        run(words).expect_code(0).json()["coef"].clone()
+    };
+    assert_eq!(fit("txt"), fit("npy"));
+    let x = path("x.npy");
+    let bad = folder.file("bad.txt", "1\n2\nthree\n");
+    let refused = run(["train", "ridge", &x, "--target", &bad, "--device", "cpu"]).expect_code(1);
+    let words = "bad.txt:3:1: expected one finite number per line, found `three`";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    // What is expected and what was found are the right way round.
+    let model = folder.path("model");
+    let narrow = folder.file("narrow.svm", "1 1:1\n2 2:2\n3 1:3\n");
+    run(["train", "ridge", &narrow, "--device", "cpu", "-o", &model]).expect_code(0);
+    let wide = run(["predict", &model, &x, "--device", "cpu"]).expect_code(1);
+    let words = "expected at most 2 columns, found data of 3";
+    assert!(wide.stderr.contains(words), "{}", wide.stderr);
 }

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod bad_files;
+mod beside;
 mod emulate;
 mod estimators;
 mod examples;

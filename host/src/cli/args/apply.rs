@@ -19,7 +19,7 @@ pub(in crate::cli) struct ApplyArgs {
     pub(in crate::cli) data: PathBuf,
 
     /// Targets to score the predictions with (those of a LIBSVM file are used anyway)
-    #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
+    #[arg(long, value_name = "FILE", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(in crate::cli) struct EvaluateArgs {
     pub(in crate::cli) apply: ApplyArgs,
 
     /// Weights of the rows, none negative
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) sample_weight: Option<PathBuf>,
 
     #[command(flatten)]

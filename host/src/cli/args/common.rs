@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use crate::io::{Format, Header, IndexBase};
-use crate::matrix::Values;
+use crate::matrix::{Dtype, Values};
 use crate::ops::MatrixOptions;
 use crate::plan::fused::{Model, Precision, Summation};
 
@@ -67,6 +67,15 @@ impl From<DtypeName> for Precision {
         match name {
             DtypeName::F32 => Precision::F32,
             DtypeName::F64 => Precision::F64,
+        }
+    }
+}
+
+impl From<DtypeName> for Dtype {
+    fn from(name: DtypeName) -> Self {
+        match name {
+            DtypeName::F32 => Dtype::F32,
+            DtypeName::F64 => Dtype::F64,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::{positive, share};
+use super::{not_negative, positive, share};
 use crate::cli::scoring::ScoringName;
 use crate::cli::trainers::CvTrainer;
 
@@ -23,6 +23,7 @@ Examples:
   warpfuse cv logreg data.svm --path auto -o model.safetensors
   warpfuse cv logreg data.svm --path 0.01,0.1,1,10 --scoring roc-auc
   warpfuse cv elasticnet data.svm --path auto:30 --l1-ratios 0.2,0.5,0.9
+  warpfuse cv svr data.svm --path 0.1,1,10 --epsilons 0,0.1,1
   warpfuse cv svr x.npy --target y.npy --groups patients.npy --scoring neg-mean-absolute-error
   warpfuse cv ridge x.npy --target y.npy --path 0.1,1,10 --folds 10 --json | jq .best
   warpfuse cv lasso data.svm --path 1,0.1,0.01 --folds 3 --seed 7";
@@ -40,12 +41,16 @@ pub(in crate::cli) struct FoldArgs {
     #[arg(long, value_name = "RHOS", value_delimiter = ',', value_parser = share)]
     pub(in crate::cli) l1_ratios: Vec<f64>,
 
+    /// Values of --epsilon of svr and huber to compare, each with all of --path
+    #[arg(long, value_name = "EPSILONS", value_delimiter = ',', value_parser = not_negative)]
+    pub(in crate::cli) epsilons: Vec<f64>,
+
     /// What is compared; the estimator's own score if not given: R², explained deviance of glm, accuracy
     #[arg(long, value_enum, value_name = "FIGURE")]
     pub(in crate::cli) scoring: Option<ScoringName>,
 
     /// A number for each row; rows of one number are held out together
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) groups: Option<PathBuf>,
 
     /// Parts that the rows are cut into; each is held out once

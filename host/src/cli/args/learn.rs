@@ -49,9 +49,9 @@ pub(in crate::cli) struct SourceArgs {
     /// Features, with targets in LIBSVM files: LIBSVM, Matrix Market, npy or a binary cache; - is stdin
     pub(in crate::cli) data: PathBuf,
 
-    /// Targets, one for each row (npy and Matrix Market files hold features only). Of an array of several columns a
-    /// regression learns a model for each, MODEL.0, MODEL.1, …; DATA are read and placed once
-    #[arg(long, value_name = "FILE.npy", conflicts_with = "target_column")]
+    /// Targets, one for each row: npy, or text with one per line (npy and Matrix Market files of features hold no targets).
+    /// Of an array of several columns a regression learns a model for each, MODEL.0, MODEL.1, …; DATA are read and placed once
+    #[arg(long, value_name = "FILE", conflicts_with = "target_column")]
     pub(in crate::cli) target: Option<PathBuf>,
 
     /// Several columns of a CSV file that are targets, by name or number: as several columns of --target
@@ -68,7 +68,7 @@ pub(in crate::cli) struct SourceArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(in crate::cli) device: DeviceName,
 
-    /// Element type; f32 is twice as quick on a GPU and takes half the memory
+    /// Element type; f32 is twice as fast on a GPU and takes half the memory
     #[arg(long, value_enum, default_value = "f64")]
     pub(in crate::cli) dtype: DtypeName,
 }
@@ -156,20 +156,20 @@ impl OutcomeArgs {
 /// What else is learnt from, and compared with.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SampleArgs {
-    /// Weights of the rows, none negative; a row of weight 0 takes no part
-    #[arg(long, value_name = "FILE.npy")]
+    /// Weights of the rows, none negative; a row of weight 0 takes no part. npy, or text with one per line, as the others
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) sample_weight: Option<PathBuf>,
 
     /// Added to the linear predictor of each row before the link; predictions are without it
-    #[arg(long, value_name = "FILE.npy", conflicts_with = "exposure")]
+    #[arg(long, value_name = "FILE", conflicts_with = "exposure")]
     pub(in crate::cli) offset: Option<PathBuf>,
 
     /// Exposure of each row, above 0: counts are learnt per unit of it (its logarithm is an --offset; link log)
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) exposure: Option<PathBuf>,
 
     /// What the penalty of each column is multiplied by, 0 or more; 0 leaves a column unpenalised
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) penalty_factors: Option<PathBuf>,
 }
 

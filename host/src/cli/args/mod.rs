@@ -124,7 +124,7 @@ pub(super) enum Command {
     Convert(ConvertArgs),
     /// Show how a GPU would be used for data of some shape, and why
     Plan(PlanArgs),
-    /// Measure how quick a GPU is, for its plans
+    /// Measure how fast a GPU is, for its plans
     Calibrate(CalibrateArgs),
     /// Time the launches that a GPU could compute a problem by, and name the fastest
     Tune(TuneArgs),

@@ -24,7 +24,7 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(in crate::cli) device: DeviceName,
 
-    /// Element type; f32 is twice as quick on a GPU and takes half the memory
+    /// Element type; f32 is twice as fast on a GPU and takes half the memory
     #[arg(long, value_enum, default_value = "f64")]
     pub(in crate::cli) dtype: DtypeName,
 
@@ -112,7 +112,7 @@ pub(in crate::cli) struct PageRankArgs {
     pub(in crate::cli) damping: f64,
 
     /// Weights of the nodes to jump to; all alike if not given
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) personalisation: Option<PathBuf>,
 
     /// Where nodes without edges lead

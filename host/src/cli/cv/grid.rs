@@ -1,4 +1,4 @@
-//! What is compared: strengths of the penalty, and shares of ‖w‖₁ in it.
+//! What is compared: strengths of the penalty, and values of another parameter.
 
 use anyhow::{Result, ensure};
 
@@ -7,21 +7,21 @@ use crate::cli::targets::Known;
 use crate::cli::trainers::{Job, Penalised};
 use crate::learning::{Estimator, ResidentDataset};
 use crate::ops::Number;
+use crate::report::Second;
 
-/// All points, neighbours beside each other: strengths within a share.
+/// All points, neighbours beside each other: strengths within a value of the other parameter.
 ///
 /// # Errors
-/// When shares are given to a trainer without them, or a path cannot be made for the data.
+/// When values are given of a parameter that the trainer does not have, or a path cannot be made for the data.
 pub(super) fn points<T: Number>(
     job: &Job<'_>,
     args: &FoldArgs,
     (data, known, weights): (&ResidentDataset<T>, &Known<T>, Option<&[f64]>),
 ) -> Result<Vec<Penalised>> {
-    let shares = shares(job, args)?;
     let (name, typed) = job.own.strength();
     let mut points = Vec::new();
-    for l1_ratio in shares {
-        let at = |strength: f64| Penalised { strength, l1_ratio };
+    for second in seconds(job, args)? {
+        let at = |strength: f64| Penalised { strength, second };
         match &args.path {
             None => points.push(at(typed)),
             Some(PathName::Given(strengths)) => points.extend(strengths.iter().copied().map(at)),
@@ -56,14 +56,29 @@ pub(super) fn estimators<T: Number>(
 }
 
 /// `None`: as typed.
-fn shares(job: &Job<'_>, args: &FoldArgs) -> Result<Vec<Option<f64>>> {
-    if args.l1_ratios.is_empty() {
+fn seconds(job: &Job<'_>, args: &FoldArgs) -> Result<Vec<Option<Second>>> {
+    let lists = [
+        ("l1-ratio", "--l1-ratios", &args.l1_ratios),
+        ("epsilon", "--epsilons", &args.epsilons),
+    ];
+    let Some((name, option, values)) = lists.into_iter().find(|(.., values)| !values.is_empty())
+    else {
         return Ok(vec![None]);
-    }
+    };
     ensure!(
-        job.own.has_l1_ratio(),
-        "--l1-ratios: expected elasticnet, glm, or logreg with --penalty elasticnet, found {}",
+        job.own.second() == Some(name),
+        "{option}: expected a trainer with --{name}{}, found {}",
+        match name {
+            "epsilon" => ": svr or huber",
+            _ => ": elasticnet, glm, or logreg with --penalty elasticnet",
+        },
         job.name
     );
-    Ok(args.l1_ratios.iter().copied().map(Some).collect())
+    let second = |value: &f64| {
+        Some(Second {
+            name,
+            value: *value,
+        })
+    };
+    Ok(values.iter().map(second).collect())
 }

@@ -18,11 +18,12 @@ use super::{data, device, group, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::io;
 use crate::learning::{
-    Classes, Evaluation, FoldOptions, Folds, PathPoint, ResidentDataset, cross_validate_with,
+    Classes, Convergence, Evaluation, FoldOptions, Folds, PathPoint, ResidentDataset,
+    cross_validate_with,
 };
 use crate::matrix::{Features, Schema};
 use crate::ops::Number;
-use crate::report::{CvDetails, CvPoint, DataFacts, Hardware};
+use crate::report::{CvDetails, CvPoint, DataFacts, Hardware, advice};
 
 /// Compares penalties.
 pub(super) fn run(args: &CvArgs, ui: &Ui) -> Result<Exit> {
@@ -147,7 +148,7 @@ fn checked<'a>(job: &Job<'a>, args: &FoldArgs) -> Result<Option<&'a Path>> {
 fn folds<T: Number>(known: &Known<T>, rows: usize, args: &FoldArgs) -> Result<Folds> {
     let count = args.folds.get();
     if let Some(path) = &args.groups {
-        let groups = io::read_vector::<f64>(path)?;
+        let groups = io::read_numbers::<f64>(path)?;
         let found = groups.len();
         ensure!(
             found == rows,
@@ -213,6 +214,16 @@ impl Compared<'_> {
         self.choice().0
     }
 
+    /// What to do about fits that stopped early.
+    fn advice(&self) -> String {
+        let (source, solve) = (self.job.source, self.job.solve);
+        advice(
+            Convergence::IterationLimit,
+            solve.standardize,
+            source.dtype.into(),
+        )
+    }
+
     fn tell(&self, ui: &Ui) -> Result<Exit> {
         if self.job.outcome.json {
             output::print_json(&self.to_json()?)?;
@@ -229,7 +240,10 @@ impl Compared<'_> {
         if self.found.iter().all(|point| point.converged) {
             return Ok(Exit::Success);
         }
-        ui.warn("NOT CONVERGED: some fits stopped early; scale the features (--standardize), raise --max-iter, or raise --tol");
+        ui.warn(format_args!(
+            "NOT CONVERGED: some fits stopped early; {}",
+            self.advice()
+        ));
         Ok(if self.job.outcome.strict {
             Exit::NotConverged
         } else {

@@ -26,7 +26,7 @@ impl Compared<'_> {
             let (typed, found) = (self.points[index], &self.found[index]);
             CvPoint {
                 strength: typed.strength,
-                l1_ratio: typed.l1_ratio,
+                second: typed.second,
                 scores: self.scores(index),
                 nonzero: found.nonzero.clone(),
                 n_iter: found.n_iter.clone(),
@@ -78,6 +78,7 @@ impl Compared<'_> {
             one_error,
             paths: &paths,
             names: &self.schema,
+            advice: &self.advice(),
             details,
         };
         pages::write(args, &page.report(), ui)

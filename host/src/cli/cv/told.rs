@@ -9,6 +9,7 @@ use super::Compared;
 use crate::cli::pages;
 use crate::cli::report::{figure, indented, number, plain_table};
 use crate::cli::trainers::Penalised;
+use crate::report::Second;
 
 impl Compared<'_> {
     /// One object.
@@ -57,8 +58,8 @@ impl Compared<'_> {
     fn named(&self, point: Penalised) -> Map<String, Value> {
         let mut all = Map::new();
         all.insert(self.job.own.strength().0.to_owned(), json!(point.strength));
-        if let Some(share) = point.l1_ratio {
-            all.insert("l1_ratio".to_owned(), json!(share));
+        if let Some(Second { name, value }) = point.second {
+            all.insert(name.replace('-', "_"), json!(value));
         }
         all
     }
@@ -66,12 +67,11 @@ impl Compared<'_> {
     /// A row for each point, and the best one as it is typed.
     pub(super) fn table(&self) -> String {
         let name = self.job.own.strength().0;
-        let has_shares = self.points.iter().any(|point| point.l1_ratio.is_some());
         let mut rows = plain_table();
-        let shares = has_shares.then_some("l1 ratio");
+        let second = self.points.iter().find_map(|point| point.second);
         let score = format!("mean {}", self.scoring());
         let heads = [name.to_owned()].into_iter();
-        let heads = heads.chain(shares.map(str::to_owned));
+        let heads = heads.chain(second.map(|second| second.name.to_owned()));
         rows.set_header(heads.chain([score, "deviation".into(), "iterations".into()]));
         for (index, point) in self.points.iter().enumerate() {
             let iterations: Vec<String> = self.found[index]
@@ -81,7 +81,7 @@ impl Compared<'_> {
                 .collect();
             let scores = self.scores(index);
             let cells = [number(short(point.strength))].into_iter();
-            let cells = cells.chain(point.l1_ratio.map(number));
+            let cells = cells.chain(point.second.map(|second| number(second.value)));
             rows.add_row(cells.chain([
                 number(figure(mean(&scores))),
                 number(figure(deviation(&scores))),
@@ -93,8 +93,8 @@ impl Compared<'_> {
         let best = self.points[self.best()];
         // Writing to a String cannot fail.
         let _ = write!(text, "best: --{name} {}", best.strength);
-        if let Some(share) = best.l1_ratio {
-            let _ = write!(text, " --l1-ratio {share}");
+        if let Some(second) = best.second {
+            let _ = write!(text, " {second}");
         }
         text.push('\n');
         if let Some(path) = &self.job.outcome.output {

@@ -16,7 +16,7 @@ use crate::cli::report::{Listing, figure, seconds};
 use crate::cli::{device, output, pages};
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::learning::metrics::RegressionSummary;
-use crate::learning::{KernelModel, KernelRidge, KernelSolver, SavedModel, Targets};
+use crate::learning::{Convergence, KernelModel, KernelRidge, KernelSolver, SavedModel, Targets};
 use crate::ops::Number;
 use crate::report::Outcome;
 
@@ -107,7 +107,7 @@ fn page<T: Number>(
         n_iter: report.n_iter,
         change: report.residual_ratio,
         tolerance: args.tol,
-        standardized: true,
+        advice: advice(report.convergence, report.solver, args.source.dtype),
     };
     let saved = SavedModel::Kernel(model.clone());
     let mut applied = Applied {
@@ -283,20 +283,34 @@ fn add_figures(lines: &mut Listing, of: &str, summary: &RegressionSummary) {
         .line(&format!("{of}MAE"), figure(summary.mae));
 }
 
+/// What to do about a fit that has not converged: nothing that was done already, or that its solver has no use for.
+fn advice(convergence: Convergence, solver: KernelSolver, dtype: DtypeName) -> String {
+    if convergence == Convergence::Converged {
+        return convergence.advice().to_owned();
+    }
+    let iterations = match solver {
+        KernelSolver::Cholesky => "raise --alpha",
+        _ => "raise --rank, --max-iter or --alpha",
+    };
+    let wider = match dtype {
+        DtypeName::F32 => ", use --dtype f64",
+        DtypeName::F64 => "",
+    };
+    format!("{iterations}{wider}, or raise --tol")
+}
+
 /// Warns when the fit did not converge; whether that counts is for the user to say.
 fn judge(model: &KernelModel, args: &KernelRidgeArgs, ui: &Ui) -> Exit {
     if model.converged() {
         return Exit::Success;
     }
     let report = model.report();
-    let wider = match args.source.dtype {
-        DtypeName::F32 => ", use --dtype f64",
-        DtypeName::F64 => "",
-    };
     ui.warn(format_args!(
-        "NOT CONVERGED after {} iterations: the residual is {:.1e} of the targets, the tolerance is {:.1e}; raise --rank, \
-         --max-iter or --alpha{wider}, or raise --tol",
-        report.n_iter, report.residual_ratio, args.tol
+        "NOT CONVERGED after {} iterations: the residual is {:.1e} of the targets, the tolerance is {:.1e}; {}",
+        report.n_iter,
+        report.residual_ratio,
+        args.tol,
+        advice(report.convergence, report.solver, args.source.dtype)
     ));
     if args.strict {
         Exit::NotConverged

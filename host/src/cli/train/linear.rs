@@ -417,7 +417,8 @@ pub(super) fn judge(model: &Model, job: &Job<'_>, ui: &Ui) -> Exit {
         ));
         return Exit::Success;
     }
-    let advice = advice(report.convergence, job.solve.standardize);
+    let dtype = job.source.dtype.into();
+    let advice = advice(report.convergence, job.solve.standardize, dtype);
     ui.warn(format_args!(
         "NOT CONVERGED after {} iterations: the gradient is {:.1e} of what it was, the tolerance is {:.1e}; {advice}",
         report.n_iter, report.gradient_ratio, job.solve.tol

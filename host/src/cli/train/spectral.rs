@@ -103,7 +103,7 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
         .max_iter(args.max_iter.get())
         .matrix_options(args.matrix.matrix_options());
     if let Some(path) = &args.personalisation {
-        let weights = io::read_vector::<f64>(path)?;
+        let weights = io::read_numbers::<f64>(path)?;
         let (nodes, found) = (input.data.features.rows(), weights.len());
         ensure!(
             found == nodes,

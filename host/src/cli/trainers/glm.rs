@@ -58,8 +58,8 @@ impl Own for GlmArgs {
         }
     }
 
-    fn has_l1_ratio(&self) -> bool {
-        true
+    fn second(&self) -> Option<&'static str> {
+        Some("l1-ratio")
     }
 
     fn has_link_log(&self) -> bool {
@@ -72,7 +72,7 @@ impl Own for GlmArgs {
         let params = Glm::params()
             .family(self.family.with_power(self.power.unwrap_or(0.0)))
             .alpha(at.strength)
-            .l1_ratio(at.l1_ratio.unwrap_or(self.l1_ratio));
+            .l1_ratio(at.second_or(self.l1_ratio));
         let params = match self.link {
             Some(LinkName(link)) => params.link(link),
             None => params,

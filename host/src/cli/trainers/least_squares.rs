@@ -118,12 +118,12 @@ impl Own for ElasticNetArgs {
         ("alpha", self.alpha)
     }
 
-    fn has_l1_ratio(&self) -> bool {
-        true
+    fn second(&self) -> Option<&'static str> {
+        Some("l1-ratio")
     }
 
     fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
         let params = ElasticNet::params().alpha(at.strength);
-        Ok(params.l1_ratio(at.l1_ratio.unwrap_or(self.l1_ratio)).into())
+        Ok(params.l1_ratio(at.second_or(self.l1_ratio)).into())
     }
 }

@@ -31,7 +31,7 @@ pub(in crate::cli) struct LogregArgs {
     penalty: PenaltyName,
 
     /// ρ of --penalty elasticnet, the share of ‖w‖₁, from 0 to 1
-    #[arg(long, value_name = "RHO", value_parser = share, required_if_eq("penalty", "elasticnet"))]
+    #[arg(long, value_name = "RHO", value_parser = share)]
     l1_ratio: Option<f64>,
 
     /// What rows of each class weigh: balanced (all classes the same), or LABEL=WEIGHT,LABEL=WEIGHT,...
@@ -63,14 +63,17 @@ impl Own for LogregArgs {
         }
     }
 
-    fn has_l1_ratio(&self) -> bool {
-        self.penalty == PenaltyName::Elasticnet
+    fn second(&self) -> Option<&'static str> {
+        (self.penalty == PenaltyName::Elasticnet).then_some("l1-ratio")
     }
 
     fn estimator(&self, at: Penalised, classes: Option<&Classes>) -> Result<Estimator> {
         let params = LogisticRegression::params()
             .c(at.strength)
-            .penalty(penalty(self.penalty, at.l1_ratio.or(self.l1_ratio)))
+            .penalty(penalty(
+                self.penalty,
+                at.second_or(self.l1_ratio.unwrap_or(0.5)),
+            ))
             .one_vs_rest(self.one_vs_rest)
             .class_weight(class_weight(self.class_weight.as_ref(), classes)?);
         Ok(params.into())
@@ -90,14 +93,12 @@ pub(super) enum PenaltyName {
     Elasticnet,
 }
 
-fn penalty(name: PenaltyName, l1_ratio: Option<f64>) -> Penalty {
+fn penalty(name: PenaltyName, l1_ratio: f64) -> Penalty {
     match name {
         PenaltyName::None => Penalty::None,
         PenaltyName::L1 => Penalty::L1,
         PenaltyName::L2 => Penalty::L2,
-        PenaltyName::Elasticnet => Penalty::ElasticNet {
-            l1_ratio: l1_ratio.unwrap_or(0.5),
-        },
+        PenaltyName::Elasticnet => Penalty::ElasticNet { l1_ratio },
     }
 }
 

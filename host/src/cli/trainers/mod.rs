@@ -18,6 +18,7 @@ use super::data;
 use super::targets::{Known, Task};
 use crate::learning::{Classes, Classifier, Estimator, Model};
 use crate::ops::Number;
+use crate::report::Second;
 
 pub(super) use glm::GlmArgs;
 pub(super) use least_squares::{ElasticNetArgs, LassoArgs, LinregArgs, RidgeArgs};
@@ -31,8 +32,15 @@ pub(super) use svm::{SvcArgs, SvrArgs};
 pub(super) struct Penalised {
     /// As [`Own::strength`] calls it.
     pub(super) strength: f64,
-    /// ρ, where another than the typed one is meant.
-    pub(super) l1_ratio: Option<f64>,
+    /// The other parameter, where another value than the typed one is meant.
+    pub(super) second: Option<Second>,
+}
+
+impl Penalised {
+    /// The value of the other parameter, or `typed`.
+    pub(super) fn second_or(&self, typed: f64) -> f64 {
+        self.second.map_or(typed, |second| second.value)
+    }
 }
 
 /// What a trainer's own arguments say.
@@ -61,9 +69,9 @@ pub(super) trait Own {
         false
     }
 
-    /// Whether the penalty has a share of ‖w‖₁ to choose.
-    fn has_l1_ratio(&self) -> bool {
-        false
+    /// The other parameter that `cv` can compare, as it is typed, without dashes.
+    fn second(&self) -> Option<&'static str> {
+        None
     }
 
     /// The estimator, with this penalty.
@@ -203,7 +211,7 @@ impl Job<'_> {
     pub(super) fn estimator<T: Number>(&self, known: &Known<T>) -> Result<Estimator> {
         let typed = Penalised {
             strength: self.own.strength().1,
-            l1_ratio: None,
+            second: None,
         };
         self.at(typed, known)
     }

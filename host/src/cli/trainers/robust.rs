@@ -38,8 +38,13 @@ impl Own for HuberArgs {
         ("alpha", self.alpha)
     }
 
+    fn second(&self) -> Option<&'static str> {
+        Some("epsilon")
+    }
+
     fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
-        let params = Huber::params().alpha(at.strength).epsilon(self.epsilon);
+        let params = Huber::params().alpha(at.strength);
+        let params = params.epsilon(at.second_or(self.epsilon));
         Ok(match self.scale {
             Some(scale) => params.scale(scale).into(),
             None => params.into(),

@@ -97,8 +97,13 @@ impl Own for SvrArgs {
         ("c", self.c)
     }
 
+    fn second(&self) -> Option<&'static str> {
+        Some("epsilon")
+    }
+
     fn estimator(&self, at: Penalised, _: Option<&Classes>) -> Result<Estimator> {
-        let params = LinearSvr::params().c(at.strength).epsilon(self.epsilon);
+        let params = LinearSvr::params().c(at.strength);
+        let params = params.epsilon(at.second_or(self.epsilon));
         let params = params.loss(self.loss.into());
         Ok(params.intercept_scaling(self.intercept_scaling).into())
     }
