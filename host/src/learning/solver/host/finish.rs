@@ -38,6 +38,8 @@ pub(super) fn approach(newton: &mut Newton<'_, '_>, max_iter: usize, watch: &mut
         newton.n_iter += 1;
         if kept < KEPT && shortens(newton, &direction) {
             kept += 1;
+        } else if newton.problem.is_quadratic() {
+            return;
         } else {
             (kept, renewed) = (0, renewed + 1);
             newton.hessian = None;

@@ -176,7 +176,10 @@ impl<'a, 'p> Newton<'a, 'p> {
     pub(super) fn run(&mut self, limits: &Limits, watch: &mut Watch<'_>) -> Convergence {
         let target = Target::of(limits, (self.first_norm, self.first_value));
         let convergence = self.run_to(target, limits.max_iter, watch);
-        if convergence == Convergence::Converged && !self.problem.is_quadratic() {
+        // Of columns without a penalty beside others no gap is known that would have decided.
+        let has_free = self.problem.factors.is_some() && self.gap.is_none();
+        let is_unsure = !self.problem.is_quadratic() || has_free;
+        if convergence == Convergence::Converged && is_unsure {
             finish::approach(self, limits.max_iter, watch);
         }
         convergence
