@@ -9,7 +9,9 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMe
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use warpfuse::matrix::{Element, Features, Order, SharedDense, SharedSlice, csr_from_shared};
+use warpfuse::matrix::{
+    CsrError, Element, Features, NarrowCsr, Order, SharedDense, SharedSlice, csr_from_shared,
+};
 use warpfuse::ops::Number;
 
 use crate::errors;
@@ -45,8 +47,8 @@ impl Scalar for f64 {}
 /// X: a contiguous array of two dimensions in either order, or the tuple `(data, indices, indptr, shape)` of a CSR matrix,
 /// its indices sorted and without duplicates.
 ///
-/// Nothing is copied but row offsets of 32 bits, which are widened, and column indices of 64 bits, which are narrowed:
-/// the features keep NumPy's arrays alive.
+/// Nothing is copied but column indices of 64 bits, which are narrowed: the features keep NumPy's arrays alive. Row offsets of
+/// 32 bits are widened where a product on the CPU needs them.
 pub fn features(x: &Bound<'_, PyAny>) -> PyResult<AnyFeatures> {
     if let Ok(x) = x.cast::<PyArray2<f64>>() {
         return dense(x).map(Either::F64);
@@ -96,11 +98,19 @@ fn sparse<T: Scalar>(
         Integers::of("row offsets", indptr)?,
     );
     let values = vector_lent(data)?;
-    let x = data.py().detach(|| {
-        let (offsets, indices) = (offsets.offsets(), indices.columns(shape.1)?);
-        csr_from_shared(shape, offsets, indices, values).map_err(errors::of_csr)
-    });
-    x.map(Features::Sparse)
+    data.py().detach(|| {
+        let indices = indices.columns(shape.1)?;
+        // A negative offset becomes larger than any number of entries.
+        let x: Result<Features<T>, CsrError> = match offsets {
+            Integers::Narrow(offsets) => {
+                NarrowCsr::new(shape, same_size(offsets), indices, values).map(Features::Narrow)
+            }
+            Integers::Wide(offsets) => {
+                csr_from_shared(shape, same_size(offsets), indices, values).map(Features::Sparse)
+            }
+        };
+        x.map_err(errors::of_csr)
+    })
 }
 
 /// NumPy's memory, and the array that owns it.
@@ -180,14 +190,6 @@ impl Integers {
                 "X is no valid CSR matrix: column index {index} where there are {cols} columns"
             ))
         })
-    }
-
-    /// As row offsets. A negative one becomes larger than any number of entries.
-    fn offsets(self) -> SharedSlice<u64> {
-        match self {
-            Integers::Narrow(offsets) => offsets.iter().map(|o| i64::from(*o) as u64).collect(),
-            Integers::Wide(offsets) => same_size(offsets),
-        }
     }
 }
 

@@ -282,6 +282,10 @@ impl Given<'_> {
             (FitTargets::Numbers(y), Place::Host(device, x)) => {
                 estimator.fit_with(device, x, Targets::Numbers(&y), options)
             }
+            (FitTargets::Wide(y), Place::Resident(x)) => estimator.fit_wide_on(x, y, options),
+            (FitTargets::Wide(y), Place::Host(device, x)) => {
+                estimator.fit_wide(device, x, y, options)
+            }
             (FitTargets::Codes(classes, codes), Place::Resident(x)) => {
                 estimator.fit_encoded_on(x, (&classes, codes), options)
             }

@@ -6,10 +6,10 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use warpfuse::learning::Classes;
+use warpfuse::learning::{Classes, Codes};
 use warpfuse::matrix::{Dtype, Element};
 
-use crate::arrays::{self, Scalar};
+use crate::arrays::Scalar;
 
 /// A contiguous vector of NumPy, borrowed.
 pub enum Given<'py> {
@@ -19,6 +19,8 @@ pub enum Given<'py> {
     F64(PyReadonlyArray1<'py, f64>),
     /// Codes of classes, from 0 on.
     Codes(PyReadonlyArray1<'py, u32>),
+    /// Codes of at most 256 classes.
+    ShortCodes(PyReadonlyArray1<'py, u8>),
 }
 
 /// The elements of such a vector.
@@ -30,6 +32,8 @@ pub enum Y<'a> {
     F64(&'a [f64]),
     /// Codes of classes, from 0 on.
     Codes(&'a [u32]),
+    /// Codes of at most 256 classes.
+    ShortCodes(&'a [u8]),
 }
 
 impl<'py> Given<'py> {
@@ -43,10 +47,12 @@ impl<'py> Given<'py> {
         } else if let Ok(y) = y.extract() {
             Given::F32(y)
         } else if let Ok(y) = y.extract() {
+            Given::ShortCodes(y)
+        } else if let Ok(y) = y.extract() {
             Given::Codes(y)
         } else {
             return Err(PyTypeError::new_err(
-                "y must be a vector of float32 or float64, or class codes of uint32",
+                "y must be a vector of float32 or float64, or class codes of uint8 or uint32",
             ));
         };
         Ok(given)
@@ -61,6 +67,7 @@ impl<'py> Given<'py> {
             Given::F32(y) => Y::F32(y.as_slice()?),
             Given::F64(y) => Y::F64(y.as_slice()?),
             Given::Codes(y) => Y::Codes(y.as_slice()?),
+            Given::ShortCodes(y) => Y::ShortCodes(y.as_slice()?),
         })
     }
 }
@@ -69,27 +76,39 @@ impl<'py> Given<'py> {
 pub enum FitTargets<'a, T: Clone> {
     /// Of a regression.
     Numbers(Cow<'a, [T]>),
+    /// Of a regression, in f64 where X is in f32.
+    Wide(&'a [f64]),
     /// Of a classifier, whose classes are their own codes.
-    Codes(Classes, &'a [u32]),
+    Codes(Classes, Codes<'a>),
 }
 
 impl<'a> Y<'a> {
     /// As a fit takes them; numbers in the precision of X are not copied.
     pub fn targets<T: Scalar>(self) -> FitTargets<'a, T> {
         FitTargets::Numbers(match (self, T::DTYPE) {
-            (Y::Codes(codes), _) => {
-                // Each class has a row.
-                let most = codes.par_iter().copied().max().unwrap_or(0);
-                let classes = (0..=most).map(f64::from).collect();
-                return FitTargets::Codes(Classes::Numbers(classes), codes);
-            }
+            (Y::Codes(codes), _) => return coded(codes),
+            (Y::ShortCodes(codes), _) => return coded(codes),
             (Y::F32(y), Dtype::F32) => Cow::Borrowed(bytemuck::cast_slice(y)),
             (Y::F64(y), Dtype::F64) => Cow::Borrowed(bytemuck::cast_slice(y)),
             (Y::F32(y), Dtype::F64) => {
                 let wide = |b: &f32| <T as Element>::from_f64(f64::from(*b));
                 Cow::Owned(y.par_iter().map(wide).collect())
             }
-            (Y::F64(y), Dtype::F32) => Cow::Owned(arrays::narrow(y)),
+            (Y::F64(y), Dtype::F32) => return FitTargets::Wide(y),
         })
     }
 }
+
+/// Codes with the classes that they number, each of which has a row.
+fn coded<'a, T: Clone, C: Copy + Ord + Into<u32> + Sync + Send>(codes: &'a [C]) -> FitTargets<'a, T>
+where
+    Codes<'a>: From<&'a [C]>,
+{
+    let most = codes.par_chunks(CHUNK).filter_map(|part| part.iter().max());
+    let most = most.max().map_or(0, |most| (*most).into());
+    let classes = (0..=most).map(f64::from).collect();
+    FitTargets::Codes(Classes::Numbers(classes), codes.into())
+}
+
+/// Codes that one task looks at.
+const CHUNK: usize = 1 << 16;

@@ -96,9 +96,10 @@ fn all<T: numpy::Element + Sync>(
 }
 
 /// Classes in ascending order, and the number of each label's class.
-type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<u32>>);
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<u8>>);
 
-/// The classes of a contiguous vector of whole numbers or of truths, as far as a few hundred; none of others.
+/// The classes of a contiguous vector of whole numbers or of truths, as far as 256 of them, and the number of each label's
+/// class; none of others.
 #[pyfunction]
 pub fn encode<'py>(labels: &Bound<'py, PyAny>) -> PyResult<Option<Encoded<'py>>> {
     macro_rules! of_types {
@@ -121,15 +122,15 @@ fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
         return Ok(None);
     };
     let found = py.detach(|| {
-        let mut classes = classes_of(labels)?;
+        // Mostly each class has a label among the first: then all are read once.
+        let mut classes = seen(Vec::new(), &labels[..CHUNK.min(labels.len())])?;
         classes.sort_unstable();
-        // Every label is among them.
-        let few = |label: &T| classes.iter().map(|class| u32::from(class < label)).sum();
-        let many = |label: &T| classes.partition_point(|class| class < label) as u32;
-        let codes = match classes.len() {
-            0..=FEW => each(labels, few),
-            _ => each(labels, many),
-        };
+        let mut codes = vec![0_u8; labels.len()];
+        if !number(&classes, labels, &mut codes) {
+            classes = classes_of(labels)?;
+            classes.sort_unstable();
+            number(&classes, labels, &mut codes);
+        }
         Some((classes, codes))
     });
     Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))
@@ -144,13 +145,32 @@ fn classes_of<T: Copy + PartialEq + Send + Sync>(labels: &[T]) -> Option<Vec<T>>
     parts.try_reduce(Vec::new, |a, b| seen(a, &b))
 }
 
-/// The code of each label.
-fn each<T: Sync>(labels: &[T], code: impl Fn(&T) -> u32 + Sync + Send) -> Vec<u32> {
+/// Writes the number of each label's class; whether all labels are among the classes, which ascend.
+fn number<T: Copy + Ord + Sync>(classes: &[T], labels: &[T], codes: &mut [u8]) -> bool {
     if labels.len() <= CHUNK {
-        return labels.iter().map(code).collect();
+        return number_part(classes, labels, codes);
     }
-    let labels = labels.par_iter().with_min_len(CHUNK);
-    labels.map(code).collect()
+    let parts = codes.par_chunks_mut(CHUNK).zip(labels.par_chunks(CHUNK));
+    parts.all(|(codes, labels)| number_part(classes, labels, codes))
+}
+
+fn number_part<T: Copy + Ord>(classes: &[T], labels: &[T], codes: &mut [u8]) -> bool {
+    let pairs = codes.iter_mut().zip(labels);
+    if classes.len() > FEW {
+        return pairs.fold(true, |all, (code, label)| {
+            let place = classes.partition_point(|class| class < label);
+            // Beyond 256 classes there is none.
+            *code = place as u8;
+            all && classes.get(place) == Some(label)
+        });
+    }
+    // Loops that vectorise.
+    let mut found = 0;
+    for (code, label) in pairs {
+        *code = classes.iter().map(|class| u8::from(class < label)).sum();
+        found += classes.iter().filter(|class| *class == label).count();
+    }
+    found == labels.len()
 }
 
 /// Labels that are compared with all classes at once.

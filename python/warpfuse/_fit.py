@@ -124,7 +124,7 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
 def _targets(name: str, y: Any) -> Any:
     """y as the library takes it: codes of a classifier, else numbers of either precision, copied only where they are none."""
     if name in _CLASSIFIERS:
-        return np.ascontiguousarray(y, dtype=np.uint32)
+        return np.ascontiguousarray(y, dtype=np.uint8 if y.dtype == np.uint8 else np.uint32)
     y = np.asarray(y)
     return np.ascontiguousarray(y, dtype=y.dtype if y.dtype in (np.float32, np.float64) else np.float64)
 

@@ -12,6 +12,7 @@ use super::fit::Training;
 use super::given::Given;
 use super::options::FitOptions;
 use super::report::Summary;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::host::choice::Chosen;
 use super::solver::{self, Iteration, Solver};
@@ -47,7 +48,7 @@ impl<T: Number> Training<'_, T> {
     pub(super) fn attempt(
         &self,
         (spec, most): (&ObjectiveSpec, usize),
-        (targets, weights): (&[T], &SampleWeights),
+        (targets, weights): (&RowTargets<'_, T>, &SampleWeights),
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<Option<(Weights, Summary)>, FitError> {

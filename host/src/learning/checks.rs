@@ -1,12 +1,13 @@
 //! Checks of parameters and lists before a fit.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::metrics::sums;
 use super::options::FitOptions;
 use super::problem::Labelled;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
-use super::{Classes, FitError, LabelError};
+use super::{Classes, Codes, FitError, LabelError};
 use crate::device::Device;
 use crate::matrix::Element;
 use crate::ops::Number;
@@ -37,14 +38,17 @@ pub(super) fn sample_weights(
 }
 
 /// One finite target per row.
-pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(), FitError> {
+pub(super) fn check_targets<T: Number>(
+    rows: usize,
+    targets: &RowTargets<'_, T>,
+) -> Result<(), FitError> {
     if targets.len() != rows {
         let targets = targets.len();
         return Err(FitError::Targets { rows, targets });
     }
-    match parallel::position(targets, |b| !Element::is_finite(*b)) {
+    match targets.position(|b| !Element::is_finite(b)) {
         Some(row) => {
-            let value = Element::to_f64(targets[row]);
+            let value = Element::to_f64(targets.at(row));
             Err(FitError::TargetNotFinite { row, value })
         }
         None => Ok(()),
@@ -55,7 +59,7 @@ pub(super) fn check_targets<T: Number>(rows: usize, targets: &[T]) -> Result<(),
 pub(super) fn encode<'a>(
     rows: usize,
     labels: Labelled<'a>,
-) -> Result<(Classes, Cow<'a, [u32]>), FitError> {
+) -> Result<(Classes, Arc<Codes<'a>>), FitError> {
     if labels.len() != rows {
         let targets = labels.len();
         return Err(FitError::Targets { rows, targets });
@@ -63,26 +67,26 @@ pub(super) fn encode<'a>(
     let (classes, codes) = match labels {
         Labelled::Raw(labels) => {
             let (classes, codes) = Classes::encode(labels)?;
-            (classes, Cow::Owned(codes))
+            (classes, Codes::from(codes))
         }
         Labelled::Encoded(classes, codes) => {
             check_codes(classes, codes)?;
-            (classes.clone(), Cow::Borrowed(codes))
+            (classes.clone(), codes.lent())
         }
     };
     if classes.len() < 2 {
         let found = classes.len();
         return Err(FitError::Classes { found });
     }
-    Ok((classes, codes))
+    Ok((classes, Arc::new(codes)))
 }
 
 /// Every code is that of a class.
-fn check_codes(classes: &Classes, codes: &[u32]) -> Result<(), LabelError> {
-    match parallel::position(codes, |code| *code as usize >= classes.len()) {
+fn check_codes(classes: &Classes, codes: &Codes<'_>) -> Result<(), LabelError> {
+    match codes.position(|code| code as usize >= classes.len()) {
         Some(row) => Err(LabelError::Unknown {
             row,
-            label: format!("the code {}", codes[row]),
+            label: format!("the code {}", codes.at(row)),
             known: classes.to_string(),
         }),
         None => Ok(()),

@@ -17,11 +17,10 @@ pub struct Columns {
 
 impl Columns {
     /// Coefficients of `X` and intercept, of those of X̃: `w = S·w̃`, `b = b̃ − μ·w`.
-    pub fn restore(&self, coef: &[f64], intercept: f64) -> (Vec<f64>, f64) {
-        let coef: Vec<f64> = match &self.scales {
-            Some(scales) => coef.iter().zip(scales).map(|(w, s)| w * s).collect(),
-            None => coef.to_vec(),
-        };
+    pub fn restore(&self, mut coef: Vec<f64>, intercept: f64) -> (Vec<f64>, f64) {
+        if let Some(scales) = &self.scales {
+            coef.iter_mut().zip(scales).for_each(|(w, s)| *w *= s);
+        }
         let shift: f64 = self
             .means
             .iter()

@@ -11,6 +11,7 @@ use super::given::{Given, Warm, check_rows_and_columns};
 use super::multinomial::Multinomial;
 use super::options::FitOptions;
 use super::report::{FitReport, Summary};
+use super::row_targets::RowTargets;
 use super::rows_objective::RowsObjective;
 use super::sample_weights::SampleWeights;
 use super::single::SingleRows;
@@ -25,7 +26,7 @@ use super::start::Start;
 use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
 use super::{judge, least_norm, penalty};
-use crate::device::Buffer;
+use crate::device::{Buffer, DeviceError};
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
@@ -160,7 +161,7 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn setup(
         &self,
         spec: &ObjectiveSpec,
-        (targets, weights): (&[T], &SampleWeights),
+        (targets, weights): (&RowTargets<'_, T>, &SampleWeights),
         given: Given<'_>,
     ) -> Result<Setup<T>, FitError> {
         let weights = weights.normalised();
@@ -175,15 +176,10 @@ impl<'a, T: Number> Training<'a, T> {
             }
             least_norm::even(&mut inverse[..of_columns]);
         }
-        let theta = self.theta(spec, &columns, &start, given.warm)?;
-        let cold = match given.warm {
-            Some(_) => Some(self.theta(spec, &columns, &start, None)?),
-            None => None,
-        };
-        let device = self.matrix.device();
+        let cold = |_| self.theta(spec, &columns, &start, None);
         let begin = Begin {
-            theta: device.upload(&theta)?,
-            cold: cold.map(|cold| device.upload(&cold)).transpose()?,
+            theta: self.theta(spec, &columns, &start, given.warm)?,
+            cold: given.warm.map(cold).transpose()?,
         };
         let prepared = Prepared {
             columns,
@@ -201,7 +197,7 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn solve(
         &self,
         spec: &ObjectiveSpec,
-        targets: &[T],
+        targets: &RowTargets<'_, T>,
         weights: &SampleWeights,
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
@@ -222,8 +218,14 @@ impl<'a, T: Number> Training<'a, T> {
             scaling: scaling.as_deref(),
             ..options.given()
         };
-        let setup = self.setup(spec, (targets, weights), given)?;
-        let (prepared, k) = (&setup.prepared, spec.loss.predictors());
+        let Setup {
+            prepared,
+            inverse,
+            begin,
+        } = self.setup(spec, (targets, weights), given)?;
+        // The host's copy goes at once: vectors of n numbers are what a fit of many columns takes there.
+        let inverse = self.upload(&{ inverse })?;
+        let (prepared, k) = (&prepared, spec.loss.predictors());
         let rows = (targets, options.offset);
         let mut objective = self.objective(spec, prepared, rows)?;
         let (mut failed, judged) = (None, options.evaluate.is_some());
@@ -248,7 +250,6 @@ impl<'a, T: Number> Training<'a, T> {
             }
             history.push(iteration);
         };
-        let (begin, inverse) = (setup.begin, setup.inverse);
         let solved = EarlyStop::during(stop, || {
             let spec = (spec, chosen.solver, judged);
             self.minimise(spec, &mut *objective, begin, inverse, &mut show)
@@ -268,7 +269,7 @@ impl<'a, T: Number> Training<'a, T> {
         &self,
         spec: &ObjectiveSpec,
         prepared: &Prepared,
-        (targets, offset): (&[T], Option<&[f64]>),
+        (targets, offset): (&RowTargets<'_, T>, Option<&[f64]>),
         solved: Solved<T>,
     ) -> Result<(Weights, Solved<T>), FitError> {
         if solved.convergence == Convergence::NotFinite {
@@ -293,7 +294,7 @@ impl<'a, T: Number> Training<'a, T> {
             offset,
         };
         let solved = judge::settle(&design, spec, rows, solved)?;
-        Ok((restore(columns, &solved.theta.to_vec()?, k), solved))
+        Ok((restore_from(columns, &solved.theta, k)?, solved))
     }
 
     /// Has the solver of these controls and penalties do it; `judged` says that coefficients of each iteration are wanted.
@@ -302,11 +303,10 @@ impl<'a, T: Number> Training<'a, T> {
         (spec, solver, judged): (&ObjectiveSpec, Solver, bool),
         objective: &mut dyn Objective<T>,
         begin: Begin<T>,
-        inverse: Vec<f64>,
+        inverse: Buffer<T>,
         show: &mut Watch<'_, T>,
     ) -> Result<Solved<T>, FitError> {
         let limits = self.limits(spec);
-        let inverse = self.upload(&inverse)?;
         if spec.l1 == 0.0 && solver == Solver::Lbfgs {
             let begun = (begin, inverse);
             return Ok(solver::lbfgs::minimise(objective, begun, &limits, show)?);
@@ -341,11 +341,11 @@ impl<'a, T: Number> Training<'a, T> {
 
     /// f64 values as T, on the device.
     pub(super) fn upload(&self, values: &[f64]) -> Result<Buffer<T>, FitError> {
-        let values: Vec<T> = values
-            .iter()
-            .map(|value| <T as Element>::from_f64(*value))
-            .collect();
-        Ok(self.matrix.device().upload(&values)?)
+        let device = self.matrix.device();
+        Ok(device.upload_with(values.len(), |range, to: &mut [T]| {
+            let pairs = to.iter_mut().zip(&values[range]);
+            pairs.for_each(|(to, value)| *to = <T as Element>::from_f64(*value));
+        })?)
     }
 
     /// On the device from end to end, but for many predictors per row where X is too wide for one pass.
@@ -353,7 +353,7 @@ impl<'a, T: Number> Training<'a, T> {
         &'s self,
         spec: &ObjectiveSpec,
         prepared: &'s Prepared,
-        (targets, offset): (&'s [T], Option<&[f64]>),
+        (targets, offset): (&'s RowTargets<'s, T>, Option<&[f64]>),
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
         let (matrix, ridge) = (self.matrix, spec.ridge());
         let (columns, data) = (&prepared.columns, (targets, &prepared.weights));
@@ -395,35 +395,38 @@ impl<'a, T: Number> Training<'a, T> {
         all
     }
 
-    /// The start, in the order of θ.
+    /// The start, in the order of θ, on the device.
     fn theta(
         &self,
         spec: &ObjectiveSpec,
         columns: &Columns,
         start: &Start,
         warm: Option<Warm<'_>>,
-    ) -> Result<Vec<T>, FitError> {
+    ) -> Result<Buffer<T>, FitError> {
         let (n, k) = (self.matrix.cols(), spec.loss.predictors());
         let len = (n + usize::from(columns.intercept)) * k;
-        let mut theta = vec![T::default(); len];
+        let mut sides: Vec<(Vec<f64>, f64)> = Vec::with_capacity(k);
         for c in 0..k {
-            let (coef, intercept) = match warm {
+            sides.push(match warm {
                 Some((coef, intercepts)) => {
                     expect_len("coefficients to start from", Some(coef.len()), k)?;
                     expect_len("intercepts to start from", Some(intercepts.len()), k)?;
                     expect_len("coefficients to start from", Some(coef[c].len()), n)?;
                     columns.adopt(&coef[c], intercepts[c])
                 }
-                None => (vec![0.0; n], start.intercepts[c]),
-            };
-            for (j, w) in coef.into_iter().enumerate() {
-                theta[j * k + c] = <T as Element>::from_f64(w);
-            }
-            if columns.intercept {
-                theta[n * k + c] = <T as Element>::from_f64(intercept);
-            }
+                // Of zeros.
+                None => (Vec::new(), start.intercepts[c]),
+            });
         }
-        Ok(theta)
+        let element = |i: usize| match &sides[i % k] {
+            (_, intercept) if i >= n * k => *intercept,
+            (coef, _) => coef.get(i / k).copied().unwrap_or(0.0),
+        };
+        let device = self.matrix.device();
+        Ok(device.upload_with(len, |range, to: &mut [T]| {
+            let elements = to.iter_mut().zip(range);
+            elements.for_each(|(to, i)| *to = <T as Element>::from_f64(element(i)));
+        })?)
     }
 
     /// The report of one solve, or of several of which `solved` is the worst.
@@ -456,13 +459,40 @@ impl<'a, T: Number> Training<'a, T> {
     }
 }
 
+/// Elements of θ that are read at once.
+const READ: usize = 1 << 16;
+
+/// [`restore`] of θ on its device: those of one right-hand side are read into the list that they become.
+fn restore_from<T: Number>(
+    columns: &Columns,
+    theta: &Buffer<T>,
+    k: usize,
+) -> Result<Weights, DeviceError> {
+    if k > 1 {
+        return Ok(restore(columns, &theta.to_vec()?, k));
+    }
+    let mut coef = Vec::with_capacity(theta.len());
+    let mut part = vec![T::default(); READ.min(theta.len())];
+    for from in (0..theta.len()).step_by(READ) {
+        let part = &mut part[..READ.min(theta.len() - from)];
+        theta.read(from, part)?;
+        coef.extend(part.iter().map(|w| Element::to_f64(*w)));
+    }
+    let last = if columns.intercept { coef.pop() } else { None };
+    let (coef, intercept) = columns.restore(coef, last.unwrap_or(0.0));
+    Ok(Weights {
+        coef: vec![coef],
+        intercept: vec![intercept],
+    })
+}
+
 /// Coefficients in the units of X, one list per right-hand side.
 pub(super) fn restore<T: Number>(columns: &Columns, theta: &[T], k: usize) -> Weights {
     let n = theta.len() / k - usize::from(columns.intercept);
     let side = |c: usize| {
         let coef: Vec<f64> = (0..n).map(|j| Element::to_f64(theta[j * k + c])).collect();
         let intercept = theta.get(n * k + c).map_or(0.0, |b| Element::to_f64(*b));
-        columns.restore(&coef, intercept)
+        columns.restore(coef, intercept)
     };
     let (coef, mut intercept): (_, Vec<f64>) = (0..k).map(side).unzip();
     if k > 1 {

@@ -13,9 +13,10 @@ use super::problem::{
     self, Classification, Labelled, Regression, Stated, Task, classification_tasks, regression_task,
 };
 use super::report::{FitReport, Summary};
+use super::row_targets::RowTargets;
 use super::weights::Weights;
 use super::{
-    Classes, Classifier, Estimator, FitError, FitOptions, Labels, Model, Regressor,
+    Classes, Classifier, Codes, Estimator, FitError, FitOptions, Labels, Model, Regressor,
     ResidentDataset, Targets,
 };
 use crate::device::Device;
@@ -104,13 +105,14 @@ impl Estimator {
     ///
     /// # Errors
     /// As [`Estimator::fit_with`]; [`LabelError::Unknown`](super::LabelError::Unknown) for a code that is no class's.
-    pub fn fit_encoded<T: Number>(
+    pub fn fit_encoded<'c, T: Number>(
         &self,
         device: &Device,
         features: impl Into<Arc<Features<T>>>,
-        (classes, codes): (&Classes, &[u32]),
+        (classes, codes): (&Classes, impl Into<Codes<'c>>),
         options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
+        let codes = &codes.into();
         let reads = match self.stated() {
             Stated::Classification(of) => {
                 problem::evaluations(of, Labelled::Encoded(classes, codes))
@@ -120,25 +122,75 @@ impl Estimator {
         let device = &solving_device(&self.stated(), device)?;
         let matrix = self.controls().matrix;
         let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
-        self.fit_encoded_on(&data, (classes, codes), options)
+        self.fit_encoded_on(&data, (classes, codes.lent()), options)
     }
 
     /// [`Estimator::fit_encoded`] on features that are on a device already.
     ///
     /// # Errors
     /// As [`Estimator::fit_encoded`].
-    pub fn fit_encoded_on<T: Number>(
+    pub fn fit_encoded_on<'c, T: Number>(
         &self,
         data: &ResidentDataset<T>,
-        (classes, codes): (&Classes, &[u32]),
+        (classes, codes): (&Classes, impl Into<Codes<'c>>),
         options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
         match (self.stated(), self.params()) {
             (Stated::Classification(of), Params::Classifier(params)) => {
-                let labels = Labelled::Encoded(classes, codes);
+                let codes = codes.into();
+                let labels = Labelled::Encoded(classes, &codes);
                 fit_labelled(of, params, data, labels, options).map(Model::Classifier)
             }
             _ => Err(mismatch("labels", "a regression", "give numbers")),
+        }
+    }
+
+    /// [`Estimator::fit_with`] of a regression to targets in f64, whatever the precision of X: each is rounded to it on its
+    /// way to the device, so that they are not copied.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::learning::{Estimator, FitOptions, Ridge};
+    /// use warpfuse::matrix::Features;
+    ///
+    /// let x = Features::Dense(array![[0.0_f32], [1.0], [2.0]]);
+    /// let estimator = Estimator::Ridge(Ridge::params().alpha(2.0));
+    /// let y = [0.0_f64, 2.0, 4.0];
+    /// let model = estimator.fit_wide(&Device::cpu(), x, &y, FitOptions::default())?;
+    /// assert!((model.coef()[0][0] - 1.0).abs() < 1e-6);
+    /// # Ok::<(), warpfuse::learning::FitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`].
+    pub fn fit_wide<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        targets: &[f64],
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        let data = self.place(device, features, Targets::Numbers(&[]))?;
+        self.fit_wide_on(&data, targets, options)
+    }
+
+    /// [`Estimator::fit_wide`] on features that are on a device already.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`].
+    pub fn fit_wide_on<T: Number>(
+        &self,
+        data: &ResidentDataset<T>,
+        targets: &[f64],
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        match (self.stated(), self.params()) {
+            (Stated::Regression(of), Params::Regressor(params)) => {
+                let targets = RowTargets::Wide(targets);
+                fit_numbers(of, params, data, targets, options).map(Model::Regressor)
+            }
+            _ => Err(mismatch("numbers", "a classifier", "give labels")),
         }
     }
 
@@ -152,7 +204,7 @@ impl Estimator {
         match (self.stated(), targets) {
             (Stated::Regression(of), Targets::Numbers(_)) if of.scaled().is_some() => Ok(None),
             (Stated::Regression(of), Targets::Numbers(targets)) => {
-                let task = regression_task(of, rows, targets, options)?;
+                let task = regression_task(of, rows, targets.into(), options)?;
                 Ok(Some((task, None)))
             }
             (Stated::Classification(of), Targets::Labels(labels)) => {
@@ -179,15 +231,16 @@ fn solving_device(stated: &Stated<'_>, device: &Device) -> Result<Device, FitErr
     Ok(Device::cpu())
 }
 
-fn fit_numbers<T: Number>(
+fn fit_numbers<'a, T: Number>(
     of: &dyn Regression,
     params: RegressorParams,
     data: &ResidentDataset<T>,
-    targets: &[T],
+    targets: impl Into<RowTargets<'a, T>>,
     options: FitOptions<'_>,
 ) -> Result<Regressor, FitError> {
+    let targets = targets.into();
     if let Some(huber) = of.scaled() {
-        return huber::fit(huber, data, targets, options);
+        return huber::fit(huber, data, &targets.whole(), options);
     }
     let task = regression_task(of, data.matrix().rows(), targets, &options)?;
     let (weights, report) = solve(data, vec![task], options)?;

@@ -9,6 +9,7 @@ use super::fit::{Setup, Training};
 use super::given::Given;
 use super::options::FitOptions;
 use super::report::Summary;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::Iteration;
 use super::solver::host::choice::{self, Chosen, Constraint, Direct, Place, Shape};
@@ -118,7 +119,7 @@ impl<T: Number> Training<'_, T> {
         &self,
         (features, method, chosen): (&Features<T>, Direct, Chosen),
         spec: &ObjectiveSpec,
-        (targets, weights): (&[T], &SampleWeights),
+        (targets, weights): (&RowTargets<'_, T>, &SampleWeights),
         options: &mut FitOptions<'_>,
         history: &mut Vec<Iteration>,
     ) -> Result<(Weights, Summary), FitError> {
@@ -134,7 +135,8 @@ impl<T: Number> Training<'_, T> {
             ..options.given()
         };
         let setup = self.setup(spec, (targets, weights), given)?;
-        let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
+        let rows = 0..targets.len();
+        let wide: Vec<f64> = rows.map(|row| Element::to_f64(targets.at(row))).collect();
         let of_rows = setup.prepared.weights.in_f64();
         let problem = Problem {
             offset: options.offset,

@@ -151,7 +151,7 @@ pub(super) fn fit<T: Number>(
     if options.evaluate.is_some() && huber.controls().max_iter == 0 {
         return Err(no_iterations());
     }
-    let first = regression_task(huber, data.matrix().rows(), targets, &options)?;
+    let first = regression_task(huber, data.matrix().rows(), targets.into(), &options)?;
     let training = Training::new(data, first.controls, &options)?;
     let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
     let largest = wide.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
@@ -172,7 +172,7 @@ pub(super) fn fit<T: Number>(
     let mut last: Option<(Weights, Summary, ObjectiveSpec)> = None;
     for _ in 0..TURNS {
         let fixed = huber.clone().scale(turns.scale);
-        let task = regression_task(&fixed, wide.len(), targets, &options)?;
+        let task = regression_task(&fixed, wide.len(), targets.into(), &options)?;
         let start = last
             .as_ref()
             .map(|(weights, ..)| (&weights.coef[..], &weights.intercept[..]));
@@ -193,7 +193,7 @@ pub(super) fn fit<T: Number>(
                 None => None,
             },
         };
-        let sides = (&task.targets[..], &task.weights);
+        let sides = (&task.targets, &task.weights);
         let (weights, summary) =
             training.solve(&task.spec, sides.0, sides.1, &mut own, &mut history)?;
         let residuals = residuals(&weights, data, &wide, options.offset)?;
@@ -247,7 +247,7 @@ fn interpolated<T: Number>(
         ..FitOptions::default()
     };
     let mut history = Vec::new();
-    let sides = (&task.targets[..], &task.weights);
+    let sides = (&task.targets, &task.weights);
     let (weights, mut summary) =
         training.solve(&squares, sides.0, sides.1, &mut own, &mut history)?;
     let off = residuals(&weights, data, wide, options.offset)?;

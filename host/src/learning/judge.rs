@@ -3,6 +3,7 @@
 use super::FitError;
 use super::cg::Convergence;
 use super::design::Design;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::Solved;
 use super::spec::{ObjectiveSpec, SampleLoss};
@@ -19,7 +20,7 @@ const BLOCK: usize = 4096;
 /// What rows are judged by, one of each for every row.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a, T> {
-    pub(super) targets: &'a [T],
+    pub(super) targets: &'a RowTargets<'a, T>,
     pub(super) weights: &'a SampleWeights,
     pub(super) offset: Option<&'a [f64]>,
 }
@@ -46,7 +47,7 @@ pub(super) fn separates<T: Number>(
     let half = <T as Element>::from_f64(0.5);
     let zero = T::default();
     let is_apart = |row: usize| {
-        let (t, b) = (predictors[row], rows.targets[row]);
+        let (t, b) = (predictors[row], rows.targets.at(row));
         rows.weights.at(row) == 0.0 || t != zero && (b > half) == (t > zero)
     };
     let fails = |number: usize| {
@@ -81,7 +82,7 @@ fn losses_there<T: Number>(
 ) -> Result<f64, OpError> {
     let device = design.device();
     let predictors = T::widened(&design.forward_there(theta)?.into())?;
-    let targets = T::widened(&device.upload(rows.targets)?.into())?;
+    let targets = T::widened(&rows.targets.upload(device)?.into())?;
     let weights = rows.weights.upload(device)?;
     let offset = rows
         .offset
@@ -111,14 +112,13 @@ fn losses_on_host<T: Number>(
     let predictors = rows.predictors(design, theta)?;
     let of_block = |number: usize| -> f64 {
         let start = number * BLOCK;
-        let pairs = parallel::chunk(&predictors, BLOCK, number).iter();
-        let pairs = pairs.zip(&rows.targets[start..]).enumerate();
-        pairs
-            .map(|(at, (t, b))| {
-                let point = loss.at(Element::to_f64(*t), Element::to_f64(*b));
-                point.weighted(rows.weights.at(start + at)).loss
-            })
-            .sum()
+        let predictors = parallel::chunk(&predictors, BLOCK, number).iter();
+        let of_row = |(t, row): (&T, usize)| {
+            let b = rows.targets.at(row);
+            let point = loss.at(Element::to_f64(*t), Element::to_f64(b));
+            point.weighted(rows.weights.at(row)).loss
+        };
+        predictors.zip(start..).map(of_row).sum()
     };
     let sums = parallel::map(predictors.len().div_ceil(BLOCK), of_block);
     Ok(sums.into_iter().sum())
@@ -195,7 +195,7 @@ mod tests {
             (SampleWeights::each(weights), Some(&offset[..])),
         ] {
             let rows = Rows {
-                targets: &targets,
+                targets: &RowTargets::Given(&targets),
                 weights: &weights.normalised(),
                 offset,
             };

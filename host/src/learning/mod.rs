@@ -25,6 +25,7 @@ mod batched;
 mod cg;
 mod checks;
 mod classifier;
+mod codes;
 mod controls;
 mod design;
 mod diagnostics;
@@ -71,6 +72,7 @@ mod report;
 mod resident;
 mod ridge_classifier;
 mod row_moments;
+mod row_targets;
 mod rows_objective;
 mod sample_weights;
 mod saved_model;
@@ -94,6 +96,7 @@ mod weights;
 pub use assessment::Assessment;
 pub use cg::{CgOptions, CgStart, Convergence, Progress, Solution, conjugate_gradient};
 pub use classifier::Classifier;
+pub use codes::Codes;
 pub use design::{Columns, Design};
 pub use diagnostics::{
     ClassCurves, ClassificationDiagnostics, Diagnostics, Group, Histogram, Pairs,

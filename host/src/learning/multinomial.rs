@@ -5,6 +5,7 @@
 //! passes over X per evaluation and per Hessian product for each eight of them.
 
 use super::design::Design;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::{Objective, Value};
 use crate::device::{Buffer, Device};
@@ -16,7 +17,7 @@ pub(super) struct Multinomial<'a, T: Number> {
     design: Design<'a, T>,
     classes: usize,
     /// b, numbers of classes.
-    targets: &'a [T],
+    targets: &'a RowTargets<'a, T>,
     /// v, which add up to 1.
     weights: &'a SampleWeights,
     /// λ per coordinate.
@@ -41,7 +42,7 @@ struct Rows<T> {
 impl<'a, T: Number> Multinomial<'a, T> {
     pub(super) fn new(
         design: Design<'a, T>,
-        (targets, weights): (&'a [T], &'a SampleWeights),
+        (targets, weights): (&'a RowTargets<'a, T>, &'a SampleWeights),
         l2: Vec<f64>,
     ) -> Self {
         Multinomial {
@@ -65,7 +66,7 @@ impl<'a, T: Number> Multinomial<'a, T> {
         let mut row = vec![0.0; k];
         for i in 0..m {
             (0..k).for_each(|c| row[c] = Element::to_f64(t[i * k + c]));
-            let class = Element::to_f64(self.targets[i]) as usize;
+            let class = Element::to_f64(self.targets.at(i)) as usize;
             let weight = self.weights.at(i);
             sum += weight * (softmax(&mut row) - Element::to_f64(t[i * k + class]));
             for c in 0..k {

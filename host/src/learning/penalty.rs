@@ -1,11 +1,11 @@
 //! Penalties and class weights, named as in scikit-learn.
 
-use super::FitError;
 use super::checks::{not_negative, sample_weights};
 use super::labels::{Classes, Labels};
 use super::options::FitOptions;
 use super::sample_weights::SampleWeights;
 use super::spec::ObjectiveSpec;
+use super::{Codes, FitError};
 use crate::parallel;
 
 /// What is added to the loss of a classifier, before it is scaled.
@@ -124,7 +124,7 @@ impl ClassWeight {
     pub(super) fn weigh(
         &self,
         classes: &Classes,
-        codes: &[u32],
+        codes: &Codes<'_>,
         options: &FitOptions<'_>,
     ) -> Result<SampleWeights, FitError> {
         let weights = sample_weights(codes.len(), options)?;
@@ -135,7 +135,7 @@ impl ClassWeight {
         let mut all = vec![0.0; codes.len()];
         parallel::for_each_item(all.chunks_mut(ROWS), |number, all| {
             for (row, weight) in (number * ROWS..).zip(all) {
-                *weight = weights.at(row) * by_class[codes[row] as usize];
+                *weight = weights.at(row) * by_class[codes.at(row) as usize];
             }
         });
         Ok(SampleWeights::each(all))
@@ -146,11 +146,11 @@ impl ClassWeight {
 const ROWS: usize = 1 << 14;
 
 /// What the rows of each class weigh; the tasks' sums are added in order.
-fn masses(classes: usize, codes: &[u32], weights: &SampleWeights) -> Vec<f64> {
+fn masses(classes: usize, codes: &Codes<'_>, weights: &SampleWeights) -> Vec<f64> {
     let of_task = |number: usize| {
         let mut masses = vec![0.0; classes];
-        let rows = (number * ROWS..).zip(parallel::chunk(codes, ROWS, number));
-        rows.for_each(|(row, code)| masses[*code as usize] += weights.at(row));
+        let rows = number * ROWS..codes.len().min((number + 1) * ROWS);
+        rows.for_each(|row| masses[codes.at(row) as usize] += weights.at(row));
         masses
     };
     let tasks = parallel::map(codes.len().div_ceil(ROWS), of_task);

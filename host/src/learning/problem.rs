@@ -3,8 +3,6 @@
 //! An estimator is a set of parameters that implements [`Regression`] or [`Classification`]; everything else (fits, files,
 //! dispatch, cross-validation) follows from that and from its row in the table of [`super::estimators`].
 
-use std::borrow::Cow;
-
 use super::checks::{check_targets, encode, not_negative, sample_weights};
 use super::controls::{Controls, HasControls};
 use super::error::mismatch;
@@ -12,14 +10,14 @@ use super::family::{Family, Link};
 use super::metrics::sums;
 use super::options::FitOptions;
 use super::penalty::ClassWeight;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::Solver;
 use super::spec::{ObjectiveSpec, SampleLoss};
-use super::{Classes, FitError, Huber, Labels};
+use super::{Classes, Codes, FitError, Huber, Labels};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
-use crate::parallel;
 
 /// Labels that are told apart to see how many problems there are.
 const MANY_CLASSES: usize = 64;
@@ -94,7 +92,7 @@ pub(super) trait Classification: HasControls {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Labelled<'a> {
     Raw(&'a Labels),
-    Encoded(&'a Classes, &'a [u32]),
+    Encoded(&'a Classes, &'a Codes<'a>),
 }
 
 impl Labelled<'_> {
@@ -132,15 +130,15 @@ impl Stated<'_> {
 }
 
 /// One minimisation.
-pub(super) struct Task<'a, T: Clone> {
+pub(super) struct Task<'a, T> {
     pub(super) controls: Controls,
     pub(super) spec: ObjectiveSpec,
-    pub(super) targets: Cow<'a, [T]>,
+    pub(super) targets: RowTargets<'a, T>,
     /// One per row; they add up to anything positive.
     pub(super) weights: SampleWeights,
 }
 
-impl<T: Clone> Task<'_, T> {
+impl<T> Task<'_, T> {
     /// The loss, where several such tasks can be solved over one read of X: of one predictor per row, by Newton's method in
     /// a region or, with an l1 penalty, in an orthant.
     pub(super) fn shared_loss(&self) -> Option<Loss> {
@@ -174,18 +172,18 @@ fn check_solver(controls: &Controls, spec: &ObjectiveSpec) -> Result<(), FitErro
 pub(super) fn regression_task<'a, T: Number>(
     of: &dyn Regression,
     rows: usize,
-    targets: &'a [T],
+    targets: RowTargets<'a, T>,
     options: &FitOptions<'_>,
 ) -> Result<Task<'a, T>, FitError> {
     of.check()?;
-    check_targets(rows, targets)?;
+    check_targets(rows, &targets)?;
     let family = of.glm().map(|(family, _)| family);
     if let Some(family) = family {
-        check_domain(family, targets)?;
+        check_domain(family, &targets)?;
     }
     let weights = sample_weights(targets.len(), options)?;
     let total = weights.total();
-    let constant = family.map_or(0.0, |family| saturated(family, targets, &weights) / total);
+    let constant = family.map_or(0.0, |family| saturated(family, &targets, &weights) / total);
     let spec = of.spec(total);
     check_solver(of.controls(), &spec)?;
     Ok(Task {
@@ -194,18 +192,18 @@ pub(super) fn regression_task<'a, T: Number>(
             constant: spec.constant - constant,
             ..spec
         },
-        targets: Cow::Borrowed(targets),
+        targets,
         weights,
     })
 }
 
 /// Every target is one that the family has.
-fn check_domain<T: Number>(family: Family, targets: &[T]) -> Result<(), FitError> {
+fn check_domain<T: Number>(family: Family, targets: &RowTargets<'_, T>) -> Result<(), FitError> {
     let distribution = family.of_kernels();
-    match parallel::position(targets, |b| !distribution.accepts(Element::to_f64(*b))) {
+    match targets.position(|b| !distribution.accepts(Element::to_f64(b))) {
         Some(row) => Err(FitError::TargetOutside {
             row,
-            value: Element::to_f64(targets[row]),
+            value: Element::to_f64(targets.at(row)),
             distribution: family.to_string(),
         }),
         None => Ok(()),
@@ -213,10 +211,14 @@ fn check_domain<T: Number>(family: Family, targets: &[T]) -> Result<(), FitError
 }
 
 /// What the losses of the kernels lack of half the deviance, over the rows with weight.
-fn saturated<T: Number>(family: Family, targets: &[T], weights: &SampleWeights) -> f64 {
+fn saturated<T: Number>(
+    family: Family,
+    targets: &RowTargets<'_, T>,
+    weights: &SampleWeights,
+) -> f64 {
     let [sum] = sums(targets.len(), |row| {
         let weight = weights.at(row);
-        let b = Element::to_f64(targets[row]);
+        let b = Element::to_f64(targets.at(row));
         [if weight > 0.0 {
             weight * family.saturated(b)
         } else {
@@ -227,21 +229,28 @@ fn saturated<T: Number>(family: Family, targets: &[T], weights: &SampleWeights) 
 }
 
 /// The classes of `rows` labels, and the minimisations over them: one, or one per class.
-pub(super) fn classification_tasks<T: Number>(
+pub(super) fn classification_tasks<'a, T: Number>(
     of: &dyn Classification,
     rows: usize,
-    labels: Labelled<'_>,
+    labels: Labelled<'a>,
     options: &FitOptions<'_>,
-) -> Result<(Classes, Vec<Task<'static, T>>), FitError> {
+) -> Result<(Classes, Vec<Task<'a, T>>), FitError> {
     of.check()?;
     let (classes, codes) = encode(rows, labels)?;
     let weights = of.class_weight().weigh(&classes, &codes, options)?;
     let spec = of.spec(classes.len(), weights.total());
     check_solver(of.controls(), &spec)?;
+    let numbers = 0..classes.len() as u32;
     let task = |target: &dyn Fn(u32) -> f64| Task {
         controls: *of.controls(),
         spec,
-        targets: Cow::Owned(of_codes(&codes, classes.len(), target)),
+        targets: RowTargets::Coded {
+            codes: codes.clone(),
+            targets: numbers
+                .clone()
+                .map(|code| <T as Element>::from_f64(target(code)))
+                .collect(),
+        },
         weights: weights.clone(),
     };
     let others = if of.coding() == Coding::Signs {
@@ -265,13 +274,6 @@ pub(super) fn classification_tasks<T: Number>(
         (_, k) => (0..k as u32).map(against).collect(),
     };
     Ok((classes, tasks))
-}
-
-/// The target of each code, from a table of those of all classes.
-fn of_codes<T: Number>(codes: &[u32], classes: usize, target: &dyn Fn(u32) -> f64) -> Vec<T> {
-    let of_classes = (0..classes as u32).map(|code| <T as Element>::from_f64(target(code)));
-    let of_classes: Vec<T> = of_classes.collect();
-    parallel::convert(codes, |code| of_classes[*code as usize])
 }
 
 /// Expected reads of X by a classifier, each for one linear predictor per row. A softmax has kernels of its own: it

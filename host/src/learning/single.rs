@@ -1,5 +1,6 @@
 //! Rows of one linear predictor each.
 
+use super::row_targets::RowTargets;
 use super::rows_objective::Rows;
 use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
@@ -20,7 +21,7 @@ impl<T: Number> SingleRows<T> {
     pub(super) fn new(
         device: &Device,
         loss: Loss,
-        (targets, weights): (&[T], &SampleWeights),
+        (targets, weights): (&RowTargets<'_, T>, &SampleWeights),
         offset: Option<&[f64]>,
     ) -> Result<Self, OpError> {
         let upload = |offset: &[f64]| {
@@ -31,7 +32,7 @@ impl<T: Number> SingleRows<T> {
         };
         Ok(SingleRows {
             loss,
-            targets: device.upload(targets)?,
+            targets: targets.upload(device)?,
             weights: weights.upload(device)?,
             offset: offset.map(upload).transpose()?,
         })

@@ -1,5 +1,6 @@
 //! Rows of multinomial logistic regression: k linear predictors each.
 
+use super::row_targets::RowTargets;
 use super::rows_objective::Rows;
 use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
@@ -19,11 +20,11 @@ impl<T: Number> SoftmaxRows<T> {
     pub(super) fn new(
         device: &Device,
         classes: usize,
-        (targets, weights): (&[T], &SampleWeights),
+        (targets, weights): (&RowTargets<'_, T>, &SampleWeights),
     ) -> Result<Self, OpError> {
         Ok(SoftmaxRows {
             classes,
-            targets: device.upload(targets)?,
+            targets: targets.upload(device)?,
             weights: weights.upload(device)?,
         })
     }

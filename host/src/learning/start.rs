@@ -2,6 +2,7 @@
 
 use super::controls::Controls;
 use super::metrics::sums;
+use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::spec::{ObjectiveSpec, SampleLoss};
 use crate::matrix::Element;
@@ -19,11 +20,11 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn of<T: Number>(
         spec: &ObjectiveSpec,
-        (targets, weights, offset): (&[T], &SampleWeights, Option<&[f64]>),
+        (targets, weights, offset): (&RowTargets<'_, T>, &SampleWeights, Option<&[f64]>),
         controls: &Controls,
     ) -> Start {
         let free = controls.fit_intercept && spec.intercept_l2 == 0.0;
-        let row = |row: usize| (Element::to_f64(targets[row]), weights.at(row));
+        let row = |row: usize| (Element::to_f64(targets.at(row)), weights.at(row));
         match spec.loss {
             SampleLoss::Single(loss) => {
                 Start::of_single(loss, (targets, weights, offset.unwrap_or_default()), free)
@@ -56,10 +57,10 @@ impl Start {
     /// Of one linear predictor; `offset` has an element for each row, or none.
     fn of_single<T: Number>(
         loss: Loss,
-        (targets, weights, offset): (&[T], &SampleWeights, &[f64]),
+        (targets, weights, offset): (&RowTargets<'_, T>, &SampleWeights, &[f64]),
         free: bool,
     ) -> Start {
-        let row = |row: usize| (Element::to_f64(targets[row]), weights.at(row));
+        let row = |row: usize| (Element::to_f64(targets.at(row)), weights.at(row));
         let of_offset = |row: usize| offset.get(row).copied().unwrap_or(0.0);
         let rows = (0..offset.len()).map(|i| (row(i).0, row(i).1, of_offset(i)));
         let [mean] = sums(targets.len(), |at| [row(at).0 * row(at).1]);

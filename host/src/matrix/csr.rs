@@ -104,9 +104,8 @@ pub fn csr_from_shared<T: Element>(
     indices: SharedSlice<u32>,
     values: SharedSlice<T>,
 ) -> Result<CsrMatrix<T>, CsrError> {
-    check_ends(shape, &offsets, indices.len(), values.len())?;
-    check_rows(shape.1, &offsets, &indices)?;
-    // SAFETY: the two checks above establish every invariant that sprs documents: rows + 1 offsets
+    check(shape, &offsets, &indices, values.len())?;
+    // SAFETY: the check above establishes every invariant that sprs documents: rows + 1 offsets
     // that ascend from 0 to nnz, as many values as indices, and in each row strictly ascending
     // indices below the number of columns, which fits the index type.
     Ok(
@@ -138,9 +137,20 @@ pub fn with_entries<T: Element>(
     unsafe { CsrMatrix::new_unchecked(storage, shape, offsets, indices, values.into()) }
 }
 
-fn check_ends(
+/// All rules of a matrix, of offsets in either width.
+pub(super) fn check<O: Copy + Into<u64> + Sync>(
+    shape: (usize, usize),
+    offsets: &[O],
+    indices: &[u32],
+    values: usize,
+) -> Result<(), CsrError> {
+    check_ends(shape, offsets, indices.len(), values)?;
+    check_rows(shape.1, offsets, indices)
+}
+
+fn check_ends<O: Copy + Into<u64>>(
     (rows, cols): (usize, usize),
-    offsets: &[u64],
+    offsets: &[O],
     indices: usize,
     values: usize,
 ) -> Result<(), CsrError> {
@@ -156,6 +166,7 @@ fn check_ends(
             found: offsets.len(),
         });
     }
+    let (first, last) = (first.into(), last.into());
     if first != 0 || last != indices as u64 || indices != values {
         return Err(CsrError::Ends {
             first,
@@ -168,20 +179,26 @@ fn check_ends(
 }
 
 /// Checks all rows; of several faults the one in the first row is reported.
-fn check_rows(cols: usize, offsets: &[u64], indices: &[u32]) -> Result<(), CsrError> {
+fn check_rows<O: Copy + Into<u64> + Sync>(
+    cols: usize,
+    offsets: &[O],
+    indices: &[u32],
+) -> Result<(), CsrError> {
     let rows = offsets.len() - 1;
     let fault = (0..rows.div_ceil(ROWS_PER_TASK))
         .into_par_iter()
         .find_map_first(|task| {
             let start = task * ROWS_PER_TASK;
-            (start..rows.min(start + ROWS_PER_TASK))
-                .find_map(|row| check_row(row, cols, &offsets[row..row + 2], indices).err())
+            (start..rows.min(start + ROWS_PER_TASK)).find_map(|row| {
+                let ends = [offsets[row].into(), offsets[row + 1].into()];
+                check_row(row, cols, ends, indices).err()
+            })
         });
     fault.map_or(Ok(()), Err)
 }
 
 #[inline]
-fn check_row(row: usize, cols: usize, ends: &[u64], indices: &[u32]) -> Result<(), CsrError> {
+fn check_row(row: usize, cols: usize, ends: [u64; 2], indices: &[u32]) -> Result<(), CsrError> {
     // No slice: the row ends before it starts, or beyond the entries (then a later row descends,
     // since the last offset is known to be the number of entries).
     let of_row = indices

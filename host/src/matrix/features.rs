@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
 use super::{
-    CsrMatrix, Dtype, Element, FileChanged, Order, SharedDense, SharedSlice, csr_from_parts,
+    CsrArrays, CsrMatrix, Dtype, Element, FileChanged, NarrowCsr, Order, SharedDense, SharedSlice,
+    csr_from_parts,
 };
 use crate::mapped::MappedFile;
 use crate::parallel;
@@ -17,6 +18,8 @@ use crate::parallel;
 pub enum Features<T> {
     /// Compressed sparse rows; stored as CSR, never as the CSC that sprs's type would allow too.
     Sparse(CsrMatrix<T>),
+    /// Compressed sparse rows with 32-bit row offsets, in memory that somebody else owns.
+    Narrow(NarrowCsr<T>),
     /// Row-major dense.
     Dense(Array2<T>),
     /// Dense, in memory that somebody else owns.
@@ -111,11 +114,12 @@ impl<T: Element> Features<T> {
     pub fn share_rows(self: &Arc<Self>, rows: Range<usize>) -> Features<T> {
         match &**self {
             Features::Sparse(x) => Features::Sparse(share_csr(x, rows)),
+            Features::Narrow(x) => Features::Sparse(share_csr(x.widened(), rows)),
             Features::Dense(x) if x.is_standard_layout() => {
                 let cols = x.ncols();
                 let all = SharedSlice::of_owner(self.clone(), |features| match features {
                     Features::Dense(x) => x.as_slice().expect("rows that lie one after the other"),
-                    Features::Sparse(_) | Features::Shared(_) => unreachable!("they are dense"),
+                    _ => unreachable!("they are dense"),
                 });
                 let own = all.part(rows.start * cols..rows.end * cols);
                 let own = SharedDense::new((rows.len(), cols), Order::Rows, own);
@@ -162,6 +166,7 @@ impl<T> Features<T> {
     pub fn rows(&self) -> usize {
         match self {
             Self::Sparse(x) => x.rows(),
+            Self::Narrow(x) => x.shape().0,
             Self::Dense(x) => x.nrows(),
             Self::Shared(x) => x.dim().0,
         }
@@ -171,6 +176,7 @@ impl<T> Features<T> {
     pub fn cols(&self) -> usize {
         match self {
             Self::Sparse(x) => x.cols(),
+            Self::Narrow(x) => x.shape().1,
             Self::Dense(x) => x.ncols(),
             Self::Shared(x) => x.dim().1,
         }
@@ -180,6 +186,7 @@ impl<T> Features<T> {
     pub fn nnz(&self) -> usize {
         match self {
             Self::Sparse(x) => x.nnz(),
+            Self::Narrow(x) => x.nnz(),
             Self::Dense(x) => x.len(),
             Self::Shared(x) => x.view().len(),
         }
@@ -187,7 +194,7 @@ impl<T> Features<T> {
 
     /// Whether only nonzeros are stored.
     pub fn is_sparse(&self) -> bool {
-        matches!(self, Self::Sparse(_))
+        matches!(self, Self::Sparse(_) | Self::Narrow(_))
     }
 
     /// What is stored, whoever owns it.
@@ -201,8 +208,18 @@ impl<T> Features<T> {
     pub fn storage(&self) -> Storage<'_, T> {
         match self {
             Self::Sparse(x) => Storage::Sparse(x),
+            Self::Narrow(x) => Storage::Sparse(x.widened()),
             Self::Dense(x) => Storage::Dense(x.view()),
             Self::Shared(x) => Storage::Dense(x.view()),
+        }
+    }
+
+    /// The arrays of sparse features, whose offsets are not widened for it.
+    pub(crate) fn csr_arrays(&self) -> Option<CsrArrays<'_, T>> {
+        match self {
+            Self::Sparse(x) => Some(CsrArrays::of(x)),
+            Self::Narrow(x) => Some(x.arrays()),
+            Self::Dense(_) | Self::Shared(_) => None,
         }
     }
 }
@@ -230,7 +247,7 @@ impl<T: Element> Features<T> {
         match self {
             // A clone shares the arrays, which sprs lends as plain slices.
             Self::Sparse(x) => x.clone().into_raw_storage().2.file().cloned(),
-            Self::Dense(_) | Self::Shared(_) => None,
+            Self::Narrow(_) | Self::Dense(_) | Self::Shared(_) => None,
         }
     }
 }
@@ -285,11 +302,14 @@ impl<T: Element> Features<T> {
         match self {
             _ if cols == wanted => Ok(self),
             Self::Dense(_) | Self::Shared(_) => Err(WidthError::Dense { cols, wanted }),
-            Self::Sparse(_) if wanted < cols => Err(WidthError::TooFew { cols, wanted }),
-            Self::Sparse(_) if u32::try_from(wanted).is_err() => {
+            Self::Sparse(_) | Self::Narrow(_) if wanted < cols => {
+                Err(WidthError::TooFew { cols, wanted })
+            }
+            Self::Sparse(_) | Self::Narrow(_) if u32::try_from(wanted).is_err() => {
                 Err(WidthError::TooMany { wanted })
             }
             Self::Sparse(x) => Ok(Self::Sparse(widen(x, wanted))),
+            Self::Narrow(x) => Ok(Self::Sparse(widen(x.widened().clone(), wanted))),
         }
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn frequencies_in<T: Element>(x: &CsrMatrix<T>, rows: &[usize]) -> Ve
 }
 
 /// How often each column is among the indices of rows.
-fn counted(indices: &[u32], (rows, cols): (usize, usize)) -> Vec<u64> {
+pub(super) fn counted(indices: &[u32], (rows, cols): (usize, usize)) -> Vec<u64> {
     let threads = rayon::current_num_threads();
     let paid = indices.len() / (ENTRIES_PER_COUNT * cols).max(1);
     // A column has at most one entry in a row.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Element`] | what an entry may be: `f32` or `f64` |
 //! | [`CsrMatrix`], [`csr_from_parts`], [`csr_from_blocks`] | compressed sparse rows, checked once and in parallel |
+//! | [`NarrowCsr`] | the same with 32-bit row offsets, as other libraries have them |
 //! | [`SharedSlice`] | arrays that are shared: those of a mapped file are used where they lie |
 //! | [`SharedDense`] | a dense matrix in an array that is shared, by rows or by columns |
 //! | [`Features`], [`Dataset`] | what readers give and learners take |
@@ -24,6 +25,7 @@ mod features;
 pub mod filters;
 mod frequencies;
 mod moments;
+mod narrow;
 mod row_steps;
 mod sample;
 mod schema;
@@ -46,6 +48,8 @@ pub(crate) use frequencies::frequencies_in;
 pub use frequencies::{column_frequencies, frequencies};
 pub use moments::ColumnMoments;
 pub(crate) use moments::{PartMoments, RowsOf};
+pub use narrow::NarrowCsr;
+pub(crate) use narrow::{CsrArrays, RowOffsets, with_offsets};
 pub use row_steps::RowSteps;
 pub(crate) use sample::RowSample;
 pub use schema::{ColumnKind, MissingCategory, Schema, TableColumn, TableEncoding};

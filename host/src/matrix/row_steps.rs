@@ -24,10 +24,10 @@ impl RowSteps {
     /// ```
     /// use warpfuse::matrix::RowSteps;
     /// // Rows of 1 and of 40 entries: one warp for both, or one for each.
-    /// let steps = RowSteps::of_offsets(&[0, 1, 41]);
+    /// let steps = RowSteps::of_offsets(&[0_u64, 1, 41]);
     /// assert_eq!((steps.of(8), steps.of(16), steps.of(32)), (5, 3, 1 + 2));
     /// ```
-    pub fn of_offsets(offsets: &[u64]) -> Self {
+    pub fn of_offsets<O: Copy + Into<u64> + Sync>(offsets: &[O]) -> Self {
         let rows = offsets.len().saturating_sub(1);
         let sums = parallel::map(rows.div_ceil(CHUNK), |chunk| {
             let from = chunk * CHUNK;
@@ -56,10 +56,10 @@ impl RowSteps {
     }
 }
 
-fn of_rows(offsets: &[u64]) -> [u64; SIZES] {
+fn of_rows<O: Copy + Into<u64>>(offsets: &[O]) -> [u64; SIZES] {
     let lengths: Vec<u64> = offsets
         .windows(2)
-        .map(|ends| ends[1].saturating_sub(ends[0]))
+        .map(|ends| ends[1].into().saturating_sub(ends[0].into()))
         .collect();
     let steps = |size: usize| {
         let warps = lengths.chunks(WARP >> size);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn no_rows_take_no_steps() {
-        assert_eq!(RowSteps::of_offsets(&[]), RowSteps::default());
-        assert_eq!(RowSteps::of_offsets(&[0]), RowSteps::default());
+        assert_eq!(RowSteps::of_offsets::<u64>(&[]), RowSteps::default());
+        assert_eq!(RowSteps::of_offsets(&[0_u64]), RowSteps::default());
     }
 }

@@ -71,21 +71,30 @@ struct Kernels<T: Number> {
     leave: Prepared<T::Designs>,
 }
 
+/// Numbers in T on a device, made on their way.
+fn narrowed<T: Number>(
+    device: &Device,
+    len: usize,
+    number: impl Fn(usize) -> f64 + Sync,
+) -> Result<Buffer<T>, OpError> {
+    Ok(device.upload_with(len, |range, to: &mut [T]| {
+        let numbers = to.iter_mut().zip(range);
+        numbers.for_each(|(to, j)| *to = <T as Element>::from_f64(number(j)));
+    })?)
+}
+
 impl<T: Number> DesignVectors<T> {
     /// For a design on `device`.
     ///
     /// # Errors
     /// [`OpError::Device`] when the device fails.
     pub fn new(device: &Device, columns: &DesignColumns<'_>) -> Result<Self, OpError> {
-        let narrow = |values: Vec<f64>| -> Result<Buffer<T>, OpError> {
-            let values: Vec<T> = values.into_iter().map(<T as Element>::from_f64).collect();
-            Ok(device.upload(&values)?)
-        };
         let scale = |j: usize| columns.scales.map_or(1.0, |scales| scales[j]);
         let centres = columns.means.map(|means| {
-            let centres = means.iter().enumerate().map(|(j, mean)| -mean * scale(j));
-            centres.chain([1.0]).collect()
+            let centre = move |j: usize| means.get(j).map_or(1.0, |mean| -mean * scale(j));
+            narrowed(device, means.len() + 1, centre)
         });
+        let scales = columns.scales.map(|s| narrowed(device, s.len(), |j| s[j]));
         let (k, n) = (columns.classes, columns.cols);
         let len = (n + usize::from(columns.intercept)) * k;
         let kernels = if device.is_cpu() {
@@ -101,8 +110,8 @@ impl<T: Number> DesignVectors<T> {
             sums: device.zeros(ObjectiveSums::LEN.max(1 + k))?,
             cols: n,
             classes: k,
-            scales: columns.scales.map(|s| narrow(s.to_vec())).transpose()?,
-            centres: centres.map(narrow).transpose()?,
+            scales: scales.transpose()?,
+            centres: centres.transpose()?,
             partials: device.zeros(blocks * k.max(2))?,
             figures: device.zeros(FIGURES + SLOPES)?,
             slopes: None,

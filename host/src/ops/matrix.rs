@@ -19,7 +19,7 @@ use crate::cpu::fixed::Whole;
 use crate::device::Device;
 use crate::device::group::Group;
 use crate::layout::hot::expected;
-use crate::matrix::{ColumnMoments, CsrMatrix, Features, RowSteps, Skew, Storage, Values};
+use crate::matrix::{ColumnMoments, CsrArrays, Features, RowSteps, Skew, Values, with_offsets};
 use crate::parallel;
 use crate::plan::fused::{
     Candidate, ColumnUse, Plan, Planner, Problem, Product, Summation, Trial, hot_places,
@@ -354,10 +354,13 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
 const FEW_COLUMNS: u64 = 4_096;
 
 fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
-    match features.storage() {
-        Storage::Sparse(x) if device.is_cpu() => sparse_problem(x, &x.proper_indptr()),
-        Storage::Dense(x) => Problem::dense(x.nrows() as u64, x.ncols() as u64, T::PRECISION),
-        Storage::Sparse(_) => problem_on_gpu(features, values),
+    match features.csr_arrays() {
+        Some(x) if device.is_cpu() => with_offsets!(x.offsets, o => sparse_problem(&x, o)),
+        Some(_) => problem_on_gpu(features, values),
+        None => {
+            let (rows, cols) = (features.rows() as u64, features.cols() as u64);
+            Problem::dense(rows, cols, T::PRECISION)
+        }
     }
 }
 
@@ -375,37 +378,43 @@ fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -
 /// ```
 pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Problem {
     let (rows, cols) = (features.rows() as u64, features.cols() as u64);
-    let x = match features.storage() {
-        Storage::Dense(_) => return Problem::dense(rows, cols, T::PRECISION).as_stored(),
-        Storage::Sparse(x) => x,
+    let Some(x) = features.csr_arrays() else {
+        return Problem::dense(rows, cols, T::PRECISION).as_stored();
     };
-    let offsets = x.proper_indptr();
-    let problem = sparse_problem(x, &offsets).with_row_steps(RowSteps::of_offsets(&offsets));
+    let problem = with_offsets!(x.offsets, offsets => {
+        sparse_problem(&x, offsets).with_row_steps(RowSteps::of_offsets(offsets))
+    });
     if cols <= FEW_COLUMNS {
         return problem;
     }
     problem
-        .with_columns(column_use(x))
-        .with_values(stored_values(expected(values, x)))
+        .with_columns(column_use(&x))
+        .with_values(stored_values(expected(values, &x)))
 }
 
-fn sparse_problem<T: Number>(x: &CsrMatrix<T>, offsets: &[u64]) -> Problem {
+fn sparse_problem<T: Number, O: Copy + Into<u64> + Sync>(
+    x: &CsrArrays<'_, T>,
+    offsets: &[O],
+) -> Problem {
     let longest_of = |number: usize| {
         let from = number * ROWS_PER_TASK;
         let offsets = &offsets[from..offsets.len().min(from + ROWS_PER_TASK + 1)];
-        offsets.windows(2).map(|pair| pair[1] - pair[0]).max()
+        let lengths = offsets
+            .windows(2)
+            .map(|ends| ends[1].into() - ends[0].into());
+        lengths.max()
     };
     let tasks = offsets.len().saturating_sub(1).div_ceil(ROWS_PER_TASK);
     let longest = parallel::map(tasks, longest_of).into_iter().flatten().max();
-    let (rows, cols) = (x.rows() as u64, x.cols() as u64);
-    Problem::sparse(rows, cols, x.nnz() as u64, T::PRECISION).with_longest_row(longest.unwrap_or(0))
+    let (rows, cols, nnz) = (x.shape.0 as u64, x.shape.1 as u64, x.values.len() as u64);
+    Problem::sparse(rows, cols, nnz, T::PRECISION).with_longest_row(longest.unwrap_or(0))
 }
 
 /// How entries are spread over columns, from a sample.
-fn column_use<T: Number>(x: &CsrMatrix<T>) -> ColumnUse {
-    let (nnz, cols) = (x.nnz() as u64, x.cols() as u64);
+fn column_use<T: Number>(x: &CsrArrays<'_, T>) -> ColumnUse {
+    let (nnz, cols) = (x.values.len() as u64, x.shape.1 as u64);
     let places = u64::from(hot_places(T::SIZE, cols)).min(cols);
-    let skew = Skew::of(x, places as usize);
+    let skew = Skew::of(x.indices, places as usize);
     let entries = |share: f64| (share * nnz as f64) as u64;
     let hot_entries = entries(skew.frequent);
     let cold_columns = (cols - places).min(nnz - hot_entries);

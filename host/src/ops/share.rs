@@ -10,7 +10,7 @@ use crate::cpu::ordered::Place;
 use crate::cpu::{Addend, Scalar};
 use crate::device::Buffer;
 use crate::device::group::Group;
-use crate::matrix::{CsrMatrix, Features, Storage};
+use crate::matrix::{Features, with_offsets};
 
 /// The rows of one member.
 #[derive(Debug, Clone)]
@@ -40,9 +40,9 @@ impl Facts {
     const LEN: usize = 6;
 
     fn of<T: Number>(x: &Features<T>) -> Facts {
-        let longest = match x.storage() {
-            Storage::Sparse(x) => longest_row(x),
-            Storage::Dense(x) => x.ncols() as u64,
+        let longest = match x.csr_arrays() {
+            Some(x) => with_offsets!(x.offsets, offsets => longest_row(offsets)),
+            None => x.cols() as u64,
         };
         Facts {
             rows: x.rows() as u64,
@@ -88,9 +88,8 @@ impl Facts {
     }
 }
 
-fn longest_row<T: Number>(x: &CsrMatrix<T>) -> u64 {
-    let offsets = x.indptr();
-    let lengths = offsets.raw_storage().windows(2).map(|row| row[1] - row[0]);
+fn longest_row<O: Copy + Into<u64>>(offsets: &[O]) -> u64 {
+    let lengths = offsets.windows(2).map(|row| row[1].into() - row[0].into());
     lengths.max().unwrap_or(0)
 }
 

@@ -86,8 +86,13 @@ pub fn head_places(limits: &DeviceLimits, problem: &Problem, frequencies: &[u64]
     }
     let sms = u64::from(limits.sms).max(1);
     let most = (MOST_BYTES / (2 * u64::from(size))).min(nnz / (ENTRIES_PER_SUM * sms));
-    let frequent = frequencies.partition_point(|count| *count > 2 * sms);
+    let frequent = frequencies.partition_point(|count| *count >= least_frequent(limits));
     frequent.min(usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// Entries of a column that is worth a place in a head, at least: its sum is flushed by a block on each SM.
+pub fn least_frequent(limits: &DeviceLimits) -> u64 {
+    2 * u64::from(limits.sms).max(1) + 1
 }
 
 /// Whether a column with this many entries holds up the others.

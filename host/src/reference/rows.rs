@@ -67,6 +67,7 @@ impl<T: Copy + Into<f64>> Rows for Features<T> {
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
         let entries: Box<dyn Iterator<Item = (usize, f64)>> = match self {
             Features::Sparse(x) => Box::new(x.entries(row)),
+            Features::Narrow(x) => Box::new(x.widened().entries(row)),
             Features::Dense(x) => Box::new(x.entries(row)),
             Features::Shared(x) => {
                 let elements = x.view().row(row).to_vec();

@@ -8,7 +8,7 @@ use super::super::options::Format;
 use super::Source;
 use super::checksum::{checksum, of_sections};
 use super::header::{Header, LENGTH, Sizes};
-use crate::matrix::{Dataset, Element, Features};
+use crate::matrix::{Dataset, Element, Storage};
 use crate::whole::fill_whole;
 
 /// Writes sparse `data` to `path` in the binary cache format, which
@@ -55,7 +55,7 @@ pub(super) fn store<T: Element>(
     data: &Dataset<T>,
     source: Source,
 ) -> Result<(), WriteError> {
-    let Features::Sparse(x) = &data.features else {
+    let Storage::Sparse(x) = data.features.storage() else {
         return Err(WriteError::Unsupported {
             format: Format::Cache,
             expected: "sparse features",

@@ -26,7 +26,8 @@ use copy::{Copied, Copier};
 use labels::Labels;
 use slices::Slices;
 use values::Kept;
-pub use values::{HotData, ValueForm, expected};
+pub(crate) use values::expected;
+pub use values::{HotData, ValueForm};
 pub(super) use values::{of_bf16, same, to_bf16};
 
 /// Which columns are hot.

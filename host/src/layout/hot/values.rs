@@ -8,7 +8,7 @@ use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
 use rayon::prelude::*;
 
 use super::labels::Labels;
-use crate::matrix::{CsrMatrix, Element, Values};
+use crate::matrix::{CsrArrays, CsrMatrix, Element, Values};
 use crate::parallel;
 
 /// Entries that one task looks at.
@@ -98,12 +98,12 @@ impl ValueForm {
 }
 
 /// How the values of `x` are likely to be stored where `values` says so, from a sample of its rows.
-pub fn expected<T: Element + FixedPoint>(values: Values, x: &CsrMatrix<T>) -> ValueForm {
-    let rows = Rows::of(x);
-    let step = (x.rows() / SAMPLE).max(1);
-    let sample: Vec<&[T]> = (0..x.rows())
+pub(crate) fn expected<T: Element + FixedPoint>(values: Values, x: &CsrArrays<'_, T>) -> ValueForm {
+    let (rows, _) = x.shape;
+    let step = (rows / SAMPLE).max(1);
+    let sample: Vec<&[T]> = (0..rows)
         .step_by(step)
-        .map(|row| rows.values(row))
+        .map(|row| &x.values[x.row(row)])
         .collect();
     let fits = |narrow: fn(f64) -> f64| {
         let mut values = sample.iter().copied().flatten();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use gpu_kernels::Word;
 
 use super::{ALIGNED_WORDS, Image, are_bf16, are_single, bf16_pair, within};
-use crate::matrix::{CsrMatrix, Element, Features, Values};
+use crate::matrix::{CsrMatrix, Element, Features, Storage, Values};
 
 /// Columns that 16 bits tell apart.
 const NARROW: usize = 1 << 16;
@@ -152,7 +152,7 @@ impl<T: Element + Word> Image<T> for SparseImage<T> {
     }
 
     fn fill(&self, features: &Features<T>, range: Range<usize>, to: &mut [u32]) {
-        let Features::Sparse(x) = features else {
+        let Storage::Sparse(x) = features.storage() else {
             unreachable!("an image of sparse rows");
         };
         let SparseSections {

@@ -2,6 +2,8 @@
 
 mod objective;
 
+use std::borrow::Cow;
+
 use objective::{BatchedObjective, MemberSpec};
 
 use super::estimators::Params;
@@ -21,7 +23,7 @@ use crate::ops::{Matrix, Number};
 pub(super) const MOST: usize = 8;
 
 /// One fit of a batch.
-pub(super) struct Member<'a, T: Clone> {
+pub(super) struct Member<'a, T> {
     pub(super) task: Task<'a, T>,
     /// What the model keeps of the estimator, and the classes of labels.
     pub(super) params: (Params, Option<Classes>),
@@ -47,7 +49,7 @@ pub(super) fn fit<T: Number>(
             task, params, loss, ..
         } = member;
         let training = Training::new(data, task.controls, &options)?;
-        let own = (&task.targets[..], &task.weights);
+        let own = (&task.targets, &task.weights);
         let given = Given {
             warm: member.warm,
             ..Given::default()
@@ -62,19 +64,27 @@ pub(super) fn fit<T: Number>(
         let narrow = setup.prepared.weights.narrow::<T>();
         members.push((training, (task, params), (loss, narrow), setup.prepared));
     }
+    let sides = members
+        .iter()
+        .map(|(_, (task, _), ..)| task.targets.whole());
+    let sides: Vec<Cow<'_, [T]>> = sides.collect();
     let specs: Vec<MemberSpec<'_, T>> = members
         .iter()
-        .map(|(_, (task, _), (loss, narrow), prepared)| MemberSpec {
-            columns: &prepared.columns,
-            loss: *loss,
-            ridge: task.spec.ridge(),
-            targets: &task.targets,
-            weights: narrow,
-        })
+        .zip(&sides)
+        .map(
+            |((_, (task, _), (loss, narrow), prepared), targets)| MemberSpec {
+                columns: &prepared.columns,
+                loss: *loss,
+                ridge: task.spec.ridge(),
+                targets,
+                weights: narrow,
+            },
+        )
         .collect();
     let mut objectives = BatchedObjective::new(data.matrix(), &specs)?;
     let solved = batched::minimise(&mut objectives, problems)?;
-    drop(objectives);
+    drop((objectives, specs));
+    drop(sides);
     let ended = members.into_iter().zip(solved);
     ended
         .map(

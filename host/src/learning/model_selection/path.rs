@@ -75,7 +75,7 @@ impl Estimator {
     ) -> Result<Vec<Task<'a, T>>, FitError> {
         match (self.stated(), targets) {
             (Stated::Regression(of), Targets::Numbers(targets)) => {
-                Ok(vec![regression_task(of, rows, targets, options)?])
+                Ok(vec![regression_task(of, rows, targets.into(), options)?])
             }
             (Stated::Classification(of), Targets::Labels(labels)) => {
                 Ok(classification_tasks(of, rows, Labelled::Raw(labels), options)?.1)
@@ -88,7 +88,7 @@ impl Estimator {
 impl<T: Number> Training<'_, T> {
     /// The strongest multiple of the penalty that is worth a fit; NaN without a penalty.
     fn strongest(&self, task: &Task<'_, T>) -> Result<f64, FitError> {
-        let (targets, weights) = (&task.targets[..], &task.weights);
+        let (targets, weights) = (&task.targets, &task.weights);
         let setup = self.setup(&task.spec, (targets, weights), Given::default())?;
         let of_columns = self.matrix.cols() * task.spec.loss.predictors();
         // Columns that are held have no coefficient.

@@ -11,7 +11,7 @@ use super::unpack::{OF_IMAGES, Unpacking, section};
 use super::{Part, Place, SparseBlock};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{ImageValues, SparseImage, cut_rows};
-use crate::matrix::{CsrMatrix, Features, Values};
+use crate::matrix::{CsrMatrix, Features, Storage, Values};
 use crate::ops::launch::first;
 use crate::ops::{Number, OpError, vector};
 use crate::parallel;
@@ -42,7 +42,7 @@ impl<T: Number> SparseStream<T> {
         place: Place,
         rounding: Values,
     ) -> Result<Self, OpError> {
-        let Features::Sparse(x) = &*source else {
+        let Storage::Sparse(x) = source.storage() else {
             unreachable!("rows of sparse features");
         };
         let images = images(x, place.residence, rounding);

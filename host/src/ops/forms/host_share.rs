@@ -3,7 +3,7 @@
 use super::hot::stored_values;
 use crate::device::Device;
 use crate::layout::hot::expected;
-use crate::matrix::{Features, Storage, Values};
+use crate::matrix::{Features, Values};
 use crate::ops::blocks::Place;
 use crate::ops::catalog::{candidates_for, candidates_on};
 use crate::ops::{HostShare, MatrixOptions, Number};
@@ -66,9 +66,9 @@ pub(in crate::ops) fn fit<T: Number>(
 
 /// How values cross the link.
 fn values_of<T: Number>(x: &Features<T>, rounding: Values) -> StoredValues {
-    match x.storage() {
-        Storage::Sparse(x) => stored_values(expected(rounding, x)),
-        Storage::Dense(_) if rounding == Values::Bf16 => StoredValues::Bf16,
-        Storage::Dense(_) => StoredValues::Whole,
+    match x.csr_arrays() {
+        Some(x) => stored_values(expected(rounding, &x)),
+        None if rounding == Values::Bf16 => StoredValues::Bf16,
+        None => StoredValues::Whole,
     }
 }

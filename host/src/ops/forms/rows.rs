@@ -7,7 +7,9 @@ use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Device, Prepared, SharedBuffer};
-use crate::matrix::{CsrMatrix, Features, Storage, Values, csr_from_parts};
+use crate::matrix::{
+    CsrArrays, CsrMatrix, Features, Storage, Values, csr_from_parts, with_offsets,
+};
 use crate::ops::blocks::{Part, Place, SparseBlock, SparseStream};
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError, Residency};
@@ -224,7 +226,7 @@ impl<T: Number> SparseRows<T> {
     fn upload(&self) -> Result<Placed<T>, OpError> {
         let features = self.features()?;
         if self.place.residence == Residence::Whole {
-            match features.reading(|| upload_sparse(&self.device, csr(&features)))? {
+            match features.reading(|| upload_sparse(&self.device, &arrays(&features)))? {
                 Ok(parts) => {
                     let mut on_host = locked(&self.on_host);
                     *on_host = OnHost::Borrowed(Arc::downgrade(&features));
@@ -276,30 +278,43 @@ pub(in crate::ops) fn csr<T>(features: &Features<T>) -> &CsrMatrix<T> {
     }
 }
 
+/// Their arrays, whatever the width of the offsets.
+pub(in crate::ops) fn arrays<T>(features: &Features<T>) -> CsrArrays<'_, T> {
+    let arrays = features.csr_arrays();
+    arrays.expect("rows are made of sparse features alone")
+}
+
 /// X as parts on a device: one, but where 32 bits do not count its entries.
 pub(in crate::ops) fn upload_sparse<T: Number>(
     device: &Device,
-    x: &CsrMatrix<T>,
+    x: &CsrArrays<'_, T>,
 ) -> Result<Vec<SparsePart<T>>, OpError> {
-    let offsets = x.proper_indptr();
-    cut_rows(&offsets, MAX_NONZEROS as u64)
+    with_offsets!(x.offsets, offsets => upload_parts(device, x, offsets))
+}
+
+fn upload_parts<T: Number, O: Copy + Into<u64> + Sync>(
+    device: &Device,
+    x: &CsrArrays<'_, T>,
+    offsets: &[O],
+) -> Result<Vec<SparsePart<T>>, OpError> {
+    cut_rows(offsets, MAX_NONZEROS as u64)
         .windows(2)
         .map(|cut| {
             let (first_row, end) = (cut[0], cut[1]);
-            let range = offsets[first_row] as usize..offsets[end] as usize;
-            let base = offsets[first_row];
+            let base: u64 = offsets[first_row].into();
+            let range = base as usize..offsets[end].into() as usize;
             let of_part = &offsets[first_row..=end];
             // A part holds at most MAX_NONZEROS entries, so that its offsets fit 32 bits.
             let narrow = |range: Range<usize>, to: &mut [u32]| {
                 let of_range = to.iter_mut().zip(&of_part[range]);
-                of_range.for_each(|(to, offset)| *to = (offset - base) as u32);
+                of_range.for_each(|(to, offset)| *to = ((*offset).into() - base) as u32);
             };
             Ok(SparsePart {
                 first_row,
                 rows: end - first_row,
                 offsets: device.upload_with(of_part.len(), narrow)?.into(),
-                indices: device.upload(&x.indices()[range.clone()])?.into(),
-                values: device.upload(&x.data()[range])?.into(),
+                indices: device.upload(&x.indices[range.clone()])?.into(),
+                values: device.upload(&x.values[range])?.into(),
             })
         })
         .collect()
@@ -307,12 +322,13 @@ pub(in crate::ops) fn upload_sparse<T: Number>(
 
 /// Rows at which to cut, so that each part has at most `limit` nonzeros and starts at a multiple of
 /// [`PART_ROWS`]; the first is 0, the last m. A group of rows above the limit stays whole.
-fn cut_rows(offsets: &[u64], limit: u64) -> Vec<usize> {
+fn cut_rows<O: Copy + Into<u64>>(offsets: &[O], limit: u64) -> Vec<usize> {
     let rows = offsets.len() - 1;
     let mut cuts = vec![0];
     let mut start = 0;
     while start < rows {
-        let fits = offsets[start..].partition_point(|&o| o - offsets[start] <= limit) - 1;
+        let base = offsets[start].into();
+        let fits = offsets[start..].partition_point(|&o| o.into() - base <= limit) - 1;
         let whole = if start + fits >= rows {
             rows - start
         } else {
@@ -344,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_small_matrix_is_one_part_and_an_empty_one_too() {
-        assert_eq!(cut_rows(&[0, 3, 3, 9], 100), [0, 3]);
-        assert_eq!(cut_rows(&[0], 100), [0, 0]);
+        assert_eq!(cut_rows(&[0_u32, 3, 3, 9], 100), [0, 3]);
+        assert_eq!(cut_rows(&[0_u64], 100), [0, 0]);
     }
 }

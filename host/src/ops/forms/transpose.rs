@@ -10,7 +10,7 @@ use super::rows::{SparsePart, SparseRows, upload_sparse};
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::transpose::transposed;
-use crate::matrix::CsrMatrix;
+use crate::matrix::{CsrArrays, CsrMatrix};
 use crate::ops::blocks::{Part, SparseBlock};
 use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
@@ -143,7 +143,7 @@ impl<T: Number> TilesOfRows<T> {
 impl<T: Number> Transpose<T> {
     /// The transpose of `x`, made by the host; 32 bits count its entries.
     pub(in crate::ops) fn of(device: &Device, x: &CsrMatrix<T>) -> Result<Self, OpError> {
-        let mut parts = upload_sparse(device, &transposed(x))?;
+        let mut parts = upload_sparse(device, &CsrArrays::of(&transposed(x)))?;
         let rows = parts.pop().expect("no more entries than one part has");
         let tiles = Mutex::new(Tiles::of(device, &rows.block())?);
         Ok(Transpose { rows, tiles })

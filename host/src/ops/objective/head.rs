@@ -8,7 +8,7 @@ use gpu_kernels::objective::{Columns, LossClass};
 use super::super::blocks::Part;
 use super::super::catalog::registers_on;
 use super::super::forms::Rows;
-use super::super::forms::rows::csr;
+use super::super::forms::rows::arrays;
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
 use super::launches::Head;
@@ -62,8 +62,12 @@ impl<T: Number> Matrix<T> {
             return Ok(0);
         }
         let features = rows.features()?;
-        let indices = csr(&features).indices();
-        let frequent = by_frequency(indices, self.cols());
+        let indices = arrays(&features).indices;
+        let least = match size {
+            HeadSize::Places(_) => 1,
+            HeadSize::Planned => planning::least_frequent(limits),
+        };
+        let frequent = by_frequency(indices, self.cols(), least);
         let places = match size {
             HeadSize::Places(places) => (places as usize).min(frequent.len()),
             HeadSize::Planned => {

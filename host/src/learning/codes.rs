@@ -1,0 +1,105 @@
+//! The numbers of classes that labels have, one for each row.
+
+use std::borrow::Cow;
+
+use crate::parallel;
+
+/// The number of each row's class, from 0 on: a byte each where that is enough, which is an eighth of what labels of 64 bits
+/// take.
+///
+/// ```
+/// use warpfuse::learning::Codes;
+/// let codes = Codes::from(&[0_u8, 2, 1][..]);
+/// assert_eq!((codes.len(), codes.at(1)), (3, 2));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Codes<'a> {
+    /// Of 256 classes at most.
+    Bytes(Cow<'a, [u8]>),
+    /// Of any number of classes.
+    Words(Cow<'a, [u32]>),
+}
+
+/// Runs the same code on numbers of either width.
+macro_rules! either {
+    ($codes:expr, $name:ident => $body:expr) => {
+        match $codes {
+            Codes::Bytes($name) => $body,
+            Codes::Words($name) => $body,
+        }
+    };
+}
+
+impl Codes<'_> {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        either!(self, codes => codes.len())
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of a row's class.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[inline]
+    pub fn at(&self, row: usize) -> u32 {
+        either!(self, codes => codes[row].into())
+    }
+
+    /// The same, lent.
+    pub(super) fn lent(&self) -> Codes<'_> {
+        match self {
+            Codes::Bytes(codes) => Codes::Bytes(Cow::Borrowed(codes)),
+            Codes::Words(codes) => Codes::Words(Cow::Borrowed(codes)),
+        }
+    }
+
+    /// The first row whose number is such a one.
+    pub(super) fn position(&self, holds: impl Fn(u32) -> bool + Sync) -> Option<usize> {
+        either!(self, codes => parallel::position(codes, |code| holds(u32::from(*code))))
+    }
+
+    /// What each number stands for.
+    pub(super) fn meaning<U: Copy + Send + Sync + Default>(&self, of_class: &[U]) -> Vec<U> {
+        either!(self, codes => parallel::convert(codes, |code| of_class[u32::from(*code) as usize]))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Codes<'a> {
+    fn from(codes: &'a [u8]) -> Self {
+        Codes::Bytes(Cow::Borrowed(codes))
+    }
+}
+
+impl<'a> From<&'a [u32]> for Codes<'a> {
+    fn from(codes: &'a [u32]) -> Self {
+        Codes::Words(Cow::Borrowed(codes))
+    }
+}
+
+impl From<Vec<u32>> for Codes<'_> {
+    fn from(codes: Vec<u32>) -> Self {
+        Codes::Words(Cow::Owned(codes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_widths_say_the_same() {
+        let (bytes, words) = ([0_u8, 3, 1, 3], [0_u32, 3, 1, 3]);
+        for codes in [Codes::from(&bytes[..]), Codes::from(&words[..])] {
+            assert_eq!((codes.len(), codes.at(1), codes.lent().at(2)), (4, 3, 1));
+            assert_eq!(codes.position(|code| code > 2), Some(1));
+            assert_eq!(codes.position(|code| code > 3), None);
+            assert_eq!(codes.meaning(&[1.0, 2.0, 3.0, 4.0]), [1.0, 4.0, 2.0, 4.0]);
+        }
+        assert!(Codes::from(Vec::new()).is_empty());
+    }
+}
