@@ -3,8 +3,8 @@
     python first_fit.py start RESULTS.jsonl
     python first_fit.py memory RESULTS.jsonl [ROWS]
 
-``memory`` fits SciPy's CSR of ROWS (4,000,000) x 1,000,000 float32, 20 entries a row, and compares the peak of resident
-memory during the fit with that before it.
+``memory`` fits SciPy's CSR of ROWS (4,000,000) x 1,000,000 float32, 20 entries a row, and NumPy's array of ROWS x 64, each in
+a process of its own, and compares the peak of resident memory during the fit with that before it.
 """
 
 import json
@@ -55,41 +55,77 @@ def status(field):
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
-def memory(write, rows=4_000_000):
+MODELS = {
+    "Ridge": lambda warpfuse: warpfuse.Ridge(max_iter=5, tol=1e-2),
+    "LogisticRegression": lambda warpfuse: warpfuse.LogisticRegression(max_iter=3),
+    "PoissonRegressor": lambda warpfuse: warpfuse.PoissonRegressor(max_iter=3),
+    "LinearSVC": lambda warpfuse: warpfuse.LinearSVC(max_iter=3),
+}
+#: Form of X, and the class.
+FITS = [("csr", name) for name in MODELS] + [("numpy", "Ridge"), ("numpy", "LogisticRegression")]
+
+
+def made(form, rows):
+    import numpy as np
+    from scipy import sparse
+
+    rng = np.random.default_rng(1)
+    y = rng.standard_normal(rows)
+    if form == "numpy":
+        return rng.standard_normal((rows, 64), dtype=np.float32), y
+    cols, per_row = 1_000_000, 20
+    # Ascending in each row without sorting: a column from each of as many stretches.
+    stretch = cols // per_row
+    indices = rng.integers(0, stretch, (rows, per_row), dtype=np.int32)
+    indices += np.arange(0, cols, stretch, dtype=np.int32)
+    values = rng.standard_normal(rows * per_row, dtype=np.float32)
+    offsets = np.arange(0, rows * per_row + 1, per_row, dtype=np.int32)
+    return sparse.csr_matrix((values, indices.reshape(-1), offsets), shape=(rows, cols)), y
+
+
+def one_fit(form, name, rows):
+    """What a fit takes besides X: printed as JSON. Nothing of X's width or height has been fitted in this process before."""
+    import warnings
+
     import numpy as np
     from scipy import sparse
 
     import warpfuse
 
-    cols, per_row = 1_000_000, 20
+    warnings.simplefilter("ignore")
     warpfuse.set_config(device="cuda", fallback="error")
-    rng = np.random.default_rng(1)
-    indices = np.empty((rows, per_row), np.int32)
-    for first in range(0, rows, 500_000):
-        part = indices[first : first + 500_000]
-        part[...] = np.sort(rng.integers(0, cols - per_row, part.shape, dtype=np.int32), axis=1)
-        part += np.arange(per_row, dtype=np.int32)
-    values = rng.standard_normal(rows * per_row, dtype=np.float32)
-    X = sparse.csr_matrix((values, indices.reshape(-1), np.arange(0, rows * per_row + 1, per_row, dtype=np.int32)), shape=(rows, cols))
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    y = rng.standard_normal(rows)
-    for name, model, target in [
-        ("Ridge", warpfuse.Ridge(max_iter=5, tol=1e-2), y),
-        ("LogisticRegression", warpfuse.LogisticRegression(max_iter=3), y > 0),
-    ]:
-        # The driver, its page-locked blocks and the kernels are there before anything is measured.
-        model.fit(X[: rows // 8], target[: rows // 8])
-        with open("/proc/self/clear_refs", "w") as refs:
-            refs.write("5")
-        before = status("VmRSS")
-        begin = time.perf_counter()
-        model.fit(X, target)
-        seconds = time.perf_counter() - begin
-        more = status("VmHWM") - before
-        write({"what": f"memory: {name}", "rows": rows, "bytes_of_X": size, "more_bytes": more, "part_of_X": more / size, "seconds": seconds})
+    X, y = made(form, int(rows))
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse.issparse(X) else X.nbytes
+    targets = {"LogisticRegression": lambda: y > 0, "LinearSVC": lambda: y > 0, "PoissonRegressor": lambda: np.abs(y).round()}
+    target = targets.get(name, lambda: y)()
+    model = MODELS[name](warpfuse)
+    # The driver, its page-locked blocks and the kernels are there before anything is measured.
+    few = sparse.random(20_000, 5_000, 0.02, "csr", np.float32) if form == "csr" else X[:20_000, :32].copy()
+    model.fit(few, target[:20_000])
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")
+    before = status("VmRSS")
+    begin = time.perf_counter()
+    model.fit(X, target)
+    seconds = time.perf_counter() - begin
+    more = status("VmHWM") - before
+    about = {"form": form, "rows": X.shape[0], "cols": X.shape[1], "bytes_of_X": size}
+    print(json.dumps({"what": f"memory: {name}", **about, "more_bytes": more, "part_of_X": more / size, "seconds": seconds}))
+
+
+def memory(write, rows=4_000_000):
+    for form, name in FITS:
+        program = [sys.executable, __file__, "one_fit", form, name, str(rows)]
+        end = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+        if end.returncode:
+            write({"what": f"memory: {name}", "form": form, "error": end.stderr[-500:]})
+        else:
+            write(json.loads(end.stdout))
 
 
 def main(what, path, *more):
+    if what == "one_fit":
+        return one_fit(path, *more)
     with open(path, "a") as out:
 
         def write(result):

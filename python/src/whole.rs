@@ -92,6 +92,10 @@ fn all<T: numpy::Element + Sync>(
     };
     // Chunks are looked at to their ends, by loops that vectorise.
     let chunk = |part: &[T]| part.iter().fold(true, |all, value| all & is_good(value));
+    if values.len() <= CHUNK {
+        // Another thread would take longer to wake.
+        return Ok(Some(chunk(values)));
+    }
     Ok(Some(py.detach(|| values.par_chunks(CHUNK).all(chunk))))
 }
 

@@ -185,6 +185,8 @@ def _dispatches() -> bool:
 def _foreign(estimator: Any, *arrays: Any) -> str | None:
     """Why arrays of another library are left to scikit-learn."""
     for array in arrays:
+        if type(array) is np.ndarray:
+            continue
         there = lies_on_gpu(array)
         if array is None or isinstance(array, Dataset) or sparse.issparse(array):
             continue

@@ -14,7 +14,8 @@ from ._lent import borrowed, lies_on_gpu
 from ._plain import MANY
 
 #: Reads of X that a matrix which is to be fitted several times is prepared for.
-_EVALUATIONS = 200
+EVALUATIONS = 200
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def native(X: Any) -> Any:
@@ -22,6 +23,8 @@ def native(X: Any) -> Any:
 
     Nothing is copied if X is in that form already, here or in the library, which borrows the arrays.
     """
+    if type(X) is np.ndarray and X.dtype in _FLOATS and X.flags.forc and X.flags.aligned:
+        return X
     if not sparse.issparse(X):
         X = np.asarray(X)
         order = "F" if X.flags.fnc and X.ndim == 2 else "C"
@@ -57,7 +60,7 @@ def _index_array(indices: Any) -> Any:
 
 def entries(X: Any) -> int:
     """Stored entries."""
-    return int(X.nnz if sparse.issparse(X) else X.size)
+    return int(X.size if type(X) is np.ndarray or not sparse.issparse(X) else X.nnz)
 
 
 class Dataset:
@@ -109,7 +112,7 @@ class Dataset:
             self.feature_names_in_ = names
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         on = open_device(device) if device is not None else device_for(entries(X))
-        self._hold(_native.Dataset(native(X), on, _EVALUATIONS))
+        self._hold(_native.Dataset(native(X), on, EVALUATIONS))
 
     def _stay(self, X: Any, device: str | None) -> None:
         """X on a GPU is read where it lies."""
@@ -172,7 +175,7 @@ class Dataset:
             cache=cache,
             columns=n_features,
             target=None if target is None else str(target),
-            evaluations=_EVALUATIONS,
+            evaluations=EVALUATIONS,
         )
         data = cls.__new__(cls)
         data._hold(found)

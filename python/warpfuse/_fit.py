@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
 from ._config import device_for, get_config, open_device
-from ._dataset import Dataset, entries, native
+from ._dataset import EVALUATIONS, Dataset, entries, native
 from ._warn import warn
 
 #: The library stops at a norm of the gradient relative to that at the start. scikit-learn's ``tol`` means something
@@ -31,7 +31,7 @@ _NOT_CONVERGED = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Solution:
     """What came of a fit of one target."""
 
@@ -49,18 +49,22 @@ def tolerance(tol: float, dtype: Any) -> float:
 
 
 class Problem:
-    """X on its way to a device, and fits on it: several on the CPU, where that alone can (``on_cpu``)."""
+    """X on its way to a device, and fits on it: several on the CPU, where that alone can (``on_cpu``).
 
-    def __init__(self, X: Any, targets: int = 1, *, on_cpu: bool = False) -> None:
+    ``kept`` says that its products with X are wanted afterwards.
+    """
+
+    def __init__(self, X: Any, targets: int = 1, *, on_cpu: bool = False, kept: bool = False) -> None:
         self.dtype = np.dtype(X.dtype)
         self.shape = X.shape
+        #: X where it has been placed, if it has.
+        self.placed: Any = None
         if isinstance(X, Dataset):
-            self._dataset: Any = X._native
-        elif targets > 1:
+            self.placed = X._native
+        elif targets > 1 or kept:
             on = open_device("cpu") if on_cpu else device_for(entries(X))
-            self._dataset = _native.Dataset(native(X), on, 0)
+            self.placed = _native.Dataset(native(X), on, EVALUATIONS if kept else 0)
         else:
-            self._dataset = None
             self._x, self._device = X, device_for(entries(X))
 
     def solve(
@@ -82,8 +86,8 @@ class Problem:
         if offset is not None:
             offset = np.ascontiguousarray(offset, dtype=np.float64)
         watch = _watch(params.get("max_iter"))
-        if self._dataset is not None:
-            found = self._dataset.fit(name, params, y, sample_weight, start, watch, offset)
+        if self.placed is not None:
+            found = self.placed.fit(name, params, y, sample_weight, start, watch, offset)
         else:
             x = native(self._x)
             found = _native.fit(x, self._device, name, params, y, sample_weight, start, watch, offset)

@@ -20,12 +20,14 @@ __all__ = ["Namespace", "borrowed", "device_of", "lend", "lies_on_gpu", "matrix_
 _ALIGNMENT = 16
 #: DLPack's number of CUDA devices.
 _DLPACK_CUDA = 2
+#: What is on the host without a look.
+_OF_HOST = frozenset({np.ndarray, list, float, np.float64, np.float32, type(None)})
 
 
 def lies_on_gpu(array: Any) -> bool:
     """Whether an array, or the arrays of a sparse matrix, lie on a GPU."""
     kind = type(array)
-    if kind is np.ndarray or kind is list or array is None or sparse.issparse(array):
+    if kind in _OF_HOST or sparse.issparse(array):
         return False
     root = kind.__module__.partition(".")[0]
     if root == "torch":

@@ -87,15 +87,15 @@ def _is_plain_csr(X: Any) -> bool:
 
 def is_large(X: Any) -> bool:
     """Whether the library looks at the values, and NumPy need not."""
-    return bool((X.nnz if sparse.issparse(X) else X.size) > MANY)
+    return bool((X.size if type(X) is np.ndarray or not sparse.issparse(X) else X.nnz) > MANY)
 
 
 def is_finite(values: Any) -> bool:
-    """Whether the sum is: one that overflows is left to those who look at each element. Many are looked at by all cores."""
-    if values.size > MANY:
-        found = _native.is_finite(values)
-        if found is not None:
-            return bool(found)
+    """Whether all are: by the library where they are contiguous floats, else by their sum, and a sum that overflows is left to
+    those who look at each element."""
+    found = _native.is_finite(values)
+    if found is not None:
+        return bool(found)
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(values.sum())
 

@@ -5,10 +5,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn import linear_model as _peer
 
+from .. import _native
 from .._accelerated import Accelerated
 from .._dataset import Dataset
 from .._fit import Solution
 from .._lent import lies_on_gpu
+from .._plain import is_large
 from .._sklearn import check_gram
 from .._warn import warn
 from ._least_squares import SeveralTargets, columns, positive_refusal
@@ -59,15 +61,18 @@ class _CoordinateDescent(SeveralTargets):
         if not isinstance(self.precompute, bool):
             check_gram(self.precompute, X, y, weights, self.fit_intercept)
         (name, params), count = self._objective(), len(columns(y))
+        # The gap of a large X is found where X has been placed for the fit: NumPy would widen a copy of it.
+        problem = self._placed(X, [params] * count, kept=not isinstance(X, Dataset) and is_large(X))
         try:
-            solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count))
+            solutions = self._solve_targets(name, [params] * count, X, y, weights, self._starts(X, count), problem)
         except ValueError as error:
             if "too large" not in str(error):
                 raise
             # X has been found finite: squares of its values overflow. Programs look for scikit-learn's words.
             raise ValueError(f"Coordinate descent iterations resulted in non-finite parameter values: {error}") from error
         self.n_iter_ = [s.n_iter for s in solutions]
-        gaps = np.array([self._gap(X, t, s, weights) for t, s in zip(columns(y), solutions, strict=True)])
+        products = X if problem.placed is None else problem.placed
+        gaps = np.array([self._gap(products, t, s, weights) for t, s in zip(columns(y), solutions, strict=True)])
         self.dual_gap_ = gaps
         if count == 1:
             self.n_iter_, self.dual_gap_ = self.n_iter_[0], gaps[0]
@@ -83,16 +88,18 @@ class _CoordinateDescent(SeveralTargets):
         return list(zip(coef, np.broadcast_to(intercept, count), strict=True))
 
     def _gap(self, X: Any, target: Any, solution: Solution, weights: Any) -> float:
-        """The duality gap over the number of samples, as scikit-learn has it."""
+        """The duality gap over the number of samples, as scikit-learn has it; X as it came, or where it has been placed."""
+        placed = isinstance(X, _native.Dataset)
         coef = solution.coef[0].astype(np.float64)
-        v = np.ones(len(target)) if weights is None else weights * (len(target) / weights.sum())
-        predicted = X.decision(coef[None], solution.intercept).ravel() if isinstance(X, Dataset) else X @ coef
-        if not isinstance(X, Dataset):
-            predicted = predicted + float(solution.intercept[0])
+        if placed:
+            predicted = X.decision(coef[None], solution.intercept.astype(np.float64)).ravel()
+        else:
+            predicted = X @ coef + float(solution.intercept[0])
         residual = np.asarray(target, np.float64) - predicted
-        weighted = np.ascontiguousarray(v * residual)
-        correlation = X._native.transposed(weighted) if isinstance(X, Dataset) else X.T @ weighted
-        centred = target - np.average(target, weights=weights) if self.fit_intercept else target
+        weighted = residual if weights is None else weights * (len(target) / weights.sum()) * residual
+        correlation = X.transposed(weighted) if placed else X.T @ weighted
+        mean = target.mean() if weights is None else np.average(target, weights=weights)
+        centred = target - mean if self.fit_intercept else target
         l1 = self.alpha * self.l1_ratio * len(target)
         l2 = self.alpha * (1.0 - self.l1_ratio) * len(target)
         pull = correlation - l2 * coef

@@ -8,7 +8,6 @@ from sklearn import linear_model as _peer
 from .._accelerated import RegressorPrediction
 from .._lent import lies_on_gpu, namespace_of
 from .._linear import OneTargetFit
-from .._plain import is_large
 from .._there import with_attributes_on_host
 
 
@@ -30,14 +29,11 @@ class _Glm(OneTargetFit, RegressorPrediction):
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         self._base_loss = self._get_loss()
-        if not is_large(y):
-            y = np.ascontiguousarray(y, dtype=X.dtype)
-            self._expect_in_range(y)
         try:
             self._solve_one(X, y, weights, self._own_start())
         except ValueError:
-            # Of many targets the library has looked at the range.
-            self._expect_in_range(y)
+            # The library has looked at the range; programs look for scikit-learn's words.
+            self._expect_in_range(np.asarray(y, dtype=X.dtype))
             raise
 
     def _expect_in_range(self, y: Any) -> None:

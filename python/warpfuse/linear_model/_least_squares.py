@@ -19,16 +19,26 @@ class SeveralTargets(LinearFit, RegressorPrediction):
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def _solve_targets(
-        self, name: str, per_target: list[dict[str, Any]], X: Any, y: Any, weights: Any, starts: Any = None
+        self,
+        name: str,
+        per_target: list[dict[str, Any]],
+        X: Any,
+        y: Any,
+        weights: Any,
+        starts: Any = None,
+        problem: Problem | None = None,
     ) -> list[Solution]:
-        on_cpu = any(params.get("positive", False) for params in per_target)
-        problem, controls = Problem(X, len(per_target), on_cpu=on_cpu), self._controls(X)
+        problem, controls = problem or self._placed(X, per_target), self._controls(X)
         starts = starts or [None] * len(per_target)
         triples = zip(per_target, columns(y), starts, strict=True)
         solutions = [problem.solve(name, {**controls, **params}, t, weights, start) for params, t, start in triples]
         self._set_coefficients(solutions, y.ndim)
         warn_unless_converged(self, *solutions)
         return solutions
+
+    def _placed(self, X: Any, per_target: list[dict[str, Any]], *, kept: bool = False) -> Problem:
+        on_cpu = any(params.get("positive", False) for params in per_target)
+        return Problem(X, len(per_target), on_cpu=on_cpu, kept=kept)
 
     def _set_coefficients(self, solutions: list[Solution], ndim: int) -> None:
         if ndim == 1:
