@@ -1,12 +1,12 @@
 """Times of fits and predictions beside scikit-learn's, from data in host memory to coefficients and to probabilities.
 
-    python against_peers.py RESULTS.jsonl [CASE ...]
+    python against_peers.py RESULTS.jsonl [--ours] [CASE ...]
 
 Cases have the shapes of public data sets with seeded values; columns of the sparse ones follow a power law. For each there
 is a line of warpfuse, and one for each peer: scikit-learn on all cores, scikit-learn on CuPy's or PyTorch's arrays by the
 array API (dense X), cuML where it is installed. Times are medians of up to five runs. A peer that has not ended after its
 limit is stopped, and its time is a lower bound (``"stopped": true``). All minimise the same objective; the value that each
-reached is in its line. The environment variable COMMIT names the commit.
+reached is in its line. ``--ours`` times warpfuse alone. The environment variable COMMIT names the commit.
 """
 
 import datetime
@@ -212,7 +212,7 @@ CASES = {
 }
 
 
-def run(case, write, held):
+def run(case, write, held, with_peers):
     shape, scale, kind, params, targets, limit = CASES[case]
     if shape not in held:
         held.clear()
@@ -228,7 +228,7 @@ def run(case, write, held):
     data = warpfuse.Dataset(X)
     iterations = np.max(model.n_iter_) if getattr(model, "n_iter_", None) is not None else None
     write({**about, "who": "warpfuse", **seconds, "n_iter": iterations, "objective": objective(kind, model, data, y)})
-    for name, fit, predict in peers(kind, params, X, y):
+    for name, fit, predict in peers(kind, params, X, y) if with_peers else ():
         try:
             seconds, model = timed(fit, predict, limit)
         except Exception as error:
@@ -256,8 +256,8 @@ def main(path, *cases):
             out.write(line + "\n")
             out.flush()
 
-        for case in cases or CASES:
-            run(case, write, held)
+        for case in [case for case in cases if case in CASES] or CASES:
+            run(case, write, held, "--ours" not in cases)
 
 
 if __name__ == "__main__":

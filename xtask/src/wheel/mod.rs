@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 pub use tests::{Extent, check};
 
+use crate::quickstart::FAMILIES;
 use crate::{step, workspace};
 use python::Environment;
 
@@ -130,6 +131,11 @@ fn use_it(users: &Environment) -> Result<()> {
 
 fn maturin(tools: &Environment, arguments: &Arguments, out: &Path) -> Command {
     let mut maturin = tools.program("maturin");
+    if std::env::var_os("WARPFUSE_FAMILIES").is_none() {
+        // What the package and the commands that it brings launch: with the others two architectures would take more than the
+        // wheel may.
+        maturin.env("WARPFUSE_FAMILIES", FAMILIES.join(","));
+    }
     maturin
         .args([
             "build",
