@@ -194,6 +194,8 @@ pub fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDi
     }
     dict.set_item("gradient_ratio", report.gradient_ratio)?;
     dict.set_item("objective", report.objective)?;
+    let gap = report.relative_gap.map(|gap| gap * report.objective.abs());
+    dict.set_item("gap", gap.filter(|gap| gap.is_finite()))?;
     dict.set_item("transfer_seconds", report.transfer_seconds)?;
     dict.set_item("seconds", report.seconds)?;
     dict.set_item("peak_device_bytes", report.peak_device_bytes)?;

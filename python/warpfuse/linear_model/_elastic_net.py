@@ -72,7 +72,9 @@ class _CoordinateDescent(SeveralTargets):
             raise ValueError(f"Coordinate descent iterations resulted in non-finite parameter values: {error}") from error
         self.n_iter_ = [s.n_iter for s in solutions]
         products = X if problem.placed is None else problem.placed
-        gaps = np.array([self._gap(products, t, s, weights) for t, s in zip(columns(y), solutions, strict=True)])
+        known = [s.report["gap"] for s in solutions]
+        triples = zip(known, columns(y), solutions, strict=True)
+        gaps = np.array([self._gap(products, t, s, weights) if gap is None else gap for gap, t, s in triples])
         self.dual_gap_ = gaps
         if count == 1:
             self.n_iter_, self.dual_gap_ = self.n_iter_[0], gaps[0]
