@@ -213,6 +213,6 @@ fn spoil<T: Number>(features: &mut Features<T>, value: f64) {
             *x = with_entries(x, |_, _| values.next().expect("as many as before"));
         }
         Features::Dense(x) => put(x.as_slice_mut().expect("generated row by row")),
-        Features::Shared(_) => unreachable!("samples own their features"),
+        Features::Narrow(_) | Features::Shared(_) => unreachable!("samples own their features"),
     }
 }

@@ -113,7 +113,9 @@ fn upload<T: Number>(gpu: &Gpu, features: Features<T>) -> Result<(Box<dyn Arrays
             matrix.problem().pitch as usize,
         )?),
         Features::Sparse(x) => Box::new(SparseArrays::upload(gpu, x)?),
-        Features::Shared(_) => unreachable!("the sweep makes its own matrices"),
+        Features::Narrow(_) | Features::Shared(_) => {
+            unreachable!("the sweep makes its own matrices")
+        }
     };
     Ok((arrays, matrix))
 }

@@ -15,7 +15,7 @@ fn full(text: &str) -> Array2<f64> {
             assert!(x.is_standard_layout());
             x
         }
-        Features::Shared(_) => panic!("a file of text is not shared"),
+        Features::Narrow(_) | Features::Shared(_) => panic!("a file of text is not shared"),
     }
 }
 

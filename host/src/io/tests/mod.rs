@@ -42,6 +42,8 @@ pub(super) fn read_sparse(name: &str, content: impl AsRef<[u8]>) -> (CsrMatrix<f
     let data = read_as(name, content, &ReadOptions::default()).expect("a good file");
     match data.features {
         Features::Sparse(x) => (x, data.targets.unwrap_or_default()),
-        Features::Dense(_) | Features::Shared(_) => panic!("sparse features expected"),
+        Features::Narrow(_) | Features::Dense(_) | Features::Shared(_) => {
+            panic!("sparse features expected")
+        }
     }
 }
