@@ -1,0 +1,41 @@
+"""Labels are numbered by the library: in a byte, in one read where all classes are among the first."""
+
+import numpy as np
+import pytest
+
+import warpfuse
+from warpfuse import _native
+
+#: More than are looked at first, by several threads.
+MANY = 300_000
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool"])
+@pytest.mark.parametrize("count", [5, MANY])
+def test_numbers_are_those_of_numpy(dtype, count, rng):
+    labels = rng.integers(0, 2 if dtype == "bool" else 100, count).astype(dtype)
+    classes, codes = _native.encode(labels)
+    expected = np.unique(labels, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected[0])
+    np.testing.assert_array_equal(codes, expected[1])
+    assert (classes.dtype, codes.dtype) == (labels.dtype, np.uint8)
+
+
+@pytest.mark.parametrize("kinds", [2, 3, 8, 9, 256])
+def test_a_class_that_comes_late_is_found(kinds):
+    labels = np.zeros(MANY, np.int64)
+    # The smallest is the last, so that all others have another number than they seem to have.
+    labels[-kinds:] = -np.arange(kinds)
+    classes, codes = _native.encode(labels)
+    np.testing.assert_array_equal(classes, np.arange(1 - kinds, 1))
+    np.testing.assert_array_equal(codes, labels + kinds - 1)
+
+
+def test_more_than_256_classes_are_numpys():
+    assert _native.encode(np.arange(257)) is None
+    assert _native.encode(np.arange(MANY)) is None
+    y = np.arange(600) % 300
+    X = (y[:, None] == np.arange(300)).astype(np.float64)
+    with warpfuse.config_context(device="cpu", fallback="error"):
+        model = warpfuse.LogisticRegression(max_iter=50).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
