@@ -4,7 +4,7 @@
     python first_fit.py memory RESULTS.jsonl [ROWS]
 
 ``memory`` fits SciPy's CSR of ROWS (4,000,000) x 1,000,000 float32, 20 entries a row, and NumPy's array of ROWS x 64, each in
-a process of its own, and compares the peak of resident memory during the fit with that before it.
+a process of its own, and compares the peak of resident memory during a second fit with that before it.
 """
 
 import json
@@ -61,8 +61,6 @@ MODELS = {
     "PoissonRegressor": lambda warpfuse: warpfuse.PoissonRegressor(max_iter=3),
     "LinearSVC": lambda warpfuse: warpfuse.LinearSVC(max_iter=3),
 }
-#: Form of X, and the class.
-FITS = [("csr", name) for name in MODELS] + [("numpy", "Ridge"), ("numpy", "LogisticRegression")]
 
 
 def made(form, rows):
@@ -83,8 +81,28 @@ def made(form, rows):
     return sparse.csr_matrix((values, indices.reshape(-1), offsets), shape=(rows, cols)), y
 
 
-def one_fit(form, name, rows):
-    """What a fit takes besides X: printed as JSON. Nothing of X's width or height has been fitted in this process before."""
+def trim():
+    """Gives what the heap has free back to the system, so that nothing of an earlier fit is used again."""
+    import ctypes
+
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def measured(model, X, target):
+    """Bytes that a fit takes at its worst moment, and its seconds. The GPU, its kernels and the page-locked blocks of the link
+    are there from a fit before."""
+    model.fit(X, target)
+    trim()
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")
+    before = status("VmRSS")
+    begin = time.perf_counter()
+    model.fit(X, target)
+    return status("VmHWM") - before, time.perf_counter() - begin
+
+
+def fits_of(form, rows):
+    """What fits take besides X: a line of JSON for each class."""
     import warnings
 
     import numpy as np
@@ -96,36 +114,28 @@ def one_fit(form, name, rows):
     warpfuse.set_config(device="cuda", fallback="error")
     X, y = made(form, int(rows))
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse.issparse(X) else X.nbytes
-    targets = {"LogisticRegression": lambda: y > 0, "LinearSVC": lambda: y > 0, "PoissonRegressor": lambda: np.abs(y).round()}
-    target = targets.get(name, lambda: y)()
-    model = MODELS[name](warpfuse)
-    # The driver, its page-locked blocks and the kernels are there before anything is measured.
-    few = sparse.random(20_000, 5_000, 0.02, "csr", np.float32) if form == "csr" else X[:20_000, :32].copy()
-    model.fit(few, target[:20_000])
-    with open("/proc/self/clear_refs", "w") as refs:
-        refs.write("5")
-    before = status("VmRSS")
-    begin = time.perf_counter()
-    model.fit(X, target)
-    seconds = time.perf_counter() - begin
-    more = status("VmHWM") - before
     about = {"form": form, "rows": X.shape[0], "cols": X.shape[1], "bytes_of_X": size}
-    print(json.dumps({"what": f"memory: {name}", **about, "more_bytes": more, "part_of_X": more / size, "seconds": seconds}))
+    labels, counts = y > 0, np.abs(y).round()
+    targets = {"LogisticRegression": labels, "LinearSVC": labels, "PoissonRegressor": counts}
+    for name, model in MODELS.items():
+        more, seconds = measured(model(warpfuse), X, targets.get(name, y))
+        line = {"what": f"memory: {name}", **about, "more_bytes": more, "part_of_X": more / size, "seconds": seconds}
+        print(json.dumps(line), flush=True)
 
 
 def memory(write, rows=4_000_000):
-    for form, name in FITS:
-        program = [sys.executable, __file__, "one_fit", form, name, str(rows)]
+    for form in ("csr", "numpy"):
+        program = [sys.executable, __file__, "fits_of", form, str(rows)]
         end = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+        for line in end.stdout.splitlines():
+            write(json.loads(line))
         if end.returncode:
-            write({"what": f"memory: {name}", "form": form, "error": end.stderr[-500:]})
-        else:
-            write(json.loads(end.stdout))
+            write({"what": f"memory: {form}", "error": end.stderr[-500:]})
 
 
 def main(what, path, *more):
-    if what == "one_fit":
-        return one_fit(path, *more)
+    if what == "fits_of":
+        return fits_of(path, *more)
     with open(path, "a") as out:
 
         def write(result):

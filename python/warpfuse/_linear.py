@@ -10,7 +10,7 @@ from ._accelerated import Accelerated
 from ._fit import Problem, Solution, tolerance, warn_unless_converged
 from ._lent import lies_on_gpu
 from ._plain import are_plain_classes
-from ._sklearn import checked_weights, class_weighted, fit_context
+from ._sklearn import checked_weights, class_weighted, validated
 from ._there import attributes_on_host, fitted_there
 
 __all__ = ["ClassifierFit", "LinearFit", "OneTargetFit"]
@@ -22,7 +22,7 @@ class LinearFit(Accelerated):
     #: What scikit-learn's checks of X and y are told besides types.
     _checks: ClassVar[dict[str, Any]] = {}
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @validated
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n_samples, n_features) and y.
 

@@ -1,20 +1,34 @@
 """What is borrowed of scikit-learn's internals, in one place: its names may move between versions."""
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from inspect import signature
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import _fit_context as fit_context
 from sklearn.linear_model._base import _pre_fit
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-__all__ = ["check_gram", "checked_weights", "class_weighted", "fit_context", "rebound"]
+__all__ = ["check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
 
 _COUNTS_WEIGHTS = "sample_weight" in signature(compute_class_weight).parameters
+
+
+def validated(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """scikit-learn's ``fit_context`` for a fit within which scikit-learn fits nothing, but by a fit with a context of its own:
+    parameters are checked, unless its settings say otherwise, and nothing is set up for what would go on inside."""
+
+    @wraps(fit)
+    def checked(estimator: Any, *given: Any, **named: Any) -> Any:
+        if not get_config()["skip_parameter_validation"]:
+            estimator._validate_params()
+        return fit(estimator, *given, **named)
+
+    return checked
 
 
 def checked_weights(sample_weight: Any, X: Any) -> Any:
