@@ -9,6 +9,7 @@ use super::fit::{Setup, Training};
 use super::given::Given;
 use super::options::FitOptions;
 use super::report::Summary;
+use super::restored::restore;
 use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::Iteration;
@@ -17,7 +18,7 @@ use super::solver::host::design::HostDesign;
 use super::solver::host::{self, Problem, Solved, Start};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
-use super::{FitError, fit, penalty};
+use super::{FitError, penalty};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Number, OpError, interrupt};
@@ -298,7 +299,7 @@ fn adopted(columns: &Columns, weights: &Weights) -> Vec<f64> {
 
 /// Coefficients in the units of X, as values of T.
 fn restored<T: Number>(columns: &Columns, theta: &[f64], k: usize) -> Weights {
-    let mut weights = fit::restore(columns, theta, k);
+    let mut weights = restore(columns, theta, k);
     let narrow = |value: &mut f64| *value = Element::to_f64(<T as Element>::from_f64(*value));
     weights.coef.iter_mut().flatten().for_each(narrow);
     weights.intercept.iter_mut().for_each(narrow);

@@ -70,6 +70,7 @@ mod quantile;
 mod regressor;
 mod report;
 mod resident;
+mod restored;
 mod ridge_classifier;
 mod row_moments;
 mod row_targets;
