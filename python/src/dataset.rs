@@ -1,5 +1,7 @@
 //! X on a device, and fits on it.
 
+use std::sync::Arc;
+
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -241,7 +243,7 @@ pub fn fit<'py>(
     };
     let model = either!(features, x => watch::watched(py, watch, |watcher| {
         let mut tell = watch::counted(watcher);
-        given.fit(&estimator, Place::Host(device, x), &mut tell)
+        given.fit(&estimator, Place::Host(device, x.into()), &mut tell)
     }))?;
     estimators::describe(py, &model)
 }
@@ -249,7 +251,7 @@ pub fn fit<'py>(
 /// Where X is.
 enum Place<'a, T: Scalar> {
     Resident(&'a ResidentDataset<T>),
-    Host(&'a warpfuse::device::Device, Features<T>),
+    Host(&'a warpfuse::device::Device, Arc<Features<T>>),
 }
 
 /// What a fit is given besides X and parameters.

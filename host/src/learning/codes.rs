@@ -46,6 +46,10 @@ impl Codes<'_> {
     /// # Panics
     /// When there is no such row.
     #[inline]
+    #[expect(
+        clippy::useless_conversion,
+        reason = "one of the two widths is that of the result"
+    )]
     pub fn at(&self, row: usize) -> u32 {
         either!(self, codes => codes[row].into())
     }
@@ -59,13 +63,17 @@ impl Codes<'_> {
     }
 
     /// The first row whose number is such a one.
+    #[expect(
+        clippy::useless_conversion,
+        reason = "one of the two widths is that of the result"
+    )]
     pub(super) fn position(&self, holds: impl Fn(u32) -> bool + Sync) -> Option<usize> {
         either!(self, codes => parallel::position(codes, |code| holds(u32::from(*code))))
     }
 
     /// What each number stands for.
     pub(super) fn meaning<U: Copy + Send + Sync + Default>(&self, of_class: &[U]) -> Vec<U> {
-        either!(self, codes => parallel::convert(codes, |code| of_class[u32::from(*code) as usize]))
+        either!(self, codes => parallel::convert(codes, |code| of_class[*code as usize]))
     }
 }
 
