@@ -17,6 +17,15 @@ pub enum QrVariant {
         /// Registers of a lane for its column.
         rows: u32,
     },
+    /// Matrices of at most `rows` × `lanes` · `each`, `each` columns a lane, 32 / `lanes` matrices in a warp.
+    Columns {
+        /// Lanes of a matrix.
+        lanes: u32,
+        /// Columns of a lane.
+        each: u32,
+        /// Registers of a lane for one of its columns.
+        rows: u32,
+    },
     /// `lanes` columns of a matrix of at most `rows` · `warps` · 32 / `lanes` rows below the first, a block each.
     Panel {
         /// Columns.

@@ -15,11 +15,11 @@
 use super::args::{NOT_FINITE, PACKS, QrArgs, Site, ZERO_PIVOT};
 use super::pieces::{dot_tail, read_chunk, read_live, shift_and_add, write_piece};
 use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
+use super::tiny::{Group, own_lane, own_site, stage, write_factors, write_status, write_triangle};
 use super::{pieces, triangle};
-use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::math::abs;
-use crate::scalar::Words;
-use crate::verbs::{FULL, lane, max_lanes};
+use crate::verbs::{FULL, max_lanes};
 
 /// Threads of a block.
 pub const LANES_BLOCK: u32 = 128;
@@ -40,26 +40,13 @@ pub const fn lanes_shared_bytes(lanes: u32, rows: u32, bytes: u32) -> u32 {
     LANES_BLOCK / lanes * elements(lanes, rows, bytes) * bytes
 }
 
-/// One matrix of a warp as one of its lanes sees it.
-struct Group<T> {
-    site: Site,
-    /// Number of the matrix; not below the count where there is none.
-    number: u32,
-    /// Number of the lane, and of its column.
-    lane: u32,
-    tile: Shared<T>,
-    pitch: u32,
-    z: Shared<T>,
-    x: Shared<T>,
-}
-
 /// See the head of the file.
 #[inline(always)]
 pub fn lanes<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
 ) {
-    let group = Group::<T>::of::<C, LANES, ROWS>(cta, args);
+    let group = group::<C, T, LANES, ROWS>(cta, args);
     let mut column = load::<C, T, LANES, ROWS>(cta, args, &group);
     triangle::clear::<C, T, LANES>(cta, group.z, group.lane);
     cta.sync_warp();
@@ -76,46 +63,29 @@ struct Made<T> {
     status: u32,
 }
 
-impl<T: Ranged> Group<T> {
-    #[inline(always)]
-    #[track_caller]
-    fn of<C: Cta, const LANES: usize, const ROWS: usize>(
-        cta: &C,
-        args: &QrArgs<'_, T>,
-    ) -> Group<T> {
-        let (lanes, rows) = (LANES as u32, ROWS as u32);
-        let in_block = cta.thread() / lanes;
-        let number = cta.block() * (cta.threads() / lanes) + in_block;
-        let pitch = pitch(rows.max(lanes), T::SIZE);
-        let byte = in_block * elements(lanes, rows, T::SIZE) * T::SIZE;
-        let tile = Shared::at(byte, lanes * pitch);
-        let z = Shared::at(tile.end(), lanes * lanes);
-        let site = if number < args.count {
-            Site::of(cta, args, number)
-        } else {
-            Site::NONE
-        };
-        Group {
-            site,
-            number,
-            lane: lane(cta) % lanes,
-            tile,
-            pitch,
-            z,
-            x: Shared::at(z.end(), 2 * rows),
-        }
-    }
-}
-
-/// Pack number `i` of this lane of a matrix without gaps: where it is there, and in the tile.
+/// Tile, z and columns in turns of a matrix, one behind the other.
 #[inline(always)]
-fn place<T: Ranged, const LANES: usize, const ROWS: usize>(
-    group: &Group<T>,
-    i: usize,
-) -> (usize, usize) {
-    let lanes = <T::Pack as Words<T>>::LANES;
-    let at = (i * LANES + group.lane as usize) * lanes;
-    (at, at / ROWS * group.pitch as usize + at % ROWS)
+#[track_caller]
+fn group<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+) -> Group<T> {
+    let (lanes, rows) = (LANES as u32, ROWS as u32);
+    let (in_block, number, site) = own_site(cta, args, lanes);
+    let pitch = pitch(rows.max(lanes), T::SIZE);
+    let byte = in_block * elements(lanes, rows, T::SIZE) * T::SIZE;
+    let tile = Shared::at(byte, lanes * pitch);
+    let z = Shared::at(tile.end(), lanes * lanes);
+    Group {
+        site,
+        number,
+        lane: own_lane(cta, lanes),
+        tile,
+        pitch,
+        z,
+        x: Shared::at(z.end(), 2 * rows),
+        turn: rows,
+    }
 }
 
 /// The lane's column, zeros where there is none.
@@ -139,7 +109,7 @@ fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
         cta.sync_warp();
         return column;
     }
-    stage::<C, T, LANES, ROWS>(cta, args, group);
+    stage::<C, T, LANES, LANES, ROWS>(cta, args, group);
     cta.sync_warp();
     let mut column = [T::ZERO; ROWS];
     for c in 0..ROWS / pieces::CHUNK {
@@ -150,40 +120,6 @@ fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
         }
     }
     column
-}
-
-/// The matrix to the tile.
-#[inline(always)]
-#[track_caller]
-fn stage<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    group: &Group<T>,
-) {
-    let Site { rows, cols, .. } = group.site;
-    let lanes = <T::Pack as Words<T>>::LANES;
-    if args.has(PACKS) {
-        for i in 0..ROWS / lanes {
-            let (at, to) = place::<T, LANES, ROWS>(group, i);
-            let pack: T::Pack = match rows > 0 {
-                true => cta.load_pack(args.a, group.site.a as usize + at, Cache::Once),
-                false => T::Pack::from_words([T::ZERO.to_bits(); 4]),
-            };
-            cta.shared_write_pack(group.tile, to, pack);
-        }
-        return;
-    }
-    for col in 0..LANES as u32 {
-        let mut row = group.lane;
-        while row < ROWS as u32 {
-            let value = match row < rows && col < cols {
-                true => cta.load(args.a, group.site.in_a(row, col), Cache::Once),
-                false => T::ZERO,
-            };
-            cta.shared_write(group.tile, (col * group.pitch + row) as usize, value);
-            row += LANES as u32;
-        }
-    }
 }
 
 /// All steps; afterwards `column` begins with row `steps`.
@@ -202,7 +138,7 @@ fn factor<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     };
     let rows = max_lanes(cta, group.site.rows);
     for k in 0..steps {
-        let x = (group.x, (k % 2) as usize * ROWS);
+        let x = (group.x, (k % 2 * group.turn) as usize);
         let is_own = group.lane == k;
         if is_own {
             write_piece(cta, x.0, x.1, column);
@@ -298,7 +234,7 @@ fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
         }
     }
     cta.sync_warp();
-    write_factors::<C, T, LANES, ROWS>(cta, args, group);
+    write_factors::<C, T, LANES, LANES, ROWS>(cta, args, group);
     if group.lane < site.least() {
         cta.write(
             args.first,
@@ -314,80 +250,5 @@ fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     let to = (group.tile, group.pitch);
     triangle::rows::<C, T, LANES>(cta, group.z, (group.lane, steps), made.tau, to);
     cta.sync_warp();
-    write_triangle::<C, T, LANES>(cta, args, group);
-}
-
-#[inline(always)]
-#[track_caller]
-fn write_factors<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    group: &Group<T>,
-) {
-    let site = &group.site;
-    let lanes = <T::Pack as Words<T>>::LANES;
-    if args.has(PACKS) {
-        for i in 0..ROWS / lanes {
-            let (at, from) = place::<T, LANES, ROWS>(group, i);
-            let pack = cta.shared_read_pack(group.tile, from);
-            if site.rows > 0 {
-                cta.write_pack(args.f, site.f as usize + at, pack);
-            }
-        }
-        return;
-    }
-    for col in 0..site.cols {
-        let mut row = group.lane;
-        while row < site.rows {
-            let value = cta.shared_read(group.tile, (col * group.pitch + row) as usize);
-            cta.write(args.f, site.in_f(row, col), value);
-            row += LANES as u32;
-        }
-    }
-}
-
-#[inline(always)]
-#[track_caller]
-fn write_triangle<C: Cta, T: Ranged, const LANES: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    group: &Group<T>,
-) {
-    let (site, least) = (&group.site, group.site.least());
-    let lanes = <T::Pack as Words<T>>::LANES;
-    if args.has(PACKS) && least == LANES as u32 {
-        for i in 0..LANES / lanes {
-            let at = (i * LANES + group.lane as usize) * lanes;
-            let from = at / LANES * group.pitch as usize + at % LANES;
-            let pack = cta.shared_read_pack(group.tile, from);
-            cta.write_pack(args.t, site.t as usize + at, pack);
-        }
-        return;
-    }
-    for row in 0..least {
-        if group.lane < least {
-            let value = cta.shared_read(group.tile, (row * group.pitch + group.lane) as usize);
-            cta.write(args.t, site.in_t(row, group.lane), value);
-        }
-    }
-}
-
-/// The status of a matrix from that of its lanes.
-#[inline(always)]
-#[track_caller]
-fn write_status<C: Cta, T: Ranged, const LANES: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    group: &Group<T>,
-    status: u32,
-) {
-    let mut all = status;
-    let mut distance = LANES as u32 / 2;
-    while distance > 0 {
-        all |= cta.shuffle(all, Shuffle::Xor(distance), WARP, FULL);
-        distance /= 2;
-    }
-    if group.lane == 0 && group.number < args.count {
-        cta.write(args.status, group.number as usize, all);
-    }
+    write_triangle::<C, T, LANES, LANES>(cta, args, group);
 }

@@ -8,6 +8,7 @@
 //! | variant | mapping | for |
 //! |---|---|---|
 //! | `Lanes` | a lane per column, 1 to 4 matrices in a warp | at most 32 × 32 |
+//! | `Columns` | 2 to 4 columns a lane, 2 to 16 matrices in a warp | the same, where there are enough of them |
 //! | `Panel` | a block per matrix: 4 to 32 columns, rows in the registers of its warps | the columns of larger ones, 32 at a time; R of tall ones |
 //! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
@@ -21,6 +22,7 @@
 
 mod apply;
 mod args;
+mod columns;
 mod lanes;
 mod merge;
 mod pack;
@@ -28,6 +30,7 @@ mod panel;
 mod pieces;
 pub mod reflector;
 mod table;
+mod tiny;
 mod triangle;
 mod update;
 
@@ -36,6 +39,7 @@ pub use args::{
     APART, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps, TABLE_WORDS,
     TRANSPOSED, WHOLE_T, ZERO_PIVOT,
 };
+pub use columns::{COLUMNS_BLOCK, columns_shared_bytes};
 pub use lanes::{LANES_BLOCK, lanes_shared_bytes};
 pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes};
 pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
@@ -51,6 +55,7 @@ impl QrVariant {
     pub const fn block(&self) -> u32 {
         match *self {
             QrVariant::Lanes { .. } => LANES_BLOCK,
+            QrVariant::Columns { .. } => COLUMNS_BLOCK,
             QrVariant::Panel { warps, .. } => warps * WARP,
             QrVariant::Update { .. } => UPDATE_BLOCK,
             QrVariant::Merge => MERGE_BLOCK,
@@ -64,6 +69,9 @@ impl QrVariant {
     pub const fn shared_bytes(&self, cols: u32, bytes: u32) -> u32 {
         match *self {
             QrVariant::Lanes { lanes, rows } => lanes_shared_bytes(lanes, rows, bytes),
+            QrVariant::Columns { lanes, each, rows } => {
+                columns_shared_bytes(lanes, each, rows, bytes)
+            }
             QrVariant::Panel { lanes, rows, warps } => {
                 panel_shared_bytes(lanes, rows, warps, bytes)
             }
@@ -81,6 +89,7 @@ impl QrVariant {
             QrVariant::Lanes { lanes, rows } | QrVariant::ApplyLanes { lanes, rows } => {
                 [rows, lanes]
             }
+            QrVariant::Columns { lanes, each, rows } => [rows, lanes * each],
             QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
             _ => [u32::MAX, u32::MAX],
         }
@@ -101,10 +110,13 @@ fn check<T: Real>(
     Violation::at_most("columns", cols as u64, args.cols as u64)?;
     let (all, before) = (args.count as u64, args.status.len());
     match *variant {
-        QrVariant::Lanes { lanes, .. } => {
+        QrVariant::Lanes { lanes, .. } | QrVariant::Columns { lanes, .. } => {
             check_packs(variant, args)?;
             Violation::at_least("words of status", all, before)?;
-            check_grid(launch, (all * lanes as u64).div_ceil(LANES_BLOCK as u64))
+            check_grid(
+                launch,
+                (all * lanes as u64).div_ceil(variant.block() as u64),
+            )
         }
         QrVariant::Panel { .. } => {
             Violation::at_least("words of status", all, before)?;

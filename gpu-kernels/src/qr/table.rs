@@ -1,10 +1,11 @@
 //! The compiled entries.
 
-use super::{Qr, QrArgs, QrVariant, apply, check, lanes, merge, pack, panel, update};
+use super::{Qr, QrArgs, QrVariant, apply, check, columns, lanes, merge, pack, panel, update};
 
 macro_rules! qr_family {
     ($t:ident;
         lanes $( [$lanes:literal $rows:literal] )*;
+        columns $( [$of:literal $each:literal $cols:literal $tall:literal $steps:literal] )*;
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
     ) => {
@@ -20,6 +21,11 @@ macro_rules! qr_family {
                 concat!("qr_apply_", stringify!($t), "_", $lanes, "_", $rows),
                 QrVariant::ApplyLanes { lanes: $lanes, rows: $rows }
                     => apply::apply_lanes::<_, $t, $lanes, $rows>;
+            )*
+            $(
+                concat!("qr_columns_", stringify!($t), "_", $of, "_", $each, "_", $tall),
+                QrVariant::Columns { lanes: $of, each: $each, rows: $tall }
+                    => columns::columns::<_, $t, $of, $each, $cols, $tall, $steps>;
             )*
             $(
                 concat!("qr_panel_", stringify!($t), "_", $columns, "_", $piece, "_", $warps),
@@ -38,15 +44,17 @@ macro_rules! qr_family {
     };
 }
 
-// Lanes and registers; columns, registers and warps; reflectors and columns.
+// Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and warps; reflectors and columns.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
+    columns [4 2 8 8 8] [8 2 16 16 16] [16 2 32 32 16];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
         [8 64 16];
     updates [32 64] [16 128] [8 256];
 );
 qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
+    columns [4 2 8 8 8] [8 2 16 16 16];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
     updates [32 64] [16 128] [8 256] [4 512];
 );

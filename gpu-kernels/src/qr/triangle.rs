@@ -7,7 +7,7 @@
 //! z(k, j) lies at `j · pitch + k − j − 1`: row j begins with what column j + 1 takes. Lanes that write z(k, ·) in one
 //! instruction write to different banks.
 
-use super::pieces::read_chunk;
+use super::pieces::{four, read_chunk, write_piece};
 use crate::cta::{Cta, Shared};
 use crate::scalar::Real;
 
@@ -33,8 +33,21 @@ pub fn keep<C: Cta, T: Real, const LANES: usize>(
     value: T,
 ) {
     if lane < k {
-        cta.shared_write(z, (lane * LANES as u32 + k - lane - 1) as usize, value);
+        keep_at(cta, z, LANES as u32, (k, lane), value);
     }
+}
+
+/// [`keep`] for a column that is known to be before k, in rows of `lanes` places.
+#[inline(always)]
+#[track_caller]
+pub fn keep_at<C: Cta, T: Real>(
+    cta: &C,
+    z: Shared<T>,
+    lanes: u32,
+    (k, column): (u32, u32),
+    value: T,
+) {
+    cta.shared_write(z, (column * lanes + k - column - 1) as usize, value);
 }
 
 /// Row `lane` of T, of which `tau` is the diagonal, to row `lane` of `to`, whose rows are `pitch` apart.
@@ -65,6 +78,69 @@ pub fn rows<C: Cta, T: Real, const LANES: usize>(
                     T::ZERO
                 };
                 sums[at] = z.fma(value, later);
+            }
+        }
+    }
+}
+
+/// Rows `numbers` of T, of which `taus` are the diagonal, to these rows of `to`, whose rows are `pitch` apart: whole packs.
+#[inline(always)]
+#[track_caller]
+pub fn several_rows<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
+    cta: &C,
+    z: Shared<T>,
+    (numbers, columns): ([u32; EACH], u32),
+    taus: [T; EACH],
+    (to, pitch): (Shared<T>, u32),
+) {
+    let mut sums = [[T::ZERO; COLS]; EACH];
+    let mut first = 0;
+    while first < columns {
+        let mut values = [[T::ZERO; GROUP]; EACH];
+        four(
+            #[inline(always)]
+            |g| {
+                let j = first + g as u32;
+                for own in 0..EACH {
+                    let is_diagonal = numbers[own] == j;
+                    values[own][g] = if is_diagonal { taus[own] } else { sums[own][0] };
+                }
+                let now = core::array::from_fn(|own| values[own][g]);
+                add_column(cta, z, (j, columns.saturating_sub(j)), &now, &mut sums);
+            },
+        );
+        for own in 0..EACH {
+            let at = numbers[own] * pitch + first;
+            write_piece(cta, to, at as usize, &values[own]);
+        }
+        first += GROUP as u32;
+    }
+}
+
+/// Adds the products of column `j` of T to the `left` columns behind it, which move up.
+#[inline(always)]
+#[track_caller]
+fn add_column<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
+    cta: &C,
+    z: Shared<T>,
+    (j, left): (u32, u32),
+    values: &[T; EACH],
+    sums: &mut [[T; COLS]; EACH],
+) {
+    for c in 0..COLS / GROUP {
+        if (c * GROUP) as u32 >= left {
+            break;
+        }
+        let zs: [T; GROUP] = read_chunk(cta, z, j as usize * COLS + c * GROUP);
+        for (r, z) in zs.iter().enumerate() {
+            let at = c * GROUP + r;
+            for own in 0..EACH {
+                let later = if at + 1 < COLS {
+                    sums[own][at + 1]
+                } else {
+                    T::ZERO
+                };
+                sums[own][at] = z.fma(values[own], later);
             }
         }
     }

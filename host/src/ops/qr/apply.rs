@@ -157,8 +157,8 @@ impl<T: Number> Qr<T> {
             ..self.shape_args()
         };
         match &self.plan {
-            Some(QrPlan::Lanes(QrVariant::Lanes { lanes, rows })) => {
-                let (lanes, rows) = (*lanes, *rows);
+            Some(QrPlan::Lanes(tiny)) => {
+                let [rows, lanes] = tiny.most();
                 let variant = QrVariant::ApplyLanes { lanes, rows };
                 let grid = blocks_of_lanes(args.count, lanes, variant.block());
                 run(&self.device, variant, grid, args)

@@ -3,7 +3,7 @@
 use gpu_kernels::qr::{Steps, pack_tiles};
 
 use crate::ops::OpError;
-use crate::plan::qr::{QrShape, QrShapeError};
+use crate::plan::qr::{Lying, QrShape, QrShapeError};
 
 /// Blocks of a launch at most.
 const MOST_BLOCKS: usize = i32::MAX as usize;
@@ -218,6 +218,20 @@ impl Matrices {
                 rows: a.rows.max(b.rows),
                 cols: a.cols.max(b.cols),
             }),
+        }
+    }
+
+    /// How they lie, for elements of `bytes` bytes.
+    pub(super) fn lying(&self, bytes: u32) -> Lying {
+        match self {
+            Matrices::Same(batch)
+                if batch.order == Order::ColumnMajor
+                    && batch.ld == batch.rows
+                    && batch.stride.is_multiple_of(16 / bytes as usize) =>
+            {
+                Lying::Packed
+            }
+            _ => Lying::Otherwise,
         }
     }
 

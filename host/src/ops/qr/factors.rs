@@ -6,7 +6,7 @@ use super::batch::{Matrices, Piece};
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{QrPlan, QrShape, TriangleForm, plan};
+use crate::plan::qr::{QrPlan, QrShape, TriangleForm, plan_of};
 
 /// Where the factors of a matrix begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +53,9 @@ impl<T: Number> Qr<T> {
         let matrices = matrices.into();
         matrices.check_shapes()?;
         let plan = match matrices.largest() {
-            Some(shape) if !device.is_cpu() => Some(plan(shape, T::SIZE)),
+            Some(shape) if !device.is_cpu() => {
+                Some(plan_of(shape, T::SIZE, matrices.lying(T::SIZE)))
+            }
             _ => None,
         };
         Self::with_plan(device, matrices, form, plan)

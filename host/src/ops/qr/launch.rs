@@ -9,7 +9,7 @@ use super::batch::Matrices;
 use super::factors::Qr;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{PanelStep, QrPlan, TriangleForm};
+use crate::plan::qr::{Lying, PanelStep, QrPlan, TriangleForm};
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
@@ -125,10 +125,7 @@ fn packs<T: Number>(qr: &Qr<T>, plan: &QrPlan) -> u32 {
     };
     let [rows, cols] = variant.most();
     let fills = (batch.rows, batch.cols) == (rows as usize, cols as usize);
-    let steps = batch.steps();
-    let lies_so = (steps.row, steps.col) == (1, u64::from(rows));
-    let is_even = batch.stride.is_multiple_of(16 / T::SIZE as usize);
-    if fills && lies_so && is_even {
+    if fills && qr.matrices.lying(T::SIZE) == Lying::Packed {
         PACKS
     } else {
         0
@@ -140,7 +137,7 @@ fn lanes<T: Number>(
     variant: QrVariant,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
-    let QrVariant::Lanes { lanes, .. } = variant else {
+    let (QrVariant::Lanes { lanes, .. } | QrVariant::Columns { lanes, .. }) = variant else {
         return Err(OpError::NoVariant {
             what: "QR factorisation of tiny matrices",
             wanted: format!("{variant:?}"),

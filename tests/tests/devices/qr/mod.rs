@@ -86,14 +86,13 @@ fn add_type<T: Number>(suite: &mut Suite) {
         } else {
             Subset::Small
         };
-        let name = format!("qr/panel-{}/{}", told(panel), T::DTYPE);
+        let name = format!("qr/{}/{}", told(panel), T::DTYPE);
         suite.add(Test::new(name).within(subset), move |device| {
             by_panel::<T>(device, panel)
         });
     }
-    for [lanes, rows] in plan::LANES {
-        let name = format!("qr/lanes-{lanes}-{rows}/{}", T::DTYPE);
-        let variant = QrVariant::Lanes { lanes, rows };
+    for variant in plan::tiny(T::SIZE) {
+        let name = format!("qr/{}/{}", told(variant), T::DTYPE);
         suite.add(Test::new(name), move |device| {
             by_lanes::<T>(device, variant)
         });
@@ -102,7 +101,9 @@ fn add_type<T: Number>(suite: &mut Suite) {
 
 fn told(variant: QrVariant) -> String {
     match variant {
-        QrVariant::Panel { lanes, rows, warps } => format!("{lanes}-{rows}-{warps}"),
+        QrVariant::Panel { lanes, rows, warps } => format!("panel-{lanes}-{rows}-{warps}"),
+        QrVariant::Lanes { lanes, rows } => format!("lanes-{lanes}-{rows}"),
+        QrVariant::Columns { lanes, each, rows } => format!("columns-{lanes}-{each}-{rows}"),
         other => format!("{other:?}"),
     }
 }
