@@ -256,7 +256,7 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
     plan_with(&panels(bytes), shape).expect("the last panel has room for all rows")
 }
 
-/// The kernel for matrices of at most so many columns and rows, as [`lanes_for`] has them.
+/// The kernel for matrices of at most these columns and rows, as [`lanes_for`] has them.
 fn tiny_for([cols, rows]: [u32; 2], bytes: u32) -> QrVariant {
     let one = QrVariant::Lanes { lanes: cols, rows };
     let several = tiny(bytes).into_iter().filter(|v| *v != one);

@@ -1,6 +1,6 @@
 //! What a product takes over several GPUs and machines that share the rows of X.
 //!
-//! Pure arithmetic: each GPU's product over its rows, from a [plan](super::fused) for so many, and the sum of what they have
+//! Pure arithmetic: each GPU's product over its rows, from a [plan](super::fused) for this many, and the sum of what they have
 //! of w. Sums by halves and rings: within a machine of g GPUs 2·(g − 1)/g of the bytes leave each of them; between M machines
 //! 2·(M − 1)/M of what one GPU of each has of the sum, 1/g of it, by a network link of its own. Sums of few bytes are
 //! one launch over the memory of the peers, which sends everything to each. Source: Rabenseifner 2004 for the terms;
@@ -17,7 +17,7 @@ pub struct Link {
     pub gb_s: f64,
 }
 
-/// Sums of up to so many bytes in one launch of ours.
+/// Sums of up to this many bytes in one launch of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OneLaunch {
     /// What it takes.
@@ -77,7 +77,7 @@ pub struct Shared {
     pub sum_us: f64,
     /// How many times as fast as one GPU.
     pub speed_up: f64,
-    /// Of what so many GPUs could do.
+    /// Of what this many GPUs could do.
     pub efficiency: f64,
 }
 
@@ -87,7 +87,7 @@ impl Machines {
         self.gpus.saturating_mul(self.nodes)
     }
 
-    /// Microseconds of a sum of so many bytes.
+    /// Microseconds of a sum of this many bytes.
     ///
     /// ```
     /// use warpfuse::plan::scaling::{Machines, NETWORK, NVLINK, ONE_LAUNCH};
@@ -121,7 +121,7 @@ impl Machines {
         within + between
     }
 
-    /// A product that takes one GPU `alone_us`, and each of these `product_us` for its rows, with a sum of so many bytes.
+    /// A product that takes one GPU `alone_us`, and each of these `product_us` for its rows, with a sum of this many bytes.
     pub fn shared(&self, (alone_us, product_us): (f64, f64), bytes: u64) -> Shared {
         let sum_us = self.sum_us(bytes);
         let speed_up = alone_us / (product_us + sum_us);

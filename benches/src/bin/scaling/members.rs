@@ -43,7 +43,7 @@ impl Member {
         }
     }
 
-    /// Its rows of so many.
+    /// Its rows of this many.
     pub fn rows(&self, all: usize) -> Range<usize> {
         let (rank, size) = (self.group.rank(), self.group.size());
         let steps = all.div_ceil(STEP);

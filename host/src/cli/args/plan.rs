@@ -80,7 +80,7 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(value_parser = ["linreg", "ridge", "lasso", "elasticnet", "glm", "logreg", "svc", "svr"])]
     pub(in crate::cli) fit: Option<String>,
 
-    /// With --gpus: machines of so many GPUs that share the rows
+    /// With --gpus: machines of this many GPUs that share the rows
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     pub(in crate::cli) nodes: u32,
 
