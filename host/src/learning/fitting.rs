@@ -97,7 +97,7 @@ impl Estimator {
     /// let x = Features::Dense(array![[0.0], [1.0], [2.0], [3.0]]);
     /// let classes = Classes::Text(vec!["no".into(), "yes".into()]);
     /// let estimator = Estimator::LogisticRegression(LogisticRegression::params());
-    /// let labels = (&classes, &[0, 0, 1, 1][..]);
+    /// let labels = (&classes, &[0_u8, 0, 1, 1][..]);
     /// let model = estimator.fit_encoded(&Device::cpu(), x, labels, FitOptions::default())?;
     /// assert!(model.coef()[0][0] > 0.0);
     /// # Ok::<(), warpfuse::learning::FitError>(())

@@ -161,11 +161,11 @@ impl Fit {
     /// use warpfuse::plan::streaming::{Footprint, Packed};
     /// let footprint = Footprint { bytes: 8 << 30, rows: 50_000_000, cols: 50_000, element: 4 };
     /// let fit = Fit {
-    ///     footprint, entries: Some(1 << 30), packed: Packed { bytes: 2 << 30, unpacked_bytes: 8 << 30 }, reads: 90, kernel_seconds: 0.003,
+    ///     footprint, entries: Some(1 << 30), packed: Packed { bytes: 2 << 30, unpacked_bytes: 8 << 30 }, reads: 300, kernel_seconds: 0.003,
     ///     form_seconds: 0.0, block_seconds: 0.004, room: 80 << 30, is_open: false, host: HostRates::of_threads(16),
     /// };
     /// assert_eq!(fit.alternatives()[0].place, FitPlace::Resident);
-    /// let small_card = Fit { room: 1 << 30, ..fit };
+    /// let small_card = Fit { room: 1 << 30, reads: 90, ..fit };
     /// assert_eq!(small_card.alternatives()[0].place, FitPlace::Streaming);
     /// assert!(!small_card.alternatives()[3].fits);
     /// ```
@@ -195,7 +195,7 @@ impl Fit {
     ///     room: 6 << 30, is_open: true, host: HostRates::of_threads(16),
     /// };
     /// // What the GPU has no room for is read faster by the CPU than it would cross the link.
-    /// assert!((0.3..0.5).contains(&dense.host_share()));
+    /// assert!((0.25..0.3).contains(&dense.host_share()));
     /// assert_eq!(Fit { room: 80 << 30, ..dense }.host_share(), 0.0);
     /// ```
     pub fn host_share(&self) -> f64 {
