@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
+use ndarray_npy::npy::header::Header as Parsed;
+
 use super::super::error::{ReadError, excerpt};
 use super::decode::Kind;
-use super::description::Description;
 
 /// How every npy file starts.
 pub(in super::super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The longest header that is parsed, in bytes; NumPy's own limit is the same.
 const MAX_HEADER: usize = 10_000;
+/// The deepest nesting of brackets in a header of plain numbers is a tuple in a dictionary; the
+/// parser recurses over brackets, so deeper ones are not given to it.
+const MAX_NESTING: usize = 4;
 
 /// A header that has been checked against the length of the file.
 #[derive(Debug, Clone)]
@@ -24,7 +28,7 @@ pub(super) struct Header {
 }
 
 /// Parses the header, and says where the data start.
-pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Description, usize), ReadError> {
+pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Parsed, usize), ReadError> {
     let length_at = MAGIC.len() + 2;
     if !content.starts_with(MAGIC) {
         let expected = "the magic bytes of an npy file";
@@ -38,13 +42,17 @@ pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Description, usize)
         let expected = format!("a header of {length} bytes");
         return Err(ReadError::binary(path, length_at as u64, expected, found));
     };
-    if length > MAX_HEADER {
-        let expected = format!("a header of at most {MAX_HEADER} bytes");
-        let found = format!("one of {length}");
-        return Err(bad(path, length_at + start, &expected, &found));
+    if length > MAX_HEADER || nesting(text) > MAX_NESTING {
+        let expected = "a header that describes one array of plain numbers";
+        return Err(bad(
+            path,
+            length_at + start,
+            expected,
+            "a longer or nested one",
+        ));
     }
-    let parsed = Description::parse(text).map_err(|why| {
-        let found = format!("{}: {why}", excerpt(text));
+    let parsed = Parsed::from_reader(&mut &content[..data_at]).map_err(|error| {
+        let found = format!("{}: {error}", excerpt(text));
         bad(path, length_at + start, "an npy header", &found)
     })?;
     Ok((parsed, data_at))
@@ -56,10 +64,11 @@ impl Header {
         Self::new(path, parsed, data_at)
     }
 
-    fn new(path: &Path, parsed: Description, data_at: usize) -> Result<Self, ReadError> {
-        let kind = parsed.descr.name().and_then(Kind::from_descriptor);
+    fn new(path: &Path, parsed: Parsed, data_at: usize) -> Result<Self, ReadError> {
+        let descriptor = parsed.type_descriptor.as_string();
+        let kind = descriptor.and_then(|name| Kind::from_descriptor(name));
         let kind = kind.ok_or_else(|| {
-            let found = parsed.descr.to_string();
+            let found = parsed.type_descriptor.to_string();
             bad(
                 path,
                 MAGIC.len(),
@@ -84,7 +93,7 @@ impl Header {
         };
         let header = Self {
             kind,
-            fortran: parsed.fortran,
+            fortran: parsed.layout.is_fortran(),
             shape: parsed.shape,
             count,
             data_at,
@@ -125,4 +134,18 @@ fn header_length(rest: &[u8]) -> Option<(usize, usize)> {
         [2 | 3, 0, a, b, c, d, ..] => Some((4, u32::from_le_bytes([a, b, c, d]) as usize)),
         _ => None,
     }
+}
+
+/// The deepest nesting of brackets, wherever they stand.
+fn nesting(text: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }

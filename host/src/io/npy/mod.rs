@@ -7,7 +7,6 @@
 //! Source of the format: NumPy Enhancement Proposal 1, "A Simple File Format for NumPy Arrays".
 
 mod decode;
-mod description;
 mod header;
 #[cfg(test)]
 mod tests;

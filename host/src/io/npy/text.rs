@@ -56,7 +56,8 @@ pub(in super::super) fn texts(
     limit: u64,
 ) -> Result<Option<Vec<String>>, ReadError> {
     let (header, data_at) = parsed(path, content)?;
-    let Some((letters, length)) = header.descr.name().and_then(kind) else {
+    let descriptor = header.type_descriptor.as_string();
+    let Some((letters, length)) = descriptor.and_then(|name| kind(name)) else {
         return Ok(None);
     };
     let count = match header.shape[..] {
