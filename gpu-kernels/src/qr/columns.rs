@@ -21,9 +21,11 @@ use core::ops::Range;
 use super::args::{NOT_FINITE, PACKS, QrArgs, ZERO_PIVOT};
 use super::pieces::{dot_behind, read_chunk, read_from, write_from, write_piece};
 use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
-use super::tiny::{Group, own_lane, own_site, stage, write_factors, write_status, write_triangle};
+use super::tiny::{
+    Group, load_column, own_lane, own_site, stage, write_factors, write_status, write_triangle,
+};
 use super::triangle;
-use crate::cta::{Cache, Cta, Shared};
+use crate::cta::{Cta, Shared};
 use crate::math::abs;
 use crate::verbs::{FULL, max_lanes};
 
@@ -196,24 +198,6 @@ fn load<
     cta.sync_warp();
     let staged = |own| read_chunk(cta, group.tile, (number(own) * group.pitch) as usize);
     core::array::from_fn(staged)
-}
-
-/// Column `col` from memory, zeros where there is none.
-#[inline(always)]
-#[track_caller]
-fn load_column<C: Cta, T: Ranged, const ROWS: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    group: &Group<T>,
-    col: u32,
-) -> [T; ROWS] {
-    core::array::from_fn(|row| {
-        let row = row as u32;
-        match row < group.site.rows && col < group.site.cols {
-            true => cta.load(args.a, group.site.in_a(row, col), Cache::Once),
-            false => T::ZERO,
-        }
-    })
 }
 
 /// The way through a block of steps.

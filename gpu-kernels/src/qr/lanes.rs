@@ -12,12 +12,14 @@
 //!
 //! Valid for at most `LANES` columns and `ROWS` rows. The same bits on every device and grid.
 
-use super::args::{NOT_FINITE, PACKS, QrArgs, Site, ZERO_PIVOT};
+use super::args::{NOT_FINITE, PACKS, QrArgs, ZERO_PIVOT};
 use super::pieces::{dot_tail, read_chunk, read_live, shift_and_add, write_piece};
 use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
-use super::tiny::{Group, own_lane, own_site, stage, write_factors, write_status, write_triangle};
+use super::tiny::{
+    Group, load_column, own_lane, own_site, stage, write_factors, write_status, write_triangle,
+};
 use super::{pieces, triangle};
-use crate::cta::{Cache, Cta, Shared, Shuffle};
+use crate::cta::{Cta, Shared, Shuffle};
 use crate::math::abs;
 use crate::verbs::{FULL, max_lanes};
 
@@ -96,16 +98,8 @@ fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     args: &QrArgs<'_, T>,
     group: &Group<T>,
 ) -> [T; ROWS] {
-    let Site { rows, cols, .. } = group.site;
     if !args.has(PACKS) && group.site.a_col == 1 {
-        let element = |r: usize| {
-            let (row, is_there) = (r as u32, (r as u32) < rows && group.lane < cols);
-            match is_there {
-                true => cta.load(args.a, group.site.in_a(row, group.lane), Cache::Once),
-                false => T::ZERO,
-            }
-        };
-        let column = core::array::from_fn(element);
+        let column = load_column(cta, args, group, group.lane);
         cta.sync_warp();
         return column;
     }

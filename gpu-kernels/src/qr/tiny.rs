@@ -57,6 +57,24 @@ fn place<T: Ranged, const LANES: usize, const ROWS: usize>(
     (at, at / ROWS * group.pitch as usize + at % ROWS)
 }
 
+/// Column `col` from memory, zeros where there is none.
+#[inline(always)]
+#[track_caller]
+pub(super) fn load_column<C: Cta, T: Ranged, const ROWS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    group: &Group<T>,
+    col: u32,
+) -> [T; ROWS] {
+    core::array::from_fn(|row| {
+        let row = row as u32;
+        match row < group.site.rows && col < group.site.cols {
+            true => cta.load(args.a, group.site.in_a(row, col), Cache::Once),
+            false => T::ZERO,
+        }
+    })
+}
+
 /// The matrix to the tile, zeros where it has nothing.
 #[inline(always)]
 #[track_caller]
