@@ -125,7 +125,7 @@ class _SquaresCV(Accelerated, RegressorPrediction):
 class LassoCV(_SquaresCV, _peer.LassoCV):
     """A lasso with cross-validated penalty: :class:`sklearn.linear_model.LassoCV` by warpfuse.
 
-    Parameters and attributes are scikit-learn's.
+    Parameters and attributes are scikit-learn's. X with 64-bit indices is taken, which scikit-learn's refuses.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class LassoCV(_SquaresCV, _peer.LassoCV):
 class ElasticNetCV(_SquaresCV, _peer.ElasticNetCV):
     """An elastic net with cross-validated penalties: :class:`sklearn.linear_model.ElasticNetCV` by warpfuse.
 
-    Parameters and attributes are scikit-learn's.
+    Parameters and attributes are scikit-learn's. X with 64-bit indices is taken, which scikit-learn's refuses.
 
     Examples
     --------
