@@ -30,6 +30,8 @@ macro_rules! for_each_family {
             $crate::fused::Dense<f64>;
             $crate::fused::DenseTotals<f32>;
             $crate::fused::DenseTotals<f64>;
+            $crate::fused::DenseCarried<f32>;
+            $crate::fused::DenseCarried<f64>;
             $crate::fused::DenseMany<f32>;
             $crate::fused::DenseMany<f64>;
             $crate::fused::SparseMany<f32>;

@@ -5,11 +5,11 @@ use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::{
-    Balanced, BalancedArgs, BalancedVariant, Dense, DenseArgs, DenseMany, DenseManyArgs,
-    DenseManyVariant, DenseTotals, DenseVariant, Fixed, FixedArgs, FixedVariant, Hot, HotArgs,
-    HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
-    SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs,
-    TotalVariant, Unpack, UnpackArgs, UnpackVariant,
+    Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
+    DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Fixed,
+    FixedArgs, FixedVariant, Hot, HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse,
+    SparseArgs, SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant, TilesMany,
+    TilesManyArgs, TilesManyVariant, TotalArgs, TotalVariant, Unpack, UnpackArgs, UnpackVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -43,6 +43,9 @@ pub trait Kernels: Elementary + FixedPoint + Ranged {
     /// Sums over the chunks of a dense X.
     type DenseTotals: Family<Variant = TotalVariant>
         + for<'a> Family<Args<'a> = TotalArgs<'a, Self>>;
+    /// Sums over the blocks of a dense X, in an order.
+    type DenseCarried: Family<Variant = CarriedVariant>
+        + for<'a> Family<Args<'a> = CarriedArgs<'a, Self>>;
     /// Dense fused pattern and its halves, several right-hand sides.
     type DenseMany: Family<Variant = DenseManyVariant>
         + for<'a> Family<Args<'a> = DenseManyArgs<'a, Self>>;
@@ -99,6 +102,7 @@ macro_rules! all_families {
             type Panels = Panels<$t>;
             type Dense = Dense<$t>;
             type DenseTotals = DenseTotals<$t>;
+            type DenseCarried = DenseCarried<$t>;
             type DenseMany = DenseMany<$t>;
             type SparseMany = SparseMany<$t>;
             type TilesMany = TilesMany<$t>;

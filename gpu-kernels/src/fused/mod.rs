@@ -16,8 +16,8 @@ pub mod unpack;
 pub use balanced::{Balanced, BalancedArgs, BalancedVariant};
 pub use dense::order as dense_order;
 pub use dense::{
-    Dense, DenseArgs, DenseOrder, DenseTotals, DenseVariant, RowStore, SLOTS, TotalArgs,
-    TotalVariant,
+    CarriedArgs, CarriedOrder, CarriedVariant, Dense, DenseArgs, DenseCarried, DenseOrder,
+    DenseTotals, DenseVariant, RowStore, SLOTS, TotalArgs, TotalVariant,
 };
 pub use fixed::point as fixed_point;
 pub use fixed::{CLUSTER, Fixed, FixedArgs, FixedVariant};

@@ -63,7 +63,7 @@ pub use event::{Timer, time};
 pub use holding::{Holder, Holding};
 pub use kernel::Prepared;
 pub use link::LinkProbe;
-pub use memory::{Candidate, EvictionPolicy, MemoryOptions};
+pub use memory::{Candidate, EvictionPolicy, MemoryOptions, NextUse};
 pub use phases::{Phase, PhaseCost, Phases};
 pub use readback::Readback;
 pub use usage::Usage;

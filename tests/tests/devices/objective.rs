@@ -208,10 +208,12 @@ fn run<T: Number>(device: &Device, case: &Case, loss: Loss, center: f64) -> Resu
 
 /// The case with an X that streams.
 pub fn run_streamed<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
-    let sample = case.sample::<T>();
+    let (sample, (loss, center)) = (case.sample::<T>(), LOSSES[turn % LOSSES.len()]);
+    let inputs = Inputs::new(&sample, loss, center);
     let matrix = streamed::matrix(device, &sample.features, turn)?;
-    let (loss, center) = LOSSES[turn % LOSSES.len()];
-    check_matrix(&matrix, &sample, (loss, center))
+    check_matrix(&matrix, &sample, (loss, center))?;
+    let bits = |x: &Matrix<T>| Ok(compute(x, &inputs, loss, Parts::Few)?.bits());
+    streamed::same_bits(device, &sample.features, turn, bits)
 }
 
 fn run_with_head<T: Number>(

@@ -77,6 +77,25 @@ pub fn matrix<T: Number>(
     Ok(matrix)
 }
 
+/// Whether something computed with sums that repeat is the same, bit by bit, as over all of X on the CPU.
+pub fn same_bits<T: Number>(
+    device: &Device,
+    features: &Arc<Features<T>>,
+    turn: usize,
+    compute: impl Fn(&Matrix<T>) -> Result<Vec<u64>>,
+) -> Result<()> {
+    let repeating = options(features, turn, Summation::Reproducible);
+    let repeating = Matrix::with_options(device, features.clone(), repeating)?;
+    let whole = MatrixOptions {
+        summation: Summation::Reproducible,
+        ..MatrixOptions::default()
+    };
+    let host = Matrix::with_options(&Device::cpu(), features.clone(), whole)?;
+    let found = compute(&repeating)?;
+    ensure!(found == compute(&host)?, "other bits than on the CPU");
+    Ok(())
+}
+
 fn options<T: Number>(features: &Features<T>, turn: usize, summation: Summation) -> MatrixOptions {
     let size = size_of::<T>();
     let bytes = match features.is_sparse() {
@@ -93,30 +112,22 @@ fn options<T: Number>(features: &Features<T>, turn: usize, summation: Summation)
 fn run<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
     let sample = case.sample::<T>();
     let free = matrix(device, &sample.features, turn)?;
-    let repeating = options(&sample.features, turn, Summation::Reproducible);
-    let repeating = Matrix::with_options(device, sample.features.clone(), repeating)?;
-    let whole = MatrixOptions {
-        summation: Summation::Reproducible,
-        ..MatrixOptions::default()
-    };
-    let host = Matrix::with_options(&Device::cpu(), sample.features.clone(), whole)?;
     for product in PRODUCTS {
         for parts in [PLAIN, FULL] {
             let what = || format!("{product:?} with {parts:?}");
             fused::check(&free, &sample, product, parts).with_context(what)?;
-            let found = bits(&fused::compute(&repeating, &sample, product, parts)?);
-            let expected = bits(&fused::compute(&host, &sample, product, parts)?);
-            ensure!(found == expected, "{}: other bits than on the CPU", what());
+            let repeated = |x: &Matrix<T>| Ok(bits(&fused::compute(x, &sample, product, parts)?));
+            same_bits(device, &sample.features, turn, repeated).with_context(what)?;
         }
     }
     Ok(())
 }
 
 /// NaN has many bit patterns, of which none is promised.
-fn bits<T: Number>(values: &[T]) -> Vec<Option<u64>> {
-    let bits = |value: &T| {
-        let bits = gpu_kernels::Word::to_bits(*value);
-        (!Element::to_f64(*value).is_nan()).then_some(bits)
+fn bits<T: Number>(values: &[T]) -> Vec<u64> {
+    let bits = |value: &T| match Element::to_f64(*value).is_nan() {
+        true => u64::MAX,
+        false => gpu_kernels::Word::to_bits(*value),
     };
     values.iter().map(bits).collect()
 }

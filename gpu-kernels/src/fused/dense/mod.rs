@@ -18,6 +18,7 @@
 //! dense kernels; rows in flight, 16-byte packs and panels are ours.
 
 mod args;
+pub mod carried;
 pub(crate) mod contract;
 mod flush;
 mod forward;
@@ -32,6 +33,7 @@ pub(crate) mod variant;
 pub(crate) mod walk;
 
 pub use args::{Dense, DenseArgs, MAX_COLUMNS};
+pub use carried::{CarriedArgs, CarriedOrder, CarriedVariant, DenseCarried};
 pub use order::{DenseOrder, SLOTS};
 pub use totals::{DenseTotals, TotalArgs, TotalVariant};
 pub use variant::{DenseVariant, RowStore};

@@ -20,6 +20,20 @@ pub struct Candidate {
     pub last_use: u64,
     /// Seconds to bring its contents back.
     pub restore_seconds: f64,
+    /// When it is used next, as whoever reads it has announced.
+    pub next_use: NextUse,
+}
+
+/// When a block is used next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum NextUse {
+    /// After this many blocks of its holder.
+    After(u64),
+    /// Nobody has said.
+    #[default]
+    Unknown,
+    /// Not again: all passes that were announced have read it.
+    Never,
 }
 
 /// Which blocks are given back first.
@@ -31,7 +45,9 @@ pub struct Candidate {
 pub enum EvictionPolicy {
     /// The one that was not used for longest.
     LeastRecentlyUsed,
-    /// The one that takes fewest seconds to bring back for each byte that is freed; of those the least recently used.
+    /// One that is not used again, if solvers have announced how often they read X and some have done. Else the one that
+    /// takes fewest seconds to bring back for each byte that is freed; of those the one whose next use is farthest, and
+    /// then the least recently used.
     #[default]
     CostAware,
 }
@@ -41,11 +57,14 @@ impl EvictionPolicy {
     /// not enough.
     ///
     /// ```
-    /// use warpfuse::device::{Candidate, EvictionPolicy};
-    /// let block = |number, restore_seconds| Candidate { number, bytes: 100, last_use: 9 - number as u64, restore_seconds };
+    /// use warpfuse::device::{Candidate, EvictionPolicy, NextUse};
+    /// let next_use = NextUse::Unknown;
+    /// let block = |number, restore_seconds| Candidate { number, bytes: 100, last_use: 9 - number as u64, restore_seconds, next_use };
     /// let blocks = [block(0, 0.1), block(1, 0.3), block(2, 0.2)];
     /// assert_eq!(EvictionPolicy::LeastRecentlyUsed.choose(&blocks, 150), [2, 1]);
     /// assert_eq!(EvictionPolicy::CostAware.choose(&blocks, 150), [0, 2]);
+    /// let done = Candidate { next_use: NextUse::Never, ..blocks[1] };
+    /// assert_eq!(EvictionPolicy::CostAware.choose(&[blocks[0], done, blocks[2]], 100), [1]);
     /// ```
     pub fn choose(self, candidates: &[Candidate], needed: usize) -> Vec<usize> {
         let per_byte = |at: &usize| {
@@ -59,7 +78,13 @@ impl EvictionPolicy {
             (one.last_use, std::cmp::Reverse(one.number))
         });
         if self == EvictionPolicy::CostAware {
-            order.sort_by(|a, b| per_byte(a).total_cmp(&per_byte(b)));
+            let next = |at: &usize| candidates[*at].next_use;
+            let is_wanted = |at: &usize| next(at) != NextUse::Never;
+            order.sort_by(|a, b| {
+                let by_cost = per_byte(a).total_cmp(&per_byte(b));
+                let farther = next(b).cmp(&next(a));
+                is_wanted(a).cmp(&is_wanted(b)).then(by_cost).then(farther)
+            });
         }
         let mut freed = 0;
         let enough = order.iter().position(|at| {
@@ -80,13 +105,23 @@ mod tests {
     proptest! {
         #[test]
         fn enough_is_freed_and_no_more(
-            sizes in prop::collection::vec((1_usize..100, 0_u64..9, 0.0_f64..1.0), 0..20),
+            sizes in prop::collection::vec((1_usize..100, 0_u64..9, 0.0_f64..1.0, 0_u64..5), 0..20),
             needed in 0_usize..1_200,
         ) {
             let candidates: Vec<Candidate> = sizes
                 .iter()
                 .enumerate()
-                .map(|(number, &(bytes, last_use, restore_seconds))| Candidate { number, bytes, last_use, restore_seconds })
+                .map(|(number, &(bytes, last_use, restore_seconds, next))| Candidate {
+                    number,
+                    bytes,
+                    last_use,
+                    restore_seconds,
+                    next_use: match next {
+                        3 => NextUse::Never,
+                        4 => NextUse::Unknown,
+                        blocks => NextUse::After(blocks),
+                    },
+                })
                 .collect();
             for policy in [EvictionPolicy::LeastRecentlyUsed, EvictionPolicy::CostAware] {
                 let chosen = policy.choose(&candidates, needed);

@@ -3,6 +3,10 @@
 //! Every buffer's memory, on every kind of device, passes through one account for each device: it is counted, held
 //! below a limit, and named where there is too little. Blocks that are freed are kept for the next buffers. Nothing
 //! here knows what the bytes mean.
+//!
+//! What may be evicted is a copy of something that the host has and nobody changes: blocks of X. Such a copy is never dirty,
+//! so there are no versions and nothing is written back; a block that is wanted again is sent again. Buffers that
+//! operations write have one home, their device, and stay there as long as they live.
 
 mod evict;
 mod ledger;
@@ -15,7 +19,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 pub(crate) use evict::Evictable;
-pub use evict::{Candidate, EvictionPolicy};
+pub use evict::{Candidate, EvictionPolicy, NextUse};
 pub(crate) use ledger::{Held, Ledger, PinnedHeld};
 pub(crate) use lent::Counted;
 #[cfg(feature = "cuda")]

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::evict::{Candidate, Evictable};
+use super::evict::{Candidate, Evictable, NextUse};
 use crate::device::{Buffer, Device, DeviceError, EvictionPolicy, MemoryOptions};
 
 /// Words of all blocks together, and of the device.
@@ -35,6 +35,7 @@ impl Evictable for Store {
                 bytes: 4 * block.len(),
                 last_use: *last_use,
                 restore_seconds: block.len() as f64 * (1 + number % 3) as f64,
+                next_use: NextUse::Unknown,
             })
         });
         idle.collect()

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::Part;
 use super::place::Place;
 use crate::device::feed::{Feed, Sent, Source};
-use crate::device::memory::{Candidate, Evictable, Ledger};
+use crate::device::memory::{Candidate, Evictable, Ledger, NextUse};
 use crate::device::pinned::PinnedBlock;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::layout::packed::Image;
@@ -35,6 +35,16 @@ struct Residents {
     ledger: Ledger,
     blocks: Mutex<Vec<Resident>>,
     seconds_per_byte: f64,
+    passes: Passes,
+}
+
+/// Where passes over the blocks are.
+struct Passes {
+    /// 0 where nobody has said.
+    announced: AtomicU64,
+    begun: AtomicU64,
+    /// The next block of the pass at hand; as many as there are without one.
+    at: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -70,6 +80,11 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             ledger: device.ledger().clone(),
             blocks: Mutex::new(blocks),
             seconds_per_byte: 1e-9 / rates.staged_gbs,
+            passes: Passes {
+                announced: AtomicU64::new(0),
+                begun: AtomicU64::new(0),
+                at: AtomicUsize::new(images.len()),
+            },
         });
         let weak: Weak<Residents> = Arc::downgrade(&residents);
         device.ledger().register(weak);
@@ -153,11 +168,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
     /// This many passes are to come: what streams is page-locked at once where that pays.
     pub(in crate::ops) fn announce(&self, passes: u64) {
         self.pinned.passes.fetch_max(passes, Ordering::Relaxed);
-    }
-
-    /// X on the host.
-    pub(in crate::ops) fn source(&self) -> &Arc<Features<T>> {
-        &self.source
+        self.residents.passes.announce(passes);
     }
 
     /// X, and those of its rows that are the CPU's.
@@ -191,8 +202,11 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         // A pass that failed may have left blocks unread.
         feed.reset();
         self.pinned.passes.fetch_add(1, Ordering::Relaxed);
+        let passes = &self.residents.passes;
+        passes.begun.fetch_add(1, Ordering::Relaxed);
         let mut ahead = Ahead::new();
         for (number, image) in self.images[..end].iter().enumerate() {
+            passes.at.store(number, Ordering::Relaxed);
             match self.residents.get(number) {
                 Some(buffer) => walk(number, image, &buffer)?,
                 None => {
@@ -202,6 +216,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             }
             self.send_ahead(&mut feed, &mut ahead, number + 1..end)?;
         }
+        passes.at.store(self.images.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -265,6 +280,31 @@ fn of_device<T, I: Image<T>>(images: &[I], host_share: f64) -> usize {
     images.iter().take_while(within).count()
 }
 
+impl Passes {
+    /// This many are to come.
+    fn announce(&self, passes: u64) {
+        let begun = self.begun.load(Ordering::Relaxed);
+        let announced = begun.saturating_add(passes);
+        self.announced.fetch_max(announced, Ordering::Relaxed);
+    }
+
+    /// When block `number` of `count` is read next.
+    fn next_use(&self, number: usize, count: usize) -> NextUse {
+        let announced = self.announced.load(Ordering::Relaxed);
+        if announced == 0 {
+            return NextUse::Unknown;
+        }
+        let at = self.at.load(Ordering::Relaxed);
+        if number >= at {
+            return NextUse::After((number - at) as u64);
+        }
+        match announced > self.begun.load(Ordering::Relaxed) {
+            true => NextUse::After((count - at + number) as u64),
+            false => NextUse::Never,
+        }
+    }
+}
+
 impl Residents {
     /// A block that stays, in use until the returned value is dropped.
     fn get(&self, number: usize) -> Option<Arc<Buffer<u32>>> {
@@ -290,6 +330,7 @@ fn is_idle(buffer: &Arc<Buffer<u32>>) -> bool {
 impl Evictable for Residents {
     fn candidates(&self) -> Vec<Candidate> {
         let blocks = locked(&self.blocks);
+        let count = blocks.len();
         let blocks = blocks.iter().enumerate();
         let idle = blocks.filter_map(|(number, block)| {
             let buffer = block.buffer.as_ref().filter(|buffer| is_idle(buffer))?;
@@ -299,6 +340,7 @@ impl Evictable for Residents {
                 bytes,
                 last_use: block.last_use,
                 restore_seconds: bytes as f64 * self.seconds_per_byte,
+                next_use: self.passes.next_use(number, count),
             })
         });
         idle.collect()

@@ -22,6 +22,16 @@ pub(in crate::ops) struct DenseBlock<'a, T> {
 }
 
 impl<'a, T: Number> DenseBlock<'a, T> {
+    /// No rows.
+    pub(in crate::ops) fn empty() -> Self {
+        DenseBlock {
+            first_row: 0,
+            rows: 0,
+            ld: 0,
+            values: In::none(),
+        }
+    }
+
     /// Its rows among all.
     pub(in crate::ops) fn range(&self) -> Range<usize> {
         self.first_row..self.first_row + self.rows

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use gpu_kernels::Word;
 use gpu_kernels::cg::state;
 
 use super::Part;
@@ -8,7 +9,7 @@ use crate::layout::packed::{Image, SparseImage};
 use crate::matrix::{Features, csr_from_parts};
 use crate::ops::forms::Rows;
 use crate::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
-use crate::ops::{Matrix, MatrixOptions, Preparation, Terms};
+use crate::ops::{Matrix, MatrixOptions, Number, Preparation, Terms};
 use crate::plan::fused::{Forced, Product, Strategy, Summation};
 
 const ROWS: usize = 640;
@@ -166,6 +167,113 @@ fn what_stays_gives_way_to_vectors_and_results_do_not_change() {
     assert_eq!(fused(&x), expected);
     drop(x);
     assert_eq!(device.usage().live_bytes, 0);
+}
+
+/// A dense X of small numbers that are not sums of powers of two.
+fn dense_of<T: Number>((rows, cols): (usize, usize), as_number: fn(f64) -> T) -> Arc<Features<T>> {
+    let value = |(r, c): (usize, usize)| as_number(1.0 / (1 + (r * 7 + c * 3) % 101) as f64 - 0.1);
+    Arc::new(Features::Dense(ndarray::Array2::from_shape_fn(
+        (rows, cols),
+        value,
+    )))
+}
+
+/// The bits of reproducible products over an X of which the device may have this much.
+fn bits_under<T: Number>(
+    features: &Arc<Features<T>>,
+    as_number: fn(f64) -> T,
+    limit: Option<u64>,
+) -> Vec<Vec<u64>> {
+    let device = emulator();
+    let options = MatrixOptions {
+        summation: Summation::Reproducible,
+        device_bytes: limit,
+        ..MatrixOptions::default()
+    };
+    let x = Matrix::with_options(&device, features.clone(), options).expect("X");
+    assert_eq!(x.residency().streams, limit.is_some());
+    let some = |len: usize, by: usize| {
+        let values = (0..len).map(|i| as_number(1.0 / (1 + i % by) as f64));
+        device
+            .upload(&values.collect::<Vec<_>>())
+            .expect("a vector")
+    };
+    let (y, p, v) = (some(x.cols(), 11), some(x.rows(), 13), some(x.rows(), 17));
+    let (z, shift) = (some(x.cols(), 5), some(1, 1));
+    let terms = Terms {
+        alpha: as_number(1.5),
+        weights: Some(&v),
+        shift: Some(&shift),
+        addend: Some((as_number(0.5), &z)),
+    };
+    let mut all = Vec::new();
+    for terms in [terms, Terms::default()] {
+        let mut w = device.zeros(x.cols()).expect("w");
+        x.fused(&y, &terms, &mut w).expect("a product");
+        all.push(w.to_vec().expect("w"));
+        let without = Terms {
+            shift: None,
+            ..terms
+        };
+        x.transposed(&p, &without, &mut w).expect("a product");
+        all.push(w.to_vec().expect("w"));
+    }
+    let bits = |w: &Vec<T>| w.iter().map(|w| Word::to_bits(*w)).collect();
+    all.iter().map(bits).collect()
+}
+
+fn same_bits_under_any_limit<T: Number>(shape: (usize, usize), as_number: fn(f64) -> T) {
+    let features = dense_of(shape, as_number);
+    let expected = bits_under(&features, as_number, None);
+    let bytes = (shape.0 * shape.1 * size_of::<T>()) as u64;
+    for limit in [1, bytes / 2] {
+        let found = bits_under(&features, as_number, Some(limit));
+        assert!(found == expected, "{shape:?} under {limit} bytes");
+    }
+}
+
+/// Widths of every kind of order: rows of threads, tiles, lanes, blocks and rings; and rows that end anywhere.
+#[test]
+fn sums_in_an_order_have_the_same_bits_wherever_blocks_end() {
+    for shape in [
+        (1_111, 1),
+        (777, 7),
+        (555, 18),
+        (555, 33),
+        (333, 44),
+        (77, 200),
+        (41, 1_100),
+        (41, 3_000),
+    ] {
+        same_bits_under_any_limit::<f32>(shape, |x| x as f32);
+    }
+    for shape in [(777, 3), (333, 50), (41, 2_100)] {
+        same_bits_under_any_limit::<f64>(shape, |x| x);
+    }
+}
+
+#[test]
+fn blocks_that_nobody_will_read_again_leave_first() {
+    let device = emulator();
+    let x_bytes = 8 * ROWS * PER_ROW;
+    device.limit_memory(MemoryOptions::limited(2 * x_bytes));
+    let read_for = |evaluations: u64| {
+        let options = options(x_bytes as u64 / 2);
+        let to_come = Preparation::For { evaluations };
+        let x = Matrix::prepared(&device, features(2), options, to_come).expect("X");
+        fused(&x);
+        x
+    };
+    // The one that was read last is the one that is done.
+    let (wanted, done) = (read_for(100), read_for(1));
+    let before = [&wanted, &done].map(|x| x.residency().resident_bytes);
+    assert!(before.iter().all(|bytes| *bytes > 0), "{before:?}");
+    let room = device.room().expect("a limit");
+    let large = device.zeros::<f32>((room + before[1] as usize / 2) / 4);
+    let large = large.expect("X makes room");
+    assert_eq!(wanted.residency().resident_bytes, before[0]);
+    assert!(done.residency().resident_bytes < before[1]);
+    drop(large);
 }
 
 #[test]

@@ -11,17 +11,17 @@
 //! | `dense` | row-major | one kernel | one kernel | one kernel | yes |
 //! | `ordered` | the same, sums in an order | – | – | two | – |
 //! | `halves` | rows of either kind in blocks that stream, both products while a block is there | two | one | one | – |
-//! | `on_host` | dense rows that stream, sums in an order: the CPU's | – | – | – | – |
+//! | `carried` | dense rows that stream, sums in an order | – | – | two for each block, and two | – |
 //!
 //! A form is what lies on the device and a type that implements [`OnDevice`]; [`Forms::launches`] is the only place that
 //! knows all of them.
 
+pub(super) mod carried;
 pub(super) mod dense;
 mod fixed;
 pub(super) mod halves;
 pub(super) mod host_share;
 pub(super) mod hot;
-mod on_host;
 mod ordered;
 mod panels;
 pub(super) mod rows;
@@ -45,11 +45,11 @@ use crate::matrix::{CsrMatrix, Features, Values};
 use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation};
 use crate::plan::streaming::Footprint;
 use crate::plan::tiles::TileShape;
+use carried::CarriedKernels;
 use dense::{DenseKernel, DenseRows};
 use fixed::{Equilibrated, FixedKernels};
 use host_share::shared_with_host;
 use hot::{HotColumns, HotKernels};
-use on_host::OnHost;
 use ordered::OrderedKernels;
 use panels::{PanelKernel, Panels};
 use rows::{RowKernel, SparseRows};
@@ -224,7 +224,10 @@ impl<T: Number> Forms<T> {
                     && plan.product != Product::Forward
                     && rows.streamed().is_some() =>
             {
-                Box::new(OnHost::new(rows))
+                match CarriedKernels::prepare(site, rows, plan.product)? {
+                    Some(kernels) => Box::new(kernels),
+                    None => return Ok(None),
+                }
             }
             Rows::Dense(_) if plan.then.is_some() => return Ok(None),
             Rows::Dense(rows) if is_reproducible && plan.product != Product::Forward => {

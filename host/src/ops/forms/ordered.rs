@@ -9,9 +9,10 @@ use gpu_kernels::{Family, Launch};
 
 use super::dense::DenseRows;
 use super::site::{Call, OnDevice, Site};
-use crate::device::{Buffer, Prepared};
+use crate::device::{Buffer, Device, Prepared};
 use crate::ops::blocks::Part;
 use crate::ops::launch::prepare;
+use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
 use crate::plan::fused::Plan;
@@ -19,11 +20,53 @@ use crate::plan::fused::Plan;
 /// The launches of one product.
 pub(in crate::ops) struct OrderedKernels<T: Number> {
     walk: Prepared<T::Dense>,
-    total: Prepared<T::DenseTotals>,
-    chunks: u32,
+    totals: Totals<T>,
     /// Locked from the first launch of a product to the last.
     sums: Mutex<Buffer<T>>,
     rows: Arc<DenseRows<T>>,
+}
+
+/// The launch that adds up what chunks of rows come to.
+pub(super) struct Totals<T: Number> {
+    kernel: Prepared<T::DenseTotals>,
+    cols: u32,
+    chunks: u32,
+}
+
+impl<T: Number> Totals<T> {
+    /// For sums of `cols` columns over each of `chunks` chunks.
+    pub(super) fn prepare(device: &Device, cols: usize, chunks: u32) -> Result<Self, OpError> {
+        let cols = cols as u32;
+        let launch = Launch {
+            grid: cols.div_ceil(TotalVariant::COLUMNS).max(1),
+            block: TotalVariant::THREADS,
+            shared_bytes: TotalVariant.shared_bytes(T::SIZE),
+        };
+        let kernel = device.prepare(&T::DenseTotals::entries()[0], launch)?;
+        Ok(Totals {
+            kernel,
+            cols,
+            chunks,
+        })
+    }
+
+    /// `w = α · Σ sums + β·z`.
+    pub(super) fn launch(
+        &self,
+        sums: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        Ok(self.kernel.launch(TotalArgs {
+            cols: self.cols,
+            chunks: self.chunks,
+            sums: sums.input(),
+            addend: terms.addend(),
+            output: w.output(),
+            alpha: terms.alpha,
+            beta: terms.beta(),
+        })?)
+    }
 }
 
 impl<T: Number> OrderedKernels<T> {
@@ -36,16 +79,9 @@ impl<T: Number> OrderedKernels<T> {
         let product = KernelProduct::from(plan.product);
         let order = DenseOrder::of(product, site.rows as u64, site.cols as u64, T::SIZE);
         let chunks = order.expect("it was planned with an order").chunks;
-        let launch = Launch {
-            grid: (site.cols as u32).div_ceil(TotalVariant::COLUMNS).max(1),
-            block: TotalVariant::THREADS,
-            shared_bytes: TotalVariant.shared_bytes(T::SIZE),
-        };
-        let total = &T::DenseTotals::entries()[0];
         Ok(OrderedKernels {
             walk: prepare::<T::Dense>(&site.device, plan)?,
-            total: site.device.prepare(total, launch)?,
-            chunks,
+            totals: Totals::prepare(&site.device, site.cols, chunks)?,
             sums: Mutex::new(site.device.zeros(chunks as usize * site.cols)?),
             rows: rows.clone(),
         })
@@ -69,19 +105,11 @@ impl<T: Number> OnDevice<T> for OrderedKernels<T> {
                 part: Part::All,
             };
             Ok(self.walk.launch(DenseArgs {
-                chunks: self.chunks,
+                chunks: self.totals.chunks,
                 ..all.args(site.cols, walk)
             })?)
         })?;
-        Ok(self.total.launch(TotalArgs {
-            cols: site.cols as u32,
-            chunks: self.chunks,
-            sums: sums.input(),
-            addend: terms.addend(),
-            output: output.output(),
-            alpha: terms.alpha,
-            beta: terms.beta(),
-        })?)
+        self.totals.launch(&sums, &terms, output)
     }
 }
 

@@ -171,6 +171,13 @@ impl<T: Number> Matrix<T> {
             let between = [products, residual];
             return self.objective_by_blocks((halves, part), (evaluation, y), out, between);
         }
+        if repeats
+            && out.gradient.is_some()
+            && let Some(launches) = self.in_order()?
+        {
+            let between = [products, residual];
+            return self.objective_carried(launches, (evaluation, y), out, between);
+        }
         if repeats {
             self.forward(y, &plain, products)?;
         } else {
@@ -317,7 +324,7 @@ impl<T: Number> Matrix<T> {
         Ok(Weighing::best(weighings, evaluations))
     }
 
-    fn row_kernel(&self) -> Result<&RowKernel<T>, OpError> {
+    pub(super) fn row_kernel(&self) -> Result<&RowKernel<T>, OpError> {
         self.plans
             .objectives
             .rows
@@ -341,7 +348,7 @@ pub(super) fn fused<'a, 'w, T: Number>(
 }
 
 const HEADED: &str = "a plan with a head is made where there is one";
-const GRADIENT: &str = "an objective without a gradient takes another way";
+pub(super) const GRADIENT: &str = "an objective without a gradient takes another way";
 
 /// The rows `range` of an evaluation, and the gradient.
 pub(super) fn row_args<'a, T: Number>(

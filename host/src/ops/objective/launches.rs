@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::row_kernel::RowKernel;
 use crate::device::{Buffer, Device, DeviceError, Prepared};
+use crate::ops::forms::carried::CarriedKernels;
+use crate::ops::forms::dense::DenseRows;
 use crate::ops::forms::halves::Halves;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
@@ -17,8 +19,21 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) softmax: SoftmaxLaunches<T>,
     /// Of rows that stream.
     pub(super) halves: OnceLock<Result<Option<Halves<T>>, OpError>>,
+    /// Of dense rows that stream, where sums are promised to repeat.
+    pub(super) in_order: OnceLock<Result<Option<InOrder<T>>, OpError>>,
     /// The most frequent columns of a sparse X, where they are told apart.
     pub(super) head: Option<Head>,
+}
+
+/// What is launched for a block, and after the last.
+pub(in crate::ops) struct InOrder<T: Number> {
+    pub(super) forward: Prepared<T::Dense>,
+    pub(super) gradient: CarriedKernels<T>,
+    /// The slopes of a block's rows.
+    pub(super) slopes: RowKernel<T>,
+    /// Where that kernel leaves sums, which nobody reads.
+    pub(super) unread: Mutex<Buffer<f64>>,
+    pub(super) rows: Arc<DenseRows<T>>,
 }
 
 /// Two vectors of m elements that are made when they are first needed: X·y, and the slopes of the losses.
@@ -56,6 +71,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             between: Mutex::new(None),
             softmax: SoftmaxLaunches::default(),
             halves: OnceLock::new(),
+            in_order: OnceLock::new(),
             head: None,
         }
     }

@@ -18,6 +18,7 @@
 mod gpu;
 mod head;
 mod host;
+mod in_order;
 pub(super) mod launches;
 mod members;
 mod row_kernel;
