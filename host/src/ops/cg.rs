@@ -186,6 +186,13 @@ impl<T: Number> CgVectors<T> {
         (&self.p, &mut self.q, &self.states[0])
     }
 
+    /// Changes p and q for two vectors of any length, for as long as nothing is done with these ones: what they hold is not
+    /// needed between an inner solve and the next start.
+    pub fn lend(&mut self, p: &mut Buffer<T>, q: &mut Buffer<T>) {
+        std::mem::swap(&mut self.p, p);
+        std::mem::swap(&mut self.q, q);
+    }
+
     /// Replaces D⁻¹, for the next start.
     pub fn precondition(&mut self, inverse_diagonal: Option<Buffer<T>>) {
         self.inverse_diagonal = inverse_diagonal;

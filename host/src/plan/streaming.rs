@@ -19,6 +19,9 @@ const LEAST_BLOCK: u64 = 1 << 10;
 /// a half, so that an eighth of the memory is not for what stays.
 const BLOCKS: u64 = 28;
 
+/// What blocks that cross are made for at least: this part of a device's room.
+const LEAST_FOR_BLOCKS: u64 = 8;
+
 /// How large X is as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
@@ -86,7 +89,8 @@ impl Footprint {
     /// assert_eq!(x.residence(None), Residence::Whole);
     /// assert_eq!(x.residence(Some(80 << 30)), Residence::Whole);
     /// assert_eq!(x.residence(Some(9 << 30)), Residence::Blocks(128 << 20));
-    /// assert_eq!(x.residence(Some(2 << 30)), Residence::PackedBlocks((2 << 30) / 28));
+    /// // Solvers' vectors take 1.7 GB of 4 GiB, and blocks what they leave.
+    /// assert_eq!(x.residence(Some(4 << 30)), Residence::PackedBlocks(((4 << 30) - 1_664_000_000) / 28));
     /// ```
     pub fn residence(&self, room: Option<u64>) -> Residence {
         let Some(room) = room else {
@@ -98,8 +102,15 @@ impl Footprint {
         } else if self.bytes + self.least_vectors() + SLOTS as u64 * block <= room {
             Residence::Blocks(block)
         } else {
-            self.packed(room)
+            self.packed_beside_vectors(room)
         }
+    }
+
+    /// Where X lies that has to share `room` bytes with vectors, and needs more: blocks are for what solvers leave of it, and
+    /// where they leave next to nothing, small.
+    pub fn packed_beside_vectors(&self, room: u64) -> Residence {
+        let left = room.saturating_sub(self.usual_vectors());
+        self.packed(left.max(room / LEAST_FOR_BLOCKS))
     }
 
     /// Bytes of a block of X as it came, on a device with so much room.
@@ -198,7 +209,13 @@ pub struct Streamed {
 
 /// Seconds between two blocks that cross one after the other: 87 of 11 MB took 0.35 ms longer than their bytes, 542 of
 /// 2.7 MB 2.3 ms (H200, `benches/results/h200/system.jsonl` of e0d8634).
-const BETWEEN_BLOCKS: f64 = 4.2e-6;
+pub(super) const BETWEEN_BLOCKS: f64 = 4.2e-6;
+
+/// 10⁹ bytes a second from ordinary memory by the driver's own copies (measured on the machine with an H200), which short
+/// ones take: as many bytes as would be there before page-locked blocks were made.
+pub(super) const PAGEABLE_GBS: f64 = 7.0;
+/// See [`PAGEABLE_GBS`].
+pub(super) const RENTED_BYTES: u64 = 32 << 20;
 
 impl Streamed {
     /// Of an X of this footprint in packed blocks, of which a device may have `room` bytes, where the CPU computes a `share`

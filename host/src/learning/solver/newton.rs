@@ -51,6 +51,8 @@ pub(in crate::learning) fn minimise<T: Number>(
 /// A solve without the objective: what happens between evaluations and products.
 pub(super) struct Newton<T: Number> {
     point: Point<T>,
+    /// Its vectors are two of the inner solve's, from where it aims until the step is taken or not: own ones of 30 million
+    /// columns would take 240 MB.
     trial: Point<T>,
     vectors: CgVectors<T>,
     radius: f64,
@@ -69,8 +71,8 @@ impl<T: Number> Newton<T> {
         begun: Instant,
     ) -> Result<Self, OpError> {
         let trial = Point {
-            theta: point.theta.try_clone()?,
-            gradient: point.gradient.try_clone()?,
+            theta: device.zeros(0)?,
+            gradient: device.zeros(0)?,
             value: 0.0,
             norm: 0.0,
         };
@@ -90,6 +92,14 @@ impl<T: Number> Newton<T> {
             n_iter: 0,
             begun,
         })
+    }
+
+    /// The trial gets its vectors, or gives them back.
+    fn trade(&mut self) {
+        let Point {
+            theta, gradient, ..
+        } = &mut self.trial;
+        self.vectors.lend(theta, gradient);
     }
 
     /// The first direction has no positive curvature: with a region there is a step to its border.
@@ -208,6 +218,7 @@ impl<T: Number> Method<T> for Newton<T> {
     }
 
     fn aim(&mut self) -> Result<(), OpError> {
+        self.trade();
         self.trial.theta.copy_from(&self.point.theta)?;
         let one = <T as Element>::from_f64(1.0);
         vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)
@@ -229,8 +240,11 @@ impl<T: Number> Method<T> for Newton<T> {
         } else {
             self.adapt(inner)
         };
-        Ok(if taken {
+        if taken {
             std::mem::swap(&mut self.point, &mut self.trial);
+        }
+        self.trade();
+        Ok(if taken {
             Step::Taken
         } else if is_noise {
             Step::Exhausted

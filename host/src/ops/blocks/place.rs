@@ -49,7 +49,9 @@ impl Place {
     pub(in crate::ops) fn in_blocks(self, device: &Device) -> Self {
         match self.residence {
             Residence::Whole => Place {
-                residence: self.footprint.packed(device.room().unwrap_or(0) as u64),
+                residence: self
+                    .footprint
+                    .packed_beside_vectors(device.room().unwrap_or(0) as u64),
                 ..self
             },
             _ => self,

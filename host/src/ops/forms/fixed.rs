@@ -106,6 +106,7 @@ enum Values<T: Number> {
 /// What kernels write on the way.
 struct Work<T> {
     exponents: Buffer<u32>,
+    /// y times the columns' scales; empty as long as no product takes one.
     y: Buffer<T>,
     ranges: Buffer<u32>,
     sums: Buffer<u64>,
@@ -115,10 +116,19 @@ impl<T: Number> Work<T> {
     fn new(device: &Device, cols: usize) -> Result<Self, OpError> {
         Ok(Work {
             exponents: device.zeros(cols + 1)?,
-            y: device.zeros(cols)?,
+            y: device.zeros(0)?,
             ranges: device.zeros(2)?,
             sums: device.zeros(cols * T::LIMBS)?,
         })
+    }
+
+    /// Room for what a product takes of y.
+    fn fit_input(&mut self, site: &Site<T>, product: Product) -> Result<(), OpError> {
+        let takes_y = product != Product::Transposed;
+        if takes_y && self.y.len() != site.cols {
+            self.y = site.device.zeros(site.cols)?;
+        }
+        Ok(())
     }
 
     /// Room for the findings of `blocks` blocks, no more: all of it is looked at.
@@ -231,6 +241,7 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
         let made = self.equilibrated.of(site, &self.rows)?;
         let mut work = made.work();
         work.fit_ranges(&site.device, self.begin.shape().grid)?;
+        work.fit_input(site, call.product)?;
         let vectors = Vectors {
             product: call.product,
             input: call.input,
