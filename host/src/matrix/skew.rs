@@ -1,5 +1,7 @@
 //! How unevenly entries are spread over columns, from a sample.
 
+use rayon::prelude::*;
+
 /// Entries that are looked at, in runs that lie evenly over the matrix: two halves, so that columns that are frequent by
 /// chance in one are not so in the other.
 const SAMPLE: usize = 1 << 19;
@@ -18,34 +20,78 @@ impl Skew {
     /// What a sample of the column indices of all rows says, or all where they are few; of this many frequent columns.
     pub fn of(indices: &[u32], frequent: usize) -> Skew {
         let step = (indices.len() / SAMPLE).max(1);
+        if step == 1 {
+            let all = Tally::of(indices.to_vec());
+            let (busiest, ranked) = all.most(frequent);
+            let found = ranked.iter().map(|(_, count)| count).sum();
+            return Skew::over(busiest, found, (indices.len(), indices.len()));
+        }
         let half = |which: usize| -> Vec<u32> {
             let runs = indices.chunks(RUN).step_by(step);
-            let mut half: Vec<u32> = match step {
-                1 => indices.to_vec(),
-                _ => runs.skip(which).step_by(2).flatten().copied().collect(),
-            };
-            half.sort_unstable();
-            half
+            runs.skip(which).step_by(2).flatten().copied().collect()
         };
         let (ranking, rest) = (half(0), half(1));
-        let mut columns: Vec<(usize, u32)> = ranking
-            .chunk_by(|a, b| a == b)
-            .map(|run| (run.len(), run[0]))
-            .collect();
-        columns.sort_unstable_by(|a, b| b.cmp(a));
-        let busiest = columns.first().map_or(0, |(count, _)| *count);
-        columns.truncate(frequent);
-        columns.sort_unstable_by_key(|(_, column)| *column);
-        let is_frequent = |column: &&u32| {
-            columns
-                .binary_search_by_key(*column, |(_, own)| *own)
-                .is_ok()
-        };
-        let found = rest.iter().filter(is_frequent).count();
+        let sizes = (ranking.len(), rest.len());
+        let (busiest, ranked) = Tally::of(ranking).most(frequent);
+        let found = Tally::of(rest).of_columns(&ranked);
+        Skew::over(busiest, found, sizes)
+    }
+
+    fn over(busiest: usize, frequent: usize, (ranking, rest): (usize, usize)) -> Skew {
         Skew {
-            busiest: busiest as f64 / ranking.len().max(1) as f64,
-            frequent: found as f64 / rest.len().max(1) as f64,
+            busiest: busiest as f64 / ranking.max(1) as f64,
+            frequent: frequent as f64 / rest.max(1) as f64,
         }
+    }
+}
+
+/// The columns of a sample, in ascending order, with how often each is there.
+struct Tally(Vec<(u32, usize)>);
+
+impl Tally {
+    /// Counted in an array where that is no larger than the sample, else sorted by all threads: half a million numbers took
+    /// one thread 30 ms, more than a small X takes to get to a device.
+    fn of(mut sample: Vec<u32>) -> Tally {
+        let columns = sample.iter().max().map_or(0, |last| *last as usize + 1);
+        if columns <= sample.len() {
+            let mut counts = vec![0_usize; columns];
+            sample
+                .iter()
+                .for_each(|column| counts[*column as usize] += 1);
+            let counted = counts.into_iter().enumerate();
+            let there = counted.filter(|(_, count)| *count > 0);
+            return Tally(
+                there
+                    .map(|(column, count)| (column as u32, count))
+                    .collect(),
+            );
+        }
+        sample.par_sort_unstable();
+        let runs = sample.chunk_by(|a, b| a == b);
+        Tally(runs.map(|run| (run[0], run.len())).collect())
+    }
+
+    /// How often the most frequent column is there, and as many as are wanted of the most frequent ones, in ascending order.
+    fn most(mut self, wanted: usize) -> (usize, Vec<(u32, usize)>) {
+        let busiest = self.0.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        if wanted < self.0.len() {
+            // Of columns that are as frequent the last ones.
+            let ascending = |(column, count): &(u32, usize)| std::cmp::Reverse((*count, *column));
+            self.0.select_nth_unstable_by_key(wanted, ascending);
+            self.0.truncate(wanted);
+            self.0.sort_unstable();
+        }
+        (busiest, self.0)
+    }
+
+    /// How many entries are in these columns, which ascend.
+    fn of_columns(&self, columns: &[(u32, usize)]) -> usize {
+        let mut wanted = columns.iter().map(|(column, _)| *column).peekable();
+        let own = self.0.iter().filter(|(column, _)| {
+            while wanted.next_if(|next| next < column).is_some() {}
+            wanted.peek() == Some(column)
+        });
+        own.map(|(_, count)| count).sum()
     }
 }
 
