@@ -130,6 +130,18 @@ impl CudaDevice {
         }
     }
 
+    /// Whether a copy of this many bytes takes the driver's way, as long as there are no page-locked blocks and making them
+    /// takes longer than all such copies do.
+    fn rents(&self, bytes: usize) -> bool {
+        let mut rented = locked(&self.0.rented);
+        let is_cheap = rented.saturating_add(bytes) <= staging::RENTED_BYTES;
+        let rents = is_cheap && self.ring().is_none_or(|ring| ring.is_empty());
+        if rents {
+            *rented += bytes;
+        }
+        rents
+    }
+
     fn out_of_host_memory(&self, requested: usize) -> DeviceError {
         let info = system::memory_info().unwrap_or_default();
         DeviceError::OutOfMemory {
@@ -202,7 +214,7 @@ impl CudaMemory {
 
     /// Copies host bytes to `start`, and returns when they may be reused.
     pub(crate) fn write(&mut self, start: usize, from: &[u8]) -> Result<(), DeviceError> {
-        if from.len() >= STAGED_BYTES {
+        if from.len() >= STAGED_BYTES && !self.device.rents(from.len()) {
             let fill = |range: Range<usize>, to: &mut [u8]| to.copy_from_slice(&from[range]);
             return self.write_with(start, (from.len(), BLOCK_BYTES), &fill);
         }

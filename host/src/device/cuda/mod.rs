@@ -71,6 +71,8 @@ struct Inner {
     kernels: OnceLock<Result<Kernels, DeviceError>>,
     staging: Mutex<Pinned>,
     ring: Mutex<Ring>,
+    /// Bytes of long copies that took the driver's way.
+    rented: Mutex<usize>,
     /// Of copies beside kernels, made when it is first wanted.
     copies: OnceLock<Result<Stream, DeviceError>>,
     stream: Stream,

@@ -96,6 +96,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         kernels: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),
         ring: Mutex::default(),
+        rented: Mutex::default(),
         copies: OnceLock::new(),
         stream,
         context,

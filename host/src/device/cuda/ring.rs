@@ -42,6 +42,11 @@ pub(super) struct Crossing<'a> {
 unsafe impl Send for Crossing<'_> {}
 
 impl Ring {
+    /// Whether no block has been made.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+
     /// The blocks, to cross to or from `address`, in a stream of `device`.
     ///
     /// # Safety

@@ -186,8 +186,13 @@ impl<T: Element + Word> Image<T> for SparseImage<T> {
 
 /// Two columns in each word.
 fn narrow(columns: &[u32], to: &mut [u32]) {
-    for (to, pair) in to.iter_mut().zip(columns.chunks(2)) {
-        *to = pair[0] | pair.get(1).map_or(0, |second| second << 16);
+    let (pairs, rest) = columns.as_chunks::<2>();
+    let whole = to.len().min(pairs.len());
+    for (to, [first, second]) in to.iter_mut().zip(pairs) {
+        *to = first | second << 16;
+    }
+    if let (Some(to), Some(last)) = (to.get_mut(whole), rest.first()) {
+        *to = *last;
     }
 }
 
