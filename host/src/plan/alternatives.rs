@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use super::fused::Planner;
 use super::rates::HostRates;
-use super::streaming::{Footprint, Packed, Streamed};
+use super::streaming::{BETWEEN_BLOCKS, Footprint, PAGEABLE_GBS, Packed, RENTED_BYTES, Streamed};
 use super::work::Work;
 use super::{PlanError, Problem, Product, StoredValues};
 
 /// Shares of rows that are compared: multiples of 1/128.
 const SHARES: u32 = 128;
-/// Seconds of a pass that both share which are not X's: vectors cross in both directions, and each waits for the other.
+/// Seconds of a pass that both share which are not X's nor its vectors': each waits for the other.
 const TOGETHER: f64 = 2e-4;
 /// Both have to be faster than either by this much before rows are shared: what the model may be off.
 const WORTH_SHARING: f64 = 0.9;
@@ -131,7 +131,11 @@ impl Fit {
             // Read and written by kernels of their own.
             bytes => (packed.bytes + bytes) as f64,
         };
-        let of_block = seconds(&problem.part(blocks))?;
+        let of_block = planner.plan(&problem.part(blocks), Product::Fused)?;
+        let [of_block, launch] = [of_block.predicted_ns(), of_block.predicted_launch_ns()]
+            .map(|ns| ns.unwrap_or(0) as f64 / 1e9);
+        // Launches of a block queue up behind those of the one before.
+        let queued = (of_block - launch).max(0.0) + BETWEEN_BLOCKS;
         let form = match problem.nnz {
             Some(_) => planner.best_form(problem, Product::Fused, reads)?,
             None => None,
@@ -146,7 +150,9 @@ impl Fit {
                 None => seconds(problem)?,
             },
             form_seconds: form.map_or(0.0, |form| form.cost_ns as f64 / 1e9),
-            block_seconds: blocks as f64 * of_block + unpacked / (planner.stream_gbs() * 1e9),
+            block_seconds: launch
+                + blocks as f64 * queued
+                + unpacked / (planner.stream_gbs() * 1e9),
             room,
             is_open,
             host,
@@ -224,7 +230,8 @@ impl Fit {
         Alternative {
             place: FitPlace::Resident,
             seconds: self.opening()
-                + self.footprint.bytes as f64 / (self.host.link.staged_gbs * 1e9)
+                + self.host.placing_seconds
+                + self.crossing_once(self.footprint.bytes)
                 + self.form_seconds
                 + self.reads as f64 * self.kernel_seconds,
             pass_seconds: self.kernel_seconds,
@@ -258,10 +265,10 @@ impl Fit {
             true => crossing / (self.host.link.pinning_gbs * 1e9),
             false => 0.0,
         };
-        let once = streamed.resident_bytes as f64 / (self.host.link.staged_gbs * 1e9) + pinning;
+        let once = self.crossing_once(streamed.resident_bytes) + pinning;
         Alternative {
             place,
-            seconds: self.opening() + once + reads * pass_seconds,
+            seconds: self.opening() + self.host.placing_seconds + once + reads * pass_seconds,
             pass_seconds,
             sent_bytes: streamed.resident_bytes + self.reads * streamed.crossing_bytes(),
             host_share: share,
@@ -272,7 +279,9 @@ impl Fit {
     /// One pass of which the CPU computes a share.
     fn shared_pass(&self, share: f64, streamed: &Streamed, is_pinned: bool) -> f64 {
         let kernels = (1.0 - share) * self.block_seconds;
-        let cpu = share * self.on_cpu().pass_seconds;
+        let cpu = self
+            .host
+            .share_seconds(&self.footprint, self.entries, share);
         let crossing = streamed.crossing_bytes() as f64;
         let link = match is_pinned {
             true => self.host.link.pinned_gbs,
@@ -291,12 +300,29 @@ impl Fit {
             }
             false => cpu + crosses,
         };
-        TOGETHER + alone.max(on_host)
+        TOGETHER + self.vectors_cross(share) + alone.max(on_host)
     }
 
     /// What of the GPU's rows stays there, where the CPU has a share.
     pub fn streamed(&self, share: f64) -> Streamed {
         Streamed::of(&self.footprint, self.packed, (self.room, share))
+    }
+
+    /// Seconds until X is on the GPU, where it is to stay.
+    fn crossing_once(&self, bytes: u64) -> f64 {
+        let gbs = match bytes <= RENTED_BYTES {
+            true => PAGEABLE_GBS.min(self.host.link.staged_gbs),
+            false => self.host.link.staged_gbs,
+        };
+        bytes as f64 / (gbs * 1e9)
+    }
+
+    /// Seconds in which vectors cross for a share of the CPU: y and what it adds up for every column, and some of an element
+    /// for every row of its own. Each waits for the copy before.
+    fn vectors_cross(&self, share: f64) -> f64 {
+        let x = &self.footprint;
+        let elements = 2.0 * x.cols as f64 + 2.0 * share * x.rows as f64;
+        elements * x.element as f64 / (PAGEABLE_GBS * 1e9)
     }
 
     fn opening(&self) -> f64 {

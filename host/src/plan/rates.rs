@@ -8,7 +8,7 @@ mod source;
 
 use serde::{Deserialize, Serialize};
 
-pub use host::HostRates;
+pub use host::{HostRates, SparseWork, Speedup};
 pub use probed::ProbedRates;
 pub use size_table::SizeTable;
 pub use source::RateSource;

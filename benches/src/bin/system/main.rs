@@ -9,9 +9,12 @@
 //!                                      sums that are known; 5,000,000,000 if not given
 //! system choice [DEVICE] [SECONDS] [PART] passes over problems of all sizes, predicted and timed on the CPU, on the device
 //!                                      and on both; rows divided by PART; 120 seconds and 1 if not given
+//! system soak [DEVICE] [SECONDS]       matrices of twice the memory allowed, vectors that come and go, and faults: every
+//!                                      result beside the CPU's; 20 seconds if not given
 //! ```
 
 mod choice;
+mod soak;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -57,8 +60,9 @@ fn main() -> Result<()> {
             let seconds = number(2, 120)? as f64;
             choice::run(&device(words.get(1))?, seconds, number(3, 1)?)
         }
+        ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `choice`, `large`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `soak`, `choice`, `large`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }

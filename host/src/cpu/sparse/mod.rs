@@ -268,3 +268,33 @@ impl<T: Scalar, W: Scalar> WithSimd for Add<'_, T, W> {
         self.columns.add_to(self.w);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::rates::SparseWork;
+
+    /// The cost model takes a pass for as many threads' work as there are copies.
+    #[test]
+    fn the_planner_counts_the_same_copies() {
+        for (rows, per_row, cols) in [
+            (10, 3, 5),
+            (20_000, 20, 1_000),
+            (20_000, 20, 30_000),
+            (20_000, 20, 300_000),
+            (20_000, 20, 3_000_000),
+        ] {
+            let offsets: Vec<u64> = (0..=rows as u64).map(|row| row * per_row).collect();
+            let entries = rows * per_row as usize;
+            let (indices, values) = (vec![0_u32; entries], vec![1.0_f32; entries]);
+            let x = Csr::new(cols, &offsets, &indices, &values).expect("columns are there");
+            let expected = SparseWork {
+                entries: entries as u64,
+                rows: rows as u64,
+                bytes: x.bytes() as u64,
+                cols: cols as u64,
+            };
+            assert_eq!(x.copies() as u64, expected.copies(), "{cols} columns");
+        }
+    }
+}

@@ -101,6 +101,15 @@ impl Plan {
         }
     }
 
+    /// What of [`Plan::predicted_ns`] is launching: what launches behind others do not take.
+    pub fn predicted_launch_ns(&self) -> Option<u64> {
+        let own = self.prediction?.launch_ns;
+        match &self.then {
+            None => Some(own),
+            Some(next) => Some(own.saturating_add(next.predicted_launch_ns()?)),
+        }
+    }
+
     /// [`Plan::predicted_ns`] in microseconds.
     pub fn predicted_us(&self) -> Option<f64> {
         self.predicted_ns().map(|ns| ns as f64 / 1e3)
