@@ -103,7 +103,7 @@ pub struct QrArgs<'a, T> {
     pub first: Out<'a, T>,
     /// T, or absent where only R is wanted.
     pub t: Out<'a, T>,
-    /// For each matrix `rows` × 32 numbers between an update and a merge.
+    /// For each matrix 32 times as many numbers as it has reflectors, between an update and a merge.
     pub work: Out<'a, T>,
     /// What Q, Qᵀ or the inverse of R applies to.
     pub c: Out<'a, T>,

@@ -2,9 +2,9 @@
 //!
 //! | step | what | where |
 //! |---|---|---|
-//! | 1 | W = VᵀC, over chunks of 32 rows | four by four sums of a thread, chunks in shared memory |
+//! | 1 | W = VᵀC ([`products`]) | 64 sums of a thread, a quarter of the rows for each warp; chunks of 32 rows in shared memory |
 //! | 2 | W = Tᵀ·W (T·W) | shared |
-//! | 3 | C −= V·W, over the same chunks | four by four elements of a thread |
+//! | 3 | C −= V·W ([`subtract`]) | 64 elements of a thread; chunks of 128 rows of V, and W, in shared memory |
 //!
 //! For columns before the panel, which are those of earlier reflectors, step 2 gives (VᵀV′)ᵀ·T, of which
 //! [`merge`](super::merge) makes the columns of T above the panel's: they go to `work`.
@@ -13,30 +13,32 @@
 //!
 //! A block has 128 threads and `COLUMNS` columns of one matrix; `WIDTH` · `COLUMNS` = 2048.
 
+pub(super) mod products;
+mod subtract;
+
 use super::args::{APART, IDENTITY, QrArgs, Site, TRANSPOSED, WHOLE_T};
 use super::pieces::{four, read_chunk};
 use super::reflector::Ranged;
-use crate::cta::{Cta, Shared};
+use crate::cta::{Cta, Shared, WARP};
 use crate::memory::Out;
+use products::{Factors, Which, products};
+use subtract::subtract;
 
 /// Threads of a block.
 pub const UPDATE_BLOCK: u32 = 128;
-/// Rows of a chunk.
-const ROWS: u32 = 32;
-/// Elements from a column of a chunk to the next: packs of eight neighbouring columns lie in different banks.
-const PITCH: u32 = ROWS + 4;
 /// Reflectors in `work`.
 pub const WORK_WIDTH: u32 = 32;
+/// Elements of W: reflectors of a panel times columns of a block.
+const SUMS: u32 = 2_048;
 
-/// Elements of the two parts of shared memory.
-const fn elements(width: u32, columns: u32) -> [u32; 2] {
-    [width * PITCH, columns * PITCH]
-}
-
-/// Shared memory of a block.
+/// Shared memory of a block: W and, behind it, T or rows of V; before that what step 1 takes.
 pub const fn update_shared_bytes(width: u32, columns: u32, bytes: u32) -> u32 {
-    let [v, c] = elements(width, columns);
-    (v + c) * bytes
+    let mut most = SUMS + subtract::staged(width);
+    let before = products::elements(width, columns);
+    if before > most {
+        most = before;
+    }
+    most * bytes
 }
 
 /// Blocks of a matrix: for columns after the panel (or those of `c`), and for those before it.
@@ -82,6 +84,8 @@ struct Target<'a, T> {
     first: u64,
     row_step: u64,
     col_step: u64,
+    /// Where the panel begins in the factors, whose rows lie side by side.
+    reflectors: u64,
 }
 
 impl<'a, T: Ranged> Target<'a, T> {
@@ -130,6 +134,7 @@ impl<'a, T: Ranged> Target<'a, T> {
             first: base + args.start as u64 * row_step + first_col as u64 * col_step,
             row_step,
             col_step,
+            reflectors: site.in_f(args.start, args.start) as u64,
             site,
         }
     }
@@ -145,6 +150,24 @@ impl<'a, T: Ranged> Target<'a, T> {
         row < self.rows && col < self.cols
     }
 
+    /// Component `row` of reflector `p`, 0 where there is none: above its first, behind the last row or reflector.
+    #[inline(always)]
+    #[track_caller]
+    fn component<C: Cta>(&self, cta: &C, args: &QrArgs<'_, T>, (row, p): (u32, u32)) -> T {
+        let is_there = row < self.rows && p < self.steps;
+        let mut value = T::ZERO;
+        if is_there && row > p {
+            value = cta.read(args.f, self.site.in_f(self.start + row, self.start + p));
+        }
+        if is_there && row == p {
+            value = cta.read(
+                args.first,
+                (self.site.first + (self.start + p) as u64) as usize,
+            );
+        }
+        value
+    }
+
     /// Element (row, column) of the block's columns, 0 where there is none.
     #[inline(always)]
     #[track_caller]
@@ -156,90 +179,88 @@ impl<'a, T: Ranged> Target<'a, T> {
     }
 }
 
-/// The chunk of V that begins at `base`: four lines of 32 threads.
-#[inline(always)]
-#[track_caller]
-fn stage_v<C: Cta, T: Ranged, const WIDTH: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    target: &Target<'_, T>,
-    (base, to): (u32, Shared<T>),
-) {
-    let thread = cta.fresh(cta.thread());
-    let (of_chunk, line) = (thread % ROWS, thread / ROWS);
-    let row = base + of_chunk;
-    let (site, start) = (&target.site, target.start);
-    // The triangle is in the first rows alone.
-    let has_triangle = base < WIDTH as u32;
-    for i in 0..WIDTH as u32 / 4 {
-        let p = line + 4 * i;
-        let mut value = T::ZERO;
-        if row < target.rows && p < target.steps && !(has_triangle && row <= p) {
-            value = cta.read(args.f, site.in_f(start + row, start + p));
-        }
-        if has_triangle && row == p && p < target.steps && row < target.rows {
-            value = cta.read(args.first, (site.first + (start + p) as u64) as usize);
-        }
-        cta.shared_write(to, (p * PITCH + of_chunk) as usize, value);
-    }
-}
-
-/// The chunk of the block's columns that begins at `base`.
-#[inline(always)]
-#[track_caller]
-fn stage_columns<C: Cta, T: Ranged, const COLUMNS: usize>(
-    cta: &C,
-    target: &Target<'_, T>,
-    (base, to): (u32, Shared<T>),
-) {
-    let thread = cta.fresh(cta.thread());
-    let (row, mut col) = (thread % ROWS, thread / ROWS);
-    let end = cta.fresh(COLUMNS as u32);
-    while col < end {
-        let values = four(|i| target.read(cta, base + row, col + 4 * i as u32));
-        four(|i| {
-            let at = (col + 4 * i as u32) * PITCH + row;
-            cta.shared_write(to, at as usize, values[i]);
-        });
-        col += 16;
-    }
-}
-
 /// See the head of the file.
 #[inline(always)]
 pub fn update<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
 ) {
-    // With 128 registers of a thread the walks over 128 and 256 columns spill some thirty words; with 256 none.
-    if WIDTH == 8 || WIDTH == 16 {
-        cta.launch_bounds::<UPDATE_BLOCK, 2>();
-    } else {
+    // 64 sums in registers, of two words in f64.
+    if T::SIZE == 4 {
         cta.launch_bounds::<UPDATE_BLOCK, 4>();
+    } else {
+        cta.launch_bounds::<UPDATE_BLOCK, 2>();
     }
     let (width, columns) = (WIDTH as u32, COLUMNS as u32);
     let target = Target::of(cta, args, width, columns);
     if target.cols == 0 {
         return;
     }
-    let [of_v, of_c] = elements(width, columns);
-    let v = Shared::at(0, of_v);
-    let c = Shared::at(v.end(), of_c);
-    let sums = products::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, c));
-    let sums = with_t::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, c), sums);
+    let w = Shared::at(0, SUMS);
+    let v = Shared::at(w.end(), subtract::staged(width));
+    let of = OfPanel {
+        cta,
+        args,
+        target: &target,
+        whole: (width, columns),
+    };
+    let sums = products::<C, T, WIDTH, COLUMNS>(cta, (0, target.rows), &of);
+    let sums = with_t::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, w), sums);
     if target.kind == Kind::Earlier {
         keep::<C, T, COLUMNS>(cta, args, &target, &sums);
         return;
     }
     cta.sync();
     let negative = four(|i| four(|j| -sums[i][j]));
-    show::<C, T, COLUMNS>(cta, c, &negative);
-    subtract::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, c));
+    show::<C, T, COLUMNS>(cta, w, &negative);
+    subtract::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, w));
+}
+
+/// The panel's reflectors and the block's columns.
+struct OfPanel<'a, C, T> {
+    cta: &'a C,
+    args: &'a QrArgs<'a, T>,
+    target: &'a Target<'a, T>,
+    /// Reflectors and columns of a whole block.
+    whole: (u32, u32),
+}
+
+impl<C: Cta, T: Ranged> Factors<T> for OfPanel<'_, C, T> {
+    #[inline(always)]
+    #[track_caller]
+    fn v(&self, row: u32, col: u32) -> T {
+        self.target.component(self.cta, self.args, (row, col))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn c(&self, row: u32, col: u32) -> T {
+        self.target.read(self.cta, row, col)
+    }
+
+    #[inline(always)]
+    fn is_whole(&self, base: u32) -> bool {
+        let (target, (width, columns)) = (self.target, self.whole);
+        let is_below = base >= width && base + WARP <= target.rows;
+        is_below && target.steps == width && target.cols == columns && target.row_step == 1
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn of_whole(&self, which: Which, row: u32, col: u32) -> T {
+        let target = self.target;
+        let (from, first, step) = match which {
+            Which::V => (self.args.f, target.reflectors, target.site.f_col),
+            Which::C => (target.columns, target.first, target.col_step),
+        };
+        self.cta
+            .read(from, (first + row as u64 + col as u64 * step) as usize)
+    }
 }
 
 /// The thread's first column, and its four reflectors over 4: its columns are a quarter of the block's apart.
 #[inline(always)]
-fn own<C: Cta, const COLUMNS: usize>(cta: &C) -> (u32, u32) {
+pub(super) fn own<C: Cta, const COLUMNS: usize>(cta: &C) -> (u32, u32) {
     let (thread, groups) = (cta.fresh(cta.thread()), COLUMNS as u32 / 4);
     (thread % groups, thread / groups)
 }
@@ -257,6 +278,13 @@ fn show<C: Cta, T: Ranged, const COLUMNS: usize>(cta: &C, to: Shared<T>, sums: &
     });
 }
 
+/// Where `work` has what belongs to an earlier reflector and a panel's `p`: those of a panel's reflector lie side by side.
+#[inline(always)]
+pub fn in_work<T>(args: &QrArgs<'_, T>, matrix: u32, (earlier, p): (u32, u32)) -> usize {
+    let all = args.rows.min(args.cols) as usize;
+    (matrix as usize * WORK_WIDTH as usize + p as usize) * all + earlier as usize
+}
+
 /// W of earlier reflectors to `work`.
 #[inline(always)]
 #[track_caller]
@@ -267,50 +295,13 @@ fn keep<C: Cta, T: Ranged, const COLUMNS: usize>(
     sums: &[[T; 4]; 4],
 ) {
     let (first, part) = own::<C, COLUMNS>(cta);
-    let before = target.matrix as usize * args.rows.min(args.cols) as usize;
     four(|j| {
         let col = first + (j * COLUMNS / 4) as u32;
         if col < target.cols {
-            let at = (before + (target.first_col + col) as usize) * WORK_WIDTH as usize;
-            four(|i| cta.write(args.work, at + part as usize * 4 + i, sums[i][j]));
+            let of = |i| (target.first_col + col, part * 4 + i as u32);
+            four(|i| cta.write(args.work, in_work(args, target.matrix, of(i)), sums[i][j]));
         }
     });
-}
-
-/// Step 1.
-#[inline(always)]
-#[track_caller]
-fn products<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    target: &Target<'_, T>,
-    (v, c): (Shared<T>, Shared<T>),
-) -> [[T; 4]; 4] {
-    let mut sums = [[T::ZERO; 4]; 4];
-    let mut base = 0;
-    while base < target.rows {
-        stage_v::<C, T, WIDTH>(cta, args, target, (base, v));
-        stage_columns::<C, T, COLUMNS>(cta, target, (base, c));
-        cta.sync();
-        let (first, part) = own::<C, COLUMNS>(cta);
-        let mut row = 0;
-        let rows = cta.fresh(ROWS);
-        while row < rows {
-            let vs: [[T; 4]; 4] =
-                four(|i| read_chunk(cta, v, ((part * 4 + i as u32) * PITCH + row) as usize));
-            let cs: [[T; 4]; 4] = four(|j| {
-                let col = first + (j * COLUMNS / 4) as u32;
-                read_chunk(cta, c, (col * PITCH + row) as usize)
-            });
-            four(|r| {
-                four(|i| four(|j| sums[i][j] = vs[i][r].fma(cs[j][r], sums[i][j])));
-            });
-            row += 4;
-        }
-        cta.sync();
-        base += ROWS;
-    }
-    sums
 }
 
 /// Step 2.
@@ -320,11 +311,13 @@ fn with_t<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
     target: &Target<'_, T>,
-    (v, c): (Shared<T>, Shared<T>),
+    (t, w): (Shared<T>, Shared<T>),
     sums: [[T; 4]; 4],
 ) -> [[T; 4]; 4] {
     let width = WIDTH as u32;
-    show::<C, T, COLUMNS>(cta, c, &sums);
+    // Everybody has read the sums of warps.
+    cta.sync();
+    show::<C, T, COLUMNS>(cta, w, &sums);
     let is_transposed = args.is_transposed();
     let mut e = cta.thread();
     while e < width * width {
@@ -343,7 +336,7 @@ fn with_t<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
         } else {
             (col, row)
         };
-        cta.shared_write(v, (q * width + p) as usize, value);
+        cta.shared_write(t, (q * width + p) as usize, value);
         e += UPDATE_BLOCK;
     }
     cta.sync();
@@ -352,10 +345,10 @@ fn with_t<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     let last = cta.fresh(width);
     let mut q = 0;
     while q < last {
-        let ts: [T; 4] = read_chunk(cta, v, (q * width + part * 4) as usize);
+        let ts: [T; 4] = read_chunk(cta, t, (q * width + part * 4) as usize);
         let ws = four(|j| {
             let at = q * COLUMNS as u32 + first + (j * COLUMNS / 4) as u32;
-            cta.shared_read(c, at as usize)
+            cta.shared_read(w, at as usize)
         });
         four(|i| four(|j| made[i][j] = ts[i].fma(ws[j], made[i][j])));
         q += 1;
@@ -368,51 +361,5 @@ impl<T> QrArgs<'_, T> {
     #[inline(always)]
     fn is_transposed(&self) -> bool {
         !self.has(APART) || self.has(TRANSPOSED)
-    }
-}
-
-/// Step 3, with −W in the place of the columns' chunks: neighbouring threads have neighbouring rows.
-#[inline(always)]
-#[track_caller]
-fn subtract<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    target: &Target<'_, T>,
-    (v, w): (Shared<T>, Shared<T>),
-) {
-    let mut base = 0;
-    while base < target.rows {
-        stage_v::<C, T, WIDTH>(cta, args, target, (base, v));
-        cta.sync();
-        let thread = cta.fresh(cta.thread());
-        let (of_chunk, mut col) = (thread % 8 * 4, thread / 8 * 4);
-        let row = base + of_chunk;
-        let end = cta.fresh(COLUMNS as u32);
-        while col < end {
-            let mut made: [[T; 4]; 4] =
-                four(|j| four(|r| target.read(cta, row + r as u32, col + j as u32)));
-            let last = cta.fresh(WIDTH as u32);
-            let mut p = 0;
-            while p < last {
-                four(|u| {
-                    let p = p + u as u32;
-                    let vs: [T; 4] = read_chunk(cta, v, (p * PITCH + of_chunk) as usize);
-                    let ws: [T; 4] = read_chunk(cta, w, (p * COLUMNS as u32 + col) as usize);
-                    four(|j| four(|r| made[j][r] = vs[r].fma(ws[j], made[j][r])));
-                });
-                p += 4;
-            }
-            four(|j| {
-                four(|r| {
-                    let (row, col) = (row + r as u32, col + j as u32);
-                    if target.has(row, col) {
-                        cta.write(target.columns, target.at(row, col), made[j][r]);
-                    }
-                })
-            });
-            col += 4 * UPDATE_BLOCK / 8;
-        }
-        cta.sync();
-        base += ROWS;
     }
 }
