@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).parent))
-from everyday import machine, write  # noqa: E402
+from everyday import commit, machine, write  # noqa: E402
 from problems import everything  # noqa: E402
 
 TIGHT = 1e-12
@@ -63,7 +63,6 @@ def main():
         folder = Path(folder)
         rows = [write(folder, number, *problem) for number, problem in enumerate(problems)]
         usual, tight = fitted(program, device, folder, rows), fitted(program, device, folder, rows, tol=TIGHT)
-    commit = subprocess.run(["git", "describe", "--always", "--abbrev=12"], stdout=subprocess.PIPE, text=True).stdout.strip()
     far = []
     with open(out, "w") as file:
         for name, estimator, params, x, _ in problems:
@@ -75,7 +74,7 @@ def main():
             record = dict(family="everyday", case=name, estimator=estimator, params=params, off=off, unique=bool(unique))
             record |= dict(condition=cond if cond is None or np.isfinite(cond) else None, solver=usual[name]["solver"])
             record |= dict(convergence=[line[name]["convergence"] for line in (usual, tight)])
-            record |= dict(device=machine(device), commit=commit, date=time.strftime("%FT%TZ", time.gmtime()))
+            record |= dict(device=machine(device), commit=commit(), date=time.strftime("%FT%TZ", time.gmtime()))
             print(f"{name:34} {off:.1e} {'unique' if unique else 'not unique'} {record['solver']} {record['convergence']}", flush=True)
             print(json.dumps(record), file=file, flush=True)
             far += [name] if unique and not off <= NEAR else []

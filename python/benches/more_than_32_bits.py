@@ -1,10 +1,11 @@
-"""More than 2^31 entries with 64-bit indices, in every class that fits a sparse X on a GPU: a check of the numbers.
+"""More than 2^31 entries with 64-bit indices, in every class: a check of the numbers.
 
     python more_than_32_bits.py RESULTS.jsonl [CLASS ...]
 
 X has 2,200,000 rows of 1,000 entries of 1/32 in 1,003 columns: row i misses columns i % 3, 500 + i % 3 and 1000 + i % 3.
 What it has in common with few rows is known: rows repeat with period 3, so a fit with targets of that period equals one of
-three rows with weights.
+three rows with weights. QuantileRegressor, which is fitted on the CPU by steps with X^T X, gets 22,000,000 rows of 100 entries.
+KernelRidge takes dense points: 50,000 of them, whose 2,500,000,000 pairs are summed and not stored.
 """
 
 import json
@@ -17,78 +18,120 @@ from scipy import sparse
 
 import warpfuse
 
-ROWS, COLS, PER_ROW = 2_200_002, 1_003, 1_000
+ROWS, PER_ROW = 2_200_002, 1_000
+#: Points of KernelRidge.
+POINTS = 50_001
 
 
-def columns_of(residue):
-    left_out = {residue, 500 + residue, 1000 + residue}
-    return np.array([j for j in range(COLS) if j not in left_out], dtype=np.int64)
+def made(rows, per_row):
+    """X, and its first three rows in f64."""
+    cols = per_row + 3
 
+    def columns_of(residue):
+        left_out = {residue, per_row // 2 + residue, per_row + residue}
+        return np.array([j for j in range(cols) if j not in left_out], dtype=np.int64)
 
-def made():
     period = np.concatenate([columns_of(r) for r in range(3)])
-    indices = np.tile(period, ROWS // 3)
+    indices = np.tile(period, rows // 3)
     values = np.full(len(indices), 1 / 32, dtype=np.float32)
     # SciPy's own constructor would look at every index.
-    X = sparse.csr_matrix((ROWS, COLS), dtype=np.float32)
+    X = sparse.csr_matrix((rows, cols), dtype=np.float32)
     X.data, X.indices = values, indices
-    X.indptr = np.arange(0, ROWS * PER_ROW + 1, PER_ROW, dtype=np.int64)
-    small = sparse.csr_matrix(
-        (values[: 3 * PER_ROW].astype(np.float64), period, np.arange(0, 3 * PER_ROW + 1, PER_ROW)), shape=(3, COLS)
-    )
+    X.indptr = np.arange(0, rows * per_row + 1, per_row, dtype=np.int64)
+    offsets = np.arange(0, 3 * per_row + 1, per_row)
+    small = sparse.csr_matrix((values[: 3 * per_row].astype(np.float64), period, offsets), shape=(3, cols))
     return X, small
 
 
 def main(path, *wanted):
     warnings.simplefilter("ignore")
     warpfuse.set_config(device="cuda", fallback="error")
-    start = time.perf_counter()
-    X, small = made()
-    about = {"entries": int(X.nnz), "index_type": str(X.indices.dtype), "made_seconds": time.perf_counter() - start}
-    residues = np.arange(ROWS) % 3
-    numbers, classes = np.array([1.0, 2.0, 4.0], np.float32)[residues], np.array([0, 1, 0])[residues]
-    each = ROWS / 3
-    data = None
-    once = [(np.arange(3_000), np.arange(3_000, 6_000))]
-    cases = [
-        ("Ridge", warpfuse.Ridge(alpha=each), numbers),
-        ("LinearRegression", warpfuse.LinearRegression(), numbers),
-        ("Lasso", warpfuse.Lasso(alpha=1e-3), numbers),
-        ("ElasticNet", warpfuse.ElasticNet(alpha=1e-3), numbers),
-        ("PoissonRegressor", warpfuse.PoissonRegressor(alpha=1e-3), numbers),
-        ("GammaRegressor", warpfuse.GammaRegressor(alpha=1e-3), numbers),
-        ("TweedieRegressor", warpfuse.TweedieRegressor(power=1.5, alpha=1e-3), numbers),
-        ("GeneralizedLinearRegressor", warpfuse.GeneralizedLinearRegressor("inverse_gaussian", "log", alpha=1e-3), numbers),
-        ("HuberRegressor", warpfuse.HuberRegressor(alpha=each), numbers),
-        ("LogisticRegression", warpfuse.LogisticRegression(C=1 / each), classes),
-        ("LinearSVC", warpfuse.LinearSVC(C=1 / each), classes),
-        ("LinearSVR", warpfuse.LinearSVR(C=1 / each, loss="squared_epsilon_insensitive"), numbers),
-        ("TruncatedSVD", warpfuse.TruncatedSVD(1, random_state=0), None),
-        ("PCA", warpfuse.PCA(1, svd_solver="arpack", random_state=0), None),
-        ("RidgeCV", warpfuse.RidgeCV([each], cv=once), numbers),
-        ("LassoCV", warpfuse.LassoCV(alphas=[1e-3], cv=once), numbers),
-        ("ElasticNetCV", warpfuse.ElasticNetCV(alphas=[1e-3], cv=once), numbers),
-        ("LogisticRegressionCV", warpfuse.LogisticRegressionCV(Cs=[1 / each], cv=once), classes),
-    ]
     with open(path, "w") as out:
-        for name, model, y in cases:
-            if wanted and name not in wanted:
-                continue
-            # The first from SciPy's arrays, and whoever takes no Dataset; the others share X on its device.
-            is_placed = name != "Ridge" and y is not None and not name.endswith("CV")
-            if is_placed and data is None:
-                data = warpfuse.Dataset(X)
-            line = {"class": name, **about, "from": "Dataset" if is_placed else "SciPy"}
-            try:
-                begin = time.perf_counter()
-                model.fit(data if is_placed else X, y)
-                line["seconds"] = time.perf_counter() - begin
-                line.update(compared(model, small, y, each))
-            except Exception as error:
-                line.update({"ok": False, "error": f"{type(error).__name__}: {error}"[:300]})
+
+        def write(line):
             print(json.dumps(line), flush=True)
             out.write(json.dumps(line) + "\n")
             out.flush()
+
+        cases = [case for case in cases_of(ROWS / 3) if not wanted or case[0] in wanted]
+        if cases:
+            fit_cases(write, cases, ROWS, PER_ROW)
+        if not wanted or "KernelRidge" in wanted:
+            write(kernel_case())
+        if not wanted or "QuantileRegressor" in wanted:
+            quantiles = ("QuantileRegressor", warpfuse.QuantileRegressor(alpha=0.05), "numbers")
+            fit_cases(write, [quantiles], 10 * ROWS, PER_ROW // 10)
+
+
+def cases_of(each):
+    """Name, model, and which targets it gets."""
+    once = [(np.arange(3_000), np.arange(3_000, 6_000))]
+    inverse_gaussian = warpfuse.GeneralizedLinearRegressor("inverse_gaussian", "log", alpha=1e-3)
+    epsilon_squared = warpfuse.LinearSVR(C=1 / each, loss="squared_epsilon_insensitive")
+    return [
+        ("LassoCV", warpfuse.LassoCV(alphas=[1e-3], cv=once), "numbers"),
+        ("ElasticNetCV", warpfuse.ElasticNetCV(alphas=[1e-3], cv=once), "numbers"),
+        ("LogisticRegressionCV", warpfuse.LogisticRegressionCV(Cs=[1 / each], cv=once), "classes"),
+        ("RidgeCV", warpfuse.RidgeCV([each], cv=once), "numbers"),
+        ("Ridge", warpfuse.Ridge(alpha=each), "numbers"),
+        ("LinearRegression", warpfuse.LinearRegression(), "numbers"),
+        ("Lasso", warpfuse.Lasso(alpha=1e-3), "numbers"),
+        ("ElasticNet", warpfuse.ElasticNet(alpha=1e-3), "numbers"),
+        ("PoissonRegressor", warpfuse.PoissonRegressor(alpha=1e-3), "numbers"),
+        ("GammaRegressor", warpfuse.GammaRegressor(alpha=1e-3), "numbers"),
+        ("TweedieRegressor", warpfuse.TweedieRegressor(power=1.5, alpha=1e-3), "numbers"),
+        ("GeneralizedLinearRegressor", inverse_gaussian, "numbers"),
+        ("HuberRegressor", warpfuse.HuberRegressor(alpha=each), "numbers"),
+        ("LogisticRegression", warpfuse.LogisticRegression(C=1 / each), "classes"),
+        ("LinearSVC", warpfuse.LinearSVC(C=1 / each), "classes"),
+        ("LinearSVR", epsilon_squared, "numbers"),
+        ("TruncatedSVD", warpfuse.TruncatedSVD(1, random_state=0), None),
+        ("PCA", warpfuse.PCA(1, svd_solver="arpack", random_state=0), None),
+    ]
+
+
+#: What takes no Dataset, and the first that does: from SciPy's arrays.
+FROM_SCIPY = {"LassoCV", "ElasticNetCV", "LogisticRegressionCV", "RidgeCV", "Ridge", "TruncatedSVD", "PCA", "QuantileRegressor"}
+
+
+def fit_cases(write, cases, rows, per_row):
+    start = time.perf_counter()
+    X, small = made(rows, per_row)
+    about = {"entries": int(X.nnz), "index_type": str(X.indices.dtype), "made_seconds": time.perf_counter() - start}
+    residues = np.arange(rows) % 3
+    targets = {
+        "numbers": np.array([1.0, 2.0, 4.0], np.float32)[residues],
+        "classes": np.array([0, 1, 0])[residues],
+        None: None,
+    }
+    data = None
+    for name, model, kind in cases:
+        is_placed = name not in FROM_SCIPY
+        if is_placed and data is None:
+            data = warpfuse.Dataset(X)
+        line = {"class": name, **about, "from": "Dataset" if is_placed else "SciPy"}
+        try:
+            begin = time.perf_counter()
+            model.fit(data if is_placed else X, targets[kind])
+            line["seconds"] = time.perf_counter() - begin
+            line.update(compared(model, small, targets[kind], rows / 3))
+        except Exception as error:
+            line.update({"ok": False, "error": f"{type(error).__name__}: {error}"[:300]})
+        write(line)
+
+
+def kernel_case():
+    """Three points, each many times: their predictions are those of the three with a penalty of as many times less."""
+    points, y = np.array([[0.0, 0.0], [1.0, 0.5], [-0.5, 2.0]]), np.array([1.0, 2.0, 4.0])
+    residues, each = np.arange(POINTS) % 3, POINTS / 3
+    kernel = np.exp(-0.5 * ((points[:, None] - points) ** 2).sum(2))
+    expected = kernel @ np.linalg.solve(kernel + np.eye(3), y)
+    line = {"class": "KernelRidge", "entries": POINTS**2, "from": "NumPy"}
+    begin = time.perf_counter()
+    model = warpfuse.KernelRidge(kernel="rbf", gamma=0.5, alpha=each).fit(points[residues], y[residues])
+    line["seconds"] = time.perf_counter() - begin
+    distance = float(np.abs(model.predict(points[residues]) - expected[residues]).max() / expected.max())
+    return {**line, "distance": distance, "ok": distance < NEAR}
 
 
 #: How much predictions may differ, of the largest: f32 has 6e-8, of which solves of sums over 2 million rows keep a part.

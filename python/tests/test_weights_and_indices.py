@@ -38,6 +38,11 @@ OTHERS = [
     warpfuse.ElasticNetCV(cv=3, alphas=5),
     warpfuse.RidgeCV(cv=3),
 ]
+SEARCH = {"Cs": 3, "cv": 3, "scoring": "accuracy", "use_legacy_attributes": False}
+SEARCHES = [
+    warpfuse.LogisticRegressionCV(l1_ratios=(0,), **SEARCH),
+    warpfuse.LogisticRegressionCV(l1_ratios=(0.5,), solver="saga", **SEARCH),
+]
 
 
 def problem(rng, classes):
@@ -70,7 +75,10 @@ def test_a_weight_is_a_number_of_repetitions(model, classes, form, rng):
     np.testing.assert_allclose(result(weighted, X), expected, rtol=0, atol=1e-7 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("model, classes", [*CASES, *((model, None) for model in OTHERS)], ids=str)
+WITHOUT_WEIGHTS = [(model, None) for model in OTHERS] + [(model, 2) for model in SEARCHES]
+
+
+@pytest.mark.parametrize("model, classes", [*CASES, *WITHOUT_WEIGHTS], ids=str)
 @pytest.mark.parametrize("device", ["cpu", "emulator"])
 def test_64_bit_indices_are_those_of_32_bits(model, classes, device, rng):
     X, y = problem(rng, classes)
@@ -81,3 +89,29 @@ def test_64_bit_indices_are_those_of_32_bits(model, classes, device, rng):
         expected, found = (clone(model).fit(x, y) for x in (X, wide))
     assert wide.indices.dtype == np.int64
     np.testing.assert_array_equal(result(found, X), result(expected, X))
+
+
+class Folds:
+    """Three folds, whose maker looks at the X that is split."""
+
+    def split(self, X, y=None, groups=None):
+        self.index_types = X.indices.dtype, X.indptr.dtype
+        rows = np.arange(X.shape[0])
+        return [(rows[rows % 3 != fold], rows[rows % 3 == fold]) for fold in range(3)]
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 3
+
+
+SEARCHES_OF_ALL = [warpfuse.LassoCV(alphas=5), warpfuse.ElasticNetCV(alphas=5), warpfuse.RidgeCV(), *SEARCHES]
+
+
+@pytest.mark.parametrize("model", SEARCHES_OF_ALL, ids=str)
+def test_searches_take_64_bit_indices_as_they_are(model, rng):
+    # X of more than 2^31 entries has no others, and scikit-learn's own searches with an l1 penalty refuse them.
+    X, y = problem(rng, 2 if hasattr(model, "Cs") else None)
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    folds = Folds()
+    clone(model).set_params(cv=folds).fit(X, y)
+    assert folds.index_types == (np.int64, np.int64)

@@ -1,51 +1,48 @@
 //! X as solvers see it: centred, scaled, with an intercept, none of which touches X.
 
 use crate::device::{Buffer, Device};
-use crate::matrix::Element;
+use crate::matrix::{ColumnMeans, Element};
 use crate::ops::{ManyTerms, Matrix, Number, OpError};
 
 /// What is done to the columns of X around its products.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Columns {
+pub struct Columns<'a> {
     /// μ, subtracted from each column; only together with an intercept, which absorbs it.
-    pub means: Option<Vec<f64>>,
+    pub means: Option<ColumnMeans<'a>>,
     /// S, by which each column is multiplied after centring; 0 leaves a column out.
     pub scales: Option<Vec<f64>>,
     /// Whether a column of ones is appended.
     pub intercept: bool,
 }
 
-impl Columns {
+impl Columns<'_> {
     /// Coefficients of `X` and intercept, of those of X̃: `w = S·w̃`, `b = b̃ − μ·w`.
     pub fn restore(&self, mut coef: Vec<f64>, intercept: f64) -> (Vec<f64>, f64) {
         if let Some(scales) = &self.scales {
             coef.iter_mut().zip(scales).for_each(|(w, s)| *w *= s);
         }
-        let shift: f64 = self
-            .means
-            .iter()
-            .flatten()
-            .zip(&coef)
-            .map(|(mean, w)| mean * w)
-            .sum();
+        let shift = self.shift(&coef);
         (coef, intercept - shift)
     }
 
     /// The inverse of [`Columns::restore`]; columns that are left out get 0.
     pub fn adopt(&self, coef: &[f64], intercept: f64) -> (Vec<f64>, f64) {
-        let shift: f64 = self
-            .means
-            .iter()
-            .flatten()
-            .zip(coef)
-            .map(|(mean, w)| mean * w)
-            .sum();
+        let shift = self.shift(coef);
         let divide = |(w, s): (&f64, &f64)| if *s == 0.0 { 0.0 } else { w / s };
         let coef = match &self.scales {
             Some(scales) => coef.iter().zip(scales).map(divide).collect(),
             None => coef.to_vec(),
         };
         (coef, intercept + shift)
+    }
+
+    /// μ·w.
+    fn shift(&self, coef: &[f64]) -> f64 {
+        let of_means = |means: &ColumnMeans<'_>| {
+            let products = coef.iter().enumerate().map(|(j, w)| means.at(j) * w);
+            products.sum()
+        };
+        self.means.as_ref().map_or(0.0, of_means)
     }
 }
 
@@ -54,13 +51,13 @@ impl Columns {
 /// θ holds element j of right-hand side c at `j·k + c`, the intercepts last, at `n·k + c`.
 pub struct Design<'a, T: Number> {
     matrix: &'a Matrix<T>,
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     k: usize,
 }
 
 impl<'a, T: Number> Design<'a, T> {
     /// X with what is done to its columns, for `k` right-hand sides.
-    pub fn new(matrix: &'a Matrix<T>, columns: &'a Columns, k: usize) -> Self {
+    pub fn new(matrix: &'a Matrix<T>, columns: &'a Columns<'a>, k: usize) -> Self {
         Design { matrix, columns, k }
     }
 
@@ -162,7 +159,7 @@ impl<'a, T: Number> Design<'a, T> {
     }
 
     fn mean(&self, j: usize) -> f64 {
-        self.columns.means.as_ref().map_or(0.0, |means| means[j])
+        self.columns.means.as_ref().map_or(0.0, |means| means.at(j))
     }
 
     fn scale(&self, j: usize) -> f64 {

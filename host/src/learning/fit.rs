@@ -28,13 +28,13 @@ use super::weights::Weights;
 use super::{FitError, ResidentDataset, RowMoments};
 use super::{judge, least_norm, penalty};
 use crate::device::Buffer;
-use crate::matrix::{Element, Features};
+use crate::matrix::{ColumnMeans, Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
 
 /// What a solve is about, besides spec and targets.
-pub(super) struct Prepared {
-    pub(super) columns: Columns,
+pub(super) struct Prepared<'a> {
+    pub(super) columns: Columns<'a>,
     /// v, which add up to 1.
     pub(super) weights: SampleWeights,
     /// Mean size of the slopes at the start.
@@ -42,8 +42,8 @@ pub(super) struct Prepared {
 }
 
 /// What a solve begins with.
-pub(super) struct Setup<T: Number> {
-    pub(super) prepared: Prepared,
+pub(super) struct Setup<'a, T: Number> {
+    pub(super) prepared: Prepared<'a>,
     /// The inverse of the Hessian's diagonal, about.
     pub(super) inverse: Vec<f64>,
     pub(super) begin: Begin<T>,
@@ -93,8 +93,9 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// What is done to the columns.
-    fn columns(&self, spec: &ObjectiveSpec, given: Given<'_>) -> Columns {
-        let (rows, moments) = (self.moments.rows as f64, &self.moments.columns);
+    fn columns(&self, spec: &ObjectiveSpec, given: Given<'_>) -> Columns<'a> {
+        let of_rows: &'a RowMoments = self.moments;
+        let (rows, sums) = (of_rows.rows as f64, &of_rows.columns.sum);
         let centred = self.controls.fit_intercept && spec.intercept_l2 == 0.0;
         let deviation = |j: usize| match self.spread(j) {
             Some(centred) => 1.0 / (centred / rows).sqrt(),
@@ -109,7 +110,7 @@ impl<'a, T: Number> Training<'a, T> {
         let is_given = given.mask.is_some() || given.scaling.is_some();
         let scaled = self.controls.standardize || is_given;
         Columns {
-            means: centred.then(|| moments.means(self.moments.rows)),
+            means: centred.then(|| ColumnMeans::of_sums(sums, of_rows.rows)),
             scales: scaled.then(|| (0..self.matrix.cols()).map(scale).collect()),
             intercept: self.controls.fit_intercept,
         }
@@ -164,7 +165,7 @@ impl<'a, T: Number> Training<'a, T> {
         spec: &ObjectiveSpec,
         (targets, weights): (&RowTargets<'_, T>, &SampleWeights),
         given: Given<'_>,
-    ) -> Result<Setup<T>, FitError> {
+    ) -> Result<Setup<'a, T>, FitError> {
         let weights = weights.normalised();
         let mut columns = self.columns(spec, given);
         let rows = (targets, &weights, given.offset);
@@ -173,7 +174,7 @@ impl<'a, T: Number> Training<'a, T> {
         let of_columns = self.matrix.cols() * spec.loss.predictors();
         if least_norm::is_wanted((spec.l1, spec.l2), &weights, &inverse[..of_columns]) {
             if columns.means.is_some() && weights.vary() {
-                columns.means = Some(self.weighted_means(&weights)?);
+                columns.means = Some(self.weighted_means(&weights)?.into());
             }
             least_norm::even(&mut inverse[..of_columns]);
         }
@@ -269,7 +270,7 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn finish(
         &self,
         spec: &ObjectiveSpec,
-        prepared: &Prepared,
+        prepared: &Prepared<'_>,
         (targets, offset): (&RowTargets<'_, T>, Option<&[f64]>),
         solved: Solved<T>,
     ) -> Result<(Weights, Solved<T>), FitError> {
@@ -353,7 +354,7 @@ impl<'a, T: Number> Training<'a, T> {
     pub(super) fn objective<'s>(
         &'s self,
         spec: &ObjectiveSpec,
-        prepared: &'s Prepared,
+        prepared: &'s Prepared<'s>,
         (targets, offset): (&'s RowTargets<'s, T>, Option<&[f64]>),
     ) -> Result<Box<dyn Objective<T> + 's>, FitError> {
         let (matrix, ridge) = (self.matrix, spec.ridge());

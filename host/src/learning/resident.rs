@@ -271,3 +271,38 @@ fn stays<T: Number>(device: &Device, features: &Features<T>) -> bool {
         Device::Emulator(_) => false,
     }
 }
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use super::*;
+    use crate::device::EmulatorOptions;
+    use crate::learning::{Estimator, FitOptions, Ridge};
+    use crate::matrix::NarrowCsr;
+
+    #[test]
+    fn a_device_takes_offsets_of_32_bits_as_they_are() {
+        // Two ascending columns of five in each of 3,000 rows.
+        let rows = 3_000_u32;
+        let pair = |row: u32| [row % 2, 2 + row % 3];
+        let offsets: Vec<u32> = (0..=rows).map(|row| 2 * row).collect();
+        let indices: Vec<u32> = (0..rows).flat_map(pair).collect();
+        let values: Vec<f32> = (0..2 * rows).map(|i| (i % 7) as f32 - 3.0).collect();
+        let x = NarrowCsr::new(
+            (rows as usize, 5),
+            offsets.into(),
+            indices.into(),
+            values.into(),
+        );
+        let x = Arc::new(Features::Narrow(x.expect("a matrix")));
+        let y: Vec<f64> = (0..rows).map(|row| f64::from(row % 11)).collect();
+        let device = Device::emulator(EmulatorOptions::default());
+        let ridge = Estimator::Ridge(Ridge::params());
+        ridge
+            .fit_wide(&device, x.clone(), &y, FitOptions::default())
+            .expect("fits");
+        let Features::Narrow(x) = &*x else {
+            unreachable!("made above");
+        };
+        assert!(!x.is_widened(), "8 bytes a row of the host's memory");
+    }
+}

@@ -54,7 +54,7 @@ impl<'a, T: Number, R: Rows<T>> RowsObjective<'a, T, R> {
         let (device, classes) = (matrix.device(), rows.predictors());
         let design = DesignColumns {
             cols: matrix.cols(),
-            means: columns.means.as_deref(),
+            means: columns.means.as_ref(),
             scales: columns.scales.as_deref(),
             intercept: columns.intercept,
             classes,

@@ -95,9 +95,10 @@ impl ColumnMoments {
         takes: impl Fn(usize) -> bool + Sync,
     ) -> Self {
         let (rows, cols) = x.shape;
-        let mut total = vec![[0.0; 2]; cols];
+        let (mut sum, mut sum_of_squares) = (vec![0.0; cols], vec![0.0; cols]);
         let own = cols.div_ceil(rayon::current_num_threads()).max(COLUMNS);
-        parallel::for_each_item(total.chunks_mut(own), |number, sums| {
+        let parts = sum.chunks_mut(own).zip(sum_of_squares.chunks_mut(own));
+        parallel::for_each_item(parts, |number, (sum, sum_of_squares)| {
             let first = number * own;
             for row in (0..rows).filter(|row| takes(*row)) {
                 let entries = x.row(row);
@@ -105,14 +106,20 @@ impl ColumnMoments {
                 let from = indices.partition_point(|j| (*j as usize) < first);
                 let values = &x.values[entries][from..];
                 for (&j, value) in indices[from..].iter().zip(values) {
-                    match sums.get_mut(j as usize - first) {
-                        Some(sums) => add(sums, value.to_f64()),
-                        None => break,
+                    let (j, value) = (j as usize - first, value.to_f64());
+                    if j >= sum.len() {
+                        break;
                     }
+                    let mut sums = [sum[j], sum_of_squares[j]];
+                    add(&mut sums, value);
+                    [sum[j], sum_of_squares[j]] = sums;
                 }
             }
         });
-        Self::of_own_sums(total)
+        Self {
+            sum,
+            sum_of_squares,
+        }
     }
 
     fn of_dense<T: Element>(x: ArrayView2<'_, T>, takes: impl Fn(usize) -> bool + Sync) -> Self {

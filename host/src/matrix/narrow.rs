@@ -72,6 +72,12 @@ impl<T> NarrowCsr<T> {
         })
     }
 
+    /// Whether somebody has needed 64-bit offsets.
+    #[cfg(test)]
+    pub(crate) fn is_widened(&self) -> bool {
+        self.wide.get().is_some()
+    }
+
     pub(super) fn arrays(&self) -> CsrArrays<'_, T> {
         CsrArrays {
             shape: self.shape,

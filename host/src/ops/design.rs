@@ -9,7 +9,7 @@ use super::objective::ObjectiveSums;
 use super::{Number, OpError, checks, vector};
 use crate::cpu::grid::Grid;
 use crate::device::{Buffer, Device, Prepared};
-use crate::matrix::Element;
+use crate::matrix::{ColumnMeans, Element};
 
 /// What is done to the columns of X, in f64.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct DesignColumns<'a> {
     /// n.
     pub cols: usize,
     /// μ.
-    pub means: Option<&'a [f64]>,
+    pub means: Option<&'a ColumnMeans<'a>>,
     /// S.
     pub scales: Option<&'a [f64]>,
     /// Whether a column of ones is appended.
@@ -91,7 +91,10 @@ impl<T: Number> DesignVectors<T> {
     pub fn new(device: &Device, columns: &DesignColumns<'_>) -> Result<Self, OpError> {
         let scale = |j: usize| columns.scales.map_or(1.0, |scales| scales[j]);
         let centres = columns.means.map(|means| {
-            let centre = move |j: usize| means.get(j).map_or(1.0, |mean| -mean * scale(j));
+            let centre = move |j: usize| match j < means.len() {
+                true => -means.at(j) * scale(j),
+                false => 1.0,
+            };
             narrowed(device, means.len() + 1, centre)
         });
         let scales = columns.scales.map(|s| narrowed(device, s.len(), |j| s[j]));

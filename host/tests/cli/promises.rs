@@ -247,6 +247,33 @@ fn cv_compares_what_it_is_told_to_and_keeps_groups_together() {
 }
 
 #[test]
+fn cv_has_no_best_where_no_score_is_defined() {
+    let folder = Folder::new();
+    let rows: String = (0..12)
+        .map(|i| format!("{} 1:{} 2:{}\n", i * i, i, (i * 7) % 5))
+        .collect();
+    let (data, model) = (folder.file("rows.svm", &rows), folder.path("model"));
+    let fixed = [
+        "cv", "ridge", &data, "--device", "cpu", "--path", "1,10", "--folds", "12",
+    ];
+    let cv = |more: &[&str]| run(fixed.iter().chain(more));
+    // There is no R² of one row.
+    let found = cv(&["--json"]).expect_code(0);
+    assert!(found.stderr.contains("not defined"), "{}", found.stderr);
+    let found = found.json();
+    assert!(found["best"].is_null() && found["path"][0]["mean_score"].is_null());
+    let table = cv(&[]).expect_code(0).stdout;
+    assert!(table.ends_with("best: none\n"), "{table}");
+    assert!(table.contains(" 1 to 1"), "{table}");
+    let refused = cv(&["-o", &model]).expect_code(1);
+    assert!(refused.stderr.contains("--scoring"), "{}", refused.stderr);
+    assert!(!std::path::Path::new(&model).exists());
+    // An error of one row is a number.
+    let scoring = ["--scoring", "neg-mean-absolute-error", "-o", &model];
+    cv(&scoring).expect_code(0);
+}
+
+#[test]
 fn a_fit_goes_on_from_a_model_and_threads_do_not_matter() {
     let folder = Folder::new();
     let (first, second) = (folder.path("first"), folder.path("second"));

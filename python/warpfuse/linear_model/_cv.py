@@ -15,6 +15,7 @@ from sklearn.linear_model import _logistic as _of_logistic
 from sklearn.linear_model import _ridge as _of_ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.utils.validation import check_array, validate_data
 
 from .._accelerated import Accelerated, ClassifierPrediction, RegressorPrediction
 from .._dataset import Dataset
@@ -61,15 +62,21 @@ def _squares_path(
     return np.asarray(alphas), np.column_stack([found.coef[0] for found in solutions]), np.zeros(len(alphas))
 
 
-def _narrow(X: Any) -> Any:
-    """X with indices of 32 bits where they do, which scikit-learn's folds of these classes ask for."""
-    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.indices.dtype == np.int32:
-        return X
-    most = np.iinfo(np.int32).max
-    if max(X.nnz, *X.shape) > most:
-        return X
-    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-    return type(X)(parts, shape=X.shape)
+def _validate_data(estimator: Any, *given: Any, **how: Any) -> Any:
+    """scikit-learn's checks within fits of these classes, which refuse 64-bit indices for the sake of its own solvers.
+
+    A sparse X stays in rows, from which folds are taken and which the library reads.
+    """
+    if "validate_separately" not in how:
+        return validate_data(estimator, *given, **{**how, "accept_large_sparse": True})
+    of_X, of_y = how["validate_separately"]
+    of_X = {**of_X, "accept_sparse": "csr", "accept_large_sparse": True}
+    return validate_data(estimator, *given, **{**how, "validate_separately": (of_X, of_y)})
+
+
+def _check_rows(X: Any, **how: Any) -> Any:
+    """scikit-learn's check of a fold's rows, which would turn sparse ones into columns."""
+    return X if sparse.issparse(X) else check_array(X, **how)
 
 
 def _named(model: type) -> type:
@@ -106,7 +113,7 @@ class _SquaresCV(Accelerated, RegressorPrediction):
         self : object
         """
         if not self._falls_back(X, y, sample_weight):
-            return super().fit(_narrow(X), y, sample_weight, **params)
+            return _squares_fit(self, X, y, sample_weight, **params)
         theirs = type(self)._peer
         self.path = theirs.path
         try:
@@ -118,7 +125,7 @@ class _SquaresCV(Accelerated, RegressorPrediction):
 class LassoCV(_SquaresCV, _peer.LassoCV):
     """A lasso with cross-validated penalty: :class:`sklearn.linear_model.LassoCV` by warpfuse.
 
-    Parameters and attributes are scikit-learn's.
+    Parameters and attributes are scikit-learn's. X with 64-bit indices is taken, which scikit-learn's refuses.
 
     Examples
     --------
@@ -139,7 +146,7 @@ class LassoCV(_SquaresCV, _peer.LassoCV):
 class ElasticNetCV(_SquaresCV, _peer.ElasticNetCV):
     """An elastic net with cross-validated penalties: :class:`sklearn.linear_model.ElasticNetCV` by warpfuse.
 
-    Parameters and attributes are scikit-learn's.
+    Parameters and attributes are scikit-learn's. X with 64-bit indices is taken, which scikit-learn's refuses.
 
     Examples
     --------
@@ -354,11 +361,17 @@ def _first(coef: Any, fit_intercept: bool) -> tuple[Any, Any] | None:
     return (coef[:, :-1], coef[:, -1]) if fit_intercept else (coef, np.zeros(len(coef)))
 
 
+_squares_fit = rebound(
+    _of_squares.LinearModelCV.fit,
+    validate_data=_validate_data,
+    _path_residuals=rebound(_of_squares._path_residuals, check_array=_check_rows),
+)
 _ridge_fit = fit_context(prefer_skip_nested_validation=True)(
     rebound(_of_ridge._BaseRidgeCV.fit, GridSearchCV=_RidgeSearch)
 )
 _logistic_fit = rebound(
     _peer.LogisticRegressionCV.fit,
+    validate_data=_validate_data,
     _log_reg_scoring_path=rebound(_of_logistic._log_reg_scoring_path, _logistic_regression_path=_logistic_path),
     _logistic_regression_path=_logistic_path,
 )

@@ -10,6 +10,9 @@ from .._lent import lies_on_gpu, namespace_of
 from .._linear import OneTargetFit
 from .._there import with_attributes_on_host
 
+#: By class and family.
+_losses: dict[tuple[Any, ...], Any] = {}
+
 
 class _Glm(OneTargetFit, RegressorPrediction):
     """What scikit-learn's generalised linear models share."""
@@ -28,13 +31,20 @@ class _Glm(OneTargetFit, RegressorPrediction):
         return "glm", {**self._family_params(), **penalty, "solver": "auto"}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        self._base_loss = self._get_loss()
+        self._base_loss = self._shared_loss()
         try:
             self._solve_one(X, y, weights, self._own_start())
         except ValueError:
             # The library has looked at the range; programs look for scikit-learn's words.
             self._expect_in_range(np.asarray(y, dtype=X.dtype))
             raise
+
+    def _shared_loss(self) -> Any:
+        """scikit-learn's loss, which has no state: making one takes as long as half of what else Python does for a small fit."""
+        key = (type(self), *self._family_params().values())
+        if key not in _losses:
+            _losses[key] = self._get_loss()
+        return _losses[key]
 
     def _expect_in_range(self, y: Any) -> None:
         if not self._base_loss.in_y_true_range(y):

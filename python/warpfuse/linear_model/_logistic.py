@@ -13,6 +13,9 @@ from .._linear import ClassifierFit
 from .._there import sigmoid, softmax, with_attributes_on_host
 from .._warn import warn
 
+#: scikit-learn 1.8 and later.
+_DEPRECATES_PENALTY = _peer.LogisticRegression().penalty == "deprecated"
+
 
 def _penalty_of(estimator: Any) -> tuple[str | None, float, float]:
     """Penalty, C and l1 ratio of a LogisticRegression, in the words of before and after scikit-learn 1.8."""
@@ -107,8 +110,7 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
         return C, ratio
 
     def _warn_of_old_words(self, penalty: str | None) -> None:
-        deprecates = _peer.LogisticRegression().penalty == "deprecated"
-        if deprecates and self.penalty != "deprecated":
+        if _DEPRECATES_PENALTY and self.penalty != "deprecated":
             warn(
                 "'penalty' was deprecated in version 1.8 and will be removed in 1.10. To avoid this warning, leave"
                 " 'penalty' set to its default value and use 'l1_ratio' or 'C' instead. Use l1_ratio=0 instead of"
@@ -116,7 +118,7 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
                 " of penalty='elasticnet', and C=np.inf instead of penalty=None.",
                 FutureWarning,
             )
-        if deprecates and self.n_jobs is not None:
+        if _DEPRECATES_PENALTY and self.n_jobs is not None:
             warn(
                 "'n_jobs' has no effect since 1.8 and will be removed in 1.10. You provided"
                 f" 'n_jobs={self.n_jobs}', please leave it unspecified.",
@@ -127,7 +129,7 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
                 f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})",
             )
         if (self.penalty == "l2" and self.l1_ratio not in (0, None)) or (
-            self.penalty == "l1" and deprecates and self.l1_ratio != 1
+            self.penalty == "l1" and _DEPRECATES_PENALTY and self.l1_ratio != 1
         ):
             warn(
                 f"Inconsistent values: penalty={self.penalty} with l1_ratio={self.l1_ratio}. penalty is deprecated."

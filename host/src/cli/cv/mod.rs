@@ -96,7 +96,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         schema: data.schema,
         details,
     };
-    if let Some(file) = saved {
+    if let (Some(file), true) = (saved, compared.has_best()) {
         let _fitting = ui.doing("fitting the best to all rows");
         let model = path[compared.best()].fit_on(&resident, targets, given.of_fit())?;
         output::save(&model.with_schema(compared.schema.clone()), file)?;
@@ -214,6 +214,11 @@ impl Compared<'_> {
         self.choice().0
     }
 
+    /// Whether a mean score is defined: if none is, no point is better than another.
+    fn has_best(&self) -> bool {
+        !self.mean(self.best()).is_nan()
+    }
+
     /// What to do about fits that stopped early.
     fn advice(&self) -> String {
         let (source, solve) = (self.job.source, self.job.solve);
@@ -231,11 +236,13 @@ impl Compared<'_> {
             output::print(self.table())?;
         }
         self.write_page(ui)?;
-        if self.mean(self.best()).is_nan() {
-            ui.warn(format_args!(
-                "the mean {} is not defined on these folds",
-                self.scoring()
-            ));
+        if !self.has_best() {
+            let of_none = format!("the mean {} is not defined on these folds", self.scoring());
+            ensure!(
+                self.job.outcome.output.is_none(),
+                "-o: expected a best model, found none: {of_none}; take fewer folds or another --scoring"
+            );
+            ui.warn(format_args!("{of_none}"));
         }
         if self.found.iter().all(|point| point.converged) {
             return Ok(Exit::Success);

@@ -43,8 +43,8 @@ impl Compared<'_> {
             "model": self.job.name,
             "scoring": self.scoring(),
             "path": (0..self.points.len()).map(point).collect::<Vec<_>>(),
-            "best": chosen(best),
-            "one_standard_error": chosen(one_error),
+            "best": self.has_best().then(|| chosen(best)),
+            "one_standard_error": self.has_best().then(|| chosen(one_error)),
             "coefficient_paths": self.paths(),
             "seed": self.args.seed,
             "saved": self.job.outcome.output,
@@ -74,22 +74,21 @@ impl Compared<'_> {
         let heads = heads.chain(second.map(|second| second.name.to_owned()));
         rows.set_header(heads.chain([score, "deviation".into(), "iterations".into()]));
         for (index, point) in self.points.iter().enumerate() {
-            let iterations: Vec<String> = self.found[index]
-                .n_iter
-                .iter()
-                .map(usize::to_string)
-                .collect();
             let scores = self.scores(index);
             let cells = [number(short(point.strength))].into_iter();
             let cells = cells.chain(point.second.map(|second| number(second.value)));
             rows.add_row(cells.chain([
                 number(figure(mean(&scores))),
                 number(figure(deviation(&scores))),
-                number(iterations.join(" ")),
+                number(iterations(&self.found[index].n_iter)),
             ]));
         }
         let mut text = format!("{}, {} folds\n", self.job.own.title(), self.args.folds);
         text.push_str(&indented(&rows));
+        if !self.has_best() {
+            text.push_str("best: none\n");
+            return text;
+        }
         let best = self.points[self.best()];
         // Writing to a String cannot fail.
         let _ = write!(text, "best: --{name} {}", best.strength);
@@ -111,6 +110,19 @@ fn short(strength: f64) -> String {
         0..=8 => typed,
         _ => format!("{strength:.4e}"),
     }
+}
+
+/// Folds whose iterations a row has room for.
+const FEW_FOLDS: usize = 10;
+
+/// Of each fold; of many the least and the most.
+fn iterations(n_iter: &[usize]) -> String {
+    if n_iter.len() <= FEW_FOLDS {
+        let each: Vec<String> = n_iter.iter().map(usize::to_string).collect();
+        return each.join(" ");
+    }
+    let (least, most) = (n_iter.iter().min(), n_iter.iter().max());
+    format!("{} to {}", least.unwrap_or(&0), most.unwrap_or(&0))
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -76,7 +76,15 @@ impl<T: Pod> Buffer<T> {
                 memory.write_with(bytes.start, (len, step), fill)
             }
             Storage::Cuda(memory) => {
-                memory.write(bytes.start, bytemuck::cast_slice(&filled::<T>(len, fill)))
+                // Piece by piece: what many fits send is a million numbers, a hundredth of a large X.
+                let mut piece = vec![T::zeroed(); step.min(len) / size_of::<T>().max(1)];
+                for start in (0..len).step_by(step) {
+                    let range = start..len.min(start + step);
+                    let to: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut piece)[..range.len()];
+                    fill(range, to);
+                    memory.write(bytes.start + start, to)?;
+                }
+                Ok(())
             }
             Storage::Cpu(memory) => {
                 let to = &mut memory.memory.as_bytes_mut()[bytes];

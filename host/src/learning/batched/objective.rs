@@ -17,7 +17,7 @@ use crate::ops::{ManyTerms, Matrix, Number, OpError, RowWeights};
 
 /// What tells one objective from the others.
 pub(super) struct MemberSpec<'a, T: Number> {
-    pub(super) columns: &'a Columns,
+    pub(super) columns: &'a Columns<'a>,
     pub(super) loss: Loss,
     pub(super) ridge: Ridge,
     pub(super) targets: &'a [T],
@@ -73,7 +73,7 @@ impl<'a, T: Number> BatchedObjective<'a, T> {
         for spec in specs {
             let columns = DesignColumns {
                 cols: n,
-                means: spec.columns.means.as_deref(),
+                means: spec.columns.means.as_ref(),
                 scales: spec.columns.scales.as_deref(),
                 intercept: spec.columns.intercept,
                 classes: 1,

@@ -41,7 +41,7 @@ use super::share::Share;
 use super::{Number, OpError};
 use crate::device::Device;
 use crate::layout::hot::HotSize;
-use crate::matrix::{CsrMatrix, Features, Storage, Values};
+use crate::matrix::{CsrMatrix, Features, Values};
 use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation};
 use crate::plan::streaming::Footprint;
 use crate::plan::tiles::TileShape;
@@ -258,7 +258,7 @@ impl<T: Number> Rows<T> {
             Upload::WhenUsed { passes } => Some(passes),
         };
         let place = shared_with_host(device, (&*features, problem), place, (passes, options));
-        if let Storage::Dense(_) = features.storage() {
+        if !features.is_sparse() {
             let rows = DenseRows::new(device, features, place, options.values)?;
             return Ok(Rows::Dense(Arc::new(rows)));
         }

@@ -114,7 +114,7 @@ impl<'a> HostDesign<'a> {
     /// X̃ of `features`, which keep as they are.
     pub(in crate::learning) fn new<T: Element>(
         features: &'a Features<T>,
-        columns: &'a Columns,
+        columns: &'a Columns<'a>,
         reads: Reads,
     ) -> HostDesign<'a> {
         let rows = features.rows();

@@ -62,7 +62,7 @@ pub(super) const ABSENT: u32 = u32::MAX;
 /// X and what is done to its columns.
 pub(super) struct Streamed<'a, T> {
     pub(super) features: &'a Features<T>,
-    pub(super) columns: &'a Columns,
+    pub(super) columns: &'a Columns<'a>,
 }
 
 /// Share of stored entries below which products touch those alone.
@@ -79,7 +79,7 @@ impl<T: Element> Streamed<'_, T> {
     }
 
     pub(super) fn mean(&self, j: usize) -> f64 {
-        self.columns.means.as_ref().map_or(0.0, |means| means[j])
+        self.columns.means.as_ref().map_or(0.0, |means| means.at(j))
     }
 
     pub(super) fn scale(&self, j: usize) -> f64 {

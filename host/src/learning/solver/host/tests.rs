@@ -22,7 +22,7 @@ use crate::ops::objective::Loss;
 /// X, b and the objective of a test.
 pub(super) struct Data {
     features: Features<f64>,
-    columns: Columns,
+    columns: Columns<'static>,
     targets: Vec<f64>,
     pub(super) weights: Vec<f64>,
     spec: ObjectiveSpec,
@@ -96,7 +96,7 @@ impl Data {
             targets: (0..rows).map(target).collect(),
             weights: vec![1.0 / rows as f64; rows],
             columns: Columns {
-                means: Some(means),
+                means: Some(means.into()),
                 scales: None,
                 intercept: true,
             },

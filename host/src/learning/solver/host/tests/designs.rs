@@ -6,13 +6,17 @@ use crate::learning::Columns;
 use crate::matrix::Features;
 
 /// Sparse, dense, streamed and selected columns are one X̃.
+fn means() -> Vec<f64> {
+    (0..40).map(|j| 0.01 * f64::from(j)).collect()
+}
+
 #[test]
 fn all_forms_of_a_design_agree() {
     let mut x = random(50, 40);
     x.mapv_inplace(|value| if value.abs() < 0.97 { 0.0 } else { value });
     let sparse = Features::from(sprs::CsMatI::<f64, u32, u64>::csr_from_dense(x.view(), 0.0));
     let columns = Columns {
-        means: Some((0..40).map(|j| 0.01 * j as f64).collect()),
+        means: Some(means().into()),
         scales: Some((0..40).map(|j| 1.0 + 0.1 * j as f64).collect()),
         intercept: true,
     };
@@ -50,7 +54,7 @@ fn all_forms_of_a_design_agree() {
 fn reads_of_a_design_agree() {
     let x = random(2200, 40);
     let columns = Columns {
-        means: Some((0..40).map(|j| 0.01 * j as f64).collect()),
+        means: Some(means().into()),
         scales: Some((0..40).map(|j| 1.0 + 0.1 * j as f64).collect()),
         intercept: true,
     };

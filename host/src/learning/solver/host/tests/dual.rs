@@ -45,7 +45,7 @@ fn sparse_ridges_are_solved_over_their_rows() {
         features,
         weights: raw.iter().map(|v| v / total).collect(),
         columns: Columns {
-            means: Some(means),
+            means: Some(means.into()),
             scales: Some((0..500).map(|j| 1.0 + 0.01 * j as f64).collect()),
             intercept: true,
         },

@@ -48,7 +48,7 @@ fn sparse(rows: usize, cols: usize, loss: SampleLoss, l2: f64) -> Data {
     let total: f64 = raw.iter().sum();
     Data {
         columns: Columns {
-            means: Some(RowMoments::of_all(&features).columns.means(rows)),
+            means: Some(RowMoments::of_all(&features).columns.means(rows).into()),
             scales: Some((0..cols).map(|j| 1.0 + 0.01 * j as f64).collect()),
             intercept: true,
         },
