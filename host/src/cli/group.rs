@@ -2,8 +2,10 @@
 //! speaks for all.
 
 use std::cell::RefCell;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use anyhow::{Result, bail, ensure};
 
@@ -181,6 +183,18 @@ pub(super) fn check(group: &Group, data: &Path, several: bool) -> Result<()> {
 /// # Errors
 /// When a GPU cannot be used, or members cannot be joined.
 pub(super) fn device(group: &Group, name: DeviceName, ui: &Ui) -> Result<Device> {
+    own_device(group, name)?.join(group, ui)
+}
+
+/// Which device is this member's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnDevice(Option<DeviceName>);
+
+/// [`device`], not yet opened: to be called by the member's own thread.
+///
+/// # Errors
+/// When members of GPUs are to have the processor.
+pub(super) fn own_device(group: &Group, name: DeviceName) -> Result<OwnDevice> {
     let launch = Launch::from_environment()?;
     let is_thread = MEMBER.with_borrow(Option::is_some);
     let local = match launch {
@@ -189,19 +203,53 @@ pub(super) fn device(group: &Group, name: DeviceName, ui: &Ui) -> Result<Device>
     };
     let has_gpu = is_thread || launch.is_some_and(|launch| launch.launcher == Launcher::Torchrun);
     let number = u32::try_from(local)?;
-    let own = match name {
+    Ok(OwnDevice(match name {
         DeviceName::Cpu if has_gpu => bail!(
             "--device cpu: expected a GPU for each of {}, found the processor; start processes by mpirun or srun",
             group.engine()
         ),
-        DeviceName::Auto if has_gpu => DeviceName::Cuda(number),
-        DeviceName::Auto | DeviceName::Cpu => return Ok(Device::cpu_of(group)),
-        DeviceName::Cuda(first) => DeviceName::Cuda(first.saturating_add(number)),
-        DeviceName::Emulator(schedule) => DeviceName::Emulator(schedule + u64::from(number)),
-    };
-    let opened = group.agree(super::device::open(own, ui));
-    let opened = opened.map_err(|error| error.unwrap_or_else(anyhow::Error::from))?;
-    Ok(opened.in_group(group)?)
+        DeviceName::Auto if has_gpu => Some(DeviceName::Cuda(number)),
+        DeviceName::Auto | DeviceName::Cpu => None,
+        DeviceName::Cuda(first) => Some(DeviceName::Cuda(first.saturating_add(number))),
+        DeviceName::Emulator(schedule) => Some(DeviceName::Emulator(schedule + u64::from(number))),
+    }))
+}
+
+impl OwnDevice {
+    /// Opens it, and joins the others.
+    ///
+    /// # Errors
+    /// When it cannot be used, or members cannot be joined.
+    pub(super) fn join(self, group: &Group, ui: &Ui) -> Result<Device> {
+        let Some(own) = self.0 else {
+            return Ok(Device::cpu_of(group));
+        };
+        let opened = group.agree(super::device::open(own, ui));
+        let opened = opened.map_err(|error| error.unwrap_or_else(anyhow::Error::from))?;
+        Ok(opened.in_group(group)?)
+    }
+}
+
+/// Does `work` while this member's device is opened and joins the others, unless it is alone. Drivers and NCCL take as long to
+/// start as gigabytes take to read; `work` has nothing to do with the others.
+///
+/// # Errors
+/// As [`device`], and as `work`.
+pub(super) fn device_beside<R>(
+    (group, name, ui): (&Group, DeviceName, &Ui),
+    work: impl FnOnce() -> Result<R>,
+) -> Result<(Option<Device>, R)> {
+    if group.is_alone() {
+        return Ok((None, work()?));
+    }
+    let own = own_device(group, name)?;
+    let (device, done) = thread::scope(|scope| {
+        let joining = scope.spawn(|| own.join(group, ui));
+        let done = work();
+        let joined = joining.join();
+        (joined.unwrap_or_else(|panic| resume_unwind(panic)), done)
+    });
+    Ok((Some(device?), done?))
 }
 
 /// [`device`] where there are other processes, else what `open` opens.

@@ -109,9 +109,14 @@ impl<T: Number> ResidentDataset<T> {
         if matrix.rows() == 0 {
             return Err(FitError::NoRows);
         }
-        let of_all = || features.reading(|| RowMoments::of_shared(&matrix, &features, |_| true));
-        let moments = phases.time(Phase::Statistics, device, of_all);
-        let moments = moments.map_err(OpError::from)??;
+        let of_all = || match matrix.column_moments()? {
+            Some(columns) => Ok(RowMoments {
+                columns,
+                rows: matrix.rows(),
+            }),
+            None => features.reading(|| RowMoments::of_shared(&matrix, &features, |_| true))?,
+        };
+        let moments = phases.time(Phase::Statistics, device, of_all)?;
         check_finite(&moments.columns)?;
         Ok(ResidentDataset {
             matrix,

@@ -298,6 +298,14 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory, or fails.
     pub fn column_moments(&self) -> Result<Option<ColumnMoments>, OpError> {
+        if let Some(members) = &self.members {
+            // In the order of the members: other bits than those of one.
+            let own = match members.repeats {
+                true => None,
+                false => members.own.column_moments()?,
+            };
+            return members.moments(own);
+        }
         let Rows::Dense(rows) = &self.forms.rows else {
             return Ok(None);
         };

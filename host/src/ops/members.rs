@@ -17,6 +17,7 @@ use super::{Number, OpError};
 use crate::device::Buffer;
 use crate::device::buffer::Window;
 use crate::device::group::{Group, Summand};
+use crate::matrix::ColumnMoments;
 
 /// One member's rows on a GPU, and which of all they are.
 pub(super) struct Members<M> {
@@ -141,6 +142,20 @@ impl<M> Members<M> {
         }
         let all = self.all(own)?;
         Ok(*self.in_one_pass.get_or_init(|| all))
+    }
+
+    /// The sums of all members.
+    pub(super) fn moments(
+        &self,
+        own: Option<ColumnMoments>,
+    ) -> Result<Option<ColumnMoments>, OpError> {
+        let is_there = self.all(own.is_some())?;
+        let Some(mut moments) = own.filter(|_| is_there) else {
+            return Ok(None);
+        };
+        self.group().sum(&mut moments.sum)?;
+        self.group().sum(&mut moments.sum_of_squares)?;
+        Ok(Some(moments))
     }
 
     /// Whether something holds for every member.

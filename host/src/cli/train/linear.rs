@@ -60,14 +60,15 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         let target = source.target.as_deref();
         data::load_known::<T>(&source.data, target, task, &outcome.reading()?, ui)
     };
-    let shared = match group.is_alone() {
-        true => None,
-        false => Some(group::device(&group, source.device, ui)?),
-    };
     // What each member does by itself is done by its CPU.
-    let name = shared.as_ref().map_or(source.device, |_| DeviceName::Cpu);
+    let name = match group.is_alone() {
+        true => source.device,
+        false => DeviceName::Cpu,
+    };
     let place = (name, source.data.as_path(), device::FIT_READS);
-    let (device, (data, known)) = device::open_beside(place, ui, &mut phases, read)?;
+    let begin = || device::open_beside(place, ui, &mut phases, read);
+    let (shared, (device, (data, known))) =
+        group::device_beside((&group, source.device, ui), begin)?;
     let (other, not_validated) = match load_validation::<T>(job, &data, ui) {
         Ok(other) => (other, None),
         Err(error) if outcome.report.is_wanted() && is_of_empty_file(&error) => {

@@ -44,6 +44,8 @@ struct State {
     limit: Duration,
     /// Until when what was submitted last has to end, while it has not.
     pending: Option<Instant>,
+    /// Whether the mark is behind all of it.
+    is_marked: bool,
     /// Since when a member is known to have ended, while something is pending.
     departed: Option<(Instant, GroupError)>,
     broken: Option<GroupError>,
@@ -68,6 +70,7 @@ impl Watched {
         let state = State {
             limit: super::super::LIMIT,
             pending: None,
+            is_marked: true,
             departed: None,
             broken: None,
             others: Vec::new(),
@@ -107,14 +110,27 @@ impl Watched {
     ) -> Result<(), GroupError> {
         self.check()?;
         self.ended_by(work().map_err(failed))?;
-        self.pend()
+        let mut state = locked(&self.state);
+        state.pending = Some(Instant::now() + state.limit);
+        // The next look marks it: a mark for each costs as much as a launch, and is in the way of the next kernel.
+        state.is_marked = false;
+        Ok(())
     }
 
     fn pend(&self) -> Result<(), GroupError> {
         self.mark.set().map_err(failed)?;
         let mut state = locked(&self.state);
         state.pending = Some(Instant::now() + state.limit);
+        state.is_marked = true;
         Ok(())
+    }
+
+    /// Marks what others than NCCL have submitted since the last mark.
+    fn mark(&self) -> Result<(), DeviceError> {
+        match std::mem::replace(&mut locked(&self.state).is_marked, true) {
+            true => Ok(()),
+            false => self.mark.set(),
+        }
     }
 
     /// What has gone wrong.
@@ -166,7 +182,10 @@ impl Watched {
     /// Whether everything that was submitted has ended.
     pub(super) fn has_passed(&self) -> Result<bool, GroupError> {
         self.check()?;
-        let passed = self.mark.has_passed().map_err(failed);
+        let passed = self
+            .mark()
+            .and_then(|()| self.mark.has_passed())
+            .map_err(failed);
         let passed = self.ended_by(passed)?;
         // It may have ended because it was ended.
         self.check().map(|()| passed)
@@ -223,7 +242,7 @@ impl Watched {
         let Some(until) = locked(&self.state).pending else {
             return;
         };
-        match self.mark.has_passed() {
+        match self.mark().and_then(|()| self.mark.has_passed()) {
             Ok(false) => {}
             Ok(true) => {
                 let mut state = locked(&self.state);
