@@ -77,8 +77,10 @@ for shape in higgs dense-512; do
     step "products-$shape" 90 "$bin/scaling" products --gpus "$gpus" --only "$shape"
 done
 for shape in sparse-10k sparse-1m kddb; do
-    step "products-$shape" 90 "$bin/scaling" products --gpus "$gpus" --only "$shape" --divide "${DIVIDE:-1}"
+    step "products-$shape" 60 "$bin/scaling" products --gpus "$gpus" --only "$shape" --divide "${DIVIDE:-1}"
 done
+step products-kddb-reproducible 60 "$bin/scaling" products --gpus "$gpus" --only kddb --divide "${DIVIDE:-1}" \
+    --summation reproducible
 step fits-higgs 60 "$bin/scaling" fits --gpus "$gpus" --only higgs
 step fits-sparse 60 "$bin/scaling" fits --gpus "$gpus" --only sparse-1m --divide "${DIVIDE:-1}"
 # 3. Jobs of the program: a fit by threads, by processes, by torchrun; and what happens when one is killed.
@@ -109,35 +111,66 @@ same = bool(one and other) and one["coef"] == other["coef"] and one["intercept"]
 print(json.dumps({"what": "same bits of a fit", "by": sys.argv[2], "same": same}))
 PYTHON
 done
-# It lasts for longer than the wait before the kill.
-endless=("$bin/warpfuse" cv logreg "$data" --path auto:300 --folds 10 --tol 1e-12 -o "$out/model" -q)
+# 4. Jobs that are killed, and go on from their checkpoints. Conjugate gradients on as many rows as columns take thousands of
+# products, so that the fit lasts for longer than the waits before the kills; sums of sparse rows stay on the GPUs.
+wide=$out/wide.wfc
+"$bin/warpfuse" synth sparse --rows 200000 --cols 200000 --nnz-per-row 20 --seed 3 -o "$wide" >"$out/synth.out" 2>&1
+long=("$bin/warpfuse" train ridge "$wide" --reproducible --alpha 1e-9 --tol 1e-12
+    --solver conjugate-gradient --max-iter "${ITERATIONS:-8000}" -q)
+step long-one 60 "${long[@]}" --device cuda:0 -o "$out/alone.model"
+before=$SECONDS
+step long-all 60 bash -c "launch $most ${long[*]} -o $out/whole.model"
+long_seconds=$((SECONDS - before))
+# A report names its device; coefficients are the model.
+same() {
+    python3 - "$@" <<'PYTHON'
+import json, struct, sys
+def tensors(path):
+    content = open(path, "rb").read()
+    length = struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8:8 + length]), content[8 + length:]
+    return [data[slice(*header[name]["data_offsets"])] for name in ("coef", "intercept")]
+print("true" if tensors(sys.argv[1]) == tensors(sys.argv[2]) else "false")
+PYTHON
+}
+echo "{\"what\":\"same bits of a long fit\",\"same\":$(same "$out/alone.model" "$out/whole.model")}" | tee -a "$out/scaling.jsonl"
+
+# A job of all GPUs, of which one process is killed after a while, unless the fit ends before; the next job goes on from the
+# checkpoint that is left.
 kill_one() {
     local size=$1 number=$2 port=$((20000 + RANDOM % 20000)) rank victim
     victim=$((number % size))
-    local pids=() begun ended
+    local pids=() begun ended killed=true resumed=false
+    [ -e "$out/checkpoint" ] && resumed=true
     for ((rank = 0; rank < size; rank++)); do
         RANK=$rank WORLD_SIZE=$size LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            "${endless[@]}" 2>"$out/killed-$rank.err" &
+            "${long[@]}" --checkpoint "$out/checkpoint" --every 0.3s -o "$out/model" 2>"$out/killed-$rank.err" &
         pids+=($!)
     done
     # From the start to some iterations in.
-    sleep "$(awk -v n="$number" 'BEGIN { srand(n); print 0.1 + 5.9 * rand() }')"
-    kill -9 "${pids[$victim]}"
+    sleep "$(awk -v n="$number" -v most="${WAIT:-$long_seconds}" 'BEGIN { srand(n); print 0.2 + most * rand() }')"
+    kill -9 "${pids[$victim]}" 2>/dev/null || killed=false
     begun=$(date +%s.%N)
     local code=0 named=0
     for ((rank = 0; rank < size; rank++)); do
         [ "$rank" -eq "$victim" ] && continue
         timeout 15 tail --pid="${pids[$rank]}" -f /dev/null || { kill -9 "${pids[$rank]}"; code=hung; }
-        wait "${pids[$rank]}" && code=0
+        wait "${pids[$rank]}" && [ "$killed" = true ] && code=0
         grep -q "rank $victim" "$out/killed-$rank.err" && named=$((named + 1))
     done
     ended=$(date +%s.%N)
-    wait "${pids[$victim]}" 2>/dev/null
-    [ -e "$out/model" ] && code=model
-    echo "{\"what\":\"killed\",\"rank\":$victim,\"named_by\":$named,\"state\":\"$code\",\"seconds\":$(awk "BEGIN { print $ended - $begun }"),\"said\":$(head -c 300 "$out/killed-$((1 - victim)).err" | python3 -c 'import json,sys; print(json.dumps(sys.stdin.read()))')}"
+    wait "${pids[$victim]}" 2>/dev/null || [ "$killed" = true ] || code=failed
+    local same=null left=false
+    [ -e "$out/checkpoint" ] && left=true
+    if [ -e "$out/model" ]; then
+        same=$(same "$out/model" "$out/whole.model")
+        [ "$left" = true ] && code=model
+        rm -f "$out/model"
+    fi
+    echo "{\"what\":\"killed\",\"rank\":$victim,\"killed\":$killed,\"resumed\":$resumed,\"checkpoint\":$left,\"same\":$same,\"named_by\":$named,\"state\":\"$code\",\"seconds\":$(awk "BEGIN { print $ended - $begun }"),\"said\":$(head -c 300 "$out/killed-$((1 - victim)).err" | python3 -c 'import json,sys; print(json.dumps(sys.stdin.read()))')}"
 }
 for ((number = 0; number < ${KILLS:-20}; number++)); do
     [ "$(left)" -lt 25 ] && break
     kill_one "$most" "$number" | tee -a "$out/jobs.jsonl"
 done
-rm -f "$data" "$out"/*.wfc
+rm -f "$data" "$wide" "$out"/*.wfc "$out"/*.model "$out/checkpoint"

@@ -43,6 +43,7 @@ fn fit(member: &Member, shape: &Shape) -> Result<()> {
         "members": member.group.size(),
         "seconds": seconds[0],
         "placed_seconds": after_placing,
+        "phases": placed.phases().to_string(),
         "iterations": report.n_iter,
         "objective": report.objective,
     }));

@@ -9,7 +9,7 @@
 //! scaling all         [--gpus 1,2]                        all of these
 //! ```
 //!
-//! `--divide N` makes every shape N times smaller. Under a launcher each process is a member, and `--gpus` is not needed.
+//! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit. Under a launcher each process is a member, and `--gpus` is not needed.
 
 mod bits;
 mod fits;
@@ -22,6 +22,7 @@ mod sums;
 use anyhow::{Result, bail};
 
 use members::{Kind, Members};
+use warpfuse::plan::fused::Summation;
 
 /// What is wanted.
 pub struct Wanted {
@@ -35,6 +36,8 @@ pub struct Wanted {
     pub divide: usize,
     /// How often.
     pub times: usize,
+    /// How products add.
+    pub summation: Summation,
 }
 
 impl Wanted {
@@ -78,6 +81,7 @@ fn wanted(options: &[String]) -> Result<Wanted> {
         only: Vec::new(),
         divide: 1,
         times: 50,
+        summation: Summation::Free,
     };
     for pair in options.chunks(2) {
         let [name, value] = pair else {
@@ -89,6 +93,13 @@ fn wanted(options: &[String]) -> Result<Wanted> {
             "--only" => wanted.only = list.collect(),
             "--divide" => wanted.divide = value.parse()?,
             "--times" => wanted.times = value.parse()?,
+            "--summation" => {
+                wanted.summation = match value.as_str() {
+                    "free" => Summation::Free,
+                    "reproducible" => Summation::Reproducible,
+                    _ => bail!("--summation {value}: expected `free` or `reproducible`"),
+                }
+            }
             "--kind" => {
                 wanted.kind = match value.as_str() {
                     "cuda" => Kind::Cuda,
@@ -96,7 +107,7 @@ fn wanted(options: &[String]) -> Result<Wanted> {
                     _ => bail!("--kind {value}: expected `cuda` or `cpu`"),
                 }
             }
-            _ => bail!("{name}: expected --gpus, --only, --divide, --times or --kind"),
+            _ => bail!("{name}: expected --gpus, --only, --divide, --times, --summation or --kind"),
         }
     }
     Ok(wanted)

@@ -6,7 +6,9 @@ use warpfuse::device::Readback;
 use warpfuse::learning::ResidentDataset;
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
-use warpfuse::ops::{Matrix, MatrixOptions, Terms, vector};
+use warpfuse::ops::{Matrix, MatrixOptions, Product, Terms, vector};
+use warpfuse::plan::fused::Summation;
+use warpfuse::plan::scaling::{self, Machines};
 
 use super::Wanted;
 use super::members::{Member, Members};
@@ -21,6 +23,7 @@ const ITERATIONS: usize = 10;
 pub fn run(wanted: &Wanted, members: &Members) -> Result<()> {
     for shape in SHAPES.iter().filter(|shape| wanted.takes(shape.name)) {
         let shape = shape.divided(wanted.divide);
+        let mut alone = None;
         for size in &wanted.sizes {
             for is_weak in [false, true] {
                 // One alone is the same both ways.
@@ -35,18 +38,33 @@ pub fn run(wanted: &Wanted, members: &Members) -> Result<()> {
                     },
                     ..shape
                 };
-                members.run(*size, |member| time(member, &grown, is_weak))?;
+                let found = members.run(*size, |member| {
+                    time((member, wanted.summation), &grown, (is_weak, alone))
+                })?;
+                if *size == 1 {
+                    alone = found.first().copied();
+                }
             }
         }
     }
     Ok(())
 }
 
-fn time(member: &Member, shape: &Shape, is_weak: bool) -> Result<()> {
+/// Microseconds of a product: what it took, and what the planner expects.
+type Times = (f64, Option<f64>);
+
+fn time(
+    (member, summation): (&Member, Summation),
+    shape: &Shape,
+    (is_weak, alone): (bool, Option<Times>),
+) -> Result<Times> {
     let own = shape.features(member.rows(shape.rows))?;
     let device = &member.device;
-    let placed =
-        ResidentDataset::for_evaluations(device, own, MatrixOptions::default(), EVALUATIONS)?;
+    let options = MatrixOptions {
+        summation,
+        ..MatrixOptions::default()
+    };
+    let placed = ResidentDataset::for_evaluations(device, own, options, EVALUATIONS)?;
     let x = placed.matrix();
     let (m, n) = (x.rows(), x.cols());
     let y = device.upload(&vec![0.25_f32; n])?;
@@ -60,6 +78,10 @@ fn time(member: &Member, shape: &Shape, is_weak: bool) -> Result<()> {
     let target: Vec<f32> = shape.labels().iter().map(|label| *label as f32).collect();
     let target = device.upload(&target)?;
     let newton = newton(member, x, &target)?;
+    let plan = x.used_plan(Product::Fused)?;
+    let planned = plan.as_ref().and_then(|plan| plan.predicted_ns());
+    let planned = planned.map(|ns| ns as f64 / 1e3);
+    let sum_us = machines(member).sum_us((n * size_of::<f32>()) as u64);
     member.tell(&json!({
         "what": "product",
         "shape": shape.name,
@@ -68,11 +90,33 @@ fn time(member: &Member, shape: &Shape, is_weak: bool) -> Result<()> {
         "per_row": shape.per_row,
         "members": member.group.size(),
         "scaling": if is_weak { "weak" } else { "strong" },
+        "summation": format!("{summation:?}").to_lowercase(),
         "fused_us": 1e6 * product,
+        "planned_us": planned,
+        "sum_us": sum_us,
+        // As `plan --gpus`, and from what one took.
+        "predicted_us": planned.map(|planned| planned + sum_us),
+        "predicted_from_one_us": from_one(planned, alone).map(|us| us + sum_us),
         "newton_us": 1e6 * newton,
-        "plan": x.used_plan(warpfuse::ops::Product::Fused)?.map(ToString::to_string),
+        "plan": plan.map(ToString::to_string),
     }));
-    Ok(())
+    Ok((1e6 * product, planned))
+}
+
+fn machines(member: &Member) -> Machines {
+    Machines {
+        gpus: member.group.size() as u32,
+        nodes: 1,
+        link: scaling::NVLINK,
+        one_launch: scaling::ONE_LAUNCH,
+        network: scaling::NETWORK,
+    }
+}
+
+/// Microseconds of a member's product, of what one GPU took for all rows and what the planner says of both.
+fn from_one(planned: Option<f64>, alone: Option<Times>) -> Option<f64> {
+    let (measured, planned_alone) = alone?;
+    Some(measured * planned? / planned_alone?)
 }
 
 /// Seconds of a step of Newton's method: an evaluation with curvatures, and iterations of conjugate gradients.
