@@ -6,6 +6,8 @@
 //!
 //! Results come in the order of the tasks, whatever thread ran them.
 
+pub(crate) mod checksum;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -18,8 +18,7 @@ pub(crate) type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 /// # Errors
 /// When the file system refuses.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let fill: Fill<'_> = &mut |out| out.write_all(bytes);
-    write_following(path, (fill, Kept::AfterPowerIsLost), MOST_LINKS)
+    keep_whole(path, &mut |out| out.write_all(bytes))
 }
 
 /// Writes to `path` what `fill` writes, as [`write_whole`] does, but leaves it to the system when the disk has it: data can be
@@ -29,6 +28,14 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// When the file system refuses, and as `fill`.
 pub(crate) fn fill_whole(path: &Path, fill: Fill<'_>) -> io::Result<()> {
     write_following(path, (fill, Kept::WhileThereIsPower), MOST_LINKS)
+}
+
+/// [`fill_whole`] of what cannot be made again: it survives that the power is lost.
+///
+/// # Errors
+/// As [`fill_whole`].
+pub(crate) fn keep_whole(path: &Path, fill: Fill<'_>) -> io::Result<()> {
+    write_following(path, (fill, Kept::AfterPowerIsLost), MOST_LINKS)
 }
 
 /// What a file that was written survives.
@@ -66,7 +73,6 @@ fn write_following(path: &Path, (fill, kept): (Fill<'_>, Kept), links: usize) ->
 ///
 /// # Errors
 /// When the file system refuses.
-#[cfg(feature = "cli")]
 pub(crate) fn check_place(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
@@ -77,7 +83,6 @@ pub(crate) fn check_place(path: &Path) -> io::Result<()> {
 }
 
 /// Where a link leads that leads nowhere yet, or the path itself.
-#[cfg(feature = "cli")]
 fn target_of(path: &Path) -> std::path::PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {

@@ -6,10 +6,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::cg::{Convergence, Pace};
+use super::cg::Convergence;
 use super::early::EarlyStop;
 use super::fit::Training;
 use super::given::Given;
+use super::leg::Pace;
 use super::options::FitOptions;
 use super::report::Summary;
 use super::row_targets::RowTargets;
@@ -18,7 +19,7 @@ use super::solver::host::choice::Chosen;
 use super::solver::{self, Iteration, Solver};
 use super::spec::ObjectiveSpec;
 use super::weights::Weights;
-use super::{FitError, least_norm, penalty};
+use super::{FitError, checkpoint, least_norm, penalty};
 use crate::device::Buffer;
 use crate::matrix::Dtype;
 use crate::ops::Number;
@@ -77,7 +78,7 @@ impl<T: Number> Training<'_, T> {
         };
         let mut seen = Vec::new();
         let hopeless = Rc::new(Cell::new(false));
-        let mut show = |iteration: Iteration, _: &Buffer<T>| {
+        let mut show = |iteration: Iteration, _: Option<&Buffer<T>>| {
             hopeless.set(hopeless.get() || !promise.holds(iteration.gradient_ratio));
             seen.push(spec.shown(iteration));
         };
@@ -85,7 +86,10 @@ impl<T: Number> Training<'_, T> {
         let begin = setup.begin;
         let solved = EarlyStop::during(Some(Rc::clone(&hopeless)), || {
             let pace = (&limits, Pace::Lockstep);
-            solver::conjugate::minimise(&mut *objective, begin, inverse, pace, &mut show)
+            // A few products are done again sooner than a file is read.
+            checkpoint::without(|| {
+                solver::conjugate::minimise(&mut *objective, begin, inverse, pace, &mut show)
+            })
         });
         drop(objective);
         if hopeless.get() {

@@ -5,11 +5,11 @@
 //! preconditioner.
 
 use super::Operator;
-use super::solver::Objective;
-use crate::device::{Buffer, Readback};
+use super::leg::{self, Pace};
+use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
 use crate::ops::cg::{CgState, CgVectors, Stop};
-use crate::ops::{Number, OpError, Terms, interrupt};
+use crate::ops::{Number, OpError, Terms};
 
 /// When to stop, and what is solved.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -173,66 +173,13 @@ pub fn conjugate_gradient<T: Number>(
         Ok(())
     };
     let step = |vectors: &mut CgVectors<T>| iterate(x, vectors, options.l2);
-    let state = run(&mut vectors, max_iter, Pace::Ahead, step, seen)?;
+    let state = leg::run(&mut vectors, (max_iter, Pace::Ahead), step, seen)?;
     Ok(Solution {
         w: vectors.w,
         iterations: state.iterations,
         convergence: outcome(&state).unwrap_or(Convergence::IterationLimit),
         residual_ratio: ratio(&state),
     })
-}
-
-/// Whether the host waits for the scalars of one iteration before it submits the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// It submits the next first: no gap between iterations, but one product too many at the end, unless that looks
-    /// at the state itself.
-    Ahead,
-    /// It waits: for solves of a few iterations with long products that do not look.
-    Lockstep,
-}
-
-impl Pace {
-    /// Ahead where a product too many costs nothing.
-    pub(super) fn of<T: Number>(objective: &dyn Objective<T>) -> Pace {
-        if objective.skips() {
-            Pace::Ahead
-        } else {
-            Pace::Lockstep
-        }
-    }
-}
-
-/// Runs iterations until the solve ends or `max_iter` are done, and shows every state to `seen`, that of the
-/// start included, with the vectors, which are of the same iteration in [`Pace::Lockstep`] and may be of the next else.
-pub(super) fn run<T: Number>(
-    vectors: &mut CgVectors<T>,
-    max_iter: usize,
-    pace: Pace,
-    mut step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
-    mut seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
-) -> Result<CgState, OpError> {
-    let mut readback = Readback::new(&vectors.w.device(), vectors.state().len())?;
-    readback.submit(vectors.state())?;
-    let mut state = CgState::of(readback.wait()?);
-    seen(&state, vectors)?;
-    for submitted in 1..=max_iter {
-        if outcome(&state).is_some() {
-            break;
-        }
-        interrupt::proceed()?;
-        step(vectors)?;
-        readback.submit(vectors.state())?;
-        if submitted > 1 || pace == Pace::Lockstep {
-            state = CgState::of(readback.wait()?);
-            seen(&state, vectors)?;
-        }
-    }
-    while readback.is_pending() {
-        state = CgState::of(readback.wait()?);
-        seen(&state, vectors)?;
-    }
-    Ok(state)
 }
 
 /// One iteration: the fused pass, then the vectors.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::FitError;
 use super::cg::Convergence;
+use super::checkpoint::session;
 use super::report::Summary;
 use super::solver::Iteration;
 use super::solver::host::choice::Chosen;
@@ -51,13 +52,25 @@ impl EarlyStop {
 
     /// Looks at the coefficients of an iteration, whose figure is known.
     pub(super) fn see(&mut self, iteration: Iteration, weights: Weights) {
+        self.look(iteration, || {
+            session::keep(|| weights.to_list());
+            weights
+        });
+    }
+
+    /// Looks at an iteration before a checkpoint, of this many predictors.
+    pub(super) fn recall(&mut self, iteration: Iteration, predictors: usize) {
+        self.look(iteration, || Weights::of_list(&session::kept(), predictors));
+    }
+
+    fn look(&mut self, iteration: Iteration, weights: impl FnOnce() -> Weights) {
         self.seen += 1;
         let figure = iteration.validation.unwrap_or(f64::NAN);
         if self.is_better(figure) {
             self.since = 0;
             self.best = Some(Best {
                 figure,
-                weights,
+                weights: weights(),
                 iteration,
             });
             return;

@@ -130,6 +130,9 @@ pub enum FitError {
         /// Columns.
         cols: usize,
     },
+    /// A checkpoint could not be read, or is of another fit.
+    #[error(transparent)]
+    Checkpoint(#[from] super::CheckpointError),
     /// An operation failed.
     #[error(transparent)]
     Op(#[from] OpError),

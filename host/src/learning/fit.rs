@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::cg::Convergence;
 use super::checks::{expect_len, not_negative};
 use super::controls::Controls;
+use super::course::Course;
 use super::design::{Columns, Design};
 use super::early::EarlyStop;
 use super::given::{Given, Warm, check_rows_and_columns};
@@ -230,27 +231,15 @@ impl<'a, T: Number> Training<'a, T> {
         let (prepared, k) = (&prepared, spec.loss.predictors());
         let rows = (targets, options.offset);
         let mut objective = self.objective(spec, prepared, rows)?;
-        let (mut failed, judged) = (None, options.evaluate.is_some());
-        let mut early = options.patience.filter(|_| judged).map(EarlyStop::new);
-        let stop = early.as_ref().map(EarlyStop::signal);
-        let mut show = |iteration: Iteration, theta: &Buffer<T>| {
-            let mut iteration = spec.shown(iteration);
-            if let Some(evaluate) = options.evaluate.as_deref_mut() {
-                match theta.to_vec() {
-                    Ok(theta) => {
-                        let Weights { coef, intercept } = restore(&prepared.columns, &theta, k);
-                        iteration.validation = Some(evaluate(&coef, &intercept));
-                        if let Some(early) = &mut early {
-                            early.see(iteration, Weights { coef, intercept });
-                        }
-                    }
-                    Err(error) => failed = Some(error),
-                }
-            }
-            if let Some(watch) = options.watch.as_deref_mut() {
-                watch(iteration);
-            }
-            history.push(iteration);
+        let mut course = Course::new(spec, options, history);
+        let (mut failed, judged, stop) = (None, course.is_judged(), course.signal());
+        let mut show = |iteration: Iteration, theta: Option<&Buffer<T>>| {
+            let Some(theta) = theta else {
+                return course.recall(iteration, k);
+            };
+            let weights = || Ok(restore(&prepared.columns, &theta.to_vec()?, k));
+            let seen: Result<(), crate::device::DeviceError> = course.see(iteration, weights);
+            failed = seen.err().or(failed.take());
         };
         let solved = EarlyStop::during(stop, || {
             let spec = (spec, chosen.solver, judged);
@@ -260,7 +249,7 @@ impl<'a, T: Number> Training<'a, T> {
             return Err(OpError::from(error).into());
         }
         drop(objective);
-        EarlyStop::settle(early, chosen, || {
+        EarlyStop::settle(course.into_early(), chosen, || {
             let (fitted, solved) = self.finish(spec, prepared, rows, solved?)?;
             Ok((fitted, Summary::of(&solved, chosen)))
         })

@@ -9,6 +9,7 @@ use super::estimators::{ClassifierParams, Params, RegressorParams, estimators};
 use super::fit::Training;
 use super::fitted::Fitted;
 use super::huber;
+use super::identity::with_checkpoint;
 use super::problem::{
     self, Classification, Labelled, Regression, Stated, Task, classification_tasks, regression_task,
 };
@@ -243,7 +244,7 @@ fn fit_numbers<'a, T: Number>(
         return huber::fit(huber, data, &targets.whole(), options);
     }
     let task = regression_task(of, data.matrix().rows(), targets, &options)?;
-    let (weights, report) = solve(data, vec![task], options)?;
+    let (weights, report) = solve(&params, data, vec![task], options)?;
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
 }
 
@@ -265,12 +266,25 @@ fn fit_labelled<T: Number>(
     options: FitOptions<'_>,
 ) -> Result<Classifier, FitError> {
     let (classes, tasks) = classification_tasks(of, data.matrix().rows(), labels, &options)?;
-    let (weights, report) = solve(data, tasks, options)?;
+    let (weights, report) = solve(&params, data, tasks, options)?;
     Ok(Fitted::new(T::DTYPE, weights, classes, params, report))
 }
 
-/// One problem after the other, at least one; of several each has its own part of the start.
+/// One problem after the other, at least one.
 fn solve<T: Number>(
+    params: &impl serde::Serialize,
+    data: &ResidentDataset<T>,
+    tasks: Vec<Task<'_, T>>,
+    options: FitOptions<'_>,
+) -> Result<(Weights, FitReport), FitError> {
+    let (targets, weights) = (tasks[0].targets.clone(), tasks[0].weights.clone());
+    with_checkpoint(params, (data, &targets, &weights), options, |options| {
+        solve_each(data, tasks, options)
+    })
+}
+
+/// One problem after the other; of several each has its own part of the start.
+fn solve_each<T: Number>(
     data: &ResidentDataset<T>,
     tasks: Vec<Task<'_, T>>,
     mut options: FitOptions<'_>,

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::cg::Convergence;
+use super::checkpoint::{Record, session};
+use super::course::Course;
 use super::design::Columns;
 use super::early::EarlyStop;
 use super::fit::{Setup, Training};
@@ -12,10 +14,10 @@ use super::report::Summary;
 use super::restored::restore;
 use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
-use super::solver::Iteration;
 use super::solver::host::choice::{self, Chosen, Constraint, Direct, Place, Shape};
 use super::solver::host::design::HostDesign;
 use super::solver::host::{self, Problem, Solved, Start};
+use super::solver::{Iteration, stops};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
 use super::{FitError, penalty};
@@ -145,40 +147,35 @@ impl<T: Number> Training<'_, T> {
             non_negative: self.controls.non_negative,
             ..problem((features, method), &setup, spec, (&wide, &of_rows))
         };
-        let start = start(&setup, &problem)?;
         let k = spec.loss.predictors();
         interrupt::proceed()?;
         let mut ended = Ok(());
-        let judged = options.evaluate.is_some();
-        let mut early = options.patience.filter(|_| judged).map(EarlyStop::new);
+        let mut course = Course::new(spec, options, history);
+        let found = session::begin("host")?;
+        for told in found.iter().map(stops::told) {
+            told?.into_iter().for_each(|told| course.recall(told, k));
+        }
+        let recalled = found.as_ref().map(Solved::recall).transpose()?.flatten();
+        let start = start(&setup, &problem, found)?;
         let mut show = |iteration: Iteration, theta: &dyn Fn() -> Vec<f64>| {
-            let mut iteration = spec.shown(iteration);
-            let mut stopped = false;
-            if let Some(evaluate) = options.evaluate.as_deref_mut() {
-                let weights = restored::<T>(&setup.prepared.columns, &theta(), k);
-                let Weights { coef, intercept } = weights;
-                iteration.validation = Some(evaluate(&coef, &intercept));
-                if let Some(early) = &mut early {
-                    early.see(iteration, Weights { coef, intercept });
-                    stopped = early.is_over();
-                }
-            }
-            if let Some(watch) = options.watch.as_deref_mut() {
-                watch(iteration);
-            }
-            history.push(iteration);
-            ended = interrupt::proceed();
+            let weights = || Ok(restored::<T>(&setup.prepared.columns, &theta(), k));
+            let seen: Result<(), OpError> = course.see(iteration, weights);
+            ended = seen.and_then(|()| interrupt::proceed());
             match ended {
-                Ok(()) if !stopped => ControlFlow::Continue(()),
+                Ok(()) if !course.is_over() => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
         };
-        let solved = features
-            .reading(|| host::minimise(&problem, method, start, &self.limits(spec), &mut show));
-        let solved = solved.map_err(OpError::from)?;
+        let limits = self.limits(spec);
+        let minimise = || host::minimise(&problem, method, start, &limits, &mut show);
+        let solved = match recalled {
+            Some(solved) => solved,
+            None => features.reading(minimise).map_err(OpError::from)?,
+        };
         ended?;
+        solved.keep()?;
         let known = (&problem, &solved);
-        EarlyStop::settle(early, chosen, || {
+        EarlyStop::settle(course.into_early(), chosen, || {
             self.finished(features, known, &setup, chosen)
         })
     }
@@ -231,7 +228,11 @@ fn problem<'a, T: Number>(
     }
 }
 
-fn start<T: Number>(setup: &Setup<T>, problem: &Problem<'_>) -> Result<Start, FitError> {
+fn start<T: Number>(
+    setup: &Setup<T>,
+    problem: &Problem<'_>,
+    found: Option<Record>,
+) -> Result<Start, FitError> {
     let wide = |theta: &crate::device::Buffer<T>| -> Result<Vec<f64>, FitError> {
         let mut theta: Vec<f64> = theta.to_vec()?.into_iter().map(Element::to_f64).collect();
         if problem.non_negative {
@@ -244,6 +245,7 @@ fn start<T: Number>(setup: &Setup<T>, problem: &Problem<'_>) -> Result<Start, Fi
     Ok(Start {
         theta: wide(&setup.begin.theta)?,
         cold: setup.begin.cold.as_ref().map(wide).transpose()?,
+        found,
     })
 }
 

@@ -6,6 +6,7 @@ use super::error::mismatch;
 use super::estimators::RegressorParams;
 use super::fit::Training;
 use super::fitted::Fitted;
+use super::identity::with_checkpoint;
 use super::options::FitOptions;
 use super::problem::{Regression, Task, regression_task};
 use super::report::Summary;
@@ -146,6 +147,20 @@ pub(super) fn fit<T: Number>(
     huber: &Huber,
     data: &ResidentDataset<T>,
     targets: &[T],
+    options: FitOptions<'_>,
+) -> Result<Regressor, FitError> {
+    let task = regression_task(huber, data.matrix().rows(), targets.into(), &options)?;
+    let params: RegressorParams = huber.clone().into();
+    let given = (data, &task.targets, &task.weights);
+    with_checkpoint(&params, given, options, |options| {
+        take_turns(huber, data, targets, options)
+    })
+}
+
+fn take_turns<T: Number>(
+    huber: &Huber,
+    data: &ResidentDataset<T>,
+    targets: &[T],
     mut options: FitOptions<'_>,
 ) -> Result<Regressor, FitError> {
     if options.evaluate.is_some() && huber.controls().max_iter == 0 {
@@ -156,13 +171,7 @@ pub(super) fn fit<T: Number>(
     let wide: Vec<f64> = targets.iter().map(|b| Element::to_f64(*b)).collect();
     let largest = wide.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
     let least = (LEAST * largest).max(f64::MIN_POSITIVE);
-    let off = match options.start {
-        Some(start) if start.0.len() == 1 && start.1.len() == 1 => {
-            residuals_of(start, data, &wide, options.offset)?
-        }
-        // Of another number is refused by the fit itself.
-        _ => from_the_middle(&wide),
-    };
+    let off = first_residuals(&options, data, &wide)?;
     let of_rows = first.weights.in_f64();
     let mut turns = Turns::begin(huber, &off, &of_rows, least);
     if let Some(perfect) = interpolated(huber, (&training, data), (&wide, &first), &mut options)? {
@@ -188,6 +197,8 @@ pub(super) fn fit<T: Number>(
                 None => None,
             },
             patience: options.patience,
+            // That of the whole fit has all turns.
+            checkpoint: None,
             watch: match &mut options.watch {
                 Some(watch) => Some(&mut **watch),
                 None => None,
@@ -211,6 +222,21 @@ pub(super) fn fit<T: Number>(
     let params: RegressorParams = huber.clone().scale(turns.used).into();
     let report = training.report(&summary, &spec, history);
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
+}
+
+/// Where the first scale comes from.
+fn first_residuals<T: Number>(
+    options: &FitOptions<'_>,
+    data: &ResidentDataset<T>,
+    targets: &[f64],
+) -> Result<Vec<f64>, FitError> {
+    match options.start {
+        Some(start) if start.0.len() == 1 && start.1.len() == 1 => {
+            residuals_of(start, data, targets, options.offset)
+        }
+        // Of another number is refused by the fit itself.
+        _ => Ok(from_the_middle(targets)),
+    }
 }
 
 fn no_iterations() -> FitError {

@@ -1,6 +1,7 @@
 //! What a fit may be given besides features and targets.
 
 use super::RowMoments;
+use super::checkpoint::Checkpoint;
 use super::early::Patience;
 use super::solver::Iteration;
 
@@ -40,6 +41,9 @@ pub struct FitOptions<'a> {
     /// of the best iteration and says [`Convergence::EarlyStopped`](super::Convergence::EarlyStopped). Not of one-vs-rest
     /// problems.
     pub patience: Option<Patience>,
+    /// Where the fit writes how far it has got, and goes on from if the file is there. A figure by `evaluate` is not requested
+    /// again of iterations before that, nor are they shown to `watch`.
+    pub checkpoint: Option<&'a Checkpoint>,
     /// Called after each outer iteration.
     pub watch: Option<&'a mut dyn FnMut(Iteration)>,
 }

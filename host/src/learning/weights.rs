@@ -20,6 +20,21 @@ impl Weights {
         self.coef.first().map_or(0, Vec::len)
     }
 
+    /// All coefficients, and all intercepts after them.
+    pub(super) fn to_list(&self) -> Vec<f64> {
+        [&self.coef.concat()[..], &self.intercept].concat()
+    }
+
+    /// Of such a list of `k` right-hand sides.
+    pub(super) fn of_list(list: &[f64], k: usize) -> Weights {
+        let (coef, intercept) = list.split_at(list.len() - k.min(list.len()));
+        let each = coef.chunks(coef.len().div_ceil(k).max(1));
+        Weights {
+            coef: each.map(<[f64]>::to_vec).collect(),
+            intercept: intercept.to_vec(),
+        }
+    }
+
     /// With those of another problem after them.
     pub(super) fn and(mut self, other: Weights) -> Weights {
         self.coef.extend(other.coef);

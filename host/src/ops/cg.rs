@@ -181,6 +181,17 @@ impl<T: Number> CgVectors<T> {
         self.advance()
     }
 
+    /// Where the solve ends.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    /// The state, to be filled together with w, r and p by what they were in another solve that ends there.
+    pub(crate) fn resume(&mut self, stop: Stop) -> &mut Buffer<f64> {
+        self.stop = stop;
+        &mut self.states[0]
+    }
+
     /// p, where q = A·p goes, and the state, which a product may look at to save itself.
     pub fn product(&mut self) -> (&Buffer<T>, &mut Buffer<T>, &Buffer<f64>) {
         (&self.p, &mut self.q, &self.states[0])

@@ -4,6 +4,7 @@
 mod arrays;
 mod bad_files;
 mod beside;
+mod checkpoints;
 mod emulate;
 mod estimators;
 mod examples;

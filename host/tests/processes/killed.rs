@@ -28,7 +28,7 @@ fn rows() -> String {
 }
 
 /// A job that goes on until rounding ends it, and says on stderr what it does: some 30 lines.
-fn start(data: &str, model: &str) -> Child {
+fn start(data: &str, model: &str, more: &[&str]) -> Child {
     let endless = ["--tol", "1e-300", "--max-iter", "1000000000", "-vv"];
     let fit = [
         "train",
@@ -40,7 +40,7 @@ fn start(data: &str, model: &str) -> Child {
         "-o",
         model,
     ];
-    let mut command = command(PROCESSES, &[], &[&fit[..], &endless].concat());
+    let mut command = command(PROCESSES, &[], &[&fit[..], &endless, more].concat());
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().expect("mpirun starts")
 }
@@ -77,7 +77,7 @@ pub fn a_killed_process_is_named_and_ends_the_job() {
     for job in 0..jobs {
         // Lines of the log after the processes have joined, and 0 for a moment before that.
         let (rank, line) = (job % PROCESSES, (job * 7) % 15 * (job % 5).min(1));
-        let mut child = start(&data, &model);
+        let mut child = start(&data, &model, &[]);
         let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let mut said = String::new();
         while line > 0 && !said.contains("share the rows") {
@@ -112,4 +112,48 @@ pub fn a_killed_process_is_named_and_ends_the_job() {
             );
         }
     }
+}
+
+/// Kills one process after the other at any moment, and lets the next job go on where the checkpoint is: the last one ends
+/// with the bits of a job that nobody killed.
+pub fn killed_jobs_go_on_from_their_checkpoints() {
+    let folder = Folder::new();
+    let (data, model) = (folder.file("data.svm", rows()), folder.path("model"));
+    let alone = folder.path("alone");
+    let mut undisturbed = start(&data, &alone, &[]);
+    let mut said = String::new();
+    let log = undisturbed.stderr.take().expect("stderr is piped");
+    BufReader::new(log).read_to_string(&mut said).expect("text");
+    assert!(undisturbed.wait().expect("mpirun ends").success(), "{said}");
+    let checkpoint = folder.path("checkpoint");
+    let more = ["--checkpoint", &checkpoint, "--every", "0s"];
+    let (mut kills, mut resumed) = (0, 0);
+    // Later each time, so that one of them comes to its end.
+    for job in 0..1_000 {
+        let mut child = start(&data, &model, &more);
+        let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let mut said = String::new();
+        let is_over = |said: &str| said.matches("checkpoint").count() > 3 + 4 * job;
+        while !is_over(&said) && log.read_line(&mut said).expect("the log is text") > 0 {}
+        let victim = process_of(child.id(), job % PROCESSES).filter(|_| is_over(&said));
+        if let Some(victim) = victim {
+            kills += 1;
+            // It may have ended by itself meanwhile.
+            let mut kill = Command::new("kill");
+            let _ = kill.args(["-9", &victim.to_string()]).status();
+        }
+        log.read_to_string(&mut said).expect("the log is text");
+        resumed += usize::from(said.contains("goes on from checkpoint"));
+        if child.wait().expect("mpirun ends").success() {
+            break;
+        }
+        assert!(victim.is_some(), "job {job}: {said}");
+        assert!(!Path::new(&model).exists(), "job {job} left a model");
+    }
+    assert!(
+        kills > 1 && resumed > 1,
+        "{kills} killed, {resumed} went on"
+    );
+    assert_eq!(folder.read("model"), folder.read("alone"));
+    assert!(!Path::new(&checkpoint).exists());
 }

@@ -4,6 +4,7 @@ mod apply;
 mod calibrate;
 mod common;
 mod cv;
+mod duration;
 mod emulate;
 mod inspect;
 mod kernel_ridge;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::duration::some_time;
 use super::{DeviceName, DtypeName, ReportArgs};
 use crate::tune::SearchKind;
 
@@ -42,7 +43,7 @@ pub(in crate::cli) struct TuneRunArgs {
     pub(in crate::cli) dtype: DtypeName,
 
     /// Stop after so long, such as 60s or 5m; the launch that runs then ends
-    #[arg(long, default_value = "60s", value_parser = duration)]
+    #[arg(long, default_value = "60s", value_parser = some_time)]
     pub(in crate::cli) budget: Duration,
 
     /// Stop after this many launches; those that the log knows do not count
@@ -168,23 +169,6 @@ impl From<SearchName> for SearchKind {
     }
 }
 
-/// Such as 60s, 2.5m or 1h.
-fn duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a time such as 60s, 5m or 1h, found `{text}`");
-    let (number, unit) = match text.char_indices().last() {
-        Some((at, 's')) => (&text[..at], 1.0),
-        Some((at, 'm')) => (&text[..at], 60.0),
-        Some((at, 'h')) => (&text[..at], 3_600.0),
-        _ => (text, 1.0),
-    };
-    let number: f64 = number.parse().map_err(|_| expected())?;
-    let seconds = number * unit;
-    match seconds > 0.0 && seconds < 1e9 {
-        true => Ok(Duration::from_secs_f64(seconds)),
-        false => Err(expected()),
-    }
-}
-
 const EXAMPLES: &str = "\
 Examples:
   warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl
@@ -212,19 +196,3 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   warpfuse tune replay tuning.jsonl
   warpfuse tune replay tuning.jsonl --json";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn budgets_have_units() {
-        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
-        assert_eq!(duration("2.5m"), Ok(Duration::from_secs(150)));
-        assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
-        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
-        for wrong in ["", "s", "-1s", "0", "inf", "NaN", "1d"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
-}

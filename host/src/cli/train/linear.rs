@@ -19,8 +19,8 @@ use crate::device::group::Group;
 use crate::device::{Device, Phase, Phases};
 use crate::io::ReadError;
 use crate::learning::{
-    Assessment, Classes, Convergence, Diagnostics, Estimator, Evaluation, FitError, FitOptions,
-    Model, Patience, ResidentDataset, Targets, Validation,
+    Assessment, Checkpoint, Classes, Convergence, Diagnostics, Estimator, Evaluate, Evaluation,
+    FitError, FitOptions, Model, Patience, ResidentDataset, Targets, Validation,
 };
 use crate::matrix::{Features, MatrixStats};
 use crate::ops::{Matrix, Number, Residency};
@@ -140,20 +140,20 @@ impl Run<'_> {
         drop(placing);
         self.phases.extend(resident.phases());
         remark_streaming(&resident.matrix().residency(), self.ui);
+        let checkpoint = self.checkpoint();
         let bar = self.ui.iterations("gradient", job.solve.tol);
         let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
-        let mut options = FitOptions {
+        let options = FitOptions {
             sample_weight: weights.as_deref(),
             offset: beside.offset.as_deref(),
             penalty_factors: beside.penalty_factors.as_deref(),
             start,
+            checkpoint: checkpoint.as_ref(),
             watch: Some(&mut watch),
             patience,
+            evaluate: judges.then_some(&mut evaluate as &mut Evaluate<'_>),
             ..FitOptions::default()
         };
-        if judges {
-            options.evaluate = Some(&mut evaluate);
-        }
         let solve = || estimator.fit_on(&resident, targets, options);
         let model = self.phases.time(Phase::Solve, device, solve)?;
         let model = model.with_schema(data.schema);
@@ -181,6 +181,7 @@ impl Run<'_> {
         if let Some(path) = &job.outcome.output {
             output::save(model, path)?;
         }
+        self.remove_checkpoint();
         let scoring = self.ui.doing("scoring");
         let (assessment, training) =
             self.phases
@@ -217,6 +218,26 @@ impl Run<'_> {
         };
         self.report(&found)?;
         Ok(judge(model, job, self.ui))
+    }
+
+    /// Where the fit writes how far it has got, if it does.
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        let checkpoint = self.job.course.checkpoint()?;
+        if checkpoint.path().exists() {
+            let file = checkpoint.path().display();
+            self.ui
+                .remark(format_args!("goes on from checkpoint {file}"));
+        }
+        Some(checkpoint)
+    }
+
+    /// The model is safe: nothing has to go on.
+    fn remove_checkpoint(&self) {
+        let checkpoint = self.job.course.checkpoint();
+        let written = checkpoint.filter(|_| !output::is_silent());
+        if let Some(Err(error)) = written.map(|checkpoint| checkpoint.remove()) {
+            self.ui.warn(format_args!("{error}"));
+        }
     }
 
     /// Scores the model on the data of `--validation`, with curves or residuals where they are wanted.

@@ -139,6 +139,8 @@ static NO_COURSE: CourseArgs = CourseArgs {
     validation: None,
     validation_target: None,
     patience: None,
+    checkpoint: None,
+    every: None,
 };
 
 impl<P: Args + Own> TrainArgs<P> {

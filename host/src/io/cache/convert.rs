@@ -13,10 +13,10 @@ use super::super::options::ReadOptions;
 use super::super::scan::Meter;
 use super::super::source::Content;
 use super::Source;
-use super::checksum::{checksum, of_sections};
 use super::header::{Header, Sections, Sizes};
 use crate::mapped::MappedFile;
 use crate::matrix::Element;
+use crate::parallel::checksum::{checksum, of_sections};
 use crate::unfinished::UnfinishedFile;
 
 /// What goes wrong with a part: its text, or the file that is written.

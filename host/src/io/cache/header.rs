@@ -7,8 +7,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::super::error::{ReadError, excerpt};
 use super::Source;
-use super::checksum::combine;
 use crate::matrix::Dtype;
+use crate::parallel::checksum::combine;
 
 /// How every cache starts; the line ends show a transfer that took it for text.
 pub(in super::super) const MAGIC: &[u8] = b"WFCSR\r\n\0";

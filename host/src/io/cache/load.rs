@@ -9,10 +9,10 @@ use super::super::error::{Fault, ReadError};
 use super::super::finite::{all_finite, first_not_finite};
 use super::super::source::Content;
 use super::Source;
-use super::checksum::{checksum, checksum_and, of_sections};
 use super::header::{Header, LENGTH, Sections, Sizes};
 use crate::matrix::{Dataset, Dtype, Element, Features, SharedSlice, csr_from_shared};
 use crate::parallel;
+use crate::parallel::checksum::{checksum, checksum_and, of_sections};
 
 /// Bytes that one task copies.
 const PER_TASK: usize = 1 << 20;

@@ -8,7 +8,6 @@
 //! mapped; targets are copied. Whoever reads arrays of a file that was cut or written to since gets
 //! [`FileChanged`](crate::matrix::FileChanged).
 
-mod checksum;
 #[cfg(unix)]
 mod convert;
 mod header;

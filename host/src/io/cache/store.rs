@@ -6,9 +6,9 @@ use std::path::Path;
 use super::super::error::WriteError;
 use super::super::options::Format;
 use super::Source;
-use super::checksum::{checksum, of_sections};
 use super::header::{Header, LENGTH, Sizes};
 use crate::matrix::{Dataset, Element, Storage};
+use crate::parallel::checksum::{checksum, of_sections};
 use crate::whole::fill_whole;
 
 /// Writes sparse `data` to `path` in the binary cache format, which

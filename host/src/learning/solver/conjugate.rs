@@ -6,9 +6,12 @@
 
 use std::time::Instant;
 
+use super::stops::{self, recorded};
 use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, method, ratio};
 use crate::device::Buffer;
-use crate::learning::cg::{self, Convergence, Pace};
+use crate::learning::cg::{self, Convergence};
+use crate::learning::checkpoint::{Record, session};
+use crate::learning::leg::{self, Leg, Pace};
 use crate::matrix::{Dtype, Element};
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, vector};
@@ -37,69 +40,162 @@ pub(in crate::learning) fn minimise<T: Number>(
     (limits, pace): (&Limits, Pace),
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let begun = Instant::now();
-    let (mut point, cold) = begin.points(objective)?;
-    let first_norm = cold.map_or(point.norm, |cold| cold.norm);
-    let mut trial = Point {
-        theta: point.theta.try_clone()?,
-        gradient: point.gradient.try_clone()?,
-        ..point
-    };
-    let (device, stop) = (objective.device().clone(), Stop::at(limits.tolerance));
-    let gradient = point.gradient.try_clone()?;
-    let mut vectors = CgVectors::new(&device, gradient, Some(inverse_diagonal), None, stop)?;
-    let (mut n_iter, least) = (0, least_part::<T>(limits.tolerance));
-    let convergence = loop {
-        let norms = (point.norm, first_norm);
-        if let Some(end) = method::end(n_iter, point.is_finite(), norms, limits) {
-            break end;
+    recorded(
+        ("conjugate-gradient", objective),
+        watch,
+        |objective, found, watch| {
+            let mut conjugate = Conjugate::start(objective, begin, inverse_diagonal, limits)?;
+            let leg = match found {
+                Some(found) => Some(conjugate.go_back(objective, found)?),
+                None => None,
+            };
+            let convergence = conjugate.run(leg, objective, (limits, pace), watch)?;
+            Ok(Solved {
+                objective: conjugate.point.value,
+                gradient_ratio: ratio(conjugate.point.norm, conjugate.first_norm),
+                gradient_norm: conjugate.point.norm,
+                theta: conjugate.point.theta,
+                n_iter: conjugate.n_iter,
+                convergence,
+            })
+        },
+    )
+}
+
+struct Conjugate<T: Number> {
+    /// Where the solve that is under way began.
+    point: Point<T>,
+    trial: Point<T>,
+    vectors: CgVectors<T>,
+    first_norm: f64,
+    /// Before the solve that is under way.
+    n_iter: usize,
+    begun: Instant,
+}
+
+impl<T: Number> Conjugate<T> {
+    fn start(
+        objective: &mut dyn Objective<T>,
+        begin: Begin<T>,
+        inverse_diagonal: Buffer<T>,
+        limits: &Limits,
+    ) -> Result<Self, OpError> {
+        let begun = Instant::now();
+        let (point, cold) = begin.points(objective)?;
+        let (device, stop) = (objective.device().clone(), Stop::at(limits.tolerance));
+        let gradient = point.gradient.try_clone()?;
+        Ok(Conjugate {
+            vectors: CgVectors::new(&device, gradient, Some(inverse_diagonal), None, stop)?,
+            first_norm: cold.map_or(point.norm, |cold| cold.norm),
+            trial: Point {
+                theta: point.theta.try_clone()?,
+                gradient: point.gradient.try_clone()?,
+                ..point
+            },
+            point,
+            n_iter: 0,
+            begun,
+        })
+    }
+
+    fn save(&self, leg: &Leg, to: &mut Record) -> Result<(), OpError> {
+        self.point.save(to)?;
+        let (n_iter, seconds) = (self.n_iter as f64, self.begun.elapsed().as_secs_f64());
+        to.numbers("conjugate", &[self.first_norm, n_iter, seconds]);
+        leg.save(&self.vectors, to)
+    }
+
+    fn go_back(&mut self, objective: &mut dyn Objective<T>, from: &Record) -> Result<Leg, OpError> {
+        self.point.restore(from)?;
+        let [first_norm, n_iter, seconds] = from.array("conjugate")?;
+        (self.first_norm, self.n_iter) = (first_norm, n_iter as usize);
+        self.begun = stops::begun(seconds);
+        stops::stand(objective, &self.point.theta)?;
+        Leg::restore(&mut self.vectors, from)
+    }
+
+    /// Goes on with a solve, if there is one under way.
+    fn run(
+        &mut self,
+        mut leg: Option<Leg>,
+        objective: &mut dyn Objective<T>,
+        (limits, pace): (&Limits, Pace),
+        watch: &mut Watch<'_, T>,
+    ) -> Result<Convergence, OpError> {
+        loop {
+            let leg = match leg.take() {
+                Some(leg) => leg,
+                None => {
+                    let norms = (self.point.norm, self.first_norm);
+                    let is_finite = self.point.is_finite();
+                    if let Some(end) = method::end(self.n_iter, is_finite, norms, limits) {
+                        return Ok(end);
+                    }
+                    self.restart(limits)?
+                }
+            };
+            let inner = self.inner((leg, pace), objective, watch)?;
+            self.n_iter += inner.iterations;
+            aim(&self.point, &self.vectors, &mut self.trial)?;
+            self.trial.evaluate(objective)?;
+            let wanted = limits.tolerance * self.first_norm;
+            let end = judge(&self.point, &self.trial, &inner, wanted);
+            let is_lower = self.trial.is_finite() && self.trial.value <= self.point.value;
+            if end.is_none() || is_lower {
+                std::mem::swap(&mut self.point, &mut self.trial);
+                objective.accept();
+            }
+            if let Some(end) = end {
+                return Ok(end);
+            }
         }
-        let progress = ratio(point.norm, first_norm);
-        let part = (limits.tolerance / progress).max(least);
-        vectors.restart(&point.gradient, Stop::at(part))?;
-        let seen = |state: &CgState, vectors: &CgVectors<T>| {
-            if pace == Pace::Lockstep {
-                aim(&point, vectors, &mut trial)?;
-            }
-            if state.iterations > 0 {
-                watch(shown(&point, state, first_norm, begun), &trial.theta);
-            }
-            Ok(())
-        };
-        let product = |vectors: &mut CgVectors<T>| {
+    }
+
+    fn restart(&mut self, limits: &Limits) -> Result<Leg, OpError> {
+        let progress = ratio(self.point.norm, self.first_norm);
+        let part = (limits.tolerance / progress).max(least_part::<T>(limits.tolerance));
+        self.vectors.restart(&self.point.gradient, Stop::at(part))?;
+        Ok(Leg::first(limits.max_iter - self.n_iter))
+    }
+
+    fn inner(
+        &mut self,
+        (mut leg, pace): (Leg, Pace),
+        objective: &mut dyn Objective<T>,
+        watch: &mut Watch<'_, T>,
+    ) -> Result<CgState, OpError> {
+        let mut product = |vectors: &mut CgVectors<T>| {
             let (p, q, state) = vectors.product();
             objective.hessian_vector(p, q, Some(state))?;
             vectors.advance()
         };
-        let inner = cg::run(&mut vectors, limits.max_iter - n_iter, pace, product, seen)?;
-        n_iter += inner.iterations;
-        aim(&point, &vectors, &mut trial)?;
-        trial.evaluate(objective)?;
-        let end = judge(&point, &trial, &inner, limits.tolerance * first_norm);
-        if end.is_none() || trial.is_finite() && trial.value <= point.value {
-            std::mem::swap(&mut point, &mut trial);
-            objective.accept();
+        loop {
+            let (point, trial) = (&self.point, &mut self.trial);
+            let since = (self.first_norm, self.begun);
+            let seen = |state: &CgState, vectors: &CgVectors<T>| {
+                if pace == Pace::Lockstep {
+                    aim(point, vectors, trial)?;
+                }
+                if state.iterations > 0 {
+                    watch(shown(point, state, since), Some(&trial.theta));
+                }
+                Ok(())
+            };
+            let course = (&mut leg, pace);
+            let ended = leg::run_leg(&mut self.vectors, course, &mut product, seen)?;
+            if let Some(state) = ended {
+                return Ok(state);
+            }
+            session::save(|record| self.save(&leg, record))?;
         }
-        if let Some(end) = end {
-            break end;
-        }
-    };
-    Ok(Solved {
-        objective: point.value,
-        gradient_ratio: ratio(point.norm, first_norm),
-        gradient_norm: point.norm,
-        theta: point.theta,
-        n_iter,
-        convergence,
-    })
+    }
 }
 
 /// An iteration of a solve from `point`, by the solve's own recurrences.
 fn shown<T: Number>(
     point: &Point<T>,
     state: &CgState,
-    first_norm: f64,
-    begun: Instant,
+    (first_norm, begun): (f64, Instant),
 ) -> Iteration {
     Iteration {
         objective: point.value - state.decrease,

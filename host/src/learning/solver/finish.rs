@@ -7,9 +7,12 @@
 //!
 //! Source: J. Nocedal, S. Wright, "Numerical Optimization", 2nd edition, section 7.1 (inexact Newton).
 
+use super::stops::{self, recorded};
 use super::{Iteration, Limits, Objective, Point, Solved, Watch, ratio};
 use crate::device::Buffer;
-use crate::learning::cg::{self, Convergence, Pace};
+use crate::learning::cg::Convergence;
+use crate::learning::checkpoint::{Record, session};
+use crate::learning::leg::{self, Leg, Pace};
 use crate::matrix::{Dtype, Element};
 use crate::ops::cg::{CgVectors, Stop};
 use crate::ops::{Number, OpError, vector};
@@ -50,14 +53,21 @@ pub(in crate::learning) fn approach<T: Number>(
     if solved.convergence != Convergence::Converged || solved.gradient_norm == 0.0 {
         return Ok(solved);
     }
-    let mut finish = Finish::new(objective, solved)?;
-    for _ in 0..STEPS {
-        let room = limits.max_iter.saturating_sub(finish.solved.n_iter);
-        if room == 0 || !finish.step(objective, scale, watch)? {
-            break;
+    recorded(("finish", objective), watch, |objective, found, watch| {
+        let mut finish = match found {
+            Some(found) => Finish::restored(objective, (solved, found))?,
+            None => Finish::new(objective, solved)?,
+        };
+        let mut found = found;
+        while finish.steps < STEPS {
+            let room = limits.max_iter.saturating_sub(finish.solved.n_iter);
+            if room == 0 || !finish.step(objective, (scale, found.take()), watch)? {
+                break;
+            }
+            finish.steps += 1;
         }
-    }
-    Ok(finish.solved)
+        Ok(finish.solved)
+    })
 }
 
 struct Finish<T: Number> {
@@ -65,6 +75,8 @@ struct Finish<T: Number> {
     gradient: Buffer<T>,
     first_norm: f64,
     seconds: std::time::Instant,
+    /// Steps that were taken.
+    steps: usize,
 }
 
 impl<T: Number> Finish<T> {
@@ -81,14 +93,56 @@ impl<T: Number> Finish<T> {
             gradient: at.gradient,
             first_norm,
             seconds: std::time::Instant::now(),
+            steps: 0,
         })
+    }
+
+    /// In the step that was recorded, of a finish that began at `solved`.
+    fn restored(
+        objective: &mut dyn Objective<T>,
+        (solved, found): (Solved<T>, &Record),
+    ) -> Result<Self, OpError> {
+        let first_norm = ratio(solved.gradient_norm, solved.gradient_ratio);
+        let [value, norm, n_iter, steps, seconds] = found.array("finish")?;
+        let at = Solved {
+            objective: value,
+            gradient_norm: norm,
+            gradient_ratio: ratio(norm, first_norm),
+            n_iter: n_iter as usize,
+            ..solved
+        };
+        let mut finish = Finish::new(objective, at)?;
+        found.restore("theta", &mut finish.solved.theta)?;
+        found.restore("gradient", &mut finish.gradient)?;
+        stops::stand(objective, &finish.solved.theta)?;
+        (finish.first_norm, finish.steps) = (first_norm, steps as usize);
+        finish.seconds = stops::begun(seconds);
+        Ok(finish)
+    }
+
+    fn save(&self, to: &mut Record) -> Result<(), OpError> {
+        to.vector("theta", &self.solved.theta)?;
+        to.vector("gradient", &self.gradient)?;
+        let Solved {
+            objective,
+            gradient_norm,
+            n_iter,
+            ..
+        } = self.solved;
+        let [n_iter, steps] = [n_iter, self.steps].map(|count| count as f64);
+        let seconds = self.seconds.elapsed().as_secs_f64();
+        to.numbers(
+            "finish",
+            &[objective, gradient_norm, n_iter, steps, seconds],
+        );
+        Ok(())
     }
 
     /// Takes the step that is left, unless it is short or leads nowhere; whether another may follow.
     fn step(
         &mut self,
         objective: &mut dyn Objective<T>,
-        scale: &Scale<'_, T>,
+        scale: (&Scale<'_, T>, Option<&Record>),
         watch: &mut Watch<'_, T>,
     ) -> Result<bool, OpError> {
         let Some((direction, inner)) = self.direction(objective, scale)? else {
@@ -115,7 +169,7 @@ impl<T: Number> Finish<T> {
             seconds: self.seconds.elapsed().as_secs_f64(),
             validation: None,
         };
-        watch(iteration, &self.solved.theta);
+        watch(iteration, Some(&self.solved.theta));
         Ok(true)
     }
 
@@ -128,24 +182,39 @@ impl<T: Number> Finish<T> {
         self.gradient = at.gradient;
     }
 
-    /// H·d = −g to a part of the gradient, and the products that took; nothing where d is short, or not to be had.
+    /// H·d = −g to a part of the gradient, and the products that took; nothing where d is short, or not to be had. Goes on
+    /// with the solve that was recorded, if it was.
     fn direction(
         &self,
         objective: &mut dyn Objective<T>,
-        scale: &Scale<'_, T>,
+        (scale, found): (&Scale<'_, T>, Option<&Record>),
     ) -> Result<Option<(Buffer<T>, usize)>, OpError> {
         let device = objective.device().clone();
         let inverse = Some(scale.inverse.try_clone()?);
         let gradient = self.gradient.try_clone()?;
         let mut vectors = CgVectors::new(&device, gradient, inverse, None, Stop::at(LEFT))?;
         let most = (2 * self.gradient.len()).clamp(FEW_INNER, MOST_INNER);
+        let mut leg = match found {
+            Some(found) => Leg::restore(&mut vectors, found)?,
+            None => Leg::first(most),
+        };
         let pace = Pace::of(objective);
-        let product = |vectors: &mut CgVectors<T>| {
+        let mut product = |vectors: &mut CgVectors<T>| {
             let (p, q, state) = vectors.product();
             objective.hessian_vector(p, q, Some(state))?;
             vectors.advance()
         };
-        let inner = cg::run(&mut vectors, most, pace, product, |_, _| Ok(()))?;
+        let inner = loop {
+            let course = (&mut leg, pace);
+            let ended = leg::run_leg(&mut vectors, course, &mut product, |_, _| Ok(()))?;
+            if let Some(state) = ended {
+                break state;
+            }
+            session::save(|record| {
+                self.save(record)?;
+                leg.save(&vectors, record)
+            })?;
+        };
         if !inner.is_converged() {
             return Ok(None);
         }

@@ -15,9 +15,11 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::stops::{self, recorded};
 use super::{Along, Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
 use crate::device::Buffer;
 use crate::learning::cg::Convergence;
+use crate::learning::checkpoint::{Record, session};
 use crate::matrix::Element;
 use crate::ops::vector::{self, Dots, Factor};
 use crate::ops::{Number, OpError, interrupt};
@@ -48,15 +50,20 @@ pub(in crate::learning) fn minimise<T: Number>(
     limits: &Limits,
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
-    let mut lbfgs = Lbfgs::start(objective, begin, inverse_diagonal)?;
-    let convergence = lbfgs.run(objective, limits, watch)?;
-    Ok(Solved {
-        objective: lbfgs.point.value,
-        gradient_ratio: ratio(lbfgs.point.norm, lbfgs.first_norm),
-        gradient_norm: lbfgs.point.norm,
-        theta: lbfgs.point.theta,
-        n_iter: lbfgs.n_iter,
-        convergence,
+    recorded(("lbfgs", objective), watch, |objective, found, watch| {
+        let mut lbfgs = Lbfgs::start(objective, begin, inverse_diagonal)?;
+        if let Some(found) = found {
+            lbfgs.restore(found)?;
+        }
+        let convergence = lbfgs.run(objective, limits, watch)?;
+        Ok(Solved {
+            objective: lbfgs.point.value,
+            gradient_ratio: ratio(lbfgs.point.norm, lbfgs.first_norm),
+            gradient_norm: lbfgs.point.norm,
+            theta: lbfgs.point.theta,
+            n_iter: lbfgs.n_iter,
+            convergence,
+        })
     })
 }
 
@@ -137,6 +144,9 @@ impl<T: Number> Lbfgs<T> {
             if self.point.norm <= limits.tolerance * self.first_norm {
                 return Ok(Convergence::Converged);
             }
+            if session::is_due() {
+                session::save(|record| self.save(record))?;
+            }
             interrupt::proceed()?;
             self.turn()?;
             let Some(found) = self.search(objective)? else {
@@ -157,13 +167,51 @@ impl<T: Number> Lbfgs<T> {
                 seconds: self.begun.elapsed().as_secs_f64(),
                 validation: None,
             };
-            watch(iteration, &self.point.theta);
+            watch(iteration, Some(&self.point.theta));
         }
         Ok(if self.point.norm <= limits.tolerance * self.first_norm {
             Convergence::Converged
         } else {
             Convergence::IterationLimit
         })
+    }
+
+    fn save(&self, to: &mut Record) -> Result<(), OpError> {
+        self.point.save(to)?;
+        for (age, Pair { s, y, .. }) in self.pairs.iter().enumerate() {
+            to.vector(&format!("s.{age}"), s)?;
+            to.vector(&format!("y.{age}"), y)?;
+        }
+        let numbers: Vec<f64> = self.pairs.iter().map(|pair| pair.number as f64).collect();
+        to.numbers("pairs", &numbers);
+        to.vector("dots", &self.figures)?;
+        let (next, n_iter) = (self.next as f64, self.n_iter as f64);
+        let seconds = self.begun.elapsed().as_secs_f64();
+        to.numbers("lbfgs", &[next, self.first_norm, n_iter, seconds]);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        self.point.restore(from)?;
+        let device = self.direction.device();
+        let vector = |name: &str| -> Result<Buffer<T>, OpError> {
+            let mut vector = device.zeros(self.direction.len())?;
+            from.restore(name, &mut vector)?;
+            Ok(vector)
+        };
+        self.pairs.clear();
+        for (age, number) in from.list_of("pairs")?.into_iter().enumerate() {
+            self.pairs.push_back(Pair {
+                s: vector(&format!("s.{age}"))?,
+                y: vector(&format!("y.{age}"))?,
+                number: number as usize,
+            });
+        }
+        from.restore("dots", &mut self.figures)?;
+        let [next, first_norm, n_iter, seconds] = from.array("lbfgs")?;
+        (self.next, self.n_iter) = (next as usize, n_iter as usize);
+        (self.first_norm, self.begun) = (first_norm, stops::begun(seconds));
+        Ok(())
     }
 
     /// direction = −B⁻¹·g by the two loops.

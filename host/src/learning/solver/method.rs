@@ -3,9 +3,12 @@
 //! A method does what lies between evaluations and products. Whoever drives it, [`run`] for one problem or
 //! [`super::batched`] for several, brings those.
 
+use super::stops::{recorded, stand};
 use super::{Iteration, Limits, Objective, Point, Solved, Watch};
 use crate::device::Buffer;
-use crate::learning::cg::{self, Convergence, Pace};
+use crate::learning::cg::Convergence;
+use crate::learning::checkpoint::{Record, session};
+use crate::learning::leg::{self, Leg, Pace};
 use crate::ops::cg::{CgState, CgVectors};
 use crate::ops::{Number, OpError};
 
@@ -59,29 +62,70 @@ pub(super) trait Method<T: Number> {
     /// What is told of the iteration that has ended.
     fn iteration(&self, inner: &CgState) -> Iteration;
 
+    /// Adds where it stands to a record, but for the inner solve.
+    fn save(&self, to: &mut Record) -> Result<(), OpError>;
+
+    /// Puts it back to where it was recorded.
+    fn restore(&mut self, from: &Record) -> Result<(), OpError>;
+
     /// How it ended.
     fn solved(self: Box<Self>, convergence: Convergence) -> Solved<T>;
 }
 
-/// Minimises one objective, from a point that has been evaluated and accepted.
-pub(super) fn run<T: Number>(
-    mut method: Box<dyn Method<T>>,
+/// Minimises one objective by the method that `begin` makes, at a point that has been evaluated and accepted.
+pub(super) fn minimise<'m, T: Number, M: Method<T> + 'm>(
+    (name, objective): (&'static str, &mut dyn Objective<T>),
+    begin: impl FnOnce(&mut dyn Objective<T>) -> Result<M, OpError>,
+    limits: &Limits,
+    watch: &mut Watch<'_, T>,
+) -> Result<Solved<T>, OpError> {
+    recorded((name, objective), watch, |objective, found, watch| {
+        let mut method: Box<dyn Method<T> + 'm> = Box::new(begin(objective)?);
+        let leg = match found {
+            Some(found) => Some(go_back(&mut *method, objective, found)?),
+            None => None,
+        };
+        run((method, leg), objective, limits, watch)
+    })
+}
+
+/// Puts a method and its objective to where a solve was recorded.
+fn go_back<T: Number>(
+    method: &mut dyn Method<T>,
+    objective: &mut dyn Objective<T>,
+    found: &Record,
+) -> Result<Leg, OpError> {
+    method.restore(found)?;
+    stand(objective, method.theta())?;
+    Leg::restore(method.vectors(), found)
+}
+
+/// Goes on with an inner solve, if there is one under way.
+fn run<'m, T: Number>(
+    (mut method, mut leg): (Box<dyn Method<T> + 'm>, Option<Leg>),
     objective: &mut dyn Objective<T>,
     limits: &Limits,
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
     let convergence = loop {
-        if let Some(end) = method.end(limits) {
+        let under_way = leg.take();
+        if under_way.is_none()
+            && let Some(end) = method.end(limits)
+        {
             break end;
         }
-        let inner = inner(&mut *method, objective, limits)?;
+        let leg = match under_way {
+            Some(leg) => leg,
+            None => Leg::first(method.restart(limits)?),
+        };
+        let inner = inner((&mut *method, leg), objective)?;
         match method.after_inner(&inner) {
             Next::Ends(convergence) => break convergence,
             Next::Again => continue,
             Next::Tries => {}
         }
         let step = tried(&mut *method, objective, &inner)?;
-        watch(method.iteration(&inner), method.theta());
+        watch(method.iteration(&inner), Some(method.theta()));
         if let Step::Exhausted = step {
             break Convergence::PrecisionLimit;
         }
@@ -90,18 +134,26 @@ pub(super) fn run<T: Number>(
 }
 
 fn inner<T: Number>(
-    method: &mut dyn Method<T>,
+    (method, mut leg): (&mut dyn Method<T>, Leg),
     objective: &mut dyn Objective<T>,
-    limits: &Limits,
 ) -> Result<CgState, OpError> {
-    let most = method.restart(limits)?;
     let pace = Pace::of(objective);
-    let product = |vectors: &mut CgVectors<T>| {
+    let mut product = |vectors: &mut CgVectors<T>| {
         let (p, q, state) = vectors.product();
         objective.hessian_vector(p, q, Some(state))?;
         vectors.advance()
     };
-    cg::run(method.vectors(), most, pace, product, |_, _| Ok(()))
+    loop {
+        let course = (&mut leg, pace);
+        let ended = leg::run_leg(method.vectors(), course, &mut product, |_, _| Ok(()))?;
+        if let Some(state) = ended {
+            return Ok(state);
+        }
+        session::save(|record| {
+            method.save(record)?;
+            leg.save(method.vectors(), record)
+        })?;
+    }
 }
 
 /// Tries one point after the other until the method has made up its mind.

@@ -105,7 +105,7 @@ pub fn newton_cg<T: Number>(
         quadratic: false,
     };
     let begin = Begin { theta, cold: None };
-    let mut show = |iteration, _: &Buffer<T>| watch(iteration);
+    let mut show = |iteration, _: Option<&Buffer<T>>| watch(iteration);
     let solved = newton::minimise(objective, begin, inverse_diagonal, &limits, &mut show)?;
     Ok(Minimum {
         theta: solved.theta,

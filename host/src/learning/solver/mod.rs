@@ -23,6 +23,7 @@ pub(super) mod newton;
 mod objective;
 pub(super) mod orthant;
 pub(super) mod smooth;
+pub(super) mod stops;
 
 pub use minimum::{Minimum, NewtonOptions, newton_cg};
 pub use objective::{Along, Objective, Value};
@@ -47,8 +48,8 @@ pub struct Iteration {
     pub validation: Option<f64>,
 }
 
-/// Called after each outer iteration, with where it led.
-pub(super) type Watch<'a, T> = dyn FnMut(Iteration, &Buffer<T>) + 'a;
+/// Called after each outer iteration, with where it led; of those before a checkpoint that the fit goes on from, without.
+pub(super) type Watch<'a, T> = dyn FnMut(Iteration, Option<&Buffer<T>>) + 'a;
 
 /// How a solver finds its directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

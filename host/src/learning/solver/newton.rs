@@ -7,9 +7,10 @@
 use std::time::Instant;
 
 use super::method::{self, Method, Next, Step};
-use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
+use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio, stops};
 use crate::device::{Buffer, Device};
 use crate::learning::cg::Convergence;
+use crate::learning::checkpoint::Record;
 use crate::matrix::Element;
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, vector};
@@ -41,11 +42,13 @@ pub(in crate::learning) fn minimise<T: Number>(
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
     let begun = Instant::now();
-    let (point, cold) = begin.points(objective)?;
-    let device = objective.device().clone();
-    let first_norm = cold.map_or(point.norm, |cold| cold.norm);
-    let newton = Newton::new(&device, point, first_norm, inverse_diagonal, begun)?;
-    method::run(Box::new(newton), objective, limits, watch)
+    let newton = |objective: &mut dyn Objective<T>| {
+        let (point, cold) = begin.points(objective)?;
+        let device = objective.device().clone();
+        let first_norm = cold.map_or(point.norm, |cold| cold.norm);
+        Newton::new(&device, point, first_norm, inverse_diagonal, begun)
+    };
+    method::minimise(("newton-cg", objective), newton, limits, watch)
 }
 
 /// A solve without the objective: what happens between evaluations and products.
@@ -163,6 +166,21 @@ impl<T: Number> Method<T> for Newton<T> {
             (self.point.norm, self.first_norm),
             limits,
         )
+    }
+
+    fn save(&self, to: &mut Record) -> Result<(), OpError> {
+        self.point.save(to)?;
+        let (n_iter, seconds) = (self.n_iter as f64, self.begun.elapsed().as_secs_f64());
+        to.numbers("newton", &[self.radius, self.first_norm, n_iter, seconds]);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        self.point.restore(from)?;
+        let [radius, first_norm, n_iter, seconds] = from.array("newton")?;
+        (self.radius, self.first_norm) = (radius, first_norm);
+        (self.n_iter, self.begun) = (n_iter as usize, stops::begun(seconds));
+        Ok(())
     }
 
     fn solved(self: Box<Self>, convergence: Convergence) -> Solved<T> {

@@ -13,9 +13,10 @@
 use std::time::Instant;
 
 use super::method::{self, Method, Next, Step};
-use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio};
+use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ratio, stops};
 use crate::device::{Buffer, Device};
 use crate::learning::cg::Convergence;
+use crate::learning::checkpoint::Record;
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::orthant::{OrthantVectors, Subgradient};
 use crate::ops::{Number, OpError};
@@ -49,10 +50,12 @@ pub(in crate::learning) fn minimise<T: Number>(
     watch: &mut Watch<'_, T>,
 ) -> Result<Solved<T>, OpError> {
     let begun = Instant::now();
-    let (point, cold) = begin.points(objective)?;
-    let device = objective.device().clone();
-    let orthant = Orthant::new(&device, (point, cold), (inverse_diagonal, l1), begun)?;
-    method::run(Box::new(orthant), objective, limits, watch)
+    let orthant = |objective: &mut dyn Objective<T>| {
+        let points = begin.points(objective)?;
+        let device = objective.device().clone();
+        Orthant::new(&device, points, (inverse_diagonal, l1), begun)
+    };
+    method::minimise(("orthant", objective), orthant, limits, watch)
 }
 
 /// Figures of the whole objective at a point, with its least subgradient.
@@ -251,6 +254,29 @@ impl<T: Number> Method<T> for Orthant<T> {
             seconds: self.begun.elapsed().as_secs_f64(),
             validation: None,
         }
+    }
+
+    fn save(&self, to: &mut Record) -> Result<(), OpError> {
+        to.vector("theta", &self.theta)?;
+        let Subgradient { vector, free } = &self.at.subgradient;
+        to.vector("subgradient", vector)?;
+        to.vector("free", free)?;
+        let (n_iter, seconds) = (self.n_iter as f64, self.begun.elapsed().as_secs_f64());
+        let Figures { value, norm, .. } = self.at;
+        to.numbers("orthant", &[value, norm, self.first_norm, n_iter, seconds]);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        from.restore("theta", &mut self.theta)?;
+        let Subgradient { vector, free } = &mut self.at.subgradient;
+        from.restore("subgradient", vector)?;
+        from.restore("free", free)?;
+        self.vectors.precondition(Some(free.try_clone()?));
+        let [value, norm, first_norm, n_iter, seconds] = from.array("orthant")?;
+        (self.at.value, self.at.norm, self.first_norm) = (value, norm, first_norm);
+        (self.n_iter, self.begun) = (n_iter as usize, stops::begun(seconds));
+        Ok(())
     }
 
     fn solved(self: Box<Self>, convergence: Convergence) -> Solved<T> {

@@ -2,7 +2,7 @@
 
 use super::{Begin, Limits, Objective, Solved, Solver, Watch, conjugate, newton};
 use crate::device::Buffer;
-use crate::learning::cg::Pace;
+use crate::learning::leg::Pace;
 use crate::ops::{Number, OpError};
 
 /// Minimises `objective` from where it begins; `judged` says that coefficients of each iteration are wanted.

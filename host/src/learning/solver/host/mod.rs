@@ -5,6 +5,7 @@
 //! | [`choice`] | which method solves which problem, and why, as a value |
 //! | [`run`] | does what was chosen |
 //! | [`outcome`] | where a solve begins, how it ends |
+//! | [`stops`] | what a checkpoint is told |
 //! | [`design`] | X̃ in blocks of rows: predictors, X̃ᵀ·S, both in one pass, X̃ᵀDX̃, some of its columns |
 //! | [`streamed`] | X̃ written from X, rows at a time |
 //! | [`sparse_products`] | products with the stored entries of a sparse X |
@@ -51,6 +52,7 @@ mod scaled_rows;
 mod softmax;
 mod sparse_products;
 mod step;
+mod stops;
 mod stored;
 mod streamed;
 #[cfg(test)]

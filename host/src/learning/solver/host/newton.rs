@@ -36,9 +36,8 @@ pub(super) fn minimise(
     limits: &Limits,
     watch: &mut Watch<'_>,
 ) -> Solved {
-    let mut newton = Newton::from(problem, start);
-    let convergence = newton.run(limits, watch);
-    newton.solved(convergence)
+    let newton = Newton::from(problem, start);
+    newton.recorded(limits, watch)
 }
 
 /// Minimises a softmax, or one predictor of a sparse X, with steps from products with X̃ instead of a Hessian.
@@ -50,8 +49,7 @@ pub(super) fn minimise_by_products(
 ) -> Solved {
     let mut newton = Newton::from(problem, start);
     newton.by_products = true;
-    let convergence = newton.run(limits, watch);
-    newton.solved(convergence)
+    newton.recorded(limits, watch)
 }
 
 /// What a gap and a gradient have to be for a solve to have converged.
@@ -99,24 +97,26 @@ const PERFECT: f64 = 1e-9;
 pub(super) struct Newton<'a, 'p> {
     pub(super) problem: &'a Problem<'p>,
     pub(super) at: At,
-    first_norm: f64,
+    pub(super) first_norm: f64,
     /// The objective where it would begin cold.
     pub(super) first_value: f64,
     free: Vec<usize>,
     kinks: Vec<Kink>,
     pub(super) gap: Option<f64>,
     pub(super) n_iter: usize,
-    begun: Instant,
+    pub(super) begun: Instant,
     /// Of a quadratic objective, for all iterations.
     pub(super) hessian: Option<Mat<f64>>,
     step: Option<Step>,
     /// Whether the Hessian is never formed.
     pub(super) by_products: bool,
     /// What inner iterations are preconditioned with.
-    blocks: Option<Blocks>,
+    pub(super) blocks: Option<Blocks>,
     /// The point of the least norm, and the steps since then, where differences of the objective drown in rounding.
-    best: Option<At>,
-    idle: usize,
+    pub(super) best: Option<At>,
+    pub(super) idle: usize,
+    /// Whether checkpoints are of it, and not of a solve that it is a part of.
+    pub(super) is_recorded: bool,
 }
 
 /// Steps below the rounding of the objective that may fail to shorten the gradient: a coordinate that becomes 0 or leaves it
@@ -135,7 +135,7 @@ impl<'a, 'p> Newton<'a, 'p> {
     /// A solve from `start`, measured by the gradient where it would begin cold.
     fn from(problem: &'a Problem<'p>, start: Start) -> Self {
         // A start from elsewhere may need no step, and no Hessian.
-        let is_cold = start.cold.is_none();
+        let (is_cold, found) = (start.cold.is_none(), start.found);
         let first = start.cold.map(|cold| problem.at(cold));
         let first = first.map(|first| (first.norm, first.value));
         let (at, hessian) = match is_cold {
@@ -143,10 +143,19 @@ impl<'a, 'p> Newton<'a, 'p> {
             false => (problem.at(start.theta), None),
         };
         let first = first.unwrap_or((at.norm, at.value));
-        Newton {
+        let mut newton = Newton {
             hessian,
+            is_recorded: true,
             ..Newton::new(problem, at, first)
-        }
+        };
+        // What is wrong with a record ends the fit.
+        let _ = found.map(|found| newton.go_back(&found));
+        newton
+    }
+
+    fn recorded(mut self, limits: &Limits, watch: &mut Watch<'_>) -> Solved {
+        let convergence = self.run(limits, watch);
+        self.solved(convergence)
     }
 
     pub(super) fn new(
@@ -170,6 +179,7 @@ impl<'a, 'p> Newton<'a, 'p> {
             blocks: None,
             best: None,
             idle: 0,
+            is_recorded: false,
         }
     }
 
@@ -193,6 +203,7 @@ impl<'a, 'p> Newton<'a, 'p> {
         watch: &mut Watch<'_>,
     ) -> Convergence {
         loop {
+            let _ = self.save_if_due();
             if !(self.at.value.is_finite() && self.at.norm.is_finite()) {
                 return Convergence::NotFinite;
             }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::choice::Chosen;
 use crate::learning::cg::Convergence;
+use crate::learning::checkpoint::Record;
 use crate::learning::solver::Iteration;
 
 /// Where a solve begins.
@@ -13,6 +14,8 @@ pub(in crate::learning) struct Start {
     pub(in crate::learning) theta: Vec<f64>,
     /// Whose gradient the tolerance is relative to, where that is not θ's.
     pub(in crate::learning) cold: Option<Vec<f64>>,
+    /// Where it stopped, if it is not to begin.
+    pub(in crate::learning) found: Option<Record>,
 }
 
 /// How a solve ended.

@@ -124,6 +124,7 @@ impl Data {
         let start = Start {
             theta: vec![0.0; problem.len()],
             cold: None,
+            found: None,
         };
         let limits = Limits {
             tolerance,
@@ -227,6 +228,7 @@ fn working_sets_reach_what_all_columns_reach() {
         let start = Start {
             theta: vec![0.0; problem.len()],
             cold: None,
+            found: None,
         };
         let limits = Limits {
             tolerance: 1e-10,
@@ -326,6 +328,7 @@ fn wide_problems_are_solved_over_their_rows() {
             let start = Start {
                 theta: vec![0.0; problem.len()],
                 cold: None,
+                found: None,
             };
             let limits = Limits {
                 tolerance: 1e-11,

@@ -49,6 +49,7 @@ pub(super) fn minimise(
     let begin = Start {
         theta: space.narrow(&start.theta),
         cold: start.cold.map(|cold| space.narrow(&cold)),
+        found: start.found,
     };
     let mut show = |iteration: Iteration, theta: &dyn Fn() -> Vec<f64>| {
         watch(iteration, &|| space.widen(&theta()))

@@ -14,7 +14,9 @@ use super::newton::{Newton, Target};
 use super::outcome::{Solved, Start, Watch};
 use super::problem::{At, Problem};
 use crate::learning::cg::Convergence;
-use crate::learning::solver::{Iteration, Limits, ratio};
+use crate::learning::checkpoint::{Record, session};
+use crate::learning::solver::{Iteration, Limits, ratio, stops};
+use crate::ops::OpError;
 
 /// Columns up to which all are taken at once.
 pub(super) const FEW_COLUMNS: usize = 256;
@@ -32,7 +34,7 @@ pub(super) fn minimise(
     limits: &Limits,
     watch: &mut Watch<'_>,
 ) -> Solved {
-    let begun = Instant::now();
+    let mut begun = Instant::now();
     let first = start.cold.map(|cold| problem.at(cold));
     let mut at = problem.at(start.theta);
     let first = first.as_ref().unwrap_or(&at);
@@ -40,7 +42,15 @@ pub(super) fn minimise(
     let target = Target::of(limits, (first_norm, first_value));
     let mut n_iter = 0;
     let mut size = FIRST;
+    if let Some(found) = start.found.and_then(|found| Sets::of(&found).ok()) {
+        at = problem.at(found.theta);
+        (n_iter, size, begun) = (found.n_iter, found.size, found.begun);
+    }
     let (convergence, gap) = loop {
+        if n_iter > 0 {
+            let theta = &at.theta;
+            Sets::save_if_due((theta, begun), (n_iter, size));
+        }
         if !(at.value.is_finite() && at.norm.is_finite()) {
             break (Convergence::NotFinite, None);
         }
@@ -77,6 +87,39 @@ pub(super) fn minimise(
         convergence,
         theta: at.theta,
         instead: None,
+    }
+}
+
+/// Where a checkpoint found the iteration.
+struct Sets {
+    theta: Vec<f64>,
+    n_iter: usize,
+    size: usize,
+    begun: Instant,
+}
+
+impl Sets {
+    fn of(found: &Record) -> Result<Sets, OpError> {
+        let [n_iter, size, seconds] = found.array("sets")?;
+        Ok(Sets {
+            theta: found.list_of("theta")?,
+            n_iter: n_iter as usize,
+            size: size as usize,
+            begun: stops::begun(seconds),
+        })
+    }
+
+    fn save_if_due((theta, begun): (&[f64], Instant), (n_iter, size): (usize, usize)) {
+        if !session::is_due() {
+            return;
+        }
+        // Numbers of the host are always written.
+        let _ = session::save(|record| {
+            record.numbers("theta", theta);
+            let [n_iter, size] = [n_iter, size].map(|count| count as f64);
+            record.numbers("sets", &[n_iter, size, begun.elapsed().as_secs_f64()]);
+            Ok(())
+        });
     }
 }
 

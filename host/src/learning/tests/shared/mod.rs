@@ -1,5 +1,6 @@
 //! Every estimator over rows that several members share, against one process.
 
+mod checkpoints;
 mod choices;
 mod rest;
 mod spectral;

@@ -58,6 +58,7 @@ fn sparse_ridges_are_solved_over_their_rows() {
         let start = Start {
             theta: vec![0.0; problem.len()],
             cold: None,
+            found: None,
         };
         let limits = Limits {
             tolerance: 1e-11,

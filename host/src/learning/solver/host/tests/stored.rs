@@ -68,6 +68,7 @@ fn solve(data: &Data, problem: &Problem<'_>, method: Direct) -> Solved {
     let start = Start {
         theta: vec![0.0; data.features.cols() + 1],
         cold: None,
+        found: None,
     };
     minimise(problem, method, start, &limits, &mut |_, _| {
         ControlFlow::Continue(())

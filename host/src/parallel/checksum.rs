@@ -12,12 +12,12 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 const LANES: usize = 4;
 
 /// Of `bytes`: blocks are summed up on their own and the sums combined in order.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     checksum_and(bytes, |_| true).0
 }
 
 /// The checksum of numbers, and whether all of them are `sound`, which is asked of some at a time while they are in a cache.
-pub(super) fn checksum_and<V: Pod + Sync>(
+pub(crate) fn checksum_and<V: Pod + Sync>(
     numbers: &[V],
     sound: impl Fn(&[V]) -> bool + Sync,
 ) -> (u64, bool) {
@@ -32,12 +32,12 @@ pub(super) fn checksum_and<V: Pod + Sync>(
 }
 
 /// The checksum of a file, of those of its sections in order.
-pub(super) fn of_sections(sums: [u64; 4]) -> u64 {
+pub(crate) fn of_sections(sums: [u64; 4]) -> u64 {
     sums.into_iter().fold(0, combine)
 }
 
 /// Adds `word` to a running sum; for a given sum no two words give the same result.
-pub(super) fn combine(sum: u64, word: u64) -> u64 {
+pub(crate) fn combine(sum: u64, word: u64) -> u64 {
     (sum ^ word).wrapping_mul(MULTIPLIER).rotate_left(29)
 }
 

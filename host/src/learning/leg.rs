@@ -1,0 +1,140 @@
+//! Iterations of conjugate gradients, in legs: a checkpoint is written between two of them.
+
+use super::cg::outcome;
+use super::checkpoint::{Record, session};
+use super::solver::Objective;
+use crate::device::Readback;
+use crate::ops::cg::{CgState, CgVectors, Stop};
+use crate::ops::{Number, OpError, interrupt};
+
+/// Whether the host waits for the scalars of one iteration before it submits the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// It submits the next first: no gap between iterations, but one product too many at the end, unless that looks
+    /// at the state itself.
+    Ahead,
+    /// It waits: for solves of a few iterations with long products that do not look.
+    Lockstep,
+}
+
+impl Pace {
+    /// Ahead where a product too many costs nothing.
+    pub(super) fn of<T: Number>(objective: &dyn Objective<T>) -> Pace {
+        if objective.skips() {
+            Pace::Ahead
+        } else {
+            Pace::Lockstep
+        }
+    }
+}
+
+/// How far a solve has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Leg {
+    /// Iterations that were submitted.
+    pub(super) done: usize,
+    /// Iterations at most.
+    pub(super) most: usize,
+}
+
+impl Leg {
+    /// Before the first of `most` iterations.
+    pub(super) fn first(most: usize) -> Leg {
+        Leg { done: 0, most }
+    }
+
+    /// Adds the solve to a record.
+    pub(super) fn save<T: Number>(
+        &self,
+        vectors: &CgVectors<T>,
+        to: &mut Record,
+    ) -> Result<(), OpError> {
+        to.vector("cg.w", &vectors.w)?;
+        to.vector("cg.r", &vectors.r)?;
+        to.vector("cg.p", &vectors.p)?;
+        to.vector("cg.state", vectors.state())?;
+        let Stop { tolerance, radius } = vectors.stop();
+        let [done, most] = [self.done, self.most].map(|count| count as f64);
+        to.numbers("cg.leg", &[tolerance, radius, done, most]);
+        Ok(())
+    }
+
+    /// Puts vectors without a shift back to where a solve was recorded.
+    pub(super) fn restore<T: Number>(
+        vectors: &mut CgVectors<T>,
+        from: &Record,
+    ) -> Result<Leg, OpError> {
+        let [tolerance, radius, done, most] = from.array("cg.leg")?;
+        from.restore("cg.state", vectors.resume(Stop { tolerance, radius }))?;
+        from.restore("cg.w", &mut vectors.w)?;
+        from.restore("cg.r", &mut vectors.r)?;
+        from.restore("cg.p", &mut vectors.p)?;
+        let [done, most] = [done, most].map(|count| count as usize);
+        Ok(Leg { done, most })
+    }
+}
+
+/// Runs iterations until the solve ends or `max_iter` are done, and shows every state to `seen`, that of the
+/// start included, with the vectors, which are of the same iteration in [`Pace::Lockstep`] and may be of the next else.
+pub(super) fn run<T: Number>(
+    vectors: &mut CgVectors<T>,
+    (max_iter, pace): (usize, Pace),
+    step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
+    seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
+) -> Result<CgState, OpError> {
+    let whole = (&mut Leg::first(max_iter), pace);
+    Ok(advance(vectors, whole, || false, step, seen)?.0)
+}
+
+/// [`run`] until a checkpoint is due: then there is no state, and the next call goes on. A leg has one iteration at least.
+pub(super) fn run_leg<T: Number>(
+    vectors: &mut CgVectors<T>,
+    leg: (&mut Leg, Pace),
+    step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
+    seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
+) -> Result<Option<CgState>, OpError> {
+    let (state, is_paused) = advance(vectors, leg, session::is_due, step, seen)?;
+    Ok((!is_paused).then_some(state))
+}
+
+/// The last state, and whether it was time to pause. One member of a group may pause where the others do not: whether an
+/// iteration is submitted depends on the same states, so that all members submit as many.
+fn advance<T: Number>(
+    vectors: &mut CgVectors<T>,
+    (leg, pace): (&mut Leg, Pace),
+    mut is_due: impl FnMut() -> bool,
+    mut step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
+    mut seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
+) -> Result<(CgState, bool), OpError> {
+    let mut readback = Readback::new(&vectors.w.device(), vectors.state().len())?;
+    readback.submit(vectors.state())?;
+    let mut state = CgState::of(readback.wait()?);
+    let (before, mut is_paused) = (leg.done, false);
+    if before == 0 {
+        seen(&state, vectors)?;
+    }
+    while leg.done < leg.most {
+        // The first iteration after a pause was decided on before it.
+        let goes_on = before > 0 && leg.done == before;
+        if !goes_on && outcome(&state).is_some() {
+            break;
+        }
+        is_paused = leg.done > before && is_due();
+        if is_paused {
+            break;
+        }
+        interrupt::proceed()?;
+        step(vectors)?;
+        readback.submit(vectors.state())?;
+        leg.done += 1;
+        if leg.done - before > 1 || pace == Pace::Lockstep {
+            state = CgState::of(readback.wait()?);
+            seen(&state, vectors)?;
+        }
+    }
+    while readback.is_pending() {
+        state = CgState::of(readback.wait()?);
+        seen(&state, vectors)?;
+    }
+    Ok((state, is_paused))
+}
