@@ -3,7 +3,7 @@
 #
 #   ./scaling.sh [RESULTS] [GPUS] [SECONDS]
 #
-# RESULTS (default: results) receives scaling.jsonl, jobs.jsonl and the logs. GPUS: such as 1,2 (default) or 1,2,4,8.
+# RESULTS (default: results) receives scaling.jsonl and the logs. GPUS: such as 1,2 (default) or 1,2,4,8.
 # SECONDS: about how long all of it may take (default 400); what is left when they are over is not begun. ONLY=smoke leaves
 # out everything but a short look whether NCCL, sums and a fit work. KILLS: jobs with a process killed (default 20). DIVIDE: how many
 # times smaller sparse shapes are (default 1), for programs that were built without optimisation.
@@ -144,7 +144,7 @@ kill_one() {
     [ -e "$out/checkpoint" ] && resumed=true
     for ((rank = 0; rank < size; rank++)); do
         RANK=$rank WORLD_SIZE=$size LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            "${long[@]}" --checkpoint "$out/checkpoint" --every 0.3s -o "$out/model" 2>"$out/killed-$rank.err" &
+            "${long[@]}" --checkpoint "$out/checkpoint" --every 0.3s -o "$out/model" >"$out/killed-$rank.out" 2>"$out/killed-$rank.err" &
         pids+=($!)
     done
     # From the start to some iterations in.
@@ -171,6 +171,6 @@ kill_one() {
 }
 for ((number = 0; number < ${KILLS:-20}; number++)); do
     [ "$(left)" -lt 25 ] && break
-    kill_one "$most" "$number" | tee -a "$out/jobs.jsonl"
+    kill_one "$most" "$number" | tee -a "$out/scaling.jsonl"
 done
 rm -f "$data" "$wide" "$out"/*.wfc "$out"/*.model "$out/checkpoint"
