@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use ndarray::Array2;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods, ToPyArray};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+    ToPyArray,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -205,7 +208,7 @@ pub fn rows<'py>(py: Python<'py>, rows: &[&[f64]]) -> Bound<'py, PyArray2<f64>> 
     let cols = rows.first().map_or(0, |row| row.len());
     let flat = rows.iter().flat_map(|row| row.iter().copied()).collect();
     let array = Array2::from_shape_vec((rows.len(), cols), flat).expect("rows of equal length");
-    array.to_pyarray(py)
+    array.into_pyarray(py)
 }
 
 /// A list as an array.
