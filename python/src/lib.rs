@@ -72,7 +72,7 @@ mod _native {
     #[pymodule_export]
     use super::spectral::{hits, page_rank, truncated_svd};
     #[pymodule_export]
-    use super::whole::{encode, is_canonical, is_finite, sigmoids};
+    use super::whole::{are_plain, encode, is_canonical, is_finite, sigmoids};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,6 +1,10 @@
 //! Passes over whole arrays of NumPy by all cores, where NumPy takes one: checks before a fit, and what comes after it.
 
-use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
+    PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -79,6 +83,45 @@ pub fn is_finite(array: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
         }),
         Err(_) => Ok(None),
     }
+}
+
+/// Whether X and y are arrays of NumPy that its owner's checks would give back as they are: X of floats in contiguous rows or
+/// columns, y a vector of as many numbers, and all of them finite. Arrays of more than `many` elements are not looked into: a
+/// fit does. False says nothing but that it is not so plain.
+#[pyfunction]
+pub fn are_plain(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, many: usize) -> PyResult<bool> {
+    let of_numpy = PyUntypedArray::type_object(x.py());
+    if !x.get_type().is(&of_numpy) || !y.get_type().is(&of_numpy) {
+        return Ok(false);
+    }
+    let rows = match (x.cast::<PyArray2<f32>>(), x.cast::<PyArray2<f64>>()) {
+        (Ok(x), _) => plain_rows(x, many)?,
+        (_, Ok(x)) => plain_rows(x, many)?,
+        _ => None,
+    };
+    let vector = y.cast::<PyUntypedArray>()?;
+    if rows.is_none_or(|rows| vector.shape() != [rows]) {
+        return Ok(false);
+    }
+    Ok(match vector.dtype().kind() {
+        b'f' if vector.len() > many => true,
+        b'f' => is_finite(y)? == Some(true),
+        kind => matches!(kind, b'i' | b'u' | b'b'),
+    })
+}
+
+/// The rows of a plain matrix.
+fn plain_rows<T: numpy::Element + Sync>(
+    x: &Bound<'_, PyArray2<T>>,
+    many: usize,
+) -> PyResult<Option<usize>> {
+    let is_laid_out = x.is_contiguous() && x.data().is_aligned();
+    if x.is_empty() || !is_laid_out {
+        return Ok(None);
+    }
+    // An array by columns has no slice in NumPy's order: the other way decides.
+    let is_plain = x.len() > many || x.is_c_contiguous() && is_finite(x.as_any())? == Some(true);
+    Ok(is_plain.then(|| x.shape()[0]))
 }
 
 fn all<T: numpy::Element + Sync>(

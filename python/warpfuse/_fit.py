@@ -111,8 +111,10 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
     A fit that ended early is none where the gradient is as small as ``tol`` says: the library goes on.
     """
     for solution in solutions:
+        if solution.converged:
+            continue
         ratio = solution.report.get("gradient_ratio", math.nan)
-        if solution.converged or ratio <= getattr(estimator, "tol", 0.0):
+        if ratio <= getattr(estimator, "tol", 0.0):
             continue
         what = _NOT_CONVERGED.get(getattr(estimator, "solver", None)) or getattr(
             estimator, "_not_converged", f"{getattr(estimator, 'solver', type(estimator).__name__)} failed to converge"
@@ -130,7 +132,9 @@ def _targets(name: str, y: Any) -> Any:
     if name in _CLASSIFIERS:
         return np.ascontiguousarray(y, dtype=np.uint8 if y.dtype == np.uint8 else np.uint32)
     y = np.asarray(y)
-    return np.ascontiguousarray(y, dtype=y.dtype if y.dtype in (np.float32, np.float64) else np.float64)
+    if y.dtype in _TOLERANCE_FACTORS and y.flags.c_contiguous:
+        return y
+    return np.ascontiguousarray(y, dtype=y.dtype if y.dtype in _TOLERANCE_FACTORS else np.float64)
 
 
 def _watch(total: int | None) -> Any:

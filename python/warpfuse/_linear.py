@@ -97,7 +97,7 @@ class ClassifierFit(LinearFit):
         whole = np.asarray(y).dtype.kind in "iub"
         if not whole:
             check_classification_targets(y)
-        found = _native.encode(y) if whole and type(y) is np.ndarray else None
+        found = _encoded(y) if whole and type(y) is np.ndarray else None
         self.classes_, codes = np.unique(y, return_inverse=True) if found is None else found
         if whole and not are_plain_classes(y, self.classes_):
             check_classification_targets(y)
@@ -113,3 +113,13 @@ class ClassifierFit(LinearFit):
     def _solve_classes(self, X: Any, codes: Any, weights: Any, start: Any = None) -> Solution:
         name, params = self._objective()
         return Problem(X).solve(name, {**self._controls(X), **params}, codes, weights, start)
+
+
+def _encoded(y: Any) -> tuple[Any, Any] | None:
+    """The classes of whole numbers and the number of each label's class; None where there are too many classes.
+
+    Truths are their numbers already, and are not copied.
+    """
+    if y.dtype == np.bool_ and y.ndim == 1 and y.flags.c_contiguous and y.any() and not y.all():
+        return np.array([False, True]), y.view(np.uint8)
+    return _native.encode(y)

@@ -6,6 +6,8 @@ that messages are scikit-learn's.
 """
 
 import math
+from collections.abc import Callable
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,10 @@ _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 _SCALARS = frozenset({bool, int, float, str, type(None), np.float64, np.int64, np.bool_})
 _MOST_REMEMBERED = 4096
 _remembered: set[tuple[Any, ...]] = set()
-_names: dict[type, tuple[str, ...]] = {}
+#: The valid values that a class had last, which are mostly the same objects.
+_valid: dict[type, tuple[Any, ...]] = {}
+#: What reads all parameters of a class at once.
+_readers: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
 
 def are_plain(X: Any, y: Any, how: dict[str, Any]) -> bool:
@@ -44,6 +49,8 @@ def are_plain(X: Any, y: Any, how: dict[str, Any]) -> bool:
 
     Values of large arrays are not looked at: the library does.
     """
+    if type(X) is np.ndarray and how.keys() <= _OF_PLAIN and _native.are_plain(X, y, MANY):
+        return True
     return (
         type(y) is np.ndarray
         and y.ndim == 1
@@ -111,15 +118,27 @@ def remembered(estimator: Any) -> tuple[Any, ...] | None:
     None where a parameter is more than a number or a name.
     """
     of = type(estimator)
-    names = _names.get(of)
-    if names is None:
-        names = _names[of] = tuple(of._get_param_names())
-    values = tuple(getattr(estimator, name) for name in names)
+    read = _readers.get(of)
+    if read is None:
+        read = _readers[of] = _reader(of._get_param_names())
+    values = read(estimator)
+    last = _valid.get(of)
+    if last is not None and all(map(is_, values, last)):
+        return ()
     types = tuple(map(type, values))
     if not _SCALARS.issuperset(types):
         return None
     key = (of, types, values)
-    return () if key in _remembered else key
+    if key not in _remembered:
+        return key
+    _valid[of] = values
+    return ()
+
+
+def _reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda estimator: tuple(getattr(estimator, name) for name in names)
 
 
 def remember(key: tuple[Any, ...] | None) -> None:

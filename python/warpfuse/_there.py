@@ -39,10 +39,10 @@ def fitted_there(estimator: Any, fit: Callable[..., Any], X: Any, y: Any, sample
 
 def attributes_on_host(estimator: Any) -> None:
     """Brings a fit's results to the host, from where the next one starts, or another X is predicted."""
+    own = vars(estimator)
     for name in _ATTRIBUTES:
-        value = vars(estimator).get(name)
-        if value is not None and lies_on_gpu(value):
-            setattr(estimator, name, to_host(value))
+        if name in own and lies_on_gpu(own[name]):
+            setattr(estimator, name, to_host(own[name]))
 
 
 def with_attributes_on_host(estimator: Any, predict: Callable[..., Any], *arguments: Any) -> Any:

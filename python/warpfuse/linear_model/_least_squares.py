@@ -57,7 +57,7 @@ def positive_refusal(estimator: Any, X: Any) -> str | None:
 
 def columns(y: Any) -> Any:
     """The targets one after the other."""
-    return y.reshape(len(y), -1).T
+    return [y] if y.ndim == 1 else y.reshape(len(y), -1).T
 
 
 class LinearRegression(SeveralTargets, _peer.LinearRegression):
