@@ -39,3 +39,17 @@ def test_more_than_256_classes_are_numpys():
     with warpfuse.config_context(device="cpu", fallback="error"):
         model = warpfuse.LogisticRegression(max_iter=50).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), y)
+
+
+def test_truths_are_their_numbers_and_not_copied(rng):
+    from warpfuse._linear import _encoded
+
+    labels = rng.random(1_000) < 0.3
+    classes, codes = _encoded(labels)
+    assert classes.tolist() == [False, True] and np.shares_memory(codes, labels)
+    # Of one class, and of every other element, NumPy's numbers.
+    for other in (np.ones(9, bool), labels[::2]):
+        expected = np.unique(other, return_inverse=True)
+        found = _encoded(other) or expected
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
