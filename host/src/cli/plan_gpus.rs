@@ -1,6 +1,6 @@
 //! `plan --gpus`: what a product takes over several GPUs and machines.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::args::PlanArgs;
 use super::report::{Listing, indented, number, plain_table};
@@ -10,6 +10,10 @@ use crate::plan::scaling::{self, Link, Machines, Shared};
 /// The GPUs that are to share the rows, if several are wanted.
 fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
     if gpus.is_none() && args.nodes == 1 {
+        ensure!(
+            args.one_gpu_us.is_none(),
+            "--one-gpu-us does nothing without --gpus N or --nodes M, over which the product is to be shared; leave it out"
+        );
         return Ok(None);
     }
     Ok(Some(Machines {
@@ -63,9 +67,12 @@ pub(super) fn shared(
         _ if fixed => problem.cols * (2 * element + element),
         _ => problem.cols * element,
     };
-    let alone = us_of(1)?;
+    let planned = us_of(1)?;
+    let alone = args.one_gpu_us.unwrap_or(planned);
     let steps = machines.steps().into_iter();
-    let each = steps.map(|step| Ok(step.shared((alone, us_of(step.all())?), bytes)));
+    // What the planner errs by on one GPU it errs by on the rows of each.
+    let own = |gpus| Ok::<_, anyhow::Error>(us_of(gpus)? * (alone / planned));
+    let each = steps.map(|step| Ok(step.shared((alone, own(step.all())?), bytes)));
     Ok(Some((machines, each.collect::<Result<_>>()?)))
 }
 

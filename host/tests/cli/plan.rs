@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::program::{diabetes, run};
+use crate::program::{diabetes, number, run};
 
 const WORKED: [&str; 16] = [
     "plan",
@@ -294,4 +294,38 @@ fn places_are_measured_beside_their_predictions() {
         let run = run(arguments.into_iter().chain([wrong])).expect_code(1);
         assert!(run.stderr.contains(named), "{}", run.stderr);
     }
+}
+
+/// Times of several GPUs follow from that of one, which the planner or somebody's measurement says.
+#[test]
+fn a_measured_time_of_one_gpu_scales_those_of_several() {
+    let plan = |more: &[&str]| {
+        let fixed = "plan --rows 11000000 --cols 28 --dense --dtype f32 --gpu h200 --json --gpus 2";
+        run(fixed.split(' ').chain(more.iter().copied()))
+    };
+    let steps = |more: &[&str]| {
+        let shared = plan(more).expect_code(0).json()["shared"].clone();
+        let shared = shared.as_array().expect("a list").clone();
+        let of = |name: &str| shared.iter().map(|step| number(step, name)).collect();
+        let all: [Vec<f64>; 2] = [of("product_us"), of("sum_us")];
+        all
+    };
+    let [planned, sums] = steps(&[]);
+    let twice = (2.0 * planned[0]).to_string();
+    let [measured, same] = steps(&["--one-gpu-us", &twice]);
+    assert_eq!(sums, same);
+    for (measured, planned) in measured.iter().zip(&planned) {
+        assert!(
+            (measured / planned - 2.0).abs() < 1e-9,
+            "{measured} {planned}"
+        );
+    }
+    let idle = "plan --rows 1000 --cols 28 --dense --gpu h200 --one-gpu-us 7";
+    let idle = run(idle.split(' ')).expect_code(1);
+    assert!(
+        idle.stderr.contains("does nothing without --gpus"),
+        "{}",
+        idle.stderr
+    );
+    plan(&["--one-gpu-us", "0"]).expect_code(2);
 }

@@ -84,6 +84,10 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     pub(in crate::cli) nodes: u32,
 
+    /// With --gpus: microseconds that the product takes one GPU, as measured; those of several follow from them
+    #[arg(long, value_name = "US", value_parser = rate)]
+    pub(in crate::cli) one_gpu_us: Option<f64>,
+
     /// With --nodes: 10⁹ bytes a second of the network port that each GPU has
     #[arg(long, value_name = "RATE", default_value_t = crate::plan::scaling::NETWORK.gb_s, value_parser = rate)]
     pub(in crate::cli) network_gb_s: f64,
