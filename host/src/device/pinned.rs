@@ -37,7 +37,7 @@ impl Device {
                 Memory::Host(memory.ok_or_else(|| self.ledger().no_pinned(bytes))?)
             }
         };
-        let step = staging::step(size_of::<u64>(), bytes).expect("a block holds a word");
+        let step = staging::even_step(bytes);
         let all = match &mut memory {
             Memory::Cuda(memory) => memory.bytes_mut(),
             Memory::Host(memory) => memory.as_bytes_mut(),

@@ -18,8 +18,8 @@ use super::DeviceError;
 
 /// Bytes of a block: copies of 1 MiB cross the link at 48 GB/s, more than cores fill.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-/// Bytes of a piece at least: those of shorter ones would mostly be the driver's calls.
-const LEAST_BYTES: usize = 128 << 10;
+/// Bytes of a piece at least: shorter ones would mostly be the driver's calls.
+const LEAST_BYTES: usize = 256 << 10;
 /// Pieces begin with a page.
 const PAGE: usize = 4096;
 /// Blocks of a worker: one is filled or emptied while the other crosses.
@@ -49,19 +49,18 @@ pub(crate) fn blocks() -> usize {
     rayon::current_num_threads().clamp(1, MAX_WORKERS) * BLOCKS_PER_WORKER
 }
 
-/// Bytes that cross at a time of `len`, whole elements; `None` where an element is longer than a block. As many pieces as
-/// workers have blocks, as far as that leaves no crumbs: a block of X of 4 MB in pieces of a megabyte was filled by 4 of 16
-/// cores, at 5 GB/s.
-pub(crate) fn step(element_bytes: usize, len: usize) -> Option<usize> {
-    let even = len.div_ceil(blocks()).next_multiple_of(PAGE);
-    let bytes = even.clamp(LEAST_BYTES, BLOCK_BYTES);
-    let step = bytes / element_bytes * element_bytes;
-    let step = if step > 0 {
-        step
-    } else {
-        BLOCK_BYTES / element_bytes * element_bytes
-    };
+/// Bytes that cross at a time, whole elements; `None` where an element is longer than a block.
+pub(crate) fn step(element_bytes: usize) -> Option<usize> {
+    let step = BLOCK_BYTES / element_bytes * element_bytes;
     (step > 0).then_some(step)
+}
+
+/// Bytes that cross at a time of `len`, where there is more to come: a piece for every worker, as far as that leaves no
+/// crumbs. A block of X of 4 MB in pieces of a megabyte is made by 4 of 16 cores; in 32 pieces, of which each is a call
+/// of the driver's that waits for the others, it takes as long again (H100).
+pub(crate) fn even_step(len: usize) -> usize {
+    let even = len.div_ceil(blocks() / BLOCKS_PER_WORKER);
+    even.next_multiple_of(PAGE).clamp(LEAST_BYTES, BLOCK_BYTES)
 }
 
 /// Sends `len` bytes, `step` at a time, as `fill` writes them. Returns when everything is submitted; what `fill` reads
@@ -221,17 +220,16 @@ mod tests {
 
     #[test]
     fn steps_hold_whole_elements() {
-        let long = usize::MAX >> 1;
-        assert_eq!(step(8, long), Some(BLOCK_BYTES));
-        assert_eq!(step(12, long), Some(BLOCK_BYTES / 12 * 12));
-        assert_eq!(step(BLOCK_BYTES + 1, long), None);
-        assert_eq!(step(BLOCK_BYTES, 1), Some(BLOCK_BYTES));
+        assert_eq!(step(8), Some(BLOCK_BYTES));
+        assert_eq!(step(12), Some(BLOCK_BYTES / 12 * 12));
+        assert_eq!(step(BLOCK_BYTES + 1), None);
     }
 
     #[test]
-    fn short_copies_are_shared_out_to_all_workers() {
-        let len = blocks() * LEAST_BYTES * 2;
-        assert_eq!(step(8, len), Some(2 * LEAST_BYTES));
-        assert_eq!(step(8, 1), Some(LEAST_BYTES));
+    fn blocks_are_shared_out_to_all_workers() {
+        let workers = blocks() / BLOCKS_PER_WORKER;
+        assert_eq!(even_step(workers * 2 * LEAST_BYTES), 2 * LEAST_BYTES);
+        assert_eq!(even_step(1), LEAST_BYTES);
+        assert_eq!(even_step(usize::MAX >> 1), BLOCK_BYTES);
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::fused::Planner;
+use super::fused::{Planner, Summation};
 use super::rates::HostRates;
 use super::streaming::{BETWEEN_BLOCKS, Footprint, PAGEABLE_GBS, Packed, RENTED_BYTES, Streamed};
 use super::work::Work;
@@ -131,6 +131,11 @@ impl Fit {
             // Read and written by kernels of their own.
             bytes => (packed.bytes + bytes) as f64,
         };
+        // Fixed-point sums take values that are scaled for them, of a block at hand in every pass.
+        let scaled = match (planner.sums(), problem.nnz) {
+            (Summation::Reproducible, Some(nnz)) => (nnz * (4 + 2 * footprint.element)) as f64,
+            _ => 0.0,
+        };
         let of_block = planner.plan(&problem.part(blocks), Product::Fused)?;
         let [of_block, launch] = [of_block.predicted_ns(), of_block.predicted_launch_ns()]
             .map(|ns| ns.unwrap_or(0) as f64 / 1e9);
@@ -152,7 +157,7 @@ impl Fit {
             form_seconds: form.map_or(0.0, |form| form.cost_ns as f64 / 1e9),
             block_seconds: launch
                 + blocks as f64 * queued
-                + unpacked / (planner.stream_gbs() * 1e9),
+                + (unpacked + scaled) / (planner.stream_gbs() * 1e9),
             room,
             is_open,
             host,
@@ -171,7 +176,7 @@ impl Fit {
     ///     form_seconds: 0.0, block_seconds: 0.004, room: 80 << 30, is_open: false, host: HostRates::of_threads(16),
     /// };
     /// assert_eq!(fit.alternatives()[0].place, FitPlace::Resident);
-    /// let small_card = Fit { room: 1 << 30, reads: 90, ..fit };
+    /// let small_card = Fit { room: 1 << 30, reads: 10, ..fit };
     /// assert_eq!(small_card.alternatives()[0].place, FitPlace::Streaming);
     /// assert!(!small_card.alternatives()[3].fits);
     /// ```
@@ -259,7 +264,7 @@ impl Fit {
         let streamed = self.streamed(share);
         let crossing = streamed.crossing_bytes() as f64;
         let reads = self.reads as f64;
-        let is_pinned = self.reads >= self.host.link.pins_from();
+        let is_pinned = self.reads >= self.host.link.pins_from(streamed.block_bytes);
         let pass_seconds = self.shared_pass(share, &streamed, is_pinned);
         let pinning = match is_pinned {
             true => crossing / (self.host.link.pinning_gbs * 1e9),
@@ -283,11 +288,13 @@ impl Fit {
             .host
             .share_seconds(&self.footprint, self.entries, share);
         let crossing = streamed.crossing_bytes() as f64;
-        let link = match is_pinned {
-            true => self.host.link.pinned_gbs,
-            false => self.host.link.staged_gbs,
+        let crosses = match is_pinned {
+            true => streamed.crossing_seconds(self.host.link.pinned_gbs),
+            false => {
+                let blocks = crossing / streamed.block_bytes.max(1) as f64;
+                self.host.link.made_seconds(crossing, blocks.ceil())
+            }
         };
-        let crosses = streamed.crossing_seconds(link);
         let alone = kernels.max(crosses);
         if share == 0.0 {
             return alone;
@@ -300,7 +307,7 @@ impl Fit {
             }
             false => cpu + crosses,
         };
-        TOGETHER + self.vectors_cross(share) + alone.max(on_host)
+        TOGETHER + self.vectors_cross() + alone.max(on_host)
     }
 
     /// What of the GPU's rows stays there, where the CPU has a share.
@@ -317,12 +324,11 @@ impl Fit {
         bytes as f64 / (gbs * 1e9)
     }
 
-    /// Seconds in which vectors cross for a share of the CPU: y and what it adds up for every column, and some of an element
-    /// for every row of its own. Each waits for the copy before.
-    fn vectors_cross(&self, share: f64) -> f64 {
-        let x = &self.footprint;
-        let elements = 2.0 * x.cols as f64 + 2.0 * share * x.rows as f64;
-        elements * x.element as f64 / (PAGEABLE_GBS * 1e9)
+    /// Seconds in which vectors cross for a share of the CPU, y and what it adds up, of an element for every column. Each
+    /// waits for the copy before.
+    fn vectors_cross(&self) -> f64 {
+        let bytes = 2 * self.footprint.cols * self.footprint.element;
+        bytes as f64 / (PAGEABLE_GBS * 1e9)
     }
 
     fn opening(&self) -> f64 {

@@ -70,7 +70,7 @@ impl<T: Pod> Buffer<T> {
         let len = bytes.len();
         self.ledger().check("fill a buffer")?;
         self.ledger().sent(len);
-        let step = staging::step(size_of::<T>(), len).unwrap_or(len.max(1));
+        let step = staging::step(size_of::<T>()).unwrap_or(len.max(1));
         match &mut self.storage {
             Storage::Cuda(memory) if step <= len && len >= staging::STAGED_BYTES => {
                 memory.write_with(bytes.start, (len, step), fill)

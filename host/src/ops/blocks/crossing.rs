@@ -75,6 +75,11 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
         let largest = images.iter().map(I::words).max().unwrap_or(0);
         let feed = Feed::new(device, largest, SLOTS)?;
         let rates = LinkRates::of_threads(rayon::current_num_threads());
+        let mean = images
+            .iter()
+            .map(|image| 4 * image.words() as u64)
+            .sum::<u64>();
+        let mean = mean / images.len().max(1) as u64;
         let blocks = images.iter().map(|_| Resident::default()).collect();
         let residents = Arc::new(Residents {
             ledger: device.ledger().clone(),
@@ -96,7 +101,7 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             of_device: of_device::<T, I>(&images, place.host_share()),
             pinned: PinnedImages {
                 blocks: Mutex::new(images.iter().map(|_| None).collect()),
-                pins_from: rates.pins_from(),
+                pins_from: rates.pins_from(mean),
                 passes: AtomicU64::new(0),
                 is_full: AtomicBool::new(false),
             },

@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What is promised of the bits.
-    pub(super) fn sums(&self) -> Summation {
+    pub(in crate::plan) fn sums(&self) -> Summation {
         self.summation
     }
 
