@@ -1,13 +1,13 @@
 //! Dense X (row-major) whose rows come one block after the other: sums in an order, taken up where the block before left them.
 //!
-//! Formula: as [`crate::fused::dense`], [`Product::Fused`](crate::fused::Product::Fused) and
-//! [`Product::Transposed`](crate::fused::Product::Transposed), in the order of a [`DenseOrder`] over all rows, wherever
+//! Formula: as [`crate::fused::dense`], [`Product::Fused`] and
+//! [`Product::Transposed`], in the order of a [`DenseOrder`] over all rows, wherever
 //! blocks of them end. The bits are those of the kernels that read all rows at once.
 //!
 //! Mapping: the order is a number of arguments instead of a body for each: threads stand in for those of the kernel whose
 //! order it is. What each of them has of w, in registers there, lies in global memory between blocks, the threads of a chunk
 //! side by side. A block of threads takes a chunk at a time and adds the rows of this block of X that are the chunk's, up to
-//! [`MOST_ROWS`] of a team before it writes its part of w back. [`CarriedVariant::Fold`] adds up what the teams and groups
+//! `MOST_ROWS` of a team before it writes its part of w back. [`CarriedVariant::Fold`] adds up what the teams and groups
 //! of a chunk have, as the kernel does at its end; [`DenseTotals`](crate::fused::DenseTotals) does the rest.
 //!
 //! A row is read twice, from the L2 cache the second time, and so is its part of w read and written there: a fraction of
