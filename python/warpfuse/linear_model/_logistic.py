@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import linear_model as _peer
+from sklearn.linear_model._logistic import _check_solver
 
 from .. import _native
 from .._accelerated import ClassifierPrediction
@@ -100,8 +101,6 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
 
     def _checked_penalty(self) -> tuple[float, float]:
         """C and the l1 ratio, with scikit-learn's complaints about combinations."""
-        from sklearn.linear_model._logistic import _check_solver
-
         penalty, C, ratio = _penalty_of(self)
         _check_solver(self.solver, penalty, self.dual)
         self._warn_of_old_words(penalty)
