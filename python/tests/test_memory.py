@@ -35,7 +35,7 @@ if form == "csr":
     del indices, indptr, parts
 else:
     # So large that no Hessian is formed, which takes memory of its own.
-    X = np.asarray(rng.standard_normal((8_000, 3_000), dtype=dtype), order=form)
+    X = np.asarray(rng.standard_normal((12_000, 3_000), dtype=dtype), order=form)
     size = X.nbytes
 y = rng.standard_normal(X.shape[0])
 if name == "LogisticRegression":

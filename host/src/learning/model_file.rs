@@ -149,8 +149,9 @@ fn of_bytes(bytes: &[u8]) -> Result<Model, String> {
         let found = metadata.get(name);
         found.ok_or(format!("its metadata lack `{name}`"))
     };
-    if field("format")? != FORMAT {
-        return Err(format!("expected format {FORMAT}"));
+    let format = field("format")?;
+    if format != FORMAT {
+        return Err(format!("expected format {FORMAT}, found {format}"));
     }
     check_version(field("version")?)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(text)?;

@@ -161,6 +161,10 @@ fn checkpoints_of_other_fits_and_no_checkpoints_are_refused() {
         "{}",
         other.stderr
     );
+    run(["train", "ridge", &diabetes, "-o", &model]).expect_code(0);
+    let other = run(fit(&data, &folder.path("other"), &model)).expect_code(1);
+    let said = "expected format warpfuse-checkpoint, found warpfuse-model";
+    assert!(other.stderr.contains(said), "{}", other.stderr);
     let nowhere = folder.path("missing/checkpoint");
     let other = run(fit(&data, &model, &nowhere)).expect_code(1);
     assert!(

@@ -102,8 +102,9 @@ fn content(bytes: &[u8]) -> Result<Content, String> {
     let (length, about) = SafeTensors::read_metadata(bytes).map_err(|error| text(&error))?;
     let metadata = about.metadata().as_ref();
     let field = |name| metadata.and_then(|metadata| metadata.get(name));
-    if field("format").map(String::as_str) != Some(FORMAT) {
-        return Err(format!("expected format {FORMAT}"));
+    let format = field("format").map_or("none", String::as_str);
+    if format != FORMAT {
+        return Err(format!("expected format {FORMAT}, found {format}"));
     }
     let tensors = SafeTensors::deserialize(bytes).map_err(|error| text(&error))?;
     let mut solves: BTreeMap<usize, Record> = BTreeMap::new();

@@ -84,8 +84,11 @@ impl KernelModel {
             let found = metadata.get(name).map(String::as_str);
             found.ok_or(format!("its metadata lack `{name}`"))
         };
-        if field("format")? != FORMAT || field("kind")? != KIND {
-            return Err(format!("expected format {FORMAT}, kind {KIND}"));
+        let (format, kind) = (field("format")?, field("kind")?);
+        if (format, kind) != (FORMAT, KIND) {
+            return Err(format!(
+                "expected format {FORMAT}, kind {KIND}, found format {format}, kind {kind}"
+            ));
         }
         let number = |name: &str| -> Result<f64, String> {
             let text = field(name)?;
