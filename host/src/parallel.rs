@@ -7,6 +7,7 @@
 //! Results come in the order of the tasks, whatever thread ran them.
 
 pub(crate) mod checksum;
+pub(crate) mod chunks;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,7 +7,7 @@
 use super::args::{QrArgs, Site};
 use super::pieces::four;
 use super::reflector::Ranged;
-use super::update::products::{Factors, Which, elements, products};
+use super::update::products::{Factors, elements, products};
 use super::update::{UPDATE_BLOCK, WORK_WIDTH, in_work, own};
 use crate::cta::{Cta, WARP};
 
@@ -96,13 +96,15 @@ impl<C: Cta, T: Ranged> Factors<T> for Blocks<'_, C, T> {
 
     #[inline(always)]
     #[track_caller]
-    fn of_whole(&self, which: Which, j: u32, col: u32) -> T {
-        let (matrix, first, _) = self.place;
-        match which {
-            Which::V => self
-                .cta
-                .read(self.args.work, in_work(self.args, matrix, (j, col))),
-            Which::C => self.cta.read(self.args.t, self.site.in_t(first + col, j)),
-        }
+    fn whole_v(&self, j: u32, p: u32) -> T {
+        self.cta
+            .read(self.args.work, in_work(self.args, self.place.0, (j, p)))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn whole_c(&self, j: u32, row: u32) -> T {
+        self.cta
+            .read(self.args.t, self.site.in_t(self.place.1 + row, j))
     }
 }

@@ -21,7 +21,7 @@ use super::pieces::{four, read_chunk};
 use super::reflector::Ranged;
 use crate::cta::{Cta, Shared, WARP};
 use crate::memory::Out;
-use products::{Factors, Which, products};
+use products::{Factors, products};
 use subtract::subtract;
 
 /// Threads of a block.
@@ -247,14 +247,18 @@ impl<C: Cta, T: Ranged> Factors<T> for OfPanel<'_, C, T> {
 
     #[inline(always)]
     #[track_caller]
-    fn of_whole(&self, which: Which, row: u32, col: u32) -> T {
+    fn whole_v(&self, row: u32, col: u32) -> T {
         let target = self.target;
-        let (from, first, step) = match which {
-            Which::V => (self.args.f, target.reflectors, target.site.f_col),
-            Which::C => (target.columns, target.first, target.col_step),
-        };
-        self.cta
-            .read(from, (first + row as u64 + col as u64 * step) as usize)
+        let at = target.reflectors + row as u64 + col as u64 * target.site.f_col;
+        self.cta.read(self.args.f, at as usize)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn whole_c(&self, row: u32, col: u32) -> T {
+        let target = self.target;
+        let at = target.first + row as u64 + col as u64 * target.col_step;
+        self.cta.read(target.columns, at as usize)
     }
 }
 

@@ -3,7 +3,6 @@
 //! Multi-threaded with rayon, vectorised for the processor at hand by `pulp` (AVX2 with FMA, AVX-512,
 //! NEON; plain loops elsewhere). Nothing here knows plans, files or devices.
 
-mod chunks;
 pub mod conv1d;
 mod dense;
 mod dispatch;
@@ -30,6 +29,7 @@ mod tests;
 pub mod vector;
 mod wide;
 
+use crate::parallel::chunks;
 pub(crate) use dispatch::clear_upper;
 pub use fused::{RowMatrix, Workspace, forward, fused, transposed};
 pub use matrix::{Csr, Dense, LayoutError};

@@ -29,9 +29,6 @@ const MAX_WORKERS: usize = 16;
 /// Shorter copies take the driver's way, which needs no blocks.
 pub(crate) const STAGED_BYTES: usize = 4 << 20;
 
-/// Bytes that take the driver's way, at 7 GB/s, before blocks are made: page-locking all of them takes about as long.
-pub(crate) const RENTED_BYTES: usize = 32 << 20;
-
 /// Writes the bytes of a range of the target; called from several threads, for ranges that do not overlap.
 pub(crate) type Fill<'a> = dyn Fn(Range<usize>, &mut [u8]) + Sync + 'a;
 

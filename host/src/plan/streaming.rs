@@ -216,11 +216,10 @@ pub(super) const BETWEEN_BLOCKS: f64 = 4.2e-6;
 /// blocks and 14.5 in 484, in 39 passes (H100).
 const BETWEEN_MADE: f64 = 3.4e-4;
 
-/// 10⁹ bytes a second from ordinary memory by the driver's own copies (measured on the machine with an H200), which short
-/// ones take: as many bytes as would be there before page-locked blocks were made.
+/// 10⁹ bytes a second from ordinary memory by the driver's own copies (measured on the machine with an H200).
 pub(super) const PAGEABLE_GBS: f64 = 7.0;
-/// See [`PAGEABLE_GBS`].
-pub(super) const RENTED_BYTES: u64 = 32 << 20;
+/// Bytes that take the driver's way before page-locked blocks are made: making those takes about as long.
+pub(crate) const RENTED_BYTES: u64 = 32 << 20;
 
 impl Streamed {
     /// Of an X of this footprint in packed blocks, of which a device may have `room` bytes, where the CPU computes a `share`
@@ -283,7 +282,7 @@ impl LinkRates {
         }
     }
 
-    /// Passes from which it pays to page-lock what streams, in blocks of so many bytes.
+    /// Passes from which it pays to page-lock what streams, in blocks of `block_bytes`.
     ///
     /// ```
     /// use warpfuse::plan::streaming::LinkRates;

@@ -128,7 +128,7 @@ pub fn killed_jobs_go_on_from_their_checkpoints() {
     let checkpoint = folder.path("checkpoint");
     let more = ["--checkpoint", &checkpoint, "--every", "0s"];
     let (mut kills, mut resumed) = (0, 0);
-    // Later each time, so that one of them comes to its end.
+    // Later each time, so that one of them ends by itself.
     for job in 0..1_000 {
         let mut child = start(&data, &model, &more);
         let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));

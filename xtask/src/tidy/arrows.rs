@@ -62,7 +62,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "plan",
-        uses: &["matrix"],
+        uses: &["matrix", "parallel"],
     },
     Room {
         name: "layout",

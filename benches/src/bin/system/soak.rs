@@ -38,7 +38,7 @@ struct Counts {
     refused: u64,
 }
 
-/// Strains `device` for so many seconds; every fourth operation has a fault.
+/// Strains `device` for `seconds`; every fourth operation has a fault.
 pub(super) fn run(device: &Device, seconds: f64) -> Result<()> {
     let mut matrices = vec![
         Kept::new(dense(12_000, 80)?)?,

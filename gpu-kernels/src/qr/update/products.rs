@@ -64,24 +64,18 @@ pub trait Factors<T> {
     fn v(&self, row: u32, col: u32) -> T;
     /// Element (row, column) of C, 0 where there is none.
     fn c(&self, row: u32, col: u32) -> T;
-    /// Whether V and C have all elements of the 32 rows from `base` on, which [`of_whole`](Self::of_whole) reads then.
+    /// Whether V and C have all elements of the 32 rows from `base` on: they are read without a check then.
     fn is_whole(&self, _base: u32) -> bool {
         false
     }
-    /// As [`v`](Self::v) and [`c`](Self::c), of rows that are whole.
-    fn of_whole(&self, which: Which, row: u32, col: u32) -> T {
-        match which {
-            Which::V => self.v(row, col),
-            Which::C => self.c(row, col),
-        }
+    /// As [`v`](Self::v), of rows that are whole.
+    fn whole_v(&self, row: u32, col: u32) -> T {
+        self.v(row, col)
     }
-}
-
-/// One of the two factors.
-#[derive(Clone, Copy)]
-pub enum Which {
-    V,
-    C,
+    /// As [`c`](Self::c), of rows that are whole.
+    fn whole_c(&self, row: u32, col: u32) -> T {
+        self.c(row, col)
+    }
 }
 
 /// The thread's four by four elements of W, as [`own`] says which, over rows `first` to `end`, of which there is one at least.
@@ -122,12 +116,8 @@ fn stage<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     (v, c): (Shared<T>, Shared<T>),
 ) {
     if factors.is_whole(base) {
-        fill::<C, T, WIDTH>(cta, v, |row, col| {
-            factors.of_whole(Which::V, base + row, col)
-        });
-        fill::<C, T, COLUMNS>(cta, c, |row, col| {
-            factors.of_whole(Which::C, base + row, col)
-        });
+        fill::<C, T, WIDTH>(cta, v, |row, col| factors.whole_v(base + row, col));
+        fill::<C, T, COLUMNS>(cta, c, |row, col| factors.whole_c(base + row, col));
     } else {
         fill::<C, T, WIDTH>(cta, v, |row, col| factors.v(base + row, col));
         fill::<C, T, COLUMNS>(cta, c, |row, col| factors.c(base + row, col));

@@ -22,7 +22,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 /// [`duration`] that is not 0.
 pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("expected a time above 0".to_owned()),
+        Duration::ZERO => Err(format!("expected a time above 0, found `{text}`")),
         time => Ok(time),
     }
 }

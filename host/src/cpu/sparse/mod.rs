@@ -27,12 +27,6 @@ use super::scalar::Scalar;
 use super::scratch::Pool;
 use super::terms::RowMap;
 
-/// Copies of w that are made even when they take as much memory as X.
-const FEW_COPIES: usize = 8;
-
-/// X is this many times as large as all copies of w, where that leaves enough of them.
-const COPIES_SHARE: usize = 32;
-
 impl<T: Scalar> Csr<'_, T> {
     /// Stored entries, with one for each row so that empty rows count.
     fn work(&self) -> usize {
@@ -53,16 +47,8 @@ impl<T: Scalar> ChunkedRows<T> for Csr<'_, T> {
         chunks::count(self.work())
     }
 
-    /// As many as take a small share of X's memory, as a power of two so that they go round; or up to
-    /// [`FEW_COPIES`], and all of X's memory, where that would leave cores idle.
     fn copies(&self) -> usize {
-        let fitting = self.bytes() / (self.cols().max(1) * size_of::<f64>());
-        let cheap = (fitting / COPIES_SHARE)
-            .checked_ilog2()
-            .map_or(1, |log| 1 << log);
-        self.row_chunks()
-            .min(cheap.max(fitting.min(FEW_COPIES)))
-            .max(1)
+        chunks::copies(self.work(), self.bytes(), self.cols())
     }
 
     /// Chunks of equal work, not of equal numbers of rows.
@@ -266,35 +252,5 @@ impl<T: Scalar, W: Scalar> WithSimd for Add<'_, T, W> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         self.columns.add_to(self.w);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::rates::SparseWork;
-
-    /// The cost model takes a pass for as many threads' work as there are copies.
-    #[test]
-    fn the_planner_counts_the_same_copies() {
-        for (rows, per_row, cols) in [
-            (10, 3, 5),
-            (20_000, 20, 1_000),
-            (20_000, 20, 30_000),
-            (20_000, 20, 300_000),
-            (20_000, 20, 3_000_000),
-        ] {
-            let offsets: Vec<u64> = (0..=rows as u64).map(|row| row * per_row).collect();
-            let entries = rows * per_row as usize;
-            let (indices, values) = (vec![0_u32; entries], vec![1.0_f32; entries]);
-            let x = Csr::new(cols, &offsets, &indices, &values).expect("columns are there");
-            let expected = SparseWork {
-                entries: entries as u64,
-                rows: rows as u64,
-                bytes: x.bytes() as u64,
-                cols: cols as u64,
-            };
-            assert_eq!(x.copies() as u64, expected.copies(), "{cols} columns");
-        }
     }
 }

@@ -24,6 +24,7 @@ use crate::device::memory::{Fit, Held, LentHeld};
 use crate::device::staging::{self, BLOCK_BYTES, Fill, STAGED_BYTES};
 use crate::device::system;
 use crate::parallel::locked;
+use crate::plan::streaming::RENTED_BYTES;
 
 /// Allocations are padded to this many bytes, so that a 16-byte load never reaches beyond them.
 const PAD_BYTES: usize = 16;
@@ -134,7 +135,7 @@ impl CudaDevice {
     /// takes longer than all such copies do.
     fn rents(&self, bytes: usize) -> bool {
         let mut rented = locked(&self.0.rented);
-        let is_cheap = rented.saturating_add(bytes) <= staging::RENTED_BYTES;
+        let is_cheap = rented.saturating_add(bytes) as u64 <= RENTED_BYTES;
         let rents = is_cheap && self.ring().is_none_or(|ring| ring.is_empty());
         if rents {
             *rented += bytes;

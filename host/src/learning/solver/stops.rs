@@ -129,7 +129,7 @@ pub(super) fn stand<T: Number>(
     Ok(())
 }
 
-/// When a solve began that has taken so many seconds.
+/// When a solve began that has taken `seconds`.
 pub(super) fn begun(seconds: f64) -> Instant {
     let now = Instant::now();
     let since = Duration::try_from_secs_f64(seconds).ok();

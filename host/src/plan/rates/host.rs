@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::SizeTable;
+use crate::parallel::chunks;
 use crate::plan::streaming::{Footprint, LinkRates};
 
 /// Threads of the host whose rates are recorded.
@@ -10,15 +11,9 @@ const RECORDED_THREADS: f64 = 16.0;
 
 /// Bytes of an element of the CPU's sums.
 const COPY_ELEMENT: u64 = 8;
-/// As `crate::cpu` cuts sparse rows; a test compares.
-const COPIES_SHARE: u64 = 32;
-const FEW_COPIES: u64 = 8;
-const MIN_WORK: u64 = 64 * 1024;
-const MAX_CHUNKS: u64 = 64;
-
-/// Parts of a pass over this many stored elements.
-fn count(work: u64) -> u64 {
-    (work / MIN_WORK).clamp(1, MAX_CHUNKS)
+/// A number of elements or bytes as the CPU counts them.
+fn counted(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Rates of a host with all its threads, and of its link to a GPU.
@@ -78,17 +73,13 @@ pub struct SparseWork {
 }
 
 impl SparseWork {
-    /// Sums for every column that are made side by side, and so the threads that work: as `crate::cpu` cuts rows.
+    /// Sums for every column that are made side by side, and so the threads that work.
     pub fn copies(&self) -> u64 {
-        let fitting = self.bytes / (self.cols.max(1) * COPY_ELEMENT);
-        let cheap = (fitting / COPIES_SHARE)
-            .checked_ilog2()
-            .map_or(1, |log| 1 << log);
-        let chunks = count(self.entries + self.rows);
-        chunks.min(cheap.max(fitting.min(FEW_COPIES))).max(1)
+        let work = counted(self.entries.saturating_add(self.rows));
+        chunks::copies(work, counted(self.bytes), counted(self.cols)) as u64
     }
 
-    /// Seconds in which these sums are cleared and added up, at so many 10⁹ bytes a second.
+    /// Seconds in which these sums are cleared and added up, at `gbs` 10⁹ bytes a second.
     pub fn copying_seconds(&self, gbs: f64) -> f64 {
         (2 * self.copies() * self.cols * COPY_ELEMENT) as f64 / (gbs * 1e9)
     }
@@ -128,7 +119,7 @@ impl HostRates {
         let of_share = |number: u64| (share * number as f64) as u64;
         let Some(entries) = entries else {
             let bytes = of_share(x.bytes);
-            let chunks = count(bytes / x.element.max(1)) as f64;
+            let chunks = chunks::count(counted(bytes / x.element.max(1))) as f64;
             return bytes as f64 / (self.dense_gbs * 1e9) * (self.speedup.dense / chunks).max(1.0);
         };
         let own = SparseWork {

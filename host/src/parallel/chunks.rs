@@ -12,6 +12,23 @@ pub fn count(work: usize) -> usize {
     (work / MIN_WORK).clamp(1, MAX_CHUNKS)
 }
 
+/// Sums for every column that are made side by side, one for each thread, even when they take as much memory as X.
+const FEW_COPIES: usize = 8;
+
+/// X is this many times as large as all such sums, where that leaves enough of them.
+const COPIES_SHARE: usize = 32;
+
+/// Sums in f64 for every one of `cols` columns that a pass over `work` stored elements makes side by side, in X of `bytes`
+/// bytes: as many as take a small share of X's memory, as a power of two so that they go round; or up to [`FEW_COPIES`], and
+/// all of X's memory, where that would leave cores idle.
+pub fn copies(work: usize, bytes: usize, cols: usize) -> usize {
+    let fitting = bytes / cols.max(1).saturating_mul(size_of::<f64>());
+    let cheap = (fitting / COPIES_SHARE)
+        .checked_ilog2()
+        .map_or(1, |log| 1 << log);
+    count(work).min(cheap.max(fitting.min(FEW_COPIES))).max(1)
+}
+
 /// The start of part `part` of `parts` nearly equal parts of `0..total`.
 pub fn boundary(total: usize, part: usize, parts: usize) -> usize {
     // In u128, as total · part may exceed 64 bits.
@@ -49,6 +66,19 @@ mod tests {
         let pieces = split_mut(&mut values, 2, |part| boundary(5, part, 2));
         assert_eq!(pieces[0], (0, &mut [0, 1][..]));
         assert_eq!(pieces[1], (2, &mut [2, 3, 4][..]));
+    }
+
+    #[test]
+    fn copies_take_a_small_share_of_x_or_are_few() {
+        let bytes = 1 << 30;
+        let of = |cols| copies(usize::MAX, bytes, cols);
+        assert_eq!(of(0), MAX_CHUNKS);
+        // 4 MiB each: 256 would fit, and a thirty-second of them are 8.
+        assert_eq!(of(1 << 19), 8);
+        // 64 MiB each: 16 would fit, and few are made.
+        assert_eq!(of(1 << 23), FEW_COPIES);
+        assert_eq!((of(1 << 26), of(usize::MAX >> 4)), (2, 1));
+        assert_eq!(copies(0, bytes, 1), 1);
     }
 
     #[test]
