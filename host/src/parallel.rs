@@ -9,6 +9,7 @@
 pub(crate) mod checksum;
 pub(crate) mod chunks;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +17,8 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Elements that one task converts or looks at.
 const BLOCK: usize = 1 << 14;
+/// Blocks that the calling thread converts or looks at before another would have woken.
+const FEW: usize = 2;
 
 /// The value of a mutex that holds memory for work, or a table whose entries are whole at every moment: a panic elsewhere
 /// has not spoilt it.
@@ -73,14 +76,64 @@ pub(crate) fn convert<T: Sync, U: Send + Clone + Default>(
     values: &[T],
     convert: impl Fn(&T) -> U + Sync,
 ) -> Vec<U> {
+    let length = block_of(values.len());
     let mut out = vec![U::default(); values.len()];
-    for_each_item(out.chunks_mut(BLOCK), |block, out| {
-        let values = &values[block * BLOCK..];
+    for_each_item(out.chunks_mut(length), |block, out| {
+        let values = &values[block * length..];
         out.iter_mut()
             .zip(values)
             .for_each(|(out, value)| *out = convert(value));
     });
     out
+}
+
+/// What `make` gives for every number below `len`, in order.
+pub(crate) fn filled<T: Send + Clone + Default>(
+    len: usize,
+    make: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let mut out = vec![T::default(); len];
+    update(&mut out, |i, out| *out = make(i));
+    out
+}
+
+/// Calls `change` with the number and the place of every element.
+pub(crate) fn update<T: Send>(values: &mut [T], change: impl Fn(usize, &mut T) + Sync) {
+    let length = block_of(values.len());
+    for_each_item(values.chunks_mut(length), |block, values| {
+        let numbers = block * length..;
+        numbers.zip(values).for_each(|(i, value)| change(i, value));
+    });
+}
+
+/// The sum of `term` over the numbers below `len`, added in an order that `len` decides.
+pub(crate) fn sum(len: usize, term: impl Fn(usize) -> f64 + Sync) -> f64 {
+    of_blocks(len, |numbers| numbers.map(&term).sum::<f64>())
+        .into_iter()
+        .sum()
+}
+
+/// The least `value` of the numbers below `len`, without those that are NaN; infinite where there are none.
+pub(crate) fn least(len: usize, value: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let least = |all: &mut dyn Iterator<Item = f64>| all.fold(f64::INFINITY, f64::min);
+    let blocks = of_blocks(len, |numbers| least(&mut numbers.map(&value)));
+    least(&mut blocks.into_iter())
+}
+
+/// What `f` makes of blocks of the numbers below `len`, in order.
+fn of_blocks<R: Send>(len: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    let length = block_of(len);
+    map(len.div_ceil(length), |block| {
+        f(block * length..len.min((block + 1) * length))
+    })
+}
+
+/// Elements of a block of `len`.
+fn block_of(len: usize) -> usize {
+    match len <= FEW * BLOCK {
+        true => len.max(1),
+        false => BLOCK,
+    }
 }
 
 /// How many of the numbers below `count` `find` puts into each of `cells`.
@@ -89,15 +142,13 @@ pub(crate) fn counts(
     cells: usize,
     find: impl Fn(usize) -> Option<usize> + Sync,
 ) -> Vec<u64> {
-    let of_chunk = |chunk: usize| {
+    let chunks = of_blocks(count, |numbers| {
         let mut counts = vec![0; cells];
-        let numbers = chunk * BLOCK..count.min((chunk + 1) * BLOCK);
         for cell in numbers.filter_map(&find) {
             counts[cell] += 1;
         }
         counts
-    };
-    let chunks = map(count.div_ceil(BLOCK), of_chunk);
+    });
     let mut total = vec![0; cells];
     for (cell, count) in chunks.iter().flat_map(|counts| counts.iter().enumerate()) {
         total[cell] += count;
@@ -117,9 +168,10 @@ pub(crate) fn all_chunks<T: Sync>(
 
 /// The number of the first element of which `holds` is true.
 pub(crate) fn position<T: Sync>(values: &[T], holds: impl Fn(&T) -> bool + Sync) -> Option<usize> {
-    first(values.len().div_ceil(BLOCK), |block| {
-        let found = chunk(values, BLOCK, block).iter().position(&holds);
-        found.map(|at| block * BLOCK + at)
+    let length = block_of(values.len());
+    first(values.len().div_ceil(length), |block| {
+        let found = chunk(values, length, block).iter().position(&holds);
+        found.map(|at| block * length + at)
     })
 }
 
@@ -201,11 +253,27 @@ mod tests {
 
     #[test]
     fn elements_are_converted_over_the_ends_of_blocks() {
-        for len in [0, 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5] {
+        for len in [0, 1, FEW * BLOCK, FEW * BLOCK + 1, 3 * BLOCK + 5] {
             let values: Vec<u32> = (0..len as u32).collect();
             let doubled = convert(&values, |v| u64::from(*v) * 2);
             assert!((0..).zip(&doubled).all(|(i, v)| *v == 2 * i));
             assert_eq!(doubled.len(), len);
+        }
+    }
+
+    #[test]
+    fn sums_and_the_least_are_of_all_elements_over_the_ends_of_blocks() {
+        for len in [0, 1, FEW * BLOCK, FEW * BLOCK + 1, 3 * BLOCK + 5] {
+            let mut values = filled(len, |i| i as f64);
+            update(&mut values, |i, value| *value -= 2.0 * i as f64);
+            let total = sum(len, |i| values[i]);
+            assert_eq!(total, -((len * len.saturating_sub(1) / 2) as f64));
+            let expected = if len == 0 {
+                f64::INFINITY
+            } else {
+                1.0 - len as f64
+            };
+            assert_eq!(least(len, |i| values[i]), expected);
         }
     }
 

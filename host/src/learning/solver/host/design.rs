@@ -185,11 +185,12 @@ impl<'a> HostDesign<'a> {
 
     /// X̃·Θ, m × k row by row, Θ `width` × k row by row.
     pub(in crate::learning) fn predictors(&self, theta: &[f64], k: usize) -> Vec<f64> {
-        let groups = self.in_groups(self.per_row() * k, |rows| {
-            let mut out = vec![0.0; rows.len() * k];
+        let step = rows_of_group(self.rows, self.per_row() * k, MOST_GROUPS);
+        let mut out = vec![0.0; self.rows * k];
+        parallel::for_each_item(out.chunks_mut(step * k), |group, out| {
+            let rows = group * step..group * step + out.len() / k;
             if let Some(sparse) = self.sparse_products() {
-                sparse.predictors(theta, k, rows, &mut out);
-                return out;
+                return sparse.predictors(theta, k, rows, out);
             }
             let theta = MatRef::from_row_major_slice(theta, self.width, k);
             let first = rows.start;
@@ -198,9 +199,8 @@ impl<'a> HostDesign<'a> {
                 let own = MatMut::from_row_major_slice_mut(own, at.len(), k);
                 multiply(own, Accum::Replace, block, theta);
             });
-            out
         });
-        groups.concat()
+        out
     }
 
     /// X̃ᵀ·S, `width` × k row by row, S m × k row by row.

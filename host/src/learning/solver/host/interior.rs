@@ -14,14 +14,19 @@
 //! M. Ferris, T. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13, 2002 (hinges);
 //! S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992 (both steps).
 
+mod pieces;
+
 use std::time::Instant;
+
+use pieces::{Both, Pieces, Variables};
 
 use super::outcome::{Solved, Start, Watch};
 use super::problem::Problem;
 use super::step::Step;
 use crate::learning::cg::Convergence;
 use crate::learning::solver::{Iteration, Limits};
-use crate::learning::spec::{Kinked, Piece, SampleLoss};
+use crate::learning::spec::{Kinked, SampleLoss};
+use crate::parallel;
 
 /// Share of the way to a bound that a step goes.
 const BACK_OFF: f64 = 0.9995;
@@ -31,30 +36,6 @@ const SHARE: f64 = 1e-2;
 const NO_CLOSER: f64 = 1e-13;
 /// Iterations without a smaller gap, after which rounding is all that is left.
 const IDLE: usize = 8;
-
-/// What a piece is multiplied with.
-#[derive(Clone, Copy)]
-enum Of {
-    Row(usize),
-    Coordinate(usize),
-}
-
-/// Pieces with their variables, element p of each.
-struct Pieces {
-    of: Vec<Of>,
-    piece: Vec<Piece>,
-    a: Vec<f64>,
-    p: Vec<f64>,
-    q: Vec<f64>,
-}
-
-/// A direction of all variables.
-struct Move {
-    theta: Vec<f64>,
-    a: Vec<f64>,
-    p: Vec<f64>,
-    q: Vec<f64>,
-}
 
 /// Minimises a loss with kinks from where it begins.
 pub(super) fn minimise(
@@ -168,6 +149,7 @@ impl Best {
                 *w = 0.0;
             }
         }
+        interior.predictors = interior.problem.linear_predictors(&interior.theta);
         let value = interior.value();
         if value <= self.value + self.gap() {
             self.theta.clone_from(&interior.theta);
@@ -186,36 +168,59 @@ impl Best {
     }
 }
 
+/// Where an iteration stands.
 struct Interior<'a, 'p> {
     problem: &'a Problem<'p>,
     free: Vec<usize>,
     theta: Vec<f64>,
+    /// Xθ with the offsets.
+    predictors: Vec<f64>,
+    /// Λθ − Xᵀa, 0 for coordinates that are held.
+    slopes: Vec<f64>,
     /// The last direction of θ.
     step: Vec<f64>,
     pieces: Pieces,
 }
 
+/// A direction of all variables.
+struct Move {
+    theta: Vec<f64>,
+    pieces: Vec<Variables>,
+}
+
+/// What a direction goes to: products of `mu`, less the second-order terms of the affine direction.
+#[derive(Clone, Copy)]
+struct Goal<'a> {
+    mu: f64,
+    affine: Option<&'a [Variables]>,
+}
+
 impl<'a, 'p> Interior<'a, 'p> {
-    /// Halfway between the bounds of a; p and q are the residuals of `theta` and a little more.
+    /// p and q are the residuals of `theta` and a little more.
     fn new(problem: &'a Problem<'p>, loss: Kinked, theta: Vec<f64>) -> Self {
-        let mut all = Pieces::of(problem, loss);
-        let residuals = residuals(problem, &all, &theta);
-        let mean = residuals.iter().map(|r| r.abs()).sum::<f64>() / residuals.len().max(1) as f64;
-        let more = if mean > 0.0 { mean } else { 1.0 };
-        all.p = residuals.iter().map(|r| r.max(0.0) + more).collect();
-        all.q = residuals.iter().map(|r| (-r).max(0.0) + more).collect();
-        Interior {
+        let mut interior = Interior {
             free: problem.free(),
-            pieces: all,
+            pieces: Pieces::of(problem, loss),
             problem,
             step: vec![f64::INFINITY; theta.len()],
+            predictors: problem.linear_predictors(&theta),
+            slopes: Vec::new(),
             theta,
-        }
+        };
+        let len = interior.pieces.len();
+        let residuals = parallel::filled(len, |n| interior.residual(n));
+        let mean = parallel::sum(len, |n| residuals[n].abs()) / len.max(1) as f64;
+        let more = if mean > 0.0 { mean } else { 1.0 };
+        parallel::update(&mut interior.pieces.at, |n, [_, p, q]| {
+            *p = residuals[n].max(0.0) + more;
+            *q = (-residuals[n]).max(0.0) + more;
+        });
+        interior.slopes = interior.slopes();
+        interior
     }
 
     fn value(&self) -> f64 {
-        let predictors = self.problem.linear_predictors(&self.theta);
-        self.problem.losses().value(&predictors) + self.problem.penalty(&self.theta)
+        self.problem.losses().value(&self.predictors) + self.problem.penalty(&self.theta)
     }
 
     /// The least value of `Σ a·(t − Xθ) + ½θᵀΛθ` over θ: with a gradient R = Λθ − Xᵀa of it less than the value at θ by
@@ -223,13 +228,16 @@ impl<'a, 'p> Interior<'a, 'p> {
     /// the minimum is taken to be no further than twice the coordinate and the last direction.
     fn bound(&self) -> f64 {
         let (pieces, problem) = (&self.pieces, self.problem);
-        let targets = pieces.piece.iter().zip(&pieces.a).zip(&pieces.of);
-        let linear: f64 = targets
-            .map(|((piece, a), of)| a * (piece.target - self.offset(*of)))
-            .sum();
-        let each = self.dual_residual().into_iter().enumerate();
+        let linear = parallel::sum(pieces.len(), |n| {
+            let offset = match (pieces.row(n), problem.offset) {
+                (Some(row), Some(offset)) => offset[row],
+                _ => 0.0,
+            };
+            pieces.at[n][0] * (pieces.piece[n].target - offset)
+        });
+        let each = self.slopes.iter().enumerate();
         let rest: f64 = each
-            .filter(|(_, slope)| *slope != 0.0)
+            .filter(|(_, slope)| **slope != 0.0)
             .map(|(i, slope)| match problem.l2(i) {
                 l2 if l2 > 0.0 => slope * slope / (2.0 * l2) - slope * self.theta[i],
                 _ => slope.abs() * (3.0 * self.theta[i].abs() + 2.0 * self.step[i].abs()),
@@ -240,16 +248,17 @@ impl<'a, 'p> Interior<'a, 'p> {
         linear - 0.5 * ridge - rest
     }
 
-    fn offset(&self, of: Of) -> f64 {
-        match (of, self.problem.offset) {
-            (Of::Row(i), Some(offset)) => offset[i],
-            _ => 0.0,
-        }
+    /// t − Xθ of piece n.
+    fn residual(&self, n: usize) -> f64 {
+        let at = Both {
+            rows: &self.predictors,
+            coordinates: &self.theta,
+        };
+        self.pieces.piece[n].target - self.pieces.value(n, &at)
     }
 
-    /// Λθ − Xᵀa, 0 for coordinates that are held.
-    fn dual_residual(&self) -> Vec<f64> {
-        let mut out = self.transposed(&self.pieces.a);
+    fn slopes(&self) -> Vec<f64> {
+        let mut out = self.transposed(|n| self.pieces.at[n][0]);
         for (i, out) in out.iter_mut().enumerate() {
             *out = self.problem.l2(i) * self.theta[i] - *out;
             if self.problem.held[i] {
@@ -260,16 +269,9 @@ impl<'a, 'p> Interior<'a, 'p> {
     }
 
     /// Xᵀ·c over all pieces.
-    fn transposed(&self, c: &[f64]) -> Vec<f64> {
-        let mut of_rows = vec![0.0; self.problem.design.rows()];
-        let mut units = vec![0.0; self.problem.len()];
-        for (of, c) in self.pieces.of.iter().zip(c) {
-            match of {
-                Of::Row(i) => of_rows[*i] += c,
-                Of::Coordinate(j) => units[*j] += c,
-            }
-        }
-        let mut out = self.problem.design.transposed(&of_rows, 1);
+    fn transposed(&self, c: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
+        let (rows, units) = self.pieces.gathered(self.problem.len(), c);
+        let mut out = self.problem.design.transposed(&rows, 1);
         out.iter_mut()
             .zip(units)
             .for_each(|(out, unit)| *out += unit);
@@ -279,205 +281,69 @@ impl<'a, 'p> Interior<'a, 'p> {
     /// One iteration: the affine step, then the step that keeps to the middle.
     fn advance(&mut self) {
         let pieces = &self.pieces;
-        let d: Vec<f64> = (0..pieces.len())
-            .map(|n| 1.0 / pieces.stiffness(n))
-            .collect();
+        let d = parallel::filled(pieces.len(), |n| pieces.softness(n));
         let factor = self.factor(&d);
-        let (residual, dual) = (self.primal_residual(), self.dual_residual());
-        let zero = vec![0.0; pieces.len()];
-        let affine = self.direction(&factor, &d, (&residual, &dual), (0.0, &zero, &zero));
-        let (mu, reach) = (pieces.mean_product(None), pieces.reach(&affine, 1.0));
-        let after = pieces.mean_product(Some((&affine, reach)));
-        let centred = (after / mu).powi(3) * mu;
-        let second = |change: &[f64]| -> Vec<f64> {
-            change.iter().zip(&affine.a).map(|(c, a)| c * a).collect()
+        let to_bounds = Goal {
+            mu: 0.0,
+            affine: None,
         };
-        let (of_p, of_q) = (second(&affine.p), second(&affine.q));
-        let step = self.direction(&factor, &d, (&residual, &dual), (centred, &of_p, &of_q));
-        let reach = self.pieces.reach(&step, BACK_OFF);
+        let affine = self.direction(&factor, &d, to_bounds).pieces;
+        let (mu, reach) = (pieces.mean_product(), pieces.reach(&affine, 1.0));
+        let after = pieces.mean_product_after(&affine, reach);
+        let to_middle = Goal {
+            mu: (after / mu).powi(3) * mu,
+            affine: Some(&affine),
+        };
+        let step = self.direction(&factor, &d, to_middle);
+        let reach = pieces.reach(&step.pieces, BACK_OFF);
         self.walk(step, reach);
-    }
-
-    /// t − Xθ − p + q.
-    fn primal_residual(&self) -> Vec<f64> {
-        let pieces = &self.pieces;
-        let residuals = residuals(self.problem, pieces, &self.theta).into_iter();
-        let both = pieces.p.iter().zip(&pieces.q);
-        residuals.zip(both).map(|(r, (p, q))| r - p + q).collect()
     }
 
     /// Of Λ + Xᵀ·D·X.
     fn factor(&self, d: &[f64]) -> Step {
-        let mut of_rows = vec![0.0; self.problem.design.rows()];
-        let mut units = vec![0.0; self.problem.len()];
-        for (of, d) in self.pieces.of.iter().zip(d) {
-            match of {
-                Of::Row(i) => of_rows[*i] += d,
-                Of::Coordinate(j) => units[*j] += d,
-            }
-        }
-        let mut h = self
-            .problem
-            .design
-            .grams(1, |_, i| of_rows[i])
-            .swap_remove(0);
+        let (rows, units) = self.pieces.gathered(self.problem.len(), |n| d[n]);
+        let grams = self.problem.design.grams(1, |_, i| rows[i]);
+        let mut h = grams.into_iter().next().expect("one was requested");
         for (j, unit) in units.iter().enumerate() {
             h[(j, j)] += self.problem.l2(j) + unit;
         }
         Step::new(&h, &self.free)
     }
 
-    /// Newton's direction to products of `mu`, with second-order terms of p and q.
-    fn direction(
-        &self,
-        factor: &Step,
-        d: &[f64],
-        (residual, dual): (&[f64], &[f64]),
-        (mu, of_p, of_q): (f64, &[f64], &[f64]),
-    ) -> Move {
-        let pieces = &self.pieces;
-        let (mut by_p, mut by_q) = (vec![0.0; d.len()], vec![0.0; d.len()]);
-        let mut rho = vec![0.0; d.len()];
-        for n in 0..d.len() {
-            let (s, r) = pieces.distances(n);
-            by_p[n] = (mu - pieces.p[n] * s + of_p[n]) / s;
-            by_q[n] = (mu - pieces.q[n] * r - of_q[n]) / r;
-            rho[n] = residual[n] - by_p[n] + by_q[n];
-        }
-        let scaled: Vec<f64> = rho.iter().zip(d).map(|(rho, d)| rho * d).collect();
-        let right = self.transposed(&scaled);
-        let gradient: Vec<f64> = right.iter().zip(dual).map(|(x, dual)| dual - x).collect();
+    /// Newton's direction.
+    fn direction(&self, factor: &Step, d: &[f64], goal: Goal<'_>) -> Move {
+        let right = self.transposed(|n| d[n] * self.aim(n, goal)[0]);
+        let pairs = right.iter().zip(&self.slopes);
+        let gradient: Vec<f64> = pairs.map(|(x, slope)| slope - x).collect();
         let theta = factor.direction(&gradient);
-        let along = products(self.problem, pieces, &theta);
-        let a: Vec<f64> = (0..d.len()).map(|n| d[n] * (rho[n] - along[n])).collect();
-        let mut moved = Move {
-            theta,
-            p: by_p,
-            q: by_q,
-            a,
+        let along = Both {
+            rows: &self.problem.design.predictors(&theta, 1),
+            coordinates: &theta,
         };
-        for n in 0..d.len() {
-            let (s, r) = pieces.distances(n);
-            moved.p[n] += pieces.p[n] / s * moved.a[n];
-            moved.q[n] -= pieces.q[n] / r * moved.a[n];
-        }
-        moved
+        let pieces = parallel::filled(d.len(), |n| {
+            let [rho, by_p, by_q] = self.aim(n, goal);
+            let ((s, r), [_, p, q]) = (self.pieces.distances(n), self.pieces.at[n]);
+            let a = d[n] * (rho - self.pieces.value(n, &along));
+            [a, by_p + p / s * a, by_q - q / r * a]
+        });
+        Move { theta, pieces }
+    }
+
+    /// Of piece n: what is left of t − Xθ = p − q once p and q alone have gone to their products, and how far they go.
+    fn aim(&self, n: usize, goal: Goal<'_>) -> Variables {
+        let ((s, r), [_, p, q]) = (self.pieces.distances(n), self.pieces.at[n]);
+        let [a, by_p, by_q] = goal.affine.map_or([0.0; 3], |affine| affine[n]);
+        let by_p = (goal.mu - p * s + by_p * a) / s;
+        let by_q = (goal.mu - q * r - by_q * a) / r;
+        [self.residual(n) - p + q - by_p + by_q, by_p, by_q]
     }
 
     fn walk(&mut self, step: Move, reach: f64) {
-        let add = |to: &mut [f64], by: &[f64]| {
-            to.iter_mut().zip(by).for_each(|(to, by)| *to += reach * by);
-        };
-        add(&mut self.theta, &step.theta);
-        add(&mut self.pieces.a, &step.a);
-        add(&mut self.pieces.p, &step.p);
-        add(&mut self.pieces.q, &step.q);
+        let pairs = self.theta.iter_mut().zip(&step.theta);
+        pairs.for_each(|(to, by)| *to += reach * by);
+        self.pieces.walk(&step.pieces, reach);
         self.step = step.theta;
+        self.predictors = self.problem.linear_predictors(&self.theta);
+        self.slopes = self.slopes();
     }
-}
-
-impl Pieces {
-    fn of(problem: &Problem<'_>, loss: Kinked) -> Pieces {
-        let (mut of, mut piece) = (Vec::new(), Vec::new());
-        for (i, (b, v)) in problem.targets.iter().zip(problem.weights).enumerate() {
-            for part in loss.pieces(*b, *v).filter(|part| part.high > part.low) {
-                of.push(Of::Row(i));
-                piece.push(part);
-            }
-        }
-        for j in (0..problem.len()).filter(|j| !problem.held[*j]) {
-            let kink = problem.kink(j);
-            if kink.l1 > 0.0 {
-                of.push(Of::Coordinate(j));
-                piece.push(Piece {
-                    target: 0.0,
-                    low: -kink.l1,
-                    high: kink.l1,
-                });
-            }
-        }
-        let middle = |piece: &Piece| 0.5 * (piece.low + piece.high);
-        Pieces {
-            a: piece.iter().map(middle).collect(),
-            p: Vec::new(),
-            q: Vec::new(),
-            of,
-            piece,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.of.len()
-    }
-
-    /// From a to its bounds; never less than rounding.
-    fn distances(&self, n: usize) -> (f64, f64) {
-        let Piece { low, high, .. } = self.piece[n];
-        let least = f64::EPSILON * (high - low);
-        ((high - self.a[n]).max(least), (self.a[n] - low).max(least))
-    }
-
-    /// p/s + q/r.
-    fn stiffness(&self, n: usize) -> f64 {
-        let (s, r) = self.distances(n);
-        (self.p[n] / s + self.q[n] / r).max(f64::MIN_POSITIVE)
-    }
-
-    /// The mean of p·s and q·r, after a step if one is given.
-    fn mean_product(&self, after: Option<(&Move, f64)>) -> f64 {
-        let sum: f64 = (0..self.len())
-            .map(|n| {
-                let (s, r) = self.distances(n);
-                let (p, q) = (self.p[n], self.q[n]);
-                match after {
-                    None => p * s + q * r,
-                    Some((step, t)) => {
-                        let (s, r) = (s - t * step.a[n], r + t * step.a[n]);
-                        (p + t * step.p[n]) * s + (q + t * step.q[n]) * r
-                    }
-                }
-            })
-            .sum();
-        sum / (2 * self.len().max(1)) as f64
-    }
-
-    /// The longest step, 1 at most, that leaves `share` of the way to every bound.
-    fn reach(&self, step: &Move, share: f64) -> f64 {
-        let mut reach = 1.0_f64;
-        let mut hold = |from: f64, by: f64| {
-            if by < 0.0 {
-                reach = reach.min(share * from / -by);
-            }
-        };
-        for n in 0..self.len() {
-            let (s, r) = self.distances(n);
-            hold(s, -step.a[n]);
-            hold(r, step.a[n]);
-            hold(self.p[n], step.p[n]);
-            hold(self.q[n], step.q[n]);
-        }
-        reach
-    }
-}
-
-/// t − Xθ of all pieces.
-fn residuals(problem: &Problem<'_>, pieces: &Pieces, theta: &[f64]) -> Vec<f64> {
-    let predictors = problem.linear_predictors(theta);
-    let each = pieces.of.iter().zip(&pieces.piece);
-    each.map(|(of, piece)| match of {
-        Of::Row(i) => piece.target - predictors[*i],
-        Of::Coordinate(j) => -theta[*j],
-    })
-    .collect()
-}
-
-/// X·d of all pieces.
-fn products(problem: &Problem<'_>, pieces: &Pieces, d: &[f64]) -> Vec<f64> {
-    let of_rows = problem.design.predictors(d, 1);
-    let each = pieces.of.iter();
-    each.map(|of| match of {
-        Of::Row(i) => of_rows[*i],
-        Of::Coordinate(j) => d[*j],
-    })
-    .collect()
 }
