@@ -20,6 +20,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 _settings: ContextVar[dict[str, Any]] = ContextVar("warpfuse_settings")
 
+_NONE: dict[str, Any] = {}
+
 _FALLBACKS = ("warn", "silent", "error")
 
 
@@ -31,7 +33,13 @@ def get_config() -> dict[str, Any]:
     dict
         With the keys of :func:`set_config`.
     """
-    return {**_DEFAULTS, **_settings.get({})}
+    return {**_DEFAULTS, **_settings.get(_NONE)}
+
+
+def setting(name: str) -> Any:
+    """One of the settings in use."""
+    here = _settings.get(_NONE)
+    return here[name] if name in here else _DEFAULTS[name]
 
 
 def set_config(
@@ -86,7 +94,7 @@ def config_context(
     ...     warpfuse.get_config()["device"]
     'cpu'
     """
-    changed = {**_settings.get({}), **_checked(device, fallback, progress)}
+    changed = {**_settings.get(_NONE), **_checked(device, fallback, progress)}
     token = _settings.set(changed)
     try:
         yield
@@ -114,7 +122,7 @@ _forked = False
 
 def device_for(entries: int) -> _native.Device:
     """The device that a fit on X of this many stored entries runs on."""
-    name = get_config()["device"]
+    name = setting("device")
     if name == "auto" and entries < GPU_FROM_ENTRIES:
         name = "cpu"
     return open_device(name)

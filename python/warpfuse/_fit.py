@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._config import device_for, get_config, open_device
+from ._config import device_for, open_device, setting
 from ._dataset import EVALUATIONS, Dataset, entries, native
 from ._warn import warn
 
@@ -22,6 +22,9 @@ _SMALLEST_TOLERANCE = 1e-14
 
 #: Those whose targets are codes of classes.
 _CLASSIFIERS = frozenset({"linear_svc", "logistic_regression"})
+
+#: What codes are read as without a copy.
+_CODES = (np.dtype(np.uint32), np.dtype(np.uint8))
 
 #: In scikit-learn's words, which programs look for.
 _NOT_CONVERGED = {
@@ -130,7 +133,9 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
 def _targets(name: str, y: Any) -> Any:
     """y as the library takes it: codes of a classifier, else numbers of either precision, copied only where they are none."""
     if name in _CLASSIFIERS:
-        return np.ascontiguousarray(y, dtype=np.uint8 if y.dtype == np.uint8 else np.uint32)
+        if y.dtype in _CODES and y.flags.c_contiguous:
+            return y
+        return np.ascontiguousarray(y, dtype=np.uint32)
     y = np.asarray(y)
     if y.dtype in _TOLERANCE_FACTORS and y.flags.c_contiguous:
         return y
@@ -138,7 +143,7 @@ def _targets(name: str, y: Any) -> Any:
 
 
 def _watch(total: int | None) -> Any:
-    progress = get_config()["progress"]
+    progress = setting("progress")
     return _bar(total) if progress is True else progress
 
 

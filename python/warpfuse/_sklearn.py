@@ -13,6 +13,8 @@ from sklearn.linear_model._base import _pre_fit
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from ._plain import remembered
+
 __all__ = ["check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
 
 _COUNTS_WEIGHTS = "sample_weight" in signature(compute_class_weight).parameters
@@ -24,7 +26,7 @@ def validated(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fit)
     def checked(estimator: Any, *given: Any, **named: Any) -> Any:
-        if not get_config()["skip_parameter_validation"]:
+        if remembered(estimator) != () and not get_config()["skip_parameter_validation"]:
             estimator._validate_params()
         return fit(estimator, *given, **named)
 

@@ -14,7 +14,8 @@ from ._accelerated import Accelerated
 from ._config import config_context, device_for
 from ._fit import _watch
 from ._lent import device_of, lies_on_gpu, namespace_of, to_host
-from ._sklearn import fit_context
+from ._plain import are_plain
+from ._sklearn import validated
 from ._warn import warn
 
 __all__ = ["KernelRidge"]
@@ -22,6 +23,8 @@ __all__ = ["KernelRidge"]
 #: ‖y − (K + αI)·a‖ / ‖y‖ at which to stop: scikit-learn's solve is direct.
 _TOLERANCE = 1e-11
 _MAX_ITER = 10_000
+#: What points and targets are checked for that are floats; others keep their type.
+_OF_POINTS = {"dtype": [np.float64, np.float32], "multi_output": True, "y_numeric": True}
 #: Sums over fewer pairs are left to NumPy.
 _PAIRS = 1_000_000
 
@@ -53,7 +56,7 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
             return "a gamma above 0 is needed"
         return None
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @validated
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidge":
         """Fit to dense X of shape (n_samples, n_features) and y of (n_samples,) or (n_samples, n_targets).
 
@@ -73,7 +76,10 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
             return self._fit_there(X, y)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight)
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
+        if are_plain(X, y, _OF_POINTS):
+            X, y = self._validated(X, y, **_OF_POINTS)
+        else:
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
         points = np.ascontiguousarray(X, dtype=np.float64)
         device = device_for(len(points) ** 2)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T

@@ -101,6 +101,9 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
 
     def _checked_penalty(self) -> tuple[float, float]:
         """C and the l1 ratio, with scikit-learn's complaints about combinations."""
+        if self.penalty == "deprecated" and self.l1_ratio == 0 and self.solver == "lbfgs" and self.n_jobs is None:
+            # Nothing but C was chosen: there is nothing to complain about.
+            return float(self.C), 0.0
         penalty, C, ratio = _penalty_of(self)
         _check_solver(self.solver, penalty, self.dual)
         self._warn_of_old_words(penalty)

@@ -2,11 +2,13 @@
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
 from .._lent import lies_on_gpu
 from .._linear import OneTargetFit
+from .._plain import is_large
 
 
 class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
@@ -34,7 +36,9 @@ class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         found = self._solve_one(X, y, weights, self._own_start())
         self.scale_ = found.report["scale"]
-        off = abs(y - self.predict(X))
+        # Checked already: small arrays need no more.
+        is_small = type(X) is np.ndarray and not is_large(X)
+        off = abs(y - (X @ self.coef_ + self.intercept_ if is_small else self.predict(X)))
         self.outliers_ = off > self.scale_ * self.epsilon
 
 
