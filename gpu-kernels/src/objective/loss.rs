@@ -227,28 +227,23 @@ const BEYOND: f64 = 0.01;
 impl<T: Elementary> RowLoss<T> for Huber<T> {
     #[inline(always)]
     fn at(&self, t: T, b: T) -> Point<T> {
-        let residual = t - b;
-        let delta = self.0;
-        let size = if residual < T::ZERO {
-            -residual
-        } else {
-            residual
-        };
-        if size <= delta {
-            return Squared.at(t, b);
-        }
-        let slope = if residual < T::ZERO {
-            -delta
-        } else if residual > T::ZERO {
+        let (residual, delta) = (t - b, self.0);
+        // One that is not a number stays so.
+        let slope = if residual > delta {
             delta
+        } else if residual < -delta {
+            -delta
         } else {
-            // It is not a number, nor is the slope.
             residual
         };
         Point {
-            loss: delta * (size - T::HALF * delta),
+            loss: slope * (residual - T::HALF * slope),
             slope,
-            curvature: T::of_f64(BEYOND) * delta / size,
+            curvature: if slope == residual {
+                T::ONE
+            } else {
+                T::of_f64(BEYOND) * slope / residual
+            },
         }
     }
 }
