@@ -10,7 +10,7 @@ use crate::cpu::matrix::Csr;
 use crate::cpu::scalar::Scalar;
 use crate::cpu::scratch::{Memory, Pool};
 
-use super::rows::{Gather, Scatter};
+use super::rows::{Gather, Scatter, TILE};
 
 /// An element of y and the one of w.
 #[repr(C)]
@@ -26,8 +26,12 @@ const MAX_BYTES: usize = 2 << 20;
 /// Entries per column that repay writing the pairs and reading them again.
 const MIN_USES: usize = 4;
 
-/// Rows whose contributions to w are added up in T, where that is done at all.
-const BLOCK: usize = 256;
+/// Rows whose contributions to w are added up in T, where that is done at all: as many as entries of a row that are.
+pub(in crate::cpu) const BLOCK: usize = TILE;
+
+/// Columns for each entry of a block of rows up to which it pays to add the block's w in f64 and to begin again: pairs half as
+/// large save more at an entry than that takes at two columns.
+const COLUMNS_PER_ENTRY: usize = 2;
 
 /// Where y and w are best kept during a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +48,20 @@ impl Layout {
     /// For a pass over rows of `x`; by their shape alone.
     pub fn of<T: Scalar>(x: &Csr<T>, rows: &Range<usize>) -> Layout {
         let entries = (x.offsets()[rows.end] - x.offsets()[rows.start]) as usize;
-        let bytes = x.cols().saturating_mul(size_of::<Pair<T, f64>>());
-        if bytes > MAX_BYTES || entries == 0 || entries / MIN_USES < x.cols() {
-            Layout::Apart
-        } else if size_of::<T>() < size_of::<f64>()
-            && entries / rows.len().div_ceil(BLOCK) / MIN_USES >= x.cols()
+        let stays = |bytes: usize| x.cols().saturating_mul(bytes) <= MAX_BYTES;
+        if entries == 0 || entries / MIN_USES < x.cols() {
+            return Layout::Apart;
+        }
+        let of_block = (entries / rows.len().div_ceil(BLOCK)).saturating_mul(COLUMNS_PER_ENTRY);
+        if size_of::<T>() < size_of::<f64>()
+            && of_block >= x.cols()
+            && stays(size_of::<Pair<T, T>>())
         {
             Layout::Blocks(BLOCK)
-        } else {
+        } else if stays(size_of::<Pair<T, f64>>()) {
             Layout::Pairs
+        } else {
+            Layout::Apart
         }
     }
 }
@@ -88,11 +97,12 @@ impl<'a, T: Scalar, W: Scalar> Paired<'a, T, W> {
         }
     }
 
-    /// Adds the pairs' w to `w`.
+    /// Adds the pairs' w to `w`; they are zeros afterwards.
     #[inline(always)]
-    pub fn add_to(&self, w: &mut [f64]) {
-        for (w, pair) in w.iter_mut().zip(&*self.0) {
+    pub fn drain_to(&mut self, w: &mut [f64]) {
+        for (w, pair) in w.iter_mut().zip(&mut *self.0) {
             *w += pair.w.into();
+            pair.w = W::default();
         }
     }
 

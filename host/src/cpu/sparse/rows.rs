@@ -10,7 +10,7 @@ use crate::cpu::matrix::Csr;
 use crate::cpu::scalar::Scalar;
 
 /// Entries of a dot product that are added up in T before they go to f64.
-const TILE: usize = 4096;
+pub const TILE: usize = 4096;
 
 /// Entries that are taken together, with sums of their own so that additions do not wait for one another.
 const GROUP: usize = 4;

@@ -4,6 +4,7 @@ use ndarray::ArrayView2;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::cpu::sparse::BLOCK;
 use crate::cpu::{self, Addend, Csr, Dense, Scalar, Workspace};
 use crate::matrix::CsrMatrix;
 use crate::reference::rounding::{UNIT_F32, UNIT_F64, gamma, within};
@@ -148,7 +149,7 @@ fn tolerance<T: Scalar>(x: &impl Rows, magnitudes: &[f64]) -> Vec<f64> {
     } else {
         UNIT_F64
     };
-    let in_t = gamma(longest_row + x.rows().min(256) + 8, unit);
+    let in_t = gamma(longest_row + x.rows().min(BLOCK) + 8, unit);
     let in_f64 = 2.0 * gamma(reference::fused::roundings(x), UNIT_F64);
     magnitudes
         .iter()
