@@ -174,10 +174,14 @@ pub trait Cta: Sized {
     #[track_caller]
     fn raise(&self, to: Out<'_, u32>, i: usize, value: u32);
 
-    /// Replaces element `i` of memory that other GPUs and the host look at. What the thread wrote before, and what its block
-    /// wrote before a barrier, is visible to whoever [polls](Cta::poll) the value: release of the system.
+    /// Replaces elements `i` and `i + 1` of memory that other GPUs [receive](Cta::receive) from; `i` is even. Each element
+    /// arrives whole, in no order with anything else: relaxed, of the system.
     #[track_caller]
-    fn post(&self, to: Out<'_, u32>, i: usize, value: u32);
+    fn send(&self, to: Out<'_, u64>, i: usize, packets: [u64; 2]);
+
+    /// Reads elements `i` and `i + 1` of memory to which other GPUs [send](Cta::send); `i` is even.
+    #[track_caller]
+    fn receive(&self, from: Out<'_, u64>, i: usize) -> [u64; 2];
 
     /// Reads element `i` of memory that other GPUs and the host write: acquire of the system.
     #[track_caller]

@@ -129,9 +129,18 @@ impl Cta for Thread<'_> {
         self.update_word(&target, site, &|old| old.max(u64::from(value)));
     }
 
-    fn post(&self, to: Out<'_, u32>, i: usize, value: u32) {
-        let (target, site) = (GlobalTarget::output(to, i), Location::caller());
-        self.update_word(&target, site, &|_| u64::from(value));
+    fn send(&self, to: Out<'_, u64>, i: usize, packets: [u64; 2]) {
+        for (at, packet) in (i..).zip(packets) {
+            let (target, site) = (GlobalTarget::output(to, at), Location::caller());
+            self.update_word(&target, site, &|_| packet);
+        }
+    }
+
+    fn receive(&self, from: Out<'_, u64>, i: usize) -> [u64; 2] {
+        [i, i + 1].map(|at| {
+            let (target, site) = (GlobalTarget::output(from, at), Location::caller());
+            self.update_word(&target, site, &|old| old)
+        })
     }
 
     fn poll(&self, from: Out<'_, u32>, i: usize) -> u32 {

@@ -297,8 +297,13 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
-    fn post(&self, to: Out<'_, u32>, i: usize, value: u32) {
-        system::post(to, i, value);
+    fn send(&self, to: Out<'_, u64>, i: usize, packets: [u64; 2]) {
+        system::send(to, i, packets);
+    }
+
+    #[inline(always)]
+    fn receive(&self, from: Out<'_, u64>, i: usize) -> [u64; 2] {
+        system::receive(from, i)
     }
 
     #[inline(always)]

@@ -36,9 +36,19 @@ impl DeviceCommunicator for Linked {
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
         let windows = self.windows.as_ref();
         match windows.filter(|windows| windows.take(numbers)) {
-            Some(windows) => self.nccl.beside(|| windows.sum(numbers)),
+            Some(windows) if windows.have_numbers(numbers.len()) => {
+                self.nccl.beside(|| windows.sum(numbers))
+            }
+            Some(windows) => {
+                self.nccl.beside(|| windows.begin_again())?;
+                self.nccl.sum(numbers)
+            }
             None => self.nccl.sum(numbers),
         }
+    }
+
+    fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError> {
+        self.nccl.sum_shares(numbers, columns)
     }
 
     fn gather(&self, address: u64, lengths: &[usize]) -> Result<(), GroupError> {

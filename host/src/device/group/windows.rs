@@ -5,12 +5,13 @@
 //! long, remains for the larger ones, and for GPUs that do not reach each other.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use gpu_kernels::peers::{Addend, MOST_BLOCKS, MOST_FIGURES, MOST_MEMBERS, PeerArgs, PeerSums};
+use gpu_kernels::peers::{Addend, MOST_FIGURES, MOST_MEMBERS, PeerArgs, PeerSums, lines, packets};
 use gpu_kernels::{Family, Launch, Out};
 
 use super::Group;
@@ -23,18 +24,21 @@ use crate::parallel::locked;
 
 /// Bytes of a member's numbers at most: beyond them NCCL's sums, which do not send everything to everybody, are faster.
 const ROOM: usize = 256 << 10;
-/// Threads of a block, and elements that one takes at least.
+/// Lines of as many bytes, of numbers of 4 bytes as of 8.
+const LINES: u64 = lines(ROOM as u64 / 8, 8);
+const _: () = assert!(LINES == lines(ROOM as u64 / 4, 4));
+/// Threads of a block: one for each line. All blocks of the largest sum run at the same time on any GPU.
 const THREADS: u32 = 512;
-const PER_THREAD: usize = 2;
 
 /// Where things lie in a region.
 const STOP: usize = 0;
-const FLAGS: usize = 256;
-const FIGURES: usize = 1_024;
-const PARTS: usize = 4_096;
+const PACKETS: usize = 256;
 
-const _: () = assert!(FLAGS + MOST_MEMBERS * MOST_BLOCKS as usize * 4 <= FIGURES);
-const _: () = assert!(FIGURES + 2 * MOST_MEMBERS * MOST_FIGURES as usize * 8 <= PARTS);
+/// Sums have numbers of 32 bits, and memory may hold packets of any earlier one: before they begin again all of it is
+/// cleared. The last number.
+const LAST: u32 = u32::MAX;
+/// The first number: soon before the last one, so that what happens there happens in every longer job.
+const FIRST: u32 = LAST - 10_000;
 
 /// The regions of all members, as one of them reaches them.
 pub(super) struct Windows {
@@ -42,26 +46,50 @@ pub(super) struct Windows {
     rank: usize,
     size: usize,
     /// One's own, which the others write; a panic leaves it as it is.
-    own: AssertUnwindSafe<Buffer<u8>>,
+    own: AssertUnwindSafe<Mutex<Buffer<u8>>>,
+    own_address: u64,
     addresses: [u64; MOST_MEMBERS],
     _foreign: Vec<Foreign>,
-    /// Sums so far.
-    count: AtomicU32,
+    /// The next sum's number.
+    next: AtomicU32,
     kernels: Mutex<Kernels>,
 }
 
-/// A region of one's own, and what other processes open it by.
-type Region = (Buffer<u8>, [u8; 64]);
+/// What a member has by itself: a region, what other processes open it by, and kernels.
+type Own = (Buffer<u8>, [u8; 64], Kernels);
 
 /// Where the regions of all members are, and those of other processes.
 type Reached = ([u64; MOST_MEMBERS], Vec<Foreign>);
 
 /// Prepared kernels by their blocks.
-#[derive(Default)]
 struct Kernels {
     f32: HashMap<u32, Prepared<PeerSums<f32>>>,
     f64: HashMap<u32, Prepared<PeerSums<f64>>>,
     u64: HashMap<u32, Prepared<PeerSums<u64>>>,
+}
+
+impl Kernels {
+    /// Those of one block, which are all there or none: a program may have been built without.
+    fn of(device: &CudaDevice) -> Result<Kernels, DeviceError> {
+        Ok(Kernels {
+            f32: HashMap::from([(1, prepare(device, 1)?)]),
+            f64: HashMap::from([(1, prepare(device, 1)?)]),
+            u64: HashMap::from([(1, prepare(device, 1)?)]),
+        })
+    }
+}
+
+/// The kernel of sums of so many blocks.
+fn prepare<T: Addend>(device: &CudaDevice, grid: u32) -> Result<Prepared<PeerSums<T>>, DeviceError>
+where
+    PeerSums<T>: for<'a> Family<Args<'a> = PeerArgs<'a, T>>,
+{
+    let shape = Launch {
+        grid,
+        block: THREADS,
+        shared_bytes: 0,
+    };
+    Device::Cuda(device.clone()).prepare(&PeerSums::<T>::entries()[0], shape)
 }
 
 impl fmt::Debug for Windows {
@@ -80,7 +108,7 @@ impl Windows {
                 None
             }
         };
-        let Some((own, ticket)) = all_have(group, own)? else {
+        let Some((own, ticket, kernels)) = all_have(group, own)? else {
             return Ok(None);
         };
         let facts = [
@@ -102,36 +130,51 @@ impl Windows {
             device: device.clone(),
             rank: group.rank(),
             size: group.size(),
-            own: AssertUnwindSafe(own),
+            own_address: own.device_address().unwrap_or_default(),
+            own: AssertUnwindSafe(Mutex::new(own)),
             addresses,
             _foreign: foreign,
-            count: AtomicU32::new(0),
-            kernels: Mutex::default(),
+            next: AtomicU32::new(FIRST),
+            kernels: Mutex::new(kernels),
         }))
     }
 
     /// A region, and what other processes open it by; none where members are too many, or on other machines.
-    fn alone(group: &Group, device: &CudaDevice) -> Result<Option<Region>, DeviceError> {
+    fn alone(group: &Group, device: &CudaDevice) -> Result<Option<Own>, DeviceError> {
         let here = Process::own().unwrap_or(bytemuck::Zeroable::zeroed());
         let all = group.all_gather(&[here])?;
         let size = group.size();
         if size > MOST_MEMBERS || !all.iter().all(|other| here.is_beside(other)) {
             return Ok(None);
         }
-        device.check_kernels()?;
-        let region = Device::Cuda(device.clone()).zeros(PARTS + 2 * size * ROOM)?;
+        let kernels = Kernels::of(device)?;
+        let region = Device::Cuda(device.clone())
+            .zeros(PACKETS + 8 * packets(size as u64, LINES) as usize)?;
         let address = region.device_address().unwrap_or_default();
         device.synchronize()?;
         // Not of every machine: threads of one process need none.
         let ticket = device.ticket(address).unwrap_or([0; 64]);
-        Ok(Some((region, ticket)))
+        Ok(Some((region, ticket, kernels)))
     }
 
     /// Whether these numbers are few enough.
     pub(super) fn take(&self, numbers: &[Numbers]) -> bool {
         numbers
             .iter()
-            .all(|numbers| numbers.len * bytes_of(numbers.kind) <= ROOM)
+            .all(|numbers| numbers.len * numbers.kind.bytes() <= ROOM)
+    }
+
+    /// Whether there are numbers left for the sums of so many arrays; [`Windows::begin_again`] if not. All members count
+    /// alike.
+    pub(super) fn have_numbers(&self, sums: usize) -> bool {
+        (LAST - self.next.load(Ordering::Relaxed)) as usize >= sums
+    }
+
+    /// Clears this member's memory, in the device's stream, and counts from 1. Every member has to, and nobody may
+    /// [sum](Windows::sum) before all have: a sum by NCCL has to lie in between, in every stream.
+    pub(super) fn begin_again(&self) -> Result<(), DeviceError> {
+        self.next.store(1, Ordering::Relaxed);
+        locked(&self.own).fill_zero()
     }
 
     /// Adds up numbers, which are [few enough](Windows::take), in the device's stream.
@@ -166,22 +209,13 @@ impl Windows {
     where
         PeerSums<T>: for<'a> Family<Args<'a> = PeerArgs<'a, T>>,
     {
-        let blocks = own.len.div_ceil(THREADS as usize * PER_THREAD).max(1);
-        let grid = (blocks.next_power_of_two() as u32).min(MOST_BLOCKS);
-        let kernel = match kernels.get(&grid) {
-            Some(kernel) => kernel.clone(),
-            None => {
-                let shape = Launch {
-                    grid,
-                    block: THREADS,
-                    shared_bytes: 0,
-                };
-                let device = Device::Cuda(self.device.clone());
-                let made = device.prepare(&PeerSums::<T>::entries()[0], shape)?;
-                kernels.entry(grid).or_insert(made).clone()
-            }
+        let lines = lines(own.len as u64, T::SIZE) as u32;
+        let grid = lines.div_ceil(THREADS).max(1).next_power_of_two();
+        let kernel = match kernels.entry(grid) {
+            Entry::Occupied(kernel) => kernel.into_mut(),
+            Entry::Vacant(place) => place.insert(prepare(&self.device, grid)?),
         };
-        let number = self.count.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
         kernel.launch(self.args::<T>(own, figures, number))
     }
 
@@ -191,46 +225,27 @@ impl Windows {
         figures: Option<Numbers>,
         number: u32,
     ) -> PeerArgs<'_, T> {
-        let room = ROOM / size_of::<T>();
-        let each = 2 * self.size;
-        let of = |member: usize, offset: usize| self.addresses[member] + offset as u64;
+        let each = packets(self.size as u64, LINES) as usize;
         PeerArgs {
             rank: self.rank as u32,
             size: self.size as u32,
             number,
-            room: room as u64,
+            room: LINES,
             values: out(own.address, own.len),
             figures: figures.map_or(Out::none(), |of| out(of.address, of.len)),
-            parts: self.each(|member| out(of(member, PARTS), each * room)),
-            figure_parts: self
-                .each(|member| out(of(member, FIGURES), each * MOST_FIGURES as usize)),
-            flags: self.each(|member| {
-                let flags = self.size * MOST_BLOCKS as usize;
-                out(of(member, FLAGS), flags)
+            packets: std::array::from_fn(|member| match member < self.size {
+                true => out(self.addresses[member] + PACKETS as u64, each),
+                false => Out::none(),
             }),
-            stop: out(of(self.rank, STOP), 1),
+            stop: out(self.own_address + STOP as u64, 1),
         }
-    }
-
-    fn each<'a, T>(&self, of: impl Fn(usize) -> Out<'a, T>) -> [Out<'a, T>; MOST_MEMBERS] {
-        std::array::from_fn(|member| match member < self.size {
-            true => of(member),
-            false => Out::none(),
-        })
     }
 
     /// Ends kernels that wait for others.
     pub(super) fn stop(&self) {
-        let stop = self.own.device_address().unwrap_or_default() + STOP as u64;
+        let stop = self.own_address + STOP as u64;
         // Where that fails the context is lost, and its kernels with it.
         let _ = self.device.write_beside(stop, 1);
-    }
-}
-
-fn bytes_of(kind: NumberKind) -> usize {
-    match kind {
-        NumberKind::F32 => 4,
-        NumberKind::F64 | NumberKind::I64 | NumberKind::U64 => 8,
     }
 }
 

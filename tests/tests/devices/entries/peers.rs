@@ -1,11 +1,11 @@
-//! Sums over GPUs, seen by one member: what the others gave it lies there already, and so do their flags.
+//! Sums over GPUs, seen by one member: the packets of the others lie there already.
 
 use std::fmt::Debug;
 
 use anyhow::{Result, ensure};
 use bytemuck::Pod;
-use gpu_kernels::peers::{Addend, MOST_BLOCKS, MOST_FIGURES, MOST_MEMBERS, PeerArgs, PeerSums};
-use gpu_kernels::{Entry, Family, Launch, Out};
+use gpu_kernels::peers::{Addend, LINE, MOST_FIGURES, MOST_MEMBERS, PeerArgs, PeerSums, packets};
+use gpu_kernels::{Entry, Family, Launch, Out, Word};
 use warpfuse::device::Device;
 use warpfuse_tests::Subset;
 use warpfuse_tests::launcher::{GUARD, Guarded, launch};
@@ -14,14 +14,50 @@ use super::grids;
 
 /// Members.
 const SIZE: usize = 3;
-/// Elements beyond those that are added, and flags beyond those that are posted.
-const UNTOUCHED: u32 = 99;
 
-/// A member's memory, as all of them write it.
-struct Memory<T> {
-    parts: Guarded<T>,
-    figures: Guarded<f64>,
-    flags: Guarded<u32>,
+/// A sum that one of the members takes part in.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    rank: usize,
+    /// The sum's number.
+    which: u32,
+    len: usize,
+    figures: usize,
+    grid: u32,
+}
+
+impl Case {
+    fn room(&self) -> u64 {
+        self.len as u64 + 5
+    }
+
+    /// Where the packets of member `of` begin.
+    fn place(&self, of: usize) -> usize {
+        (self.which as usize % 2 * SIZE + of) * (self.room() + MOST_FIGURES) as usize * LINE
+    }
+
+    /// The packets of these figures and numbers, one after the other.
+    fn sent<T: Addend>(&self, figures: &[f64], numbers: &[T]) -> Vec<(usize, u64)> {
+        let behind = MOST_FIGURES as usize * LINE;
+        let figures = halves(figures).into_iter().enumerate();
+        let numbers = halves(numbers).into_iter().enumerate();
+        let all = figures.chain(numbers.map(|(at, half)| (behind + at, half)));
+        all.map(|(at, half)| (at, u64::from(half) | u64::from(self.which) << 32))
+            .collect()
+    }
+}
+
+/// What travels: all lines, the last one filled up with 0.
+fn halves<T: Word>(numbers: &[T]) -> Vec<u32> {
+    let bits = numbers.iter().map(|number| number.to_bits());
+    let mut all: Vec<u32> = match T::SIZE {
+        4 => bits.map(|bits| bits as u32).collect(),
+        _ => bits
+            .flat_map(|bits| [bits as u32, (bits >> 32) as u32])
+            .collect(),
+    };
+    all.resize(all.len().next_multiple_of(LINE), 0);
+    all
 }
 
 /// Every rank, of sums with an even and an odd number.
@@ -36,9 +72,15 @@ where
     PeerSums<T>: for<'a> Family<Args<'a> = PeerArgs<'a, T>>,
 {
     for (rank, which) in [(0, 6), (1, 7), (2, u32::MAX)] {
-        for (len, figures) in [(1, 0), (70, 3), (1_000, 16), (0, 2)] {
-            for grid in grids(subset).iter().filter(|grid| **grid <= MOST_BLOCKS) {
-                let case = (rank, which, len, figures, *grid);
+        for (len, figures) in [(1, 0), (2, 1), (71, 3), (1_000, 16), (0, 2)] {
+            for grid in grids(subset) {
+                let case = Case {
+                    rank,
+                    which,
+                    len,
+                    figures,
+                    grid: *grid,
+                };
                 check_case(device, entry, case, number)?;
             }
         }
@@ -49,97 +91,83 @@ where
 fn check_case<T>(
     device: &Device,
     entry: &'static Entry<PeerSums<T>>,
-    (rank, which, len, figures, grid): (usize, u32, usize, usize, u32),
+    case: Case,
     number: fn(usize) -> T,
 ) -> Result<()>
 where
     T: Addend + Pod + Debug + PartialEq,
     PeerSums<T>: for<'a> Family<Args<'a> = PeerArgs<'a, T>>,
 {
-    let room = len + 5;
-    let value = |of: usize, i: usize| number(17 * of + 3 * i + 1);
-    let figure = |of: usize, i: usize| (of * 5 + i) as f64 + 0.25;
-    let half = (which % 2) as usize;
-    let at = |of: usize, room: usize, i: usize| (half * SIZE + of) * room + i;
-    let mut all = Vec::new();
-    for member in 0..SIZE {
-        let mut parts = vec![number(UNTOUCHED as usize); 2 * SIZE * room];
-        let mut of_figures = vec![f64::from(UNTOUCHED); 2 * SIZE * MOST_FIGURES as usize];
-        // The flag of a member that is ahead is that of the next sum.
-        let mut flags = vec![which.wrapping_sub(1); SIZE * MOST_BLOCKS as usize];
+    let Case { rank, .. } = case;
+    let numbers =
+        |of: usize| -> Vec<T> { (0..case.len).map(|i| number(17 * of + 3 * i + 1)).collect() };
+    let figures = |of: usize| -> Vec<f64> {
+        (0..case.figures)
+            .map(|i| (of * 5 + i) as f64 + 0.25)
+            .collect()
+    };
+    // Packets of older sums lie everywhere else.
+    let old = u64::from(case.which - 2) << 32 | 7;
+    let len = packets(SIZE as u64, case.room()) as usize;
+    let memory = |member: usize| {
+        let mut packets = vec![old; len];
         for of in (0..SIZE).filter(|of| member == rank && *of != rank) {
-            (0..len).for_each(|i| parts[at(of, room, i)] = value(of, i));
-            let room = MOST_FIGURES as usize;
-            (0..figures).for_each(|i| of_figures[at(of, room, i)] = figure(of, i));
-            let own = of * MOST_BLOCKS as usize..(of + 1) * MOST_BLOCKS as usize;
-            flags[own].fill(which.wrapping_add(u32::from(of == 0)));
+            let first = case.place(of);
+            for (at, packet) in case.sent(&figures(of), &numbers(of)) {
+                packets[first + at] = packet;
+            }
         }
-        all.push(Memory {
-            parts: Guarded::new(device, &parts, number(GUARD))?,
-            figures: Guarded::new(device, &of_figures, GUARD as f64)?,
-            flags: Guarded::new(device, &flags, GUARD as u32)?,
-        });
-    }
-    let own: Vec<T> = (0..len).map(|i| value(rank, i)).collect();
-    let own_figures: Vec<f64> = (0..figures).map(|i| figure(rank, i)).collect();
-    let (mut values, mut sums) = (device.upload(&own)?, device.upload(&own_figures)?);
+        packets
+    };
+    let guard = GUARD as u64;
+    let all = (0..SIZE).map(|member| Guarded::new(device, &memory(member), guard));
+    let mut all = all.collect::<Result<Vec<_>, _>>()?;
+    let mut values = device.upload(&numbers(rank))?;
+    let mut sums = device.upload(&figures(rank))?;
     let mut stop = device.upload(&[0_u32])?;
     let mut args = PeerArgs {
         rank: rank as u32,
         size: SIZE as u32,
-        number: which,
-        room: room as u64,
+        number: case.which,
+        room: case.room(),
         values: values.output(),
         figures: sums.output(),
-        parts: [Out::none(); MOST_MEMBERS],
-        figure_parts: [Out::none(); MOST_MEMBERS],
-        flags: [Out::none(); MOST_MEMBERS],
+        packets: [Out::none(); MOST_MEMBERS],
         stop: stop.output(),
     };
-    for (member, memory) in all.iter_mut().enumerate() {
-        args.parts[member] = memory.parts.output();
-        args.figure_parts[member] = memory.figures.output();
-        args.flags[member] = memory.flags.output();
+    for (place, memory) in args.packets.iter_mut().zip(&mut all) {
+        *place = memory.output();
     }
     let shape = Launch {
-        grid,
+        grid: case.grid,
         block: 96,
         shared_bytes: 0,
     };
     launch(device, entry, shape, args)?;
-    let what = format!("rank {rank}, sum {which}, {len} and {figures} numbers, {grid} blocks");
-    let expected: Vec<T> = (0..len)
-        .map(|i| (1..SIZE).fold(value(0, i), |sum, of| sum.plus(value(of, i))))
-        .collect();
-    let found = values.to_vec()?;
-    ensure!(found == expected, "{what}: other sums");
-    let expected: Vec<f64> = (0..figures)
-        .map(|i| (1..SIZE).fold(figure(0, i), |sum, of| sum + figure(of, i)))
-        .collect();
-    ensure!(sums.to_vec()? == expected, "{what}: other figures");
-    for (member, memory) in all.iter().enumerate() {
-        let (parts, flags) = (memory.parts.values()?, memory.flags.values()?);
-        let given = (0..len).all(|i| parts[at(rank, room, i)] == own[i]);
-        ensure!(given, "{what}: member {member} was not given all");
-        let given = memory.figures.values()?;
-        let given =
-            (0..figures).all(|i| given[at(rank, MOST_FIGURES as usize, i)] == own_figures[i]);
-        ensure!(given, "{what}: member {member} was not given all figures");
-        let first = rank * MOST_BLOCKS as usize;
-        for block in 0..MOST_BLOCKS {
-            let is_posted = flags[first + block as usize] == which;
-            ensure!(
-                is_posted == (block < grid),
-                "{what}: member {member} has a wrong flag of block {block}"
-            );
+    let expected: Vec<T> = added(numbers, T::plus);
+    ensure!(values.to_vec()? == expected, "{case:?}: other sums");
+    let expected = added(figures, |sum, own| sum + own);
+    ensure!(sums.to_vec()? == expected, "{case:?}: other figures");
+    for (member, found) in all.iter().enumerate() {
+        let mut expected = memory(member);
+        if member != rank {
+            let first = case.place(rank);
+            for (at, packet) in case.sent(&figures(rank), &numbers(rank)) {
+                expected[first + at] = packet;
+            }
         }
-        let before = (1 - half) * SIZE * room;
-        let untouched = number(UNTOUCHED as usize);
-        let mut others = parts[before..before + SIZE * room].iter();
         ensure!(
-            others.all(|value| *value == untouched),
-            "{what}: member {member} lost numbers of the sum before"
+            found.values()? == expected,
+            "{case:?}: member {member} was sent other packets"
         );
     }
     Ok(())
+}
+
+/// The numbers of all members, added in the order of the ranks.
+fn added<T: Copy>(of: impl Fn(usize) -> Vec<T>, plus: impl Fn(T, T) -> T) -> Vec<T> {
+    (1..SIZE).fold(of(0), |sums, rank| {
+        let pairs = sums.into_iter().zip(of(rank));
+        pairs.map(|(sum, own)| plus(sum, own)).collect()
+    })
 }
