@@ -1,6 +1,7 @@
 //! What members do with numbers that lie on their devices: sums that never cross the host where there is a link.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
@@ -14,6 +15,16 @@ pub enum NumberKind {
     F64,
     I64,
     U64,
+}
+
+impl NumberKind {
+    /// Of a number.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            NumberKind::F32 => 4,
+            NumberKind::F64 | NumberKind::I64 | NumberKind::U64 => 8,
+        }
+    }
 }
 
 /// Numbers in a device's memory.
@@ -38,6 +49,13 @@ pub(crate) trait DeviceCommunicator:
     /// [`GroupError`], of this and of what was begun before.
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError>;
 
+    /// Adds numbers up in shares: of each array, as many as a multiple of `columns`, a member gets the sums of its
+    /// [share](share_of) in place; what becomes of the others' is nobody's business.
+    ///
+    /// # Errors
+    /// As [`DeviceCommunicator::sum`].
+    fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError>;
+
     /// Completes the bytes at `address`, of which each member has a piece of its own, one after the other.
     ///
     /// # Errors
@@ -55,6 +73,17 @@ pub(crate) trait DeviceCommunicator:
 
     /// Lets nobody wait for this member any more, nor this one for others; `error` is why.
     fn end(&self, error: GroupError);
+}
+
+/// The columns whose sums are a member's: as many for each, and for the last one those that are left over.
+pub(crate) fn share_of(columns: usize, (rank, size): (usize, usize)) -> Range<usize> {
+    let each = columns / size;
+    let end = if rank + 1 == size {
+        columns
+    } else {
+        each * (rank + 1)
+    };
+    each * rank..end
 }
 
 /// A buffer of numbers that are to be added together with others.
@@ -92,6 +121,33 @@ impl Group {
         }
         let mut each = buffers.iter_mut();
         each.try_for_each(|buffer| buffer.sum(self))
+    }
+
+    /// Adds up buffers of as many numbers as a multiple of `columns`, or at least a member's share of them: which columns'.
+    pub(crate) fn sum_shares(
+        &self,
+        buffers: &mut [&mut dyn Summand],
+        columns: usize,
+    ) -> Result<Range<usize>, DeviceError> {
+        let own = share_of(columns, (self.rank(), self.size()));
+        if let Some(link) = self.link()? {
+            let numbers: Vec<Numbers> = buffers.iter_mut().map(|buffer| buffer.numbers()).collect();
+            link.sum_shares(&numbers, columns)?;
+            return Ok(own);
+        }
+        let mut each = buffers.iter_mut();
+        each.try_for_each(|buffer| buffer.sum(self))?;
+        Ok(own)
+    }
+
+    /// Completes a buffer of which each member has its share.
+    pub(crate) fn gather_shares<T: bytemuck::Pod>(
+        &self,
+        buffer: &mut Buffer<T>,
+    ) -> Result<(), DeviceError> {
+        let (columns, size) = (buffer.len(), self.size());
+        let lengths = (0..size).map(|rank| share_of(columns, (rank, size)).len());
+        self.gather_on_devices(buffer, &lengths.collect::<Vec<_>>())
     }
 
     /// [`Group::sum`] of numbers on the devices of the members, which have [joined](crate::device::Device::in_group) them:

@@ -1,15 +1,23 @@
 //! How members bring their devices together.
 
 use std::sync::Arc;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+use std::time::Duration;
 
 use super::between_devices::DeviceCommunicator;
 use super::error::GroupError;
 use super::launch::Launch;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+use super::liveness::Liveness;
 use super::nccl::Nccl;
-use super::peers::Departed;
+use super::peers::{Departed, Others};
 use super::{Group, Member};
 use crate::device::{CudaDevice, Device};
 use crate::parallel::locked;
+
+/// How much longer than rank 0 another process waits for all to join.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Group {
     /// Joins the devices of all members: by NCCL where they are GPUs.
@@ -50,7 +58,12 @@ impl Group {
         self.broadcast(0, &mut id)?;
         let limit = locked(&self.0.state).limit;
         let place = (self.rank(), self.size());
-        let joined = Nccl::join(device, id, place, (limit, departed(&self.0)));
+        let (rank, size) = place;
+        let others = Others {
+            departed: departed(&self.0),
+            absent: Box::new(move || (0..size).filter(|other| *other != rank).collect()),
+        };
+        let joined = Nccl::join(device, id, place, (limit, others));
         let nccl = self.agree(joined).map_err(own_or_others)?;
         linked(self, device, nccl)
     }
@@ -103,34 +116,80 @@ fn own_or_others(error: Result<GroupError, GroupError>) -> GroupError {
 /// of its machine.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(super) fn of_torchrun(launch: &Launch) -> Result<Group, GroupError> {
+    // First of all: a process that ends before it is heard of is missed by the limit alone.
+    let liveness = liveness(launch);
+    let joined = processes(launch, liveness.clone());
+    if let (Err(error), Some(liveness)) = (&joined, &liveness) {
+        liveness.report(&error.to_string());
+    }
+    joined
+}
+
+/// By which this process hears of others that end; without it they are waited for.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+fn liveness(launch: &Launch) -> Option<Arc<Liveness>> {
+    let read = |name: &str| std::env::var(name).ok();
+    let place = super::launch::meeting_point(read, super::launch::LIVENESS_PORT);
+    let begun = place.and_then(|place| Liveness::begin(&place, (launch.rank, launch.size)));
+    match begun {
+        Ok(liveness) => Some(Arc::new(liveness)),
+        Err(error) => {
+            tracing::warn!(%error, "processes that end before all have joined are noticed by the limit alone");
+            None
+        }
+    }
+}
+
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+fn processes(launch: &Launch, liveness: Option<Arc<Liveness>>) -> Result<Group, GroupError> {
     use super::nccl::Processes;
     use super::peers::Process;
 
-    let local = launch.local_rank.unwrap_or(launch.rank);
+    let (rank, size) = (launch.rank, launch.size);
     let no_gpu = |found: String| GroupError::Launcher {
         launcher: launch.launcher.name(),
-        size: launch.size,
+        size,
         found,
     };
-    let device = CudaDevice::open(local as u32);
+    let device = CudaDevice::open(launch.local_rank.unwrap_or(rank) as u32);
     let device = device.map_err(|error| no_gpu(error.to_string()))?;
     Nccl::find()?;
     super::launch::name_meeting_point(|name| std::env::var(name).ok())?;
     let limit = super::launch::limit(|name| std::env::var(name).ok())?.unwrap_or(super::LIMIT);
-    let nobody: Departed = Box::new(|| None);
-    let place = (launch.rank, launch.size);
-    let nccl = Nccl::join(&device, Nccl::id()?, place, (limit, nobody))?;
-    let group = Group::over(Box::new(Processes(nccl.clone())));
+    // Rank 0 knows who has not come, and says so.
+    let patience = limit + if rank > 0 { PATIENCE } else { Duration::ZERO };
+    let joined = Nccl::join(
+        &device,
+        Nccl::id()?,
+        (rank, size),
+        (patience, others(&liveness, (rank, size))),
+    );
+    let nccl = joined?;
+    let group = Group::over(Box::new(Processes::new(nccl.clone(), liveness)));
     group.set_limit(limit);
     let own = Process::own().unwrap_or(bytemuck::Zeroable::zeroed());
     let all = group.all_gather(&[own])?;
     let others = all.into_iter().enumerate();
-    let others = others.filter(|(rank, other)| *rank != launch.rank && own.is_beside(other));
+    let others = others.filter(|(other, process)| *other != rank && own.is_beside(process));
     nccl.know(others.collect());
     let link = linked(&group, &device, nccl)?;
     link.set_limit(limit);
     let _ = group.0.link.set(Some(link));
     Ok(group)
+}
+
+/// What is known of the other processes, for as long as the group has its member.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+fn others(liveness: &Option<Arc<Liveness>>, (rank, size): (usize, usize)) -> Others {
+    let known = liveness.as_ref().map(Arc::downgrade).unwrap_or_default();
+    let also = known.clone();
+    Others {
+        departed: Box::new(move || known.upgrade()?.lost()),
+        absent: Box::new(move || match also.upgrade() {
+            Some(liveness) => liveness.absent(),
+            None => (0..size).filter(|other| *other != rank).collect(),
+        }),
+    }
 }
 
 /// Without GPUs there is nothing that they could talk through.

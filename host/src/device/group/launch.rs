@@ -198,15 +198,23 @@ pub(super) fn name_meeting_point(read: impl Fn(&str) -> Option<String>) -> Resul
     if read(NCCL).is_some() {
         return Ok(());
     }
-    let place = meeting_point(read)?;
+    let place = meeting_point(read, NCCL_PORT)?;
     // SAFETY: processes join their group before they start threads that could look at the environment.
     unsafe { std::env::set_var(NCCL, place) };
     Ok(())
 }
 
-/// The address and the port after that of the launcher.
+/// By how much ports are above that of the launcher: where NCCL meets, and where processes hear of each other's end.
+pub(super) const NCCL_PORT: usize = 1;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
-pub(super) fn meeting_point(read: impl Fn(&str) -> Option<String>) -> Result<String, GroupError> {
+pub(super) const LIVENESS_PORT: usize = 2;
+
+/// The address, and the port so far above that of the launcher.
+#[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
+pub(super) fn meeting_point(
+    read: impl Fn(&str) -> Option<String>,
+    above: usize,
+) -> Result<String, GroupError> {
     let (address, port) = ("MASTER_ADDR", "MASTER_PORT");
     let host = read(address).filter(|host| !host.is_empty());
     let host = host.ok_or(GroupError::Environment {
@@ -214,16 +222,16 @@ pub(super) fn meeting_point(read: impl Fn(&str) -> Option<String>) -> Result<Str
         expected: "it must be the name of the first process's machine",
         found: String::new(),
     })?;
-    let most = usize::from(u16::MAX);
+    let most = usize::from(u16::MAX) - LIVENESS_PORT;
     let number = number(
         port,
-        "it must be a port below 65535",
+        "it must be a port with two more above it, 65533 at most",
         read(port).unwrap_or_default(),
-        |port| port > 0 && port < most,
+        |port| port > 0 && port <= most,
     )?;
     // An address of version 6 has colons of its own.
     Ok(match host.contains(':') {
-        true => format!("[{host}]:{}", number + 1),
-        false => format!("{host}:{}", number + 1),
+        true => format!("[{host}]:{}", number + above),
+        false => format!("{host}:{}", number + above),
     })
 }

@@ -16,6 +16,11 @@ mod joining;
 mod launch;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod linked;
+#[cfg_attr(
+    not(all(feature = "cuda", target_os = "linux")),
+    allow(dead_code, reason = "processes of GPUs alone have it")
+)]
+mod liveness;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(not(feature = "mpi"))]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::launch::{is_alone, limit, meeting_point};
+use super::launch::{LIVENESS_PORT, NCCL_PORT, is_alone, limit, meeting_point};
 use super::threads::members;
 use super::*;
 use crate::device::{Device, DeviceError, EmulatorOptions};
@@ -385,19 +385,23 @@ fn a_process_may_be_told_to_be_alone() {
 }
 
 #[test]
-fn processes_meet_at_the_port_after_the_launchers() {
-    let of = |host: &'static str, port: &'static str| {
-        meeting_point(move |name| match name {
+fn processes_meet_at_the_ports_after_the_launchers() {
+    let above = |host: &'static str, port: &'static str, above: usize| {
+        let read = move |name: &str| match name {
             "MASTER_ADDR" => Some(host.to_owned()),
             "MASTER_PORT" => Some(port.to_owned()),
             _ => None,
-        })
+        };
+        meeting_point(read, above)
     };
+    let of = |host, port| above(host, port, NCCL_PORT);
     assert_eq!(of("node1", "29500"), Ok("node1:29501".to_owned()));
     assert_eq!(of("fe80::1", "1"), Ok("[fe80::1]:2".to_owned()));
+    let liveness = above("node1", "65533", LIVENESS_PORT);
+    assert_eq!(liveness, Ok("node1:65535".to_owned()));
     for (host, port) in [
         ("node1", "0"),
-        ("node1", "65535"),
+        ("node1", "65534"),
         ("node1", "x"),
         ("", "29500"),
     ] {

@@ -72,6 +72,16 @@ type AllReduce = unsafe extern "C" fn(
     Comm,
     CUstream,
 ) -> c_int;
+type Reduce = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    usize,
+    DataType,
+    c_int,
+    c_int,
+    Comm,
+    CUstream,
+) -> c_int;
 type Broadcast = unsafe extern "C" fn(
     *const c_void,
     *mut c_void,
@@ -97,6 +107,8 @@ pub(super) struct Library {
     abort: OfComm,
     async_error: AsyncError,
     all_reduce: AllReduce,
+    reduce_scatter: AllReduce,
+    reduce: Reduce,
     broadcast: Broadcast,
     send: Send,
     receive: Receive,
@@ -161,6 +173,8 @@ impl Library {
                 abort: symbol(library, c"ncclCommAbort")?,
                 async_error: symbol(library, c"ncclCommGetAsyncError")?,
                 all_reduce: symbol(library, c"ncclAllReduce")?,
+                reduce_scatter: symbol(library, c"ncclReduceScatter")?,
+                reduce: symbol(library, c"ncclReduce")?,
                 broadcast: symbol(library, c"ncclBroadcast")?,
                 send: symbol(library, c"ncclSend")?,
                 receive: symbol(library, c"ncclRecv")?,
@@ -227,6 +241,40 @@ impl Library {
         // SAFETY: as the caller promises; in place.
         let code = unsafe { (self.all_reduce)(at, at, numbers, of, SUM, comm, stream) };
         self.check("ncclAllReduce", code)
+    }
+
+    /// Sums of as many numbers as `own` times the members: those of the rank's own at the second address.
+    ///
+    /// # Safety
+    /// As [`Library::all_reduce`], of what lies at both addresses.
+    pub(super) unsafe fn reduce_scatter(
+        &self,
+        (all, to): (u64, u64),
+        own: usize,
+        of: DataType,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let (all, to) = (on_device(all), on_device(to));
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.reduce_scatter)(all, to, own, of, SUM, comm, stream) };
+        self.check("ncclReduceScatter", code)
+    }
+
+    /// Sums that one rank gets.
+    ///
+    /// # Safety
+    /// As [`Library::all_reduce`].
+    pub(super) unsafe fn reduce(
+        &self,
+        (address, numbers): (u64, usize),
+        of: DataType,
+        root: usize,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let at = on_device(address);
+        // SAFETY: as the caller promises; in place.
+        let code = unsafe { (self.reduce)(at, at, numbers, of, SUM, root as c_int, comm, stream) };
+        self.check("ncclReduce", code)
     }
 
     /// # Safety

@@ -7,7 +7,7 @@
 mod library;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,16 @@ use self::watch::{Watch, Watched};
 use super::between_devices::{DeviceCommunicator, NumberKind, Numbers};
 use super::communicator::Communicator;
 use super::error::GroupError;
-use super::peers::{Departed, End, Process};
+use super::liveness::Liveness;
+use super::peers::{End, Others, Process};
 use super::slices_of;
 use crate::device::cuda::CudaDevice;
 use crate::device::{Buffer, Device, DeviceError};
 
 /// How long members wait for each other at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// How long a communicator that not all have joined may take to end.
+const ABORT: Duration = Duration::from_secs(2);
 
 /// A member's place in a communicator. Clones are the same.
 #[derive(Clone, Debug)]
@@ -49,35 +52,21 @@ impl Nccl {
         Ok(Library::find()?.unique_id()?.0)
     }
 
-    /// Joins the other members; returns when all have come.
+    /// Joins the other members; returns when all have come, or somebody is known not to.
     pub(super) fn join(
         device: &CudaDevice,
         id: [u8; 128],
         (rank, size): (usize, usize),
-        (limit, departed): (Duration, Departed),
+        (limit, others): (Duration, Others),
     ) -> Result<Nccl, GroupError> {
         let library = Library::find()?;
         device.enter().map_err(failed)?;
         let comm = library.join(UniqueId(id), rank, size)?;
-        let until = Instant::now() + limit;
-        loop {
-            match library.state(comm) {
-                Ok(true) => break,
-                Ok(false) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
-                Ok(false) => {
-                    library.abort(comm);
-                    return Err(GroupError::Missing {
-                        ranks: (0..size).filter(|other| *other != rank).collect(),
-                        operation: "the start of NCCL",
-                        seconds: limit.as_secs(),
-                    });
-                }
-                Err(error) => {
-                    library.abort(comm);
-                    return Err(error);
-                }
-            }
+        if let Err(error) = wait_for_all(library, comm, (limit, &others)) {
+            give_up(library, device, comm);
+            return Err(error);
         }
+        let departed = others.departed;
         let watched = Arc::new(Watched::new(library, comm, device, (rank, size), departed)?);
         Ok(Nccl(Arc::new(Inner {
             library,
@@ -170,6 +159,50 @@ impl Drop for Inner {
     }
 }
 
+/// Waits until all members have joined.
+fn wait_for_all(
+    library: &Library,
+    comm: Comm,
+    (limit, others): (Duration, &Others),
+) -> Result<(), GroupError> {
+    let until = Instant::now() + limit;
+    loop {
+        if let Some(error) = (others.departed)() {
+            return Err(error);
+        }
+        match library.state(comm) {
+            Ok(true) => return Ok(()),
+            Ok(false) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+            Ok(false) => {
+                return Err(GroupError::Missing {
+                    ranks: (others.absent)(),
+                    operation: "the start of NCCL",
+                    seconds: limit.as_secs(),
+                });
+            }
+            // NCCL does not say who it was: whoever knows may not have heard of it yet.
+            Err(error) => return Err(watch::named(error, &*others.departed)),
+        }
+    }
+}
+
+/// Aborts a communicator that not all have joined. NCCL may wait for its own threads, which may wait for the network: nobody
+/// waits for it for long.
+fn give_up(library: &'static Library, device: &CudaDevice, comm: Comm) {
+    let (comm, device) = (watch::Handle(comm), device.clone());
+    let (done, ended) = mpsc::channel();
+    let begun = thread::Builder::new().spawn(move || {
+        let comm = comm;
+        let _ = device.enter();
+        library.abort(comm.0);
+        // Nobody waits any more if this took long.
+        let _ = done.send(());
+    });
+    if begun.is_ok() {
+        let _ = ended.recv_timeout(ABORT);
+    }
+}
+
 fn failed(error: DeviceError) -> GroupError {
     GroupError::Engine {
         operation: "the device of a member",
@@ -186,16 +219,36 @@ impl DeviceCommunicator for Nccl {
         self.begin(|library, on| {
             let mut each = numbers.iter().filter(|numbers| numbers.len > 0);
             each.try_for_each(|numbers| {
-                let of = match numbers.kind {
-                    NumberKind::F32 => DataType::F32,
-                    NumberKind::F64 => DataType::F64,
-                    NumberKind::I64 => DataType::I64,
-                    NumberKind::U64 => DataType::U64,
-                };
+                let of = DataType::from(numbers.kind);
                 // SAFETY: whoever has them added borrows their buffer, which stays allocated until the stream, in
                 // which it was written and is freed, has done this.
                 unsafe { library.all_reduce((numbers.address, numbers.len), of, on) }
             })
+        })
+    }
+
+    fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError> {
+        let (rank, size) = (self.0.rank, self.0.size);
+        let each = columns / size;
+        self.begin(|library, on| {
+            for numbers in numbers.iter().filter(|numbers| numbers.len > 0) {
+                let (of, of_column) = (DataType::from(numbers.kind), numbers.len / columns);
+                let bytes = numbers.kind.bytes() * of_column;
+                let shared = each * size;
+                if each > 0 {
+                    let own = numbers.address + (rank * each * bytes) as u64;
+                    let from = numbers.address;
+                    // SAFETY: as in `sum`; a member's share lies where it lies in all of them.
+                    unsafe { library.reduce_scatter((from, own), each * of_column, of, on) }?;
+                }
+                let rest = columns - shared;
+                if rest > 0 {
+                    let at = numbers.address + (shared * bytes) as u64;
+                    // SAFETY: as in `sum`.
+                    unsafe { library.reduce((at, rest * of_column), of, size - 1, on) }?;
+                }
+            }
+            Ok(())
         })
     }
 
@@ -229,46 +282,56 @@ impl DeviceCommunicator for Nccl {
 /// Processes that `torchrun` and its kin started: what members tell each other of the host goes the way of what lies on
 /// devices.
 #[derive(Debug)]
-pub(super) struct Processes(pub(super) Nccl);
+pub(super) struct Processes {
+    nccl: Nccl,
+    liveness: Option<Arc<Liveness>>,
+}
+
+impl Processes {
+    /// Processes that have joined, and what they hear of each other's end.
+    pub(super) fn new(nccl: Nccl, liveness: Option<Arc<Liveness>>) -> Processes {
+        Processes { nccl, liveness }
+    }
+}
 
 impl Communicator for Processes {
     fn name(&self) -> String {
-        format!("{}, {} processes", self.0.version(), self.0.0.size)
+        format!("{}, {} processes", self.nccl.version(), self.nccl.0.size)
     }
 
     fn rank(&self) -> usize {
-        self.0.0.rank
+        self.nccl.0.rank
     }
 
     fn size(&self) -> usize {
-        self.0.0.size
+        self.nccl.0.size
     }
 
     fn send(&self, to: usize, bytes: &[u8], until: Instant) -> Result<(), GroupError> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut buffer = self.0.buffer(bytes.len())?;
+        let mut buffer = self.nccl.buffer(bytes.len())?;
         buffer.copy_from_slice(bytes).map_err(failed)?;
         let place = (address(&mut buffer), bytes.len());
-        self.0.begin(|library, on| {
+        self.nccl.begin(|library, on| {
             // SAFETY: the buffer lives until the end of the wait, or is freed in the order of the stream.
             unsafe { library.send(place, to, on) }
         })?;
-        self.0.wait(to, until)
+        self.nccl.wait(to, until)
     }
 
     fn receive(&self, from: usize, bytes: &mut [u8], until: Instant) -> Result<(), GroupError> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut buffer = self.0.buffer(bytes.len())?;
+        let mut buffer = self.nccl.buffer(bytes.len())?;
         let place = (address(&mut buffer), bytes.len());
-        self.0.begin(|library, on| {
+        self.nccl.begin(|library, on| {
             // SAFETY: as in `send`.
             unsafe { library.receive(place, from, on) }
         })?;
-        self.0.wait(from, until)?;
+        self.nccl.wait(from, until)?;
         buffer.copy_to_slice(bytes).map_err(failed)
     }
 
@@ -282,11 +345,11 @@ impl Communicator for Processes {
         if all.is_empty() {
             return Ok(());
         }
-        let mut buffer = self.0.buffer(all.len())?;
+        let mut buffer = self.nccl.buffer(all.len())?;
         let first: usize = lengths[..self.rank()].iter().sum();
         buffer.write(first, own).map_err(failed)?;
-        self.0.gather(address(&mut buffer), lengths)?;
-        self.0.wait(self.rank(), until)?;
+        self.nccl.gather(address(&mut buffer), lengths)?;
+        self.nccl.wait(self.rank(), until)?;
         buffer.copy_to_slice(all).map_err(failed)
     }
 
@@ -296,11 +359,11 @@ impl Communicator for Processes {
         (all, received): (&mut [u8], &[usize]),
         until: Instant,
     ) -> Result<(), GroupError> {
-        let mut from = self.0.buffer(parts.len())?;
-        let mut to = self.0.buffer(all.len())?;
+        let mut from = self.nccl.buffer(parts.len())?;
+        let mut to = self.nccl.buffer(all.len())?;
         from.copy_from_slice(parts).map_err(failed)?;
         let (mut out, mut come) = (address(&mut from), address(&mut to));
-        self.0.begin(|library, on| {
+        self.nccl.begin(|library, on| {
             for (peer, (sent, received)) in sent.iter().zip(received).enumerate() {
                 if *sent > 0 {
                     // SAFETY: as in `send`.
@@ -315,7 +378,7 @@ impl Communicator for Processes {
             }
             Ok(())
         })?;
-        self.0.wait(self.rank(), until)?;
+        self.nccl.wait(self.rank(), until)?;
         for (place, piece) in slices_of(all, received)
             .into_iter()
             .zip(pieces(&to, received)?)
@@ -326,14 +389,32 @@ impl Communicator for Processes {
     }
 
     fn departed(&self) -> Option<GroupError> {
-        self.0.check().err()
+        let lost = self.liveness.as_ref().and_then(|liveness| liveness.lost());
+        lost.or_else(|| self.nccl.check().err())
+    }
+
+    fn report(&self, message: &str) {
+        if let Some(liveness) = &self.liveness {
+            liveness.report(message);
+        }
     }
 
     fn abandon(&self) {
-        self.0.0.watched.end(GroupError::Engine {
+        self.nccl.0.watched.end(GroupError::Engine {
             operation: "the group",
             message: "this member gave it up".to_owned(),
         });
+    }
+}
+
+impl From<NumberKind> for DataType {
+    fn from(kind: NumberKind) -> DataType {
+        match kind {
+            NumberKind::F32 => DataType::F32,
+            NumberKind::F64 => DataType::F64,
+            NumberKind::I64 => DataType::I64,
+            NumberKind::U64 => DataType::U64,
+        }
     }
 }
 

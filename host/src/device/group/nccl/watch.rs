@@ -14,7 +14,7 @@ use crate::parallel::locked;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long what a member that has ended submitted may take to arrive.
+/// How long what a member that has ended submitted may take to arrive, or the word that it has ended.
 const GRACE: Duration = Duration::from_millis(200);
 /// Tries before a thread gives its processor to others.
 const SPINS: u32 = 1_000;
@@ -35,7 +35,7 @@ pub(super) struct Watched {
     over: (Mutex<bool>, Condvar),
 }
 
-struct Handle(Comm);
+pub(super) struct Handle(pub(super) Comm);
 
 // SAFETY: NCCL's communicators may be used from any thread, one at a time, which the mutex around them sees to.
 unsafe impl Send for Handle {}
@@ -151,7 +151,7 @@ impl Watched {
             Some(comm) => work(comm.0),
             None => Ok(()),
         };
-        self.ended_by(begun)?;
+        self.ended_by(begun.map_err(|error| self.named(error)))?;
         let limit = locked(&self.state).limit;
         let until = Instant::now() + limit;
         let mut tries = 0_u32;
@@ -175,7 +175,7 @@ impl Watched {
             Some(comm) => self.library.state(comm.0),
             None => Ok(true),
         };
-        let submitted = self.ended_by(state)?;
+        let submitted = self.ended_by(state.map_err(|error| self.named(error)))?;
         self.check().map(|()| submitted)
     }
 
@@ -237,7 +237,7 @@ impl Watched {
             None => return,
         };
         if let Some(error) = noticed {
-            return self.end(self.who_left().unwrap_or(error));
+            return self.end(self.named(error));
         }
         let Some(until) = locked(&self.state).pending else {
             return;
@@ -269,6 +269,11 @@ impl Watched {
         }
     }
 
+    /// What NCCL has noticed, or who is behind it.
+    fn named(&self, error: GroupError) -> GroupError {
+        named(error, &|| self.who_left())
+    }
+
     /// A member that is known to have failed or ended.
     fn who_left(&self) -> Option<GroupError> {
         let gone = {
@@ -284,6 +289,18 @@ impl Watched {
                 how: crate::device::group::peers::PROCESS_ENDED,
             }),
             None => (self.departed)(),
+        }
+    }
+}
+
+/// An error of NCCL, which does not say whose end it is, or that end as soon as it is heard of.
+pub(super) fn named(error: GroupError, departed: &dyn Fn() -> Option<GroupError>) -> GroupError {
+    let until = Instant::now() + GRACE;
+    loop {
+        match departed() {
+            Some(known) => return known,
+            None if Instant::now() >= until => return error,
+            None => thread::sleep(Duration::from_millis(1)),
         }
     }
 }
