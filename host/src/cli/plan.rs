@@ -63,7 +63,8 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
         Some(_) => Some(Fits::of((&planner, &gpu), &problem, args.evaluations)?),
         None => None,
     };
-    let shared = plan_gpus::shared(&planner, (&problem, product), args, gpus)?;
+    let memory_gb_s = gpu.limits.rates.stream_gbs;
+    let shared = plan_gpus::shared((&planner, memory_gb_s), (&problem, product), args, gpus)?;
     let report = Report {
         shared,
         fits,

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use super::args::PlanArgs;
 use super::report::{Listing, indented, number, plain_table};
 use crate::plan::fused::{ColumnUse, Planner, Problem, Product};
-use crate::plan::scaling::{self, Link, Machines, Shared};
+use crate::plan::scaling::{self, Columns, Link, Machines, Shared};
 
 /// The GPUs that are to share the rows, if several are wanted.
 fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
@@ -30,7 +30,7 @@ fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
 
 /// The GPUs that are to share the rows, if several are wanted, and what the product takes over 1, 2, 4, … of them.
 pub(super) fn shared(
-    planner: &Planner<'_>,
+    (planner, memory_gb_s): (&Planner<'_>, f64),
     (problem, product): (&Problem, Product),
     args: &PlanArgs,
     gpus: Option<usize>,
@@ -69,10 +69,16 @@ pub(super) fn shared(
     };
     let planned = us_of(1)?;
     let alone = args.one_gpu_us.unwrap_or(planned);
+    let columns = Columns {
+        cols: problem.cols,
+        element,
+        summed: if fixed { 3 * element } else { element },
+        memory_gb_s,
+    };
     let steps = machines.steps().into_iter();
     // What the planner errs by on one GPU it errs by on the rows of each.
     let own = |gpus| Ok::<_, anyhow::Error>(us_of(gpus)? * (alone / planned));
-    let each = steps.map(|step| Ok(step.shared((alone, own(step.all())?), bytes)));
+    let each = steps.map(|step| Ok(step.shared((alone, own(step.all())?), (bytes, &columns))));
     Ok(Some((machines, each.collect::<Result<_>>()?)))
 }
 
@@ -83,6 +89,7 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
         "GPUs",
         "µs of a product",
         "µs of its sum",
+        "of both",
         "times as fast",
         "efficiency",
     ]);
@@ -91,6 +98,7 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
             number(step.gpus),
             number(format_args!("{:.1}", step.product_us)),
             number(format_args!("{:.1}", step.sum_us)),
+            number(format_args!("{:.1} %", 100.0 * step.sum_share)),
             number(format_args!("{:.2}", step.speed_up)),
             number(format_args!("{:.2}", step.efficiency)),
         ]);
@@ -104,6 +112,23 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
             link.start_us, link.gb_s
         ),
     );
+    if let Some(all) = shared.last().filter(|all| all.gpus > 1) {
+        let verdict = |pays| if pays { "pays" } else { "does not pay" };
+        lines.line(
+            "adding up a slice of columns beside the next",
+            format_args!("{}", verdict(all.overlapping_pays())),
+        );
+        let vectors = &all.vectors;
+        lines.line(
+            "vectors of n spread over the GPUs",
+            format_args!(
+                "{}: an iteration of conjugate gradients takes {:.1} µs besides, {:.1} replicated",
+                verdict(vectors.spreading_pays()),
+                vectors.spread_us,
+                vectors.replicated_us
+            ),
+        );
+    }
     if machines.nodes > 1 {
         let network = &machines.network;
         lines.line(

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
-use super::{Number, OpError};
+use super::OpError;
 use crate::device::{Buffer, Device, Prepared};
 use crate::plan::fused::Plan;
 
@@ -24,7 +24,10 @@ fn entry<F: Family>(plan: &Plan) -> &'static Entry<F> {
 }
 
 /// Elements `range` of a buffer; the caller has checked that they are there.
-pub(super) fn slice<'a, T: Number>(buffer: &'a Buffer<T>, range: &Range<usize>) -> In<'a, T> {
+pub(super) fn slice<'a, T: bytemuck::Pod>(
+    buffer: &'a Buffer<T>,
+    range: &Range<usize>,
+) -> In<'a, T> {
     let all = buffer.input();
     assert!(
         range.end as u64 <= all.len(),
@@ -36,7 +39,7 @@ pub(super) fn slice<'a, T: Number>(buffer: &'a Buffer<T>, range: &Range<usize>) 
 }
 
 /// [`slice`] for a result.
-pub(super) fn slice_mut<'a, T: Number>(
+pub(super) fn slice_mut<'a, T: bytemuck::Pod>(
     buffer: &'a mut Buffer<T>,
     range: &Range<usize>,
 ) -> Out<'a, T> {

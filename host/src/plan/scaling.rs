@@ -17,6 +17,14 @@ pub struct Link {
     pub gb_s: f64,
 }
 
+impl Link {
+    /// Microseconds that bytes take to leave.
+    fn takes(&self, bytes: f64) -> f64 {
+        // 10⁹ bytes a second are 10³ bytes a microsecond.
+        bytes / (1e3 * self.gb_s)
+    }
+}
+
 /// Sums of up to this many bytes in one launch of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OneLaunch {
@@ -66,6 +74,39 @@ pub const NETWORK: Link = Link {
     gb_s: 45.0,
 };
 
+/// Elements of a column that an iteration of conjugate gradients reads and writes besides its product: w, r and p anew from p, q
+/// and r, and three scalar products.
+const VECTOR_ELEMENTS: f64 = 12.0;
+
+/// Vectors of n that several GPUs keep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Columns {
+    /// n.
+    pub cols: u64,
+    /// Bytes of an element.
+    pub element: u64,
+    /// Bytes of what is added up of a column: more than an element where sums are fixed-point numbers.
+    pub summed: u64,
+    /// 10⁹ bytes a second that a GPU reads and writes.
+    pub memory_gb_s: f64,
+}
+
+/// What an iteration of conjugate gradients takes besides its kernels over X, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct VectorWork {
+    /// Every GPU has all columns: a sum, and the work on vectors.
+    pub replicated_us: f64,
+    /// Each has its share of them: parts of the sum go to their owners, work is done there, and y comes back from all.
+    pub spread_us: f64,
+}
+
+impl VectorWork {
+    /// Whether vectors should be spread.
+    pub fn spreading_pays(&self) -> bool {
+        self.spread_us < self.replicated_us
+    }
+}
+
 /// A product over several GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shared {
@@ -75,10 +116,26 @@ pub struct Shared {
     pub product_us: f64,
     /// Microseconds of the sum.
     pub sum_us: f64,
+    /// The sum's part of both.
+    pub sum_share: f64,
     /// How many times as fast as one GPU.
     pub speed_up: f64,
     /// Of what this many GPUs could do.
     pub efficiency: f64,
+    /// What an iteration of conjugate gradients takes besides.
+    pub vectors: VectorWork,
+}
+
+impl Shared {
+    /// The sum's part from which a step should hide it behind the kernels.
+    pub const WORTH_HIDING: f64 = 0.05;
+
+    /// Whether w should be computed in two slices of columns, the first of which is added up while the second is computed. That
+    /// hides half of the sum, and reads X, whose rows are scattered over all columns, once more for Xᵀ: half of the kernels'
+    /// time at least.
+    pub fn overlapping_pays(&self) -> bool {
+        self.sum_share > Shared::WORTH_HIDING && self.sum_us > self.product_us
+    }
 }
 
 impl Machines {
@@ -97,41 +154,89 @@ impl Machines {
     /// assert_eq!(Machines { gpus: 1, ..two }.sum_us(1 << 30), 0.0);
     /// ```
     pub fn sum_us(&self, bytes: u64) -> f64 {
-        let (gpus, nodes) = (f64::from(self.gpus), f64::from(self.nodes));
-        let bytes_f = bytes as f64;
-        // 10⁹ bytes a second are 10³ bytes a microsecond.
-        let takes = |link: &Link, bytes: f64| bytes / (1e3 * link.gb_s);
-        let within = match self.gpus {
-            0 | 1 => 0.0,
-            _ => self.link.start_us + takes(&self.link, 2.0 * (gpus - 1.0) / gpus * bytes_f),
-        };
+        let many = self.sum_us_of_many(bytes);
         let one = &self.one_launch;
         let fits = bytes <= one.most_bytes && self.gpus <= one.most_gpus && self.nodes == 1;
-        if fits && self.gpus > 1 {
-            let sent = (gpus - 1.0) * bytes_f;
-            return within.min(one.link.start_us + takes(&one.link, sent));
+        if !fits || self.gpus < 2 {
+            return many;
         }
+        let sent = f64::from(self.gpus - 1) * bytes as f64;
+        many.min(one.link.start_us + one.link.takes(sent))
+    }
+
+    /// Of many bytes, whatever they are.
+    fn sum_us_of_many(&self, bytes: u64) -> f64 {
+        let (gpus, nodes) = (f64::from(self.gpus), f64::from(self.nodes));
+        let bytes_f = bytes as f64;
+        let within = match self.gpus {
+            0 | 1 => 0.0,
+            _ => self.link.start_us + self.link.takes(2.0 * (gpus - 1.0) / gpus * bytes_f),
+        };
         let between = match self.nodes {
             0 | 1 => 0.0,
             _ => {
                 let sent = 2.0 * (nodes - 1.0) / nodes * bytes_f / gpus.max(1.0);
-                self.network.start_us * nodes.log2().ceil() + takes(&self.network, sent)
+                self.network.start_us * nodes.log2().ceil() + self.network.takes(sent)
             }
         };
         within + between
     }
 
-    /// A product that takes one GPU `alone_us`, and each of these `product_us` for its rows, with a sum of this many bytes.
-    pub fn shared(&self, (alone_us, product_us): (f64, f64), bytes: u64) -> Shared {
+    /// A product that takes one GPU `alone_us`, and each of these `product_us` for its rows, with a sum of this many bytes, and
+    /// vectors of these columns.
+    pub fn shared(
+        &self,
+        (alone_us, product_us): (f64, f64),
+        (bytes, columns): (u64, &Columns),
+    ) -> Shared {
         let sum_us = self.sum_us(bytes);
         let speed_up = alone_us / (product_us + sum_us);
         Shared {
             gpus: self.all(),
             product_us,
             sum_us,
+            sum_share: sum_us / (product_us + sum_us),
             speed_up,
             efficiency: speed_up / f64::from(self.all().max(1)),
+            vectors: self.vector_work(columns),
         }
+    }
+
+    /// Work on vectors of n, by all GPUs alike and shared out.
+    ///
+    /// ```
+    /// use warpfuse::plan::scaling::{Columns, Machines, NETWORK, NVLINK, ONE_LAUNCH};
+    /// let eight = Machines { gpus: 8, nodes: 1, link: NVLINK, one_launch: ONE_LAUNCH, network: NETWORK };
+    /// let of = |cols| eight.vector_work(&Columns { cols, element: 4, summed: 12, memory_gb_s: 3_000.0 });
+    /// assert!(!of(1_000_000).spreading_pays());
+    /// assert!(of(30_000_000).spreading_pays());
+    /// ```
+    pub fn vector_work(&self, of: &Columns) -> VectorWork {
+        let all = f64::from(self.all().max(1));
+        let work = VECTOR_ELEMENTS * of.cols as f64 * of.element as f64 / (1e3 * of.memory_gb_s);
+        VectorWork {
+            replicated_us: self.sum_us(of.cols * of.summed) + work,
+            spread_us: self.in_shares_us(of) + work / all,
+        }
+    }
+
+    /// Whether a sum takes less time where every GPU gets its share of the columns, and gives the others the elements that it
+    /// makes of them: so it is where elements are smaller than what is added up, and many.
+    pub fn sums_pay_in_shares(&self, of: &Columns) -> bool {
+        self.in_shares_us(of) < self.sum_us(of.cols * of.summed)
+    }
+
+    /// Microseconds of both.
+    fn in_shares_us(&self, of: &Columns) -> f64 {
+        // Half of a sum's way each: to the owners, and from them.
+        let half = |bytes: u64| match self.all() {
+            0 | 1 => 0.0,
+            _ => {
+                let starts = self.sum_us_of_many(0);
+                starts + (self.sum_us_of_many(of.cols * bytes) - starts) / 2.0
+            }
+        };
+        half(of.summed) + half(of.element)
     }
 
     /// The same with fewer GPUs: 1, 2, 4, … of a machine, then 2, 4, … machines, and all.
@@ -189,15 +294,45 @@ mod tests {
         }
     }
 
+    fn columns(cols: u64) -> Columns {
+        Columns {
+            cols,
+            element: 4,
+            summed: 4,
+            memory_gb_s: 3_000.0,
+        }
+    }
+
     #[test]
     fn the_efficiency_is_one_without_a_sum() {
-        let shared = machines(4, 1).shared((400.0, 100.0), 0);
+        let shared = machines(4, 1).shared((400.0, 100.0), (0, &columns(28)));
         let expected = 100.0 / (100.0 + shared.sum_us);
         assert!((shared.efficiency - expected).abs() < 1e-12);
-        assert_eq!(
-            machines(1, 1).shared((400.0, 400.0), 1 << 30).efficiency,
-            1.0
-        );
+        let one = machines(1, 1).shared((400.0, 400.0), (1 << 30, &columns(28)));
+        assert_eq!((one.efficiency, one.sum_share), (1.0, 0.0));
+    }
+
+    #[test]
+    fn vectors_are_spread_where_they_are_long_and_sums_hidden_where_they_take_longest() {
+        let spread = |gpus, cols| {
+            let of = machines(gpus, 1).vector_work(&columns(cols));
+            of.spreading_pays()
+        };
+        for gpus in [2, 4, 8] {
+            let first = (10..34).find(|power| spread(gpus, 1 << power));
+            let first = first.expect("it pays in the end");
+            assert!(first > 20, "{gpus} GPUs: from 2^{first} columns on");
+            assert!((first..34).all(|power| spread(gpus, 1 << power)), "{gpus}");
+        }
+        let one = machines(1, 1).vector_work(&columns(1 << 30));
+        assert_eq!(one.replicated_us, one.spread_us);
+        let pays = |product_us: f64| {
+            let bytes = 4 << 25;
+            let shared =
+                machines(2, 1).shared((2.0 * product_us, product_us), (bytes, &columns(1 << 25)));
+            shared.overlapping_pays()
+        };
+        assert!(pays(100.0) && !pays(2_000.0) && !pays(1e6));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Where a plan has two products, the rows are walked twice, first for `v ⊙ (X·y − s)`; the scale is that of the fused
 //! product, so that the sums have its bits.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
@@ -248,7 +249,8 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
             terms: call.terms.of(call.product),
         };
         let output = call.output;
-        let mut begin = vectors.ends(site, &mut work, &mut *output);
+        let all = 0..site.cols;
+        let mut begin = vectors.ends(site, &mut work, &mut *output, &all);
         // It looks at the vectors of these rows.
         begin.all_rows = site.rows as u64;
         self.begin.launch(begin)?;
@@ -272,12 +274,27 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
                 None => Ok(self.walk.launch(walk)?),
             }
         })?;
-        if let Some(together) = &site.together {
-            // The words are added as integers, and beside them what is infinite or no number.
-            let sums: &mut [&mut dyn Summand] = &mut [&mut work.sums, &mut *output];
+        let Some(together) = &site.together else {
+            return Ok(self
+                .finish
+                .launch(vectors.ends(site, &mut work, output, &all))?);
+        };
+        // The words are added as integers, and beside them what is infinite or no number.
+        let sums: &mut [&mut dyn Summand] = &mut [&mut work.sums, &mut *output];
+        if !together.pays_in_shares(site) {
             together.group.sum_together(sums)?;
+            return Ok(self
+                .finish
+                .launch(vectors.ends(site, &mut work, output, &all))?);
         }
-        Ok(self.finish.launch(vectors.ends(site, &mut work, output))?)
+        let own = together.group.sum_shares(sums, site.cols)?;
+        if !own.is_empty() {
+            self.finish
+                .launch(vectors.ends(site, &mut work, &mut *output, &own))?;
+        }
+        // Of columns that others have finished.
+        work.sums.fill_zero()?;
+        Ok(together.group.gather_shares(output)?)
     }
 }
 
@@ -315,35 +332,39 @@ struct Vectors<'a, T: Number> {
 }
 
 impl<'v, T: Number> Vectors<'v, T> {
-    /// The arguments of *begin* and *finish*.
+    /// The arguments of *begin* and *finish*, of these columns.
     fn ends<'a>(
         &self,
         site: &Site<T>,
         work: &'a mut Work<T>,
         output: &'a mut Buffer<T>,
+        own: &Range<usize>,
     ) -> FixedArgs<'a, T>
     where
         'v: 'a,
     {
         let terms = self.terms;
+        let words = own.start * T::LIMBS..own.end * T::LIMBS;
+        // Behind those of the columns is one for all.
+        let exponents = own.start..site.cols + 1;
         FixedArgs {
             x: SparseArgs {
-                cols: site.cols as u32,
+                cols: own.len() as u32,
                 input: self.input.input(),
                 weights: terms.weights(),
                 shift: terms.shift(),
-                addend: terms.addend(),
-                output: output.output(),
+                addend: terms.addend.map_or(In::none(), |(_, z)| slice(z, own)),
+                output: slice_mut(output, own),
                 alpha: terms.alpha,
                 beta: terms.beta(),
                 ..no_matrix()
             },
             all_rows: site.all_rows(),
             longest: site.longest(self.product),
-            exponents: work.exponents.output(),
+            exponents: slice_mut(&mut work.exponents, &exponents),
             scaled: work.y.output(),
             ranges: work.ranges.output(),
-            sums: work.sums.output(),
+            sums: slice_mut(&mut work.sums, &words),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
 use crate::plan::fused::Product;
+use crate::plan::scaling::{self, Columns, Machines};
 
 /// Where rows lie and how many there are: all that launches over a form need to know besides the form.
 pub(in crate::ops) struct Site<T> {
@@ -35,6 +36,28 @@ pub(in crate::ops) struct Together {
 }
 
 impl Together {
+    /// Whether each member should finish a share of the columns, and give the others what came of it: see
+    /// [`scaling`](crate::plan::scaling). Without a link, where time says nothing, it always does.
+    pub(in crate::ops) fn pays_in_shares<T: Number>(&self, site: &Site<T>) -> bool {
+        let limits = site.device.limits();
+        let Some(limits) = limits.filter(|_| self.group.link_name().is_some()) else {
+            return true;
+        };
+        let machines = Machines {
+            gpus: self.group.size() as u32,
+            nodes: 1,
+            link: scaling::NVLINK,
+            one_launch: scaling::ONE_LAUNCH,
+            network: scaling::NETWORK,
+        };
+        machines.sums_pay_in_shares(&Columns {
+            cols: site.cols as u64,
+            element: size_of::<T>() as u64,
+            summed: (size_of::<T>() + 8 * T::LIMBS) as u64,
+            memory_gb_s: limits.rates.stream_gbs,
+        })
+    }
+
     /// The greatest of all members, element by element, of numbers that are as many on each.
     pub(in crate::ops) fn greatest(&self, numbers: &mut Buffer<u32>) -> Result<(), OpError> {
         let mut all: Vec<u64> = numbers.to_vec()?.into_iter().map(u64::from).collect();
