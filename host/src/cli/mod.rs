@@ -23,6 +23,7 @@ mod applied;
 mod args;
 mod beside;
 mod calibrate;
+mod checkpoints;
 mod completions;
 mod convert;
 mod cv;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
+use super::checkpoint::{Checkpoint, Identity};
 use super::evaluations::steps;
+use super::identity::with_checkpoint_of;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, iterate, norm,
     normalise_sum, spectral_model,
@@ -108,9 +110,42 @@ impl Hits {
         graph: impl Into<Arc<Features<T>>>,
         watch: impl FnMut(Progress),
     ) -> Result<HitsModel, FitError> {
+        self.score(device, graph.into(), watch)
+    }
+
+    /// [`Hits::fit_watched`] that writes how far it has got, and goes on from there where the file exists: with the bits of
+    /// a fit that was never interrupted where sums are reproducible
+    /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
+    ///
+    /// # Errors
+    /// As [`Hits::fit`], and [`FitError::Checkpoint`].
+    pub fn fit_with_checkpoint<T: Number>(
+        &self,
+        device: &Device,
+        graph: impl Into<Arc<Features<T>>>,
+        checkpoint: &Checkpoint,
+        watch: impl FnMut(Progress),
+    ) -> Result<HitsModel, FitError> {
+        let graph = graph.into();
+        let facts = |identity: &mut Identity| {
+            identity.fact("method", "hubs and authorities");
+            identity.fact("tolerance", self.tolerance);
+            identity.fact("max_iter", self.max_iter);
+            identity.fact("sums", format_args!("{:?}", self.matrix.summation));
+        };
+        with_checkpoint_of(Some(checkpoint), (device, &graph.clone()), facts, || {
+            self.score(device, graph, watch)
+        })
+    }
+
+    fn score<T: Number>(
+        &self,
+        device: &Device,
+        graph: Arc<Features<T>>,
+        watch: impl FnMut(Progress),
+    ) -> Result<HitsModel, FitError> {
         let mut clock = Clock::start();
         check_tolerance(self.tolerance)?;
-        let graph = graph.into();
         check_edges(device, &graph)?;
         let evaluations = steps(self.tolerance, RATE).min(self.max_iter as u64);
         let to_come = Preparation::For { evaluations };
@@ -139,8 +174,9 @@ impl Hits {
         let mut a = device.zeros(cols)?;
         vector::fill(narrow(1.0 / (cols as f64).sqrt()), &mut a)?;
         let (mut product, mut next) = (device.zeros(cols)?, device.zeros(cols)?);
-        let course = iterate((self.tolerance, self.max_iter), watch, || {
-            x.fused(&a, &Terms::default(), &mut product)?;
+        let until = (self.tolerance, self.max_iter);
+        let course = iterate(("hits", &mut a), until, watch, |a| {
+            x.fused(a, &Terms::default(), &mut product)?;
             let length = norm(&product)?;
             if length == 0.0 {
                 return Err(FitError::NoEdges);
@@ -149,7 +185,7 @@ impl Hits {
                 return Ok(length);
             }
             vector::scaled_copy(narrow(1.0 / length), &product, &mut next)?;
-            Ok(advance(&mut a, &mut next)?)
+            Ok(advance(a, &mut next)?)
         })?;
         Ok((a, course))
     }

@@ -2,14 +2,16 @@
 
 use serde::Serialize;
 
-use super::checkpoint::Identity;
+use super::checkpoint::{Checkpoint, Identity};
 use super::options::FitOptions;
 use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
-use super::{FitError, ResidentDataset};
+use super::{FitError, Labels, ResidentDataset, Targets};
+use crate::device::Device;
 use crate::device::group::Group;
-use crate::ops::Number;
-use crate::parallel::checksum::combine;
+use crate::matrix::{ColumnMoments, Element, Features};
+use crate::ops::{Number, OpError};
+use crate::parallel::checksum::{checksum, combine};
 
 /// Does `work`, a fit of this estimator to this data, with the checkpoint of `options`, if there is one.
 ///
@@ -28,6 +30,81 @@ pub(super) fn with_checkpoint<T: Number, R>(
     let group = group.filter(|group: &&Group| !group.is_alone());
     let identity = of(params, (data, targets, weights), &options);
     super::checkpoint::during((checkpoint, group), identity, || work(options))
+}
+
+/// Does `work`, over X alone, with the checkpoint if there is one. `x` are the rows of this member of a group; `facts` adds
+/// what is computed, and with which options.
+///
+/// # Errors
+/// Those of `work`, and [`FitError::Checkpoint`].
+pub(super) fn with_checkpoint_of<T: Number, R>(
+    checkpoint: Option<&Checkpoint>,
+    (device, x): (&Device, &Features<T>),
+    facts: impl FnOnce(&mut Identity),
+    work: impl FnOnce() -> Result<R, FitError>,
+) -> Result<R, FitError> {
+    let Some(checkpoint) = checkpoint else {
+        return work();
+    };
+    let group = device.group().filter(|group: &&Group| !group.is_alone());
+    let mut identity = Identity::default();
+    identity.fact("version of warpfuse", env!("CARGO_PKG_VERSION"));
+    identity.fact("element type", format_args!("{:?}", T::DTYPE));
+    facts(&mut identity);
+    let squares = weighted(&ColumnMoments::of(x).sum_of_squares);
+    let mut sums = [x.rows() as f64, squares];
+    if let Some(group) = group {
+        group.sum(&mut sums).map_err(OpError::from)?;
+    }
+    identity.fact("rows", sums[0]);
+    identity.fact("columns", x.cols());
+    identity.sum("a sum over the squares of X", sums[1]);
+    super::checkpoint::during((checkpoint, group), identity, work)
+}
+
+/// Does `work`, a cross-validation over this data, with the checkpoint if there is one; `facts` adds what is compared.
+///
+/// # Errors
+/// Those of `work`, and [`FitError::Checkpoint`].
+pub(super) fn with_checkpoint_of_folds<T: Number, R>(
+    checkpoint: Option<&Checkpoint>,
+    (data, targets): (&ResidentDataset<T>, &Targets<'_, T>),
+    facts: impl FnOnce(&mut Identity),
+    work: impl FnOnce() -> Result<R, FitError>,
+) -> Result<R, FitError> {
+    let Some(checkpoint) = checkpoint else {
+        return work();
+    };
+    let matrix = data.matrix();
+    let group = matrix.device().group();
+    let group = group.filter(|group: &&Group| !group.is_alone());
+    let mut identity = Identity::default();
+    identity.fact("version of warpfuse", env!("CARGO_PKG_VERSION"));
+    identity.fact("element type", format_args!("{:?}", T::DTYPE));
+    facts(&mut identity);
+    identity.fact("rows", matrix.rows());
+    identity.fact("columns", matrix.cols());
+    identity.fact("reproducible sums", matrix.is_reproducible());
+    let targets = match targets {
+        Targets::Numbers(of) => digest(of.iter().map(|target| Element::to_f64(*target))),
+        Targets::Labels(Labels::Numbers(of)) => digest(of.iter().copied()),
+        Targets::Labels(Labels::Text(of)) => digest_of_bytes(of.join("\n").as_bytes()),
+    };
+    identity.fact("a digest of the targets", targets);
+    let squares = weighted(&data.moments().columns.sum_of_squares);
+    identity.sum("a sum over the squares of X", squares);
+    super::checkpoint::during((checkpoint, group), identity, work)
+}
+
+/// Of bytes in order.
+pub(super) fn digest_of_bytes(bytes: &[u8]) -> String {
+    format!("{:016x}", checksum(bytes))
+}
+
+/// A sum in which each column counts otherwise.
+fn weighted(of: &[f64]) -> f64 {
+    let each = of.iter().enumerate();
+    each.map(|(j, sum)| sum * (1.0 + (j % 97) as f64)).sum()
 }
 
 fn of<T: Number>(
@@ -74,25 +151,21 @@ fn of<T: Number>(
     if let Some(patience) = options.patience {
         identity.fact("patience", format_args!("{patience:?}"));
     }
-    // Sums in which each column counts otherwise.
     let moments = &data.moments().columns;
-    let sum = |of: &[f64]| -> f64 {
-        let each = of.iter().enumerate();
-        each.map(|(j, sum)| sum * (1.0 + (j % 97) as f64)).sum()
-    };
-    identity.sum("a sum over the squares of X", sum(&moments.sum_of_squares));
+    let squares = weighted(&moments.sum_of_squares);
+    identity.sum("a sum over the squares of X", squares);
     identity
 }
 
 fn of_targets<T: Number>(targets: &RowTargets<'_, T>) -> String {
     match targets {
         RowTargets::Coded { codes, .. } => digest((0..codes.len()).map(|row| codes.at(row) as f64)),
-        _ => digest((0..targets.len()).map(|row| crate::matrix::Element::to_f64(targets.at(row)))),
+        _ => digest((0..targets.len()).map(|row| Element::to_f64(targets.at(row)))),
     }
 }
 
 /// Of numbers in order.
-fn digest(numbers: impl IntoIterator<Item = f64>) -> String {
+pub(super) fn digest(numbers: impl IntoIterator<Item = f64>) -> String {
     let numbers = numbers.into_iter();
     let sum = numbers.fold(0, |sum, number| combine(sum, number.to_bits()));
     format!("{:016x}", combine(sum, 0))

@@ -12,6 +12,7 @@ use ndarray::Array2;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::checkpoint::{Record, session};
 use super::spectral::{Course, norm, upload};
 use super::symmetric_eigen::{Eigen, symmetric_eigen};
 use super::{FitError, Operator};
@@ -43,6 +44,8 @@ struct Basis<'a, T: Number, X> {
     /// H.
     projected: Array2<f64>,
     random: Xoshiro256PlusPlus,
+    /// Vectors that were drawn.
+    drawn: usize,
 }
 
 /// A column of H and what is left of the product.
@@ -68,14 +71,16 @@ pub(super) fn leading_eigenvectors<T: Number, X: Operator<T>>(
         vectors: Vec::with_capacity(size),
         projected: Array2::zeros((size, size)),
         random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
+        drawn: 0,
     };
-    let mut course = Course {
-        n_iter: 0,
-        converged: false,
-        change: f64::INFINITY,
-    };
-    let first = basis.random_vector()?;
-    basis.vectors.push(first);
+    let mut course = Course::START;
+    match session::begin("lanczos")? {
+        Some(found) => basis.restore(&found, &mut course)?,
+        None => {
+            let first = basis.random_vector()?;
+            basis.vectors.push(first);
+        }
+    }
     loop {
         let step = basis.fill(options, &mut course)?;
         let eigen = symmetric_eigen(basis.projected.clone());
@@ -114,6 +119,9 @@ impl<T: Number, X: Operator<T>> Basis<'_, T, X> {
     /// Extends the basis until it is full; the product with the last vector is left over.
     fn fill(&mut self, options: &LanczosOptions, course: &mut Course) -> Result<Step<T>, FitError> {
         loop {
+            if session::is_due() {
+                session::save(|record| self.save(*course, record))?;
+            }
             interrupt::proceed()?;
             let step = self.step()?;
             course.n_iter += 1;
@@ -130,6 +138,39 @@ impl<T: Number, X: Operator<T>> Basis<'_, T, X> {
             let next = self.next(step)?;
             self.vectors.push(next);
         }
+    }
+
+    /// Adds everything to a record, before a product.
+    fn save(&self, course: Course, to: &mut Record) -> Result<(), OpError> {
+        course.save(to);
+        let [count, drawn] = [self.vectors.len(), self.drawn].map(|count| count as f64);
+        to.numbers("basis", &[count, drawn]);
+        let projected: Vec<f64> = self.projected.iter().copied().collect();
+        to.numbers("projected", &projected);
+        for (i, vector) in self.vectors.iter().enumerate() {
+            to.vector(&format!("v.{i}"), vector)?;
+        }
+        Ok(())
+    }
+
+    /// Puts everything back to where it was recorded.
+    fn restore(&mut self, from: &Record, course: &mut Course) -> Result<(), OpError> {
+        course.restore(from)?;
+        let [count, drawn] = from.array("basis")?;
+        let projected = from.list_of("projected")?;
+        self.projected
+            .iter_mut()
+            .zip(projected)
+            .for_each(|(h, recorded)| *h = recorded);
+        for i in 0..count as usize {
+            let mut vector = self.x.device().zeros(self.x.cols())?;
+            from.restore(&format!("v.{i}"), &mut vector)?;
+            self.vectors.push(vector);
+        }
+        for _ in 0..drawn as usize {
+            self.draw();
+        }
+        Ok(())
     }
 
     /// The product with the last vector, projected.
@@ -189,13 +230,17 @@ impl<T: Number, X: Operator<T>> Basis<'_, T, X> {
         self.random_vector()
     }
 
+    /// Numbers between −1 and 1.
+    fn draw(&mut self) -> Vec<f64> {
+        self.drawn += 1;
+        let unit = |word: u64| (word >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0;
+        let numbers = 0..self.x.cols();
+        numbers.map(|_| unit(self.random.next_u64())).collect()
+    }
+
     /// A random unit vector orthogonal to the basis.
     fn random_vector(&mut self) -> Result<Buffer<T>, FitError> {
-        let unit = |word: u64| (word >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0;
-        let values: Vec<f64> = (0..self.x.cols())
-            .map(|_| unit(self.random.next_u64()))
-            .collect();
-        let mut vector = upload(self.x.device(), &values)?;
+        let mut vector = upload(self.x.device(), &self.draw())?;
         // The second round makes up for what the first one cancelled.
         for _ in 0..2 {
             self.orthogonalise(&mut vector)?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::cg::Progress;
+use super::checkpoint::{Checkpoint, Identity};
 use super::evaluations::steps;
+use super::identity::{digest, with_checkpoint_of};
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, iterate,
     normalise_sum, spectral_model, upload,
@@ -153,8 +155,47 @@ impl PageRank {
         graph: impl Into<Arc<Features<T>>>,
         watch: impl FnMut(Progress),
     ) -> Result<PageRankModel, FitError> {
-        let mut clock = Clock::start();
+        self.score(device, graph.into(), watch)
+    }
+
+    /// [`PageRank::fit_watched`] that writes how far it has got, and goes on from there where the file exists: with the bits
+    /// of a fit that was never interrupted where sums are reproducible
+    /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
+    ///
+    /// # Errors
+    /// As [`PageRank::fit`], and [`FitError::Checkpoint`].
+    pub fn fit_with_checkpoint<T: Number>(
+        &self,
+        device: &Device,
+        graph: impl Into<Arc<Features<T>>>,
+        checkpoint: &Checkpoint,
+        watch: impl FnMut(Progress),
+    ) -> Result<PageRankModel, FitError> {
         let graph = graph.into();
+        let facts = |identity: &mut Identity| {
+            identity.fact("method", "PageRank");
+            identity.fact("damping", self.damping);
+            identity.fact("tolerance", self.tolerance);
+            identity.fact("max_iter", self.max_iter);
+            identity.fact("dangling", format_args!("{:?}", self.dangling));
+            identity.fact("sums", format_args!("{:?}", self.matrix.summation));
+            if let Some(weights) = &self.personalisation {
+                let weights = digest(weights.iter().copied());
+                identity.fact("a digest of the personalisation", weights);
+            }
+        };
+        with_checkpoint_of(Some(checkpoint), (device, &graph.clone()), facts, || {
+            self.score(device, graph, watch)
+        })
+    }
+
+    fn score<T: Number>(
+        &self,
+        device: &Device,
+        graph: Arc<Features<T>>,
+        watch: impl FnMut(Progress),
+    ) -> Result<PageRankModel, FitError> {
+        let mut clock = Clock::start();
         let nodes = self.check(device, &graph)?;
         let surfer = self.surfer(device, &graph, nodes)?;
         // A step shrinks the distance to the limit by d at least.
@@ -228,9 +269,10 @@ impl PageRank {
         let mut scores = surfer.personalisation.try_clone()?;
         let mut next = x.device().zeros(x.rows())?;
         let of_norms = (x.rows() as f64).sqrt();
-        let course = iterate((self.tolerance, self.max_iter), watch, || {
-            self.step(x, surfer, &scores, &mut next)?;
-            Ok(of_norms * advance(&mut scores, &mut next)?)
+        let until = (self.tolerance, self.max_iter);
+        let course = iterate(("page rank", &mut scores), until, watch, |scores| {
+            self.step(x, surfer, scores, &mut next)?;
+            Ok(of_norms * advance(scores, &mut next)?)
         })?;
         Ok((scores, course))
     }

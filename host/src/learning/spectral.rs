@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::FitError;
 use super::cg::Progress;
+use super::checkpoint::{Record, session};
 use crate::device::group::{Group, GroupError};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features, Storage};
@@ -48,23 +49,30 @@ pub(super) struct Course {
     pub(super) change: f64,
 }
 
-/// Steps until the change is at most `tolerance`, or there were `max_iter` of them. Each is one call of `step`, which returns
-/// the change.
+/// Steps of method `name` from `vector` on, until the change is at most `tolerance`, or there were `max_iter` of them. Each is
+/// one call of `step`, which changes the vector and returns the change. With a checkpoint they go on from there.
 ///
 /// # Errors
 /// [`FitError::NotFinite`] for such a change, when the fit was interrupted, and those of `step`.
-pub(super) fn iterate(
+pub(super) fn iterate<T: Number>(
+    (name, vector): (&'static str, &mut Buffer<T>),
     (tolerance, max_iter): (f64, usize),
     mut watch: impl FnMut(Progress),
-    mut step: impl FnMut() -> Result<f64, FitError>,
+    mut step: impl FnMut(&mut Buffer<T>) -> Result<f64, FitError>,
 ) -> Result<Course, FitError> {
-    let mut course = Course {
-        n_iter: 0,
-        converged: false,
-        change: f64::INFINITY,
-    };
+    let mut course = Course::START;
+    if let Some(found) = session::begin(name)? {
+        course.restore(&found)?;
+        found.restore("vector", vector)?;
+    }
     while course.n_iter < max_iter && !course.converged {
-        course.change = step()?;
+        if session::is_due() {
+            session::save(|record| {
+                course.save(record);
+                record.vector("vector", vector)
+            })?;
+        }
+        course.change = step(vector)?;
         course.n_iter += 1;
         if !course.change.is_finite() {
             let iterations = course.n_iter;
@@ -79,6 +87,27 @@ pub(super) fn iterate(
         });
     }
     Ok(course)
+}
+
+impl Course {
+    /// Before the first step.
+    pub(super) const START: Course = Course {
+        n_iter: 0,
+        converged: false,
+        change: f64::INFINITY,
+    };
+
+    /// Adds it to a record; it has not converged.
+    pub(super) fn save(&self, to: &mut Record) {
+        to.numbers("course", &[self.n_iter as f64, self.change]);
+    }
+
+    /// Puts it back to where it was.
+    pub(super) fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        let [n_iter, change] = from.array("course")?;
+        (self.n_iter, self.change) = (n_iter as usize, change);
+        Ok(())
+    }
 }
 
 /// What the models of spectral fits say of the fit, from their field `report`.

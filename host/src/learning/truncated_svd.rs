@@ -5,6 +5,8 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use super::cg::Progress;
+use super::checkpoint::{Checkpoint, Identity};
+use super::identity::with_checkpoint_of;
 use super::lanczos::{LanczosOptions, leading_eigenvectors};
 use super::spectral::{
     Clock, SpectralReport, check_tolerance, download, norm, spectral_model, upload,
@@ -127,11 +129,47 @@ impl TruncatedSvd {
         features: impl Into<Arc<Features<T>>>,
         mut watch: impl FnMut(Progress),
     ) -> Result<SvdModel, FitError> {
-        let mut clock = Clock::start();
+        self.fit_rows(device, features.into(), &mut watch)
+    }
+
+    /// [`TruncatedSvd::fit_watched`] that writes how far it has got, and goes on from there where the file exists: with the
+    /// bits of a fit that was never interrupted where sums are reproducible
+    /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
+    ///
+    /// # Errors
+    /// As [`TruncatedSvd::fit`], and [`FitError::Checkpoint`].
+    pub fn fit_with_checkpoint<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        checkpoint: &Checkpoint,
+        mut watch: impl FnMut(Progress),
+    ) -> Result<SvdModel, FitError> {
         let features = features.into();
+        let facts = |identity: &mut Identity| {
+            identity.fact("method", "singular vectors");
+            identity.fact("components", self.components);
+            identity.fact("centring", format_args!("{:?}", self.centring));
+            identity.fact("tolerance", self.tolerance);
+            identity.fact("max_iter", self.max_iter);
+            identity.fact("seed", self.seed);
+            identity.fact("sums", format_args!("{:?}", self.matrix.summation));
+        };
+        with_checkpoint_of(Some(checkpoint), (device, &features.clone()), facts, || {
+            self.fit_rows(device, features, &mut watch)
+        })
+    }
+
+    fn fit_rows<T: Number>(
+        &self,
+        device: &Device,
+        features: Arc<Features<T>>,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<SvdModel, FitError> {
+        let mut clock = Clock::start();
         let evaluations = self.evaluations(features.cols());
         if device.group().is_some() {
-            return self.fit_shared(device, &features, clock, &mut watch);
+            return self.fit_shared(device, &features, clock, watch);
         }
         self.check((features.rows(), features.cols()))?;
         let moments = ColumnMoments::of(&features);
@@ -139,7 +177,7 @@ impl TruncatedSvd {
         let to_come = Preparation::For { evaluations };
         let x = Matrix::prepared(device, features, self.matrix, to_come)?;
         clock.transferred();
-        self.decompose(&x, &moments, clock, &mut watch)
+        self.decompose(&x, &moments, clock, watch)
     }
 
     /// Of the rows of one member of a group.

@@ -181,3 +181,48 @@ fn checkpoints_of_other_fits_and_no_checkpoints_are_refused() {
         wrong.stderr
     );
 }
+
+/// What commands without a model of their own found goes on too: singular vectors, sums over kernels, a comparison.
+#[test]
+fn killed_commands_go_on_and_end_with_the_result_of_others() {
+    let folder = Folder::new();
+    let (wide, diabetes) = (folder.file("data.svm", wide()), diabetes());
+    for (command, data, result) in [
+        ("train svd DATA -k 3 --tol 1e-13", &wide, "singular_values"),
+        (
+            "train kernel-ridge DATA --solver conjugate-gradient --rank 0",
+            &diabetes,
+            "dual_coef",
+        ),
+        (
+            "cv logreg DATA --path 0.1,1,10 --reproducible",
+            &wide,
+            "path",
+        ),
+    ] {
+        let arguments: Vec<&str> = command
+            .split(' ')
+            .map(|word| if word == "DATA" { data } else { word })
+            .chain(["--device", "cpu", "--json"])
+            .collect();
+        let expected = run(&arguments).expect_code(0).json();
+        assert!(!expected[result].is_null(), "{command}: {expected}");
+        let checkpoint = folder.path("checkpoint");
+        let with = [
+            &arguments[..],
+            &["--checkpoint", &checkpoint, "--every", "0s"],
+        ]
+        .concat();
+        for kill in 0..2 {
+            assert!(
+                kill_after(1 + kill, &with),
+                "{command}: it ended before kill {kill}"
+            );
+        }
+        let last = run(&with).expect_code(0);
+        let goes_on = last.stderr.contains("goes on from checkpoint");
+        assert!(goes_on, "{command}: {}", last.stderr);
+        assert_eq!(last.json()[result], expected[result], "{command}");
+        assert!(!Path::new(&checkpoint).exists(), "{command}");
+    }
+}

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::{not_negative, positive, share};
+use super::{CheckpointArgs, not_negative, positive, share};
 use crate::cli::scoring::ScoringName;
 use crate::cli::trainers::CvTrainer;
 
@@ -60,6 +60,9 @@ pub(in crate::cli) struct FoldArgs {
     /// Seed with which rows are dealt to the folds
     #[arg(long, value_name = "SEED", default_value = "0")]
     pub(in crate::cli) seed: u64,
+
+    #[command(flatten)]
+    pub(in crate::cli) checkpoint: CheckpointArgs,
 }
 
 /// `--path`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::learn::{finite_positive, not_negative};
-use super::{ReadArgs, ReportArgs, SourceArgs, TableArgs};
+use super::{CheckpointArgs, ReadArgs, ReportArgs, SourceArgs, TableArgs};
 use crate::learning::KernelSolver;
 use crate::ops::KernelFunction;
 
@@ -71,6 +71,9 @@ pub(in crate::cli) struct KernelRidgeArgs {
     /// End with exit code 3 when not converged
     #[arg(long)]
     pub(in crate::cli) strict: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) checkpoint: CheckpointArgs,
 
     #[command(flatten)]
     pub(in crate::cli) report: ReportArgs,

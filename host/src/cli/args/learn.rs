@@ -2,18 +2,16 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::duration::duration;
 use super::{
-    DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs, ReadArgs,
-    ReportArgs, StoredName, SvdArgs, TableArgs, check_for_gpu, matrix_options, summation,
+    CheckpointArgs, DeviceName, DtypeName, HitsArgs, KernelRidgeArgs, ModelName, PageRankArgs,
+    ReadArgs, ReportArgs, StoredName, SvdArgs, TableArgs, check_for_gpu, matrix_options, summation,
 };
 use crate::cli::data::Reading;
 use crate::cli::trainers::Trainer;
-use crate::learning::{Checkpoint, Solver};
+use crate::learning::Solver;
 use crate::ops::MatrixOptions;
 
 /// Arguments of `train`.
@@ -195,25 +193,8 @@ pub(in crate::cli) struct CourseArgs {
     #[arg(long, value_name = "N", requires = "validation")]
     pub(in crate::cli) patience: Option<NonZeroUsize>,
 
-    /// Write to FILE how far the fit has got, and go on from there if it exists: after a crash run the same command again.
-    /// The model has the same bits where the fit is --reproducible, or on the CPU. FILE is removed in the end
-    #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) checkpoint: Option<PathBuf>,
-
-    /// Time between two checkpoints, such as 30s, 5m or 1h; 60s if not given
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "checkpoint")]
-    pub(in crate::cli) every: Option<Duration>,
-}
-
-impl CourseArgs {
-    /// Where the fit writes how far it has got, if it does.
-    pub(in crate::cli) fn checkpoint(&self) -> Option<Checkpoint> {
-        let checkpoint = Checkpoint::new(self.checkpoint.as_ref()?);
-        Some(match self.every {
-            Some(every) => checkpoint.every(every),
-            None => checkpoint,
-        })
-    }
+    #[command(flatten)]
+    pub(in crate::cli) checkpoint: CheckpointArgs,
 }
 
 /// When and how the solver stops.

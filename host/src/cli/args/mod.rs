@@ -2,6 +2,7 @@
 
 mod apply;
 mod calibrate;
+mod checkpoint;
 mod common;
 mod cv;
 mod duration;
@@ -27,6 +28,7 @@ pub(super) use apply::{
     ApplyArgs, ComputeArgs, ConvertArgs, EvaluateArgs, ModelFormat, PredictArgs,
 };
 pub(super) use calibrate::CalibrateArgs;
+pub(super) use checkpoint::CheckpointArgs;
 pub(super) use common::{
     DeviceName, DtypeName, ModelName, ReadArgs, StoredName, check_for_gpu, matrix_options,
     summation,

@@ -7,12 +7,11 @@ use clap::{Args, ValueEnum};
 
 use super::learn::not_negative;
 use super::{
-    DeviceName, DtypeName, ModelName, ReadArgs, ReportArgs, StoredName, check_for_gpu,
-    matrix_options,
+    CheckpointArgs, DeviceName, DtypeName, ModelName, ReadArgs, ReportArgs, StoredName,
+    check_for_gpu, matrix_options, summation,
 };
 use crate::learning::Dangling;
 use crate::ops::MatrixOptions;
-use crate::plan::fused::Summation;
 
 /// What is read, where it is computed, and how the result is told.
 #[derive(Debug, Args)]
@@ -45,6 +44,13 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_enum, value_name = "FORM")]
     pub(in crate::cli) values: Option<StoredName>,
 
+    /// The same result, bit by bit, every time and for any number of GPUs: always on the CPU; on a GPU at some cost of time
+    #[arg(long)]
+    pub(in crate::cli) reproducible: bool,
+
+    #[command(flatten)]
+    pub(in crate::cli) checkpoint: CheckpointArgs,
+
     #[command(flatten)]
     pub(in crate::cli) report: ReportArgs,
 
@@ -57,7 +63,7 @@ impl MatrixArgs {
     pub(in crate::cli) fn matrix_options(&self) -> MatrixOptions {
         let model = self.model.unwrap_or(ModelName::Predicted);
         let values = self.values.unwrap_or(StoredName::Exact);
-        matrix_options(model, Summation::Free, values)
+        matrix_options(model, summation(self.reproducible), values)
     }
 
     /// Refuses what only a GPU can do where the CPU was requested.
@@ -152,7 +158,7 @@ impl From<DanglingName> for Dangling {
 
 const PAGERANK_EXAMPLES: &str = "\
 Examples:
-  warpfuse train pagerank links.mtx -o scores.npy
+  warpfuse train pagerank links.mtx -o scores.npy --checkpoint links.checkpoint --every 5m
   warpfuse train pagerank links.mtx --damping 0.9 --personalisation topic.npy --tol 1e-9 --json | jq .scores";
 
 /// Arguments of `train svd`.

@@ -14,7 +14,7 @@ use super::exit::Exit;
 use super::progress::Ui;
 use super::targets::Known;
 use super::trainers::{Job, Penalised};
-use super::{data, device, group, output, pages};
+use super::{checkpoints, data, device, group, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::io;
 use crate::learning::{
@@ -61,10 +61,12 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     let resident = placed(job, &device, own, &folds)?;
     let weights = weights.as_deref();
     let beside = job.beside((rows, data.stats.cols))?;
+    let checkpoint = checkpoints::of(&args.checkpoint, ui);
     let given = FoldOptions {
         sample_weight: weights,
         offset: beside.offset.as_deref(),
         penalty_factors: beside.penalty_factors.as_deref(),
+        checkpoint: checkpoint.as_ref(),
     };
     let points = grid::points(job, args, (&resident, &known, weights))?;
     let path = grid::estimators(job, &points, &known)?;
@@ -101,6 +103,7 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
         let model = path[compared.best()].fit_on(&resident, targets, given.of_fit())?;
         output::save(&model.with_schema(compared.schema.clone()), file)?;
     }
+    checkpoints::remove(&args.checkpoint, ui);
     compared.tell(ui)
 }
 

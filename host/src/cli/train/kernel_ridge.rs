@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, figure, seconds};
-use crate::cli::{device, output, pages};
+use crate::cli::{checkpoints, device, output, pages};
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::learning::metrics::RegressionSummary;
 use crate::learning::{Convergence, KernelModel, KernelRidge, KernelSolver, SavedModel, Targets};
@@ -46,12 +46,17 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     let features = data.features.to_dense()?;
     let bar = ui.iterations("residual", args.tol);
     let watch = |progress| bar.iteration(progress);
-    let model = params.fit_watched(&device, features.view(), &targets, watch)?;
+    let x = features.view();
+    let model = match &checkpoints::of(&args.checkpoint, ui) {
+        None => params.fit_watched(&device, x, &targets, watch)?,
+        Some(checkpoint) => params.fit_with_checkpoint(&device, x, &targets, checkpoint, watch)?,
+    };
     let model = model.with_schema(data.schema.clone());
     drop(bar);
     if let Some(path) = &args.output {
         model.save(output::place(path))?;
     }
+    checkpoints::remove(&args.checkpoint, ui);
     let scoring = ui.doing("scoring");
     let summary = Summary {
         model: &model,

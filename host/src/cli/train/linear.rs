@@ -14,13 +14,13 @@ use crate::cli::progress::Ui;
 use crate::cli::report::bytes;
 use crate::cli::targets::Known;
 use crate::cli::trainers::Job;
-use crate::cli::{device, group, output, pages};
+use crate::cli::{checkpoints, device, group, output, pages};
 use crate::device::group::Group;
 use crate::device::{Device, Phase, Phases};
 use crate::io::ReadError;
 use crate::learning::{
-    Assessment, Checkpoint, Classes, Convergence, Diagnostics, Estimator, Evaluate, Evaluation,
-    FitError, FitOptions, Model, Patience, ResidentDataset, Targets, Validation,
+    Assessment, Classes, Convergence, Diagnostics, Estimator, Evaluate, Evaluation, FitError,
+    FitOptions, Model, Patience, ResidentDataset, Targets, Validation,
 };
 use crate::matrix::{Features, MatrixStats};
 use crate::ops::{Matrix, Number, Residency};
@@ -140,7 +140,7 @@ impl Run<'_> {
         drop(placing);
         self.phases.extend(resident.phases());
         remark_streaming(&resident.matrix().residency(), self.ui);
-        let checkpoint = self.checkpoint();
+        let checkpoint = checkpoints::of(&job.course.checkpoint, self.ui);
         let bar = self.ui.iterations("gradient", job.solve.tol);
         let mut watch = |iteration| bar.solver_iteration(iteration, job.solve.max_iter.get());
         let options = FitOptions {
@@ -181,7 +181,7 @@ impl Run<'_> {
         if let Some(path) = &job.outcome.output {
             output::save(model, path)?;
         }
-        self.remove_checkpoint();
+        checkpoints::remove(&job.course.checkpoint, self.ui);
         let scoring = self.ui.doing("scoring");
         let (assessment, training) =
             self.phases
@@ -218,26 +218,6 @@ impl Run<'_> {
         };
         self.report(&found)?;
         Ok(judge(model, job, self.ui))
-    }
-
-    /// Where the fit writes how far it has got, if it does.
-    fn checkpoint(&self) -> Option<Checkpoint> {
-        let checkpoint = self.job.course.checkpoint()?;
-        if checkpoint.path().exists() {
-            let file = checkpoint.path().display();
-            self.ui
-                .remark(format_args!("goes on from checkpoint {file}"));
-        }
-        Some(checkpoint)
-    }
-
-    /// The model is safe: nothing has to go on.
-    fn remove_checkpoint(&self) {
-        let checkpoint = self.job.course.checkpoint();
-        let written = checkpoint.filter(|_| !output::is_silent());
-        if let Some(Err(error)) = written.map(|checkpoint| checkpoint.remove()) {
-            self.ui.warn(format_args!("{error}"));
-        }
     }
 
     /// Scores the model on the data of `--validation`, with curves or residuals where they are wanted.

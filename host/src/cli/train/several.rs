@@ -128,7 +128,7 @@ fn check(job: &Job<'_>) -> Result<()> {
     for (is_given, name) in [
         (course.start.is_some(), "--start"),
         (course.validation.is_some(), "--validation"),
-        (course.checkpoint.is_some(), "--checkpoint"),
+        (course.checkpoint.checkpoint.is_some(), "--checkpoint"),
         (job.outcome.report.is_wanted(), "--report and --figures"),
         (job.outcome.standard_errors, "--standard-errors"),
         (

@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::memory::MemoryFacts;
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, figure, largest, seconds};
-use crate::cli::{data, device, group, output, pages};
+use crate::cli::{checkpoints, data, device, group, output, pages};
 use crate::device::group::Group;
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::io::{self, Columns};
@@ -73,10 +73,16 @@ fn hits_of<T: Number>(args: &HitsArgs, ui: &Ui) -> Result<Exit> {
         .tolerance(args.tol)
         .max_iter(args.max_iter.get())
         .matrix_options(args.matrix.matrix_options());
-    let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
+    let watch = |step| bar.iteration(step);
+    let (device, x) = (&input.device, input.features());
+    let model = match &checkpoints::of(&args.matrix.checkpoint, ui) {
+        None => params.fit_watched(device, x, watch)?,
+        Some(checkpoint) => params.fit_with_checkpoint(device, x, checkpoint, watch)?,
+    };
     drop(bar);
     write_scores(args.hubs.as_deref(), model.hubs())?;
     write_scores(args.authorities.as_deref(), model.authorities())?;
+    checkpoints::remove(&args.matrix.checkpoint, ui);
     let mut told = Told::new("hits", "Hubs and authorities", &args.matrix, &input);
     told.value("hubs", json!(model.hubs()));
     told.value("authorities", json!(model.authorities()));
@@ -113,9 +119,15 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
         params = params.personalisation(weights);
     }
     let bar = ui.iterations("change", args.tol);
-    let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
+    let watch = |step| bar.iteration(step);
+    let (device, x) = (&input.device, input.features());
+    let model = match &checkpoints::of(&args.matrix.checkpoint, ui) {
+        None => params.fit_watched(device, x, watch)?,
+        Some(checkpoint) => params.fit_with_checkpoint(device, x, checkpoint, watch)?,
+    };
     drop(bar);
     write_scores(args.output.as_deref(), model.scores())?;
+    checkpoints::remove(&args.matrix.checkpoint, ui);
     let mut told = Told::new("pagerank", "PageRank", &args.matrix, &input);
     told.value("scores", json!(model.scores()));
     told.ranking("node", model.scores());
@@ -161,7 +173,12 @@ fn svd_of<T: Number>(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
         params
     };
     let bar = ui.iterations("residual", args.tol);
-    let model = params.fit_watched(&input.device, input.features(), |step| bar.iteration(step))?;
+    let watch = |step| bar.iteration(step);
+    let (device, x) = (&input.device, input.features());
+    let model = match &checkpoints::of(&args.matrix.checkpoint, ui) {
+        None => params.fit_watched(device, x, watch)?,
+        Some(checkpoint) => params.fit_with_checkpoint(device, x, checkpoint, watch)?,
+    };
     drop(bar);
     if let Some(path) = &args.output {
         write_array(path, model.components().clone())?;
@@ -170,6 +187,7 @@ fn svd_of<T: Number>(args: &SvdArgs, ui: &Ui) -> Result<Exit> {
         // Computed by all processes, of which one writes.
         write_array(path, model.transform(&input.device, input.features())?)?;
     }
+    checkpoints::remove(&args.matrix.checkpoint, ui);
     tell_svd(&model, args, &input, ui)
 }
 

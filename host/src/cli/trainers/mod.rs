@@ -13,7 +13,9 @@ mod svm;
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 
-use super::args::{CourseArgs, FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs};
+use super::args::{
+    CheckpointArgs, CourseArgs, FoldArgs, OutcomeArgs, SampleArgs, SolveArgs, SourceArgs,
+};
 use super::data;
 use super::targets::{Known, Task};
 use crate::learning::{Classes, Classifier, Estimator, Model};
@@ -139,8 +141,7 @@ static NO_COURSE: CourseArgs = CourseArgs {
     validation: None,
     validation_target: None,
     patience: None,
-    checkpoint: None,
-    every: None,
+    checkpoint: CheckpointArgs::NONE,
 };
 
 impl<P: Args + Own> TrainArgs<P> {

@@ -6,6 +6,7 @@ use safetensors::tensor::Dtype as TensorType;
 
 use super::fault;
 use crate::device::Buffer;
+use crate::learning::Evaluation;
 use crate::matrix::Dtype;
 use crate::ops::{Number, OpError};
 
@@ -135,6 +136,12 @@ impl Record {
     ) -> Result<V, OpError> {
         let value = serde_json::from_str(self.text_of(name)?);
         value.map_err(|error| fault::damaged(format!("`{name}`: {error}")))
+    }
+
+    /// The figures of this name, as a list.
+    pub(in crate::learning) fn evaluation(&self, name: &str) -> Result<Evaluation, OpError> {
+        let found = Evaluation::of_numbers(&self.list_of(name)?);
+        found.ok_or_else(|| fault::damaged(format!("expected figures `{name}`")))
     }
 
     /// Puts the vector of this name back where it was.

@@ -15,10 +15,12 @@ pub(super) use model_file::holds_kernel_model;
 
 use self::preconditioner::Preconditioner;
 use self::solve::{Goal, System};
+use super::checkpoint::{Checkpoint, Identity};
 use super::checks::whole;
+use super::identity::{digest, with_checkpoint_of};
 use super::{Convergence, FitError, Progress};
 use crate::device::Device;
-use crate::matrix::Element;
+use crate::matrix::{Element, Features};
 use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
 
 /// Kernel ridge regression: `f(x) = Σᵢ aᵢ·k(x, xᵢ)` with `(K + λI)·a = t`, K the N × N matrix of all k(xᵢ, xⱼ).
@@ -182,6 +184,48 @@ impl KernelRidge {
     /// # Errors
     /// As [`KernelRidge::fit`].
     pub fn fit_watched<T: Number>(
+        &self,
+        device: &Device,
+        features: ArrayView2<'_, T>,
+        targets: &[T],
+        watch: impl FnMut(Progress),
+    ) -> Result<KernelModel, FitError> {
+        self.solve(device, features, targets, watch)
+    }
+
+    /// [`KernelRidge::fit_watched`] that writes how far conjugate gradients have got, and goes on from there where the file
+    /// exists, with the bits of a fit that was never interrupted. A Cholesky factor is computed again.
+    ///
+    /// # Errors
+    /// As [`KernelRidge::fit`], and [`FitError::Checkpoint`].
+    pub fn fit_with_checkpoint<T: Number>(
+        &self,
+        device: &Device,
+        features: ArrayView2<'_, T>,
+        targets: &[T],
+        checkpoint: &Checkpoint,
+        watch: impl FnMut(Progress),
+    ) -> Result<KernelModel, FitError> {
+        let facts = |identity: &mut Identity| {
+            identity.fact("method", "kernel ridge");
+            identity.fact("kernel", format_args!("{:?}", self.function));
+            identity.fact("length_scale", self.length_scale);
+            identity.fact("alpha", self.alpha);
+            identity.fact("tolerance", self.tolerance);
+            identity.fact("max_iter", self.max_iter);
+            identity.fact("rank", self.rank);
+            let solver = self.solver.choose(device, targets.len()).0;
+            identity.fact("solver", solver.name());
+            let targets = targets.iter().map(|target| Element::to_f64(*target));
+            identity.fact("a digest of the targets", digest(targets));
+        };
+        let x = Features::Dense(features.to_owned());
+        with_checkpoint_of(Some(checkpoint), (device, &x), facts, || {
+            self.solve(device, features, targets, watch)
+        })
+    }
+
+    fn solve<T: Number>(
         &self,
         device: &Device,
         features: ArrayView2<'_, T>,

@@ -6,6 +6,7 @@
 
 use super::preconditioner::Preconditioner;
 use crate::device::{Buffer, Device};
+use crate::learning::checkpoint::{Record, session};
 use crate::learning::{Convergence, Progress};
 use crate::matrix::{Dtype, Element};
 use crate::ops::{KernelSum, Number, OpError, interrupt, vector};
@@ -29,6 +30,21 @@ pub(super) struct Solved {
     pub convergence: Convergence,
     /// ‖t − (K + λI)·a‖ / ‖t‖, computed in f64.
     pub residual_ratio: f64,
+}
+
+impl Solved {
+    /// Adds it to a record, between two iterations.
+    fn save(&self, to: &mut Record) {
+        to.numbers("dual", &self.dual);
+        to.numbers("solved", &[self.iterations as f64, self.residual_ratio]);
+    }
+
+    fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        self.dual = from.list_of("dual")?;
+        let [iterations, residual_ratio] = from.array("solved")?;
+        (self.iterations, self.residual_ratio) = (iterations as usize, residual_ratio);
+        Ok(())
+    }
 }
 
 /// How far one inner solve may reduce its residual before rounding in T makes it a stranger to the true one.
@@ -62,6 +78,11 @@ impl<T: Number> System<'_, T> {
             residual_ratio: if norm == 0.0 { 0.0 } else { 1.0 },
         };
         let mut residual = targets.to_vec();
+        let mut found = session::begin("kernel ridge")?;
+        if let Some(found) = &found {
+            solved.restore(found)?;
+            residual = found.list_of("residual")?;
+        }
         while solved.residual_ratio > goal.tolerance {
             if solved.iterations >= goal.max_iter {
                 solved.convergence = Convergence::IterationLimit;
@@ -69,7 +90,8 @@ impl<T: Number> System<'_, T> {
             }
             let before = solved.residual_ratio;
             let wanted = goal.tolerance / before;
-            let inner = self.correct(&residual, wanted, goal, &mut solved, &mut watch)?;
+            let from = (&*residual, found.take());
+            let inner = self.correct(from, wanted, goal, &mut solved, &mut watch)?;
             residual = self::residual(self.exact, targets, &solved.dual, goal.alpha)?;
             solved.residual_ratio = self::norm(&residual) / norm;
             if let Some(ending) = ending(inner, before, solved.residual_ratio) {
@@ -83,10 +105,11 @@ impl<T: Number> System<'_, T> {
         Ok(solved)
     }
 
-    /// One inner solve, down to `wanted` times the norm of `residual`; its solution is added to the dual.
+    /// One inner solve, down to `wanted` times the norm of `residual`, from where it was recorded; its solution is added to
+    /// the dual.
     fn correct(
         &mut self,
-        residual: &[f64],
+        (residual, found): (&[f64], Option<Record>),
         wanted: f64,
         goal: &Goal,
         solved: &mut Solved,
@@ -100,9 +123,19 @@ impl<T: Number> System<'_, T> {
             .map(|r| <T as Element>::from_f64(r / unit))
             .collect();
         let mut cg = Cg::new(device, &scaled, &mut self.preconditioner)?;
+        if let Some(found) = found {
+            cg.restore(&found)?;
+        }
         let stop = (wanted / 2.0).max(inner_floor(T::DTYPE));
         let mut convergence = Convergence::IterationLimit;
         while solved.iterations < goal.max_iter {
+            if session::is_due() {
+                session::save(|record| {
+                    solved.save(record);
+                    record.numbers("residual", residual);
+                    cg.save(record)
+                })?;
+            }
             interrupt::proceed()?;
             let step = cg.step(self.working, goal.alpha, &mut self.preconditioner)?;
             solved.iterations += 1;
@@ -206,6 +239,22 @@ impl<T: Number> Cg<T> {
         })
     }
 
+    fn save(&self, to: &mut Record) -> Result<(), OpError> {
+        to.vector("cg.d", &self.d)?;
+        to.vector("cg.r", &self.r)?;
+        to.vector("cg.p", &self.p)?;
+        to.numbers("cg.rz", &[self.rz]);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        from.restore("cg.d", &mut self.d)?;
+        from.restore("cg.r", &mut self.r)?;
+        from.restore("cg.p", &mut self.p)?;
+        [self.rz] = from.array("cg.rz")?;
+        Ok(())
+    }
+
     fn step(
         &mut self,
         k: &KernelSum<T>,
@@ -230,5 +279,51 @@ impl<T: Number> Cg<T> {
             residual,
             curvature,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::learning::{Checkpoint, FitError, KernelRidge, KernelSolver};
+    use crate::ops::interruptible;
+
+    /// In f32, so that there are several rounds of refinement.
+    #[test]
+    fn solves_that_were_interrupted_have_the_bits_of_others() {
+        let x = Array2::from_shape_fn((60, 3), |(i, j)| ((i * (3 + 4 * j) + j) % 23) as f32 / 23.0);
+        let targets: Vec<f32> = (0..60).map(|i| (i as f32 * 0.7).sin()).collect();
+        let params = KernelRidge::params()
+            .solver(KernelSolver::ConjugateGradient)
+            .alpha(0.01)
+            .tolerance(1e-9)
+            .rank(3);
+        let device = Device::cpu();
+        let expected = params.fit(&device, x.view(), &targets).expect("fits");
+        let folder = tempfile::tempdir().expect("a folder");
+        let checkpoint = Checkpoint::new(folder.path().join("checkpoint")).every(Duration::ZERO);
+        for part in 0..1_000 {
+            let questions = Cell::new(0);
+            let is_over = move || {
+                questions.set(questions.get() + 1);
+                questions.get() > 1 + part
+            };
+            let found = interruptible(is_over, || {
+                params.fit_with_checkpoint(&device, x.view(), &targets, &checkpoint, |_| {})
+            });
+            match found {
+                Err(FitError::Op(OpError::Interrupted)) => continue,
+                Err(error) => panic!("{error}"),
+                Ok(found) => assert_eq!(found.dual_coef(), expected.dual_coef()),
+            }
+            assert!(part > 3, "ended {part} times");
+            return;
+        }
+        panic!("it gets nowhere");
     }
 }

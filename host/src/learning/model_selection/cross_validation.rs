@@ -2,12 +2,14 @@
 
 use super::Folds;
 use crate::learning::batched::{self, Member};
+use crate::learning::checkpoint::{self, Identity, Record, session};
 use crate::learning::fit::Training;
+use crate::learning::identity::{digest, digest_of_bytes, with_checkpoint_of_folds};
 use crate::learning::{
-    Estimator, Evaluation, FitError, FitOptions, Model, ResidentDataset, Targets,
+    Checkpoint, Estimator, Evaluation, FitError, FitOptions, Model, ResidentDataset, Targets,
 };
-use crate::ops::Number;
 use crate::ops::objective::Loss;
+use crate::ops::{Number, OpError};
 
 /// How one estimator of a path did: one entry per fold.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,15 +114,19 @@ pub struct FoldOptions<'a> {
     pub offset: Option<&'a [f64]>,
     /// What the penalties of each column are multiplied by.
     pub penalty_factors: Option<&'a [f64]>,
+    /// Where the comparison writes which fits have been made, so that it goes on with the next: figures of all, and the
+    /// coefficients with which each fold goes on.
+    pub checkpoint: Option<&'a Checkpoint>,
 }
 
 impl<'a> FoldOptions<'a> {
-    /// For a fit to all rows.
+    /// For a fit to all rows, without a checkpoint.
     pub fn of_fit(self) -> FitOptions<'a> {
         let FoldOptions {
             sample_weight,
             offset,
             penalty_factors,
+            checkpoint: _,
         } = self;
         FitOptions {
             sample_weight,
@@ -161,11 +167,39 @@ pub fn cross_validate_with<T: Number>(
         last: vec![None; folds.count()],
         watch: &mut watch,
     };
-    match search.losses()? {
-        Some(losses) => search.batched(&losses)?,
-        None => search.one_by_one()?,
+    let facts = |identity: &mut Identity| identify(identity, given, folds, path);
+    with_checkpoint_of_folds(given.checkpoint, (data, &targets), facts, || {
+        if let Some(found) = session::begin("cross-validation")? {
+            search.restore(&found)?;
+        }
+        match checkpoint::without(|| search.losses())? {
+            Some(losses) => search.batched(&losses)?,
+            None => search.one_by_one()?,
+        }
+        Ok(search.points())
+    })
+}
+
+/// What is compared, on which rows.
+fn identify(identity: &mut Identity, given: FoldOptions<'_>, folds: &Folds, path: &[Estimator]) {
+    identity.fact("method", "cross-validation");
+    identity.fact("estimators", path.len());
+    let params: Vec<String> = path.iter().map(|of| format!("{of:?}")).collect();
+    let params = digest_of_bytes(params.join("\n").as_bytes());
+    identity.fact("a digest of the estimators", params);
+    identity.fact("folds", folds.count());
+    let rows = folds.of_each_row().iter().map(|fold| f64::from(*fold));
+    identity.fact("a digest of the folds", digest(rows));
+    let given = [
+        ("a digest of the weights", given.sample_weight),
+        ("a digest of the offsets", given.offset),
+        ("a digest of the penalty factors", given.penalty_factors),
+    ];
+    for (what, list) in given {
+        if let Some(list) = list {
+            identity.fact(what, digest(list.iter().copied()));
+        }
     }
-    Ok(search.points())
 }
 
 /// What a fit came to.
@@ -227,7 +261,10 @@ impl<T: Number> Search<'_, T> {
         let all: Vec<usize> = (0..self.found.len()).collect();
         let groups = all.len().div_ceil(batched::MOST);
         for group in all.chunks(all.len().div_ceil(groups.max(1)).max(1)) {
-            self.fit_group(group, losses)?;
+            if group.iter().any(|place| self.found[*place].is_none()) {
+                checkpoint::without(|| self.fit_group(group, losses))?;
+                self.save_if_due()?;
+            }
         }
         Ok(())
     }
@@ -265,6 +302,9 @@ impl<T: Number> Search<'_, T> {
             let training = self.folds.training_weights(fold, self.given.sample_weight);
             for (point, estimator) in self.path.iter().enumerate() {
                 let place = point * self.folds.count() + fold;
+                if self.found[place].is_some() {
+                    continue;
+                }
                 let start = self.last[fold].as_ref();
                 let options = FitOptions {
                     start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
@@ -273,7 +313,8 @@ impl<T: Number> Search<'_, T> {
                     penalty_factors: self.given.penalty_factors,
                     ..weighted(&training)
                 };
-                let model = estimator.fit_on(self.data, self.targets, options)?;
+                let fit = || estimator.fit_on(self.data, self.targets, options);
+                let model = checkpoint::without(fit)?;
                 let held_out = self.held_out(place);
                 let matrix = self.data.matrix();
                 let held_out = Some(&held_out[..]);
@@ -284,7 +325,72 @@ impl<T: Number> Search<'_, T> {
                     }
                 };
                 self.keep(place, &model, evaluation);
+                self.save_if_due()?;
             }
+        }
+        Ok(())
+    }
+
+    fn save_if_due(&self) -> Result<(), OpError> {
+        match session::is_due() {
+            true => session::save(|record| {
+                self.save(record);
+                Ok(())
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds what has been found to a record, and where each fold goes on.
+    fn save(&self, to: &mut Record) {
+        for (place, found) in self.found.iter().enumerate() {
+            let Some(found) = found else { continue };
+            let counts = [found.n_iter, usize::from(found.converged), found.nonzero];
+            let counts = counts.map(|count| count as f64);
+            to.numbers(&format!("fit.{place}"), &counts);
+            to.numbers(&format!("figures.{place}"), &found.evaluation.to_numbers());
+            to.numbers(&format!("coef.{place}"), &found.coef);
+        }
+        for (fold, last) in self.last.iter().enumerate() {
+            let Some((coef, intercept)) = last else {
+                continue;
+            };
+            to.numbers(&format!("last.intercept.{fold}"), intercept);
+            to.numbers(&format!("last.coef.{fold}"), &coef.concat());
+        }
+    }
+
+    /// Puts back what a record tells of; it counts as seen again.
+    fn restore(&mut self, from: &Record) -> Result<(), OpError> {
+        for place in 0..self.found.len() {
+            let name = format!("fit.{place}");
+            if !from.has(&name) {
+                continue;
+            }
+            let [n_iter, converged, nonzero] = from.array(&name)?;
+            let evaluation = from.evaluation(&format!("figures.{place}"))?;
+            let (point, fold) = self.point_and_fold(place);
+            let score = evaluation.score();
+            (self.watch)(FoldProgress { fold, point, score });
+            self.found[place] = Some(Found {
+                evaluation,
+                n_iter: n_iter as usize,
+                converged: converged != 0.0,
+                nonzero: nonzero as usize,
+                coef: from.list_of(&format!("coef.{place}"))?,
+            });
+        }
+        for fold in 0..self.last.len() {
+            let name = format!("last.intercept.{fold}");
+            if !from.has(&name) {
+                continue;
+            }
+            let intercept = from.list_of(&name)?;
+            let coef = from.list_of(&format!("last.coef.{fold}"))?;
+            // One intercept for each linear predictor.
+            let each = (coef.len() / intercept.len().max(1)).max(1);
+            let coef = coef.chunks(each).map(<[f64]>::to_vec).collect();
+            self.last[fold] = Some((coef, intercept));
         }
         Ok(())
     }

@@ -191,6 +191,11 @@ impl Folds {
         self.fold_of.len()
     }
 
+    /// The fold that holds out each row.
+    pub(in crate::learning) fn of_each_row(&self) -> &[u32] {
+        &self.fold_of
+    }
+
     /// Sample weights with which fold `fold` is scored: those given (1 if none are), and 0 for the rows that it
     /// is trained on.
     ///
