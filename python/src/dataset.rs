@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 use warpfuse::learning::{
-    Estimator, Evaluation, FitError, FitOptions, Folds, Iteration, Labels, Model, PathPoint,
-    ResidentDataset, Targets, cross_validate,
+    Estimator, Evaluation, FitError, FitOptions, FoldOptions, Folds, Iteration, Labels, Model,
+    PathPoint, ResidentDataset, Targets, cross_validate_with,
 };
 use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::{MatrixOptions, Terms};
@@ -18,7 +18,7 @@ use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
 use crate::lent::{self, AnyDeviceFeatures};
 use crate::targets::{self, FitTargets, Y};
-use crate::{errors, estimators, predict, watch};
+use crate::{checkpoint, errors, estimators, predict, watch};
 
 type Lists = (Vec<Vec<f64>>, Vec<f64>);
 
@@ -144,7 +144,12 @@ impl Dataset {
         let points = either!(&self.0, x => watch::watched(py, watch, |watcher| {
             let mut done = 0;
             with_targets(&path[0], y, |targets| {
-                cross_validate(x, targets, None, &folds, &path, |fit| {
+                let checkpoint = checkpoint::next();
+                let given = FoldOptions {
+                    checkpoint: checkpoint.as_ref(),
+                    ..FoldOptions::default()
+                };
+                cross_validate_with(x, targets, given, &folds, &path, |fit| {
                     done += 1;
                     watcher.tell(done, None, fit.score);
                 })
@@ -270,7 +275,9 @@ impl Given<'_> {
         tell: &mut dyn FnMut(Iteration),
     ) -> Result<Model, FitError> {
         let start = self.start.as_ref();
+        let checkpoint = checkpoint::next();
         let options = FitOptions {
+            checkpoint: checkpoint.as_ref(),
             sample_weight: self.weights,
             offset: self.offset,
             start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),

@@ -9,7 +9,7 @@ use warpfuse::ops::{Kernel, KernelFunction, KernelSum};
 
 use crate::arrays::Scalar;
 use crate::device::Device;
-use crate::{arrays, errors, watch};
+use crate::{arrays, checkpoint, errors, watch};
 
 fn function(name: &str) -> PyResult<KernelFunction> {
     Ok(match name {
@@ -50,7 +50,11 @@ pub fn kernel_ridge<'py>(
         .max_iter(max_iter);
     let (x, y, device) = (x.as_array(), y.as_slice()?, &device.0);
     let model = watch::watched(py, watch, |watcher| {
-        params.fit_watched(device, x, y, |progress| watcher.step(progress))
+        let tell = |progress| watcher.step(progress);
+        match &checkpoint::next() {
+            None => params.fit_watched(device, x, y, tell),
+            Some(checkpoint) => params.fit_with_checkpoint(device, x, y, checkpoint, tell),
+        }
     })?;
     let (dict, report) = (PyDict::new(py), model.report());
     dict.set_item("dual_coef", arrays::vector(py, model.dual_coef()))?;

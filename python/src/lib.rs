@@ -11,6 +11,7 @@
 //! | `targets` | y: numbers of either precision, or codes of classes |
 //! | `predict` | linear predictors |
 //! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
+//! | `checkpoint` | where the fits of a `with` block write how far they have got |
 //! | `files` | X by the name of a file |
 //! | `kernels` | kernel ridge regression, sums over kernels |
 //! | `spectral` | singular vectors, rankings of graphs |
@@ -24,6 +25,7 @@
 //! | `device` | devices by name |
 
 mod arrays;
+mod checkpoint;
 mod dataset;
 mod device;
 mod dlpack;
@@ -51,6 +53,8 @@ use pyo3::prelude::*;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::checkpoint::{begin_checkpoint, end_checkpoint};
     #[pymodule_export]
     use super::dataset::{Dataset, fit};
     #[pymodule_export]

@@ -7,7 +7,7 @@ use warpfuse::learning::{Hits, PageRank, SpectralReport, TruncatedSvd};
 
 use crate::arrays::{self, either};
 use crate::device::Device;
-use crate::{lent, watch};
+use crate::{checkpoint, lent, watch};
 
 /// The leading singular vectors of X, of the centred X for principal components; what lies on a GPU already is read there.
 #[pyfunction]
@@ -37,7 +37,11 @@ pub fn truncated_svd<'py>(
             params.fit_over(x, |progress| watcher.step(progress))
         }))?,
         None => either!(arrays::features(x)?, x => watch::watched(py, watch, |watcher| {
-            params.fit_watched(&device.0, x, |progress| watcher.step(progress))
+            let tell = |progress| watcher.step(progress);
+            match &checkpoint::next() {
+                None => params.fit_watched(&device.0, x, tell),
+                Some(checkpoint) => params.fit_with_checkpoint(&device.0, x, checkpoint, tell),
+            }
         }))?,
     };
     let dict = describe(py, model.report())?;
@@ -71,7 +75,11 @@ pub fn hits<'py>(
     let (features, device) = (arrays::features(x)?, &device.0);
     let params = Hits::params().tolerance(tol).max_iter(max_iter);
     let model = either!(features, x => watch::watched(py, watch, |watcher| {
-        params.fit_watched(device, x, |progress| watcher.step(progress))
+        let tell = |progress| watcher.step(progress);
+        match &checkpoint::next() {
+            None => params.fit_watched(device, x, tell),
+            Some(checkpoint) => params.fit_with_checkpoint(device, x, checkpoint, tell),
+        }
     }))?;
     let dict = describe(py, model.report())?;
     dict.set_item("hubs", arrays::vector(py, model.hubs()))?;
@@ -106,7 +114,11 @@ pub fn page_rank<'py>(
         None => params,
     };
     let model = either!(features, x => watch::watched(py, watch, |watcher| {
-        params.fit_watched(device, x, |progress| watcher.step(progress))
+        let tell = |progress| watcher.step(progress);
+        match &checkpoint::next() {
+            None => params.fit_watched(device, x, tell),
+            Some(checkpoint) => params.fit_with_checkpoint(device, x, checkpoint, tell),
+        }
     }))?;
     let dict = describe(py, model.report())?;
     dict.set_item("scores", arrays::vector(py, model.scores()))?;

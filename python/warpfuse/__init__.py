@@ -35,6 +35,7 @@ from ._native import __version__
 
 if _TYPE_CHECKING:
     from ._accelerate import accelerate
+    from ._checkpoint import checkpoint
     from ._dataset import Dataset
     from ._report import FallbackWarning, fits
     from .decomposition import PCA, TruncatedSVD
@@ -64,6 +65,7 @@ if _TYPE_CHECKING:
 # Where the others are: importing warpfuse imports neither scikit-learn nor SciPy.
 _HOMES = {
     "accelerate": "_accelerate",
+    "checkpoint": "_checkpoint",
     "Dataset": "_dataset",
     "FallbackWarning": "_report",
     "fits": "_report",
@@ -122,6 +124,7 @@ __all__ = [
     "TweedieRegressor",
     "__version__",
     "accelerate",
+    "checkpoint",
     "config_context",
     "fits",
     "get_config",
