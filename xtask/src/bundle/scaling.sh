@@ -5,7 +5,8 @@
 #
 # RESULTS (default: results) receives scaling.jsonl and the logs. GPUS: such as 1,2 (default) or 1,2,4,8.
 # SECONDS: about how long all of it may take (default 400); what is left when they are over is not begun. ONLY=smoke leaves
-# out everything but a short look whether NCCL, sums and a fit work. KILLS: jobs with a process killed (default 20). DIVIDE: how many
+# out everything but a short look whether NCCL, sums and a fit work. KILLS: jobs with a process killed (default 20), LANES (4)
+# of which run at the same time. STARTS: starts, fits and ends of each of SIDE_BY_SIDE (4) programs (default 20). DIVIDE: how many
 # times smaller sparse shapes are (default 1), for programs that were built without optimisation.
 set -uo pipefail
 
@@ -57,7 +58,18 @@ launch() {
     for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
     return "$code"
 }
-export -f launch
+# beside TIMES COMMAND…: so many at the same time.
+beside() {
+    local times=$1 code=0 pids=() pid
+    shift
+    for ((i = 0; i < times; i++)); do
+        "$@" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
+    return "$code"
+}
+export -f launch beside
 
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv >"$out/gpus.txt" 2>&1
@@ -72,7 +84,7 @@ step processes 60 bash -c "launch $most $bin/scaling sums --gpus $most --divide 
 step bits 100 "$bin/scaling" bits --gpus "$gpus"
 # 2. Times.
 step sums 60 "$bin/scaling" sums --gpus "$most"
-step starts 60 "$bin/scaling" starts --gpus "$most" --times "${STARTS:-20}"
+step starts "${STARTS_SECONDS:-60}" bash -c "beside ${SIDE_BY_SIDE:-4} $bin/scaling starts --gpus $most --times ${STARTS:-20}"
 for shape in higgs dense-512; do
     step "products-$shape" 90 "$bin/scaling" products --gpus "$gpus" --only "$shape"
 done
@@ -118,9 +130,7 @@ wide=$out/wide.wfc
 long=("$bin/warpfuse" train ridge "$wide" --reproducible --alpha 1e-9 --tol 1e-12
     --solver conjugate-gradient --max-iter "${ITERATIONS:-8000}" -q)
 step long-one 60 "${long[@]}" --device cuda:0 -o "$out/alone.model"
-before=$SECONDS
 step long-all 60 bash -c "launch $most ${long[*]} -o $out/whole.model"
-long_seconds=$((SECONDS - before))
 # A report names its device; coefficients are the model.
 same() {
     python3 - "$@" <<'PYTHON'
@@ -135,42 +145,7 @@ PYTHON
 }
 echo "{\"what\":\"same bits of a long fit\",\"same\":$(same "$out/alone.model" "$out/whole.model")}" | tee -a "$out/scaling.jsonl"
 
-# A job of all GPUs, of which one process is killed after a while, unless the fit ends before; the next job goes on from the
-# checkpoint that is left.
-kill_one() {
-    local size=$1 number=$2 port=$((20000 + RANDOM % 20000)) rank victim
-    victim=$((number % size))
-    local pids=() begun ended killed=true resumed=false
-    [ -e "$out/checkpoint" ] && resumed=true
-    for ((rank = 0; rank < size; rank++)); do
-        RANK=$rank WORLD_SIZE=$size LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            "${long[@]}" --checkpoint "$out/checkpoint" --every 0.3s -o "$out/model" >"$out/killed-$rank.out" 2>"$out/killed-$rank.err" &
-        pids+=($!)
-    done
-    # From the start to some iterations in.
-    sleep "$(awk -v n="$number" -v most="${WAIT:-$long_seconds}" 'BEGIN { srand(n); print 0.2 + most * rand() }')"
-    kill -9 "${pids[$victim]}" 2>/dev/null || killed=false
-    begun=$(date +%s.%N)
-    local code=0 named=0
-    for ((rank = 0; rank < size; rank++)); do
-        [ "$rank" -eq "$victim" ] && continue
-        timeout 15 tail --pid="${pids[$rank]}" -f /dev/null || { kill -9 "${pids[$rank]}"; code=hung; }
-        wait "${pids[$rank]}" && [ "$killed" = true ] && code=0
-        grep -q "rank $victim" "$out/killed-$rank.err" && named=$((named + 1))
-    done
-    ended=$(date +%s.%N)
-    wait "${pids[$victim]}" 2>/dev/null || [ "$killed" = true ] || code=failed
-    local same=null left=false
-    [ -e "$out/checkpoint" ] && left=true
-    if [ -e "$out/model" ]; then
-        same=$(same "$out/model" "$out/whole.model")
-        [ "$left" = true ] && code=model
-        rm -f "$out/model"
-    fi
-    echo "{\"what\":\"killed\",\"rank\":$victim,\"killed\":$killed,\"resumed\":$resumed,\"checkpoint\":$left,\"same\":$same,\"named_by\":$named,\"state\":\"$code\",\"seconds\":$(awk "BEGIN { print $ended - $begun }"),\"said\":$(head -c 300 "$out/killed-$((1 - victim)).err" | python3 -c 'import json,sys; print(json.dumps(sys.stdin.read()))')}"
-}
-for ((number = 0; number < ${KILLS:-20}; number++)); do
-    [ "$(left)" -lt 25 ] && break
-    kill_one "$most" "$number" | tee -a "$out/scaling.jsonl"
-done
-rm -f "$data" "$wide" "$out"/*.wfc "$out"/*.model "$out/checkpoint"
+# Jobs side by side, of which one process each is killed at any moment.
+step kills $(($(left) - 5)) python3 kills.py "$out" "$most" "${LANES:-4}" "${KILLS:-20}" $(($(left) - 15)) -- \
+    "${long[@]/%${ITERATIONS:-8000}/${KILL_ITERATIONS:-2000}}"
+rm -rf "$data" "$wide" "$out"/*.wfc "$out"/*.model "$out"/lane-*

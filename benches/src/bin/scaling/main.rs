@@ -5,7 +5,7 @@
 //! scaling sums        [--gpus 2]                          sums of 224 bytes to 1 GiB
 //! scaling products    [--gpus 1,2] [--only TEXT,…]        fused products and conjugate gradients, weak and strong
 //! scaling fits        [--gpus 1,2] [--only TEXT,…]        whole fits of logistic regression, strong
-//! scaling starts      [--gpus 2] [--times 50]             start, sum, end
+//! scaling starts      [--gpus 2] [--times 50]             start, fit, end
 //! scaling all         [--gpus 1,2]                        all of these
 //! ```
 //!

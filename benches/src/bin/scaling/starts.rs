@@ -1,26 +1,36 @@
-//! Starts, sums and ends, one after the other.
+//! Starts, fits and ends, one after the other.
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::json;
+use warpfuse::learning::{Estimator, FitOptions, Labels, LogisticRegression, Targets};
+use warpfuse::ops::MatrixOptions;
+use warpfuse::plan::fused::Summation;
 
 use super::Wanted;
-use super::members::Members;
+use super::members::{Member, Members};
+use super::shapes::Shape;
+
+/// Little enough that starts and ends take most of the time.
+const SMALL: Shape = Shape {
+    name: "small",
+    rows: 2_000,
+    cols: 500,
+    per_row: 20,
+};
 
 /// Counts and times them.
 pub fn run(wanted: &Wanted, members: &Members) -> Result<()> {
     let (size, begun) = (wanted.most(), Instant::now());
     let mut longest = 0.0_f64;
+    let mut first = None;
     for _ in 0..wanted.times {
         let one = Instant::now();
-        members.run(size, |member| {
-            let mut numbers = member.device.upload(&[1.0_f64])?;
-            member.group.sum_on_devices(&mut numbers)?;
-            let sum = numbers.to_vec()?;
-            anyhow::ensure!(sum == [member.group.size() as f64], "a sum is wrong");
-            Ok(())
-        })?;
+        for found in members.run(size, fit)? {
+            let expected = first.get_or_insert_with(|| found.clone());
+            ensure!(found == *expected, "a fit has other bits than the first");
+        }
         longest = longest.max(one.elapsed().as_secs_f64());
     }
     println!(
@@ -34,4 +44,20 @@ pub fn run(wanted: &Wanted, members: &Members) -> Result<()> {
         })
     );
     Ok(())
+}
+
+/// The bits of a small model.
+fn fit(member: &Member) -> Result<Vec<u64>> {
+    let own = SMALL.features(member.rows(SMALL.rows))?;
+    let labels = Labels::Numbers(SMALL.labels());
+    let options = MatrixOptions {
+        summation: Summation::Reproducible,
+        ..MatrixOptions::default()
+    };
+    let estimator: Estimator = LogisticRegression::params().into();
+    let estimator = estimator.matrix_options(options);
+    let targets = Targets::<f32>::Labels(&labels);
+    let model = estimator.fit_with(&member.device, own, targets, FitOptions::default())?;
+    let coef = model.coef().concat();
+    Ok(coef.iter().map(|number| number.to_bits()).collect())
 }
