@@ -284,11 +284,7 @@ impl Cta for Gpu {
 
     #[inline(always)]
     fn add_wrapping(&self, to: Out<'_, u64>, i: usize, value: u64) {
-        // SAFETY: see the head of this impl.
-        unsafe {
-            asm!("red.relaxed.gpu.global.add.u64 [{}], {};",
-                in(reg64) to.pointer().add(i), in(reg64) value, options(nostack));
-        }
+        system::add_wrapping(to, i, value);
     }
 
     #[inline(always)]

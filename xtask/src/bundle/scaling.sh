@@ -82,7 +82,8 @@ step processes 60 bash -c "launch $most $bin/scaling sums --gpus $most --divide 
 
 # 1. The same bits.
 step bits 100 "$bin/scaling" bits --gpus "$gpus"
-# 2. Times.
+# 2. Times. Products are planned with the rates of this very GPU.
+step calibrate 60 "$bin/warpfuse" calibrate --device cuda:0
 step sums 60 "$bin/scaling" sums --gpus "$most"
 step starts "${STARTS_SECONDS:-60}" bash -c "beside ${SIDE_BY_SIDE:-4} $bin/scaling starts --gpus $most --times ${STARTS:-20}"
 for shape in higgs dense-512; do

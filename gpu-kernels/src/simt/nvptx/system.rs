@@ -59,3 +59,13 @@ pub(super) fn raise(to: Out<'_, u32>, i: usize, value: u32) {
             in(reg64) to.pointer().add(i), in(reg32) value, options(nostack));
     }
 }
+
+/// Relaxed, of the device.
+#[inline(always)]
+pub(super) fn add_wrapping(to: Out<'_, u64>, i: usize, value: u64) {
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!("red.relaxed.gpu.global.add.u64 [{}], {};",
+            in(reg64) to.pointer().add(i), in(reg64) value, options(nostack));
+    }
+}

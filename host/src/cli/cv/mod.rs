@@ -18,7 +18,7 @@ use super::{checkpoints, data, device, group, output, pages};
 use crate::device::{Device, Phase, Phases};
 use crate::io;
 use crate::learning::{
-    Classes, Convergence, Evaluation, FoldOptions, Folds, PathPoint, ResidentDataset,
+    Classes, Convergence, Evaluation, FoldOptions, Folds, Model, PathPoint, ResidentDataset,
     cross_validate_with,
 };
 use crate::matrix::{Features, Schema};
@@ -73,11 +73,9 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     let bar = ui.fits(path.len() * folds.count());
     let targets = known.targets();
     phases.extend(resident.phases());
-    let found = phases.time(Phase::Solve, &device, || {
-        cross_validate_with(&resident, targets, given, &folds, &path, |fit| {
-            bar.fit(&fit)
-        })
-    })?;
+    let watch = |fit| bar.fit(&fit);
+    let all = || cross_validate_with(&resident, targets, given, &folds, &path, watch);
+    let found = phases.time(Phase::Solve, &device, all)?;
     drop(bar);
     let details = features.map(|features| {
         let columns = &resident.moments().columns;
@@ -100,10 +98,9 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     };
     if let (Some(file), true) = (saved, compared.has_best()) {
         let _fitting = ui.doing("fitting the best to all rows");
-        let model = path[compared.best()].fit_on(&resident, targets, given.of_fit())?;
-        output::save(&model.with_schema(compared.schema.clone()), file)?;
+        let best = || path[compared.best()].fit_on(&resident, targets, given.of_fit());
+        compared.save(best()?, file)?;
     }
-    checkpoints::remove(&args.checkpoint, ui);
     compared.tell(ui)
 }
 
@@ -232,6 +229,11 @@ impl Compared<'_> {
         )
     }
 
+    fn save(&self, model: Model, file: &Path) -> Result<()> {
+        output::save(&model.with_schema(self.schema.clone()), file)
+    }
+
+    /// What was found, which is safe then.
     fn tell(&self, ui: &Ui) -> Result<Exit> {
         if self.job.outcome.json {
             output::print_json(&self.to_json()?)?;
@@ -239,6 +241,7 @@ impl Compared<'_> {
             output::print(self.table())?;
         }
         self.write_page(ui)?;
+        checkpoints::remove(&self.args.checkpoint, ui);
         if !self.has_best() {
             let of_none = format!("the mean {} is not defined on these folds", self.scoring());
             ensure!(

@@ -82,15 +82,8 @@ type Reduce = unsafe extern "C" fn(
     Comm,
     CUstream,
 ) -> c_int;
-type Broadcast = unsafe extern "C" fn(
-    *const c_void,
-    *mut c_void,
-    usize,
-    DataType,
-    c_int,
-    Comm,
-    CUstream,
-) -> c_int;
+/// The integer is the rank whose bytes they are.
+type Broadcast = AllReduce;
 type Send = unsafe extern "C" fn(*const c_void, usize, DataType, c_int, Comm, CUstream) -> c_int;
 type Receive = unsafe extern "C" fn(*mut c_void, usize, DataType, c_int, Comm, CUstream) -> c_int;
 
