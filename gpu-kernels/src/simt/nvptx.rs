@@ -262,10 +262,9 @@ impl Cta for Gpu {
         let bits = |lane: usize| pack.as_ref()[lane].to_bits();
         // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
         unsafe {
-            let p = to.pointer().add(i);
             by_size!(
                 T,
-                asm!("red.relaxed.gpu.global.add.v4.f32 [{}], {{{},{},{},{}}};", in(reg64) p,
+                asm!("red.relaxed.gpu.global.add.v4.f32 [{}], {{{},{},{},{}}};", in(reg64) to.pointer().add(i),
                     in(reg32) f32::from_bits(bits(0) as u32), in(reg32) f32::from_bits(bits(1) as u32),
                     in(reg32) f32::from_bits(bits(2) as u32), in(reg32) f32::from_bits(bits(3) as u32),
                     options(nostack)),

@@ -147,6 +147,6 @@ PYTHON
 echo "{\"what\":\"same bits of a long fit\",\"same\":$(same "$out/alone.model" "$out/whole.model")}" | tee -a "$out/scaling.jsonl"
 
 # Jobs side by side, of which one process each is killed at any moment.
-step kills $(($(left) - 5)) python3 kills.py "$out" "$most" "${LANES:-4}" "${KILLS:-20}" $(($(left) - 15)) -- \
-    "${long[@]/%${ITERATIONS:-8000}/${KILL_ITERATIONS:-2000}}"
+EVERY=0.02s step kills $(($(left) - 5)) python3 kills.py "$out" "$most" "${LANES:-4}" "${KILLS:-20}" $(($(left) - 15)) -- \
+    "${long[@]/%${ITERATIONS:-8000}/${KILL_ITERATIONS:-60}}"
 rm -rf "$data" "$wide" "$out"/*.wfc "$out"/*.model "$out"/lane-*
