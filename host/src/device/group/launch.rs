@@ -205,6 +205,7 @@ pub(super) fn name_meeting_point(read: impl Fn(&str) -> Option<String>) -> Resul
 }
 
 /// By how much ports are above that of the launcher: where NCCL meets, and where processes hear of each other's end.
+#[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
 pub(super) const NCCL_PORT: usize = 1;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
 pub(super) const LIVENESS_PORT: usize = 2;
