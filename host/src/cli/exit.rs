@@ -84,6 +84,24 @@ fn describe(error: &anyhow::Error) -> String {
     text
 }
 
+/// Ends the process after a failed group: nothing that libraries do at a process's end is done, which a thread in one of them
+/// could wait for, or be met by.
+pub(super) fn at_once(end: ExitCode) {
+    let _ = io::Write::flush(&mut io::stdout());
+    let code = (0..=NOT_CONVERGED).find(|code| ExitCode::from(*code) == end);
+    end_now(code.unwrap_or(ERROR).into());
+}
+
+#[cfg(unix)]
+fn end_now(code: i32) {
+    // SAFETY: nothing of the process is used any more.
+    unsafe { libc::_exit(code) }
+}
+
+/// There is no NCCL.
+#[cfg(not(unix))]
+fn end_now(_: i32) {}
+
 #[cfg(test)]
 mod tests {
     use anyhow::Context;

@@ -70,7 +70,11 @@ use progress::Ui;
 /// Runs the program on the process's arguments and says how it should end.
 pub fn main() -> ExitCode {
     out_of_memory::end_with_exit_code();
-    main_on(std::env::args_os())
+    let end = main_on(std::env::args_os());
+    if crate::device::group::is_given_up() {
+        exit::at_once(end);
+    }
+    end
 }
 
 /// [`main`] on other arguments, the first of which is the program's name.

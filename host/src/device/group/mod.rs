@@ -47,6 +47,7 @@ mod threads;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod windows;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,20 @@ use crate::parallel::locked;
 use between_devices::DeviceCommunicator;
 use pieces::{combined, gathered, slices_of};
 use roll_call::{Call, Operation};
+
+/// Whether a communicator was aborted in this process.
+#[cfg_attr(
+    not(all(feature = "cuda", target_os = "linux")),
+    allow(dead_code, reason = "only NCCL's are")
+)]
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// Whether a communicator was aborted in this process: threads of its library may still be at it, and must not be met by what a
+/// process does in good order at its end.
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "programs end"))]
+pub(crate) fn is_given_up() -> bool {
+    GIVEN_UP.load(Ordering::Relaxed)
+}
 
 /// How long a member waits for the others unless told otherwise: as long as the slowest may take to read its data.
 const LIMIT: Duration = Duration::from_secs(600);

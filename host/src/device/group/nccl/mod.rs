@@ -7,6 +7,7 @@
 mod library;
 mod watch;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ use crate::device::{Buffer, Device, DeviceError};
 
 /// How long members wait for each other at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// How long a communicator that not all have joined may take to end.
+/// How long a communicator may take to abort.
 const ABORT: Duration = Duration::from_secs(2);
 
 /// A member's place in a communicator. Clones are the same.
@@ -155,7 +156,7 @@ impl Drop for Inner {
                 Err(_) => break,
             }
         }
-        self.library.abort(comm);
+        give_up(self.library, &self.device, comm);
     }
 }
 
@@ -186,9 +187,10 @@ fn wait_for_all(
     }
 }
 
-/// Aborts a communicator that not all have joined. NCCL may wait for its own threads, which may wait for the network: nobody
-/// waits for it for long.
+/// Aborts a communicator. NCCL waits for its own threads, which may wait for a process that is no more (two H100, version
+/// 2.28.9: for longer than 10 s where rank 0 ends while members connect): nobody waits for it for long.
 fn give_up(library: &'static Library, device: &CudaDevice, comm: Comm) {
+    super::GIVEN_UP.store(true, Ordering::Relaxed);
     let (comm, device) = (watch::Handle(comm), device.clone());
     let (done, ended) = mpsc::channel();
     let begun = thread::Builder::new().spawn(move || {

@@ -206,8 +206,7 @@ impl Watched {
             if let Some(end) = self.at_the_end.get() {
                 end();
             }
-            let _ = self.device.enter();
-            self.library.abort(comm);
+            super::give_up(self.library, &self.device, comm);
         }
     }
 
