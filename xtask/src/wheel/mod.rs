@@ -131,6 +131,8 @@ fn use_it(users: &Environment) -> Result<()> {
 
 fn maturin(tools: &Environment, arguments: &Arguments, out: &Path) -> Command {
     let mut maturin = tools.program("maturin");
+    // Built once, fetched often.
+    maturin.env("WARPFUSE_SMALL", "1");
     if std::env::var_os("WARPFUSE_FAMILIES").is_none() {
         // What the package and the commands that it brings launch: with the others two architectures would take more than the
         // wheel may.
