@@ -26,8 +26,9 @@ const MAX_BYTES: usize = 2 << 20;
 /// Entries per column that repay writing the pairs and reading them again.
 const MIN_USES: usize = 4;
 
-/// Rows whose contributions to w are added up in T, where that is done at all: as many as entries of a row that are.
-pub(in crate::cpu) const BLOCK: usize = TILE;
+/// Rows whose contributions to w are added up in T at most, where that is done at all. At least they are as many as entries of
+/// a row that are.
+pub(in crate::cpu) const BLOCK: usize = 4 * TILE;
 
 /// Columns for each entry of a block of rows up to which it pays to add the block's w in f64 and to begin again: pairs half as
 /// large save more at an entry than that takes at two columns.
@@ -52,12 +53,14 @@ impl Layout {
         if entries == 0 || entries / MIN_USES < x.cols() {
             return Layout::Apart;
         }
-        let of_block = (entries / rows.len().div_ceil(BLOCK)).saturating_mul(COLUMNS_PER_ENTRY);
+        let of_row = (entries / rows.len()).max(1);
+        let block = (x.cols().saturating_mul(MIN_USES) / of_row).clamp(TILE, BLOCK);
+        let of_block = entries.min(block.saturating_mul(of_row));
         if size_of::<T>() < size_of::<f64>()
-            && of_block >= x.cols()
+            && of_block.saturating_mul(COLUMNS_PER_ENTRY) >= x.cols()
             && stays(size_of::<Pair<T, T>>())
         {
-            Layout::Blocks(BLOCK)
+            Layout::Blocks(block)
         } else if stays(size_of::<Pair<T, f64>>()) {
             Layout::Pairs
         } else {
