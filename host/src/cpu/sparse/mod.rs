@@ -9,8 +9,9 @@
 //! loads, of which the core does three a cycle), the axpy 1.7 with w in the nearest cache and 3.8 in the
 //! second-level one, where every entry fetches a line and writes one back. Tried there and no faster: gathers of 8 and 16
 //! lanes, scatters of AVX-512, blocks of rows with all products before all axpys, products written to a buffer and
-//! added up in one loop over all entries. A step beyond needs another layout: tiles of columns that keep w in the
-//! nearest cache, with indices of 16 bits, which a matrix would be converted to once.
+//! added up in one loop over all entries. A step beyond needs another layout, which a matrix would be converted to once: 16 rows
+//! side by side with indices of 16 bits, whose dot products take a third of the time, and lists of each column's products
+//! (`benches/results/README.md` has what each gives).
 
 mod pairs;
 mod rows;
