@@ -33,6 +33,7 @@ pub mod provenance;
 pub mod qr;
 pub mod record;
 pub mod reduce;
+mod ridge;
 pub mod sampling;
 pub mod shape;
 pub mod sparse_conv;

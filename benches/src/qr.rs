@@ -75,6 +75,7 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
         tall::<f32>(gpu, recorder, rows)?;
         tall::<f64>(gpu, recorder, rows)?;
     }
+    crate::ridge::record(gpu, recorder)?;
     by_panels(gpu, recorder)?;
     for rows in TABLE {
         for cols in TABLE {

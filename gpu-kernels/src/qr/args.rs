@@ -35,6 +35,14 @@ pub enum QrVariant {
         /// Warps of a block.
         warps: u32,
     },
+    /// R of blocks of rows of a tall X as least squares wants them ([`Dress`]), at most `rows` · `warps` rows a block and 32
+    /// columns.
+    Dressed {
+        /// Registers of a lane for its piece of a column.
+        rows: u32,
+        /// Warps of a block.
+        warps: u32,
+    },
     /// What `width` reflectors make of `columns` other columns, a block each.
     Update {
         /// Reflectors.
@@ -135,6 +143,37 @@ pub struct QrArgs<'a, T> {
     pub f_steps: Steps,
     /// Strides of `c`.
     pub c_steps: Steps,
+    /// What becomes of rows on their way into [`QrVariant::Dressed`].
+    pub dress: Dress<'a, T>,
+}
+
+/// Row i of X becomes `roots[i] · [x − means, targets[i]]`; what is absent changes nothing.
+#[repr(C)]
+pub struct Dress<'a, T> {
+    /// One for each column of X.
+    pub means: In<'a, T>,
+    /// One for each row.
+    pub roots: In<'a, T>,
+    /// One for each row: the last column, which `a` does not have and [`QrArgs::cols`] counts.
+    pub targets: In<'a, T>,
+}
+
+impl<T> Clone for Dress<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Dress<'_, T> {}
+
+impl<T> Dress<'_, T> {
+    /// Rows stay as they are.
+    pub const fn none() -> Self {
+        Dress {
+            means: In::none(),
+            roots: In::none(),
+            targets: In::none(),
+        }
+    }
 }
 
 impl<T> Clone for QrArgs<'_, T> {

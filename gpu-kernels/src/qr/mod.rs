@@ -10,6 +10,7 @@
 //! | `Lanes` | a lane per column, 1 to 4 matrices in a warp | at most 32 × 32 |
 //! | `Columns` | 2 to 4 columns a lane, 2 to 16 matrices in a warp | the same, where there are enough of them |
 //! | `Panel` | a block per matrix: 4 to 32 columns, rows in the registers of its warps | the columns of larger ones, 32 at a time; R of tall ones |
+//! | `Dressed` | as `Panel` | R of a tall X with targets, centred and weighted on its way |
 //! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
 //! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
@@ -23,6 +24,7 @@
 mod apply;
 mod args;
 mod columns;
+mod dressed;
 mod lanes;
 mod merge;
 mod pack;
@@ -36,7 +38,7 @@ mod update;
 
 pub use apply::{APPLY_BLOCK, apply_shared_bytes, solve_shared_bytes};
 pub use args::{
-    APART, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps, TABLE_WORDS,
+    APART, Dress, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps, TABLE_WORDS,
     TRANSPOSED, WHOLE_T, ZERO_PIVOT,
 };
 pub use columns::{COLUMNS_BLOCK, columns_shared_bytes};
@@ -56,7 +58,7 @@ impl QrVariant {
         match *self {
             QrVariant::Lanes { .. } => LANES_BLOCK,
             QrVariant::Columns { .. } => COLUMNS_BLOCK,
-            QrVariant::Panel { warps, .. } => warps * WARP,
+            QrVariant::Panel { warps, .. } | QrVariant::Dressed { warps, .. } => warps * WARP,
             QrVariant::Update { .. } => UPDATE_BLOCK,
             QrVariant::Merge => MERGE_BLOCK,
             QrVariant::Pack => PACK_BLOCK,
@@ -75,6 +77,7 @@ impl QrVariant {
             QrVariant::Panel { lanes, rows, warps } => {
                 panel_shared_bytes(lanes, rows, warps, bytes)
             }
+            QrVariant::Dressed { rows, warps } => panel_shared_bytes(WARP, rows, warps, bytes),
             QrVariant::Update { width, columns } => update_shared_bytes(width, columns, bytes),
             QrVariant::Merge => merge_shared_bytes(bytes),
             QrVariant::Pack => pack_shared_bytes(bytes),
@@ -91,6 +94,7 @@ impl QrVariant {
             }
             QrVariant::Columns { lanes, each, rows } => [rows, lanes * each],
             QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
+            QrVariant::Dressed { rows, warps } => [rows * warps, WARP],
             _ => [u32::MAX, u32::MAX],
         }
     }
@@ -122,6 +126,11 @@ fn check<T: Real>(
             Violation::at_least("words of status", all, before)?;
             Violation::equal("blocks", all, launch.grid as u64)
         }
+        QrVariant::Dressed { .. } => {
+            check_dress(args)?;
+            Violation::at_least("words of status", all, before)?;
+            Violation::equal("blocks", all, launch.grid as u64)
+        }
         QrVariant::Update { width, columns } => {
             let [after, before] = update_tiles(args, width, columns);
             Violation::equal("blocks", all * (after + before) as u64, launch.grid as u64)
@@ -145,6 +154,27 @@ fn check<T: Real>(
 
 fn check_grid(launch: &Launch, blocks: u64) -> Result<(), Violation> {
     Violation::at_least("blocks", blocks, launch.grid as u64)
+}
+
+/// What rows are dressed with is as long as there are rows and columns.
+fn check_dress<T: Real>(args: &QrArgs<'_, T>) -> Result<(), Violation> {
+    let dress = &args.dress;
+    let before = (args.count as u64).saturating_sub(1) * args.rows as u64;
+    let last = match args.last_rows {
+        0 => args.rows,
+        rows => rows,
+    };
+    let rows = before + last as u64;
+    for (what, found) in [("roots", dress.roots), ("targets", dress.targets)] {
+        if found.is_some() {
+            Violation::at_least(what, rows, found.len())?;
+        }
+    }
+    if dress.means.is_some() {
+        let cols = args.cols - dress.targets.is_some() as u32;
+        Violation::at_least("means", cols as u64, dress.means.len())?;
+    }
+    Ok(())
 }
 
 /// Packs are for matrices that fill the entry, one behind the other.

@@ -45,17 +45,17 @@ pub const fn panel_shared_bytes(lanes: u32, rows: u32, warps: u32, bytes: u32) -
 }
 
 /// The block's matrix, and what a lane has of it.
-struct Panel<T> {
-    site: Site,
+pub(super) struct Panel<T> {
+    pub(super) site: Site,
     start: u32,
     /// Rows from the first, and columns, of the panel.
-    rows: u32,
-    cols: u32,
+    pub(super) rows: u32,
+    pub(super) cols: u32,
     /// Reflectors.
     steps: u32,
-    lane: u32,
+    pub(super) lane: u32,
     warp: u32,
-    part: u32,
+    pub(super) part: u32,
     parts: u32,
     staged: Shared<T>,
     columns: Shared<T>,
@@ -91,7 +91,7 @@ pub fn panel<
 
 /// What lane k has of reflector k, and what was met on the way.
 #[derive(Clone, Copy)]
-struct Made<T> {
+pub(super) struct Made<T> {
     first: T,
     tau: T,
     status: u32,
@@ -101,7 +101,7 @@ impl<T: Ranged> Panel<T> {
     /// The block's; none where the matrix has no such panel.
     #[inline(always)]
     #[track_caller]
-    fn of<C: Cta, const LANES: usize, const ROWS: usize, const WARPS: usize>(
+    pub(super) fn of<C: Cta, const LANES: usize, const ROWS: usize, const WARPS: usize>(
         cta: &C,
         args: &QrArgs<'_, T>,
     ) -> Option<Panel<T>> {
@@ -252,7 +252,13 @@ fn own<T: Ranged>(panel: &Panel<T>, rows: usize, turn: u32) -> (Shared<T>, usize
 /// All steps; afterwards the first part begins with row `steps`.
 #[inline(always)]
 #[track_caller]
-fn factor<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize, const WARPS: usize>(
+pub(super) fn factor<
+    C: Cta,
+    T: Ranged,
+    const LANES: usize,
+    const ROWS: usize,
+    const WARPS: usize,
+>(
     cta: &C,
     args: &QrArgs<'_, T>,
     panel: &Panel<T>,
@@ -383,7 +389,7 @@ fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
 /// Writes the reflectors below the panel's triangle, first components, the panel's T, and the status.
 #[inline(always)]
 #[track_caller]
-fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+pub(super) fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
     panel: &Panel<T>,

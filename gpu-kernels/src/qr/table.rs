@@ -1,12 +1,15 @@
 //! The compiled entries.
 
-use super::{Qr, QrArgs, QrVariant, apply, check, columns, lanes, merge, pack, panel, update};
+use super::{
+    Qr, QrArgs, QrVariant, apply, check, columns, dressed, lanes, merge, pack, panel, update,
+};
 
 macro_rules! qr_family {
     ($t:ident;
         lanes $( [$lanes:literal $rows:literal] )*;
         columns $( [$of:literal $each:literal $cols:literal $tall:literal $steps:literal] )*;
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
+        dressed $( [$part:literal $of_block:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
     ) => {
         crate::kernels! {
@@ -33,6 +36,11 @@ macro_rules! qr_family {
                     => panel::panel::<_, $t, $columns, $piece, $warps, { $warps * 32 }>;
             )*
             $(
+                concat!("qr_dressed_", stringify!($t), "_", $part, "_", $of_block),
+                QrVariant::Dressed { rows: $part, warps: $of_block }
+                    => dressed::dressed::<_, $t, $part, $of_block, { $of_block * 32 }>;
+            )*
+            $(
                 concat!("qr_update_", stringify!($t), "_", $width, "_", $wide),
                 QrVariant::Update { width: $width, columns: $wide }
                     => update::update::<_, $t, $width, $wide>;
@@ -44,17 +52,19 @@ macro_rules! qr_family {
     };
 }
 
-// Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and warps; reflectors and columns.
+// Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and warps; registers and warps; reflectors and columns.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 8] [8 2 16 16 16] [16 2 32 32 16];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
         [8 64 16];
+    dressed [64 8];
     updates [32 64] [16 128] [8 256];
 );
 qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 8] [8 2 16 16 16];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
+    dressed [32 8];
     updates [32 64] [16 128] [8 256] [4 512];
 );

@@ -150,7 +150,7 @@ impl<'a, T: Number> Training<'a, T> {
     }
 
     /// Means of the columns over rows with these weights, which add up to 1: Xᵀv.
-    fn weighted_means(&self, weights: &SampleWeights) -> Result<Vec<f64>, FitError> {
+    pub(super) fn weighted_means(&self, weights: &SampleWeights) -> Result<Vec<f64>, FitError> {
         let device = self.matrix.device();
         let mut means = device.zeros(self.matrix.cols())?;
         let weights = weights.upload(device)?;
@@ -215,6 +215,10 @@ impl<'a, T: Number> Training<'a, T> {
                 return Ok(found);
             }
             return self.solve_on_host((features, method, chosen), spec, sides, options, history);
+        }
+        if chosen.solver == Solver::Qr {
+            let sides = (targets, weights);
+            return self.solve_by_triangle((spec, chosen), sides, options, history);
         }
         let scaling = penalty::scaling(spec, options.penalty_factors);
         let given = Given {

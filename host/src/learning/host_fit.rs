@@ -16,6 +16,7 @@ use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::host::choice::{self, Chosen, Constraint, Direct, Place, Shape};
 use super::solver::host::design::HostDesign;
+use super::solver::host::refusals;
 use super::solver::host::{self, Problem, Solved, Start};
 use super::solver::{Iteration, stops};
 use super::spec::{ObjectiveSpec, SampleLoss};
@@ -31,7 +32,7 @@ impl<T: Number> Training<'_, T> {
     /// # Errors
     /// [`FitError::Combination`] where the solver that was requested cannot.
     pub(super) fn choose(&self, shape: &Shape) -> Result<Chosen, FitError> {
-        choice::check(shape, self.controls.solver)?;
+        refusals::check(shape, self.controls.solver)?;
         Ok(choice::choose(shape, self.controls.solver))
     }
 
@@ -42,7 +43,7 @@ impl<T: Number> Training<'_, T> {
             rows: self.matrix.rows(),
             cols: self.matrix.cols(),
             entries: self.matrix.problem().nnz.unwrap_or(cells),
-            sparse: self.host.is_some_and(Features::is_sparse),
+            sparse: self.matrix.problem().nnz.is_some(),
             predictors: spec.loss.predictors(),
             quadratic: spec.loss == SampleLoss::Single(Loss::Squared),
             has_l1: spec.l1 > 0.0,
@@ -54,6 +55,7 @@ impl<T: Number> Training<'_, T> {
                 _ => Constraint::None,
             },
             place: self.place(),
+            no_triangle: self.matrix.no_triangle(),
         }
     }
 
@@ -128,7 +130,7 @@ impl<T: Number> Training<'_, T> {
     ) -> Result<(Weights, Summary), FitError> {
         // Singular values at rounding would be kept by it, and divide the rounding of the targets.
         let without = ObjectiveSpec { l2: 0.0, ..*spec };
-        let by_factors = matches!(method, Direct::Svd | Direct::LeastSquares);
+        let by_factors = matches!(method, Direct::Svd | Direct::Qr | Direct::LeastSquares);
         let is_as_good_as_none = by_factors && self.is_rounding(spec);
         let spec = if is_as_good_as_none { &without } else { spec };
         let factors = options.penalty_factors;

@@ -14,7 +14,7 @@ use super::spec::ObjectiveSpec;
 /// **Solver.** Chosen by size, structure and penalty ([`LinearRegression::solver`]; see the
 /// [guide](super::guide#solvers)). Small and medium: a Cholesky factor of the normal equations, without a penalty
 /// orthogonal factors of X. Large: conjugate gradients on the centred normal equations with a diagonal preconditioner, one
-/// pass over X per iteration. Where the solution is not unique, it is the shortest; iterations approach the one nearest to
+/// pass over X per iteration; on a GPU of up to 32 dense columns R of X itself ([`Solver::Qr`](super::Solver::Qr)). Where the solution is not unique, it is the shortest; iterations approach the one nearest to
 /// zero in the norm of the preconditioner.
 ///
 /// | parameter | default | scikit-learn |
@@ -74,8 +74,10 @@ impl Regression for LinearRegression {
 ///
 /// The same numbers as scikit-learn's `Ridge`; α = 0 is least squares.
 ///
-/// **Solver.** One Newton step: conjugate gradients on the centred normal equations with a diagonal preconditioner,
-/// one pass over X per iteration.
+/// **Solver.** Chosen by size, structure and penalty ([`Ridge::solver`]; see the [guide](super::guide#solvers)). Small and medium:
+/// a Cholesky factor of the normal equations. Large: conjugate gradients on the centred normal equations with a diagonal
+/// preconditioner, one pass over X per iteration. [`Solver::Qr`](super::Solver::Qr) takes R of X itself, for columns that are
+/// near to depending on each other.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|

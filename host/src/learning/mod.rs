@@ -91,6 +91,7 @@ mod spread;
 mod start;
 mod svm;
 mod symmetric_eigen;
+mod tall;
 mod targets;
 #[cfg(test)]
 mod tests;

@@ -60,6 +60,7 @@ pub mod scaling;
 pub mod space;
 pub mod sparse_conv;
 pub mod streaming;
+pub mod tall;
 pub mod tiles;
 pub mod vector;
 pub mod work;

@@ -187,22 +187,6 @@ pub fn lanes_for(shape: QrShape) -> Option<[u32; 2]> {
     LANES.into_iter().find(fits)
 }
 
-/// The kernel for R of blocks of rows of a tall matrix of at most 32 columns.
-pub const fn tall_panel(bytes: u32) -> QrVariant {
-    match bytes {
-        4 => QrVariant::Panel {
-            lanes: 32,
-            rows: 64,
-            warps: 8,
-        },
-        _ => QrVariant::Panel {
-            lanes: 32,
-            rows: 32,
-            warps: 8,
-        },
-    }
-}
-
 /// The kernel that updates other columns behind a panel of this many.
 ///
 /// Milliseconds of R, V and T of a batch on an H100 (2026-11-25), by what a thread of the update computes:

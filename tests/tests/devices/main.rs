@@ -18,6 +18,7 @@ mod fused;
 mod kernel_ridge;
 mod kernel_sum;
 mod learning;
+mod least_squares;
 mod many;
 mod matmul;
 mod metrics;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
     kernel_ridge::add(&mut suite);
     matmul::add(&mut suite);
     learning::add(&mut suite);
+    least_squares::add(&mut suite);
     estimators::add(&mut suite);
     same_fits::add(&mut suite);
     spectral::add(&mut suite);

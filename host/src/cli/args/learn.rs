@@ -241,6 +241,8 @@ pub(in crate::cli) enum SolverName {
     NewtonCholesky,
     /// Coordinate descent on the Hessian of the columns that matter, on the host
     CoordinateDescent,
+    /// Orthogonal factors of X itself, in one read of it: squared errors without l1; on a GPU of a dense X of up to 32 columns
+    Qr,
     /// Orthogonal factors and singular values, on the host; least squares only
     Svd,
     /// Interior point, on the host: losses with kinks (quantile; hinge, epsilon-insensitive)
@@ -256,6 +258,7 @@ impl From<SolverName> for Solver {
             SolverName::ConjugateGradient => Solver::ConjugateGradient,
             SolverName::NewtonCholesky => Solver::NewtonCholesky,
             SolverName::CoordinateDescent => Solver::CoordinateDescent,
+            SolverName::Qr => Solver::Qr,
             SolverName::Svd => Solver::Svd,
             SolverName::InteriorPoint => Solver::InteriorPoint,
         }

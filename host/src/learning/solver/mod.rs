@@ -70,6 +70,9 @@ pub enum Solver {
     NewtonCholesky,
     /// Newton's with an l1 penalty, each step by coordinate descent on the Hessian of the columns that matter, on the host.
     CoordinateDescent,
+    /// Least squares by R of X itself, whose condition is the root of that of the normal equations: one read of X, where it has
+    /// at least as many rows as columns. On the host, and on a GPU of a dense X of up to 32 columns.
+    Qr,
     /// Least squares by singular values, on the host.
     Svd,
     /// A primal-dual interior-point method, for losses with kinks (quantiles, hinges), on the host.
@@ -86,6 +89,7 @@ impl Solver {
             Solver::ConjugateGradient => "conjugate-gradient",
             Solver::NewtonCholesky => "newton-cholesky",
             Solver::CoordinateDescent => "coordinate-descent",
+            Solver::Qr => "qr",
             Solver::Svd => "svd",
             Solver::InteriorPoint => "interior-point",
         }

@@ -15,7 +15,7 @@ impl<T: Number> Qr<T> {
         a.expect_on(&self.device, "factor matrices")?;
         match self.plan.clone() {
             _ if self.matrices.count() == 0 => Ok(()),
-            Some(plan) => launch::factor(self, a, &plan),
+            Some(plan) => launch::factor(self, a.input(), &plan),
             None => {
                 host::factor(self, a);
                 Ok(())

@@ -37,6 +37,8 @@ pub struct Qr<T: Number> {
     pub(super) work: Option<Buffer<T>>,
     /// Shapes and places, of matrices that differ.
     pub(super) table: Option<Buffer<u64>>,
+    /// The same of matrices in buffers of their own.
+    pub(super) places: Option<Buffer<u64>>,
 }
 
 impl<T: Number> Qr<T> {
@@ -100,6 +102,7 @@ impl<T: Number> Qr<T> {
             plan,
             work,
             table,
+            places: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! The launches of a factorisation.
 
 use gpu_kernels::qr::{
-    MERGE_ROWS, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, pack_tiles, update_tiles,
+    Dress, MERGE_ROWS, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, pack_tiles, update_tiles,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -85,6 +85,7 @@ impl<T: Number> Qr<T> {
                 each: (shape.rows * shape.cols) as u64,
             },
             c_steps: Steps::default(),
+            dress: Dress::none(),
         }
     }
 }
@@ -92,7 +93,7 @@ impl<T: Number> Qr<T> {
 /// Factors on a device that launches.
 pub(super) fn factor<T: Number>(
     qr: &mut Qr<T>,
-    a: &Buffer<T>,
+    a: In<'_, T>,
     plan: &QrPlan,
 ) -> Result<(), OpError> {
     if matches!(plan, QrPlan::Panels(_)) {
@@ -104,7 +105,7 @@ pub(super) fn factor<T: Number>(
     let args = QrArgs {
         table: qr.table.as_ref().map_or(In::none(), Buffer::input),
         mode,
-        a: a.input(),
+        a,
         f: qr.factors.output(),
         first: qr.first.output(),
         t: qr.t.output(),

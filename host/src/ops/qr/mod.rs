@@ -30,17 +30,20 @@
 //!
 //! Results have the same bits on every run and on every GPU and emulator; on the CPU sums are added in another order.
 
+mod apart;
 mod apply;
 mod batch;
 mod factor;
 mod factors;
 mod host;
 mod launch;
+mod of_matrix;
 mod tall;
 mod values;
 
 pub use crate::plan::qr::{QrShape, QrShapeError, TriangleForm};
+pub use crate::plan::tall::MOST_TALL;
 pub use batch::{Batch, Matrices, Order, Piece};
 pub use factors::{Parts, Qr};
-pub use tall::TallQr;
+pub use tall::{Dressing, TallQr};
 pub use values::{Side, Status};

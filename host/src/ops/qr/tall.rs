@@ -4,7 +4,7 @@
 //! Source: J. Demmel, L. Grigori, M. Hoemmen, J. Langou, Communication-optimal parallel and sequential QR and LU
 //! factorizations, 2012 (TSQR).
 
-use gpu_kernels::qr::{QrArgs, QrVariant, R_ONLY, Steps};
+use gpu_kernels::qr::{Dress, QrArgs, QrVariant, R_ONLY, Steps};
 use gpu_kernels::{In, Out};
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -15,12 +15,73 @@ use super::values::Status;
 use crate::cpu::qr as cpu;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{QrShapeError, tall_panel};
+use crate::plan::qr::QrShapeError;
+use crate::plan::tall::{MOST_TALL, tall_dressed, tall_panel};
 
-/// Most columns.
-const MOST_COLS: usize = 32;
+const ON_HOST: &str = "the buffers were found to lie on the CPU";
 /// Rows of a block on the CPU.
 const CPU_ROWS: usize = 1_024;
+
+/// What rows become on their way into a factorisation: row i of A as `roots[i] · [a − means, targets[i]]`. Nothing is written.
+///
+/// Least squares of centred columns and weighted rows, with the targets as the last column, is what it is for: the last column
+/// of R is then Qᵀ times the targets.
+#[derive(Debug)]
+pub struct Dressing<'a, T: Number> {
+    /// Subtracted from the columns of A, one for each.
+    pub means: Option<&'a Buffer<T>>,
+    /// Multiply the rows, one for each: the roots of their weights.
+    pub roots: Option<&'a Buffer<T>>,
+    /// A further column, one for each row.
+    pub targets: Option<&'a Buffer<T>>,
+}
+
+impl<T: Number> Default for Dressing<'_, T> {
+    /// Rows as they are.
+    fn default() -> Self {
+        Dressing {
+            means: None,
+            roots: None,
+            targets: None,
+        }
+    }
+}
+
+impl<T: Number> Dressing<'_, T> {
+    /// Whether anything changes.
+    fn is_plain(&self) -> bool {
+        self.means.is_none() && self.roots.is_none() && self.targets.is_none()
+    }
+
+    fn args(&self) -> Dress<'_, T> {
+        Dress {
+            means: self.means.map_or(In::none(), Buffer::input),
+            roots: self.roots.map_or(In::none(), Buffer::input),
+            targets: self.targets.map_or(In::none(), Buffer::input),
+        }
+    }
+
+    /// Fails unless everything is on the device of the factorisation, and as long as it has to be.
+    fn check(&self, device: &Device, piece: &Piece) -> Result<(), OpError> {
+        for (what, buffer, expected) in [
+            ("means of the columns of A", self.means, piece.cols),
+            ("roots of the weights of A's rows", self.roots, piece.rows),
+            ("targets of A's rows", self.targets, piece.rows),
+        ] {
+            let Some(buffer) = buffer else { continue };
+            buffer.expect_on(device, "factor a matrix")?;
+            if buffer.len() != expected {
+                let found = buffer.len();
+                return Err(OpError::Length {
+                    what,
+                    expected,
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+}
 
 /// R of a matrix of any number of rows and at most 32 columns, and the memory that it takes.
 ///
@@ -43,6 +104,8 @@ const CPU_ROWS: usize = 1_024;
 pub struct TallQr<T: Number> {
     device: Device,
     piece: Piece,
+    /// Columns of R: of A, and of targets.
+    width: usize,
     panel: QrVariant,
     /// The stacks of Rs, row-major: the last one is R.
     levels: Vec<Buffer<T>>,
@@ -55,13 +118,23 @@ impl<T: Number> TallQr<T> {
     /// # Errors
     /// [`OpError::Qr`] without rows, or with other than 1 to 32 columns, [`OpError::Device`] when memory is short.
     pub fn new(device: &Device, piece: Piece) -> Result<TallQr<T>, OpError> {
+        Self::of_width(device, piece, piece.cols)
+    }
+
+    /// [`new`](Self::new) for a matrix that has a column of [targets](Dressing::targets) besides: R has one more.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); the targets are one of the 32 columns.
+    pub fn with_targets(device: &Device, piece: Piece) -> Result<TallQr<T>, OpError> {
+        Self::of_width(device, piece, piece.cols.saturating_add(1))
+    }
+
+    fn of_width(device: &Device, piece: Piece, width: usize) -> Result<TallQr<T>, OpError> {
+        let cols = "columns of a tall matrix (at most 32)";
         for (what, found, most) in [
             ("rows", piece.rows, usize::MAX),
-            (
-                "columns of a tall matrix (at most 32)",
-                piece.cols,
-                MOST_COLS,
-            ),
+            (cols, piece.cols, MOST_TALL),
+            (cols, width, MOST_TALL),
         ] {
             if found == 0 || found > most {
                 return Err(OpError::Qr(QrShapeError::Size { what, found }));
@@ -77,16 +150,17 @@ impl<T: Number> TallQr<T> {
         let mut rows = piece.rows;
         loop {
             let count = rows.div_ceil(block);
-            levels.push(device.zeros(count * piece.cols * piece.cols)?);
+            levels.push(device.zeros(count * width * width)?);
             if count == 1 {
                 break;
             }
-            rows = count * piece.cols;
+            rows = count * width;
         }
         let most = piece.rows.div_ceil(block);
         Ok(TallQr {
             device: device.clone(),
             piece,
+            width,
             panel,
             levels,
             status: device.zeros(most)?,
@@ -98,27 +172,54 @@ impl<T: Number> TallQr<T> {
     /// # Errors
     /// As [`Qr::factor`](super::Qr::factor).
     pub fn factor(&mut self, a: &Buffer<T>) -> Result<(), OpError> {
+        self.factor_dressed(a, &Dressing::default())
+    }
+
+    /// [`factor`](Self::factor) of rows that change on their way.
+    ///
+    /// # Errors
+    /// As [`factor`](Self::factor); [`OpError::Length`] when there are targets and this is none [with
+    /// targets](Self::with_targets), or the reverse, or a list is not as long as its rows or columns.
+    pub fn factor_dressed(
+        &mut self,
+        a: &Buffer<T>,
+        dressing: &Dressing<'_, T>,
+    ) -> Result<(), OpError> {
         self.piece.check("A", a.len())?;
         a.expect_on(&self.device, "factor a matrix")?;
+        dressing.check(&self.device, &self.piece)?;
+        let found = self.piece.cols + usize::from(dressing.targets.is_some());
+        if found != self.width {
+            return Err(OpError::Length {
+                what: "columns of A with its targets",
+                expected: self.width,
+                found,
+            });
+        }
         if self.device.is_cpu() {
-            self.on_cpu(a);
+            self.on_cpu(a, dressing);
             return Ok(());
         }
         self.status.fill_zero()?;
         let [row, col] = self.piece.steps();
         let first = a.input().after(self.piece.offset as u64);
         let steps = Steps { row, col, each: 0 };
-        self.level(0, first, self.piece.rows, steps)?;
-        let n = self.piece.cols as u64;
+        let variant = match dressing.is_plain() {
+            true => self.panel,
+            false => tall_dressed(T::SIZE),
+        };
+        self.level(0, (variant, first), (self.piece.rows, steps), dressing)?;
+        let n = self.width as u64;
         for i in 1..self.levels.len() {
             let above = std::mem::replace(&mut self.levels[i - 1], self.device.zeros(0)?);
-            let rows = above.len() / self.piece.cols;
+            let rows = above.len() / self.width;
             let steps = Steps {
                 row: n,
                 col: 1,
                 each: 0,
             };
-            let done = self.level(i, above.input(), rows, steps);
+            let of = (self.panel, above.input());
+            let done = self.level(i, of, (rows, steps), &Dressing::default());
             self.levels[i - 1] = above;
             done?;
         }
@@ -126,8 +227,14 @@ impl<T: Number> TallQr<T> {
     }
 
     /// R of each block of `rows` rows, to level `i`.
-    fn level(&mut self, i: usize, a: In<'_, T>, rows: usize, steps: Steps) -> Result<(), OpError> {
-        let (n, block) = (self.piece.cols as u64, self.panel.most()[0] as usize);
+    fn level(
+        &mut self,
+        i: usize,
+        (variant, a): (QrVariant, In<'_, T>),
+        (rows, steps): (usize, Steps),
+        dressing: &Dressing<'_, T>,
+    ) -> Result<(), OpError> {
+        let (n, block) = (self.width as u64, variant.most()[0] as usize);
         let count = rows.div_ceil(block);
         let args = QrArgs {
             a,
@@ -144,7 +251,7 @@ impl<T: Number> TallQr<T> {
             last_rows: (rows - (count - 1) * block) as u32,
             c_cols: 0,
             start: 0,
-            width: MOST_COLS as u32,
+            width: MOST_TALL as u32,
             mode: R_ONLY,
             a_steps: Steps {
                 each: block as u64 * steps.row,
@@ -156,8 +263,9 @@ impl<T: Number> TallQr<T> {
                 each: n * n,
             },
             c_steps: Steps::default(),
+            dress: dressing.args(),
         };
-        launch::run(&self.device, self.panel, count as u64, args)
+        launch::run(&self.device, variant, count as u64, args)
     }
 
     /// R, with zeros below its diagonal; waits for it. Rows that a matrix of few rows lacks are zero.
@@ -165,7 +273,7 @@ impl<T: Number> TallQr<T> {
     /// # Errors
     /// When the device has failed.
     pub fn r(&self) -> Result<Array2<T>, OpError> {
-        let n = self.piece.cols;
+        let n = self.width;
         let last = self.levels.last().expect("there is at least one level");
         let r = Array2::from_shape_vec((n, n), last.to_vec()?);
         Ok(r.expect("as many elements as the shape has"))
@@ -185,16 +293,22 @@ impl<T: Number> TallQr<T> {
         })
     }
 
-    fn on_cpu(&mut self, a: &Buffer<T>) {
-        let a = a
-            .as_host_slice()
-            .expect("the buffer was found to lie on the CPU");
-        let (n, piece) = (self.piece.cols, self.piece);
+    fn on_cpu(&mut self, a: &Buffer<T>, dressing: &Dressing<'_, T>) {
+        let a = a.as_host_slice().expect(ON_HOST);
+        let [means, roots, targets] = [dressing.means, dressing.roots, dressing.targets]
+            .map(|buffer| buffer.map(|buffer| buffer.as_host_slice().expect(ON_HOST)));
+        let (n, piece) = (self.width, self.piece);
         let count = piece.rows.div_ceil(CPU_ROWS);
         let of_block = |block: usize| {
             let first = block * CPU_ROWS;
             let rows = CPU_ROWS.min(piece.rows - first);
-            let element = |col: usize, row: usize| a[piece.at(first + row, col)];
+            let element = |col: usize, row: usize| {
+                let plain = match targets {
+                    Some(targets) if col == piece.cols => targets[first + row],
+                    _ => a[piece.at(first + row, col)] - means.map_or(T::ZERO, |means| means[col]),
+                };
+                roots.map_or(plain, |roots| plain * roots[first + row])
+            };
             let columns = (0..n).flat_map(|col| (0..rows).map(move |row| element(col, row)));
             r_of(columns.collect(), rows, n)
         };

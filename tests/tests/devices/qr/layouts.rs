@@ -1,7 +1,7 @@
 //! Row-major and column-major batches with gaps, ragged ones, and what is refused.
 
 use anyhow::{Result, ensure};
-use warpfuse::device::Device;
+use warpfuse::device::{Buffer, Device};
 use warpfuse::ops::qr::{Batch, Matrices, Order, Piece, Qr, TriangleForm};
 use warpfuse::ops::{Number, OpError};
 
@@ -33,6 +33,8 @@ pub fn add(suite: &mut Suite) {
     suite.add(Test::new("qr/ragged/f64"), |device| {
         ragged::<f64>(device, MIXED)
     });
+    suite.add(Test::new("qr/apart/f32"), apart::<f32>);
+    suite.add(Test::new("qr/apart/f64"), apart::<f64>);
     suite.add(Test::new("qr/empty"), empty);
     suite.add(Test::new("qr/refuses"), refuses);
 }
@@ -66,6 +68,44 @@ fn place<T: Number>(a: &[Vec<T>], matrices: &Matrices) -> Vec<T> {
         }
     }
     all
+}
+
+/// Matrices in buffers of their own, row-major and column-major: the bits of one buffer.
+fn apart<T: Number>(device: &Device) -> Result<()> {
+    let shapes = MIXED.iter().copied();
+    let pieces: Vec<Piece> = shapes
+        .enumerate()
+        .map(|(i, (rows, cols))| Piece {
+            rows,
+            cols,
+            offset: i,
+            order: [Order::ColumnMajor, Order::RowMajor][i % 2],
+            ld: [rows, cols][i % 2] + i,
+        })
+        .collect();
+    let draw = |(i, piece): (usize, &Piece)| -> Vec<T> {
+        Kind::Random.draw((piece.rows, piece.cols), 40 + i as u64)
+    };
+    let a: Vec<Vec<T>> = pieces.iter().enumerate().map(draw).collect();
+    let alone = |i: usize| place(&a[i..=i], &Matrices::Each(vec![pieces[i]]));
+    let buffers = (0..a.len()).map(|i| device.upload(&alone(i)));
+    let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
+    let mut together = pieces.clone();
+    let mut before = 0;
+    for (piece, buffer) in together.iter_mut().zip(&buffers) {
+        piece.offset += before;
+        before += buffer.len();
+    }
+    let expected = factored(device, &a, Matrices::Each(together))?;
+    let mut qr = Qr::new(device, pieces, TriangleForm::Whole)?;
+    let refs: Vec<&Buffer<T>> = buffers.iter().collect();
+    qr.factor_apart(&refs)?;
+    ensure!(qr.statuses()? == expected.statuses()?);
+    ensure!(qr.factors().to_vec()? == expected.factors().to_vec()?);
+    ensure!(qr.first().to_vec()? == expected.first().to_vec()?);
+    ensure!(qr.t().to_vec()? == expected.t().to_vec()?);
+    ensure!(qr.factor_apart(&refs[1..]).is_err());
+    Ok(())
 }
 
 fn factored<T: Number>(device: &Device, a: &[Vec<T>], matrices: Matrices) -> Result<Qr<T>> {

@@ -1,6 +1,5 @@
 //! Which method solves which problem, and why.
 
-use crate::learning::FitError;
 use crate::learning::solver::Solver;
 
 pub(in crate::learning) use super::place::Place;
@@ -12,7 +11,9 @@ pub(in crate::learning) enum Direct {
     Cholesky,
     /// Newton's, with coordinate descent.
     CoordinateDescent,
-    /// Orthogonal factors of X̃.
+    /// R of X̃, and singular values where columns depend on each other.
+    Qr,
+    /// Singular values of X̃.
     Svd,
     /// Least squares: by Cholesky where the columns are far from depending on each other, else by orthogonal factors.
     LeastSquares,
@@ -50,6 +51,8 @@ pub(in crate::learning) struct Shape {
     /// What coefficients have to do besides.
     pub(in crate::learning) constraint: Constraint,
     pub(in crate::learning) place: Place,
+    /// Why a GPU cannot have R of X, where it cannot.
+    pub(in crate::learning) no_triangle: Option<&'static str>,
 }
 
 /// What coefficients have to do besides being penalised.
@@ -87,7 +90,7 @@ pub(super) const MOST_STREAMED: f64 = (1 << 27) as f64;
 /// Coordinates up to which a Hessian is formed: 128 MiB.
 const MOST_COORDINATES: f64 = 4096.0;
 /// The same where it is requested: 2 GiB.
-const MOST_FORCED: f64 = 16_384.0;
+pub(super) const MOST_FORCED: f64 = 16_384.0;
 /// Columns up to which a softmax has a Hessian per class.
 const MOST_BLOCK: usize = 2048;
 /// Multiplications (of products of matrices, 10⁹ and more a second) up to which the host solves: some seconds.
@@ -118,7 +121,7 @@ const FORCED: &str = "requested";
 const TRIFLE: f64 = 2e9;
 
 impl Shape {
-    fn coordinates(&self) -> f64 {
+    pub(super) fn coordinates(&self) -> f64 {
         (self.cols + 1) as f64 * self.predictors as f64
     }
 
@@ -170,7 +173,7 @@ impl Shape {
     }
 
     /// The problem over the space of its rows, where there are fewer of them than columns, and the work to get there.
-    fn over_rows(&self) -> Option<(Shape, f64)> {
+    pub(super) fn over_rows(&self) -> Option<(Shape, f64)> {
         let (m, n) = (self.rows as f64, self.cols as f64);
         let is_round = !self.has_l1 && self.constraint == Constraint::None;
         let is_wide = self.cols > self.rows && m * n <= most_elements(self) && is_round;
@@ -251,6 +254,8 @@ pub(in crate::learning) fn choose(shape: &Shape, asked: Solver) -> Chosen {
         Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => on_device(asked, forced),
         Solver::NewtonCholesky => direct(asked, Direct::Cholesky, forced),
         Solver::CoordinateDescent => direct(asked, Direct::CoordinateDescent, forced),
+        Solver::Qr if shape.place == Place::Device => on_device(asked, forced),
+        Solver::Qr => direct(asked, Direct::Qr, forced),
         Solver::Svd => direct(asked, Direct::Svd, forced),
         Solver::InteriorPoint => direct(asked, Direct::InteriorPoint, forced),
     }
@@ -307,7 +312,7 @@ fn automatic(shape: &Shape) -> Chosen {
     }
     let most = shape.most_work();
     match shape.place {
-        Place::Device => return on_device(iterative(shape), "X is on a device"),
+        Place::Device => return by_products(shape, "X is on a device"),
         Place::Shared => return on_device(iterative(shape), "several processes share the rows"),
         Place::Reproducible => {
             let reason = "reproducible: the same steps on every device";
@@ -358,10 +363,22 @@ fn automatic(shape: &Shape) -> Chosen {
             "sparse: products with the stored entries of the rows that have curvature, on the host";
         return direct(Solver::NewtonCg, Direct::Stored, reason);
     }
-    on_device(
-        iterative(shape),
+    by_products(
+        shape,
         "a Hessian of this size takes longer than products with it",
     )
+}
+
+/// On the device: by R of X where nothing holds its condition down and X lies there so, else by products.
+fn by_products(shape: &Shape, reason: &'static str) -> Chosen {
+    let is_plain = shape.quadratic && !shape.has_l1 && !shape.has_l2;
+    if is_plain && shape.no_triangle.is_none() && shape.cols <= shape.rows {
+        return on_device(
+            Solver::Qr,
+            "least squares without a penalty, of few dense columns: R of X itself",
+        );
+    }
+    on_device(iterative(shape), reason)
 }
 
 /// By products with X.
@@ -387,94 +404,4 @@ fn direct(solver: Solver, method: Direct, reason: &'static str) -> Chosen {
         reason,
         direct: Some(method),
     }
-}
-
-/// Whether the solver requested can solve the problem where X is.
-///
-/// # Errors
-/// [`FitError::Combination`] with what to do instead.
-pub(in crate::learning) fn check(shape: &Shape, asked: Solver) -> Result<(), FitError> {
-    let refuse = |first, second, remedy| {
-        Err(FitError::Combination {
-            first,
-            second,
-            remedy,
-        })
-    };
-    let needs = match shape.constraint {
-        _ if shape.kinked => Some("a loss with kinks"),
-        Constraint::None => None,
-        Constraint::Factors => Some("penalty factors of 0, or of an elastic net"),
-        Constraint::NonNegative => Some("coefficients that may not be negative"),
-    };
-    if shape.kinked && shape.constraint == Constraint::NonNegative {
-        let remedy = "use a loss without kinks, such as Huber's";
-        return refuse(
-            "coefficients that may not be negative",
-            "a loss with kinks",
-            remedy,
-        );
-    }
-    if let Some(needs) = needs {
-        return check_host(shape, asked, needs);
-    }
-    let first = match asked {
-        Solver::Auto | Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => {
-            return Ok(());
-        }
-        Solver::NewtonCholesky => "solver newton-cholesky",
-        Solver::CoordinateDescent => "solver coordinate-descent",
-        Solver::Svd => "solver svd",
-        Solver::InteriorPoint => "solver interior-point",
-    };
-    if asked == Solver::InteriorPoint {
-        return refuse(first, "a loss without kinks", "leave the choice to auto");
-    }
-    if let Some(place) = shape.place.has_no_rows() {
-        return refuse(first, place.what, place.remedy_of_solver);
-    }
-    match asked {
-        Solver::NewtonCholesky | Solver::Svd if shape.has_l1 => {
-            refuse(first, "an l1 penalty", "use coordinate-descent")
-        }
-        Solver::Svd if !shape.quadratic => {
-            refuse(first, "a loss that is no square", "use newton-cholesky")
-        }
-        Solver::NewtonCholesky
-            if shape.coordinates() > MOST_FORCED && shape.over_rows().is_none() =>
-        {
-            refuse(
-                first,
-                "this number of coefficients",
-                "use newton-cg or lbfgs",
-            )
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Of a problem that the host alone can solve.
-fn check_host(shape: &Shape, asked: Solver, needs: &'static str) -> Result<(), FitError> {
-    let refuse = |second, remedy| {
-        Err(FitError::Combination {
-            first: needs,
-            second,
-            remedy,
-        })
-    };
-    if let Some(place) = shape.place.has_no_rows() {
-        return refuse(place.what, place.remedy);
-    }
-    if asked != Solver::Auto && asked != choose(shape, Solver::Auto).solver {
-        return refuse("another solver than its own", "leave the choice to auto");
-    }
-    let narrow = shape.coordinates() <= MOST_FORCED || shape.over_rows().is_some();
-    let by_sets = shape.has_l1 && !shape.kinked || shape.constraint == Constraint::NonNegative;
-    if !narrow && !by_sets {
-        return refuse(
-            "this number of columns",
-            "leave columns out, or reduce them by train svd",
-        );
-    }
-    Ok(())
 }

@@ -75,13 +75,27 @@ pub(super) fn by_factors(
     factored(problem, (first, begun), limits, watch)
 }
 
+/// The solution by R alone; by singular values where columns depend on each other.
+pub(super) fn by_triangle(
+    problem: &Problem<'_>,
+    start: Start,
+    limits: &Limits,
+    watch: &mut Watch<'_>,
+) -> Solved {
+    let begun = Instant::now();
+    let first = problem.at(start.cold.unwrap_or(start.theta)).norm;
+    let triangle = triangle(problem);
+    let theta = by_substitution(problem, &triangle).unwrap_or_else(|| shortest(problem, &triangle));
+    ended(problem.at(theta), (first, 1, begun), limits, watch)
+}
+
 fn factored(
     problem: &Problem<'_>,
     (first, begun): (f64, Instant),
     limits: &Limits,
     watch: &mut Watch<'_>,
 ) -> Solved {
-    let at = problem.at(shortest(problem));
+    let at = problem.at(shortest(problem, &triangle(problem)));
     ended(at, (first, 1, begun), limits, watch)
 }
 
@@ -137,11 +151,10 @@ fn ended(
 }
 
 /// The least θ among the minima of `Σ v·(x̃·θ − b)² + Σ λ·θ²`.
-fn shortest(problem: &Problem<'_>) -> Vec<f64> {
+fn shortest(problem: &Problem<'_>, triangle: &Mat<f64>) -> Vec<f64> {
     let width = problem.design.width();
-    let triangle = triangle(problem);
     let (rows, free) = (triangle.nrows(), problem.free());
-    let units = units(problem, &triangle, &free);
+    let units = units(problem, triangle, &free);
     let left = Mat::from_fn(rows, free.len(), |i, a| units[a] * triangle[(i, free[a])]);
     let mut theta = vec![0.0; width];
     let Ok(svd) = left.thin_svd() else {
@@ -165,6 +178,32 @@ fn shortest(problem: &Problem<'_>) -> Vec<f64> {
         }
     }
     theta
+}
+
+/// θ from R·θ = Qᵀb, the last row first; `None` where an element of R's diagonal is down to the rounding of its column: then
+/// columns depend on each other, and there are many solutions.
+fn by_substitution(problem: &Problem<'_>, triangle: &Mat<f64>) -> Option<Vec<f64>> {
+    let (width, free) = (problem.design.width(), problem.free());
+    // Columns that are held are 0: R of the others is no triangle.
+    let left = Mat::from_fn(triangle.nrows(), free.len() + 1, |i, a| {
+        triangle[(i, free.get(a).copied().unwrap_or(width))]
+    });
+    let factors = left.qr();
+    let r = factors.thin_R();
+    let longest = problem.design.rows().max(width) as f64;
+    let mut theta = vec![0.0; width];
+    for a in (0..free.len()).rev() {
+        let length = r.col(a).norm_l2();
+        let pivot = if a < r.nrows() { r[(a, a)] } else { 0.0 };
+        if pivot.abs() <= f64::EPSILON * longest * length || !pivot.is_finite() {
+            return None;
+        }
+        let after: f64 = (a + 1..free.len())
+            .map(|b| r[(a, b)] * theta[free[b]])
+            .sum();
+        theta[free[a]] = (r[(a, free.len())] - after) / pivot;
+    }
+    Some(theta)
 }
 
 /// What columns are multiplied by, so that singular values compare: 1, and for the intercept what makes its column as long as

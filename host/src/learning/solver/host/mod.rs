@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`choice`] | which method solves which problem, and why, as a value |
+//! | [`refusals`] | which solver cannot solve which problem, and what to do instead |
 //! | [`run`] | does what was chosen |
 //! | [`outcome`] | where a solve begins, how it ends |
 //! | [`stops`] | what a checkpoint is told |
@@ -47,6 +48,7 @@ mod place;
 mod problem;
 mod products;
 mod quadratic;
+pub(in crate::learning) mod refusals;
 mod run;
 mod scaled_rows;
 mod softmax;

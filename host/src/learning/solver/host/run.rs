@@ -23,6 +23,7 @@ pub(in crate::learning) fn minimise(
     match method {
         _ if wide::is_wide(problem) => wide::minimise(problem, method, start, limits, watch),
         Direct::LeastSquares => least_squares::minimise(problem, start, limits, watch),
+        Direct::Qr => least_squares::by_triangle(problem, start, limits, watch),
         Direct::Svd => least_squares::by_factors(problem, start, limits, watch),
         Direct::InteriorPoint => interior::minimise(problem, start, limits, watch),
         Direct::Cholesky | Direct::Dual => newton::minimise(problem, start, limits, watch),

@@ -406,6 +406,7 @@ fn shape(rows: usize, cols: usize) -> Shape {
         kinked: false,
         constraint: super::choice::Constraint::None,
         place: Place::Host,
+        no_triangle: Some("an X of the host"),
     }
 }
 

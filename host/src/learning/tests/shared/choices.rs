@@ -22,18 +22,20 @@ fn of_solver(solver: Solver) -> Shared {
         Solver::Auto | Solver::NewtonCg | Solver::Lbfgs | Solver::ConjugateGradient => Shared::Fits,
         Solver::NewtonCholesky
         | Solver::CoordinateDescent
+        | Solver::Qr
         | Solver::Svd
         | Solver::InteriorPoint => Shared::Refused,
     }
 }
 
-const SOLVERS: [Solver; 8] = [
+const SOLVERS: [Solver; 9] = [
     Solver::Auto,
     Solver::NewtonCg,
     Solver::Lbfgs,
     Solver::ConjugateGradient,
     Solver::NewtonCholesky,
     Solver::CoordinateDescent,
+    Solver::Qr,
     Solver::Svd,
     Solver::InteriorPoint,
 ];
