@@ -44,6 +44,9 @@ const WORTHWHILE: f64 = 0.5;
 /// Rows of a block of X, whose sums make the rounding of R.
 const BLOCK: f64 = 512.0;
 
+/// Called with where a step led, its number, and the gradient's norm at the start.
+type Show<'a, T> = dyn FnMut((&Point<T>, usize), f64) -> Result<(), OpError> + 'a;
+
 /// Targets and offset of the rows.
 type Sides<'a, T> = (&'a RowTargets<'a, T>, Option<&'a [f64]>);
 
@@ -306,7 +309,7 @@ fn refined<T: Number>(
     objective: &mut dyn Objective<T>,
     (factor, cold): (&Factor, Buffer<T>),
     tolerance: f64,
-    show: &mut dyn FnMut((&Point<T>, usize), f64) -> Result<(), OpError>,
+    show: &mut Show<'_, T>,
 ) -> Result<Solved<T>, FitError> {
     let mut point = Point::start(objective, cold)?;
     let first_norm = point.norm;

@@ -65,6 +65,29 @@ pub fn conv1d<T: Conv1dNumber>(
     launch(&plan(shape, T::SIZE, &limits), shape, x, filters, out)
 }
 
+/// [`conv1d`] by a launch of the caller's choice, one of [`points`](crate::plan::conv1d::points) for this shape.
+///
+/// # Errors
+/// As [`conv1d_with`].
+pub fn conv1d_by<T: Conv1dNumber>(
+    plan: &Conv1dPlan,
+    shape: &Conv1dShape,
+    x: &Buffer<T>,
+    filters: &Buffer<T>,
+    out: &mut Buffer<T>,
+) -> Result<(), OpError> {
+    check(shape, x, filters, out)?;
+    let device = out.device();
+    let possible = |limits| crate::plan::conv1d::points(shape, T::SIZE, limits).contains(plan);
+    match device.limits() {
+        Some(limits) if possible(limits) => launch(plan, shape, x, filters, out),
+        _ => Err(OpError::Strategy {
+            strategy: format!("{plan:?}"),
+            device: device.to_string(),
+        }),
+    }
+}
+
 /// [`conv1d`] by one strategy, on a GPU or an emulator.
 ///
 /// # Errors

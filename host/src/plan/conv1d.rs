@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::limits::DeviceLimits;
+use super::space::Space;
 
 pub use gpu_kernels::conv1d::BLOCK;
 use gpu_kernels::conv1d::EARLIEST;
@@ -270,6 +271,11 @@ impl Conv1dStrategy {
         }
     }
 
+    /// Whether every tile needs a block of its own: a strip's first tile begins earlier.
+    fn needs_all_blocks(self) -> bool {
+        matches!(self, Conv1dStrategy::Strip3 | Conv1dStrategy::Strip5)
+    }
+
     /// Dynamic shared memory of a block: the taps and the inputs of a tile, with gaps for windows. The shape has
     /// been [checked](Conv1dShape::check).
     pub fn shared_bytes(self, shape: &Conv1dShape, bytes: u32) -> u64 {
@@ -342,34 +348,79 @@ pub fn plan_with(
     bytes: u32,
     limits: &DeviceLimits,
 ) -> Conv1dPlan {
-    let outputs = shape.out_len() as u64;
-    let tile = strategy.variant().tile(bytes);
-    let items = match strategy {
-        Conv1dStrategy::Naive => {
-            let all = outputs
-                .saturating_mul(shape.out_channels as u64)
-                .div_ceil(u64::from(BLOCK));
-            all.min(u64::from(limits.sms) * NAIVE_BLOCKS_PER_SM)
-        }
-        // A strip's first tile begins earlier, and every tile needs a block.
-        Conv1dStrategy::Strip3 | Conv1dStrategy::Strip5 => (outputs + EARLIEST as u64)
-            .div_ceil(tile)
-            .saturating_mul(shape.out_channels as u64),
-        _ => outputs
-            .div_ceil(tile)
-            .saturating_mul(shape.out_channels as u64),
-    };
     let is_window = matches!(strategy, Conv1dStrategy::Window8 | Conv1dStrategy::Window16);
-    let items = if is_window && shape.taps >= MANY_TAPS {
-        items.min(u64::from(limits.sms) * WINDOW_BLOCKS_PER_SM)
-    } else {
-        items
+    let per_sm = match strategy {
+        Conv1dStrategy::Naive => Some(NAIVE_BLOCKS_PER_SM),
+        _ if is_window && shape.taps >= MANY_TAPS => Some(WINDOW_BLOCKS_PER_SM),
+        _ => None,
     };
+    let most = per_sm.map_or(u64::MAX, |per_sm| u64::from(limits.sms) * per_sm);
+    launch(strategy, shape, bytes, most)
+}
+
+/// The launch of one strategy with so many blocks at most.
+fn launch(strategy: Conv1dStrategy, shape: &Conv1dShape, bytes: u32, most: u64) -> Conv1dPlan {
+    let blocks = tiles(strategy, shape, bytes).min(most);
     Conv1dPlan {
         strategy,
-        grid: u32::try_from(items.clamp(1, MOST_BLOCKS)).unwrap_or(1),
+        grid: u32::try_from(blocks.clamp(1, MOST_BLOCKS)).unwrap_or(1),
         shared_bytes: u32::try_from(strategy.shared_bytes(shape, bytes)).unwrap_or(u32::MAX),
     }
+}
+
+/// Tiles of all outputs.
+fn tiles(strategy: Conv1dStrategy, shape: &Conv1dShape, bytes: u32) -> u64 {
+    let (outputs, channels) = (shape.out_len() as u64, shape.out_channels as u64);
+    let tile = strategy.variant().tile(bytes);
+    match strategy {
+        Conv1dStrategy::Naive => outputs.saturating_mul(channels).div_ceil(u64::from(BLOCK)),
+        _ if strategy.needs_all_blocks() => (outputs + EARLIEST as u64)
+            .div_ceil(tile)
+            .saturating_mul(channels),
+        _ => outputs.div_ceil(tile).saturating_mul(channels),
+    }
+}
+
+/// The ways to compute `shape`, by parameters: `strategy`, and `per_sm`, the most blocks for each SM, 0 for a block per tile.
+pub fn space(shape: &Conv1dShape, bytes: u32, limits: &DeviceLimits) -> Space {
+    let mut space = Space::new();
+    let strategy = space.parameter("strategy", 0..Conv1dStrategy::ALL.len() as i64);
+    let per_sm = space.parameter("per_sm", [0, 2, 4, 6, 8, 10, 14, 20, 28, 40]);
+    let of = |value: i64| Conv1dStrategy::ALL[value as usize];
+    let (shared, shape) = (u64::from(limits.shared_per_block), *shape);
+    space.requires("computes the shape", &[strategy], move |v| {
+        of(v[0]).suits(&shape, bytes, shared)
+    });
+    let sms = u64::from(limits.sms);
+    space.requires("fewer blocks than tiles", &[strategy, per_sm], move |v| {
+        let some =
+            !of(v[0]).needs_all_blocks() && v[1] as u64 * sms < tiles(of(v[0]), &shape, bytes);
+        v[1] == 0 || some
+    });
+    space
+}
+
+/// The [space] as launches, of which [`plan`] takes one.
+///
+/// ```
+/// use warpfuse::plan::conv1d::{Conv1dShape, plan, points};
+/// use warpfuse::plan::limits::DeviceLimits;
+/// let h200 = DeviceLimits::known("h200").expect("a listed device");
+/// for taps in [3, 33, 1_000, 4_999] {
+///     let shape = Conv1dShape::single(1 << 20, taps);
+///     assert!(points(&shape, 4, &h200).contains(&plan(&shape, 4, &h200)));
+/// }
+/// ```
+pub fn points(shape: &Conv1dShape, bytes: u32, limits: &DeviceLimits) -> Vec<Conv1dPlan> {
+    let of = |values: Vec<i64>| {
+        let strategy = Conv1dStrategy::ALL[values[0] as usize];
+        let most = match values[1] {
+            0 => u64::MAX,
+            per_sm => per_sm as u64 * u64::from(limits.sms),
+        };
+        launch(strategy, shape, bytes, most)
+    };
+    space(shape, bytes, limits).points().map(of).collect()
 }
 
 #[cfg(test)]

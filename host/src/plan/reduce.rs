@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::DeviceLimits;
+use super::space::Space;
 
 /// Threads of a block, as the kernels have it.
 pub const BLOCK: u32 = 256;
@@ -123,6 +124,65 @@ pub fn whole(len: u64, bytes: u32, level: Reproducibility, limits: &DeviceLimits
         order: Order::Interleaved,
         grid: u32::try_from(chunks).unwrap_or(1),
     }
+}
+
+/// The ways to cut the reduction of `len` elements of `bytes` bytes, by parameters: `order` (0 fixed, 1 interleaved), `chunks`,
+/// and `share`, the chunks of a block.
+pub fn space(len: u64, bytes: u32, limits: &DeviceLimits) -> Space {
+    let sms = i64::from(limits.sms.max(1));
+    let rows = rows(len, bytes).clamp(1, 1 << 40) as i64;
+    let mut counts: Vec<i64> = (0..=13).map(|power| 1 << power).collect();
+    counts.extend([1, 2, 3, 4, 6, 8, 16].map(|each| each * sms));
+    counts.sort_unstable();
+    counts.dedup();
+    let mut space = Space::new();
+    space.parameter("order", [0, 1]);
+    let chunks = space.parameter("chunks", counts);
+    let share = space.parameter("share", [1, 2, 4, 8]);
+    space.requires("every chunk has a row", &[chunks], move |v| v[0] <= rows);
+    space.requires("every SM has a block", &[chunks, share], move |v| {
+        v[1] == 1 || v[0] >= v[1] * sms
+    });
+    space
+}
+
+/// The [space] as plans, of which none is there twice.
+///
+/// ```
+/// use warpfuse::plan::limits::DeviceLimits;
+/// use warpfuse::plan::reduce::points;
+/// let h200 = DeviceLimits::known("h200").expect("a listed device");
+/// let points = points(1 << 24, 4, &h200);
+/// assert!(points.len() > 40 && points.iter().all(|plan| u64::from(plan.grid) <= plan.chunks));
+/// ```
+pub fn points(len: u64, bytes: u32, limits: &DeviceLimits) -> Vec<WholePlan> {
+    let rows = rows(len, bytes).max(1);
+    let mut plans: Vec<WholePlan> = Vec::new();
+    for values in space(len, bytes, limits).points() {
+        let [order, chunks, share] = values[..] else {
+            continue;
+        };
+        let (chunks, share) = (chunks as u64, share as u64);
+        let plan = match order {
+            0 => {
+                let rows_per_chunk = rows.div_ceil(chunks).next_multiple_of(FEWEST_ROWS);
+                let chunks = rows.div_ceil(rows_per_chunk);
+                (Order::Fixed, chunks, rows_per_chunk)
+            }
+            _ => (Order::Interleaved, chunks, rows.div_ceil(chunks)),
+        };
+        let (order, chunks, rows_per_chunk) = plan;
+        let plan = WholePlan {
+            chunks,
+            rows_per_chunk,
+            order,
+            grid: u32::try_from(chunks.div_ceil(share)).unwrap_or(1),
+        };
+        if !plans.contains(&plan) {
+            plans.push(plan);
+        }
+    }
+    plans
 }
 
 /// Who reduces a segment.

@@ -47,6 +47,16 @@ pub enum TuneError {
         /// Why.
         reason: String,
     },
+    /// A launch has broken the device's context: nothing runs there any more before the process is started again.
+    #[error(
+        "{point} left the device unusable ({reason}); it is remembered where there is a log: run again to go on, or let processes be watched with --launch-limit"
+    )]
+    DeviceLost {
+        /// Its name.
+        point: String,
+        /// What it said.
+        reason: String,
+    },
     /// The problem cannot be set up.
     #[error(transparent)]
     Op(#[from] OpError),

@@ -4,6 +4,9 @@
 //! process ends, at most the trial that was running is lost. Each line has a digest of its key and a checksum of its text;
 //! lines of other keys, and such that were changed, are dropped and counted.
 //!
+//! Several processes may write one log, each with a GPU of its own: lines are appended under a lock of the file, what the
+//! others have appended is read before a point is chosen, and a point that a living process has begun is theirs.
+//!
 //! Before a point runs a line says so. One that began twice and never ended takes the process with it: it counts as failed.
 
 use std::collections::HashMap;
@@ -15,6 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{START, fnv};
 use super::{Key, Outcome, Point, TuneError};
+
+mod watch;
+
+pub use watch::UnderWay;
 
 /// How often a point may begin without an end.
 const MOST_BEGINNINGS: u32 = 2;
@@ -36,7 +43,12 @@ enum Event {
     /// What the digest of the following lines stands for.
     Key(Key),
     /// A point is about to run.
-    Began { point: String },
+    Began {
+        point: String,
+        /// The process.
+        #[serde(default)]
+        by: u32,
+    },
     /// It has run.
     Ended {
         /// All that is known of it, for whoever replays the log.
@@ -64,6 +76,10 @@ pub struct Log {
     file: File,
     digest: u64,
     trials: HashMap<String, Outcome>,
+    /// How often a point has begun since it last ended, and by which process.
+    open: HashMap<String, (u32, u32)>,
+    /// Bytes that were read.
+    seen: u64,
     notice: Notice,
 }
 
@@ -83,22 +99,32 @@ impl Log {
         };
         let mut options = OpenOptions::new();
         let opened = options.read(true).append(true).create(true).open(path);
-        let mut file = opened.map_err(failed("opened"))?;
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0)).map_err(failed("read"))?;
-        file.read_to_end(&mut bytes).map_err(failed("read"))?;
-        if !bytes.is_empty() && !bytes.ends_with(b"\n") {
-            file.write_all(b"\n").map_err(failed("written"))?;
-        }
-        let digest = key.digest();
-        let (trials, notice) = read(&bytes, digest);
         let mut log = Log {
             path: path.to_owned(),
-            file,
-            digest,
-            trials,
-            notice,
+            file: opened.map_err(failed("opened"))?,
+            digest: key.digest(),
+            trials: HashMap::new(),
+            open: HashMap::new(),
+            seen: 0,
+            notice: Notice::default(),
         };
+        log.locked(|log| {
+            log.end_line()?;
+            log.read_on()
+        })?;
+        let open = log.open.iter();
+        let cut_off: Vec<(String, u32)> = open
+            .filter(|(point, _)| !log.is_claimed(point))
+            .map(|(point, (beginnings, _))| (point.clone(), *beginnings))
+            .collect();
+        log.notice.interrupted = cut_off.len();
+        for (point, beginnings) in cut_off {
+            if beginnings >= MOST_BEGINNINGS {
+                let reason = format!("it began {beginnings} times and never ended");
+                let outcome = Outcome::Failed { reason };
+                log.trials.entry(point).or_insert(outcome);
+            }
+        }
         if log.trials.is_empty() {
             log.append(&Event::Key(key.clone()))?;
         }
@@ -159,8 +185,38 @@ impl Log {
     /// # Errors
     /// [`TuneError::Log`] when the line cannot be written.
     pub fn began(&mut self, point: &str) -> Result<(), TuneError> {
+        self.locked(|log| log.begin(point))
+    }
+
+    /// Reads what other processes have appended, has `choose` name a point, and says that it is about to run, before any of
+    /// them can do the same; what was named.
+    ///
+    /// # Errors
+    /// [`TuneError::Log`] when the file cannot be read or written.
+    pub fn claim(
+        &mut self,
+        choose: impl FnOnce(&Log) -> Option<String>,
+    ) -> Result<Option<String>, TuneError> {
+        self.locked(|log| {
+            log.read_on()?;
+            let chosen = choose(log);
+            if let Some(point) = &chosen {
+                log.begin(point)?;
+            }
+            Ok(chosen)
+        })
+    }
+
+    /// Whether another process that is alive has begun a point and not ended it.
+    pub fn is_claimed(&self, point: &str) -> bool {
+        let claim = self.open.get(point);
+        claim.is_some_and(|(_, by)| *by != std::process::id() && is_alive(*by))
+    }
+
+    fn begin(&mut self, point: &str) -> Result<(), TuneError> {
         self.append(&Event::Began {
             point: point.to_owned(),
+            by: std::process::id(),
         })
     }
 
@@ -169,15 +225,83 @@ impl Log {
     /// # Errors
     /// As [`began`](Self::began).
     pub fn ended(&mut self, point: &Point, outcome: &Outcome) -> Result<(), TuneError> {
-        self.append(&Event::Ended {
+        let event = Event::Ended {
             point: point.clone(),
             outcome: outcome.clone(),
-        })?;
+        };
+        self.locked(|log| log.append(&event))?;
+        self.open.remove(&point.name);
         self.trials.insert(point.name.clone(), outcome.clone());
         Ok(())
     }
 
+    /// Does `work` while no other process appends.
+    fn locked<R>(
+        &mut self,
+        work: impl FnOnce(&mut Log) -> Result<R, TuneError>,
+    ) -> Result<R, TuneError> {
+        self.file.lock().map_err(self.failed("locked"))?;
+        let done = work(self);
+        self.file.unlock().map_err(self.failed("unlocked"))?;
+        done
+    }
+
+    fn failed(&self, action: &'static str) -> impl Fn(std::io::Error) -> TuneError + use<> {
+        let path = self.path.clone();
+        move |source| TuneError::Log {
+            path: path.clone(),
+            action,
+            source,
+        }
+    }
+
+    /// Ends a line that a process left cut off.
+    fn end_line(&mut self) -> Result<(), TuneError> {
+        let failed = self.failed("read");
+        let end = self.file.seek(SeekFrom::End(0)).map_err(&failed)?;
+        if end == 0 {
+            return Ok(());
+        }
+        let mut last = [0];
+        self.file.seek(SeekFrom::End(-1)).map_err(&failed)?;
+        self.file.read_exact(&mut last).map_err(&failed)?;
+        match last {
+            [b'\n'] => Ok(()),
+            _ => self.file.write_all(b"\n").map_err(self.failed("written")),
+        }
+    }
+
+    /// Takes in whole lines that were appended since.
+    fn read_on(&mut self) -> Result<(), TuneError> {
+        let failed = self.failed("read");
+        let mut bytes = Vec::new();
+        self.file
+            .seek(SeekFrom::Start(self.seen))
+            .map_err(&failed)?;
+        self.file.read_to_end(&mut bytes).map_err(&failed)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+        let whole = &bytes[..whole.map_or(0, |at| at + 1)];
+        self.seen += whole.len() as u64;
+        for line in lines(whole) {
+            match event(line) {
+                Err(Damaged) => self.notice.damaged += 1,
+                Ok((key, _)) if key != self.digest => self.notice.foreign += 1,
+                Ok((_, Event::Key(_))) => {}
+                Ok((_, Event::Began { point, by })) => {
+                    let open = self.open.entry(point).or_default();
+                    *open = (open.0 + 1, by);
+                }
+                Ok((_, Event::Ended { point, outcome })) => {
+                    self.open.remove(&point.name);
+                    self.trials.insert(point.name, outcome);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn append(&mut self, event: &Event) -> Result<(), TuneError> {
+        self.end_line()?;
         let text = serde_json::to_string(event).expect("an event has no keys but strings");
         let line = Line {
             key: format!("{:016x}", self.digest),
@@ -189,14 +313,14 @@ impl Log {
         };
         let mut line = serde_json::to_string(&line).expect("a line has no keys but strings");
         line.push('\n');
-        self.file
-            .write_all(line.as_bytes())
-            .map_err(|source| TuneError::Log {
-                path: self.path.clone(),
-                action: "written",
-                source,
-            })
+        let written = self.file.write_all(line.as_bytes());
+        written.map_err(self.failed("written"))
     }
+}
+
+/// Whether there is a process of this number; where that cannot be seen there is none.
+fn is_alive(process: u32) -> bool {
+    Path::new("/proc").join(process.to_string()).exists()
 }
 
 /// One problem of a log.
@@ -212,32 +336,6 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
-}
-
-/// Outcomes of the key with this digest, and what else there is.
-fn read(bytes: &[u8], digest: u64) -> (HashMap<String, Outcome>, Notice) {
-    let (mut trials, mut notice) = (HashMap::new(), Notice::default());
-    let mut open: HashMap<String, u32> = HashMap::new();
-    for line in lines(bytes) {
-        match event(line) {
-            Err(Damaged) => notice.damaged += 1,
-            Ok((key, _)) if key != digest => notice.foreign += 1,
-            Ok((_, Event::Key(_))) => {}
-            Ok((_, Event::Began { point })) => *open.entry(point).or_default() += 1,
-            Ok((_, Event::Ended { point, outcome })) => {
-                open.remove(&point.name);
-                trials.insert(point.name, outcome);
-            }
-        }
-    }
-    notice.interrupted = open.len();
-    for (point, beginnings) in open {
-        if beginnings >= MOST_BEGINNINGS {
-            let reason = format!("it began {beginnings} times and never ended");
-            trials.entry(point).or_insert(Outcome::Failed { reason });
-        }
-    }
-    (trials, notice)
 }
 
 /// A line that is cut off, changed, or something else.

@@ -3,30 +3,36 @@
 //! | file | what |
 //! |---|---|
 //! | [`Subject`] | a family's launches for one problem, which are checked against the reference before they are timed |
-//! | [`Search`] | which one is next: all, a random order, or guided by predictions and by what was measured |
+//! | [`Search`] | which one is next: all, a random order, guided by predictions and by what was measured, or children of the fastest |
 //! | [`Session`] | the planner's choice first, then the search, within a budget |
-//! | [`Log`] | every trial as a line of JSON, which survives the process; what failed is remembered, and never tried again |
+//! | [`Log`] | every trial as a line of JSON, which survives the process; what failed is remembered, and never tried again; several processes may share one |
 //! | [`Replayed`] | a log in the place of a device: searches are compared without one |
-//! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`] | the families |
+//! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`], [`ReduceSubject`], [`Conv1dSubject`] | the families |
 //!
 //! The planner's choice is measured first, and the result is the fastest of all that were: tuning cannot lose.
 
 mod error;
+mod evolution;
 mod key;
+#[cfg(test)]
+mod killed;
 mod log;
+#[cfg(test)]
+mod planted;
 #[cfg(test)]
 mod recorded;
 mod replay;
 mod search;
 mod session;
+mod space;
 mod subjects;
 mod trial;
 
 pub use error::TuneError;
 pub use key::Key;
-pub use log::{Log, Notice, Recording};
+pub use log::{Log, Notice, Recording, UnderWay};
 pub use replay::{Course, Replayed};
 pub use search::{Search, SearchKind};
 pub use session::{Budget, Session, Step, Tuned};
-pub use subjects::{FusedSubject, MatmulSubject, QrSubject};
+pub use subjects::{Conv1dSubject, FusedSubject, MatmulSubject, QrSubject, ReduceSubject};
 pub use trial::{Outcome, Point, Refusal, Subject, Trial};

@@ -104,6 +104,27 @@ fn a_guided_search_needs_fewer_trials_than_a_random_one() {
 }
 
 #[test]
+fn an_evolutionary_search_needs_fewer_trials_than_a_random_one() {
+    let problems = problems();
+    let evolutionary = mean_share(&problems, SearchKind::Evolutionary);
+    let random = mean_share(&problems, SearchKind::Random);
+    assert!(
+        evolutionary < 0.7 * random,
+        "evolutionary {evolutionary:.3}, random {random:.3}"
+    );
+    let near = |problem: &&Replayed| {
+        let course = problem.course(SearchKind::Evolutionary, 0);
+        course.expect("timed launches").excess_after(0.05) <= 0.05
+    };
+    let near = problems.iter().filter(near).count();
+    assert!(
+        10 * near >= 9 * problems.len(),
+        "{near} of {}",
+        problems.len()
+    );
+}
+
+#[test]
 fn no_search_loses_to_the_planner() {
     for problem in problems().iter().take(40) {
         for kind in SearchKind::ALL {

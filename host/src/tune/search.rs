@@ -5,6 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
+use super::evolution;
+use super::space::Scaled;
 use super::{Outcome, Point};
 
 /// A kind of search.
@@ -18,14 +20,17 @@ pub enum SearchKind {
     /// The fastest by prediction first, predictions corrected by what was measured nearby.
     #[default]
     Guided,
+    /// Children of the fastest so far.
+    Evolutionary,
 }
 
 impl SearchKind {
     /// All kinds.
-    pub const ALL: [SearchKind; 3] = [
+    pub const ALL: [SearchKind; 4] = [
         SearchKind::Exhaustive,
         SearchKind::Random,
         SearchKind::Guided,
+        SearchKind::Evolutionary,
     ];
 
     /// Its name, as arguments have it.
@@ -34,6 +39,7 @@ impl SearchKind {
             SearchKind::Exhaustive => "exhaustive",
             SearchKind::Random => "random",
             SearchKind::Guided => "guided",
+            SearchKind::Evolutionary => "evolutionary",
         }
     }
 }
@@ -42,18 +48,19 @@ impl SearchKind {
 #[derive(Debug, Clone)]
 pub struct Search {
     kind: SearchKind,
+    seed: u64,
     /// The order of those that go through all.
     order: Vec<usize>,
 }
 
 impl Search {
-    /// A search over this many points; `seed` counts for [`SearchKind::Random`].
+    /// A search over this many points; `seed` counts for [`SearchKind::Random`] and [`SearchKind::Evolutionary`].
     pub fn new(kind: SearchKind, points: usize, seed: u64) -> Search {
         let mut order: Vec<usize> = (0..points).collect();
         if kind == SearchKind::Random {
             order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
         }
-        Search { kind, order }
+        Search { kind, seed, order }
     }
 
     /// The next point; none when all have been tried. `tried` has an outcome for each point that was.
@@ -61,6 +68,7 @@ impl Search {
         let untried = self.order.iter().copied().filter(|&i| tried[i].is_none());
         match self.kind {
             SearchKind::Exhaustive | SearchKind::Random => untried.into_iter().next(),
+            SearchKind::Evolutionary => evolution::next(points, tried, self.seed),
             SearchKind::Guided => {
                 let model = Model::of(points, tried);
                 let expected = untried.map(|i| (i, model.expected(&points[i])));
@@ -76,7 +84,7 @@ const NEIGHBOURS: usize = 4;
 /// What the times so far say of the others: the logarithm of measured over predicted, as the mean of the nearest neighbours
 /// weighed by their closeness. Far from all that was measured it is the planner's prediction.
 struct Model<'a> {
-    scale: Vec<f64>,
+    scaled: Scaled,
     /// Coordinates, and the logarithm of measured over predicted.
     known: Vec<(&'a [f64], f64)>,
     /// What a point without a prediction counts as.
@@ -85,20 +93,6 @@ struct Model<'a> {
 
 impl<'a> Model<'a> {
     fn of(points: &'a [Point], tried: &[Option<Outcome>]) -> Model<'a> {
-        let axes = points
-            .iter()
-            .map(|point| point.coordinates.len())
-            .max()
-            .unwrap_or(0);
-        let spread = |axis: usize| {
-            let values = points
-                .iter()
-                .filter_map(|point| point.coordinates.get(axis));
-            let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
-                (low.min(*x), high.max(*x))
-            });
-            if high > low { high - low } else { 1.0 }
-        };
         let times = || tried.iter().flatten().filter_map(Outcome::median_us);
         let count = times().count().max(1) as f64;
         let unpredicted_us = (times().map(f64::ln).sum::<f64>() / count).exp();
@@ -108,23 +102,17 @@ impl<'a> Model<'a> {
             Some((&point.coordinates[..], (measured / predicted).ln()))
         };
         Model {
-            scale: (0..axes).map(spread).collect(),
+            scaled: Scaled::of(points),
             known: points.iter().zip(tried).filter_map(ratio).collect(),
             unpredicted_us,
         }
     }
 
-    fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
-        let axes = a.iter().zip(b).zip(&self.scale);
-        axes.map(|((a, b), scale)| ((a - b) / scale).powi(2))
-            .sum::<f64>()
-            .sqrt()
-    }
-
     /// Microseconds that a point is expected to take.
     fn expected(&self, point: &Point) -> f64 {
         let predicted = point.predicted_us.unwrap_or(self.unpredicted_us);
-        let of = |&(at, ratio): &(&[f64], f64)| (self.distance(at, &point.coordinates), ratio);
+        let of =
+            |&(at, ratio): &(&[f64], f64)| (self.scaled.distance(at, &point.coordinates), ratio);
         let mut near: Vec<(f64, f64)> = self.known.iter().map(of).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         near.truncate(NEIGHBOURS);
@@ -184,6 +172,44 @@ mod tests {
         assert_eq!(order[0], 0);
         let found = order.iter().position(|i| *i == 13);
         assert!(found < Some(15), "{order:?}");
+    }
+
+    /// Trials until the fastest of 144 points in the plane was found, without predictions.
+    fn trials_in_the_plane(kind: SearchKind, seed: u64) -> usize {
+        let point = |i: usize| Point {
+            name: i.to_string(),
+            predicted_us: None,
+            coordinates: vec![(i % 12) as f64, (i / 12) as f64],
+        };
+        let points: Vec<Point> = (0..144).map(point).collect();
+        let us = |at: &[f64]| 5.0 + (at[0] - 9.0).abs() + (at[1] - 2.0).abs();
+        let search = Search::new(kind, points.len(), seed);
+        let mut tried = vec![None; points.len()];
+        for trials in 1.. {
+            let next = search.next(&points, &tried).expect("not all were tried");
+            let median_us = us(&points[next].coordinates);
+            if median_us == 5.0 {
+                return trials;
+            }
+            tried[next] = Some(Outcome::Timed { median_us });
+        }
+        unreachable!("one of them is the fastest")
+    }
+
+    #[test]
+    fn children_of_the_fastest_come_to_the_fastest() {
+        let mean = |kind| {
+            let sum: usize = (0..20).map(|seed| trials_in_the_plane(kind, seed)).sum();
+            sum as f64 / 20.0
+        };
+        let evolutionary = mean(SearchKind::Evolutionary);
+        let random = mean(SearchKind::Random);
+        assert!(
+            evolutionary < 0.7 * random,
+            "{evolutionary} trials, {random} at random"
+        );
+        let order = || order(SearchKind::Evolutionary, 7);
+        assert_eq!(order(), order());
     }
 
     #[test]

@@ -113,12 +113,37 @@ impl<'a> Session<'a> {
         self.remember(&mut told)?;
         let search = Search::new(kind, self.tried.len(), seed);
         while fresh < budget.trials && started.elapsed() < budget.time {
-            let Some(next) = search.next(self.subject.points(), &self.tried) else {
+            let Some(next) = self.next(&search)? else {
                 break;
             };
-            fresh += self.take_on(next, &mut told)?;
+            // What other processes have measured meanwhile counts for the next choice.
+            self.remember(&mut told)?;
+            fresh += self.finish(next, &mut told)?;
         }
+        self.remember(&mut told)?;
         Ok(self.tuned(incumbent))
+    }
+
+    /// The point that is next, which the log says has begun.
+    fn next(&mut self, search: &Search) -> Result<Option<usize>, TuneError> {
+        let points = self.subject.points();
+        let Some(log) = &mut self.log else {
+            return Ok(search.next(points, &self.tried));
+        };
+        let mut next = None;
+        let tried = &self.tried;
+        log.claim(|log| {
+            // Points of others count as tried: they teach nothing yet.
+            let known = points.iter().zip(tried).map(|(point, tried)| match tried {
+                Some(outcome) => Some(outcome.clone()),
+                None if log.is_claimed(&point.name) => Some(elsewhere()),
+                None => log.outcome(&point.name).cloned(),
+            });
+            let known: Vec<Option<Outcome>> = known.collect();
+            next = search.next(points, &known);
+            next.map(|next| points[next].name.clone())
+        })?;
+        Ok(next)
     }
 
     /// All that the log has of points that exist.
@@ -155,6 +180,25 @@ impl<'a> Session<'a> {
             Some(outcome) => outcome,
             None => self.try_out(point, &name)?,
         };
+        self.keep((point, name), outcome, remembered, told);
+        Ok(usize::from(!remembered))
+    }
+
+    /// Runs a point that the log says has begun.
+    fn finish(&mut self, point: usize, told: &mut impl FnMut(&Step)) -> Result<usize, TuneError> {
+        let name = self.subject.points()[point].name.clone();
+        let outcome = self.run_and_log(point)?;
+        self.keep((point, name), outcome, false, told);
+        Ok(1)
+    }
+
+    fn keep(
+        &mut self,
+        (point, name): (usize, String),
+        outcome: Outcome,
+        remembered: bool,
+        told: &mut impl FnMut(&Step),
+    ) {
         self.tried[point] = Some(outcome.clone());
         let step = Step {
             trial: Trial {
@@ -166,18 +210,27 @@ impl<'a> Session<'a> {
         };
         told(&step);
         self.steps.push(step);
-        Ok(usize::from(!remembered))
     }
 
     fn try_out(&mut self, point: usize, name: &str) -> Result<Outcome, TuneError> {
         if let Some(log) = &mut self.log {
             log.began(name)?;
         }
+        self.run_and_log(point)
+    }
+
+    fn run_and_log(&mut self, point: usize) -> Result<Outcome, TuneError> {
         let outcome = self.subject.run(point, HOPELESS * self.best_us());
         if let Some(log) = &mut self.log {
             log.ended(&self.subject.points()[point], &outcome)?;
         }
-        Ok(outcome)
+        match &outcome {
+            Outcome::Failed { reason } if !self.subject.is_usable() => Err(TuneError::DeviceLost {
+                point: self.subject.points()[point].name.clone(),
+                reason: reason.clone(),
+            }),
+            _ => Ok(outcome),
+        }
     }
 
     /// The fastest so far; infinity where there is none.
@@ -218,69 +271,18 @@ impl<'a> Session<'a> {
     }
 }
 
+/// What a point is that another process runs.
+fn elsewhere() -> Outcome {
+    Outcome::Failed {
+        reason: "another process runs it".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tune::planted::Planted;
     use crate::tune::{Key, Point, Refusal};
-
-    /// Sixty points, of which twenty give wrong results and one does not run; the planner's is number 40.
-    struct Planted {
-        points: Vec<Point>,
-        runs: usize,
-        timed: Vec<usize>,
-    }
-
-    impl Planted {
-        fn new() -> Planted {
-            let point = |i: usize| Point {
-                name: format!("p{i}"),
-                predicted_us: Some(100.0 - i as f64),
-                coordinates: vec![i as f64],
-            };
-            Planted {
-                points: (0..60).map(point).collect(),
-                runs: 0,
-                timed: Vec::new(),
-            }
-        }
-
-        fn is_wrong(point: usize) -> bool {
-            point.is_multiple_of(3)
-        }
-    }
-
-    impl Subject for Planted {
-        fn class(&self) -> String {
-            "planted".into()
-        }
-
-        fn points(&self) -> &[Point] {
-            &self.points
-        }
-
-        fn incumbent(&self) -> usize {
-            40
-        }
-
-        fn check(&mut self, point: usize) -> Result<(), Refusal> {
-            self.runs += 1;
-            match point {
-                59 => Err(Refusal::Failed("it does not run".into())),
-                point if Self::is_wrong(point) => Err(Refusal::Wrong("1 instead of 2".into())),
-                _ => Ok(()),
-            }
-        }
-
-        fn time(&mut self, point: usize, _: f64) -> Result<f64, Refusal> {
-            self.timed.push(point);
-            // Wrong ones would be the fastest.
-            Ok(if Self::is_wrong(point) {
-                0.1
-            } else {
-                1.0 + (point as f64 - 22.0).abs()
-            })
-        }
-    }
 
     fn unlimited(trials: usize) -> Budget {
         Budget {

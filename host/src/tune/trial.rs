@@ -104,6 +104,11 @@ pub trait Subject {
     /// [`Refusal`], which the log remembers.
     fn time(&mut self, point: usize, hopeless_us: f64) -> Result<f64, Refusal>;
 
+    /// Whether the device still works: a launch that reads where nothing is takes its context with it.
+    fn is_usable(&self) -> bool {
+        true
+    }
+
     /// A point, run, checked and, where it is right, timed.
     fn run(&mut self, point: usize, hopeless_us: f64) -> Outcome {
         let timed = self

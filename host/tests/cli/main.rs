@@ -22,4 +22,5 @@ mod spectral;
 mod synth;
 mod tables;
 mod train;
+mod tune;
 mod usage;

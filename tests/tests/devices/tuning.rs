@@ -5,10 +5,12 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::io::synth::{ColumnDistribution, RowLengths, SparseSpec, SparseValues};
+use warpfuse::ops::conv1d::Conv1dShape;
 use warpfuse::ops::qr::QrShape;
+use warpfuse::plan::qr::{QrPlan, plan};
 use warpfuse::tune::{
-    Budget, FusedSubject, MatmulSubject, Outcome, QrSubject, SearchKind, Session, Subject,
-    TuneError,
+    Budget, Conv1dSubject, FusedSubject, MatmulSubject, Outcome, QrSubject, ReduceSubject,
+    SearchKind, Session, Subject, TuneError,
 };
 
 use super::suite::{Suite, Test};
@@ -24,6 +26,7 @@ pub fn add(suite: &mut Suite) {
             }
         });
     }
+    suite.add(Test::new("tune/planted"), planted);
     suite.add(
         Test::new("tune/matmul-33x20x17"),
         |device| match MatmulSubject::<f64>::new(device, (33, 20, 17)) {
@@ -31,6 +34,28 @@ pub fn add(suite: &mut Suite) {
             Err(error) => none_on_cpu(device, error),
         },
     );
+    for len in [1, 20_000] {
+        suite.add(Test::new(format!("tune/reduce-{len}")), move |device| {
+            match ReduceSubject::<f32>::new(device, len) {
+                Ok(mut subject) => some(&mut subject, 20),
+                Err(error) => none_on_cpu(device, error),
+            }
+        });
+    }
+    for (taps, stride) in [(5, 1), (30, 1), (4, 2)] {
+        let shape = Conv1dShape {
+            stride,
+            ..Conv1dShape::single(9_000, taps)
+        };
+        let name = format!("tune/conv1d-{taps}-stride{stride}");
+        suite.add(
+            Test::new(name),
+            move |device| match Conv1dSubject::<f32>::new(device, shape) {
+                Ok(mut subject) => whole(&mut subject),
+                Err(error) => none_on_cpu(device, error),
+            },
+        );
+    }
     suite.add(Test::new("tune/fused-90x20"), |device| {
         let spec = SparseSpec {
             rows: 90,
@@ -47,6 +72,72 @@ pub fn add(suite: &mut Suite) {
             Err(error) => none_on_cpu(device, error),
         }
     });
+}
+
+/// Launches that give wrong factors of 162 × 162: panels that are left out, begin elsewhere, or are not applied to the other
+/// columns. Every one of them would be faster than those that are right.
+fn wrong_launches() -> Vec<QrPlan> {
+    let shape = QrShape {
+        rows: 162,
+        cols: 162,
+    };
+    let QrPlan::Panels(right) = plan(shape, 4) else {
+        unreachable!("162 columns are no tiny matrix");
+    };
+    let mut all = Vec::new();
+    for i in 0..right.len() {
+        let mut without = right.clone();
+        without.remove(i);
+        all.push(without);
+        let mut twice = right.clone();
+        twice.insert(i, right[i]);
+        all.push(twice);
+        if i + 1 < right.len() {
+            let mut narrow = right.clone();
+            narrow[i].width /= 2;
+            all.push(narrow);
+        }
+        let mut exchanged = right.clone();
+        exchanged.swap(i, (i + 1) % right.len());
+        all.push(exchanged);
+    }
+    all.into_iter().map(QrPlan::Panels).collect()
+}
+
+fn planted(device: &Device) -> Result<()> {
+    let shape = QrShape {
+        rows: 162,
+        cols: 162,
+    };
+    let mut subject = match QrSubject::<f32>::new(device, 2, shape) {
+        Ok(subject) => subject,
+        Err(error) => return none_on_cpu(device, error),
+    };
+    let wrong = wrong_launches();
+    let count = wrong.len();
+    ensure!(count >= 20, "{count} planted");
+    for (i, plan) in wrong.into_iter().enumerate() {
+        subject = subject.with_launches(format!("planted {i}"), plan);
+    }
+    let budget = Budget {
+        time: Duration::from_secs(600),
+        trials: usize::MAX,
+    };
+    let tuned = Session::new(&mut subject, None)?.run(SearchKind::Random, 1, budget, |_| {})?;
+    let mut refused = 0;
+    for step in &tuned.steps {
+        let is_planted = step.trial.point.starts_with("planted");
+        let is_timed = matches!(step.trial.outcome, Outcome::Timed { .. });
+        ensure!(
+            is_planted != is_timed,
+            "{}: {:?}",
+            step.trial.point,
+            step.trial.outcome
+        );
+        refused += usize::from(is_planted);
+    }
+    ensure!(refused == count && !tuned.best.point.starts_with("planted"));
+    Ok(())
 }
 
 fn none_on_cpu(device: &Device, error: TuneError) -> Result<()> {

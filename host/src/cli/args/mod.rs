@@ -48,9 +48,7 @@ pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
 };
 pub(super) use table::{MatchArgs, TableArgs};
-pub(super) use tune::{
-    TuneArgs, TuneFamily, TuneFusedArgs, TuneMatmulArgs, TuneQrArgs, TuneReplayArgs, TuneRunArgs,
-};
+pub(super) use tune::{TuneArgs, TuneReplayArgs, TuneRunArgs};
 
 /// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
 ///

@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use super::duration::some_time;
 use super::{DeviceName, DtypeName, ReportArgs};
+use crate::cli::tune::TuneFamily;
 use crate::tune::SearchKind;
 
 /// Arguments of `tune`.
@@ -16,19 +17,6 @@ use crate::tune::SearchKind;
 pub(in crate::cli) struct TuneArgs {
     #[command(subcommand)]
     pub(in crate::cli) family: TuneFamily,
-}
-
-/// What is tuned.
-#[derive(Debug, Subcommand)]
-pub(in crate::cli) enum TuneFamily {
-    /// w = Xᵀ(X·y) over a made-up matrix
-    Fused(TuneFusedArgs),
-    /// C = A·B
-    Matmul(TuneMatmulArgs),
-    /// QR factorisations of many matrices
-    Qr(TuneQrArgs),
-    /// How each search would have gone over the trials of a log; needs no GPU
-    Replay(TuneReplayArgs),
 }
 
 /// What all families take.
@@ -54,14 +42,31 @@ pub(in crate::cli) struct TuneRunArgs {
     #[arg(long, value_enum, default_value = "guided")]
     pub(in crate::cli) search: SearchName,
 
-    /// The seed of a random search
+    /// The seed of a search that draws
     #[arg(long, default_value_t = 1)]
     pub(in crate::cli) seed: u64,
 
     /// Keep every trial in this file, and go on where it ends: one line of JSON each. Trials of another GPU, driver or
-    /// version in it do not count
+    /// version in it do not count. Several processes may share it, each with a GPU of its own
     #[arg(long, value_name = "FILE.jsonl")]
     pub(in crate::cli) log: Option<PathBuf>,
+
+    /// So many processes at once, each with a GPU of its own from cuda:0 on; they share the log
+    #[arg(long, value_name = "N", conflicts_with = "device")]
+    pub(in crate::cli) processes: Option<NonZeroUsize>,
+
+    /// Stop a launch that takes longer, such as 10s, and remember it as failed: launches then run in a process of their own,
+    /// which goes on when one of them ends it
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(in crate::cli) launch_limit: Option<Duration>,
+
+    /// A process that others watch, on this device
+    #[arg(long, value_name = "DEVICE", hide = true)]
+    pub(in crate::cli) worker: Option<DeviceName>,
+
+    /// What is left of the budget
+    #[arg(long, value_name = "TIME", hide = true, value_parser = some_time)]
+    pub(in crate::cli) left: Option<Duration>,
 
     /// Print one JSON object
     #[arg(long)]
@@ -69,66 +74,6 @@ pub(in crate::cli) struct TuneRunArgs {
 
     #[command(flatten)]
     pub(in crate::cli) report: ReportArgs,
-}
-
-/// Arguments of `tune fused`.
-#[derive(Debug, Args)]
-#[command(after_help = FUSED_EXAMPLES)]
-pub(in crate::cli) struct TuneFusedArgs {
-    /// Rows of X
-    #[arg(long)]
-    pub(in crate::cli) rows: NonZeroUsize,
-
-    /// Columns of X
-    #[arg(long)]
-    pub(in crate::cli) cols: NonZeroUsize,
-
-    /// Nonzeros of a row; X is dense if not given
-    #[arg(long, value_name = "N")]
-    pub(in crate::cli) per_row: Option<std::num::NonZeroU32>,
-
-    #[command(flatten)]
-    pub(in crate::cli) run: TuneRunArgs,
-}
-
-/// Arguments of `tune matmul`.
-#[derive(Debug, Args)]
-#[command(after_help = MATMUL_EXAMPLES)]
-pub(in crate::cli) struct TuneMatmulArgs {
-    /// Rows of A and C
-    #[arg(long)]
-    pub(in crate::cli) rows: NonZeroUsize,
-
-    /// Columns of B and C
-    #[arg(long)]
-    pub(in crate::cli) cols: NonZeroUsize,
-
-    /// Columns of A, rows of B
-    #[arg(long)]
-    pub(in crate::cli) inner: NonZeroUsize,
-
-    #[command(flatten)]
-    pub(in crate::cli) run: TuneRunArgs,
-}
-
-/// Arguments of `tune qr`.
-#[derive(Debug, Args)]
-#[command(after_help = QR_EXAMPLES)]
-pub(in crate::cli) struct TuneQrArgs {
-    /// Matrices
-    #[arg(long)]
-    pub(in crate::cli) count: NonZeroUsize,
-
-    /// Rows of each, at most 4096
-    #[arg(long)]
-    pub(in crate::cli) rows: NonZeroUsize,
-
-    /// Columns of each, at most 4096; as many as rows if not given
-    #[arg(long)]
-    pub(in crate::cli) cols: Option<NonZeroUsize>,
-
-    #[command(flatten)]
-    pub(in crate::cli) run: TuneRunArgs,
 }
 
 /// Arguments of `tune replay`.
@@ -155,6 +100,8 @@ pub(in crate::cli) enum SearchName {
     Guided,
     /// In an order drawn from --seed
     Random,
+    /// Children of the fastest so far, drawn from --seed
+    Evolutionary,
     /// One after the other
     Exhaustive,
 }
@@ -164,6 +111,7 @@ impl From<SearchName> for SearchKind {
         match name {
             SearchName::Guided => SearchKind::Guided,
             SearchName::Random => SearchKind::Random,
+            SearchName::Evolutionary => SearchKind::Evolutionary,
             SearchName::Exhaustive => SearchKind::Exhaustive,
         }
     }
@@ -174,23 +122,13 @@ Examples:
   warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl
   warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive
   warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --report tuning.html
+  warpfuse tune reduce --len 16777216 --search evolutionary
+  warpfuse tune qr --count 640 --rows 512 --processes 4 --launch-limit 10s --log tuning.jsonl
 
 `warpfuse tune replay tuning.jsonl` says how each search would have gone over the trials of a log.
 
 The planner's own choice is measured first: the result is never slower than it. Every launch is run and its result compared
 with the reference before it is timed; what is wrong is never taken, and with --log never tried again.";
-
-const FUSED_EXAMPLES: &str = "\
-Examples:
-  warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --report tuning.html";
-
-const MATMUL_EXAMPLES: &str = "\
-Examples:
-  warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive";
-
-const QR_EXAMPLES: &str = "\
-Examples:
-  warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:

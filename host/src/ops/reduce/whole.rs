@@ -46,6 +46,21 @@ impl Reducer {
         Ok(total.0)
     }
 
+    /// [`sum`](Reducer::sum) cut by a plan of the caller's choice, one of [`points`](crate::plan::reduce::points) for this
+    /// length, on a GPU or an emulator.
+    ///
+    /// # Errors
+    /// As [`repeated`](Reducer::repeated).
+    pub fn sum_by<T: Reducible>(
+        &mut self,
+        x: &Buffer<T>,
+        plan: &WholePlan,
+    ) -> Result<T::Sum, OpError> {
+        let statistic = Statistic::Sum(Term::Value);
+        self.repeated_by(statistic, x, plan)?.submit()?;
+        Ok(self.fetch::<Sum<T::Sum>>()?.0)
+    }
+
     /// Σ xᵢ·yᵢ, as [`sum`](Reducer::sum).
     ///
     /// # Errors
@@ -186,7 +201,22 @@ impl Reducer {
                 found: 0,
             });
         }
-        let (prepared, args) = self.prepare(statistic, x, x.input())?;
+        let plan = self.plan::<T>(x.len());
+        self.repeated_by(statistic, x, &plan)
+    }
+
+    /// [`repeated`](Reducer::repeated) cut by a plan of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`repeated`](Reducer::repeated).
+    pub fn repeated_by<'a, T: Reducible>(
+        &'a mut self,
+        statistic: Statistic,
+        x: &'a Buffer<T>,
+        plan: &WholePlan,
+    ) -> Result<Repeated<'a, T>, OpError> {
+        self.expect_here("x", x)?;
+        let (prepared, args) = self.prepare_by(statistic, (x, x.input()), plan)?;
         Ok(Repeated { prepared, args })
     }
 
@@ -224,8 +254,17 @@ impl Reducer {
         x: &'a Buffer<T>,
         y: In<'a, T>,
     ) -> Result<(Prepared<T::Reduce>, ReduceArgs<'a, T>), OpError> {
-        let variant = ReduceVariant::Whole(statistic);
         let plan = self.plan::<T>(x.len());
+        self.prepare_by(statistic, (x, y), &plan)
+    }
+
+    fn prepare_by<'a, T: Reducible>(
+        &'a mut self,
+        statistic: Statistic,
+        (x, y): (&'a Buffer<T>, In<'a, T>),
+        plan: &WholePlan,
+    ) -> Result<(Prepared<T::Reduce>, ReduceArgs<'a, T>), OpError> {
+        let variant = ReduceVariant::Whole(statistic);
         self.reserve(plan.chunks * variant.words(), 1)?;
         let prepared = prepare::<T>(&self.device, variant, plan.grid)?;
         let args = ReduceArgs {

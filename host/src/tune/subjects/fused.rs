@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{expect_launches, median_us, numbers, wide};
+use super::{answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::{Matrix, MatrixOptions, Number, OpError, Terms};
@@ -149,6 +149,10 @@ impl<T: Number> Subject for FusedSubject<T> {
 
     fn incumbent(&self) -> usize {
         self.incumbent
+    }
+
+    fn is_usable(&self) -> bool {
+        answers(self.matrix.device())
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use gpu_kernels::matmul::MatmulVariant;
 use rayon::prelude::*;
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{expect_launches, median_us, numbers, wide};
+use super::{answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element};
 use crate::ops::matmul::{Choice, Factor, Layout, Workspace, choose, matmul_with};
@@ -103,6 +103,10 @@ impl<T: Number> Subject for MatmulSubject<T> {
 
     fn incumbent(&self) -> usize {
         0
+    }
+
+    fn is_usable(&self) -> bool {
+        answers(&self.device)
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {

@@ -1,12 +1,16 @@
 //! The families that can be tuned.
 
+mod conv1d;
 mod fused;
 mod matmul;
 mod qr;
+mod reduce;
 
+pub use conv1d::Conv1dSubject;
 pub use fused::FusedSubject;
 pub use matmul::MatmulSubject;
 pub use qr::QrSubject;
+pub use reduce::ReduceSubject;
 
 use crate::device::{Device, DeviceError, Timer};
 use crate::matrix::Element;
@@ -44,6 +48,12 @@ fn median_us<E: std::error::Error + From<DeviceError>>(
     }
     samples.sort_by(f64::total_cmp);
     Ok(samples[SAMPLES / 2])
+}
+
+/// Whether a device still answers.
+fn answers(device: &Device) -> bool {
+    let word = device.zeros::<u32>(1);
+    word.and_then(|word| word.to_vec()).is_ok()
 }
 
 /// Fails on a device that launches nothing.

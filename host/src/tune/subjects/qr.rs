@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{expect_launches, median_us, numbers};
+use super::{answers, expect_launches, median_us, numbers};
 use crate::device::{Buffer, Device};
 use crate::matrix::Dtype;
 use crate::ops::qr::{Batch, Qr, QrShape, Status, TriangleForm};
@@ -72,6 +72,17 @@ impl<T: Number> QrSubject<T> {
         })
     }
 
+    /// One more point: launches of the caller's choice, which are run and judged as all others.
+    pub fn with_launches(mut self, name: impl Into<String>, plan: QrPlan) -> QrSubject<T> {
+        self.points.push(Point {
+            name: name.into(),
+            predicted_us: None,
+            coordinates: Vec::new(),
+        });
+        self.plans.push(plan);
+        self
+    }
+
     /// The launches of a point.
     ///
     /// # Panics
@@ -95,6 +106,10 @@ impl<T: Number> Subject for QrSubject<T> {
 
     fn incumbent(&self) -> usize {
         self.incumbent
+    }
+
+    fn is_usable(&self) -> bool {
+        answers(&self.device)
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
