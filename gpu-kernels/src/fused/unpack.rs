@@ -1,7 +1,8 @@
-//! Arrays of X from those of a block as it crossed the link, or from another library's.
+//! Arrays of X from those of a block as it crossed the link, from another library's, or from those that are there already.
 //!
 //! Formula: entry i of `indices` or `values` from field i of `packed`; for [`UnpackVariant::Lengths`] `indices` are the
-//! differences of `offsets`. Mapping: a thread takes elements i, i + threads of the
+//! differences of `offsets`, and for [`UnpackVariant::Marked`] an index that has a place is that place with the bit
+//! [`HEAD`](crate::objective::head::HEAD), any other stays as it is. Mapping: a thread takes elements i, i + threads of the
 //! grid, …; for [`UnpackVariant::OfRows`] a warp takes a row, a lane each of its entries. Shared memory: none. Result: all of
 //! the output, when the kernel has ended. Guarantees: exact; the same bits every time.
 //!
@@ -12,6 +13,7 @@
 
 use crate::cta::{Cache, Cta, WARP};
 use crate::memory::{In, Out};
+use crate::objective::head::HEAD;
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_grid, global_warp, global_warps, lane};
@@ -30,11 +32,16 @@ pub struct UnpackArgs<'a, T> {
     pub offsets: In<'a, u32>,
     /// The value of each row.
     pub constants: In<'a, T>,
+    /// The place of each column in a head, [`NO_PLACE`] for one that has none.
+    pub places: In<'a, u32>,
     /// Columns, or lengths of rows.
     pub indices: Out<'a, u32>,
     /// Values.
     pub values: Out<'a, T>,
 }
+
+/// A column that is not in the head.
+pub const NO_PLACE: u32 = u32::MAX;
 
 impl<T: Copy> Clone for UnpackArgs<'_, T> {
     fn clone(&self) -> Self {
@@ -58,6 +65,8 @@ pub enum UnpackVariant {
     Narrow,
     /// `indices` from `offsets`: how many entries each row has, modulo 2³².
     Lengths,
+    /// `indices` from those in `packed`, with the columns of a head marked.
+    Marked,
 }
 
 /// Field i of those of 16 bits.
@@ -118,6 +127,18 @@ fn lengths<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
     });
 }
 
+fn marked<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let index: u32 = cta.load(args.packed, i, Cache::Once);
+        let place = match (index as u64) < args.places.len() {
+            true => cta.load(args.places, index as usize, Cache::Keep),
+            false => NO_PLACE,
+        };
+        let is_head = place != NO_PLACE;
+        cta.write(args.indices, i, if is_head { place | HEAD } else { index });
+    });
+}
+
 fn check<T: Real>(
     variant: &UnpackVariant,
     launch: &Launch,
@@ -132,6 +153,7 @@ fn check<T: Real>(
         UnpackVariant::OfRows => (0, len, 0, 0),
         UnpackVariant::Narrow => (len.saturating_mul(2), 0, len, 0),
         UnpackVariant::Lengths => (0, 0, len, 0),
+        UnpackVariant::Marked => (len, 0, len, 0),
     };
     Violation::at_least("length of packed", packed, args.packed.len())?;
     if let UnpackVariant::OfRows | UnpackVariant::Lengths = variant {
@@ -157,6 +179,7 @@ macro_rules! unpack_family {
             concat!("unpack_of_rows_", stringify!($t)), UnpackVariant::OfRows => of_rows::<_, $t>;
             concat!("unpack_narrow_", stringify!($t)), UnpackVariant::Narrow => narrow::<_, $t>;
             concat!("unpack_lengths_", stringify!($t)), UnpackVariant::Lengths => lengths::<_, $t>;
+            concat!("unpack_marked_", stringify!($t)), UnpackVariant::Marked => marked::<_, $t>;
         }
     };
 }

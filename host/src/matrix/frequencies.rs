@@ -79,14 +79,68 @@ pub(super) fn counted(indices: &[u32], (rows, cols): (usize, usize)) -> Vec<u64>
 }
 
 fn in_one_table(indices: &[u32], cols: usize) -> Vec<u64> {
-    let counts: Vec<AtomicU32> = (0..cols).map(|_| AtomicU32::new(0)).collect();
-    parallel::for_each(indices.len().div_ceil(CHUNK), |number| {
-        for column in parallel::chunk(indices, CHUNK, number) {
-            counts[*column as usize].fetch_add(1, Ordering::Relaxed);
-        }
+    let chunks = indices.len().div_ceil(CHUNK);
+    let chunk = |number| parallel::chunk(indices, CHUNK, number).iter();
+    let counts = counted_together(cols, chunks, chunk);
+    counts.into_iter().map(u64::from).collect()
+}
+
+/// How often each column is in `chunks` of indices, in one table for all threads.
+pub(crate) fn counted_together<'a, I: Iterator<Item = &'a u32>>(
+    cols: usize,
+    chunks: usize,
+    chunk: impl Fn(usize) -> I + Sync,
+) -> Vec<u32> {
+    let table: Vec<AtomicU32> = (0..cols).map(|_| AtomicU32::new(0)).collect();
+    parallel::for_each(chunks, |number| {
+        let mut counts = OwnCounts::beside(&table);
+        chunk(number).for_each(|column| counts.add(*column));
+        counts.flush();
     });
-    let counts = counts.into_iter().map(AtomicU32::into_inner);
-    counts.map(u64::from).collect()
+    table.into_iter().map(AtomicU32::into_inner).collect()
+}
+
+/// Counts of the columns that a thread has seen lately, each added to the table of all threads when another column takes its
+/// place. Where many entries are in few columns, threads that add each of them to one table wait for each other: 16 of them
+/// took 70 ms for 17 million entries whose columns follow Zipf's law.
+struct OwnCounts<'a> {
+    table: &'a [AtomicU32],
+    /// A column and its count for each place.
+    own: [(u32, u32); PLACES],
+}
+
+/// A power of two; they fit the L1 cache.
+const PLACES: usize = 1 << 11;
+
+impl<'a> OwnCounts<'a> {
+    fn beside(table: &'a [AtomicU32]) -> Self {
+        OwnCounts {
+            table,
+            own: [(0, 0); PLACES],
+        }
+    }
+
+    fn add(&mut self, column: u32) {
+        // Neighbours and columns at even distances have places of their own.
+        let place = column.wrapping_mul(0x9e37_79b9) >> (u32::BITS - PLACES.ilog2());
+        let own = &mut self.own[place as usize];
+        if own.0 == column {
+            own.1 += 1;
+        } else {
+            add(self.table, *own);
+            *own = (column, 1);
+        }
+    }
+
+    fn flush(&self) {
+        self.own.iter().for_each(|own| add(self.table, *own));
+    }
+}
+
+fn add(table: &[AtomicU32], (column, count): (u32, u32)) {
+    if count > 0 {
+        table[column as usize].fetch_add(count, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

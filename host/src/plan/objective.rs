@@ -65,6 +65,15 @@ const MOST_BYTES: u64 = 128 << 10;
 /// Entries of X for each sum that all blocks add at the end.
 const ENTRIES_PER_SUM: u64 = 8;
 
+/// Whether a sparse X may have a head, as the sample of its columns says that the problem has: where its most frequent column
+/// is far from holding up the others nobody needs to count them.
+pub fn may_have_head(problem: &Problem) -> bool {
+    problem.columns.is_none() || queues(problem, OF_SAMPLE * problem.busiest_column())
+}
+
+/// Entries of the most frequent column for each that its sample says, at most.
+const OF_SAMPLE: f64 = 2.0;
+
 /// How many columns of a sparse X its objectives tell apart: those that are in more rows than there are blocks to add
 /// their sums, as far as shared memory goes; none where the most frequent one does not hold up the others.
 ///

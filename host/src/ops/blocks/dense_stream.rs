@@ -65,6 +65,7 @@ impl<T: Number> DenseStream<T> {
                     packed: section(words, &all),
                     offsets: In::none(),
                     constants: In::none(),
+                    places: In::none(),
                     indices: Out::none(),
                     values: unpacked.output(),
                 };

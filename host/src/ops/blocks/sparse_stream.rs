@@ -126,6 +126,7 @@ impl<T: Number> Unpacked<T> {
             packed: In::none(),
             offsets: section::<u32>(words, &sections.offsets),
             constants: In::none(),
+            places: In::none(),
             indices: Out::none(),
             values: Out::none(),
         };

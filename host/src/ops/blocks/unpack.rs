@@ -61,6 +61,7 @@ pub(in crate::ops) fn no_arrays<'a, T: Number>(len: usize) -> UnpackArgs<'a, T> 
         packed: In::none(),
         offsets: In::none(),
         constants: In::none(),
+        places: In::none(),
         indices: Out::none(),
         values: Out::none(),
     }

@@ -1,18 +1,18 @@
 //! The head of a sparse matrix: its most frequent columns, told apart for objectives.
 
-use std::ops::Range;
-
 use gpu_kernels::Family;
+use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::objective::{Columns, LossClass};
 
-use super::super::blocks::Part;
+use super::super::blocks::{Part, Unpacking, no_arrays};
 use super::super::catalog::registers_on;
 use super::super::forms::Rows;
-use super::super::forms::rows::arrays;
+use super::super::forms::rows::{SparseRows, arrays};
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
 use super::launches::Head;
-use crate::layout::head::{Marks, by_frequency};
+use crate::device::Buffer;
+use crate::layout::head::{by_frequency, places_of};
 use crate::plan::fused::Plan;
 use crate::plan::objective::{self as planning, HeadedKernel};
 
@@ -58,7 +58,8 @@ impl<T: Number> Matrix<T> {
         let Some(limits) = self.device().limits() else {
             return Ok(0);
         };
-        if rows.stream() {
+        let is_planned = size == HeadSize::Planned;
+        if rows.stream() || is_planned && !planning::may_have_head(self.problem()) {
             return Ok(0);
         }
         let features = rows.features()?;
@@ -79,21 +80,37 @@ impl<T: Number> Matrix<T> {
             return Ok(0);
         }
         let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
-        let (device, marks) = (self.device(), Marks::new(&order, self.cols()));
-        let (mut parts, mut rest) = (Vec::new(), indices);
-        rows.each(Part::All, |_, block| {
-            let (own, others) = rest.split_at(block.entries());
-            let mark = |range: Range<usize>, to: &mut [u32]| marks.mark(&own[range], to);
-            parts.push(device.upload_with(own.len(), mark)?);
-            rest = others;
-            Ok(())
-        })?;
+        let device = self.device();
         let head = Head {
-            indices: parts,
+            indices: self.marked(rows, &places_of(&order, self.cols()))?,
             order: device.upload(&order)?,
         };
         self.plans.objectives.begin_with(Some(head));
         Ok(places)
+    }
+
+    /// The indices of each part of X with the columns that have places marked: made where X lies, so that they cross no link.
+    fn marked(&self, rows: &SparseRows<T>, places: &[u32]) -> Result<Vec<Buffer<u32>>, OpError> {
+        let device = self.device();
+        let variant = UnpackVariant::Marked;
+        let (kernel, places) = (
+            Unpacking::<T>::new(device, &[variant])?,
+            device.upload(places)?,
+        );
+        let mut parts = Vec::new();
+        rows.each(Part::All, |_, block| {
+            let mut marked = device.zeros(block.entries())?;
+            let args = UnpackArgs {
+                packed: block.indices,
+                places: places.input(),
+                indices: marked.output(),
+                ..no_arrays::<T>(block.entries())
+            };
+            kernel.launch(variant, args)?;
+            parts.push(marked);
+            Ok(())
+        })?;
+        Ok(parts)
     }
 
     /// `plan` with the kernel for a head, where there is one that fits.

@@ -1,7 +1,8 @@
 //! Entries that unpack a block of X: what comes out is what was put in, bit by bit.
 
 use anyhow::{Result, ensure};
-use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
+use gpu_kernels::fused::{NO_PLACE, UnpackArgs, UnpackVariant};
+use gpu_kernels::objective::head::HEAD;
 use gpu_kernels::{Entry, In, Launch, Out};
 use warpfuse::device::Device;
 use warpfuse::matrix::Element;
@@ -31,6 +32,7 @@ pub fn check<T: Number>(
                 UnpackVariant::OfRows => trial.of_rows()?,
                 UnpackVariant::Narrow => trial.narrow()?,
                 UnpackVariant::Lengths => trial.lengths()?,
+                UnpackVariant::Marked => trial.marked()?,
                 UnpackVariant::Bf16 | UnpackVariant::Single => trial.values()?,
             }
         }
@@ -72,6 +74,23 @@ impl<T: Number> Trial<'_, T> {
         let pairs = offsets.windows(2);
         let expected: Vec<u32> = pairs.map(|pair| pair[1].wrapping_sub(pair[0])).collect();
         self.indices(&expected, |args| args.offsets = given.input())
+    }
+
+    /// Columns with a place, without one, and beyond the list.
+    fn marked(&self) -> Result<()> {
+        let places = [3, NO_PLACE, 0, NO_PLACE, 1, 2];
+        let column = |i: usize| (i * 7 % 9) as u32;
+        let columns: Vec<u32> = (0..self.len).map(column).collect();
+        let given = words(self.device, &columns)?;
+        let list = words(self.device, &places)?;
+        let marked = |column: &u32| match places.get(*column as usize) {
+            None | Some(&NO_PLACE) => *column,
+            Some(place) => place | HEAD,
+        };
+        let expected: Vec<u32> = columns.iter().map(marked).collect();
+        self.indices(&expected, |args| {
+            (args.packed, args.places) = (given.input(), list.input());
+        })
     }
 
     fn values(&self) -> Result<()> {
@@ -152,6 +171,7 @@ fn no_args<'a, T>(len: usize) -> UnpackArgs<'a, T> {
         packed: In::none(),
         offsets: In::none(),
         constants: In::none(),
+        places: In::none(),
         indices: Out::none(),
         values: Out::none(),
     }
