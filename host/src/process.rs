@@ -36,3 +36,26 @@ pub(crate) fn address_space_limit() -> Option<u64> {
 pub(crate) fn address_space_limit() -> Option<u64> {
     None
 }
+
+/// Asks the system for large pages in a block of memory that is to be used soon; where it has none, or nothing is there,
+/// nothing happens.
+#[cfg(target_os = "linux")]
+pub(crate) fn prefer_large_pages(block: *mut u8, size: usize) {
+    /// Advice is for whole pages; no system that this runs on has larger base pages.
+    const BASE_PAGE: usize = 64 << 10;
+    let before = block.addr().wrapping_neg() % BASE_PAGE;
+    let whole = size.saturating_sub(before) / BASE_PAGE * BASE_PAGE;
+    // SAFETY: this advice changes how memory is provided, not what is in it, and where nothing is mapped the call fails.
+    // Whether it is taken does not matter, so the result is not looked at.
+    unsafe {
+        libc::madvise(
+            block.wrapping_add(before).cast(),
+            whole,
+            libc::MADV_HUGEPAGE,
+        );
+    }
+}
+
+/// Nothing is advised here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn prefer_large_pages(_: *mut u8, _: usize) {}

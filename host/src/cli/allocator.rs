@@ -7,6 +7,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
+use crate::process;
+
 /// Blocks from this size on are worth advice: two large pages.
 const LARGE: usize = 4 << 20;
 
@@ -61,27 +63,10 @@ fn advised(block: *mut u8, size: usize) -> *mut u8 {
     if block.is_null() {
         super::out_of_memory::note(size);
     } else if size >= LARGE {
-        advise(block, size);
+        process::prefer_large_pages(block, size);
     }
     block
 }
-
-#[cfg(target_os = "linux")]
-#[cold]
-fn advise(block: *mut u8, size: usize) {
-    /// Advice is for whole pages; no system that this runs on has larger base pages.
-    const BASE_PAGE: usize = 64 << 10;
-    let before = block.addr().wrapping_neg() % BASE_PAGE;
-    let whole = (size - before) / BASE_PAGE * BASE_PAGE;
-    // SAFETY: the range lies within a block that was just allocated, and this advice changes how memory is provided, not
-    // what is in it. Whether it is taken does not matter, so the result is not looked at.
-    unsafe {
-        libc::madvise(block.add(before).cast(), whole, libc::MADV_HUGEPAGE);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn advise(_: *mut u8, _: usize) {}
 
 #[cfg(test)]
 mod tests {
@@ -116,7 +101,7 @@ mod tests {
     #[test]
     fn a_large_block_is_advised() {
         let block = vec![1_u8; 8 * LARGE];
-        advise(block.as_ptr().cast_mut(), block.len());
+        process::prefer_large_pages(block.as_ptr().cast_mut(), block.len());
         let maps = std::fs::read_to_string("/proc/self/smaps").expect("Linux has it");
         let mut flags = maps.lines().filter(|line| line.starts_with("VmFlags:"));
         assert!(flags.any(|line| line.contains(" hg")), "{maps}");

@@ -2,7 +2,7 @@
 //!
 //! A driver copies from ordinary memory at the rate of one thread that copies into page-locked memory first: 7 GB/s
 //! where the link carries 55. Here all cores fill small blocks, and each block crosses the link while its worker fills
-//! the next. Page-locking costs 0.7 s a gigabyte, so the blocks are few, and a device keeps them.
+//! the next. What is page-locked the host cannot use otherwise, so the blocks are few, and a device keeps them.
 //!
 //! This file decides who fills which block when; what a block is, and how it crosses, is the device's ([`Slot`]).
 

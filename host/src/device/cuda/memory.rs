@@ -235,7 +235,7 @@ impl CudaMemory {
         if let Some(mut ring) = device.ring() {
             // SAFETY: ranges end at `len`, which lies inside this memory; whoever gets it next uses it in the same
             // stream.
-            let mut slots = unsafe { ring.crossings((device, device.raw_stream()), to, Way::Up) };
+            let mut slots = unsafe { ring.crossings((device, device.raw_stream()), to, Way::Up)? };
             return staging::send(&mut slots, (len, step), fill);
         }
         // Another copy has the blocks; waiting for it could wait for this very thread.
@@ -262,7 +262,7 @@ impl CudaMemory {
         let device = &self.device;
         if let Some(mut ring) = device.ring() {
             // SAFETY: ranges end at `len`, which lies inside this memory; its feed waits for the stream.
-            let mut slots = unsafe { ring.crossings((device, copies), to, Way::Up) };
+            let mut slots = unsafe { ring.crossings((device, copies), to, Way::Up)? };
             return staging::send(&mut slots, (len, step), fill);
         }
         // Another copy has the blocks. What is written here waits, like kernels, for the device's stream.
@@ -302,7 +302,7 @@ impl CudaMemory {
             // SAFETY: ranges end where `to` does, and the range lies inside this memory; every copy is waited for,
             // or, after a failure, comes before what the next owner of the memory submits to the same stream.
             let mut slots = unsafe {
-                ring.crossings((&self.device, self.device.raw_stream()), from, Way::Down)
+                ring.crossings((&self.device, self.device.raw_stream()), from, Way::Down)?
             };
             return staging::receive(&mut slots, BLOCK_BYTES, to);
         }

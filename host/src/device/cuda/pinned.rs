@@ -1,21 +1,28 @@
 //! Page-locked host memory: a small block through which short results come back, larger ones for long copies.
+//!
+//! What the driver allocates it page-locks at 1.3 to 2.7 GB/s, page after page of 4 KiB in one thread. Large blocks are
+//! ordinary memory in pages of 2 MiB, first touched by all threads, which the driver then registers: 18 to 20 GB/s in all
+//! (an H100's host with 16 threads), and 7 to 8 where the system gives no large pages.
 
 use cust_raw::CUstream;
 
 use super::driver::check;
 use crate::device::error::DeviceError;
+use crate::device::host_memory::{HostMemory, LARGE_PAGE};
 use crate::device::loader::symbols::{
-    cuMemAllocHost_v2, cuMemFreeHost, cuMemcpyDtoHAsync_v2, cuStreamSynchronize,
+    cuMemAllocHost_v2, cuMemFreeHost, cuMemHostRegister_v2, cuMemHostUnregister,
+    cuMemcpyDtoHAsync_v2, cuStreamSynchronize,
 };
 
 /// Bytes of the block: a handful of scalars is what solvers read in every iteration.
 pub(super) const PINNED_BYTES: usize = 4096;
 
 /// A block.
-#[derive(Debug)]
 pub(super) struct Pinned {
     first: *mut u8,
     bytes: usize,
+    /// What was registered; the driver's own memory otherwise.
+    registered: Option<HostMemory>,
 }
 
 // SAFETY: the block is plain host memory, owned by this value.
@@ -31,6 +38,33 @@ impl Pinned {
 
     /// A block of `bytes` zero bytes in the current context, at the beginning of a page.
     pub(super) fn zeroed(bytes: usize) -> Result<Pinned, DeviceError> {
+        let registered = if bytes < LARGE_PAGE {
+            None
+        } else {
+            Pinned::registered(bytes)
+        };
+        match registered {
+            Some(pinned) => Ok(pinned),
+            None => Pinned::allocated(bytes),
+        }
+    }
+
+    /// Memory in large pages that the driver has registered; `None` where it does not, or there is none.
+    fn registered(bytes: usize) -> Option<Pinned> {
+        let mut memory = HostMemory::in_large_pages(bytes)?;
+        let first = memory.as_bytes_mut().as_mut_ptr();
+        // SAFETY: as many bytes lie there, and are freed only after they have been unregistered.
+        let result = unsafe { cuMemHostRegister_v2(first.cast(), bytes, 0) };
+        check("cuMemHostRegister", result).ok()?;
+        Some(Pinned {
+            first,
+            bytes,
+            registered: Some(memory),
+        })
+    }
+
+    /// The driver's own memory.
+    fn allocated(bytes: usize) -> Result<Pinned, DeviceError> {
         let mut block = std::ptr::null_mut();
         // SAFETY: the pointer is writable.
         let result = unsafe { cuMemAllocHost_v2(&raw mut block, bytes) };
@@ -38,7 +72,11 @@ impl Pinned {
         let first = block.cast::<u8>();
         // SAFETY: the driver has just allocated as many bytes, and nobody else knows them.
         unsafe { first.write_bytes(0, bytes) };
-        Ok(Pinned { first, bytes })
+        Ok(Pinned {
+            first,
+            bytes,
+            registered: None,
+        })
     }
 
     /// The first byte.
@@ -117,7 +155,17 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: the block was allocated by cuMemAllocHost and is freed once.
-        let _ = unsafe { cuMemFreeHost(self.first.cast()) };
+        let _ = match self.registered {
+            // SAFETY: it was registered, is unregistered once, and freed afterwards.
+            Some(_) => unsafe { cuMemHostUnregister(self.first.cast()) },
+            // SAFETY: the block was allocated by cuMemAllocHost and is freed once.
+            None => unsafe { cuMemFreeHost(self.first.cast()) },
+        };
+    }
+}
+
+impl std::fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} page-locked bytes", self.bytes)
     }
 }

@@ -12,14 +12,15 @@ use crate::device::error::DeviceError;
 use crate::device::loader::symbols::{cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2};
 use crate::device::staging::{self, BLOCK_BYTES, Slot};
 
-/// The blocks of a device, each made when it is first used.
+/// The blocks of a device, made when they are first used.
 #[derive(Default)]
-pub(super) struct Ring(Vec<Option<Block>>);
+pub(super) struct Ring(Option<Blocks>);
 
-/// A block, and the event that says when the copy submitted last has ended.
-struct Block {
+/// Blocks of [`BLOCK_BYTES`] one after the other.
+struct Blocks {
     memory: Pinned,
-    done: Event,
+    /// For each block, when the copy submitted last has ended.
+    done: Vec<Event>,
 }
 
 /// Which way blocks cross.
@@ -31,23 +32,29 @@ pub(super) enum Way {
 
 /// A block on its way between host and `address`.
 pub(super) struct Crossing<'a> {
-    block: &'a mut Option<Block>,
+    /// The block, which is nobody else's.
+    block: *mut u8,
+    done: &'a Event,
     device: &'a CudaDevice,
     stream: CUstream,
     address: CUdeviceptr,
     way: Way,
 }
 
-// SAFETY: the driver's streams may be used from any thread; everything else may go to another thread anyway.
+// SAFETY: the driver's streams may be used from any thread, and the block is this value's alone; everything else may go to
+// another thread anyway.
 unsafe impl Send for Crossing<'_> {}
 
 impl Ring {
     /// Whether no block has been made.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+        self.0.is_none()
     }
 
     /// The blocks, to cross to or from `address`, in a stream of `device`.
+    ///
+    /// # Errors
+    /// When there is no memory to page-lock.
     ///
     /// # Safety
     /// Every range that is submitted lies inside memory of `device` at `address`, and that memory is freed only after
@@ -57,47 +64,49 @@ impl Ring {
         (device, stream): (&'a CudaDevice, CUstream),
         address: CUdeviceptr,
         way: Way,
-    ) -> Vec<Crossing<'a>> {
-        if self.0.is_empty() {
-            self.0.resize_with(staging::blocks(), || None);
-        }
-        let crossing = |block| Crossing {
-            block,
+    ) -> Result<Vec<Crossing<'a>>, DeviceError> {
+        device.enter()?;
+        let blocks = match &mut self.0 {
+            Some(blocks) => blocks,
+            none => none.insert(Blocks::new()?),
+        };
+        let first = blocks.memory.pointer();
+        let crossing = |(number, done)| Crossing {
+            block: first.wrapping_add(number * BLOCK_BYTES),
+            done,
             device,
             stream,
             address,
             way,
         };
-        self.0.iter_mut().map(crossing).collect()
+        Ok(blocks.done.iter().enumerate().map(crossing).collect())
     }
 }
 
-impl Crossing<'_> {
-    fn ready(&mut self) -> Result<&mut Block, DeviceError> {
-        self.device.enter()?;
-        if self.block.is_none() {
-            *self.block = Some(Block {
-                memory: Pinned::zeroed(BLOCK_BYTES)?,
-                done: Event::new()?,
-            });
-        }
-        Ok(self.block.as_mut().expect("made above"))
+impl Blocks {
+    fn new() -> Result<Blocks, DeviceError> {
+        let count = staging::blocks();
+        Ok(Blocks {
+            memory: Pinned::zeroed(count * BLOCK_BYTES)?,
+            done: (0..count).map(|_| Event::new()).collect::<Result<_, _>>()?,
+        })
     }
 }
 
 impl Slot for Crossing<'_> {
     fn block(&mut self) -> Result<&mut [u8], DeviceError> {
-        let block = self.ready()?;
-        block.done.wait()?;
-        // SAFETY: the only copy that may have been under way has ended.
-        Ok(unsafe { block.memory.bytes_mut() })
+        self.device.enter()?;
+        self.done.wait()?;
+        // SAFETY: as many initialised bytes lie there, which are this value's alone; the only copy that may have been under
+        // way has ended.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.block, BLOCK_BYTES) })
     }
 
     fn submit(&mut self, range: Range<usize>) -> Result<(), DeviceError> {
         let (way, stream) = (self.way, self.stream);
         let there = self.address + range.start as u64;
-        let block = self.ready()?;
-        let here = block.memory.pointer();
+        self.device.enter()?;
+        let here = self.block;
         assert!(range.len() <= BLOCK_BYTES, "a block holds what crosses");
         // SAFETY: the device's range lies inside its memory, by the promise made to `Ring::crossings`, and the block
         // is as long; it is handed out again only when the event below has passed.
@@ -114,6 +123,6 @@ impl Slot for Crossing<'_> {
             }
         };
         check(call, result)?;
-        block.done.record(stream)
+        self.done.record(stream)
     }
 }

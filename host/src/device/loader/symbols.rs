@@ -106,6 +106,8 @@ forward! {
     fn cuMemFreeHost(p: *mut c_void);
     fn cuMemFree_v2(dptr: CUdeviceptr);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    fn cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, flags: c_uint);
+    fn cuMemHostUnregister(p: *mut c_void);
     fn cuMemPrefetchAsync(
         dev_ptr: CUdeviceptr, count: usize, dst_device: CUdevice, h_stream: CUstream,
     );
