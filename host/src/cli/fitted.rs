@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
+use super::json;
 use super::memory::MemoryFacts;
 use super::pages;
 use super::progress::Ui;
@@ -15,6 +16,8 @@ use crate::learning::{Classifier, Convergence, Evaluation, Model};
 use crate::matrix::{MatrixStats, Schema};
 use crate::report::FitDetails;
 
+/// The name of the coefficients.
+const COEF: &str = "coef";
 /// Coefficients that the report shows.
 const COEFFICIENTS: usize = 10;
 
@@ -42,22 +45,41 @@ impl FittedSummary<'_> {
     /// # Errors
     /// When a part cannot be written as JSON.
     pub(super) fn to_json(&self) -> Result<Value> {
+        let mut all = self.facts()?;
+        let coef = self.model.coef();
+        let coef = match (&coef[..], &self.model.intercept()[..]) {
+            ([coef], [_]) => json!(coef),
+            _ => json!(coef),
+        };
+        all.insert(COEF.to_owned(), coef);
+        Ok(Value::Object(all))
+    }
+
+    /// [`FittedSummary::to_json`] as text; coefficients, of which there may be millions, are written by all threads.
+    ///
+    /// # Errors
+    /// As [`FittedSummary::to_json`].
+    pub(super) fn json_text(&self) -> Result<String> {
+        let coef = self.model.coef();
+        let coef = match (&coef[..], &self.model.intercept()[..]) {
+            ([coef], [_]) => json::numbers(coef),
+            _ => json::list(coef.iter().map(|coef| json::numbers(coef))),
+        };
+        json::object(self.facts()?, (COEF, coef))
+    }
+
+    /// Everything but the coefficients.
+    fn facts(&self) -> Result<Map<String, Value>> {
         let mut all = Map::new();
         let mut put = |name: &str, value: Value| {
             all.insert(name.to_owned(), value);
         };
         put("model", self.name.into());
         put("version", env!("CARGO_PKG_VERSION").into());
-        let (coef, intercept) = (self.model.coef(), self.model.intercept());
-        match (&coef[..], &intercept[..]) {
-            ([coef], [intercept]) => {
-                put("coef", json!(coef));
-                put("intercept", json!(intercept));
-            }
-            _ => {
-                put("coef", json!(coef));
-                put("intercept", json!(intercept));
-            }
+        let intercept = self.model.intercept();
+        match &intercept[..] {
+            [intercept] => put("intercept", json!(intercept)),
+            _ => put("intercept", json!(intercept)),
         }
         if let Some(classes) = self.model.classifier().map(Classifier::classes) {
             put("classes", to_value(classes)?);
@@ -100,7 +122,7 @@ impl FittedSummary<'_> {
         if let Some(details) = self.details {
             pages::extend(&mut all, details)?;
         }
-        Ok(Value::Object(all))
+        Ok(all)
     }
 
     fn add_data(&self, lines: &mut Listing) {

@@ -11,7 +11,7 @@
 //! | `trainers` | the list of trainers of linear models: own arguments and the estimators that they mean |
 //! | `data`, `targets`, `device` | what other arguments mean: data in memory, an open device |
 //! | `group` | several processes that train together |
-//! | `report`, `fitted`, `output` | the printout for people, the JSON for programs, and stdout |
+//! | `report`, `fitted`, `json`, `output` | the printout for people, the JSON for programs, and stdout |
 //! | `pages`, `applied` | report pages and figures; those of a model that is applied |
 //! | `progress`, `time_left`, `exit` | bars and remarks; exit codes and error messages |
 //!
@@ -38,6 +38,7 @@ mod forms;
 mod group;
 mod info;
 mod inspect;
+mod json;
 mod measure;
 mod memory;
 mod out_of_memory;

@@ -258,7 +258,7 @@ impl Run<'_> {
             // Standard output is the model's.
             self.ui.remark(summary.to_string().trim_end());
         } else if outcome.json {
-            output::print_json(&summary.to_json()?)?;
+            output::print(summary.json_text()? + "\n")?;
         } else {
             output::print(summary.to_string())?;
         }
