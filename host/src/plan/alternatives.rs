@@ -126,14 +126,23 @@ impl Fit {
         };
         let packed = Packed::of(problem, values);
         let blocks = footprint.bytes.div_ceil(footprint.block_bytes(room)).max(1);
-        let unpacked = match packed.unpacked_bytes {
-            0 => 0.0,
-            // Read and written by kernels of their own.
-            bytes => (packed.bytes + bytes) as f64,
+        // What all values are is written once, and not for every block.
+        let written_once = match (values, problem.nnz) {
+            (StoredValues::Equal, Some(nnz)) => nnz * footprint.element,
+            _ => 0,
         };
-        // Fixed-point sums take values that are scaled for them, of a block at hand in every pass.
+        let unpacked = match packed.unpacked_bytes.saturating_sub(written_once) {
+            0 => 0,
+            // Read and written by kernels of their own.
+            bytes => packed.bytes + bytes,
+        };
+        // Fixed-point sums take values that are scaled for them, each by its column's exponent, of a block at hand in every
+        // pass.
         let scaled = match (planner.sums(), problem.nnz) {
-            (Summation::Reproducible, Some(nnz)) => (nnz * (4 + 2 * footprint.element)) as f64,
+            (Summation::Reproducible, Some(nnz)) => {
+                let bytes = nnz * (4 + 2 * footprint.element);
+                planner.gathered_seconds(bytes, (nnz, 4 * problem.cols))
+            }
             _ => 0.0,
         };
         let of_block = planner.plan(&problem.part(blocks), Product::Fused)?;
@@ -157,7 +166,8 @@ impl Fit {
             form_seconds: form.map_or(0.0, |form| form.cost_ns as f64 / 1e9),
             block_seconds: launch
                 + blocks as f64 * queued
-                + (unpacked + scaled) / (planner.stream_gbs() * 1e9),
+                + unpacked as f64 / (planner.stream_gbs() * 1e9)
+                + scaled,
             room,
             is_open,
             host,

@@ -78,6 +78,13 @@ impl<'a> Planner<'a> {
         self.limits.rates.stream_gbs
     }
 
+    /// Seconds to read and write `bytes` in order while a word is read for each of `gathers`, from `from` bytes of them.
+    pub(in crate::plan) fn gathered_seconds(&self, bytes: u64, (gathers, from): (u64, u64)) -> f64 {
+        let rates = &self.limits.rates;
+        let in_order = bytes as f64 / rates.stream_gbs;
+        in_order.max(gathers as f64 / rates.gather.at(from as f64)) / 1e9
+    }
+
     /// What is promised of the bits.
     pub(in crate::plan) fn sums(&self) -> Summation {
         self.summation
