@@ -32,6 +32,10 @@ use crate::device::Buffer;
 use crate::matrix::{ColumnMeans, Element, Features};
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number, OpError, Terms};
+use crate::parallel;
+
+/// Columns of which one task computes the diagonal.
+const COLUMNS: usize = 1 << 13;
 
 /// What a solve is about, besides spec and targets.
 pub(super) struct Prepared<'a> {
@@ -126,22 +130,27 @@ impl<'a, T: Number> Training<'a, T> {
     ) -> Vec<f64> {
         let rows = self.moments.rows as f64;
         let k = spec.loss.predictors();
-        let mut inverse = Vec::with_capacity(k * (self.matrix.cols() + 1));
-        let moments = &self.moments.columns;
-        for (j, squares) in moments.sum_of_squares.iter().enumerate() {
+        let squares = &self.moments.columns.sum_of_squares;
+        let of_column = |j: usize| {
             let scale = columns.scales.as_ref().map_or(1.0, |scales| scales[j]);
             let centred = match columns.means {
                 Some(_) => self.spread(j),
-                None => Some(*squares).filter(|squares| *squares > 0.0),
+                None => Some(squares[j]).filter(|squares| *squares > 0.0),
             };
             let diagonal = curvature * scale * scale * centred.unwrap_or(0.0) / rows + spec.l2;
-            let d = if scale == 0.0 || centred.is_none() || diagonal <= 0.0 {
+            if scale == 0.0 || centred.is_none() || diagonal <= 0.0 {
                 0.0
             } else {
                 1.0 / diagonal
-            };
-            inverse.extend(std::iter::repeat_n(d, k));
-        }
+            }
+        };
+        let mut inverse = vec![0.0; k * self.matrix.cols()];
+        let parts = inverse.chunks_mut(k * COLUMNS);
+        parallel::for_each_item(parts, |number, part| {
+            for (own, all) in part.chunks_mut(k).enumerate() {
+                all.fill(of_column(number * COLUMNS + own));
+            }
+        });
         if columns.intercept {
             let diagonal = curvature + spec.intercept_l2;
             inverse.extend(std::iter::repeat_n(1.0 / diagonal, k));
