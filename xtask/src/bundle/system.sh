@@ -57,6 +57,8 @@ measure fit 30 ./bin/system fit "$device" $((10000000 / part)) "$([ -n "$small" 
 # The shape of kddb: 19,264,097 x 29,890,095 with 566 million entries.
 measure kddb 60 ./bin/system fit "$device" $((19000000 / part)) "$([ -n "$small" ] && echo 256MiB || echo 2GiB)" \
     $((29890000 / part))
+# cuBLAS and cuSPARSE have to be where the dynamic linker looks.
+measure table4 90 ./bin/system table4 "$device"
 # A result that is wrong, memory that is left behind or more than the limit ends it with an error.
 measure soak "$((${SOAK_SECONDS:-25} + 20))" ./bin/system soak "$device" "${SOAK_SECONDS:-25}"
 measure large 60 ./bin/system large "$device" $((5000000000 / part))

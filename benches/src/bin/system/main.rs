@@ -9,12 +9,14 @@
 //!                                      sums that are known; 5,000,000,000 if not given
 //! system choice [DEVICE] [SECONDS] [PART] passes over problems of all sizes, predicted and timed on the CPU, on the device
 //!                                      and on both; rows divided by PART; 120 seconds and 1 if not given
+//! system table4 [DEVICE]               table 4 of the source: conjugate gradients from host memory, beside cuBLAS and cuSPARSE
 //! system soak [DEVICE] [SECONDS]       matrices of twice the memory allowed, vectors that come and go, and faults: every
 //!                                      result beside the CPU's; 20 seconds if not given
 //! ```
 
 mod choice;
 mod soak;
+mod table4;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,9 +62,10 @@ fn main() -> Result<()> {
             let seconds = number(2, 120)? as f64;
             choice::run(&device(words.get(1))?, seconds, number(3, 1)?)
         }
+        ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `soak`, `choice`, `large`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `soak`, `table4`, `choice`, `large`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }
@@ -166,8 +169,7 @@ fn plain_bytes(features: &Features<f32>) -> u64 {
 
 /// What products came to.
 struct Products {
-    seconds: Vec<f64>,
-    crossed: u64,
+    passes: Passes,
     residency: Value,
     rows: usize,
     nnz: usize,
@@ -188,54 +190,80 @@ fn products(
 ) -> Result<Products> {
     let matrix = Matrix::with_options(device, features.clone(), options)?;
     matrix.announce(ANNOUNCED)?;
-    let y: Vec<f32> = (0..matrix.cols())
-        .map(|place| noise(place as u64))
-        .collect();
-    let (y, mut w) = (device.upload(&y)?, device.zeros(matrix.cols())?);
-    let mut once = || -> Result<f64> {
-        device.synchronize()?;
-        let begun = Instant::now();
-        matrix.fused(&y, &Terms::default(), &mut w)?;
-        device.synchronize()?;
-        Ok(begun.elapsed().as_secs_f64())
-    };
-    // Plans, kernels, page-locked memory.
-    for _ in 0..2 {
-        once()?;
-    }
-    let before = device.usage().sent_bytes;
-    let seconds = (0..REPEATS).map(|_| once()).collect::<Result<Vec<_>>>()?;
-    let crossed = (device.usage().sent_bytes - before) / REPEATS as u64;
-    let found = w.to_vec()?;
+    let passes = Passes::of(&matrix, REPEATS)?;
+    let found = &passes.found;
     let expected = whole.get_or_insert_with(|| found.clone());
     if options.summation == Summation::Reproducible {
         let bits = |w: &[f32]| w.iter().map(|w| w.to_bits()).collect::<Vec<_>>();
         ensure!(
-            bits(&found) == bits(expected),
+            bits(found) == bits(expected),
             "other bits than with all of X on the device"
         );
     }
     Ok(Products {
-        seconds,
-        crossed,
+        passes,
         residency: serde_json::to_value(matrix.residency())?,
         rows: features.rows(),
         nnz: features.nnz(),
     })
 }
 
+/// Fused products, one after the other.
+struct Passes {
+    seconds: Vec<f64>,
+    /// Bytes to the device in each.
+    crossed: u64,
+    found: Vec<f32>,
+}
+
+impl Passes {
+    /// This many products with a vector of noise.
+    fn of(matrix: &Matrix<f32>, count: usize) -> Result<Passes> {
+        let device = matrix.device();
+        let y = (0..matrix.cols()).map(|place| noise(place as u64));
+        let y = device.upload(&y.collect::<Vec<f32>>())?;
+        let mut w = device.zeros(matrix.cols())?;
+        let mut once = || -> Result<f64> {
+            device.synchronize()?;
+            let begun = Instant::now();
+            matrix.fused(&y, &Terms::default(), &mut w)?;
+            device.synchronize()?;
+            Ok(begun.elapsed().as_secs_f64())
+        };
+        // Plans, kernels, page-locked memory.
+        for _ in 0..2 {
+            once()?;
+        }
+        let before = device.usage().sent_bytes;
+        let seconds = (0..count).map(|_| once()).collect::<Result<Vec<_>>>()?;
+        Ok(Passes {
+            seconds,
+            crossed: (device.usage().sent_bytes - before) / count as u64,
+            found: w.to_vec()?,
+        })
+    }
+
+    fn median(&self) -> f64 {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
+    }
+}
+
 fn report(case: &Value, probe: &LinkProbe, found: Products) {
-    let mut sorted = found.seconds.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let median = sorted[sorted.len() / 2];
-    let at_the_links_rate = found.crossed as f64 / (probe.pinned_gbs * 1e9);
+    let Passes {
+        seconds, crossed, ..
+    } = &found.passes;
+    let (median, crossed) = (found.passes.median(), *crossed);
+    let at_the_links_rate = crossed as f64 / (probe.pinned_gbs * 1e9);
+    // Where nothing crosses there is no rate.
+    let of_the_link = (crossed > 0).then(|| median / at_the_links_rate);
     println!(
         "{}",
         json!({
-            "case": case, "rows": found.rows, "nnz": found.nnz, "seconds": found.seconds, "median": median,
-            "crossed_bytes": found.crossed, "bytes_per_entry": found.crossed as f64 / found.nnz as f64,
-            "gb_per_s": found.crossed as f64 / median / 1e9, "pinned_gbs": probe.pinned_gbs,
-            "of_the_link": median / at_the_links_rate.max(f64::MIN_POSITIVE),
+            "case": case, "rows": found.rows, "nnz": found.nnz, "seconds": seconds, "median": median,
+            "crossed_bytes": crossed, "bytes_per_entry": crossed as f64 / found.nnz as f64,
+            "gb_per_s": crossed as f64 / median / 1e9, "pinned_gbs": probe.pinned_gbs, "of_the_link": of_the_link,
             "residency": found.residency,
         })
     );
@@ -290,30 +318,53 @@ fn fit(device: &Device, (rows, cols): (usize, usize), limit: MemoryOptions) -> R
         (limit, Summation::Reproducible),
     ] {
         device.limit_memory(limit);
-        let options = MatrixOptions {
-            summation,
-            ..MatrixOptions::default()
-        };
-        let estimator = Estimator::from(LogisticRegression::params().matrix_options(options));
-        let (before, begun) = (device.usage(), Instant::now());
-        let targets: Targets<'_, f32> = Targets::Labels(&labels);
-        let resident = estimator.place(device, features.clone(), targets)?;
-        let placed = begun.elapsed().as_secs_f64();
-        let model = estimator.fit_on(&resident, targets, FitOptions::default())?;
-        let (seconds, usage) = (begun.elapsed().as_secs_f64(), device.usage());
-        let bits: Vec<u64> = model.coef()[0].iter().map(|c| c.to_bits()).collect();
+        let (bits, line) = fit_once(device, &features, &labels, summation)?;
         let is_same = expected
             .replace(bits.clone())
             .is_some_and(|known| known == bits);
-        println!(
-            "{}",
-            json!({
-                "what": "logistic regression", "rows": rows, "cols": cols, "limit_bytes": limit.limit_bytes, "sums": summation,
-                "place_seconds": placed, "seconds": seconds, "residency": resident.matrix().residency(), "n_iter": model.n_iter(), "bits_as_before": is_same,
-                "sent_bytes": usage.sent_bytes - before.sent_bytes, "peak_bytes": usage.peak_bytes,
-                "evictions": usage.evictions - before.evictions,
-            })
-        );
+        let limit = json!({ "limit_bytes": limit.limit_bytes, "bits_as_before": is_same });
+        println!("{}", merged(line, limit));
     }
     Ok(())
+}
+
+/// The bits of the coefficients, and what the fit took.
+fn fit_once(
+    device: &Device,
+    features: &Arc<Features<f32>>,
+    labels: &Labels,
+    summation: Summation,
+) -> Result<(Vec<u64>, Value)> {
+    let options = MatrixOptions {
+        summation,
+        ..MatrixOptions::default()
+    };
+    let estimator = Estimator::from(LogisticRegression::params().matrix_options(options));
+    let (before, begun) = (device.usage(), Instant::now());
+    let targets: Targets<'_, f32> = Targets::Labels(labels);
+    let resident = estimator.place(device, features.clone(), targets)?;
+    let placed = begun.elapsed().as_secs_f64();
+    let model = estimator.fit_on(&resident, targets, FitOptions::default())?;
+    let (seconds, usage) = (begun.elapsed().as_secs_f64(), device.usage());
+    let inner = model.report().history.iter().map(|one| one.inner);
+    let products: usize = inner.sum();
+    let residency = resident.matrix().residency();
+    let passes = Passes::of(resident.matrix(), 3)?;
+    let line = json!({
+        "what": "logistic regression", "rows": features.rows(), "cols": features.cols(), "sums": summation,
+        "place_seconds": placed, "phases": resident.phases(), "seconds": seconds, "residency": residency,
+        "n_iter": model.n_iter(), "products": products, "sent_bytes": usage.sent_bytes - before.sent_bytes,
+        "peak_bytes": usage.peak_bytes, "evictions": usage.evictions - before.evictions,
+        "pass_seconds": passes.median(), "pass_bytes": passes.crossed,
+    });
+    let bits = model.coef()[0].iter().map(|c| c.to_bits()).collect();
+    Ok((bits, line))
+}
+
+/// The fields of both.
+fn merged(mut all: Value, further: Value) -> Value {
+    if let (Value::Object(all), Value::Object(further)) = (&mut all, further) {
+        all.extend(further);
+    }
+    all
 }
