@@ -293,6 +293,23 @@ pub trait Cta: Sized {
         self.shared_write(to, j, value);
     }
 
+    /// As [`copy_one`](Self::copy_one), from memory that the kernel also writes.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_of<T: Real>(&self, to: Shared<T>, j: usize, from: Out<'_, T>, i: usize, present: bool) {
+        let value = if present { self.read(from, i) } else { T::ZERO };
+        self.shared_write(to, j, value);
+    }
+
+    /// A whole pack of [`copy_of`](Self::copy_of).
+    #[inline(always)]
+    #[track_caller]
+    fn copy_pack_of<T: Real>(&self, to: Shared<T>, j: usize, from: Out<'_, T>, i: usize) {
+        for lane in 0..T::Pack::LANES {
+            self.copy_of(to, j + lane, from, i + lane, true);
+        }
+    }
+
     /// Ends a group of this thread's copies.
     #[inline(always)]
     fn end_copies(&self) {}

@@ -60,6 +60,8 @@ pub mod side;
 mod table;
 mod target;
 pub mod tensor;
+
+pub(crate) use tensor::{Split, split};
 pub mod walk;
 
 pub use args::{MAX_SIZE, Matmul, MatmulArgs, THREADS};

@@ -64,14 +64,14 @@ type FactorsB = [[Split<2>; RIGHT]; STEPS];
 
 /// Numbers as sums of two.
 #[derive(Clone, Copy)]
-struct Split<const N: usize> {
-    high: [f32; N],
-    low: [f32; N],
+pub(crate) struct Split<const N: usize> {
+    pub high: [f32; N],
+    pub low: [f32; N],
 }
 
 /// The nearest number with 10 bits after the point, and what is left.
 #[inline(always)]
-fn split<C: Cta, const N: usize>(cta: &C, values: [f32; N]) -> Split<N> {
+pub(crate) fn split<C: Cta, const N: usize>(cta: &C, values: [f32; N]) -> Split<N> {
     let high = values.map(|x| cta.round_tf32(x));
     Split {
         high,

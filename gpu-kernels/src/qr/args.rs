@@ -50,6 +50,11 @@ pub enum QrVariant {
         /// Columns of a block.
         columns: u32,
     },
+    /// What earlier reflectors make of 32 columns that stay in the registers of `warps` warps, on tensor cores (f32).
+    Tensor {
+        /// Warps of a block, with 64 rows each.
+        warps: u32,
+    },
     /// The columns of T above a panel's own.
     Merge,
     /// From any strides to column-major.
@@ -89,6 +94,9 @@ pub const APART: u32 = 8;
 pub const WHOLE_T: u32 = 16;
 /// `c` is the identity before the last panel, and its columns before a panel's first stay as they are.
 pub const IDENTITY: u32 = 32;
+
+/// Of other columns only those before the panel are wanted.
+pub const BEFORE: u32 = 64;
 
 /// [`QrArgs::status`]: something was not finite, or became so.
 pub const NOT_FINITE: u32 = 1;
@@ -132,10 +140,14 @@ pub struct QrArgs<'a, T> {
     pub c_cols: u32,
     /// The panel's first column.
     pub start: u32,
-    /// Reflectors of the panel at most.
+    /// Reflectors of the panel at most; for [`Tensor`](QrVariant::Tensor) columns that change.
     pub width: u32,
+    /// The first reflector that [`Tensor`](QrVariant::Tensor) applies.
+    pub since: u32,
+    /// The end of those that it applies.
+    pub until: u32,
     /// Flags: [`PACKS`], [`R_ONLY`], [`TRANSPOSED`], [`APART`], [`WHOLE_T`],
-    /// [`IDENTITY`].
+    /// [`IDENTITY`], [`BEFORE`].
     pub mode: u32,
     /// Strides of `a`.
     pub a_steps: Steps,

@@ -12,6 +12,7 @@
 //! | `Panel` | a block per matrix: 4 to 32 columns, rows in the registers of its warps | the columns of larger ones, 32 at a time; R of tall ones |
 //! | `Dressed` | as `Panel` | R of a tall X with targets, centred and weighted on its way |
 //! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
+//! | `Tensor` | a block per matrix and 32 columns, in registers; products on tensor cores | the same in f32, where rows have room |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
 //! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
 //! | `ApplyLanes`, `Solve` | a lane per column, a warp per column | Q, Qᵀ of tiny matrices; R⁻¹ |
@@ -32,20 +33,22 @@ mod panel;
 mod pieces;
 pub mod reflector;
 mod table;
+mod tensor;
 mod tiny;
 mod triangle;
 mod update;
 
 pub use apply::{APPLY_BLOCK, apply_shared_bytes, solve_shared_bytes};
 pub use args::{
-    APART, Dress, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps, TABLE_WORDS,
-    TRANSPOSED, WHOLE_T, ZERO_PIVOT,
+    APART, BEFORE, Dress, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps,
+    TABLE_WORDS, TRANSPOSED, WHOLE_T, ZERO_PIVOT,
 };
 pub use columns::{COLUMNS_BLOCK, columns_shared_bytes};
 pub use lanes::{LANES_BLOCK, lanes_shared_bytes};
 pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes};
 pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
 pub use panel::panel_shared_bytes;
+pub use tensor::{TENSOR_COLUMNS, tensor_rows, tensor_shared_bytes, tensor_tiles};
 pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles};
 
 use crate::cta::WARP;
@@ -58,7 +61,9 @@ impl QrVariant {
         match *self {
             QrVariant::Lanes { .. } => LANES_BLOCK,
             QrVariant::Columns { .. } => COLUMNS_BLOCK,
-            QrVariant::Panel { warps, .. } | QrVariant::Dressed { warps, .. } => warps * WARP,
+            QrVariant::Panel { warps, .. }
+            | QrVariant::Dressed { warps, .. }
+            | QrVariant::Tensor { warps } => warps * WARP,
             QrVariant::Update { .. } => UPDATE_BLOCK,
             QrVariant::Merge => MERGE_BLOCK,
             QrVariant::Pack => PACK_BLOCK,
@@ -79,6 +84,7 @@ impl QrVariant {
             }
             QrVariant::Dressed { rows, warps } => panel_shared_bytes(WARP, rows, warps, bytes),
             QrVariant::Update { width, columns } => update_shared_bytes(width, columns, bytes),
+            QrVariant::Tensor { warps } => tensor_shared_bytes(warps),
             QrVariant::Merge => merge_shared_bytes(bytes),
             QrVariant::Pack => pack_shared_bytes(bytes),
             QrVariant::ApplyLanes { lanes, rows } => apply_shared_bytes(lanes, rows, bytes),
@@ -95,6 +101,7 @@ impl QrVariant {
             QrVariant::Columns { lanes, each, rows } => [rows, lanes * each],
             QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
             QrVariant::Dressed { rows, warps } => [rows * warps, WARP],
+            QrVariant::Tensor { warps } => [tensor_rows(warps), u32::MAX],
             _ => [u32::MAX, u32::MAX],
         }
     }
@@ -109,7 +116,11 @@ fn check<T: Real>(
     let shared = variant.shared_bytes(args.cols, T::SIZE);
     Violation::at_least("shared bytes", shared as u64, launch.shared_bytes as u64)?;
     let [rows, cols] = variant.most();
-    let below = args.rows.saturating_sub(args.start);
+    let first = match variant {
+        QrVariant::Tensor { .. } => args.since,
+        _ => args.start,
+    };
+    let below = args.rows.saturating_sub(first);
     Violation::at_most("rows", rows as u64, below as u64)?;
     Violation::at_most("columns", cols as u64, args.cols as u64)?;
     let (all, before) = (args.count as u64, args.status.len());
@@ -134,6 +145,12 @@ fn check<T: Real>(
         QrVariant::Update { width, columns } => {
             let [after, before] = update_tiles(args, width, columns);
             Violation::equal("blocks", all * (after + before) as u64, launch.grid as u64)
+        }
+        QrVariant::Tensor { .. } => {
+            let tiles = tensor_tiles(args) as u64;
+            Violation::at_most("reflectors", args.start as u64, args.until as u64)?;
+            Violation::equal("step of rows", 1, args.f_steps.row)?;
+            Violation::equal("blocks", all * tiles, launch.grid as u64)
         }
         QrVariant::Merge => {
             let tiles = args.start.div_ceil(MERGE_ROWS);

@@ -1,7 +1,8 @@
 //! The compiled entries.
 
 use super::{
-    Qr, QrArgs, QrVariant, apply, check, columns, dressed, lanes, merge, pack, panel, update,
+    Qr, QrArgs, QrVariant, apply, check, columns, dressed, lanes, merge, pack, panel, tensor,
+    update,
 };
 
 macro_rules! qr_family {
@@ -11,6 +12,7 @@ macro_rules! qr_family {
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
         dressed $( [$part:literal $of_block:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
+        tensors $( [$of_warps:literal] )*;
     ) => {
         crate::kernels! {
             family Qr<$t>, "qr";
@@ -45,6 +47,10 @@ macro_rules! qr_family {
                 QrVariant::Update { width: $width, columns: $wide }
                     => update::update::<_, $t, $width, $wide>;
             )*
+            $(
+                concat!("qr_tensor_", stringify!($t), "_", $of_warps),
+                QrVariant::Tensor { warps: $of_warps } => tensor::tensor::<_, $of_warps, { $of_warps * 32 }>;
+            )*
             concat!("qr_merge_", stringify!($t)), QrVariant::Merge => merge::merge::<_, $t>;
             concat!("qr_pack_", stringify!($t)), QrVariant::Pack => pack::pack::<_, $t>;
             concat!("qr_solve_", stringify!($t)), QrVariant::Solve => apply::solve::<_, $t>;
@@ -52,7 +58,8 @@ macro_rules! qr_family {
     };
 }
 
-// Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and warps; registers and warps; reflectors and columns.
+// Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and
+// warps; registers and warps; reflectors and columns; warps.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 8] [8 2 16 16 16] [16 2 32 32 16];
@@ -60,6 +67,7 @@ qr_family!(f32;
         [8 64 16];
     dressed [64 8];
     updates [32 64] [16 128] [8 256];
+    tensors [8] [16];
 );
 qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
@@ -67,4 +75,5 @@ qr_family!(f64;
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
     dressed [32 8];
     updates [32 64] [16 128] [8 256] [4 512];
+    tensors;
 );

@@ -16,7 +16,7 @@
 pub(super) mod products;
 mod subtract;
 
-use super::args::{APART, IDENTITY, QrArgs, Site, TRANSPOSED, WHOLE_T};
+use super::args::{APART, BEFORE, IDENTITY, QrArgs, Site, TRANSPOSED, WHOLE_T};
 use super::pieces::{four, read_chunk};
 use super::reflector::Ranged;
 use crate::cta::{Cta, Shared, WARP};
@@ -43,7 +43,9 @@ pub const fn update_shared_bytes(width: u32, columns: u32, bytes: u32) -> u32 {
 
 /// Blocks of a matrix: for columns after the panel (or those of `c`), and for those before it.
 pub const fn update_tiles<T>(args: &QrArgs<'_, T>, width: u32, columns: u32) -> [u32; 2] {
-    let after = if args.mode & IDENTITY != 0 {
+    let after = if args.mode & BEFORE != 0 {
+        0
+    } else if args.mode & IDENTITY != 0 {
         args.c_cols.saturating_sub(args.start)
     } else if args.mode & APART != 0 {
         args.c_cols

@@ -1,14 +1,12 @@
 //! The NVPTX implementation of [`Cta`]: each method is one instruction.
 
-use core::arch::nvptx::{
-    _block_dim_x, _block_idx_x, _grid_dim_x, _syncthreads, _thread_idx_x, trap,
-};
+use core::arch::nvptx::{_block_dim_x, _block_idx_x, _grid_dim_x, _syncthreads, _thread_idx_x};
 use core::arch::{asm, global_asm};
 
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
-use shared::{copy, fetch_add, shared_address};
+use shared::{copy, copy_element, copy_some, fetch_add, shared_address};
 use shuffle::shuffle_bits;
 
 #[macro_use]
@@ -17,6 +15,7 @@ mod words;
 mod approximate;
 #[cfg(gpu_at_least = "sm_90")]
 mod cluster;
+mod panic;
 mod round;
 mod shared;
 mod shuffle;
@@ -26,12 +25,6 @@ mod tensor;
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
 pub use round::{fma_f32, fma_f64, round_f32, round_f64, sqrt_f32, sqrt_f64};
 pub use tensor::permute_bytes;
-
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    // SAFETY: trap ends the kernel with an error; it has no preconditions.
-    unsafe { trap() }
-}
 
 global_asm!(".extern .shared .align 16 .b8 warpfuse_shared[];");
 
@@ -407,13 +400,14 @@ impl Cta for Gpu {
         i: usize,
         present: usize,
     ) {
-        let at = shared_address(to, j);
-        let bytes = present as u32 * T::SIZE;
         // SAFETY: see the head of this impl; of an absent piece nothing is read.
         unsafe {
-            let p = from.pointer().add(if present > 0 { i } else { 0 });
-            asm!("cp.async.cg.shared.global [{}], [{}], 16, {};",
-                in(reg32) at, in(reg64) p, in(reg32) bytes, options(nostack));
+            copy_some(
+                to,
+                j,
+                from.pointer().add(if present > 0 { i } else { 0 }),
+                present,
+            )
         }
     }
 
@@ -433,13 +427,19 @@ impl Cta for Gpu {
     #[inline(always)]
     fn copy_one<T: Real>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
         // SAFETY: as for `copy_pack`.
-        unsafe {
-            by_size!(
-                T,
-                copy!("ca", "4", to, j, from, i, present),
-                copy!("ca", "8", to, j, from, i, present)
-            )
-        }
+        unsafe { copy_element!(T, to, j, from, i, present) }
+    }
+
+    #[inline(always)]
+    fn copy_of<T: Real>(&self, to: Shared<T>, j: usize, from: Out<'_, T>, i: usize, present: bool) {
+        // SAFETY: as for `copy_pack`.
+        unsafe { copy_element!(T, to, j, from, i, present) }
+    }
+
+    #[inline(always)]
+    fn copy_pack_of<T: Real>(&self, to: Shared<T>, j: usize, from: Out<'_, T>, i: usize) {
+        // SAFETY: as for `copy_pack`.
+        unsafe { copy!("cg", "16", to, j, from, i, true) }
     }
 
     #[inline(always)]

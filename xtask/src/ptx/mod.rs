@@ -25,6 +25,10 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("hot_walk_fused_f64", HOT),
     ("qr_panel_f64_32_32_16", QR_PANELS),
     ("qr_panel_f64_4_32_16", QR_PANELS),
+    ("qr_tensor_f32_16", QR_TENSOR),
+    ("qr_tensor_f32_8", QR_TENSOR),
+    ("qr_update_f32_16_128", QR_UPDATE),
+    ("qr_update_f32_8_256", QR_UPDATE),
     ("softmax_sparse_global_f32_vs32_q4", SOFTMAX),
     ("softmax_sparse_global_f64_vs32_q4", SOFTMAX),
     ("softmax_sparse_shared_f32_vs32_q4", SOFTMAX),
@@ -36,6 +40,10 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
 const RINGS: &str = "24 packs of y and w and more leave compute capability 8.0 up to 30 words short of 255 registers";
 const HOT: &str = "one word on compute capability 8.0, none on 9.0: blocks of 768 threads";
 
+const QR_TENSOR: &str = "64 elements of C, 32 sums and 24 factors of products for each of 128 registers: what spills are numbers \
+    from which the next copies begin, read once for each panel, and reading C again would cost a third more";
+const QR_UPDATE: &str =
+    "two words on compute capability 8.0, none on 9.0: 64 sums and 24 factors of products";
 const QR_PANELS: &str = "one or two words on compute capability 8.0, none on 9.0: blocks of 512 threads, whose columns take \
     64 of 128 registers; fewer warps would not hold the rows";
 

@@ -61,6 +61,7 @@ const BANS: &[Ban] = &[
             "gpu-kernels/src/simt/nvptx.rs",
             "gpu-kernels/src/simt/nvptx/approximate.rs",
             "gpu-kernels/src/simt/nvptx/cluster.rs",
+            "gpu-kernels/src/simt/nvptx/panic.rs",
             "gpu-kernels/src/simt/nvptx/shuffle.rs",
             "gpu-kernels/src/simt/nvptx/round.rs",
             "gpu-kernels/src/simt/nvptx/shared.rs",

@@ -1,9 +1,9 @@
-//! Atomic additions to shared memory, at its 32-bit addresses.
+//! Atomic additions and copies to shared memory, at its 32-bit addresses.
 
 use core::arch::asm;
 
 use crate::cta::Shared;
-use crate::scalar::Word;
+use crate::scalar::{Real, Word};
 
 /// Adds modulo 2³² and returns what was there.
 ///
@@ -42,3 +42,30 @@ macro_rules! copy {
 }
 
 pub(super) use copy;
+
+/// [`copy`] of one element of this type.
+macro_rules! copy_element {
+    ($t:ty, $to:expr, $j:expr, $from:expr, $i:expr, $present:expr) => {
+        by_size!(
+            $t,
+            copy!("ca", "4", $to, $j, $from, $i, $present),
+            copy!("ca", "8", $to, $j, $from, $i, $present)
+        )
+    };
+}
+
+pub(super) use copy_element;
+
+/// An asynchronous copy of the first `present` elements of 16 bytes, with zeros behind them.
+///
+/// # Safety
+/// These elements may be read, and 16 bytes of shared memory written.
+#[inline(always)]
+pub(super) unsafe fn copy_some<T: Real>(to: Shared<T>, j: usize, from: *const T, present: usize) {
+    let (at, bytes) = (shared_address(to, j), present as u32 * T::SIZE);
+    // SAFETY: the caller's duty; of an absent piece nothing is read.
+    unsafe {
+        asm!("cp.async.cg.shared.global [{}], [{}], 16, {};",
+            in(reg32) at, in(reg64) from, in(reg32) bytes, options(nostack));
+    }
+}

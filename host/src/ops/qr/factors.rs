@@ -6,7 +6,7 @@ use super::batch::{Matrices, Piece};
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{QrPlan, QrShape, TriangleForm, plan_of};
+use crate::plan::qr::{self as plans, QrPlan, QrShape, TriangleForm, for_batch, plan_of};
 
 /// Where the factors of a matrix begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,7 +56,15 @@ impl<T: Number> Qr<T> {
         matrices.check_shapes()?;
         let plan = match matrices.largest() {
             Some(shape) if !device.is_cpu() => {
-                Some(plan_of(shape, T::SIZE, matrices.lying(T::SIZE)))
+                let plan = plan_of(shape, T::SIZE, matrices.lying(T::SIZE));
+                let batch = plans::Batch {
+                    shape,
+                    count: matrices.count(),
+                    bytes: T::SIZE,
+                    sms: device.limits().map_or(1, |limits| limits.sms),
+                    shared_bytes: device.limits().map_or(0, |limits| limits.shared_per_block),
+                };
+                Some(for_batch(plan, &batch))
             }
             _ => None,
         };

@@ -1,7 +1,8 @@
 //! The launches of a factorisation.
 
 use gpu_kernels::qr::{
-    Dress, MERGE_ROWS, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, pack_tiles, update_tiles,
+    BEFORE, Dress, MERGE_ROWS, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, pack_tiles, tensor_tiles,
+    update_tiles,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -9,7 +10,7 @@ use super::batch::Matrices;
 use super::factors::Qr;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{Lying, PanelStep, QrPlan, TriangleForm};
+use crate::plan::qr::{Lying, Others, PanelStep, QrPlan, TriangleForm};
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
@@ -77,6 +78,8 @@ impl<T: Number> Qr<T> {
             c_cols: 0,
             start: 0,
             width: 0,
+            since: 0,
+            until: 0,
             mode: 0,
             a_steps,
             f_steps: Steps {
@@ -155,45 +158,162 @@ fn panels<T: Number>(
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
     let limits = device.limits().expect("a device that launches has limits");
-    let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
-    let most =
-        u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
-    run(device, QrVariant::Pack, tiles.min(most), args)?;
-    let in_place = QrArgs {
-        a: In::none(),
-        ..args
+    let waits = kernel_before(steps)?;
+    // Columns that wait are read once, from where they lie.
+    let is_read_there = waits.is_some() && args.table.is_empty() && args.a_steps.row == 1;
+    if !is_read_there {
+        let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
+        let most =
+            u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
+        run(device, QrVariant::Pack, tiles.min(most), args)?;
+    }
+    let a = if is_read_there { args.a } else { In::none() };
+    let mode = match form {
+        TriangleForm::Whole => WHOLE_T,
+        TriangleForm::Panels => 0,
     };
     for step in steps {
-        let mode = match form {
-            TriangleForm::Whole => WHOLE_T,
-            TriangleForm::Panels => 0,
-        };
         let args = QrArgs {
+            a: if step.start == 0 { a } else { In::none() },
             start: step.start as u32,
             width: step.width as u32,
             mode,
-            ..in_place
+            ..args
         };
-        one_panel(device, step, args)?;
+        match step.others {
+            Others::Before(kernel) => {
+                others_wait(device, kernel, QrArgs { a, ..args })?;
+                run(device, step.panel, u64::from(args.count), args)?;
+                columns_before(device, step, args)?;
+            }
+            Others::Behind(kernel) => {
+                run(device, step.panel, u64::from(args.count), args)?;
+                others_follow(device, step, kernel, args)?;
+            }
+        }
     }
-    Ok(())
+    let end = steps.last().map_or(0, |step| step.start + step.width) as u32;
+    match waits {
+        Some(kernel) if end < args.cols => {
+            let (start, width) = (end, args.cols - end);
+            others_wait(
+                device,
+                kernel,
+                QrArgs {
+                    a,
+                    start,
+                    width,
+                    ..args
+                },
+            )
+        }
+        _ => Ok(()),
+    }
 }
 
-fn one_panel<T: Number>(
+/// The kernel of plans whose columns wait for the panels before them.
+fn kernel_before(steps: &[PanelStep]) -> Result<Option<QrVariant>, OpError> {
+    let before = |step: &PanelStep| match step.others {
+        Others::Before(kernel) => Some(kernel),
+        Others::Behind(_) => None,
+    };
+    let first = steps.first().and_then(before);
+    if steps.iter().any(|step| before(step) != first) {
+        return Err(OpError::NoVariant {
+            what: "QR factorisation",
+            wanted: "columns that all wait for the panels before them, or none that does".into(),
+        });
+    }
+    Ok(first)
+}
+
+/// Applies all reflectors before `start` to the `width` columns from there on.
+fn others_wait<T: Number>(
+    device: &Device,
+    kernel: QrVariant,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    if args.start == 0 {
+        return Ok(());
+    }
+    let args = QrArgs {
+        mode: 0,
+        since: 0,
+        until: args.start,
+        ..args
+    };
+    run(
+        device,
+        kernel,
+        u64::from(args.count) * u64::from(tensor_tiles(&args)),
+        args,
+    )
+}
+
+/// Applies the panel's reflectors to all columns behind it, and to those before it for T.
+fn others_follow<T: Number>(
+    device: &Device,
+    step: &PanelStep,
+    kernel: QrVariant,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    let count = u64::from(args.count);
+    if let QrVariant::Update { width, columns } = kernel {
+        let tiles = update_tiles(&args, width, columns).map(u64::from);
+        run(device, kernel, count * (tiles[0] + tiles[1]), args)?;
+        return merge(device, args);
+    }
+    let end = args.start + args.width;
+    let behind = QrArgs {
+        start: end,
+        width: args.cols.saturating_sub(end),
+        since: args.start,
+        until: end,
+        mode: 0,
+        ..args
+    };
+    run(
+        device,
+        kernel,
+        count * u64::from(tensor_tiles(&behind)),
+        behind,
+    )?;
+    columns_before(device, step, args)
+}
+
+/// The columns of T above those of the panel, where they are wanted.
+fn columns_before<T: Number>(
     device: &Device,
     step: &PanelStep,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
-    let count = u64::from(args.count);
-    run(device, step.panel, count, args)?;
     let QrVariant::Update { width, columns } = step.update else {
         return Ok(());
     };
-    let tiles = update_tiles(&args, width, columns).map(u64::from);
-    run(device, step.update, count * (tiles[0] + tiles[1]), args)?;
-    if tiles[1] == 0 {
+    let args = QrArgs {
+        a: In::none(),
+        mode: args.mode | BEFORE,
+        ..args
+    };
+    let [_, tiles] = update_tiles(&args, width, columns);
+    run(
+        device,
+        step.update,
+        u64::from(args.count) * u64::from(tiles),
+        args,
+    )?;
+    merge(device, args)
+}
+
+fn merge<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {
+    if args.mode & WHOLE_T == 0 {
         return Ok(());
     }
     let tiles = args.start.div_ceil(MERGE_ROWS);
-    run(device, QrVariant::Merge, count * u64::from(tiles), args)
+    run(
+        device,
+        QrVariant::Merge,
+        u64::from(args.count) * u64::from(tiles),
+        args,
+    )
 }

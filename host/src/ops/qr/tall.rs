@@ -252,6 +252,8 @@ impl<T: Number> TallQr<T> {
             c_cols: 0,
             start: 0,
             width: MOST_TALL as u32,
+            since: 0,
+            until: 0,
             mode: R_ONLY,
             a_steps: Steps {
                 each: block as u64 * steps.row,

@@ -51,7 +51,7 @@ const MIXED: &[(usize, usize)] = &[
 ];
 
 /// The matrices where `matrices` says, NaN everywhere else.
-fn place<T: Number>(a: &[Vec<T>], matrices: &Matrices) -> Vec<T> {
+pub fn place<T: Number>(a: &[Vec<T>], matrices: &Matrices) -> Vec<T> {
     let pieces = pieces_of(matrices);
     let end = |piece: &Piece| piece.offset + piece.ld * piece.rows.max(piece.cols);
     let len = pieces.iter().map(end).max().unwrap_or(0);
@@ -167,6 +167,12 @@ fn strided<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<(
 }
 
 fn ragged<T: Number>(device: &Device, shapes: &[(usize, usize)]) -> Result<()> {
+    let (matrices, a, kinds) = ragged_of::<T>(shapes);
+    check(&factored(device, &a, matrices)?, &a, &kinds)
+}
+
+/// Matrices of these shapes, by rows and by columns, with gaps: where they lie, what they are, and their kinds.
+pub fn ragged_of<T: Number>(shapes: &[(usize, usize)]) -> (Matrices, Vec<Vec<T>>, Vec<Kind>) {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().cycle().take(shapes.len()).collect();
     let drawn = shapes.iter().zip(&kinds).zip(30..);
     let a: Vec<Vec<T>> = drawn
@@ -191,8 +197,7 @@ fn ragged<T: Number>(device: &Device, shapes: &[(usize, usize)]) -> Result<()> {
         piece
     };
     let pieces: Vec<Piece> = shapes.iter().enumerate().map(piece).collect();
-    let qr = factored(device, &a, pieces.into())?;
-    check(&qr, &a, &kinds)
+    (pieces.into(), a, kinds)
 }
 
 fn empty(device: &Device) -> Result<()> {

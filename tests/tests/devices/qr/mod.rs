@@ -2,6 +2,7 @@
 
 mod families;
 mod layouts;
+mod others;
 mod products;
 
 use anyhow::{Result, ensure};
@@ -65,6 +66,7 @@ pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
     layouts::add(suite);
+    others::add(suite);
     products::add(suite);
 }
 

@@ -1,0 +1,131 @@
+//! Columns that tensor cores change: behind each panel, or in front of their own.
+
+use anyhow::{Result, ensure};
+use gpu_kernels::qr::QrVariant;
+use warpfuse::device::Device;
+use warpfuse::ops::qr::{Batch, Matrices, Qr, QrShape, TriangleForm};
+use warpfuse::plan::qr::{Lying, Others, QrPlan, plan_of};
+
+use super::families::Kind;
+use super::{check, judge, layouts};
+use crate::suite::{Suite, Test};
+
+/// Whole strips, panels and columns; and parts of each.
+const SHAPES: [(usize, usize); 6] = [
+    (64, 96),
+    (96, 64),
+    (160, 128),
+    (45, 70),
+    (70, 45),
+    (129, 100),
+];
+
+/// Adds all cases.
+pub fn add(suite: &mut Suite) {
+    for before in [false, true] {
+        let when = if before { "before" } else { "behind" };
+        for (rows, cols) in SHAPES {
+            let name = format!("qr/tensor-{when}/{rows}x{cols}/f32");
+            suite.add(Test::new(name), move |device| {
+                forced(device, (rows, cols), 8, before)
+            });
+        }
+        let name = format!("qr/tensor-{when}/16-warps/f32");
+        suite.add(Test::new(name), move |device| {
+            forced(device, (70, 64), 16, before)
+        });
+        let name = format!("qr/tensor-{when}/ragged/f32");
+        suite.add(Test::new(name), move |device| ragged(device, before));
+        let name = format!("qr/tensor-{when}/row-major/f32");
+        suite.add(Test::new(name), move |device| row_major(device, before));
+    }
+    suite.add(Test::new("qr/tensor-mixed/f32"), mixed);
+}
+
+/// The planner's panels, and other columns by the kernel of so many warps.
+fn plan(shape: QrShape, warps: u32, before: bool) -> QrPlan {
+    let mut plan = plan_of(shape, 4, Lying::Otherwise);
+    if let QrPlan::Panels(steps) = &mut plan {
+        let kernel = QrVariant::Tensor { warps };
+        for step in steps {
+            step.others = match before {
+                true => Others::Before(kernel),
+                false => Others::Behind(kernel),
+            };
+        }
+    }
+    plan
+}
+
+fn qr(device: &Device, matrices: Matrices, warps: u32, before: bool) -> Result<Qr<f32>> {
+    let shape = matrices.largest().expect("there are matrices");
+    let plan = plan(shape, warps, before);
+    Ok(Qr::with_plan(
+        device,
+        matrices,
+        TriangleForm::Whole,
+        Some(plan),
+    )?)
+}
+
+fn forced(device: &Device, (rows, cols): (usize, usize), warps: u32, before: bool) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let kinds = [Kind::Random, Kind::Tiny, Kind::Graded];
+    let matrices = Batch::column_major(rows, cols, kinds.len()).into();
+    judge::<f32>(device, qr(device, matrices, warps, before)?, &kinds)
+}
+
+/// Matrices of different shapes, some of which end before a panel.
+fn ragged(device: &Device, before: bool) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let shapes = [(40, 33), (1, 1), (70, 5), (12, 66), (64, 64), (7, 3)];
+    let (matrices, a, kinds) = layouts::ragged_of(&shapes);
+    let mut qr = qr(device, matrices.clone(), 8, before)?;
+    qr.factor(&device.upload(&layouts::place(&a, &matrices))?)?;
+    check::<f32>(&qr, &a, &kinds)
+}
+
+/// Rows side by side.
+fn row_major(device: &Device, before: bool) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let (rows, cols) = (64, 64);
+    let kinds = [Kind::Random, Kind::Clustered];
+    let batch = Batch {
+        ld: cols + 3,
+        stride: rows * (cols + 3),
+        ..Batch::row_major(rows, cols, kinds.len())
+    };
+    let a: Vec<Vec<f32>> = kinds
+        .iter()
+        .zip(7..)
+        .map(|(kind, seed)| kind.draw((rows, cols), seed))
+        .collect();
+    let matrices = Matrices::from(batch);
+    let mut qr = qr(device, matrices.clone(), 8, before)?;
+    qr.factor(&device.upload(&layouts::place(&a, &matrices))?)?;
+    check::<f32>(&qr, &a, &kinds)
+}
+
+/// A plan in which some columns wait and others do not is refused.
+fn mixed(device: &Device) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let matrices = Matrices::from(Batch::column_major(64, 64, 1));
+    let shape = QrShape { rows: 64, cols: 64 };
+    let mut plan = plan(shape, 8, true);
+    if let QrPlan::Panels(steps) = &mut plan {
+        steps[1].others = Others::Behind(steps[1].update);
+    }
+    let mut qr = Qr::<f32>::with_plan(device, matrices, TriangleForm::Panels, Some(plan))?;
+    let a = device.upload(&vec![1.0; 64 * 64])?;
+    let error = qr.factor(&a).expect_err("the plan is mixed");
+    ensure!(error.to_string().contains("all wait"), "found {error}");
+    Ok(())
+}
