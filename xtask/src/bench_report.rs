@@ -19,7 +19,8 @@ use crate::workspace;
 use record::Record;
 
 /// What is recorded beside timings of kernels: lines of other shapes, which the page of the results explains.
-const OTHERS: [&str; 4] = [
+const OTHERS: [&str; 5] = [
+    "before_after.jsonl",
     "emulator.jsonl",
     "placement.jsonl",
     "scaling.jsonl",
