@@ -264,16 +264,31 @@ impl Factor {
         theta
     }
 
-    /// −(RᵀR)⁻¹·gradient; the intercept's curvature is 1.
-    fn step(&self, gradient: &[f64]) -> Vec<f64> {
-        let share = |(a, value): (usize, &f64)| -> f64 {
+    /// R⁻ᵀ·gradient, by singular vectors.
+    fn turned<'g>(&'g self, gradient: &'g [f64]) -> impl Iterator<Item = f64> + 'g {
+        self.values.iter().enumerate().map(|(a, value)| {
             let free = self.free.iter().enumerate();
             let along: f64 = free.map(|(b, &j)| self.v[(b, a)] * gradient[j]).sum();
-            -along / (value * value)
-        };
-        let shares: Vec<f64> = self.values.iter().enumerate().map(share).collect();
-        let intercept = self.intercept.map(|_| -gradient[self.cols]);
-        self.theta(&shares, intercept)
+            along / value
+        })
+    }
+
+    /// The intercept's slope, whose curvature is 1.
+    fn slope(&self, gradient: &[f64]) -> Option<f64> {
+        self.intercept.map(|_| gradient[self.cols])
+    }
+
+    /// ‖R⁻ᵀ·gradient‖.
+    fn size(&self, gradient: &[f64]) -> f64 {
+        let all = self.turned(gradient).chain(self.slope(gradient));
+        all.map(|x| x * x).sum::<f64>().sqrt()
+    }
+
+    /// −(RᵀR)⁻¹·gradient.
+    fn step(&self, gradient: &[f64]) -> Vec<f64> {
+        let turned = self.turned(gradient).zip(&self.values);
+        let shares: Vec<f64> = turned.map(|(x, value)| -x / value).collect();
+        self.theta(&shares, self.slope(gradient).map(|slope| -slope))
     }
 }
 
@@ -304,42 +319,77 @@ fn values_of(all: &Mat<f64>, lengths: &[f64], rounding: f64) -> (Vec<f64>, Mat<f
     (values, v, along)
 }
 
-/// The minimum from the factor, and steps from there as long as they gain something.
+/// A point, and its gradient as R sees it.
+struct Seen<T: Number> {
+    point: Point<T>,
+    gradient: Vec<f64>,
+    size: f64,
+}
+
+impl<T: Number> Seen<T> {
+    fn at(
+        objective: &mut dyn Objective<T>,
+        theta: Buffer<T>,
+        factor: &Factor,
+    ) -> Result<Seen<T>, FitError> {
+        let point = Point::start(objective, theta)?;
+        let gradient: Vec<T> = point.gradient.to_vec()?;
+        let gradient: Vec<f64> = gradient.into_iter().map(Element::to_f64).collect();
+        let size = factor.size(&gradient);
+        Ok(Seen {
+            point,
+            gradient,
+            size,
+        })
+    }
+
+    /// θ and a step.
+    fn stepped(&self, factor: &Factor) -> Result<Vec<f64>, FitError> {
+        let theta: Vec<T> = self.point.theta.to_vec()?;
+        let moved = theta.into_iter().zip(factor.step(&self.gradient));
+        Ok(moved.map(|(x, d)| Element::to_f64(x) + d).collect())
+    }
+}
+
+/// The minimum from the factor, and steps from there as long as they gain something: in units of R, in which a column that is
+/// small or nearly dependent counts as much as others.
 fn refined<T: Number>(
     objective: &mut dyn Objective<T>,
     (factor, cold): (&Factor, Buffer<T>),
     tolerance: f64,
     show: &mut Show<'_, T>,
 ) -> Result<Solved<T>, FitError> {
-    let mut point = Point::start(objective, cold)?;
-    let first_norm = point.norm;
+    let mut seen = Seen::at(objective, cold, factor)?;
+    let (first_norm, first_size) = (seen.point.norm, seen.size);
     let mut next = match &factor.solution {
         Some(solution) => solution.clone(),
-        None => stepped(&point, factor)?,
+        None => seen.stepped(factor)?,
     };
-    let (mut n_iter, mut convergence) = (0, Convergence::PrecisionLimit);
+    let mut n_iter = 0;
     while n_iter < MOST_STEPS {
         interrupt::proceed()?;
         let theta: Vec<T> = next.iter().map(|x| <T as Element>::from_f64(*x)).collect();
         let theta = objective.device().upload(&theta)?;
-        let trial = Point::start(objective, theta)?;
-        let gains = trial.norm < WORTHWHILE * point.norm;
+        let trial = Seen::at(objective, theta, factor)?;
+        let gains = trial.size < WORTHWHILE * seen.size;
         if n_iter > 0 && !gains {
             break;
         }
-        point = trial;
+        seen = trial;
         n_iter += 1;
-        show((&point, n_iter), first_norm)?;
-        if !point.is_finite() {
-            convergence = Convergence::NotFinite;
+        show((&seen.point, n_iter), first_norm)?;
+        let is_small = seen.point.norm <= tolerance * first_norm;
+        if !seen.point.is_finite() || is_small && seen.size <= tolerance * first_size {
             break;
         }
-        if point.norm <= tolerance * first_norm {
-            convergence = Convergence::Converged;
-            break;
-        }
-        next = stepped(&point, factor)?;
+        next = seen.stepped(factor)?;
     }
+    let point = seen.point;
+    let convergence = match point.is_finite() {
+        false => Convergence::NotFinite,
+        true if point.norm <= tolerance * first_norm => Convergence::Converged,
+        true => Convergence::PrecisionLimit,
+    };
     Ok(Solved {
         objective: point.value,
         gradient_ratio: ratio(point.norm, first_norm),
@@ -348,14 +398,4 @@ fn refined<T: Number>(
         n_iter,
         convergence,
     })
-}
-
-/// θ and a step.
-fn stepped<T: Number>(point: &Point<T>, factor: &Factor) -> Result<Vec<f64>, FitError> {
-    let gradient: Vec<T> = point.gradient.to_vec()?;
-    let gradient: Vec<f64> = gradient.into_iter().map(Element::to_f64).collect();
-    let theta: Vec<T> = point.theta.to_vec()?;
-    let step = factor.step(&gradient);
-    let moved = theta.into_iter().zip(step);
-    Ok(moved.map(|(x, d)| Element::to_f64(x) + d).collect())
 }

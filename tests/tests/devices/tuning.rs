@@ -74,15 +74,15 @@ pub fn add(suite: &mut Suite) {
     });
 }
 
-/// Launches that give wrong factors of 162 × 162: panels that are left out, begin elsewhere, or are not applied to the other
+/// Launches that give wrong factors of 130 × 130: panels that are left out, begin elsewhere, or are not applied to the other
 /// columns. Every one of them would be faster than those that are right.
 fn wrong_launches() -> Vec<QrPlan> {
     let shape = QrShape {
-        rows: 162,
-        cols: 162,
+        rows: 130,
+        cols: 130,
     };
     let QrPlan::Panels(right) = plan(shape, 4) else {
-        unreachable!("162 columns are no tiny matrix");
+        unreachable!("130 columns are no tiny matrix");
     };
     let mut all = Vec::new();
     for i in 0..right.len() {
@@ -92,11 +92,9 @@ fn wrong_launches() -> Vec<QrPlan> {
         let mut twice = right.clone();
         twice.insert(i, right[i]);
         all.push(twice);
-        if i + 1 < right.len() {
-            let mut narrow = right.clone();
-            narrow[i].width /= 2;
-            all.push(narrow);
-        }
+        let mut late = right.clone();
+        late[i].start += 1;
+        all.push(late);
         let mut exchanged = right.clone();
         exchanged.swap(i, (i + 1) % right.len());
         all.push(exchanged);
@@ -106,10 +104,10 @@ fn wrong_launches() -> Vec<QrPlan> {
 
 fn planted(device: &Device) -> Result<()> {
     let shape = QrShape {
-        rows: 162,
-        cols: 162,
+        rows: 130,
+        cols: 130,
     };
-    let mut subject = match QrSubject::<f32>::new(device, 2, shape) {
+    let mut subject = match QrSubject::<f32>::new(device, 1, shape) {
         Ok(subject) => subject,
         Err(error) => return none_on_cpu(device, error),
     };
@@ -119,24 +117,17 @@ fn planted(device: &Device) -> Result<()> {
     for (i, plan) in wrong.into_iter().enumerate() {
         subject = subject.with_launches(format!("planted {i}"), plan);
     }
-    let budget = Budget {
-        time: Duration::from_secs(600),
-        trials: usize::MAX,
-    };
-    let tuned = Session::new(&mut subject, None)?.run(SearchKind::Random, 1, budget, |_| {})?;
-    let mut refused = 0;
-    for step in &tuned.steps {
-        let is_planted = step.trial.point.starts_with("planted");
-        let is_timed = matches!(step.trial.outcome, Outcome::Timed { .. });
+    for point in 0..subject.points().len() {
+        let name = subject.points()[point].name.clone();
+        if !name.starts_with("planted") {
+            continue;
+        }
+        let outcome = subject.run(point, f64::INFINITY);
         ensure!(
-            is_planted != is_timed,
-            "{}: {:?}",
-            step.trial.point,
-            step.trial.outcome
+            !matches!(outcome, Outcome::Timed { .. }),
+            "{name}: {outcome:?}"
         );
-        refused += usize::from(is_planted);
     }
-    ensure!(refused == count && !tuned.best.point.starts_with("planted"));
     Ok(())
 }
 

@@ -31,6 +31,8 @@ const LONG: usize = 2;
 const INDEPENDENT: f64 = 1e-6;
 /// Of the first gradient: what rounding leaves of it.
 const ROUNDING: f64 = 1e-11;
+/// A step by R has to shrink the gradient, in units of R, to this part at least.
+const WORTHWHILE: f64 = 0.5;
 /// Steps at most, each of which takes away what the one before left.
 const MOST_STEPS: usize = 3;
 
@@ -75,7 +77,7 @@ pub(super) fn by_factors(
     factored(problem, (first, begun), limits, watch)
 }
 
-/// The solution by R alone; by singular values where columns depend on each other.
+/// The solution by R, and steps by it that take away what rounding left; by singular values where columns depend on each other.
 pub(super) fn by_triangle(
     problem: &Problem<'_>,
     start: Start,
@@ -85,8 +87,25 @@ pub(super) fn by_triangle(
     let begun = Instant::now();
     let first = problem.at(start.cold.unwrap_or(start.theta)).norm;
     let triangle = triangle(problem);
-    let theta = by_substitution(problem, &triangle).unwrap_or_else(|| shortest(problem, &triangle));
-    ended(problem.at(theta), (first, 1, begun), limits, watch)
+    let Some(free) = Free::of(problem, &triangle) else {
+        let at = problem.at(shortest(problem, &triangle));
+        return ended(at, (first, 1, begun), limits, watch);
+    };
+    let (mut at, mut n_iter) = (problem.at(free.solution()), 1);
+    let mut left = free.turned(&at.gradient);
+    while n_iter < MOST_STEPS {
+        let step = free.back(&left);
+        let moved = at.theta.iter().zip(step).map(|(x, d)| x - d);
+        let next = problem.at(moved.collect());
+        let now = free.turned(&next.gradient);
+        // A NaN gains nothing.
+        let gains = size(&now) < WORTHWHILE * size(&left);
+        if !gains {
+            break;
+        }
+        (at, left, n_iter) = (next, now, n_iter + 1);
+    }
+    ended(at, (first, n_iter, begun), limits, watch)
 }
 
 fn factored(
@@ -180,30 +199,63 @@ fn shortest(problem: &Problem<'_>, triangle: &Mat<f64>) -> Vec<f64> {
     theta
 }
 
-/// θ from R·θ = Qᵀb, the last row first; `None` where an element of R's diagonal is down to the rounding of its column: then
-/// columns depend on each other, and there are many solutions.
-fn by_substitution(problem: &Problem<'_>, triangle: &Mat<f64>) -> Option<Vec<f64>> {
-    let (width, free) = (problem.design.width(), problem.free());
-    // Columns that are held are 0: R of the others is no triangle.
-    let left = Mat::from_fn(triangle.nrows(), free.len() + 1, |i, a| {
-        triangle[(i, free.get(a).copied().unwrap_or(width))]
-    });
-    let factors = left.qr();
-    let r = factors.thin_R();
-    let longest = problem.design.rows().max(width) as f64;
-    let mut theta = vec![0.0; width];
-    for a in (0..free.len()).rev() {
-        let length = r.col(a).norm_l2();
-        let pivot = if a < r.nrows() { r[(a, a)] } else { 0.0 };
-        if pivot.abs() <= f64::EPSILON * longest * length || !pivot.is_finite() {
-            return None;
-        }
-        let after: f64 = (a + 1..free.len())
-            .map(|b| r[(a, b)] * theta[free[b]])
-            .sum();
-        theta[free[a]] = (r[(a, free.len())] - after) / pivot;
+/// R of the columns that move, and Qᵀb as its last column.
+struct Free {
+    r: Mat<f64>,
+    columns: Vec<usize>,
+    width: usize,
+}
+
+impl Free {
+    /// `None` where an element of R's diagonal is down to the rounding of its column: then columns depend on each other, and
+    /// there are many solutions.
+    fn of(problem: &Problem<'_>, triangle: &Mat<f64>) -> Option<Free> {
+        let (width, columns) = (problem.design.width(), problem.free());
+        // Columns that are held are 0: R of the others is no triangle.
+        let left = Mat::from_fn(triangle.nrows(), columns.len() + 1, |i, a| {
+            triangle[(i, columns.get(a).copied().unwrap_or(width))]
+        });
+        let r = left.qr().thin_R().to_owned();
+        let longest = problem.design.rows().max(width) as f64;
+        let stands_out = |a: usize| {
+            let pivot = if a < r.nrows() { r[(a, a)].abs() } else { 0.0 };
+            pivot.is_finite() && pivot > f64::EPSILON * longest * r.col(a).norm_l2()
+        };
+        (0..columns.len())
+            .all(stands_out)
+            .then(|| Free { r, columns, width })
     }
-    Some(theta)
+
+    fn solution(&self) -> Vec<f64> {
+        let last = self.columns.len();
+        let of_targets: Vec<f64> = (0..last).map(|i| self.r[(i, last)]).collect();
+        self.back(&of_targets)
+    }
+
+    /// R⁻¹·x as θ, the last row first.
+    fn back(&self, x: &[f64]) -> Vec<f64> {
+        let mut theta = vec![0.0; self.width];
+        for a in (0..x.len()).rev() {
+            let after = a + 1..x.len();
+            let sum: f64 = after.map(|b| self.r[(a, b)] * theta[self.columns[b]]).sum();
+            theta[self.columns[a]] = (x[a] - sum) / self.r[(a, a)];
+        }
+        theta
+    }
+
+    /// R⁻ᵀ·gradient, the first row first.
+    fn turned(&self, gradient: &[f64]) -> Vec<f64> {
+        let mut x: Vec<f64> = Vec::with_capacity(self.columns.len());
+        for (a, &column) in self.columns.iter().enumerate() {
+            let sum: f64 = x.iter().enumerate().map(|(b, x)| self.r[(b, a)] * x).sum();
+            x.push((gradient[column] - sum) / self.r[(a, a)]);
+        }
+        x
+    }
+}
+
+fn size(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// What columns are multiplied by, so that singular values compare: 1, and for the intercept what makes its column as long as
