@@ -14,8 +14,8 @@ use super::spec::ObjectiveSpec;
 /// **Solver.** Chosen by size, structure and penalty ([`LinearRegression::solver`]; see the
 /// [guide](super::guide#solvers)). Small and medium: a Cholesky factor of the normal equations, without a penalty
 /// orthogonal factors of X. Large: conjugate gradients on the centred normal equations with a diagonal preconditioner, one
-/// pass over X per iteration; on a GPU of up to 32 dense columns R of X itself ([`Solver::Qr`](super::Solver::Qr)). Where the solution is not unique, it is the shortest; iterations approach the one nearest to
-/// zero in the norm of the preconditioner.
+/// pass over X per iteration. On request R of X itself ([`Solver::Qr`](super::Solver::Qr)). Where the solution is not unique,
+/// it is the shortest; iterations approach the one nearest to zero in the norm of the preconditioner.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|

@@ -312,7 +312,7 @@ fn automatic(shape: &Shape) -> Chosen {
     }
     let most = shape.most_work();
     match shape.place {
-        Place::Device => return by_products(shape, "X is on a device"),
+        Place::Device => return on_device(iterative(shape), "X is on a device"),
         Place::Shared => return on_device(iterative(shape), "several processes share the rows"),
         Place::Reproducible => {
             let reason = "reproducible: the same steps on every device";
@@ -363,22 +363,10 @@ fn automatic(shape: &Shape) -> Chosen {
             "sparse: products with the stored entries of the rows that have curvature, on the host";
         return direct(Solver::NewtonCg, Direct::Stored, reason);
     }
-    by_products(
-        shape,
+    on_device(
+        iterative(shape),
         "a Hessian of this size takes longer than products with it",
     )
-}
-
-/// On the device: by R of X where nothing holds its condition down and X lies there so, else by products.
-fn by_products(shape: &Shape, reason: &'static str) -> Chosen {
-    let is_plain = shape.quadratic && !shape.has_l1 && !shape.has_l2;
-    if is_plain && shape.no_triangle.is_none() && shape.cols <= shape.rows {
-        return on_device(
-            Solver::Qr,
-            "least squares without a penalty, of few dense columns: R of X itself",
-        );
-    }
-    on_device(iterative(shape), reason)
 }
 
 /// By products with X.
