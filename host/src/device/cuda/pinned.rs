@@ -155,12 +155,17 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        let _ = match self.registered {
-            // SAFETY: it was registered, is unregistered once, and freed afterwards.
-            Some(_) => unsafe { cuMemHostUnregister(self.first.cast()) },
+        let Some(memory) = self.registered.take() else {
             // SAFETY: the block was allocated by cuMemAllocHost and is freed once.
-            None => unsafe { cuMemFreeHost(self.first.cast()) },
+            let _ = unsafe { cuMemFreeHost(self.first.cast()) };
+            return;
         };
+        // SAFETY: it was registered, is unregistered once, and freed afterwards.
+        let result = unsafe { cuMemHostUnregister(self.first.cast()) };
+        if check("cuMemHostUnregister", result).is_err() {
+            // What lies at this address later would be taken for it.
+            std::mem::forget(memory);
+        }
     }
 }
 
