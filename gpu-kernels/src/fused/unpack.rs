@@ -2,7 +2,7 @@
 //!
 //! Formula: entry i of `indices` or `values` from field i of `packed`; for [`UnpackVariant::Lengths`] `indices` are the
 //! differences of `offsets`, and for [`UnpackVariant::Marked`] an index that has a place is that place with the bit
-//! [`HEAD`](crate::objective::head::HEAD), any other stays as it is. Mapping: a thread takes elements i, i + threads of the
+//! [`HEAD`], any other stays as it is. Mapping: a thread takes elements i, i + threads of the
 //! grid, …; for [`UnpackVariant::OfRows`] a warp takes a row, a lane each of its entries. Shared memory: none. Result: all of
 //! the output, when the kernel has ended. Guarantees: exact; the same bits every time.
 //!

@@ -70,7 +70,7 @@ fn compiled(bytes: u32) -> Vec<[i64; 5]> {
         .collect()
 }
 
-/// The ways to factor matrices of a shape, of which the planner takes [one](plan).
+/// The ways to factor matrices of a shape, of which the planner takes [one](super::plan).
 ///
 /// ```
 /// use warpfuse::plan::qr::{QrShape, plan, points};
