@@ -312,6 +312,12 @@ fn meet(shared: &Shared, place: &str) -> Option<(TcpStream, Reader)> {
 fn listen_to_first(shared: &Shared, mut stream: TcpStream, mut reader: Reader) {
     {
         let mut state = locked(&shared.state);
+        if state.is_over {
+            // It left before rank 0 had answered, when there was no connection to say so.
+            Frame::of(Kind::Bye, shared.rank, "").send(&mut stream);
+            let _ = stream.shutdown(Shutdown::Both);
+            return;
+        }
         if let Ok(own) = stream.try_clone() {
             state.connections.push((0, own));
         }
