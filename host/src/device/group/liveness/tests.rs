@@ -2,20 +2,25 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
 /// Longer than any test waits.
 const LONG: Duration = Duration::from_secs(120);
 
-/// A place where nobody listens.
+/// A place where nobody listens, of which no two tests have the same. Outgoing connections take ports from 32,768 on, one of
+/// which might be in use by the time that a member listens.
 fn place() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its address").to_string()
+    const FIRST: u32 = 10_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let next = std::process::id() % 20_000 * 97 + TAKEN.fetch_add(1, Ordering::Relaxed);
+    format!("127.0.0.1:{}", FIRST + next % 20_000)
 }
 
 fn member(place: &str, rank: usize, size: usize) -> Liveness {
-    Liveness::begin(place, (rank, size)).expect("a thread, and a port of its own")
+    // A process that another test starts has, for a moment, the ports of this one.
+    until(|| Liveness::begin(place, (rank, size)).ok())
 }
 
 /// What a member hears, once it hears something.
