@@ -1,5 +1,19 @@
 //! What the operating system lets this process have.
 
+use memmap2::MmapMut;
+
+/// The usual size of a large page.
+pub(crate) const LARGE_PAGE: usize = 2 << 20;
+
+/// At least `bytes` zero bytes, in pages that hold nothing else: large ones where the system has them. `None` where it has none.
+pub(crate) fn pages(bytes: usize) -> Option<MmapMut> {
+    let pages = MmapMut::map_anon(bytes.checked_next_multiple_of(LARGE_PAGE)?).ok()?;
+    #[cfg(target_os = "linux")]
+    // A hint; without it whoever uses them is slower.
+    let _ = pages.advise(memmap2::Advice::HugePage);
+    Some(pages)
+}
+
 /// Address space, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressSpace {

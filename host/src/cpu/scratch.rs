@@ -6,11 +6,9 @@
 use std::sync::Mutex;
 
 use crate::parallel::locked;
+use crate::process;
 
 use memmap2::MmapMut;
-
-/// The usual size of a large page.
-const LARGE_PAGE: usize = 2 << 20;
 
 /// Below this, the pages at hand do.
 const MIN_LARGE: usize = 256 << 10;
@@ -25,11 +23,7 @@ impl Memory {
         if bytes < MIN_LARGE {
             return MmapMut::map_anon(bytes.max(1)).ok().map(Memory);
         }
-        let memory = MmapMut::map_anon(bytes.checked_next_multiple_of(LARGE_PAGE)?).ok()?;
-        #[cfg(target_os = "linux")]
-        // A hint; without it the pass is slower.
-        let _ = memory.advise(memmap2::Advice::HugePage);
-        Some(Memory(memory))
+        process::pages(bytes).map(Memory)
     }
 
     /// What it holds: zeros when it is new, anything later.
@@ -60,9 +54,10 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::LARGE_PAGE;
 
     #[test]
-    fn pieces_are_as_long_as_asked_for_and_used_again() {
+    fn pieces_are_long_enough_and_used_again() {
         let pool = Pool::default();
         for bytes in [1, 4096, MIN_LARGE, LARGE_PAGE + 1] {
             let mut memory = pool.take(bytes).expect("memory");

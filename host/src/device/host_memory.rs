@@ -5,19 +5,9 @@ use std::alloc::{Layout, alloc_zeroed};
 use rayon::prelude::*;
 
 use super::staging::Fill;
-#[cfg(any(feature = "cuda", test))]
-use crate::process;
 
 /// Alignment of the storage: one cache line, and the widest vector register.
 pub(crate) const ALIGNMENT: usize = 64;
-
-/// Bytes of a large page of the systems that this runs on.
-#[cfg(any(feature = "cuda", test))]
-pub(crate) const LARGE_PAGE: usize = 2 << 20;
-
-/// Bytes of a small one, at least.
-#[cfg(any(feature = "cuda", test))]
-const SMALL_PAGE: usize = 4 << 10;
 
 /// Below this many bytes a copy by one thread is faster than waking others.
 const PARALLEL_BYTES: usize = 4 << 20;
@@ -51,25 +41,6 @@ impl HostMemory {
             first,
             bytes,
         })
-    }
-
-    /// `bytes` zero bytes at the beginning of a large page, in large pages where the system has them, all of which have been
-    /// touched, by all threads; `None` as [`HostMemory::zeroed`].
-    #[cfg(any(feature = "cuda", test))]
-    pub(crate) fn in_large_pages(bytes: usize) -> Option<HostMemory> {
-        let words = zeroed_words(bytes.checked_add(LARGE_PAGE)?.div_ceil(WORD))?;
-        let first = words.as_ptr().align_offset(LARGE_PAGE);
-        let mut memory = HostMemory {
-            words,
-            first,
-            bytes,
-        };
-        let all = memory.as_bytes_mut();
-        process::prefer_large_pages(all.as_mut_ptr(), all.len());
-        all.par_chunks_mut(LARGE_PAGE)
-            .flat_map_iter(|page| page.iter_mut().step_by(SMALL_PAGE))
-            .for_each(|byte| *byte = 0);
-        Some(memory)
     }
 
     /// The first `bytes` bytes, which it was made with at least.
@@ -158,18 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn large_pages_are_aligned_and_zero() {
-        for bytes in [1, LARGE_PAGE, 3 * LARGE_PAGE + 5] {
-            let memory = HostMemory::in_large_pages(bytes).expect("small blocks exist");
-            assert_eq!(memory.as_bytes().len(), bytes);
-            assert_eq!(memory.as_bytes().as_ptr() as usize % LARGE_PAGE, 0);
-            assert!(memory.as_bytes().iter().all(|&byte| byte == 0));
-        }
-    }
-
-    #[test]
     fn too_much_is_none() {
-        assert!(HostMemory::in_large_pages(usize::MAX).is_none());
         assert!(HostMemory::zeroed(usize::MAX).is_none());
         assert!(HostMemory::zeroed(usize::MAX / 2).is_none());
     }

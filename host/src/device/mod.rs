@@ -32,6 +32,8 @@ pub(crate) mod feed;
 pub mod group;
 mod holding;
 mod host_memory;
+#[cfg(any(feature = "cuda", test))]
+mod host_pages;
 pub mod kernel;
 mod lent;
 pub mod libraries;

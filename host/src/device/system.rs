@@ -8,16 +8,24 @@ pub(crate) fn processor_name() -> Option<String> {
     parse_processor_name(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
 }
 
-/// Free and total memory, from `/proc/meminfo`, or what `ulimit -v` leaves where that is less.
+/// Free and total memory, from `/proc/meminfo`, or what a container or `ulimit -v` leaves where that is less.
 pub(crate) fn memory_info() -> Option<MemoryInfo> {
     let machine = parse_memory_info(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
-    Some(match address_space() {
-        None => machine,
-        Some(space) => MemoryInfo {
-            free_bytes: machine.free_bytes.min(space.left as usize),
-            total_bytes: machine.total_bytes.min(space.limit as usize),
-        },
+    let [limit, left] = match address_space() {
+        None => [usize::MAX; 2],
+        Some(space) => [space.limit as usize, space.left as usize],
+    };
+    let container = container_limit().unwrap_or(usize::MAX);
+    Some(MemoryInfo {
+        free_bytes: machine.free_bytes.min(left).min(container),
+        total_bytes: machine.total_bytes.min(limit).min(container),
     })
+}
+
+/// The most memory of a container (control groups, version 2; `max` is no limit).
+fn container_limit() -> Option<usize> {
+    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?;
+    limit.trim().parse().ok()
 }
 
 fn parse_processor_name(cpuinfo: &str) -> Option<String> {

@@ -58,7 +58,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "cpu",
-        uses: &["parallel"],
+        uses: &["parallel", "process"],
     },
     Room {
         name: "plan",

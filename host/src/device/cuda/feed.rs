@@ -11,8 +11,9 @@ use crate::device::staging::{self, Fill};
 
 /// The events of each block: when the copy to it has ended, and when the kernels that read it have.
 pub(crate) struct CudaFeed {
-    device: CudaDevice,
+    // Before the device, in whose context they are.
     blocks: Vec<Events>,
+    device: CudaDevice,
 }
 
 struct Events {
@@ -22,19 +23,19 @@ struct Events {
 
 /// Page-locked host memory.
 pub(crate) struct CudaPinned {
-    device: CudaDevice,
+    // Before the device, in whose context it is registered.
     memory: Pinned,
     bytes: usize,
+    device: CudaDevice,
 }
 
 impl CudaDevice {
     /// `bytes` page-locked bytes.
     pub(crate) fn pinned(&self, bytes: usize) -> Result<CudaPinned, DeviceError> {
-        self.enter()?;
         Ok(CudaPinned {
-            device: self.clone(),
-            memory: Pinned::zeroed(bytes.max(1))?,
+            memory: Pinned::zeroed(self, bytes.max(1))?,
             bytes,
+            device: self.clone(),
         })
     }
 }

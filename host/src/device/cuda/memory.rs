@@ -131,8 +131,8 @@ impl CudaDevice {
         }
     }
 
-    /// Whether a copy of this many bytes takes the driver's way, as long as there are no page-locked blocks and making them
-    /// takes longer than all such copies do.
+    /// Whether a copy of this many bytes takes the driver's way: as long as there are no page-locked blocks, and all such copies
+    /// together are few bytes.
     fn rents(&self, bytes: usize) -> bool {
         let mut rented = locked(&self.0.rented);
         let is_cheap = rented.saturating_add(bytes) as u64 <= RENTED_BYTES;

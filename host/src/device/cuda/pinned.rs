@@ -6,13 +6,15 @@
 
 use cust_raw::CUstream;
 
+use super::CudaDevice;
 use super::driver::check;
 use crate::device::error::DeviceError;
-use crate::device::host_memory::{HostMemory, LARGE_PAGE};
+use crate::device::host_pages::HostPages;
 use crate::device::loader::symbols::{
     cuMemAllocHost_v2, cuMemFreeHost, cuMemHostRegister_v2, cuMemHostUnregister,
     cuMemcpyDtoHAsync_v2, cuStreamSynchronize,
 };
+use crate::process::LARGE_PAGE;
 
 /// Bytes of the block: a handful of scalars is what solvers read in every iteration.
 pub(super) const PINNED_BYTES: usize = 4096;
@@ -22,7 +24,7 @@ pub(super) struct Pinned {
     first: *mut u8,
     bytes: usize,
     /// What was registered; the driver's own memory otherwise.
-    registered: Option<HostMemory>,
+    registered: Option<HostPages>,
 }
 
 // SAFETY: the block is plain host memory, owned by this value.
@@ -33,29 +35,30 @@ unsafe impl Sync for Pinned {}
 impl Pinned {
     /// A block of [`PINNED_BYTES`] in the current context.
     pub(super) fn new() -> Result<Pinned, DeviceError> {
-        Pinned::zeroed(PINNED_BYTES)
+        Pinned::allocated(PINNED_BYTES)
     }
 
-    /// A block of `bytes` zero bytes in the current context, at the beginning of a page.
-    pub(super) fn zeroed(bytes: usize) -> Result<Pinned, DeviceError> {
-        let registered = if bytes < LARGE_PAGE {
-            None
-        } else {
-            Pinned::registered(bytes)
-        };
-        match registered {
+    /// A block of `bytes` zero bytes in the device's context, which is the current one afterwards, at the beginning of a page.
+    pub(super) fn zeroed(device: &CudaDevice, bytes: usize) -> Result<Pinned, DeviceError> {
+        let is_large = bytes >= LARGE_PAGE;
+        let pages = is_large.then(|| HostPages::touched(bytes)).flatten();
+        // While others touched them, this thread may have worked for another device.
+        device.enter()?;
+        match pages.and_then(|pages| Pinned::registered(pages, bytes)) {
             Some(pinned) => Ok(pinned),
             None => Pinned::allocated(bytes),
         }
     }
 
-    /// Memory in large pages that the driver has registered; `None` where it does not, or there is none.
-    fn registered(bytes: usize) -> Option<Pinned> {
-        let mut memory = HostMemory::in_large_pages(bytes)?;
-        let first = memory.as_bytes_mut().as_mut_ptr();
+    /// Pages that the driver has registered in the current context; `None` where it does not.
+    fn registered(mut memory: HostPages, bytes: usize) -> Option<Pinned> {
+        let first = memory.pointer();
         // SAFETY: as many bytes lie there, and are freed only after they have been unregistered.
         let result = unsafe { cuMemHostRegister_v2(first.cast(), bytes, 0) };
-        check("cuMemHostRegister", result).ok()?;
+        if let Err(error) = check("cuMemHostRegister", result) {
+            tracing::debug!("{bytes} bytes are page-locked the slow way: {error}");
+            return None;
+        }
         Some(Pinned {
             first,
             bytes,

@@ -65,10 +65,9 @@ impl Ring {
         address: CUdeviceptr,
         way: Way,
     ) -> Result<Vec<Crossing<'a>>, DeviceError> {
-        device.enter()?;
         let blocks = match &mut self.0 {
             Some(blocks) => blocks,
-            none => none.insert(Blocks::new()?),
+            none => none.insert(Blocks::new(device)?),
         };
         let first = blocks.memory.pointer();
         let crossing = |(number, done)| Crossing {
@@ -84,10 +83,10 @@ impl Ring {
 }
 
 impl Blocks {
-    fn new() -> Result<Blocks, DeviceError> {
+    fn new(device: &CudaDevice) -> Result<Blocks, DeviceError> {
         let count = staging::blocks();
         Ok(Blocks {
-            memory: Pinned::zeroed(count * BLOCK_BYTES)?,
+            memory: Pinned::zeroed(device, count * BLOCK_BYTES)?,
             done: (0..count).map(|_| Event::new()).collect::<Result<_, _>>()?,
         })
     }
