@@ -71,15 +71,22 @@ use progress::Ui;
 /// Runs the program on the process's arguments and says how it should end.
 pub fn main() -> ExitCode {
     out_of_memory::end_with_exit_code();
-    let end = main_on(std::env::args_os());
+    main_on(std::env::args_os())
+}
+
+/// [`main`] on other arguments, the first of which is the program's name. After a failed group the process ends here.
+pub fn main_on<A>(arguments: impl IntoIterator<Item = A>) -> ExitCode
+where
+    A: Into<OsString> + Clone,
+{
+    let end = run_on(arguments);
     if crate::device::group::is_given_up() {
         exit::at_once(end);
     }
     end
 }
 
-/// [`main`] on other arguments, the first of which is the program's name.
-pub fn main_on<A>(arguments: impl IntoIterator<Item = A>) -> ExitCode
+fn run_on<A>(arguments: impl IntoIterator<Item = A>) -> ExitCode
 where
     A: Into<OsString> + Clone,
 {

@@ -6,7 +6,7 @@
 Each of LANES runs jobs of SIZE processes at the same time as the others, each process with the GPU of its number, until KILLS
 processes have been killed in all or SECONDS are over. COMMAND writes its model to the file behind -o, which is added here, as are
 --checkpoint and --every. OUT receives jobs.jsonl; a summary is printed. A job is in order that ended within 10 s of the kill
-with an error of each survivor that names the rank, or whose survivors had come to their end already; and that left no half of a
+with an error of each survivor that names the rank, or whose survivors had ended already; and that left no half of a
 model and no process. Processes of several jobs take turns on a GPU, and kernels that wait for others keep theirs: a COMMAND of a
 few dozen sums is long enough. EVERY: time between two checkpoints (0.1s). A job that reaches its end must have the bits of the one that nobody disturbed.
 """
@@ -87,8 +87,10 @@ def undisturbed(lane, found):
     codes = [wait(process, end) for process, _ in processes]
     for process, _ in processes:
         process.kill()
+        process.wait()
     model = folder / "model"
-    if any(codes) or not model.exists():
+    # None is of one that did not end.
+    if any(code != 0 for code in codes) or not model.exists():
         print(codes, [text(said)[-300:] for _, said in processes], file=sys.stderr)
         return
     found.append((time.monotonic() - begun, tensors(model)))

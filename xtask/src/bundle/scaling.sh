@@ -58,7 +58,7 @@ launch() {
     for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
     return "$code"
 }
-# beside TIMES COMMAND…: so many at the same time.
+# beside TIMES COMMAND…: runs COMMAND TIMES times at the same time.
 beside() {
     local times=$1 code=0 pids=() pid
     shift

@@ -50,7 +50,7 @@ pub(crate) trait DeviceCommunicator:
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError>;
 
     /// Adds numbers up in shares: of each array, as many as a multiple of `columns`, a member gets the sums of its
-    /// [share](share_of) in place; what becomes of the others' is nobody's business.
+    /// [share](share_of) in place; what the other columns have afterwards means nothing.
     ///
     /// # Errors
     /// As [`DeviceCommunicator::sum`].
@@ -111,13 +111,18 @@ impl<T: GroupNumber> Summand for Buffer<T> {
     }
 }
 
+/// Where numbers are, of buffers that have any: members who are sent nothing would not say that they have read what was before.
+fn there(buffers: &mut [&mut dyn Summand]) -> Vec<Numbers> {
+    let each = buffers.iter_mut().map(|buffer| buffer.numbers());
+    each.filter(|numbers| numbers.len > 0).collect()
+}
+
 impl Group {
     /// Replaces numbers on the members' devices by their sums: over the devices' link where they have one, else by way of
     /// the host.
     pub(crate) fn sum_together(&self, buffers: &mut [&mut dyn Summand]) -> Result<(), DeviceError> {
         if let Some(link) = self.link()? {
-            let numbers: Vec<Numbers> = buffers.iter_mut().map(|buffer| buffer.numbers()).collect();
-            return Ok(link.sum(&numbers)?);
+            return Ok(link.sum(&there(buffers))?);
         }
         let mut each = buffers.iter_mut();
         each.try_for_each(|buffer| buffer.sum(self))
@@ -131,8 +136,7 @@ impl Group {
     ) -> Result<Range<usize>, DeviceError> {
         let own = share_of(columns, (self.rank(), self.size()));
         if let Some(link) = self.link()? {
-            let numbers: Vec<Numbers> = buffers.iter_mut().map(|buffer| buffer.numbers()).collect();
-            link.sum_shares(&numbers, columns)?;
+            link.sum_shares(&there(buffers), columns)?;
             return Ok(own);
         }
         let mut each = buffers.iter_mut();

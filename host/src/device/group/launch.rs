@@ -210,7 +210,7 @@ pub(super) const NCCL_PORT: usize = 1;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
 pub(super) const LIVENESS_PORT: usize = 2;
 
-/// The address, and the port so far above that of the launcher.
+/// The address, and the port `above` that of the launcher.
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux")), allow(dead_code))]
 pub(super) fn meeting_point(
     read: impl Fn(&str) -> Option<String>,

@@ -300,7 +300,12 @@ fn meet(shared: &Shared, place: &str) -> Option<(TcpStream, Reader)> {
         if let Some(frame) = reader.next() {
             break frame;
         }
-        if !reader.fill(&mut stream) || reader.is_broken() || reader.has_waited() {
+        // One that has said hello stays: rank 0 would take the end of its connection for its own.
+        if !reader.fill(&mut stream) || reader.is_broken() {
+            return None;
+        }
+        if locked(&shared.state).is_over {
+            Frame::of(Kind::Bye, shared.rank, "").send(&mut stream);
             return None;
         }
     };

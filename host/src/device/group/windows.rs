@@ -79,7 +79,7 @@ impl Kernels {
     }
 }
 
-/// The kernel of sums of so many blocks.
+/// The kernel of sums with this number of blocks.
 fn prepare<T: Addend>(device: &CudaDevice, grid: u32) -> Result<Prepared<PeerSums<T>>, DeviceError>
 where
     PeerSums<T>: for<'a> Family<Args<'a> = PeerArgs<'a, T>>,
@@ -164,7 +164,7 @@ impl Windows {
             .all(|numbers| numbers.len * numbers.kind.bytes() <= ROOM)
     }
 
-    /// Whether there are numbers left for the sums of so many arrays; [`Windows::begin_again`] if not. All members count
+    /// Whether there are numbers left for the sums of this number of arrays; [`Windows::begin_again`] if not. All members count
     /// alike.
     pub(super) fn have_numbers(&self, sums: usize) -> bool {
         (LAST - self.next.load(Ordering::Relaxed)) as usize >= sums

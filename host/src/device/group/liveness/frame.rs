@@ -59,7 +59,6 @@ impl Frame {
 pub(super) struct Reader {
     bytes: Vec<u8>,
     is_broken: bool,
-    has_waited: bool,
 }
 
 impl Reader {
@@ -72,14 +71,10 @@ impl Reader {
                 self.bytes.extend_from_slice(&piece[..len]);
                 true
             }
-            Err(error) => match error.kind() {
-                ErrorKind::Interrupted => true,
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                    self.has_waited = true;
-                    true
-                }
-                _ => false,
-            },
+            Err(error) => matches!(
+                error.kind(),
+                ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut
+            ),
         }
     }
 
@@ -108,11 +103,6 @@ impl Reader {
     /// Whether what arrived is nothing that a member says.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
-    }
-
-    /// Whether there was nothing to read for once.
-    pub(super) fn has_waited(&self) -> bool {
-        self.has_waited
     }
 }
 

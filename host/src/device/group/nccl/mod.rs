@@ -1,7 +1,7 @@
 //! NCCL: GPUs of one machine or of many.
 //!
 //! Joining, and everything afterwards, is submitted without waiting; a [watch](watch) looks at what has become of it. A member
-//! that does not come, an error that NCCL has noticed, a process of this machine that has ended: each ends the communicator,
+//! that does not come, an error that NCCL has noticed, a process that has ended: each ends the communicator,
 //! which frees the kernels that wait for it, and is the error of whatever is wanted next.
 
 mod library;
@@ -219,8 +219,7 @@ impl DeviceCommunicator for Nccl {
 
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
         self.begin(|library, on| {
-            let mut each = numbers.iter().filter(|numbers| numbers.len > 0);
-            each.try_for_each(|numbers| {
+            numbers.iter().try_for_each(|numbers| {
                 let of = DataType::from(numbers.kind);
                 // SAFETY: whoever has them added borrows their buffer, which stays allocated until the stream, in
                 // which it was written and is freed, has done this.
@@ -233,7 +232,7 @@ impl DeviceCommunicator for Nccl {
         let (rank, size) = (self.0.rank, self.0.size);
         let each = columns / size;
         self.begin(|library, on| {
-            for numbers in numbers.iter().filter(|numbers| numbers.len > 0) {
+            for numbers in numbers {
                 let (of, of_column) = (DataType::from(numbers.kind), numbers.len / columns);
                 let bytes = numbers.kind.bytes() * of_column;
                 let shared = each * size;
