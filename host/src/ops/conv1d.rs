@@ -31,6 +31,7 @@ use crate::cpu::conv1d as cpu;
 use crate::device::{Buffer, Device, Prepared};
 use crate::plan::conv1d::{BLOCK, plan, plan_with};
 pub use crate::plan::conv1d::{Conv1dPlan, Conv1dShape, Conv1dStrategy, Padding};
+use crate::plan::limits::DeviceLimits;
 
 /// An element type with kernels for convolutions: `f32` or `f64`.
 pub trait Conv1dNumber: Number + cpu::Fused {
@@ -77,15 +78,8 @@ pub fn conv1d_by<T: Conv1dNumber>(
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
     check(shape, x, filters, out)?;
-    let device = out.device();
-    let possible = |limits| crate::plan::conv1d::points(shape, T::SIZE, limits).contains(plan);
-    match device.limits() {
-        Some(limits) if possible(limits) => launch(plan, shape, x, filters, out),
-        _ => Err(OpError::Strategy {
-            strategy: format!("{plan:?}"),
-            device: device.to_string(),
-        }),
-    }
+    limits_for(plan.strategy, shape, out)?;
+    launch(plan, shape, x, filters, out)
 }
 
 /// [`conv1d`] by one strategy, on a GPU or an emulator.
@@ -100,17 +94,26 @@ pub fn conv1d_with<T: Conv1dNumber>(
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
     check(shape, x, filters, out)?;
+    let plan = plan_with(strategy, shape, T::SIZE, &limits_for(strategy, shape, out)?);
+    launch(&plan, shape, x, filters, out)
+}
+
+/// Those of a device on which the strategy suits the shape.
+fn limits_for<T: Conv1dNumber>(
+    strategy: Conv1dStrategy,
+    shape: &Conv1dShape,
+    out: &Buffer<T>,
+) -> Result<DeviceLimits, OpError> {
     let device = out.device();
-    let unsuitable = || OpError::Strategy {
+    let suits = |limits: &&DeviceLimits| {
+        let most = u64::from(limits.shared_per_block);
+        strategy.suits(shape, T::SIZE, most)
+    };
+    let limits = device.limits().filter(suits).cloned();
+    limits.ok_or_else(|| OpError::Strategy {
         strategy: format!("{strategy:?}"),
         device: device.to_string(),
-    };
-    let limits = device.limits().ok_or_else(unsuitable)?;
-    if !strategy.suits(shape, T::SIZE, u64::from(limits.shared_per_block)) {
-        return Err(unsuitable());
-    }
-    let plan = plan_with(strategy, shape, T::SIZE, limits);
-    launch(&plan, shape, x, filters, out)
+    })
 }
 
 /// Convolves channels × len with output channels × channels of a group × taps; stride, dilation, groups and

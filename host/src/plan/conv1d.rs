@@ -358,7 +358,7 @@ pub fn plan_with(
     launch(strategy, shape, bytes, most)
 }
 
-/// The launch of one strategy with so many blocks at most.
+/// The launch of one strategy with at most this number of blocks.
 fn launch(strategy: Conv1dStrategy, shape: &Conv1dShape, bytes: u32, most: u64) -> Conv1dPlan {
     let blocks = tiles(strategy, shape, bytes).min(most);
     Conv1dPlan {

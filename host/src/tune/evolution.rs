@@ -19,7 +19,7 @@ use super::{Outcome, Point};
 const PARENTS: usize = 6;
 /// Points that are tried before children are made: the fastest by prediction, else at random.
 const FIRST: usize = 6;
-/// One in so many coordinates comes from any point.
+/// Of this number of coordinates one is taken from any point instead of a parent.
 const MUTATIONS: u32 = 4;
 
 /// The next point; none when all have been tried.

@@ -100,7 +100,7 @@ fn child(log: &Path) -> Child {
         .expect("started")
 }
 
-/// Kills a child after it has told so many bytes; whether it was still there.
+/// Kills a child after it has written this number of bytes; whether it was still there.
 fn kill_after(mut child: Child, bytes: usize) -> bool {
     let mut told = child.stderr.take().expect("piped");
     let mut seen = Vec::new();

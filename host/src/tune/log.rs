@@ -112,21 +112,9 @@ impl Log {
             log.end_line()?;
             log.read_on()
         })?;
-        let open = log.open.iter();
-        let cut_off: Vec<(String, u32)> = open
-            .filter(|(point, _)| !log.is_claimed(point))
-            .map(|(point, (beginnings, _))| (point.clone(), *beginnings))
-            .collect();
-        log.notice.interrupted = cut_off.len();
-        for (point, beginnings) in cut_off {
-            if beginnings >= MOST_BEGINNINGS {
-                let reason = format!("it began {beginnings} times and never ended");
-                let outcome = Outcome::Failed { reason };
-                log.trials.entry(point).or_insert(outcome);
-            }
-        }
+        log.notice.interrupted = log.give_up();
         if log.trials.is_empty() {
-            log.append(&Event::Key(key.clone()))?;
+            log.locked(|log| log.append(&Event::Key(key.clone())))?;
         }
         Ok(log)
     }
@@ -153,10 +141,7 @@ impl Log {
                 Event::Ended { point, outcome } => {
                     let of = all.iter_mut().find(|one| one.key.digest() == digest);
                     if let Some(recording) = of {
-                        recording
-                            .trials
-                            .retain(|(known, _)| known.name != point.name);
-                        recording.trials.push((point, outcome));
+                        recording.keep(point, outcome);
                     }
                 }
                 _ => {}
@@ -199,12 +184,31 @@ impl Log {
     ) -> Result<Option<String>, TuneError> {
         self.locked(|log| {
             log.read_on()?;
+            log.give_up();
             let chosen = choose(log);
             if let Some(point) = &chosen {
                 log.begin(point)?;
             }
             Ok(chosen)
         })
+    }
+
+    /// Counts points that began [`MOST_BEGINNINGS`] times and never ended as failed; how many points were cut off.
+    fn give_up(&mut self) -> usize {
+        let open = self.open.iter();
+        let cut_off: Vec<(String, u32)> = open
+            .filter(|(point, _)| !self.is_claimed(point))
+            .map(|(point, (beginnings, _))| (point.clone(), *beginnings))
+            .collect();
+        let count = cut_off.len();
+        for (point, beginnings) in cut_off {
+            if beginnings >= MOST_BEGINNINGS {
+                let reason = format!("it began {beginnings} times and never ended");
+                let outcome = Outcome::Failed { reason };
+                self.trials.entry(point).or_insert(outcome);
+            }
+        }
+        count
     }
 
     /// Whether another process that is alive has begun a point and not ended it.
@@ -330,6 +334,17 @@ pub struct Recording {
     pub key: Key,
     /// The points that were tried; the planner's choice is the first.
     pub trials: Vec<(Point, Outcome)>,
+}
+
+impl Recording {
+    /// A point that several processes tried keeps the place of the first.
+    fn keep(&mut self, point: Point, outcome: Outcome) {
+        let mut known = self.trials.iter_mut();
+        match known.find(|(known, _)| known.name == point.name) {
+            Some(known) => *known = (point, outcome),
+            None => self.trials.push((point, outcome)),
+        }
+    }
 }
 
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

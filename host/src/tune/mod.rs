@@ -6,7 +6,7 @@
 //! | [`Search`] | which one is next: all, a random order, guided by predictions and by what was measured, or children of the fastest |
 //! | [`Session`] | the planner's choice first, then the search, within a budget |
 //! | [`Log`] | every trial as a line of JSON, which survives the process; what failed is remembered, and never tried again; several processes may share one |
-//! | [`Replayed`] | a log in the place of a device: searches are compared without one |
+//! | [`Replayed`] | a log instead of a device: searches are compared without one |
 //! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`], [`ReduceSubject`], [`Conv1dSubject`] | the families |
 //!
 //! The planner's choice is measured first, and the result is the fastest of all that were: tuning cannot lose.

@@ -1,4 +1,4 @@
-//! A record in the place of a device.
+//! A record instead of a device.
 
 use super::{
     Budget, Outcome, Point, Recording, Refusal, SearchKind, Session, Step, Subject, TuneError,

@@ -14,7 +14,7 @@ const HOPELESS: f64 = 1.5;
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// After so long; the point that runs then ends.
+    /// After this time; the point that runs then ends.
     pub time: Duration,
     /// After this many points, those that a log remembers not counted.
     pub trials: usize,

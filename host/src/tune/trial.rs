@@ -19,7 +19,7 @@ pub struct Point {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// Its result was right, and it took so long.
+    /// Its result was right, and it took this time.
     Timed {
         /// The median, microseconds.
         median_us: f64,

@@ -75,7 +75,7 @@ pub fn add(suite: &mut Suite) {
 }
 
 /// Launches that give wrong factors of 130 × 130: panels that are left out, begin elsewhere, or are not applied to the other
-/// columns. Every one of them would be faster than those that are right.
+/// columns. Most of them would be faster than those that are right.
 fn wrong_launches() -> Vec<QrPlan> {
     let shape = QrShape {
         rows: 130,

@@ -30,11 +30,11 @@ pub(in crate::cli) struct TuneRunArgs {
     #[arg(long, value_enum, default_value = "f32")]
     pub(in crate::cli) dtype: DtypeName,
 
-    /// Stop after so long, such as 60s or 5m; the launch that runs then ends
+    /// Stop after this time, such as 60s or 5m; the launch that runs then ends
     #[arg(long, default_value = "60s", value_parser = some_time)]
     pub(in crate::cli) budget: Duration,
 
-    /// Stop after this many launches; those that the log knows do not count
+    /// Stop after this many launches, in each process; those that the log knows do not count
     #[arg(long, value_name = "N")]
     pub(in crate::cli) trials: Option<NonZeroUsize>,
 
@@ -51,7 +51,7 @@ pub(in crate::cli) struct TuneRunArgs {
     #[arg(long, value_name = "FILE.jsonl")]
     pub(in crate::cli) log: Option<PathBuf>,
 
-    /// So many processes at once, each with a GPU of its own from cuda:0 on; they share the log
+    /// This many processes at once, each with a GPU of its own from cuda:0 on; they share the log
     #[arg(long, value_name = "N", conflicts_with = "device")]
     pub(in crate::cli) processes: Option<NonZeroUsize>,
 

@@ -141,7 +141,7 @@ fn show(args: &TuneRunArgs, tuned: &Found, device: &Device, ui: &Ui) -> Result<(
 /// The log of processes that have tuned.
 enum Kept {
     Named(PathBuf),
-    /// Nobody asked for one.
+    /// No log was named: it goes with the command.
     Temporary(tempfile::TempPath),
 }
 

@@ -24,8 +24,6 @@ struct Worker {
     gpu: usize,
     child: Option<Child>,
     doing: Option<(UnderWay, Instant)>,
-    /// Bytes of the log when it began.
-    began_at: u64,
     fruitless: usize,
 }
 
@@ -44,7 +42,10 @@ pub(super) fn run(args: &TuneRunArgs, log: &Path, ui: &Ui) -> Result<()> {
     }
     while workers.iter().any(|worker| worker.child.is_some()) {
         std::thread::sleep(LOOK);
-        let under_way = Log::under_way(log)?;
+        let under_way = match args.launch_limit {
+            Some(_) => Log::under_way(log)?,
+            None => Vec::new(),
+        };
         for worker in &mut workers {
             worker.look(args, log, &under_way, ui)?;
             worker.go_on(args, log, until)?;
@@ -53,17 +54,12 @@ pub(super) fn run(args: &TuneRunArgs, log: &Path, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-fn size(log: &Path) -> u64 {
-    std::fs::metadata(log).map_or(0, |of| of.len())
-}
-
 impl Worker {
     fn new(gpu: usize) -> Worker {
         Worker {
             gpu,
             child: None,
             doing: None,
-            began_at: 0,
             fruitless: 0,
         }
     }
@@ -84,7 +80,6 @@ impl Worker {
         let left = left.as_secs_f64().max(0.001);
         command.arg("--left").arg(format!("{left:.3}s"));
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        self.began_at = size(log);
         self.child = Some(
             command
                 .spawn()
@@ -124,11 +119,12 @@ impl Worker {
         let Some(status) = child.try_wait().context("a process cannot be watched")? else {
             return Ok(());
         };
+        let process = child.id();
         self.child = None;
         if status.success() || Instant::now() >= until {
             return Ok(());
         }
-        self.fruitless = match size(log) > self.began_at {
+        self.fruitless = match Log::has_begun(log, process)? {
             true => 0,
             false => self.fruitless + 1,
         };

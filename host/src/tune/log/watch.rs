@@ -14,7 +14,7 @@ pub struct UnderWay {
     pub process: u32,
     /// Its name.
     pub point: String,
-    /// How often points have begun in this log before: the same point begun again is another.
+    /// Which event of the log began it: the same point begun again is another.
     pub number: usize,
     digest: u64,
 }
@@ -25,18 +25,7 @@ impl Log {
     /// # Errors
     /// [`TuneError::Log`] when the file cannot be read. One that is not there has none.
     pub fn under_way(path: &Path) -> Result<Vec<UnderWay>, TuneError> {
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => {
-                let (path, action) = (path.to_owned(), "read");
-                return Err(TuneError::Log {
-                    path,
-                    action,
-                    source,
-                });
-            }
-        };
+        let bytes = bytes_of(path)?;
         let mut open: HashMap<(u64, String), UnderWay> = HashMap::new();
         for (number, (digest, event)) in lines(&bytes).filter_map(|l| event(l).ok()).enumerate() {
             match event {
@@ -56,6 +45,16 @@ impl Log {
             }
         }
         Ok(open.into_values().collect())
+    }
+
+    /// Whether this process has begun a point of any key.
+    ///
+    /// # Errors
+    /// As [`Log::under_way`].
+    pub fn has_begun(path: &Path, process: u32) -> Result<bool, TuneError> {
+        let bytes = bytes_of(path)?;
+        let mut events = lines(&bytes).filter_map(|line| event(line).ok());
+        Ok(events.any(|(_, event)| matches!(event, Event::Began { by, .. } if by == process)))
     }
 
     /// Says for a process that is gone that its point has failed.
@@ -86,5 +85,17 @@ impl Log {
         };
         let reason = reason.to_owned();
         log.ended(&point, &Outcome::Failed { reason })
+    }
+}
+
+/// What the file has; nothing where there is none.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, TuneError> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|source| TuneError::Log {
+            path: path.to_owned(),
+            action: "read",
+            source,
+        }),
     }
 }

@@ -8,7 +8,7 @@ use crate::device::{Buffer, Device};
 use crate::matrix::Dtype;
 use crate::ops::qr::{Batch, Qr, QrShape, Status, TriangleForm};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{QrPlan, plan, points};
+use crate::plan::qr::{self as plans, QrPlan, for_batch, plan, points};
 
 /// Elements of the batch that are judged at most; whole matrices, the first and the last among them.
 const JUDGED: usize = 1 << 24;
@@ -38,7 +38,9 @@ impl<T: Number> QrSubject<T> {
         let batch = Batch::column_major(shape.rows, shape.cols, count);
         let host = numbers::<T>(count * shape.rows * shape.cols, 1);
         let a = device.upload(&host)?;
-        let chosen = plan(shape, T::SIZE);
+        let limits = device.limits().expect("a device that launches has limits");
+        let of = plans::Batch::of(shape, count, T::SIZE, limits);
+        let chosen = for_batch(plan(shape, T::SIZE), &of);
         let (mut points, mut plans): (Vec<Point>, Vec<QrPlan>) = points(shape, T::SIZE)
             .into_iter()
             .map(|point| {
@@ -47,7 +49,7 @@ impl<T: Number> QrSubject<T> {
                     predicted_us: None,
                     coordinates: point.coordinates,
                 };
-                (kept, point.plan)
+                (kept, for_batch(point.plan, &of))
             })
             .unzip();
         let found = plans.iter().position(|plan| *plan == chosen);
