@@ -17,7 +17,7 @@
 //! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
 //! | `ApplyLanes`, `Solve` | a lane per column, a warp per column | Q, Qᵀ of tiny matrices; R⁻¹ |
 //!
-//! Sums have an order that only the variant fixes: the same bits on every run, grid and device.
+//! Sums have an order that only the variant fixes: the same bits on every run and grid, and but for `Tensor` on every device.
 //!
 //! Source: W. Sid-Lakhdar, T. Davis, X. Li, Autotuning dense batched QR factorizations on GPU, 2018; R. Schreiber and
 //! C. Van Loan, A storage-efficient WY representation for products of Householder transformations, 1989.

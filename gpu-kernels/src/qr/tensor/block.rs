@@ -103,11 +103,11 @@ impl<const WARPS: u32> Block<WARPS> {
 
     #[inline(always)]
     #[track_caller]
-    pub fn write<C: Cta>(&self, cta: &C, args: &QrArgs<'_, f32>, columns: &Columns) {
+    pub fn write<C: Cta>(&self, cta: &C, args: &QrArgs<'_, f32>, (columns, down): (&Columns, f32)) {
         let v = of_v(cta);
         each_two(cta, |[m, i, half], at| {
             let both = [columns[i][m][2 * half], columns[i][m][2 * half + 1]];
-            write_two(cta, v, at, both);
+            write_two(cta, v, at, both.map(|element| element * down));
         });
         cta.sync_warp();
         let down = lane(cta);

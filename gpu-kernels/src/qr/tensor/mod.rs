@@ -20,7 +20,7 @@
 //! Shared memory: V of all warps, their W, the sums, W·T and T; see [`tensor_shared_bytes`]. Arrays of 32 elements a row are
 //! [swizzled](place), so that no access has a conflict of banks.
 //!
-//! Guarantees: the same bits on every run and grid of one device. Errors of a product are 2⁻²² of it. Loops end at numbers that
+//! Guarantees: the same bits on every run and grid of one device. Errors of a product are 2⁻²² of it, of any finite C. Loops end at numbers that
 //! the compiler takes for unknown, and places are computed anew in each step: otherwise addresses fill the registers.
 //!
 //! Source: H. Ootomo and R. Yokota, as for the product of matrices; registers that are sums and then factors: T. Dao et al.,
@@ -32,6 +32,7 @@ mod whole;
 
 use super::args::QrArgs;
 use crate::cta::{Cta, Shared, WARP};
+use crate::verbs::{lane, max_lanes};
 use block::Block;
 use steps::{show, subtract, sum_warps, times_t, times_v};
 use whole::whole;
@@ -156,6 +157,7 @@ pub fn tensor<C: Cta, const WARPS: u32, const THREADS: u32>(cta: &C, args: &QrAr
         return;
     }
     let mut columns = block.read(cta, args);
+    let down = enlarge::<C, WARPS>(cta, &mut columns);
     let block = || Block::<WARPS>::of(cta, args);
     block().stage(cta, args, panel);
     // A loop that ends below keeps C in one set of registers.
@@ -170,7 +172,43 @@ pub fn tensor<C: Cta, const WARPS: u32, const THREADS: u32>(cta: &C, args: &QrAr
         }
         block().stage(cta, args, panel);
     }
-    block().write(cta, args, &columns);
+    block().write(cta, args, (&columns, down));
+}
+
+/// Columns whose largest magnitude is below this, 2⁻⁹⁰, are multiplied by 2⁶⁴: what a TF32 number leaves of a smaller one is
+/// subnormal, of which the tensor core drops most digits.
+const SMALL: u32 = (127 - 90) << 23;
+const UP: f32 = 18_446_744_073_709_551_616.0;
+
+/// Brings small columns in range, and says what brings them back.
+#[inline(always)]
+#[track_caller]
+fn enlarge<C: Cta, const WARPS: u32>(cta: &C, columns: &mut Columns) -> f32 {
+    let mut largest = 0;
+    let bits = |x: f32| x.to_bits() & 0x7fff_ffff;
+    for [low, high] in columns.iter() {
+        for e in 0..4 {
+            largest = largest.max(bits(low[e])).max(bits(high[e]));
+        }
+    }
+    let largest = max_lanes(cta, largest);
+    // Where W·T will be, behind two barriers.
+    let of_warps = Shared::<u32>::at(square::<WARPS>(WARPS + 1).byte(), WARPS);
+    if lane(cta) == 0 {
+        cta.shared_write(of_warps, (cta.thread() / WARP) as usize, largest);
+    }
+    cta.sync();
+    let mut largest = 0;
+    for warp in 0..WARPS {
+        largest = largest.max(cta.shared_read(of_warps, warp as usize));
+    }
+    if largest >= SMALL {
+        return 1.0;
+    }
+    for tile in columns.iter_mut() {
+        *tile = tile.map(|four| four.map(|element| element * UP));
+    }
+    1.0 / UP
 }
 
 /// Steps 1 to 4 of a panel that is in shared memory.

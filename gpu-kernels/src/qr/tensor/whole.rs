@@ -3,8 +3,8 @@
 use super::super::args::QrArgs;
 use super::block::Block;
 use super::{
-    Columns, ROWS, STRIP, STRIPS, TENSOR_COLUMNS, TILES, each_two, of_v, one_panel, place, place_v,
-    read_rows, square,
+    Columns, ROWS, STRIP, STRIPS, TENSOR_COLUMNS, TILES, each_two, enlarge, of_v, one_panel, place,
+    place_v, read_rows, square,
 };
 use crate::cta::{Cta, WARP};
 use crate::verbs::lane;
@@ -179,6 +179,7 @@ fn read_whole<C: Cta, const WARPS: u32>(
 pub fn whole<C: Cta, const WARPS: u32>(cta: &C, args: &QrArgs<'_, f32>, block: &Block<WARPS>) {
     let mut walk = Walk::new(cta, block);
     let mut columns = read_whole(cta, args, block, &walk);
+    let down = enlarge::<C, WARPS>(cta, &mut columns);
     walk.stage::<C, WARPS>(cta, args);
     // A loop that ends below keeps C in one set of registers.
     loop {
@@ -202,5 +203,5 @@ pub fn whole<C: Cta, const WARPS: u32>(cta: &C, args: &QrArgs<'_, f32>, block: &
         }
         walk.stage::<C, WARPS>(cta, args);
     }
-    Block::<WARPS>::of(cta, args).write(cta, args, &columns);
+    Block::<WARPS>::of(cta, args).write(cta, args, (&columns, down));
 }

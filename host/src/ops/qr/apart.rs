@@ -4,10 +4,10 @@ use gpu_kernels::In;
 use gpu_kernels::qr::TABLE_WORDS;
 
 use super::batch::Matrices;
-use super::factors::Qr;
+use super::factors::{Qr, table_of};
 use super::launch;
 use crate::device::{Buffer, Device};
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, checks};
 
 /// Where the word of a matrix's place is in its row of the table.
 const PLACE: usize = 2;
@@ -35,15 +35,9 @@ impl<T: Number> Qr<T> {
     /// [pieces](Matrices::Each), or a buffer is too short; else as [`factor`](Self::factor).
     pub fn factor_apart(&mut self, a: &[&Buffer<T>]) -> Result<(), OpError> {
         let Matrices::Each(pieces) = &self.matrices else {
-            return Err(length(
-                "pieces of a batch in buffers of their own",
-                a.len(),
-                0,
-            ));
+            return checks::length("pieces of a batch in buffers of their own", a.len(), 0);
         };
-        if pieces.len() != a.len() {
-            return Err(length("buffers", pieces.len(), a.len()));
-        }
+        checks::length("buffers", pieces.len(), a.len())?;
         for (piece, a) in pieces.iter().zip(a) {
             piece.check("A", a.len())?;
             a.expect_on(&self.device, "factor matrices")?;
@@ -54,28 +48,24 @@ impl<T: Number> Qr<T> {
                 let (base, places) = self.places_of(a)?;
                 let own = self.table.replace(places);
                 let done = launch::factor(self, base, &plan);
-                // It stays until it is no longer read.
-                self.places = std::mem::replace(&mut self.table, own);
+                // Memory that is freed is used again behind the launches that read it.
+                self.table = own;
                 done
             }
             _ => self.factor_copied(a),
         }
     }
 
-    /// What begins in the lowest buffer, and the table with places that count from there.
+    /// What begins in the lowest buffer, and the table with places that count from there: of one address space, in which
+    /// kernels reach all that was checked against its own buffer.
     fn places_of<'a>(&self, a: &[&'a Buffer<T>]) -> Result<(In<'a, T>, Buffer<u64>), OpError> {
-        let address = |a: &Buffer<T>| a.input().pointer() as usize;
+        let address = |a: &Buffer<T>| a.input().pointer().addr();
         let lowest = a.iter().copied().min_by_key(|a| address(a));
         let base = lowest.expect("there are buffers").input();
-        let table = self.table.as_ref();
-        let table = table.expect("a batch of pieces on a GPU has a table");
-        let mut words = table.to_vec()?;
-        let rows = words.chunks_exact_mut(TABLE_WORDS as usize);
-        for (i, (row, a)) in rows.zip(a).enumerate() {
+        let mut words = table_of(&self.matrices);
+        for (row, a) in words.chunks_exact_mut(TABLE_WORDS as usize).zip(a) {
             // Allocations begin at multiples of whole packs.
-            let apart = address(a) - base.pointer() as usize;
-            let place = apart / size_of::<T>() + self.matrices.piece(i).offset;
-            row[PLACE] = place as u64;
+            row[PLACE] += ((address(a) - base.pointer().addr()) / size_of::<T>()) as u64;
         }
         Ok((base, self.device.upload(&words)?))
     }
@@ -99,13 +89,5 @@ impl<T: Number> Qr<T> {
         self.t.copy_from(&through.t)?;
         self.status.copy_from(&through.status)?;
         Ok(())
-    }
-}
-
-fn length(what: &'static str, expected: usize, found: usize) -> OpError {
-    OpError::Length {
-        what,
-        expected,
-        found,
     }
 }

@@ -37,8 +37,6 @@ pub struct Qr<T: Number> {
     pub(super) work: Option<Buffer<T>>,
     /// Shapes and places, of matrices that differ.
     pub(super) table: Option<Buffer<u64>>,
-    /// The same of matrices in buffers of their own.
-    pub(super) places: Option<Buffer<u64>>,
 }
 
 impl<T: Number> Qr<T> {
@@ -54,20 +52,12 @@ impl<T: Number> Qr<T> {
     ) -> Result<Qr<T>, OpError> {
         let matrices = matrices.into();
         matrices.check_shapes()?;
-        let plan = match matrices.largest() {
-            Some(shape) if !device.is_cpu() => {
-                let plan = plan_of(shape, T::SIZE, matrices.lying(T::SIZE));
-                let batch = plans::Batch {
-                    shape,
-                    count: matrices.count(),
-                    bytes: T::SIZE,
-                    sms: device.limits().map_or(1, |limits| limits.sms),
-                    shared_bytes: device.limits().map_or(0, |limits| limits.shared_per_block),
-                };
-                Some(for_batch(plan, &batch))
-            }
-            _ => None,
-        };
+        let plan = matrices.largest().zip(device.limits());
+        let plan = plan.map(|(shape, limits)| {
+            let plan = plan_of(shape, T::SIZE, matrices.lying(T::SIZE));
+            let batch = plans::Batch::of(shape, matrices.count(), T::SIZE, limits);
+            for_batch(plan, &batch)
+        });
         Self::with_plan(device, matrices, form, plan)
     }
 
@@ -110,7 +100,6 @@ impl<T: Number> Qr<T> {
             plan,
             work,
             table,
-            places: None,
         })
     }
 
@@ -190,7 +179,7 @@ fn parts_of(matrices: &Matrices, i: usize) -> Parts {
 }
 
 /// [`TABLE_WORDS`] words for each matrix.
-fn table_of(matrices: &Matrices) -> Vec<u64> {
+pub(super) fn table_of(matrices: &Matrices) -> Vec<u64> {
     let mut words = Vec::with_capacity(matrices.count() * TABLE_WORDS as usize);
     let [mut factors, mut first, mut t] = [0, 0, 0];
     for i in 0..matrices.count() {

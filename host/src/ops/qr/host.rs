@@ -11,7 +11,7 @@ use crate::device::Buffer;
 use crate::ops::Number;
 use crate::plan::qr::QrShape;
 
-const ON_HOST: &str = "the buffers were found to lie on the CPU";
+pub(super) const ON_HOST: &str = "the buffers were found to lie on the CPU";
 
 /// The first `len` elements, which are taken away.
 fn take<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {

@@ -159,8 +159,9 @@ fn panels<T: Number>(
 ) -> Result<(), OpError> {
     let limits = device.limits().expect("a device that launches has limits");
     let waits = kernel_before(steps)?;
-    // Columns that wait are read once, from where they lie.
-    let is_read_there = waits.is_some() && args.table.is_empty() && args.a_steps.row == 1;
+    // Columns that wait are read once, from where they lie. Those behind the last panel `Pack` alone looks at.
+    let in_columns = args.table.is_empty() && args.a_steps.row == 1;
+    let is_read_there = waits.is_some() && in_columns && args.cols <= args.rows;
     if !is_read_there {
         let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
         let most =

@@ -10,15 +10,15 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::batch::Piece;
+use super::host::ON_HOST;
 use super::launch;
 use super::values::Status;
 use crate::cpu::qr as cpu;
 use crate::device::{Buffer, Device};
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, checks};
 use crate::plan::qr::QrShapeError;
 use crate::plan::tall::{MOST_TALL, tall_dressed, tall_panel};
 
-const ON_HOST: &str = "the buffers were found to lie on the CPU";
 /// Rows of a block on the CPU.
 const CPU_ROWS: usize = 1_024;
 
@@ -70,14 +70,7 @@ impl<T: Number> Dressing<'_, T> {
         ] {
             let Some(buffer) = buffer else { continue };
             buffer.expect_on(device, "factor a matrix")?;
-            if buffer.len() != expected {
-                let found = buffer.len();
-                return Err(OpError::Length {
-                    what,
-                    expected,
-                    found,
-                });
-            }
+            checks::same_length(what, buffer, expected)?;
         }
         Ok(())
     }

@@ -217,7 +217,8 @@ pub const fn update_of(width: u32) -> QrVariant {
     }
 }
 
-/// The launches of a batch of matrices of this shape, which was [checked](QrShape::check), column-major without gaps.
+/// The launches of matrices of this shape, which was [checked](QrShape::check), column-major without gaps; see [`for_batch`] for
+/// what follows from their number.
 ///
 /// ```
 /// use warpfuse::plan::qr::{QrPlan, QrShape, plan};

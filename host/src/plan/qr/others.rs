@@ -3,6 +3,7 @@
 use gpu_kernels::qr::{QrVariant, TENSOR_COLUMNS};
 
 use super::{PanelStep, QrPlan, QrShape};
+use crate::plan::limits::DeviceLimits;
 
 /// Matrices of one factorisation, and where they are factored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,19 @@ pub struct Batch {
     pub sms: u32,
     /// The most shared memory of a block.
     pub shared_bytes: u32,
+}
+
+impl Batch {
+    /// `count` matrices of a shape on a device of these limits.
+    pub fn of(shape: QrShape, count: usize, bytes: u32, limits: &DeviceLimits) -> Batch {
+        Batch {
+            shape,
+            count,
+            bytes,
+            sms: limits.sms,
+            shared_bytes: limits.shared_per_block,
+        }
+    }
 }
 
 /// When the columns of later panels change.
@@ -95,7 +109,7 @@ fn others(batch: &Batch, steps: &[PanelStep], step: usize) -> Others {
     Others::Behind(kernel.unwrap_or(behind))
 }
 
-/// The smallest kernel with room for so many rows, where a block has the shared memory for it.
+/// The smallest kernel with room for all rows, where a block has the shared memory for it.
 fn tensor(batch: &Batch, rows: usize) -> Option<QrVariant> {
     let mut kernels = [8, 16].map(|warps| QrVariant::Tensor { warps }).into_iter();
     let kernel = kernels.find(|kernel| kernel.most()[0] as usize >= rows)?;

@@ -40,9 +40,10 @@ pub fn add(suite: &mut Suite) {
         suite.add(Test::new(name), move |device| row_major(device, before));
     }
     suite.add(Test::new("qr/tensor-mixed/f32"), mixed);
+    suite.add(Test::new("qr/tensor-last-column/f32"), last_column);
 }
 
-/// The planner's panels, and other columns by the kernel of so many warps.
+/// The planner's panels, and other columns by the kernel of this number of warps.
 fn plan(shape: QrShape, warps: u32, before: bool) -> QrPlan {
     let mut plan = plan_of(shape, 4, Lying::Otherwise);
     if let QrPlan::Panels(steps) = &mut plan {
@@ -72,9 +73,32 @@ fn forced(device: &Device, (rows, cols): (usize, usize), warps: u32, before: boo
     if device.is_cpu() {
         return Ok(());
     }
-    let kinds = [Kind::Random, Kind::Tiny, Kind::Graded];
+    let kinds = [
+        Kind::Random,
+        Kind::Graded,
+        Kind::Tiny,
+        Kind::Huge,
+        Kind::Subnormal,
+        Kind::Nan,
+        Kind::Infinite,
+    ];
     let matrices = Batch::column_major(rows, cols, kinds.len()).into();
     judge::<f32>(device, qr(device, matrices, warps, before)?, &kinds)
+}
+
+/// A NaN behind the last panel is seen, whoever reads it.
+fn last_column(device: &Device) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let (rows, cols) = (64, 96);
+    let mut qr = qr(device, Batch::column_major(rows, cols, 2).into(), 8, true)?;
+    let mut a: Vec<f32> = Kind::Random.draw((rows, 2 * cols), 3);
+    a[2 * rows * cols - 1] = f32::NAN;
+    qr.factor(&device.upload(&a)?)?;
+    let not_finite: Vec<bool> = qr.statuses()?.iter().map(|of| of.not_finite).collect();
+    ensure!(not_finite == [false, true], "found {not_finite:?}");
+    Ok(())
 }
 
 /// Matrices of different shapes, some of which end before a panel.
