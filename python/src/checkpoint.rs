@@ -40,7 +40,7 @@ pub fn next() -> Option<Checkpoint> {
     })
 }
 
-/// Has the fits of this thread write how far they have got, every so many seconds.
+/// Has the fits of this thread write how far they have got, with `every` seconds between.
 #[pyfunction]
 pub fn begin_checkpoint(path: PathBuf, every: f64) -> PyResult<()> {
     let every = Duration::try_from_secs_f64(every).map_err(|_| {
@@ -60,7 +60,7 @@ pub fn begin_checkpoint(path: PathBuf, every: f64) -> PyResult<()> {
     })
 }
 
-/// Ends that; the files are removed when all fits have come to their end.
+/// Ends that; the files are removed when all fits have ended.
 #[pyfunction]
 pub fn end_checkpoint(remove: bool) -> PyResult<()> {
     let Some(current) = CURRENT.take().filter(|_| remove) else {

@@ -133,9 +133,12 @@ impl Hits {
             identity.fact("max_iter", self.max_iter);
             identity.fact("sums", format_args!("{:?}", self.matrix.summation));
         };
-        with_checkpoint_of(Some(checkpoint), (device, &graph.clone()), facts, || {
-            self.score(device, graph, watch)
-        })
+        with_checkpoint_of(
+            Some(checkpoint),
+            (device, &graph.clone().storage()),
+            facts,
+            || self.score(device, graph, watch),
+        )
     }
 
     fn score<T: Number>(

@@ -9,9 +9,13 @@ use super::sample_weights::SampleWeights;
 use super::{FitError, Labels, ResidentDataset, Targets};
 use crate::device::Device;
 use crate::device::group::Group;
-use crate::matrix::{ColumnMoments, Element, Features};
+use crate::matrix::{Element, Storage};
 use crate::ops::{Number, OpError};
+use crate::parallel;
 use crate::parallel::checksum::{checksum, combine};
+
+/// Rows that one task takes in.
+const ROWS: usize = 1 << 12;
 
 /// Does `work`, a fit of this estimator to this data, with the checkpoint of `options`, if there is one.
 ///
@@ -39,7 +43,7 @@ pub(super) fn with_checkpoint<T: Number, R>(
 /// Those of `work`, and [`FitError::Checkpoint`].
 pub(super) fn with_checkpoint_of<T: Number, R>(
     checkpoint: Option<&Checkpoint>,
-    (device, x): (&Device, &Features<T>),
+    (device, x): (&Device, &Storage<'_, T>),
     facts: impl FnOnce(&mut Identity),
     work: impl FnOnce() -> Result<R, FitError>,
 ) -> Result<R, FitError> {
@@ -51,14 +55,14 @@ pub(super) fn with_checkpoint_of<T: Number, R>(
     identity.fact("version of warpfuse", env!("CARGO_PKG_VERSION"));
     identity.fact("element type", format_args!("{:?}", T::DTYPE));
     facts(&mut identity);
-    let squares = weighted(&ColumnMoments::of(x).sum_of_squares);
-    let mut sums = [x.rows() as f64, squares];
+    let mut sums = [x.rows() as u64, of_rows(x)];
     if let Some(group) = group {
         group.sum(&mut sums).map_err(OpError::from)?;
     }
-    identity.fact("rows", sums[0]);
+    let [rows, digest] = sums;
+    identity.fact("rows", rows);
     identity.fact("columns", x.cols());
-    identity.sum("a sum over the squares of X", sums[1]);
+    identity.fact("a digest of the rows of X", format_args!("{digest:016x}"));
     super::checkpoint::during((checkpoint, group), identity, work)
 }
 
@@ -162,6 +166,35 @@ fn of_targets<T: Number>(targets: &RowTargets<'_, T>) -> String {
         RowTargets::Coded { codes, .. } => digest((0..codes.len()).map(|row| codes.at(row) as f64)),
         _ => digest((0..targets.len()).map(|row| Element::to_f64(targets.at(row)))),
     }
+}
+
+/// Of rows, whatever their order and whoever has them.
+fn of_rows<T: Number>(x: &Storage<'_, T>) -> u64 {
+    let entry = |sum, column: usize, value: T| match Element::to_f64(value) {
+        0.0 => sum,
+        value => combine(combine(sum, column as u64), value.to_bits()),
+    };
+    let row = |i: usize| match x {
+        Storage::Sparse(x) => {
+            let row = x.outer_view(i);
+            row.map_or(0, |row| {
+                row.iter().fold(0, |sum, (j, &value)| entry(sum, j, value))
+            })
+        }
+        Storage::Dense(x) => {
+            let row = x.row(i);
+            row.iter()
+                .enumerate()
+                .fold(0, |sum, (j, &value)| entry(sum, j, value))
+        }
+    };
+    // Rows that are equal count as often as they are there.
+    let of = |block: usize| {
+        let rows = block * ROWS..x.rows().min((block + 1) * ROWS);
+        rows.fold(0_u64, |sum, i| sum.wrapping_add(combine(row(i), 1)))
+    };
+    let blocks = parallel::map(x.rows().div_ceil(ROWS), of);
+    blocks.into_iter().fold(0, u64::wrapping_add)
 }
 
 /// Of numbers in order.

@@ -184,9 +184,12 @@ impl PageRank {
                 identity.fact("a digest of the personalisation", weights);
             }
         };
-        with_checkpoint_of(Some(checkpoint), (device, &graph.clone()), facts, || {
-            self.score(device, graph, watch)
-        })
+        with_checkpoint_of(
+            Some(checkpoint),
+            (device, &graph.clone().storage()),
+            facts,
+            || self.score(device, graph, watch),
+        )
     }
 
     fn score<T: Number>(

@@ -155,9 +155,12 @@ impl TruncatedSvd {
             identity.fact("seed", self.seed);
             identity.fact("sums", format_args!("{:?}", self.matrix.summation));
         };
-        with_checkpoint_of(Some(checkpoint), (device, &features.clone()), facts, || {
-            self.fit_rows(device, features, &mut watch)
-        })
+        with_checkpoint_of(
+            Some(checkpoint),
+            (device, &features.clone().storage()),
+            facts,
+            || self.fit_rows(device, features, &mut watch),
+        )
     }
 
     fn fit_rows<T: Number>(

@@ -35,6 +35,24 @@ pub enum Storage<'a, T> {
     Dense(ArrayView2<'a, T>),
 }
 
+impl<T> Storage<'_, T> {
+    /// Number of samples, m.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Sparse(x) => x.rows(),
+            Self::Dense(x) => x.nrows(),
+        }
+    }
+
+    /// Number of features, n.
+    pub fn cols(&self) -> usize {
+        match self {
+            Self::Sparse(x) => x.cols(),
+            Self::Dense(x) => x.ncols(),
+        }
+    }
+}
+
 /// Features and, when the source has them, one target per sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset<T> {

@@ -20,7 +20,7 @@ use super::checks::whole;
 use super::identity::{digest, with_checkpoint_of};
 use super::{Convergence, FitError, Progress};
 use crate::device::Device;
-use crate::matrix::{Element, Features};
+use crate::matrix::{Element, Storage};
 use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
 
 /// Kernel ridge regression: `f(x) = Σᵢ aᵢ·k(x, xᵢ)` with `(K + λI)·a = t`, K the N × N matrix of all k(xᵢ, xⱼ).
@@ -219,7 +219,7 @@ impl KernelRidge {
             let targets = targets.iter().map(|target| Element::to_f64(*target));
             identity.fact("a digest of the targets", digest(targets));
         };
-        let x = Features::Dense(features.to_owned());
+        let x = Storage::Dense(features.view());
         with_checkpoint_of(Some(checkpoint), (device, &x), facts, || {
             self.solve(device, features, targets, watch)
         })

@@ -142,7 +142,7 @@ fn reproducible_scores_and_vectors_have_the_bits_of_one_process() {
     have_the_same_bits::<f32>();
 }
 
-/// One that is ended ever later until it comes to its end, by another number of members each time; how often it was ended.
+/// A fit that is stopped later each time until it ends, by another number of members each time; how often it was stopped.
 fn in_parts<T: Number>(
     method: Fit<T>,
     x: &Features<T>,
@@ -201,7 +201,7 @@ fn a_checkpoint_of_another_fit_is_refused() {
     let mut other = ndarray::Array2::<f64>::ones((NODES, NODES));
     other[[0, 0]] = 2.0;
     let other = Features::Dense(other);
-    assert_eq!(differs(fit(0.85, &other)), "a sum over the squares of X");
+    assert_eq!(differs(fit(0.85, &other)), "a digest of the rows of X");
     fit(0.85, &x).expect("scores");
 }
 
