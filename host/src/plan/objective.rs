@@ -65,8 +65,8 @@ const MOST_BYTES: u64 = 128 << 10;
 /// Entries of X for each sum that all blocks add at the end.
 const ENTRIES_PER_SUM: u64 = 8;
 
-/// Whether a sparse X may have a head, as the sample of its columns says that the problem has: where its most frequent column
-/// is far from holding up the others nobody needs to count them.
+/// Whether a sparse X may have a head, by the sample of its columns: where its most frequent column is far from holding up the
+/// others, columns need not be counted.
 pub fn may_have_head(problem: &Problem) -> bool {
     problem.columns.is_none() || queues(problem, OF_SAMPLE * problem.busiest_column())
 }

@@ -241,7 +241,7 @@ pub(in crate::cli) enum SolverName {
     NewtonCholesky,
     /// Coordinate descent on the Hessian of the columns that matter, on the host
     CoordinateDescent,
-    /// Orthogonal factors of X itself, in one read of it: squared errors without l1; on a GPU of a dense X of up to 32 columns
+    /// Orthogonal factors of X itself: squared errors without l1; on a GPU of a large dense X of up to 32 columns
     Qr,
     /// Orthogonal factors and singular values, on the host; least squares only
     Svd,

@@ -26,12 +26,11 @@ const MAX_BYTES: usize = 2 << 20;
 /// Entries per column that repay writing the pairs and reading them again.
 const MIN_USES: usize = 4;
 
-/// Rows whose contributions to w are added up in T at most, where that is done at all. At least they are as many as entries of
-/// a row that are.
+/// Most rows whose contributions to w are added up in T before they go to f64; the fewest are [`TILE`].
 pub(in crate::cpu) const BLOCK: usize = 4 * TILE;
 
-/// Columns for each entry of a block of rows up to which it pays to add the block's w in f64 and to begin again: pairs half as
-/// large save more at an entry than that takes at two columns.
+/// Columns for each entry of a block of rows, at most: with more, adding the block's w in f64 costs more than pairs of half
+/// the size save.
 const COLUMNS_PER_ENTRY: usize = 2;
 
 /// Where y and w are best kept during a pass.

@@ -70,8 +70,9 @@ pub enum Solver {
     NewtonCholesky,
     /// Newton's with an l1 penalty, each step by coordinate descent on the Hessian of the columns that matter, on the host.
     CoordinateDescent,
-    /// Least squares by R of X itself, whose condition is the root of that of the normal equations: one read of X, where it has
-    /// at least as many rows as columns. On the host, and on a GPU of a dense X of up to 32 columns.
+    /// Least squares by R of X itself, whose condition is the root of that of the normal equations: R in one read of X, and one
+    /// more for each step. Where X has at least as many rows as columns: on the host, and on a GPU where X is large and dense
+    /// with up to 32 columns.
     Qr,
     /// Least squares by singular values, on the host.
     Svd,

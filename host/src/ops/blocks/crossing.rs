@@ -380,7 +380,7 @@ impl PinnedImages {
                 locked(&self.blocks)[number] = Some(block.clone());
                 Ok(Some(block))
             }
-            // The driver refuses where the host has too little; the blocks that cross without are as good.
+            // The driver refuses; blocks that cross without are as good. How many there may be follows from the host's memory.
             Err(DeviceError::OutOfMemory { .. } | DeviceError::Driver { .. }) => {
                 self.is_full.store(true, Ordering::Relaxed);
                 Ok(None)

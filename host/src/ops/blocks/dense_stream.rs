@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
-use gpu_kernels::{In, Out};
 
 use super::crossing::BlockStream;
-use super::unpack::{OF_IMAGES, Unpacking, section};
+use super::unpack::{OF_IMAGES, Unpacking, no_arrays, section};
 use super::{DenseBlock, Part, Place};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{DenseImage, Image, cut_rows};
@@ -61,13 +60,9 @@ impl<T: Number> DenseStream<T> {
             let all: Range<usize> = 0..Image::<T>::words(image);
             if image.is_bf16 {
                 let args = UnpackArgs {
-                    len: image.elements() as u64,
                     packed: section(words, &all),
-                    offsets: In::none(),
-                    constants: In::none(),
-                    places: In::none(),
-                    indices: Out::none(),
                     values: unpacked.output(),
+                    ..no_arrays(image.elements())
                 };
                 self.kernels.launch(UnpackVariant::Bf16, args)?;
             }

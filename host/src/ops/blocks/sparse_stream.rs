@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use gpu_kernels::Word;
 use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
-use gpu_kernels::{In, Out, Word};
 
 use super::crossing::BlockStream;
-use super::unpack::{OF_IMAGES, Unpacking, section};
+use super::unpack::{OF_IMAGES, Unpacking, no_arrays, section};
 use super::{Part, Place, SparseBlock};
 use crate::device::{Buffer, Device};
 use crate::layout::packed::{ImageValues, SparseImage, cut_rows};
@@ -122,13 +122,8 @@ impl<T: Number> Unpacked<T> {
     ) -> Result<(), OpError> {
         let sections = image.sections();
         let args = UnpackArgs {
-            len: image.entries as u64,
-            packed: In::none(),
             offsets: section::<u32>(words, &sections.offsets),
-            constants: In::none(),
-            places: In::none(),
-            indices: Out::none(),
-            values: Out::none(),
+            ..no_arrays(image.entries)
         };
         if image.is_narrow {
             let args = UnpackArgs {

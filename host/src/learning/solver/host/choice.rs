@@ -51,7 +51,7 @@ pub(in crate::learning) struct Shape {
     /// What coefficients have to do besides.
     pub(in crate::learning) constraint: Constraint,
     pub(in crate::learning) place: Place,
-    /// Why a GPU cannot have R of X, where it cannot.
+    /// Why a GPU cannot have R of X, where it cannot; looked at where X is on a device alone.
     pub(in crate::learning) no_triangle: Option<&'static str>,
 }
 
