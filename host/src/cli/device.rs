@@ -13,11 +13,13 @@ use super::output;
 use super::progress::Ui;
 use super::targets::Known;
 use crate::device::{
-    Choice, Device, DeviceError, Emulator, EmulatorOptions, MemoryOptions, Phase, PhaseCost, Phases,
+    Choice, Device, DeviceError, Emulator, EmulatorOptions, MemoryOptions, Phase, PhaseCost,
+    Phases, tuned,
 };
 use crate::matrix::Features;
 use crate::ops::{MatrixOptions, Number, predicted_places};
 use crate::plan::alternatives::FitPlace;
+use crate::plan::tuned::Dropped;
 use crate::plan::work::Work;
 
 /// Reads of X by a fit of a linear model: 12 to 894 were recorded, 87 in the geometric mean.
@@ -28,6 +30,9 @@ pub(super) const FIT_READS: u64 = 90;
 /// # Errors
 /// When a device that was requested by name cannot be used.
 pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
+    if name != DeviceName::Cpu {
+        tuned::check_file()?;
+    }
     let device = match name {
         DeviceName::Auto => automatic(ui),
         DeviceName::Cpu => Device::cpu(),
@@ -38,9 +43,15 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
             let emulator = Emulator::open(None, EmulatorOptions::schedule(schedule))?;
             let device = Device::Emulator(emulator);
             device.limit_memory(MemoryOptions::from_environment()?);
+            if let Some(path) = tuned::file() {
+                device.read_tuned(&path)?;
+            }
             device
         }
     };
+    if let Some(table) = device.tuned() {
+        tell_of_table(table.dropped(), ui);
+    }
     tracing::info!(device = %device, name = device.name(), "device opened");
     if let Device::Cuda(cuda) = &device
         && cuda.compiles_kernels().unwrap_or(false)
@@ -51,6 +62,20 @@ pub(super) fn open(name: DeviceName, ui: &Ui) -> Result<Device> {
         ));
     }
     Ok(device)
+}
+
+/// Entries of the table of tuned launches that do not count.
+pub(super) fn tell_of_table(Dropped { foreign, damaged }: Dropped, ui: &Ui) {
+    if damaged > 0 {
+        ui.warn(format_args!(
+            "the table of tuned launches has {damaged} that were changed and do not count; tune again"
+        ));
+    }
+    if foreign > 0 {
+        ui.remark(format_args!(
+            "the table of tuned launches has {foreign} of other GPUs, drivers or versions, which do not count"
+        ));
+    }
 }
 
 /// [`open`], but that `auto` is the CPU where the data at `path`, read `reads` times, are not worth the start of a GPU.

@@ -111,6 +111,9 @@ where
     if let Some(options) = arguments.gpu_memory() {
         options.apply_to_gpus();
     }
+    if let Some(path) = arguments.tuned() {
+        crate::device::tuned::apply_to_gpus(path);
+    }
     let gpus = arguments.gpus();
     match run(arguments.command, gpus, &ui) {
         Ok(exit) => {

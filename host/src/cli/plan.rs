@@ -9,8 +9,8 @@ use super::fits::{self, Fits};
 use super::forms::Forms;
 use super::progress::Ui;
 use super::report::{Listing, bytes, indented, number, plain_table};
-use super::{data, measure, output, plan_gpus};
-use crate::device::{Device, embedded};
+use super::{data, device, measure, output, plan_gpus};
+use crate::device::{Device, embedded, tuned};
 use crate::io::Columns;
 use crate::ops::{Number, candidates_of, problem_on_gpu};
 use crate::plan::fused::{
@@ -19,6 +19,7 @@ use crate::plan::fused::{
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
 use crate::plan::scaling::{Machines, Shared};
+use crate::plan::tuned::{Site, Table};
 
 /// Threads of the largest block of any GPU so far.
 const LARGEST_BLOCK: u32 = 1024;
@@ -36,10 +37,11 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
         "--report and --figures: expected --measure, whose launches they show, found a plan without"
     );
     let problem = problem(args, ui)?;
-    let gpu = Gpu::of(args, ui);
+    let gpu = Gpu::of(args, ui)?;
     let forced = ForcedPart::combine(&args.force).map_err(|reason| anyhow!("--force: {reason}"))?;
     let planner = Planner::new(&gpu.limits, &gpu.kernels)
         .model(args.model.into())
+        .tuned(gpu.tuned.as_ref())
         .forced(forced)
         .summation(summation(args.reproducible));
     let product = args.product.into();
@@ -115,19 +117,22 @@ fn problem_of_data<T: Number>(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
 pub(super) struct Gpu {
     pub(super) limits: DeviceLimits,
     pub(super) kernels: Vec<Candidate>,
+    /// Measured launches of this GPU.
+    tuned: Option<Table>,
     /// Where registers are assumed, because no assembler counted them.
     assumed_registers: bool,
 }
 
 impl Gpu {
-    pub(super) fn of(args: &PlanArgs, ui: &Ui) -> Gpu {
-        let limits = match args.gpu {
+    pub(super) fn of(args: &PlanArgs, ui: &Ui) -> Result<Gpu> {
+        let (limits, driver) = match args.gpu {
             GpuName::Auto => this_machine(ui),
-            GpuName::Titan => known("titan"),
-            GpuName::A100 => known("a100"),
-            GpuName::H100 => known("h100"),
-            GpuName::H200 => known("h200"),
+            GpuName::Titan => (known("titan"), None),
+            GpuName::A100 => (known("a100"), None),
+            GpuName::H100 => (known("h100"), None),
+            GpuName::H200 => (known("h200"), None),
         };
+        let tuned = tuned_launches(&limits, driver, ui)?;
         let mut gpu = match args.gpu {
             GpuName::Titan => Gpu::of_the_source(limits, args.dtype.into()),
             _ => Gpu::with_our_kernels(limits, args.dtype.into()),
@@ -138,7 +143,7 @@ impl Gpu {
         if gpu.assumed_registers {
             ui.remark("registers per thread are assumed: this program was built without ptxas; --registers sets them");
         }
-        gpu
+        Ok(Gpu { tuned, ..gpu })
     }
 
     /// A GPU older than anything that we compile for runs the kernels of the model's source.
@@ -146,6 +151,7 @@ impl Gpu {
         Gpu {
             limits,
             kernels: Candidate::of_the_source(precision),
+            tuned: None,
             assumed_registers: false,
         }
     }
@@ -161,6 +167,7 @@ impl Gpu {
         Gpu {
             limits,
             kernels,
+            tuned: None,
             assumed_registers: !counted,
         }
     }
@@ -175,12 +182,26 @@ impl Gpu {
     }
 }
 
-fn this_machine(ui: &Ui) -> DeviceLimits {
-    if let Some(limits) = Device::cuda(0).ok().as_ref().and_then(Device::limits) {
-        return limits.clone();
+/// The GPU of this machine and its driver, or an H200 that is not here.
+fn this_machine(ui: &Ui) -> (DeviceLimits, Option<u32>) {
+    let device = Device::cuda(0).ok();
+    if let Some(limits) = device.as_ref().and_then(Device::limits) {
+        let driver = device.as_ref().and_then(Device::driver_version);
+        return (limits.clone(), driver);
     }
     ui.remark("no GPU here: planning for an H200 (--gpu names another)");
-    known("h200")
+    (known("h200"), None)
+}
+
+/// The table that was named, with the entries of this GPU.
+fn tuned_launches(limits: &DeviceLimits, driver: Option<u32>, ui: &Ui) -> Result<Option<Table>> {
+    let Some(path) = tuned::file() else {
+        return Ok(None);
+    };
+    let device = &limits.name;
+    let table = tuned::read(&path, &Site { device, driver })?;
+    device::tell_of_table(table.dropped(), ui);
+    Ok(Some(table))
 }
 
 fn known(name: &str) -> DeviceLimits {

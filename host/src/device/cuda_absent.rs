@@ -12,6 +12,7 @@ use super::kernel::Order;
 use super::lent::Owner;
 use super::memory::Ledger;
 use super::staging::Fill;
+use super::tuned::Tuned;
 use super::usage::Usage;
 use super::{Buffer, MemoryInfo};
 use crate::plan::limits::DeviceLimits;
@@ -132,6 +133,7 @@ never! {
         pub fn name(&Self) -> &str;
         pub fn limits(&Self) -> &DeviceLimits;
         pub fn driver_version(&Self) -> u32;
+        pub(super) fn tuned(&Self) -> &Tuned;
         pub fn has_clusters(&Self) -> bool;
         pub fn usage(&Self) -> Usage;
         pub(super) fn member(&Self, Option<Group>) -> CudaDevice;

@@ -98,6 +98,15 @@ pub enum DeviceError {
         found: String,
     },
 
+    /// A table of tuned launches that cannot be used.
+    #[error("the table of tuned launches {path} cannot be used: {cause}")]
+    Tuned {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+
     /// A launch breaks its kernel's contract.
     #[error("launch {kernel}: it requires {required}, given {given}")]
     Contract {

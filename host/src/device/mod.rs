@@ -50,6 +50,7 @@ mod readback;
 )]
 mod staging;
 mod system;
+pub mod tuned;
 pub mod usage;
 
 use std::fmt;

@@ -59,11 +59,15 @@ pub fn conv1d<T: Conv1dNumber>(
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
     check(shape, x, filters, out)?;
-    let Some(limits) = out.device().limits().cloned() else {
+    let device = out.device();
+    let Some(limits) = device.limits() else {
         on_cpu(shape, x, filters, out);
         return Ok(());
     };
-    launch(&plan(shape, T::SIZE, &limits), shape, x, filters, out)
+    let tuned = device.tuned();
+    let tuned = tuned.and_then(|table| table.conv1d(T::PRECISION, shape, limits));
+    let plan = tuned.unwrap_or_else(|| plan(shape, T::SIZE, limits));
+    launch(&plan, shape, x, filters, out)
 }
 
 /// [`conv1d`] by a launch of the caller's choice, one of [`points`](crate::plan::conv1d::points) for this shape.

@@ -196,7 +196,7 @@ pub fn matmul_with<T: Number>(
         return Ok(());
     }
     let problem = problem::<T>((m, n, k), choice);
-    let plan = choose_for(&device, &problem, choice)?;
+    let plan = choose_for::<T>(&device, &problem, choice)?;
     let args = MatmulArgs {
         m: m as u32,
         n: n as u32,
@@ -304,7 +304,7 @@ pub fn choose<T: Number>(
     size: (usize, usize, usize),
     choice: Choice,
 ) -> Result<MatmulPlan, OpError> {
-    choose_for(device, &problem::<T>(size, choice), choice)
+    choose_for::<T>(device, &problem::<T>(size, choice), choice)
 }
 
 fn problem<T: Number>((m, n, k): (usize, usize, usize), choice: Choice) -> Problem {
@@ -320,7 +320,11 @@ fn problem<T: Number>((m, n, k): (usize, usize, usize), choice: Choice) -> Probl
     }
 }
 
-fn choose_for(device: &Device, problem: &Problem, choice: Choice) -> Result<MatmulPlan, OpError> {
+fn choose_for<T: Number>(
+    device: &Device,
+    problem: &Problem,
+    choice: Choice,
+) -> Result<MatmulPlan, OpError> {
     let limits = device.limits().expect("a device that launches has limits");
     Ok(match choice {
         Choice::Variant(MatmulVariant::Combine) => {
@@ -330,8 +334,17 @@ fn choose_for(device: &Device, problem: &Problem, choice: Choice) -> Result<Matm
             });
         }
         Choice::Variant(variant) => of_variant(problem, variant)?,
-        _ => plan(problem, limits)?,
+        _ => match measured::<T>(device, problem) {
+            Some(plan) => plan,
+            None => plan(problem, limits)?,
+        },
     })
+}
+
+/// The launch that the device's table of tuned launches has.
+fn measured<T: Number>(device: &Device, problem: &Problem) -> Option<MatmulPlan> {
+    let compiled = T::Matmul::entries().iter().map(|entry| entry.variant);
+    device.tuned()?.matmul(problem, compiled)
 }
 
 fn entry<T: Number>(variant: MatmulVariant) -> Result<&'static Entry<T::Matmul>, OpError> {

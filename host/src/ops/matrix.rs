@@ -253,7 +253,9 @@ impl<T: Number> Matrix<T> {
         let Some((limits, kernels)) = self.choices()? else {
             return Ok(None);
         };
+        let tuned = self.device().tuned();
         let planner = Planner::new(limits, &kernels)
+            .tuned(tuned.as_deref())
             .model(self.options.model)
             .forced(self.options.forced)
             .summation(self.options.summation);

@@ -272,7 +272,7 @@ impl Conv1dStrategy {
     }
 
     /// Whether every tile needs a block of its own: a strip's first tile begins earlier.
-    fn needs_all_blocks(self) -> bool {
+    pub(super) fn needs_all_blocks(self) -> bool {
         matches!(self, Conv1dStrategy::Strip3 | Conv1dStrategy::Strip5)
     }
 

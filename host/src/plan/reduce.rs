@@ -71,6 +71,29 @@ pub struct WholePlan {
     pub grid: u32,
 }
 
+impl WholePlan {
+    /// Whether every element of an array of `len` elements of `bytes` bytes is in a chunk, and every chunk has a row.
+    ///
+    /// ```
+    /// use warpfuse::plan::reduce::{WholePlan, whole_fixed};
+    /// let plan = whole_fixed(1_000_000, 4);
+    /// assert!(plan.covers(1_000_000, 4) && !plan.covers(2_000_000, 4));
+    /// ```
+    pub fn covers(&self, len: u64, bytes: u32) -> bool {
+        let rows = rows(len, bytes).max(1);
+        let has_blocks = self.grid > 0 && u64::from(self.grid) <= self.chunks;
+        let before_last = self.chunks.saturating_sub(1);
+        has_blocks
+            && match self.order {
+                Order::Fixed => {
+                    let starts = before_last.checked_mul(self.rows_per_chunk);
+                    starts.is_some_and(|last| last < rows && rows - last <= self.rows_per_chunk)
+                }
+                Order::Interleaved => self.chunks <= rows,
+            }
+    }
+}
+
 /// Rows of 256 packs of 16 bytes in `len` elements of `bytes` bytes.
 fn rows(len: u64, bytes: u32) -> u64 {
     len.div_ceil(ROW_BYTES / u64::from(bytes.max(1)))

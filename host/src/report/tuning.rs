@@ -129,6 +129,7 @@ mod tests {
             step("other", timed(6.0), 6.0),
         ];
         let tuned = Tuned {
+            launch: None,
             class: "qr f32 3 of 4x4".into(),
             points: 7,
             incumbent: steps[0].trial.clone(),

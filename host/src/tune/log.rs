@@ -16,11 +16,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::key::{START, fnv};
 use super::{Key, Outcome, Point, TuneError};
+use crate::plan::tuned::{START, fnv};
+use crate::process;
 
+mod recording;
 mod watch;
 
+pub use recording::Recording;
 pub use watch::UnderWay;
 
 /// How often a point may begin without an end.
@@ -48,6 +51,9 @@ enum Event {
         /// The process.
         #[serde(default)]
         by: u32,
+        /// When it started, as the machine counts: numbers are used again. 0 where nobody says.
+        #[serde(default)]
+        started: u64,
     },
     /// It has run.
     Ended {
@@ -69,6 +75,24 @@ struct Line {
     text: String,
 }
 
+/// A point that has begun and not ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Begun {
+    times: u32,
+    /// The last process that began it, and when that process started.
+    by: u32,
+    started: u64,
+}
+
+impl Begun {
+    /// Whether that process is another one, and runs.
+    fn is_elsewhere(&self) -> bool {
+        let now = process::started(self.by);
+        let is_same = |now| self.started == 0 || self.started == now;
+        self.by != std::process::id() && now.is_some_and(is_same)
+    }
+}
+
 /// A log of one key.
 #[derive(Debug)]
 pub struct Log {
@@ -76,8 +100,8 @@ pub struct Log {
     file: File,
     digest: u64,
     trials: HashMap<String, Outcome>,
-    /// How often a point has begun since it last ended, and by which process.
-    open: HashMap<String, (u32, u32)>,
+    /// Points that have begun since they last ended.
+    open: HashMap<String, Begun>,
     /// Bytes that were read.
     seen: u64,
     notice: Notice,
@@ -117,37 +141,6 @@ impl Log {
             log.locked(|log| log.append(&Event::Key(key.clone())))?;
         }
         Ok(log)
-    }
-
-    /// All problems of a log, of whatever key, in the order in which they were begun.
-    ///
-    /// # Errors
-    /// [`TuneError::Log`] when the file cannot be read.
-    pub fn recorded(path: &Path) -> Result<Vec<Recording>, TuneError> {
-        let bytes = std::fs::read(path).map_err(|source| TuneError::Log {
-            path: path.to_owned(),
-            action: "read",
-            source,
-        })?;
-        let mut all: Vec<Recording> = Vec::new();
-        for (digest, event) in lines(&bytes).filter_map(|line| event(line).ok()) {
-            match event {
-                Event::Key(key) if !all.iter().any(|one| one.key.digest() == digest) => {
-                    all.push(Recording {
-                        key,
-                        trials: Vec::new(),
-                    });
-                }
-                Event::Ended { point, outcome } => {
-                    let of = all.iter_mut().find(|one| one.key.digest() == digest);
-                    if let Some(recording) = of {
-                        recording.keep(point, outcome);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(all)
     }
 
     /// What became of a point, if it was tried.
@@ -198,7 +191,7 @@ impl Log {
         let open = self.open.iter();
         let cut_off: Vec<(String, u32)> = open
             .filter(|(point, _)| !self.is_claimed(point))
-            .map(|(point, (beginnings, _))| (point.clone(), *beginnings))
+            .map(|(point, begun)| (point.clone(), begun.times))
             .collect();
         let count = cut_off.len();
         for (point, beginnings) in cut_off {
@@ -213,14 +206,14 @@ impl Log {
 
     /// Whether another process that is alive has begun a point and not ended it.
     pub fn is_claimed(&self, point: &str) -> bool {
-        let claim = self.open.get(point);
-        claim.is_some_and(|(_, by)| *by != std::process::id() && is_alive(*by))
+        self.open.get(point).is_some_and(Begun::is_elsewhere)
     }
 
     fn begin(&mut self, point: &str) -> Result<(), TuneError> {
         self.append(&Event::Began {
             point: point.to_owned(),
             by: std::process::id(),
+            started: process::started(std::process::id()).unwrap_or(0),
         })
     }
 
@@ -291,9 +284,10 @@ impl Log {
                 Err(Damaged) => self.notice.damaged += 1,
                 Ok((key, _)) if key != self.digest => self.notice.foreign += 1,
                 Ok((_, Event::Key(_))) => {}
-                Ok((_, Event::Began { point, by })) => {
+                Ok((_, Event::Began { point, by, started })) => {
                     let open = self.open.entry(point).or_default();
-                    *open = (open.0 + 1, by);
+                    let times = open.times + 1;
+                    *open = Begun { times, by, started };
                 }
                 Ok((_, Event::Ended { point, outcome })) => {
                     self.open.remove(&point.name);
@@ -319,31 +313,6 @@ impl Log {
         line.push('\n');
         let written = self.file.write_all(line.as_bytes());
         written.map_err(self.failed("written"))
-    }
-}
-
-/// Whether there is a process of this number; where that cannot be seen there is none.
-fn is_alive(process: u32) -> bool {
-    Path::new("/proc").join(process.to_string()).exists()
-}
-
-/// One problem of a log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recording {
-    /// Where, and what.
-    pub key: Key,
-    /// The points that were tried; the planner's choice is the first.
-    pub trials: Vec<(Point, Outcome)>,
-}
-
-impl Recording {
-    /// A point that several processes tried keeps the place of the first.
-    fn keep(&mut self, point: Point, outcome: Outcome) {
-        let mut known = self.trials.iter_mut();
-        match known.find(|(known, _)| known.name == point.name) {
-            Some(known) => *known = (point, outcome),
-            None => self.trials.push((point, outcome)),
-        }
     }
 }
 
@@ -382,11 +351,7 @@ mod tests {
     }
 
     fn named(name: &str) -> Point {
-        Point {
-            name: name.into(),
-            predicted_us: Some(1.0),
-            coordinates: vec![2.0],
-        }
+        Point::new(name, vec![2.0]).predicted(1.0)
     }
 
     fn timed(median_us: f64) -> Outcome {
@@ -455,6 +420,27 @@ mod tests {
             (recorded[1].key.class.as_str(), recorded[1].trials.len()),
             ("b", 1)
         );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_claim_is_of_a_process_and_not_of_its_number() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        let mut log = Log::open(&path, &key("a")).expect("a log");
+        let parent = std::os::unix::process::parent_id();
+        let started = process::started(parent).expect("it waits for this one");
+        for (point, started) in [("of it", started), ("of its number", started + 1)] {
+            let begun = Event::Began {
+                point: point.into(),
+                by: parent,
+                started,
+            };
+            log.locked(|log| log.append(&begun)).expect("written");
+        }
+        let log = Log::open(&path, &key("a")).expect("a log");
+        assert!(log.is_claimed("of it") && !log.is_claimed("of its number"));
+        assert_eq!(log.notice().interrupted, 1);
     }
 
     #[test]

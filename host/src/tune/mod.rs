@@ -9,7 +9,12 @@
 //! | [`Replayed`] | a log instead of a device: searches are compared without one |
 //! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`], [`ReduceSubject`], [`Conv1dSubject`] | the families |
 //!
+//! The [`guide`] says how to use it, and how tables of what was tuned reach planners.
+//!
 //! The planner's choice is measured first, and the result is the fastest of all that were: tuning cannot lose.
+
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 
 mod error;
 mod evolution;
@@ -26,10 +31,11 @@ mod search;
 mod session;
 mod space;
 mod subjects;
+mod table;
 mod trial;
 
+pub use crate::plan::tuned::Key;
 pub use error::TuneError;
-pub use key::Key;
 pub use log::{Log, Notice, Recording, UnderWay};
 pub use replay::{Course, Replayed};
 pub use search::{Search, SearchKind};

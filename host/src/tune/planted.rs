@@ -1,6 +1,7 @@
 //! A subject whose outcomes are known.
 
 use super::{Point, Refusal, Subject};
+use crate::plan::tuned::Launch;
 
 /// Sixty points, of which twenty give wrong results and one does not run; the planner's is number 40.
 pub(super) struct Planted {
@@ -11,10 +12,11 @@ pub(super) struct Planted {
 
 impl Planted {
     pub(super) fn new() -> Planted {
-        let point = |i: usize| Point {
-            name: format!("p{i}"),
-            predicted_us: Some(100.0 - i as f64),
-            coordinates: vec![i as f64],
+        let point = |i: usize| {
+            let values = vec![i as i64];
+            Point::new(format!("p{i}"), vec![i as f64])
+                .predicted(100.0 - i as f64)
+                .launched_by(Launch::Qr { values })
         };
         Planted {
             points: (0..60).map(point).collect(),

@@ -52,11 +52,8 @@ fn problems() -> Vec<Replayed> {
         // The planner's choice is the fastest by prediction.
         launches.sort_by(|a, b| a.predicted_us.total_cmp(&b.predicted_us));
         let trial = |launch: Launch| {
-            let point = Point {
-                coordinates: coordinates(&launch.variant),
-                name: launch.variant,
-                predicted_us: Some(launch.predicted_us),
-            };
+            let coordinates = coordinates(&launch.variant);
+            let point = Point::new(launch.variant, coordinates).predicted(launch.predicted_us);
             let median_us = launch.measured_us;
             (point, Outcome::Timed { median_us })
         };

@@ -132,11 +132,7 @@ mod tests {
     use super::*;
 
     fn points() -> Vec<Point> {
-        let point = |i: usize| Point {
-            name: i.to_string(),
-            predicted_us: Some(10.0 + i as f64),
-            coordinates: vec![i as f64],
-        };
+        let point = |i: usize| Point::new(i.to_string(), vec![i as f64]).predicted(10.0 + i as f64);
         (0..20).map(point).collect()
     }
 
@@ -176,11 +172,7 @@ mod tests {
 
     /// Trials until the fastest of 144 points in the plane was found, without predictions.
     fn trials_in_the_plane(kind: SearchKind, seed: u64) -> usize {
-        let point = |i: usize| Point {
-            name: i.to_string(),
-            predicted_us: None,
-            coordinates: vec![(i % 12) as f64, (i / 12) as f64],
-        };
+        let point = |i: usize| Point::new(i.to_string(), vec![(i % 12) as f64, (i / 12) as f64]);
         let points: Vec<Point> = (0..144).map(point).collect();
         let us = |at: &[f64]| 5.0 + (at[0] - 9.0).abs() + (at[1] - 2.0).abs();
         let search = Search::new(kind, points.len(), seed);

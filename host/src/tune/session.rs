@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::trial::expect_sound;
 use super::{Log, Outcome, Search, SearchKind, Subject, Trial, TuneError};
+use crate::plan::tuned::Launch;
 
 /// A point that takes this many times as long as the best at its first call is not called again.
 const HOPELESS: f64 = 1.5;
@@ -18,6 +19,14 @@ pub struct Budget {
     pub time: Duration,
     /// After this many points, those that a log remembers not counted.
     pub trials: usize,
+}
+
+impl Budget {
+    /// Until nothing is left to try.
+    pub const UNLIMITED: Budget = Budget {
+        time: Duration::MAX,
+        trials: usize::MAX,
+    };
 }
 
 /// One point that was tried, or remembered.
@@ -43,6 +52,9 @@ pub struct Tuned {
     pub incumbent: Trial,
     /// The fastest.
     pub best: Trial,
+    /// What a table says of the fastest; none where that is whatever the planner chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
     /// All that were tried, in order.
     pub steps: Vec<Step>,
 }
@@ -266,6 +278,7 @@ impl<'a> Session<'a> {
             points: self.tried.len(),
             incumbent: trial(incumbent),
             best: trial(best),
+            launch: self.subject.points()[best].launch.clone(),
             steps: self.steps,
         }
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TuneError;
+use crate::plan::tuned::Launch;
 
 /// One way to compute a problem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +14,37 @@ pub struct Point {
     pub predicted_us: Option<f64>,
     /// Its parameters, as numbers whose differences mean something: points that are near are alike.
     pub coordinates: Vec<f64>,
+    /// What a table says of it; none where it is whatever the planner chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+}
+
+impl Point {
+    /// A point of which no model expects anything.
+    pub fn new(name: impl Into<String>, coordinates: Vec<f64>) -> Point {
+        Point {
+            name: name.into(),
+            predicted_us: None,
+            coordinates,
+            launch: None,
+        }
+    }
+
+    /// The same with what a model expects, microseconds.
+    pub fn predicted(self, us: f64) -> Point {
+        Point {
+            predicted_us: Some(us),
+            ..self
+        }
+    }
+
+    /// The same with what a table says of its launch.
+    pub fn launched_by(self, launch: Launch) -> Point {
+        Point {
+            launch: Some(launch),
+            ..self
+        }
+    }
 }
 
 /// What became of a point.
@@ -82,7 +114,7 @@ impl<E: std::error::Error> From<E> for Refusal {
 
 /// A problem of a family, and all launches that it could be computed by.
 pub trait Subject {
-    /// The problem: family, element type, sizes.
+    /// The problem: family, element type, sizes; see [`class`](crate::plan::tuned::class).
     fn class(&self) -> String;
 
     /// The possible launches.

@@ -86,3 +86,100 @@ fn a_process_that_cannot_tune_is_not_started_forever() {
     ])
     .expect_code(2);
 }
+
+#[test]
+fn a_table_has_what_was_faster_and_is_taken() {
+    let folder = Folder::new();
+    let (log, table) = (folder.path("tuning.jsonl"), folder.path("tuned.json"));
+    let more = ["--log", log.as_str(), "--table", table.as_str()];
+    let mut gains = 0;
+    for family in FAMILIES {
+        let found = run(arguments(family, &more)).expect_code(0).json();
+        // On the emulator the planner's choice need not be the fastest, nor the table have it.
+        gains += usize::from(number(&found, "gain") >= 1.01 && found["launch"].is_object());
+    }
+    let written: serde_json::Value =
+        serde_json::from_slice(&folder.read("tuned.json")).expect("JSON");
+    assert_eq!(written["entries"].as_array().map(Vec::len), Some(gains));
+    let exported = folder.path("exported.json");
+    run(["tune", "export", &log, "--table", &exported]).expect_code(0);
+    assert_eq!(folder.read("exported.json"), folder.read("tuned.json"));
+    // The incumbent is the planner's own whatever table there is.
+    let again = ["--tuned", &exported, "--log", &log];
+    let again = run(arguments(FAMILIES[2], &again)).expect_code(0).json();
+    assert_eq!(again["steps"][0]["remembered"], true, "{again}");
+}
+
+/// An entry for an H200 of this version with a launch of 256 threads, as text; `class` is the problem's.
+fn table_of(class: &str) -> String {
+    use warpfuse::plan::fused::Forced;
+    use warpfuse::plan::tuned::{Entry, Key, Launch, TableFile, code_version};
+    let entry = |device: &str| Entry {
+        key: Key {
+            device: device.to_owned(),
+            driver: 13_000,
+            code: code_version().to_owned(),
+            class: class.to_owned(),
+        },
+        launch: Launch::Fused(Forced {
+            bs: Some(256),
+            ..Forced::default()
+        }),
+        ns: 200_000,
+        planned_ns: 230_000,
+    };
+    let mut file = TableFile::default();
+    let h200 = warpfuse::plan::limits::DeviceLimits::known("h200").expect("a listed device");
+    file.insert(entry(&h200.name));
+    file.insert(entry("another"));
+    file.to_json()
+}
+
+const PLANNED: [&str; 12] = [
+    "plan", "--rows", "4000000", "--cols", "1000", "--nnz", "80000000", "--dtype", "f32", "--gpu",
+    "h200", "--json",
+];
+
+#[test]
+fn plan_says_that_a_launch_is_from_a_table() {
+    let folder = Folder::new();
+    let class = "fused f32 4000000 x 1000 f32, 80000000 nonzeros";
+    let table = folder.file("tuned.json", table_of(class));
+    let own = run(PLANNED).expect_code(0).json();
+    let with_table = |table: &str| run(PLANNED.into_iter().chain(["--tuned", table]));
+    let tuned = with_table(&table).expect_code(0);
+    assert!(
+        tuned
+            .stderr
+            .contains("the table of tuned launches has 1 of other GPUs"),
+        "{}",
+        tuned.stderr
+    );
+    let tuned = tuned.json();
+    assert_eq!(tuned["bs"], 256, "{tuned}");
+    assert_eq!(tuned["reasons"][0]["tuned"]["ns"], 200_000, "{tuned}");
+    let poisoned = folder.file("poisoned.json", table_of(class).replace("200000", "100"));
+    let poisoned = with_table(&poisoned).expect_code(0);
+    assert!(
+        poisoned
+            .stderr
+            .contains("warning: the table of tuned launches has 2 that were changed"),
+        "{}",
+        poisoned.stderr
+    );
+    assert_eq!(poisoned.json(), own);
+    let other = folder.file("other.json", table_of("fused f32 4 x 5 f32, dense"));
+    assert_eq!(with_table(&other).expect_code(0).json(), own);
+}
+
+#[test]
+fn what_is_no_table_is_an_error() {
+    let folder = Folder::new();
+    let nonsense = folder.file("tuned.json", "{}");
+    for table in [nonsense, folder.path("missing.json")] {
+        let text = run(PLANNED.into_iter().chain(["--tuned", table.as_str()]))
+            .expect_code(1)
+            .stderr;
+        assert!(text.contains("table of tuned launches"), "{text}");
+    }
+}

@@ -82,7 +82,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "tune",
-        uses: &["matrix", "plan", "device", "ops", "reference"],
+        uses: &["process", "matrix", "plan", "device", "ops", "reference"],
     },
     Room {
         name: "report",

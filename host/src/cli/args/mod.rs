@@ -18,6 +18,7 @@ mod table;
 mod tune;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -48,7 +49,7 @@ pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
 };
 pub(super) use table::{MatchArgs, TableArgs};
-pub(super) use tune::{TuneArgs, TuneReplayArgs, TuneRunArgs};
+pub(super) use tune::{TuneArgs, TuneExportArgs, TuneReplayArgs, TuneRunArgs};
 
 /// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
 ///
@@ -91,6 +92,10 @@ pub(super) struct Arguments {
     /// Most memory of a GPU to take, such as 8GiB: data beyond it stream. Without it WARPFUSE_GPU_MEMORY, or all that is free
     #[arg(long, global = true, value_name = "BYTES", display_order = 993)]
     gpu_memory: Option<MemoryOptions>,
+
+    /// Launches that `warpfuse tune --table` found fastest, for plans to take; without it WARPFUSE_TUNED, or the planner's own
+    #[arg(long, global = true, value_name = "FILE.json", display_order = 993)]
+    tuned: Option<PathBuf>,
 
     /// GPUs of this machine that share the rows of the data of train and cv, from --device cuda:N on; with plan, of each machine
     #[arg(long, global = true, value_name = "N", display_order = 993, value_parser = gpus)]
@@ -232,6 +237,11 @@ impl Arguments {
     /// What a GPU's buffers may take, if that was said.
     pub(super) fn gpu_memory(&self) -> Option<MemoryOptions> {
         self.gpu_memory
+    }
+
+    /// A table of tuned launches, if one was named.
+    pub(super) fn tuned(&self) -> Option<PathBuf> {
+        self.tuned.clone()
     }
 
     /// GPUs that share the rows, if that was said.

@@ -51,6 +51,11 @@ pub(in crate::cli) struct TuneRunArgs {
     #[arg(long, value_name = "FILE.jsonl")]
     pub(in crate::cli) log: Option<PathBuf>,
 
+    /// Write the fastest launch into this table, beside what it has of other problems; --tuned has plans take it. Where the
+    /// planner's own choice is as fast, the table gets no entry
+    #[arg(long, value_name = "FILE.json")]
+    pub(in crate::cli) table: Option<PathBuf>,
+
     /// This many processes at once, each with a GPU of its own from cuda:0 on; they share the log
     #[arg(long, value_name = "N", conflicts_with = "device")]
     pub(in crate::cli) processes: Option<NonZeroUsize>,
@@ -93,6 +98,19 @@ pub(in crate::cli) struct TuneReplayArgs {
     pub(in crate::cli) json: bool,
 }
 
+/// Arguments of `tune export`.
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(in crate::cli) struct TuneExportArgs {
+    /// Logs of earlier runs
+    #[arg(value_name = "FILE.jsonl", required = true)]
+    pub(in crate::cli) logs: Vec<PathBuf>,
+
+    /// The table: entries of the logs' problems are replaced, others stay
+    #[arg(long, value_name = "FILE.json")]
+    pub(in crate::cli) table: PathBuf,
+}
+
 /// A search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum SearchName {
@@ -124,7 +142,10 @@ Examples:
   warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --report tuning.html
   warpfuse tune reduce --len 16777216 --search evolutionary
   warpfuse tune qr --count 640 --rows 512 --processes 4 --launch-limit 10s --log tuning.jsonl
+  warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --table tuned.json
+  warpfuse --tuned tuned.json train logreg data.svm -o model.safetensors
 
+`warpfuse tune export tuning.jsonl --table tuned.json` writes the fastest launches of a log into a table.
 `warpfuse tune replay tuning.jsonl` says how each search would have gone over the trials of a log.
 
 The planner's own choice is measured first: the result is never slower than it. Every launch is run and its result compared
@@ -134,3 +155,11 @@ const REPLAY_EXAMPLES: &str = "\
 Examples:
   warpfuse tune replay tuning.jsonl
   warpfuse tune replay tuning.jsonl --json";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  warpfuse tune export tuning.jsonl --table tuned.json
+  warpfuse plan --rows 4000000 --cols 1000 --nnz 80000000 --dtype f32 --tuned tuned.json
+
+An entry is for one GPU, driver and version of warpfuse and for one problem. Plans take an entry that is for theirs; every
+other plan is the planner's own choice.";

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::args::{DtypeName, TuneArgs, TuneReplayArgs, TuneRunArgs};
+use super::args::{DtypeName, TuneArgs, TuneExportArgs, TuneReplayArgs, TuneRunArgs};
 use super::exit::Exit;
 use super::progress::Ui;
 use super::report::plain_table;
@@ -18,6 +18,7 @@ use crate::report::TuningPage;
 use crate::tune::{Budget, Key, Log, Session, Step, Subject, TuneError, Tuned as Found};
 
 mod replay;
+mod table;
 mod workers;
 
 /// The seed of matrices that are made up.
@@ -50,6 +51,8 @@ macro_rules! families {
             $($(#[doc = $doc])* $name($file::$arguments),)*
             /// How each search would have gone over the trials of a log; needs no GPU
             Replay(TuneReplayArgs),
+            /// Write the fastest launches of logs into a table that plans take; needs no GPU
+            Export(TuneExportArgs),
         }
 
         /// Tunes, and prints the fastest launches.
@@ -57,6 +60,7 @@ macro_rules! families {
             match &args.family {
                 $(TuneFamily::$name(args) => tune(args, ui),)*
                 TuneFamily::Replay(args) => replay::replay(args),
+                TuneFamily::Export(args) => table::export(args, ui),
             }
         }
     };
@@ -99,8 +103,11 @@ fn tune_with(
         let device = device.to_string();
         return Err(TuneError::NoLaunches { device }).context("nothing can be tuned");
     }
+    // What is to be beaten is the planner's own choice.
+    device.use_tuned(None);
     let mut subject = subject(&device).context("nothing can be tuned")?;
-    let mut log = open_log(log, &Key::of(&device, &subject.class()), ui)?;
+    let key = Key::of(&device, &subject.class());
+    let mut log = open_log(log, &key, ui)?;
     let budget = Budget {
         time: args.left.unwrap_or(args.budget),
         trials: match &kept {
@@ -121,6 +128,9 @@ fn tune_with(
     let tuned = session.run(args.search.into(), args.seed, budget, told)?;
     if args.worker.is_none() {
         show(args, &tuned, &device, ui)?;
+        if let Some(path) = &args.table {
+            table::keep(path, &key, tuned.entry(key.clone()), ui)?;
+        }
     }
     Ok(Exit::Success)
 }

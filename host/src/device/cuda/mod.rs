@@ -55,6 +55,7 @@ use super::error::DeviceError;
 use super::group::Group;
 use super::loader::symbols::{cuMemGetInfo_v2, cuMemsetD32Async};
 use super::memory::Ledger;
+use super::tuned::Tuned;
 use super::usage::Usage;
 use crate::plan::limits::{ComputeCapability, DeviceLimits};
 
@@ -67,6 +68,7 @@ struct Inner {
     ordinal: u32,
     limits: DeviceLimits,
     driver_version: u32,
+    tuned: Tuned,
     ledger: Ledger,
     kernels: OnceLock<Result<Kernels, DeviceError>>,
     staging: Mutex<Pinned>,
@@ -111,6 +113,11 @@ impl CudaDevice {
     /// The CUDA version that the driver supports, such as 13000 for 13.0.
     pub fn driver_version(&self) -> u32 {
         self.0.driver_version
+    }
+
+    /// Where its planners find measured launches.
+    pub(super) fn tuned(&self) -> &Tuned {
+        &self.0.tuned
     }
 
     /// Whether the kernels for this device may be launched in clusters of blocks.

@@ -16,7 +16,9 @@ use crate::device::calibration;
 use crate::device::error::DeviceError;
 use crate::device::loader::{self, symbols::cuInit};
 use crate::device::memory::{Ledger, MemoryOptions};
+use crate::device::tuned::Tuned;
 use crate::parallel::locked;
+use crate::plan::tuned::Site;
 
 /// What to do where no driver is found.
 const REMEDY_DRIVER: &str =
@@ -86,12 +88,17 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
     let version = CudaApiVersion::get().map_err(from_cust("cuDriverGetVersion"))?;
     let driver_version = (version.major() * 1000 + version.minor() * 10).unsigned_abs();
     let limits = calibration::apply(limits::read(device)?, driver_version);
+    let tuned = Tuned::of_environment(&Site {
+        device: &limits.name,
+        driver: Some(driver_version),
+    })?;
     let context = Context::new(device).map_err(from_cust("cuDevicePrimaryCtxRetain"))?;
     let stream = Stream::new()?;
     Ok(Inner {
         ordinal,
         limits,
         driver_version,
+        tuned,
         ledger,
         kernels: OnceLock::new(),
         staging: Mutex::new(Pinned::new()?),

@@ -35,6 +35,7 @@ use super::error::DeviceError;
 use super::group::Group;
 use super::lent::Owner;
 use super::memory::{Counted, Fit, Ledger, Token};
+use super::tuned::Tuned;
 use super::usage::Usage;
 use crate::plan::limits::DeviceLimits;
 
@@ -47,6 +48,7 @@ pub struct Emulator {
     limits: Arc<DeviceLimits>,
     ledger: Ledger,
     group: Option<Group>,
+    tuned: Tuned,
 }
 
 impl Emulator {
@@ -94,6 +96,7 @@ impl Emulator {
             limits: Arc::new(limits),
             ledger: Ledger::default(),
             group: None,
+            tuned: Tuned::default(),
         }
     }
 
@@ -140,6 +143,11 @@ impl Emulator {
     /// Bytes that buffers hold, and that were copied.
     pub fn usage(&self) -> Usage {
         self.ledger.usage()
+    }
+
+    /// Where its planners find measured launches.
+    pub(super) fn tuned(&self) -> &Tuned {
+        &self.tuned
     }
 
     /// The account of this device's bytes.

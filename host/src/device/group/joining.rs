@@ -143,7 +143,7 @@ fn liveness(launch: &Launch) -> Option<Arc<Liveness>> {
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 fn processes(launch: &Launch, liveness: Option<Arc<Liveness>>) -> Result<Group, GroupError> {
     use super::nccl::Processes;
-    use super::peers::Process;
+    use crate::process::Process;
 
     let (rank, size) = (launch.rank, launch.size);
     let no_gpu = |found: String| GroupError::Launcher {

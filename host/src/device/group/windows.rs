@@ -17,10 +17,10 @@ use gpu_kernels::{Family, Launch, Out};
 use super::Group;
 use super::between_devices::{NumberKind, Numbers};
 use super::error::GroupError;
-use super::peers::Process;
 use crate::device::cuda::{CudaDevice, Foreign};
 use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::parallel::locked;
+use crate::process::Process;
 
 /// Bytes of a member's numbers at most: beyond them NCCL's sums, which do not send everything to everybody, are faster.
 const ROOM: usize = 256 << 10;

@@ -6,7 +6,7 @@ use super::batch::{Matrices, Piece};
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{self as plans, QrPlan, QrShape, TriangleForm, for_batch, plan_of};
+use crate::plan::qr::{self as plans, Lying, QrPlan, QrShape, TriangleForm, for_batch, plan_of};
 
 /// Where the factors of a matrix begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,9 +54,14 @@ impl<T: Number> Qr<T> {
         matrices.check_shapes()?;
         let plan = matrices.largest().zip(device.limits());
         let plan = plan.map(|(shape, limits)| {
-            let plan = plan_of(shape, T::SIZE, matrices.lying(T::SIZE));
             let batch = plans::Batch::of(shape, matrices.count(), T::SIZE, limits);
-            for_batch(plan, &batch)
+            let lying = matrices.lying(T::SIZE);
+            let is_measured = lying == Lying::Packed && form == TriangleForm::Whole;
+            let tuned = device.tuned().filter(|_| is_measured);
+            let own = || for_batch(plan_of(shape, T::SIZE, lying), &batch);
+            tuned
+                .and_then(|table| table.qr(T::PRECISION, &batch))
+                .unwrap_or_else(own)
         });
         Self::with_plan(device, matrices, form, plan)
     }

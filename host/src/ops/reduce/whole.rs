@@ -1,5 +1,7 @@
 //! Whole arrays.
 
+use std::any::type_name;
+
 use gpu_kernels::In;
 use gpu_kernels::reduce::{
     Additive, Extreme, Products, ReduceArgs, ReduceVariant, Reduction, Search, Sought, Spread,
@@ -201,7 +203,7 @@ impl Reducer {
                 found: 0,
             });
         }
-        let plan = self.plan::<T>(x.len());
+        let plan = self.plan::<T>(statistic, x.len());
         self.repeated_by(statistic, x, &plan)
     }
 
@@ -254,7 +256,7 @@ impl Reducer {
         x: &'a Buffer<T>,
         y: In<'a, T>,
     ) -> Result<(Prepared<T::Reduce>, ReduceArgs<'a, T>), OpError> {
-        let plan = self.plan::<T>(x.len());
+        let plan = self.plan::<T>(statistic, x.len());
         self.prepare_by(statistic, (x, y), &plan)
     }
 
@@ -282,11 +284,17 @@ impl Reducer {
         Ok((prepared, args))
     }
 
-    fn plan<T: Reducible>(&self, len: usize) -> WholePlan {
-        match self.device.limits() {
-            Some(limits) => whole(len as u64, T::SIZE, self.level, limits),
-            None => whole_fixed(len as u64, T::SIZE),
-        }
+    fn plan<T: Reducible>(&self, statistic: Statistic, len: usize) -> WholePlan {
+        let Some(limits) = self.device.limits() else {
+            return whole_fixed(len as u64, T::SIZE);
+        };
+        // Other chunks give other bits, and sums alone were measured.
+        let is_free = self.level != Reproducibility::Device;
+        let is_measured = is_free && statistic == Statistic::Sum(Term::Value);
+        let tuned = self.device.tuned().filter(|_| is_measured);
+        tuned
+            .and_then(|table| table.reduce((type_name::<T>(), T::SIZE), len))
+            .unwrap_or_else(|| whole(len as u64, T::SIZE, self.level, limits))
     }
 
     fn fetch<R: Total>(&self) -> Result<R, OpError> {

@@ -22,6 +22,17 @@ impl Planner<'_> {
     /// none of its launches fits on the device, or when the forced parts allow none.
     pub fn plan(&self, problem: &Problem, product: Product) -> Result<Plan, PlanError> {
         self.check(problem)?;
+        let unusable = match self.of_table(problem, product) {
+            Some(Ok(plan)) => return Ok(plan),
+            Some(Err(reason)) => Some(reason),
+            None => None,
+        };
+        let mut plan = self.own_plan(problem, product)?;
+        plan.reasons.splice(..0, unusable);
+        Ok(plan)
+    }
+
+    fn own_plan(&self, problem: &Problem, product: Product) -> Result<Plan, PlanError> {
         if self.takes_two_products(problem, product) {
             return self.two_products(problem);
         }

@@ -35,6 +35,7 @@ mod reason;
 mod rows;
 mod sparse_cost;
 mod strategy;
+mod tabulated;
 mod value;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::plan::error::PlanError;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Problem, Product, Summation};
 use crate::plan::rates::RateSource;
+use crate::plan::tuned::Table;
 
 /// Makes plans for one device and one set of compiled kernels.
 ///
@@ -35,6 +36,7 @@ pub struct Planner<'a> {
     pub(super) forced: Forced,
     pub(super) model: Model,
     pub(super) summation: Summation,
+    pub(super) tuned: Option<&'a Table>,
 }
 
 impl<'a> Planner<'a> {
@@ -46,6 +48,7 @@ impl<'a> Planner<'a> {
             forced: Forced::default(),
             model: Model::default(),
             summation: Summation::default(),
+            tuned: None,
         }
     }
 
@@ -71,6 +74,12 @@ impl<'a> Planner<'a> {
     /// The same with some parts of the plan fixed.
     pub fn forced(self, forced: Forced) -> Self {
         Self { forced, ..self }
+    }
+
+    /// The same with measured launches. The predicted model takes the one of a problem's class, where the user fixes nothing and
+    /// sums need not repeat bit by bit.
+    pub fn tuned(self, tuned: Option<&'a Table>) -> Self {
+        Self { tuned, ..self }
     }
 
     /// Streaming reads of the device's memory, 10⁹ bytes per second.

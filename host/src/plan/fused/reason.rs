@@ -182,6 +182,18 @@ reasons! {
         /// The device.
         device: String,
     } => ("the rates of {device} are estimates, scaled from those measured on an H200");
+    /// A table of measured launches has this problem.
+    Tuned {
+        /// Time of the launch when it was tuned, nanoseconds.
+        ns: u64,
+        /// That of the planner's own choice then, nanoseconds.
+        planned_ns: u64,
+    } => ("taken from a table of tuned launches: measured {:.1} µs, the planner's own choice {:.1} µs", us(*ns), us(*planned_ns));
+    /// A table of measured launches has this problem with a launch that does not exist.
+    NotTuned {
+        /// What the table has.
+        launch: String,
+    } => ("the table of tuned launches has {launch}, which no kernel here computes: not taken; tune again");
     /// A part of the plan was forced by the user.
     Forced {
         /// Which part.

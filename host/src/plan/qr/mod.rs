@@ -8,7 +8,7 @@ mod others;
 mod points;
 
 pub use others::{Batch, Others, for_batch};
-pub use points::{QrPoint, points, space};
+pub use points::{QrPoint, point, points, space};
 
 /// Most rows, and columns, of a matrix.
 pub const MOST: usize = 4_096;

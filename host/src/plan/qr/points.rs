@@ -10,6 +10,8 @@ use crate::plan::space::Space;
 pub struct QrPoint {
     /// Lanes, registers, warps, and whether later panels take the smallest kernel that has room.
     pub name: String,
+    /// The values of the parameters, in the order of the [space].
+    pub values: Vec<i64>,
     /// The same as numbers: powers of two as their exponents.
     pub coordinates: Vec<f64>,
     /// The launches.
@@ -79,49 +81,69 @@ fn compiled(bytes: u32) -> Vec<[i64; 5]> {
 /// assert!(points.len() > 4 && points.iter().any(|point| point.plan == plan(shape, 4)));
 /// ```
 pub fn points(shape: QrShape, bytes: u32) -> Vec<QrPoint> {
-    let of = |values: Vec<i64>| {
-        let [kind, lanes, each, rows, warps, shrinks] = values[..] else {
-            return None;
-        };
-        let [lanes, each, rows, warps] = [lanes, each, rows, warps].map(|value| value as u32);
-        let coordinates = values
-            .iter()
-            .map(|v| (*v as f64 + 1.0).log2().round())
-            .collect();
-        let (name, plan) = match (kind, shrinks) {
-            (0, _) if each == 1 => {
-                let variant = QrVariant::Lanes { lanes, rows };
-                (format!("lanes {lanes}x{rows}"), QrPlan::Lanes(variant))
-            }
-            (0, _) => {
-                let variant = QrVariant::Columns { lanes, each, rows };
-                let name = format!("columns {lanes}x{each}x{rows}");
-                (name, QrPlan::Lanes(variant))
-            }
-            (_, shrinks) => {
-                let first = QrVariant::Panel { lanes, rows, warps };
-                let smaller = |panel: &QrVariant| panel.most()[0] < first.most()[0];
-                let mut allowed: Vec<QrVariant> = match shrinks {
-                    0 => Vec::new(),
-                    _ => panels(bytes).into_iter().filter(smaller).collect(),
-                };
-                allowed.push(first);
-                let shrinking = if shrinks == 1 {
-                    ", then smaller ones"
-                } else {
-                    ""
-                };
-                let name = format!("panels {lanes}x{rows}x{warps}{shrinking}");
-                (name, plan_with(&allowed, shape)?)
-            }
-        };
-        Some(QrPoint {
-            name,
-            coordinates,
-            plan,
-        })
+    let space = space(shape, bytes);
+    let points = space.points();
+    points
+        .filter_map(|values| of_values(shape, bytes, values))
+        .collect()
+}
+
+/// One point of the [space], by the values of its parameters; none where they are not possible.
+///
+/// ```
+/// use warpfuse::plan::qr::{QrShape, point, points};
+/// let shape = QrShape { rows: 100, cols: 100 };
+/// let first = &points(shape, 4)[0];
+/// assert_eq!(point(shape, 4, &first.values).as_ref(), Some(first));
+/// assert_eq!(point(shape, 4, &[0, 32, 1, 32, 4, 0]), None); // no tiny matrix
+/// ```
+pub fn point(shape: QrShape, bytes: u32, values: &[i64]) -> Option<QrPoint> {
+    let space = space(shape, bytes);
+    let is_possible = values.len() == space.names().count() && space.broken(values).is_none();
+    is_possible
+        .then(|| of_values(shape, bytes, values.to_vec()))
+        .flatten()
+}
+
+fn of_values(shape: QrShape, bytes: u32, values: Vec<i64>) -> Option<QrPoint> {
+    let [kind, lanes, each, rows, warps, shrinks] = values[..] else {
+        return None;
     };
-    space(shape, bytes).points().filter_map(of).collect()
+    let [lanes, each, rows, warps] = [lanes, each, rows, warps].map(|value| value as u32);
+    let (name, plan) = match (kind, each) {
+        (0, 1) => {
+            let variant = QrVariant::Lanes { lanes, rows };
+            (format!("lanes {lanes}x{rows}"), QrPlan::Lanes(variant))
+        }
+        (0, _) => {
+            let variant = QrVariant::Columns { lanes, each, rows };
+            let name = format!("columns {lanes}x{each}x{rows}");
+            (name, QrPlan::Lanes(variant))
+        }
+        _ => {
+            let first = QrVariant::Panel { lanes, rows, warps };
+            let (allowed, then) = match shrinks {
+                0 => (vec![first], ""),
+                _ => (down_from(first, bytes), ", then smaller ones"),
+            };
+            let name = format!("panels {lanes}x{rows}x{warps}{then}");
+            (name, plan_with(&allowed, shape)?)
+        }
+    };
+    let exponent = |value: &i64| (*value as f64 + 1.0).log2().round();
+    Some(QrPoint {
+        name,
+        coordinates: values.iter().map(exponent).collect(),
+        values,
+        plan,
+    })
+}
+
+/// The panels that have room for fewer rows than `first`, then `first`.
+fn down_from(first: QrVariant, bytes: u32) -> Vec<QrVariant> {
+    let smaller = |panel: &QrVariant| panel.most()[0] < first.most()[0];
+    let smaller = panels(bytes).into_iter().filter(smaller);
+    smaller.chain([first]).collect()
 }
 
 #[cfg(test)]

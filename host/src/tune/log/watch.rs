@@ -30,7 +30,7 @@ impl Log {
         for (number, (digest, event)) in lines(&bytes).filter_map(|l| event(l).ok()).enumerate() {
             match event {
                 Event::Key(_) => {}
-                Event::Began { point, by } => {
+                Event::Began { point, by, .. } => {
                     let begun = UnderWay {
                         process: by,
                         point: point.clone(),
@@ -78,11 +78,7 @@ impl Log {
             seen: 0,
             notice: Notice::default(),
         };
-        let point = Point {
-            name: begun.point.clone(),
-            predicted_us: None,
-            coordinates: Vec::new(),
-        };
+        let point = Point::new(begun.point.clone(), Vec::new());
         let reason = reason.to_owned();
         log.ended(&point, &Outcome::Failed { reason })
     }

@@ -1,11 +1,12 @@
 //! Strategies and grids of a one-dimensional convolution.
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{answers, expect_launches, median_us, numbers, wide};
+use super::{Launches, answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::ops::OpError;
 use crate::ops::conv1d::{Conv1dNumber, Conv1dPlan, Conv1dShape, conv1d, conv1d_by};
 use crate::plan::conv1d::{plan, points};
+use crate::plan::tuned::{Launch, class};
 
 /// A convolution of pseudo-random numbers. All strategies give the same bits, so that they are compared with those of the CPU.
 #[derive(Debug)]
@@ -15,10 +16,7 @@ pub struct Conv1dSubject<T: Conv1dNumber> {
     filters: Buffer<T>,
     out: Buffer<T>,
     truth: Vec<T>,
-    points: Vec<Point>,
-    plans: Vec<Conv1dPlan>,
-    incumbent: usize,
-    checked: Option<usize>,
+    launches: Launches<Conv1dPlan>,
 }
 
 impl<T: Conv1dNumber> Conv1dSubject<T> {
@@ -31,14 +29,9 @@ impl<T: Conv1dNumber> Conv1dSubject<T> {
         shape.check().map_err(OpError::from)?;
         let limits = device.limits().expect("it launches");
         let chosen = plan(&shape, T::SIZE, limits);
-        let mut plans = points(&shape, T::SIZE, limits);
-        let incumbent = plans
-            .iter()
-            .position(|plan| *plan == chosen)
-            .unwrap_or(plans.len());
-        if incumbent == plans.len() {
-            plans.push(chosen);
-        }
+        let plans = points(&shape, T::SIZE, limits);
+        let found = plans.iter().position(|plan| *plan == chosen);
+        let plans = plans.into_iter().map(point).collect();
         let host = [
             numbers::<T>(shape.in_channels * shape.len, 1),
             numbers::<T>(shape.filter_elements(), 2),
@@ -50,15 +43,12 @@ impl<T: Conv1dNumber> Conv1dSubject<T> {
             filters: device.upload(&host[1])?,
             out: device.zeros(outputs)?,
             truth: of_cpu(&shape, &host, outputs)?,
-            points: plans.iter().map(point).collect(),
-            plans,
-            incumbent,
-            checked: None,
+            launches: Launches::new(plans, found, || point(chosen)),
         })
     }
 
     fn convolve(&mut self, point: usize) -> Result<(), OpError> {
-        let plan = &self.plans[point];
+        let plan = &self.launches.all[point];
         conv1d_by(plan, &self.shape, &self.x, &self.filters, &mut self.out)
     }
 }
@@ -74,40 +64,28 @@ fn of_cpu<T: Conv1dNumber>(
     Ok(out.to_vec()?)
 }
 
-fn point(plan: &Conv1dPlan) -> Point {
+fn point(plan: Conv1dPlan) -> (Point, Conv1dPlan) {
     let Conv1dPlan { strategy, grid, .. } = plan;
-    Point {
-        name: format!("{strategy:?} grid{grid}").to_lowercase(),
-        predicted_us: None,
-        // Strategies that are not alike are far from one another.
-        coordinates: vec![16.0 * f64::from(*strategy as u8), f64::from(*grid).log2()],
-    }
+    // Strategies that are not alike are far from one another.
+    let coordinates = vec![16.0 * f64::from(strategy as u8), f64::from(grid).log2()];
+    let point = Point::new(
+        format!("{strategy:?} grid{grid}").to_lowercase(),
+        coordinates,
+    );
+    (point.launched_by(Launch::Conv1d(plan)), plan)
 }
 
 impl<T: Conv1dNumber> Subject for Conv1dSubject<T> {
     fn class(&self) -> String {
-        let Conv1dShape {
-            len,
-            taps,
-            in_channels,
-            out_channels,
-            groups,
-            stride,
-            dilation,
-            padding,
-        } = self.shape;
-        format!(
-            "conv1d {} {in_channels}x{len} by {out_channels}x{taps}, groups {groups}, stride {stride}, dilation {dilation}, {padding:?}",
-            T::DTYPE
-        )
+        class::conv1d(T::PRECISION, &self.shape)
     }
 
     fn points(&self) -> &[Point] {
-        &self.points
+        &self.launches.points
     }
 
     fn incumbent(&self) -> usize {
-        self.incumbent
+        self.launches.incumbent
     }
 
     fn is_usable(&self) -> bool {
@@ -115,7 +93,7 @@ impl<T: Conv1dNumber> Subject for Conv1dSubject<T> {
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
-        self.checked = None;
+        self.launches.checked = None;
         let nan = vec![T::from_f64(f64::NAN); self.out.len()];
         self.out.copy_from_slice(&nan)?;
         self.convolve(point)?;
@@ -127,14 +105,12 @@ impl<T: Conv1dNumber> Subject for Conv1dSubject<T> {
                 "output {at} is {found}, not {truth}"
             )));
         }
-        self.checked = Some(point);
+        self.launches.checked = Some(point);
         Ok(())
     }
 
     fn time(&mut self, point: usize, hopeless_us: f64) -> Result<f64, Refusal> {
-        if self.checked != Some(point) {
-            return Err(Refusal::Failed("it was not checked".into()));
-        }
+        self.launches.expect_checked(point)?;
         let device = self.out.device();
         median_us::<OpError>(&device, hopeless_us, || self.convolve(point))
     }

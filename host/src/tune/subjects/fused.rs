@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{answers, expect_launches, median_us, numbers, wide};
+use super::{Launches, answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element, Features};
 use crate::ops::{Matrix, MatrixOptions, Number, OpError, Terms};
-use crate::plan::fused::{Forced, Product, Trial};
+use crate::plan::fused::{Forced, Plan, Product, Trial};
+use crate::plan::tuned::{Launch, class};
 use crate::reference::fused as reference;
 
 /// One matrix, and the fused product without optional terms.
@@ -18,17 +19,14 @@ pub struct FusedSubject<T: Number> {
     w: Buffer<T>,
     /// w in f64, and how far each element may be from it.
     truth: (Vec<f64>, Vec<f64>),
-    points: Vec<Point>,
-    forced: Vec<Forced>,
-    incumbent: usize,
-    checked: Option<usize>,
+    launches: Launches<Forced>,
 }
 
 impl<T: Number> std::fmt::Debug for FusedSubject<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FusedSubject")
             .field("problem", self.matrix.problem())
-            .field("points", &self.points.len())
+            .field("points", &self.launches.points.len())
             .finish_non_exhaustive()
     }
 }
@@ -55,31 +53,28 @@ impl<T: Number> FusedSubject<T> {
         let same = |trial: &Trial| {
             trial.kernel == chosen.kernel && (trial.bs, trial.grid) == (chosen.bs, chosen.grid)
         };
-        let mut points: Vec<Point> = trials.iter().map(point).collect();
-        let mut forced: Vec<Forced> = trials.iter().map(Trial::forced).collect();
         // Two products, or a chain of launches, are none of the trials.
-        let incumbent = trials.iter().position(same).unwrap_or(points.len());
-        if incumbent == points.len() {
-            points.push(Point {
-                name: format!(
-                    "the planner's: {} bs{} grid{}",
-                    chosen.kernel, chosen.bs, chosen.grid
-                ),
+        let found = trials.iter().position(same);
+        let planners = || {
+            let Plan {
+                kernel, bs, grid, ..
+            } = &chosen;
+            let name = format!("the planner's: {kernel} bs{bs} grid{grid}");
+            let point = Point::new(name, vec![0.0; AXES]);
+            let point = Point {
                 predicted_us: chosen.predicted_us(),
-                coordinates: vec![0.0; AXES],
-            });
-            forced.push(Forced::default());
-        }
+                ..point
+            };
+            (point, Forced::default())
+        };
+        let launches = Launches::new(trials.iter().map(point).collect(), found, planners);
         Ok(FusedSubject {
             y: device.upload(&y)?,
             w: device.zeros(matrix.cols())?,
             matrix,
             options,
             truth,
-            points,
-            forced,
-            incumbent,
-            checked: None,
+            launches,
         })
     }
 
@@ -91,7 +86,7 @@ impl<T: Number> FusedSubject<T> {
 /// Coordinates of a launch.
 const AXES: usize = 7;
 
-fn point(trial: &Trial) -> Point {
+fn point(trial: &Trial) -> (Point, Forced) {
     let Trial {
         kernel,
         vs,
@@ -109,11 +104,11 @@ fn point(trial: &Trial) -> Point {
     let numbers = [vs, bs, tl, rows_in_flight, width, blocks_per_sm].map(power);
     // Strategies that are not alike are far from one another.
     let strategy = strategy.name().bytes().map(f64::from).sum::<f64>();
-    Point {
-        name: format!("{kernel} bs{bs} c{tl} b{blocks_per_sm} grid{grid}"),
-        predicted_us: Some(prediction.total_ns as f64 / 1e3),
-        coordinates: numbers.into_iter().chain([strategy]).collect(),
-    }
+    let name = format!("{kernel} bs{bs} c{tl} b{blocks_per_sm} grid{grid}");
+    let point = Point::new(name, numbers.into_iter().chain([strategy]).collect())
+        .predicted(prediction.total_ns as f64 / 1e3)
+        .launched_by(Launch::Fused(trial.forced()));
+    (point, trial.forced())
 }
 
 /// λ of the probabilistic bound of rounding errors (N. Higham, T. Mary, 2019): it fails for less than one element in 10¹³.
@@ -140,15 +135,15 @@ fn truth<T: Number>(features: &Features<T>, y: &[T]) -> (Vec<f64>, Vec<f64>) {
 
 impl<T: Number> Subject for FusedSubject<T> {
     fn class(&self) -> String {
-        format!("fused {} {}", T::DTYPE, self.matrix.problem())
+        class::fused(self.matrix.problem())
     }
 
     fn points(&self) -> &[Point] {
-        &self.points
+        &self.launches.points
     }
 
     fn incumbent(&self) -> usize {
-        self.incumbent
+        self.launches.incumbent
     }
 
     fn is_usable(&self) -> bool {
@@ -156,8 +151,8 @@ impl<T: Number> Subject for FusedSubject<T> {
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
-        self.checked = None;
-        let forced = self.forced[point];
+        self.launches.checked = None;
+        let forced = self.launches.all[point];
         self.matrix.replan(MatrixOptions {
             forced,
             ..self.options
@@ -166,14 +161,12 @@ impl<T: Number> Subject for FusedSubject<T> {
         self.w.copy_from_slice(&nan)?;
         self.multiply()?;
         judge(&self.w.to_vec()?, &self.truth)?;
-        self.checked = Some(point);
+        self.launches.checked = Some(point);
         Ok(())
     }
 
     fn time(&mut self, point: usize, hopeless_us: f64) -> Result<f64, Refusal> {
-        if self.checked != Some(point) {
-            return Err(Refusal::Failed("it was not checked".into()));
-        }
+        self.launches.expect_checked(point)?;
         let device = self.matrix.device().clone();
         median_us::<OpError>(&device, hopeless_us, || self.multiply())
     }

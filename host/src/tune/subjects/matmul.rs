@@ -5,11 +5,13 @@ use gpu_kernels::matmul::MatmulVariant;
 use rayon::prelude::*;
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{answers, expect_launches, median_us, numbers, wide};
+use super::{Launches, answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element};
 use crate::ops::matmul::{Choice, Factor, Layout, Workspace, choose, matmul_with};
 use crate::ops::{Number, OpError};
+use crate::plan::matmul::{Arithmetic, MatmulPlan, Problem};
+use crate::plan::tuned::{Launch, class};
 
 /// Rows of the result that are judged, spread over all.
 const JUDGED: usize = 32;
@@ -24,9 +26,16 @@ pub struct MatmulSubject<T: Number> {
     b: Buffer<T>,
     c: Buffer<T>,
     kept: Workspace<T>,
-    points: Vec<Point>,
-    choices: Vec<Choice>,
-    checked: Option<usize>,
+    launches: Launches<Choice>,
+}
+
+fn point((i, variant): (usize, MatmulVariant)) -> (Point, Choice) {
+    let name = format!("{variant:?}");
+    let launch = Launch::Matmul {
+        variant: name.clone(),
+    };
+    let point = Point::new(name, vec![i as f64]).launched_by(launch);
+    (point, Choice::Variant(variant))
 }
 
 impl<T: Number> MatmulSubject<T> {
@@ -42,23 +51,15 @@ impl<T: Number> MatmulSubject<T> {
         let (m, n, k) = size;
         let host = [numbers::<T>(m * k, 1), numbers::<T>(k * n, 2)];
         let planned = choose::<T>(device, size, Choice::Best)?;
-        let variants = T::Matmul::entries().iter().map(|entry| entry.variant);
         let own = |variant: &MatmulVariant| {
             !matches!(variant, MatmulVariant::Combine | MatmulVariant::SplitTf32)
         };
-        let variants: Vec<MatmulVariant> = variants.filter(own).collect();
-        let mut choices = vec![Choice::Best];
-        choices.extend(variants.iter().map(|variant| Choice::Variant(*variant)));
-        let name = |(i, choice): (usize, &Choice)| Point {
-            name: match choice {
-                Choice::Variant(variant) => format!("{variant:?}"),
-                _ => format!(
-                    "the planner's: {:?} in {} parts",
-                    planned.variant, planned.parts
-                ),
-            },
-            predicted_us: None,
-            coordinates: vec![i as f64],
+        let variants = T::Matmul::entries().iter().map(|entry| entry.variant);
+        let variants = variants.filter(own).enumerate().map(point).collect();
+        let planners = || {
+            let MatmulPlan { variant, parts, .. } = planned;
+            let name = format!("the planner's: {variant:?} in {parts} parts");
+            (Point::new(name, vec![-1.0]), Choice::Best)
         };
         Ok(MatmulSubject {
             a: device.upload(&host[0])?,
@@ -68,9 +69,7 @@ impl<T: Number> MatmulSubject<T> {
             size,
             host,
             kept: Workspace::default(),
-            points: choices.iter().enumerate().map(name).collect(),
-            choices,
-            checked: None,
+            launches: Launches::new(variants, None, planners),
         })
     }
 
@@ -86,7 +85,7 @@ impl<T: Number> MatmulSubject<T> {
             &right,
             zero,
             c,
-            self.choices[point],
+            self.launches.all[point],
         )
     }
 }
@@ -94,15 +93,22 @@ impl<T: Number> MatmulSubject<T> {
 impl<T: Number> Subject for MatmulSubject<T> {
     fn class(&self) -> String {
         let (m, n, k) = self.size;
-        format!("matmul {} {m}x{n}x{k}", T::DTYPE)
+        let [m, n, k] = [m, n, k].map(|size| size as u64);
+        class::matmul(&Problem {
+            m,
+            n,
+            k,
+            precision: T::PRECISION,
+            arithmetic: Arithmetic::Fp32,
+        })
     }
 
     fn points(&self) -> &[Point] {
-        &self.points
+        &self.launches.points
     }
 
     fn incumbent(&self) -> usize {
-        0
+        self.launches.incumbent
     }
 
     fn is_usable(&self) -> bool {
@@ -110,19 +116,17 @@ impl<T: Number> Subject for MatmulSubject<T> {
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
-        self.checked = None;
+        self.launches.checked = None;
         let nan = vec![<T as Element>::from_f64(f64::NAN); self.c.len()];
         self.c.copy_from_slice(&nan)?;
         self.multiply(point)?;
         judge(&self.host, &self.c.to_vec()?, self.size)?;
-        self.checked = Some(point);
+        self.launches.checked = Some(point);
         Ok(())
     }
 
     fn time(&mut self, point: usize, hopeless_us: f64) -> Result<f64, Refusal> {
-        if self.checked != Some(point) {
-            return Err(Refusal::Failed("it was not checked".into()));
-        }
+        self.launches.expect_checked(point)?;
         let device = self.device.clone();
         median_us::<OpError>(&device, hopeless_us, || self.multiply(point))
     }

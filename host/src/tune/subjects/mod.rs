@@ -15,7 +15,52 @@ pub use reduce::ReduceSubject;
 use crate::device::{Device, DeviceError, Timer};
 use crate::matrix::Element;
 
-use super::{Refusal, TuneError};
+use super::{Point, Refusal, TuneError};
+
+/// The launches of a subject's points, and which of them the planner makes.
+#[derive(Debug)]
+struct Launches<L> {
+    points: Vec<Point>,
+    all: Vec<L>,
+    incumbent: usize,
+    /// The point whose result was right, of the last that ran.
+    checked: Option<usize>,
+}
+
+impl<L> Launches<L> {
+    /// Those of a space, and where the planner's choice is `found` in none of them, that one besides.
+    fn new(
+        of_space: Vec<(Point, L)>,
+        found: Option<usize>,
+        own: impl FnOnce() -> (Point, L),
+    ) -> Launches<L> {
+        let (points, all): (Vec<Point>, Vec<L>) = of_space.into_iter().unzip();
+        let incumbent = found.unwrap_or(points.len());
+        let mut launches = Launches {
+            points,
+            all,
+            incumbent,
+            checked: None,
+        };
+        if found.is_none() {
+            launches.push(own());
+        }
+        launches
+    }
+
+    fn push(&mut self, (point, launch): (Point, L)) {
+        self.points.push(point);
+        self.all.push(launch);
+    }
+
+    /// Fails for a point whose result was not found to be right just now.
+    fn expect_checked(&self, point: usize) -> Result<(), Refusal> {
+        match self.checked == Some(point) {
+            true => Ok(()),
+            false => Err(Refusal::Failed("it was not checked".into())),
+        }
+    }
+}
 
 /// What a sample lasts at least, microseconds: calls follow one another without a gap.
 const SAMPLE_US: f64 = 1_000.0;

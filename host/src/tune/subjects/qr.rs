@@ -3,12 +3,13 @@
 use rayon::prelude::*;
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{answers, expect_launches, median_us, numbers};
+use super::{Launches, answers, expect_launches, median_us, numbers};
 use crate::device::{Buffer, Device};
 use crate::matrix::Dtype;
 use crate::ops::qr::{Batch, Qr, QrShape, Status, TriangleForm};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{self as plans, QrPlan, for_batch, plan, points};
+use crate::plan::qr::{self as plans, QrPlan, QrPoint, for_batch, plan, points};
+use crate::plan::tuned::{Launch, class};
 
 /// Elements of the batch that are judged at most; whole matrices, the first and the last among them.
 const JUDGED: usize = 1 << 24;
@@ -20,9 +21,7 @@ pub struct QrSubject<T: Number> {
     batch: Batch,
     host: Vec<T>,
     a: Buffer<T>,
-    points: Vec<Point>,
-    plans: Vec<QrPlan>,
-    incumbent: usize,
+    launches: Launches<QrPlan>,
     /// The factorisation of the point that was checked last.
     current: Option<(usize, Qr<T>)>,
 }
@@ -41,47 +40,27 @@ impl<T: Number> QrSubject<T> {
         let limits = device.limits().expect("a device that launches has limits");
         let of = plans::Batch::of(shape, count, T::SIZE, limits);
         let chosen = for_batch(plan(shape, T::SIZE), &of);
-        let (mut points, mut plans): (Vec<Point>, Vec<QrPlan>) = points(shape, T::SIZE)
-            .into_iter()
-            .map(|point| {
-                let kept = Point {
-                    name: point.name,
-                    predicted_us: None,
-                    coordinates: point.coordinates,
-                };
-                (kept, for_batch(point.plan, &of))
-            })
-            .unzip();
-        let found = plans.iter().position(|plan| *plan == chosen);
-        let incumbent = found.unwrap_or(plans.len());
-        if found.is_none() {
-            points.push(Point {
-                name: "the planner's".into(),
-                predicted_us: None,
-                coordinates: Vec::new(),
-            });
-            plans.push(chosen);
-        }
+        let point = |point: QrPoint| {
+            let values = point.values;
+            let kept = Point::new(point.name, point.coordinates).launched_by(Launch::Qr { values });
+            (kept, for_batch(point.plan, &of))
+        };
+        let plans: Vec<(Point, QrPlan)> = points(shape, T::SIZE).into_iter().map(point).collect();
+        let found = plans.iter().position(|(_, plan)| *plan == chosen);
+        let planners = || (Point::new("the planner's", Vec::new()), chosen);
         Ok(QrSubject {
             device: device.clone(),
             batch,
             host,
             a,
-            points,
-            plans,
-            incumbent,
+            launches: Launches::new(plans, found, planners),
             current: None,
         })
     }
 
     /// One more point: launches of the caller's choice, which are run and judged as all others.
     pub fn with_launches(mut self, name: impl Into<String>, plan: QrPlan) -> QrSubject<T> {
-        self.points.push(Point {
-            name: name.into(),
-            predicted_us: None,
-            coordinates: Vec::new(),
-        });
-        self.plans.push(plan);
+        self.launches.push((Point::new(name, Vec::new()), plan));
         self
     }
 
@@ -90,24 +69,21 @@ impl<T: Number> QrSubject<T> {
     /// # Panics
     /// When there is no such point.
     pub fn plan(&self, point: usize) -> &QrPlan {
-        &self.plans[point]
+        &self.launches.all[point]
     }
 }
 
 impl<T: Number> Subject for QrSubject<T> {
     fn class(&self) -> String {
-        let Batch {
-            rows, cols, count, ..
-        } = self.batch;
-        format!("qr {} {count} of {rows}x{cols}", T::DTYPE)
+        class::qr(T::PRECISION, self.batch.count, self.batch.shape())
     }
 
     fn points(&self) -> &[Point] {
-        &self.points
+        &self.launches.points
     }
 
     fn incumbent(&self) -> usize {
-        self.incumbent
+        self.launches.incumbent
     }
 
     fn is_usable(&self) -> bool {
@@ -116,7 +92,7 @@ impl<T: Number> Subject for QrSubject<T> {
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
         self.current = None;
-        let plan = Some(self.plans[point].clone());
+        let plan = Some(self.launches.all[point].clone());
         let mut qr = Qr::with_plan(&self.device, self.batch, TriangleForm::Whole, plan)?;
         qr.factor(&self.a)?;
         if let Some(bad) = qr

@@ -1,14 +1,17 @@
 //! Ways to cut the sum of an array into chunks.
 
+use std::any::type_name;
+
 use gpu_kernels::reduce::{Statistic, Term};
 
 use super::super::{Point, Refusal, Subject, TuneError};
-use super::{answers, expect_launches, median_us, numbers, wide};
+use super::{Launches, answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
 use crate::ops::OpError;
 use crate::ops::reduce::{Reducer, Reducible};
 use crate::plan::reduce::{WholePlan, points, whole_fixed};
+use crate::plan::tuned::{Launch, class};
 use crate::reference::reduce::{Bounded, sum};
 
 /// The sum of an array of pseudo-random numbers. Ways that differ in their chunks add in different orders: what is found is for
@@ -18,10 +21,7 @@ pub struct ReduceSubject<T: Reducible> {
     x: Buffer<T>,
     reducer: Reducer,
     truth: Bounded,
-    points: Vec<Point>,
-    plans: Vec<WholePlan>,
-    incumbent: usize,
-    checked: Option<usize>,
+    launches: Launches<WholePlan>,
 }
 
 impl<T: Reducible<Sum = f64> + Element> ReduceSubject<T> {
@@ -43,29 +43,15 @@ impl<T: Reducible<Sum = f64> + Element> ReduceSubject<T> {
         let bytes = size_of::<T>() as u32;
         let limits = device.limits().expect("it launches");
         let chosen = whole_fixed(len as u64, bytes);
-        let (mut points, mut plans): (Vec<Point>, Vec<WholePlan>) =
-            points(len as u64, bytes, limits)
-                .into_iter()
-                .map(point)
-                .unzip();
-        let incumbent = plans
-            .iter()
-            .position(|plan| *plan == chosen)
-            .unwrap_or(plans.len());
-        if incumbent == plans.len() {
-            let (point, plan) = point(chosen);
-            points.push(point);
-            plans.push(plan);
-        }
+        let plans = points(len as u64, bytes, limits);
+        let found = plans.iter().position(|plan| *plan == chosen);
+        let plans = plans.into_iter().map(point).collect();
         let host = numbers::<T>(len, 1);
         Ok(ReduceSubject {
             x: device.upload(&host)?,
             reducer: Reducer::new(device)?,
             truth: sum(host.into_iter().map(wide)),
-            points,
-            plans,
-            incumbent,
-            checked: None,
+            launches: Launches::new(plans, found, || point(chosen)),
         })
     }
 }
@@ -78,25 +64,23 @@ fn point(plan: WholePlan) -> (Point, WholePlan) {
         grid,
     } = plan;
     let power = |value: u64| (value.max(1) as f64).log2();
-    let kept = Point {
-        name: format!("{order:?} chunks{chunks} rows{rows_per_chunk} grid{grid}").to_lowercase(),
-        predicted_us: None,
-        coordinates: vec![order as u8 as f64, power(chunks), power(u64::from(grid))],
-    };
-    (kept, plan)
+    let name = format!("{order:?} chunks{chunks} rows{rows_per_chunk} grid{grid}").to_lowercase();
+    let coordinates = vec![order as u8 as f64, power(chunks), power(u64::from(grid))];
+    let point = Point::new(name, coordinates).launched_by(Launch::Reduce(plan));
+    (point, plan)
 }
 
 impl<T: Reducible<Sum = f64> + Element> Subject for ReduceSubject<T> {
     fn class(&self) -> String {
-        format!("reduce {} {}", T::DTYPE, self.x.len())
+        class::reduce(type_name::<T>(), self.x.len())
     }
 
     fn points(&self) -> &[Point] {
-        &self.points
+        &self.launches.points
     }
 
     fn incumbent(&self) -> usize {
-        self.incumbent
+        self.launches.incumbent
     }
 
     fn is_usable(&self) -> bool {
@@ -104,27 +88,25 @@ impl<T: Reducible<Sum = f64> + Element> Subject for ReduceSubject<T> {
     }
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
-        self.checked = None;
-        let found = self.reducer.sum_by(&self.x, &self.plans[point])?;
+        self.launches.checked = None;
+        let found = self.reducer.sum_by(&self.x, &self.launches.all[point])?;
         let bound = self.truth.bound(self.x.len(), f64::EPSILON / 2.0);
         let error = (found - self.truth.value).abs();
         if error > bound || error.is_nan() {
             let text = format!("the sum is off by {error:.1e} of {bound:.1e}");
             return Err(Refusal::Wrong(text));
         }
-        self.checked = Some(point);
+        self.launches.checked = Some(point);
         Ok(())
     }
 
     fn time(&mut self, point: usize, hopeless_us: f64) -> Result<f64, Refusal> {
-        if self.checked != Some(point) {
-            return Err(Refusal::Failed("it was not checked".into()));
-        }
+        self.launches.expect_checked(point)?;
         let device = self.x.device();
         let statistic = Statistic::Sum(Term::Value);
         let repeated = self
             .reducer
-            .repeated_by(statistic, &self.x, &self.plans[point])?;
+            .repeated_by(statistic, &self.x, &self.launches.all[point])?;
         median_us::<OpError>(&device, hopeless_us, || repeated.submit())
     }
 }

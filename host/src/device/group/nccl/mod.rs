@@ -18,10 +18,11 @@ use super::between_devices::{DeviceCommunicator, NumberKind, Numbers};
 use super::communicator::Communicator;
 use super::error::GroupError;
 use super::liveness::Liveness;
-use super::peers::{End, Others, Process};
+use super::peers::{End, Others};
 use super::slices_of;
 use crate::device::cuda::CudaDevice;
 use crate::device::{Buffer, Device, DeviceError};
+use crate::process::Process;
 
 /// How long members wait for each other at the end.
 const FAREWELL: Duration = Duration::from_secs(10);

@@ -9,8 +9,9 @@ use super::library::{Comm, Library};
 use crate::device::DeviceError;
 use crate::device::cuda::{CudaDevice, Mark};
 use crate::device::group::GroupError;
-use crate::device::group::peers::{Departed, End, Process};
+use crate::device::group::peers::{Departed, End};
 use crate::parallel::locked;
+use crate::process::Process;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -7,6 +7,7 @@ mod preparation;
 mod properties;
 mod published;
 mod strategies;
+mod tabulated;
 mod told;
 mod uneven;
 
