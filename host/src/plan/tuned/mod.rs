@@ -48,7 +48,7 @@ pub struct Dropped {
 /// The measured launches of one device, by class of problems.
 ///
 /// ```
-/// use warpfuse::plan::fused::{Candidate, Forced, Planner, Reason};
+/// use warpfuse::plan::fused::{Candidate, Forced, Planner, Reason, Strategy};
 /// use warpfuse::plan::limits::DeviceLimits;
 /// use warpfuse::plan::tuned::{Launch, Measured, Table, class};
 /// use warpfuse::plan::{Precision, Problem, Product};
@@ -58,12 +58,12 @@ pub struct Dropped {
 /// let problem = Problem::sparse(4_000_000, 1_000, 80_000_000, Precision::F32);
 /// let own = Planner::new(&h200, &kernels).plan(&problem, Product::Fused)?;
 ///
-/// let launch = Launch::Fused(Forced { bs: Some(256), ..Forced::default() });
+/// let launch = Launch::Fused(Forced { strategy: Some(Strategy::GlobalW), ..Forced::default() });
 /// let measured = Measured { launch, ns: 200_000, planned_ns: 230_000 };
 /// let table: Table = [(class::fused(&problem), measured)].into_iter().collect();
 /// let tuned = Planner::new(&h200, &kernels).tuned(Some(&table)).plan(&problem, Product::Fused)?;
-/// assert_eq!(tuned.bs, 256);
-/// assert!(own.bs != 256 && matches!(tuned.reasons[0], Reason::Tuned { .. }));
+/// assert_eq!((own.strategy, tuned.strategy), (Strategy::SharedW, Strategy::GlobalW));
+/// assert!(matches!(tuned.reasons[0], Reason::Tuned { .. }));
 /// # Ok::<(), warpfuse::plan::PlanError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
