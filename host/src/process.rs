@@ -86,6 +86,13 @@ pub(crate) struct Process {
     start: u64,
 }
 
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(
+        dead_code,
+        reason = "members of a group with GPUs look for one another"
+    )
+)]
 impl Process {
     /// This one; `None` where the system does not say.
     pub(crate) fn own() -> Option<Process> {
@@ -139,6 +146,13 @@ fn parsed(text: &str) -> Option<Stat> {
 }
 
 /// FNV-1a.
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(
+        dead_code,
+        reason = "members of a group with GPUs look for one another"
+    )
+)]
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
