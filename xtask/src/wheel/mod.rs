@@ -24,14 +24,17 @@ pub struct Arguments {
     /// Link against an old C library, so that the wheel runs on distributions from 2018 on (fetches Zig from PyPI).
     #[arg(long)]
     portable: bool,
-    /// Build for the interpreter that $PYTHON names, which has no global lock (3.14t), where the other wheel is for all that
-    /// have one.
+    /// Build for Python 3.14 without a global lock, where the other wheel is for all that have one. The wheel is tried where
+    /// $PYTHON names such an interpreter (python3.14t), and built without one.
     #[arg(long)]
     free_threaded: bool,
 }
 
 /// The oldest C library that `--portable` links against: of Debian 10, Ubuntu 18.10, RHEL 8.
 const PORTABLE: &str = "manylinux_2_28";
+
+/// The first Python of which the package has a wheel without the global lock.
+const FREE_THREADED: &str = "python3.14t";
 
 /// What the package may add to a download of NumPy, SciPy and scikit-learn, in bytes.
 const LARGEST: u64 = 20_000_000;
@@ -60,9 +63,7 @@ print(f'import warpfuse: {package:.1f} ms, its models: {models:.1f} ms')";
 /// # Errors
 /// With the step that failed; when the wheel is larger than it may be.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.free_threaded {
-        python::expect_free_threaded()?;
-    }
+    let interpreter = Interpreter::of(arguments)?;
     let out = workspace::root().join(&arguments.out);
     let tools = Environment::fresh(
         "wheel-tools",
@@ -71,22 +72,54 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.portable {
         tools.install(&["ziglang"])?;
     }
-    step::run("building the wheel", &mut maturin(&tools, arguments, &out))?;
+    step::run(
+        "building the wheel",
+        &mut maturin(&tools, arguments, interpreter, &out),
+    )?;
     let wheel = newest_wheel(&out)?;
     if !arguments.free_threaded {
         let mut abi = tools.program("abi3audit");
         step::run("stable ABI", abi.args(["--strict", "--report"]).arg(&wheel))?;
     }
     audit(&tools, &wheel)?;
-    let users = Environment::fresh("wheel-user", &[])?;
-    users.install(&[&wheel.to_string_lossy()])?;
-    use_it(&users)?;
+    if interpreter == Interpreter::Absent {
+        println!(
+            "not tried: name an interpreter without the global lock by the variable PYTHON, such as {FREE_THREADED}"
+        );
+    } else {
+        let users = Environment::fresh("wheel-user", &[])?;
+        users.install(&[&wheel.to_string_lossy()])?;
+        use_it(&users)?;
+    }
     let bytes = fs::metadata(&wheel)?.len();
     println!("{}: {:.1} MB", wheel.display(), bytes as f64 / 1e6);
     if bytes > LARGEST {
         bail!("the wheel is larger than {} MB", LARGEST / 1_000_000);
     }
     Ok(())
+}
+
+/// What the wheel is built for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interpreter {
+    /// All that have a global lock, by the stable ABI.
+    Locked,
+    /// The Python of this machine, which has none.
+    Free,
+    /// One without the lock that is not here: maturin knows what it looks like.
+    Absent,
+}
+
+impl Interpreter {
+    fn of(arguments: &Arguments) -> Result<Interpreter> {
+        Ok(
+            match (arguments.free_threaded, python::is_free_threaded()?) {
+                (false, _) => Interpreter::Locked,
+                (true, true) => Interpreter::Free,
+                (true, false) => Interpreter::Absent,
+            },
+        )
+    }
 }
 
 /// What the wheel asks of a machine: the C library that its name says; no library of NVIDIA.
@@ -129,7 +162,12 @@ fn use_it(users: &Environment) -> Result<()> {
     .map(|_| ())
 }
 
-fn maturin(tools: &Environment, arguments: &Arguments, out: &Path) -> Command {
+fn maturin(
+    tools: &Environment,
+    arguments: &Arguments,
+    interpreter: Interpreter,
+    out: &Path,
+) -> Command {
     let mut maturin = tools.program("maturin");
     // Built once, fetched often.
     maturin.env("WARPFUSE_SMALL", "1");
@@ -148,10 +186,16 @@ fn maturin(tools: &Environment, arguments: &Arguments, out: &Path) -> Command {
             "--out",
         ])
         .arg(out);
-    if arguments.free_threaded {
-        // Its environment has the interpreter that it was made of. There is no stable ABI without the lock before 3.15: PyO3
-        // leaves it out.
-        maturin.args(["--interpreter", "python"]);
+    // There is no stable ABI without the lock before 3.15: PyO3 leaves it out.
+    match interpreter {
+        Interpreter::Locked => {}
+        // Its environment has the interpreter that it was made of.
+        Interpreter::Free => {
+            maturin.args(["--interpreter", "python"]);
+        }
+        Interpreter::Absent => {
+            maturin.args(["--interpreter", FREE_THREADED]);
+        }
     }
     if arguments.portable {
         maturin.args(["--zig", "--compatibility", PORTABLE]);
