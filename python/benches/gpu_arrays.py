@@ -20,7 +20,7 @@ ROWS, DENSE_COLS, SPARSE_COLS, PER_ROW = 200_000, 64, 20_000, 20
 
 
 def memory():
-    return warpfuse._config.open_device("cuda:0").memory()
+    return warpfuse.memory("cuda:0")
 
 
 def libraries():

@@ -186,7 +186,11 @@ pub fn product_of(name: &str) -> PyResult<Product> {
         "fused" => Product::Fused,
         "forward" => Product::Forward,
         "transposed" => Product::Transposed,
-        _ => return Err(PyValueError::new_err(format!("there is no product {name}"))),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "there is no product {name}: expected fused, forward or transposed"
+            )));
+        }
     })
 }
 
@@ -197,7 +201,11 @@ fn loss_of(name: &str, epsilon: f64) -> PyResult<Loss> {
         "squared_hinge" => Loss::SquaredHinge,
         "huber" => Loss::Huber { delta: epsilon },
         "squared_epsilon_insensitive" => Loss::EpsilonInsensitive { epsilon },
-        _ => return Err(PyValueError::new_err(format!("there is no loss {name}"))),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "there is no loss {name}: expected squared, logistic, squared_hinge, huber or squared_epsilon_insensitive"
+            )));
+        }
     })
 }
 

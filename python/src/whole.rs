@@ -56,6 +56,12 @@ where
     };
     let parts = offsets.len().saturating_sub(1).div_ceil(CHUNK);
     let both = |a: bool, b: bool| Some(a & b);
+    if parts <= 1 && indices.len() <= CHUNK {
+        // Another thread would take longer to wake.
+        return Ok((0..parts)
+            .map(of_part)
+            .try_fold(true, |all, part| both(all, part?)));
+    }
     let found = || {
         (0..parts)
             .into_par_iter()

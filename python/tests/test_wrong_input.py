@@ -104,3 +104,52 @@ def test_indices_of_64_bits_are_taken(name):
     found = [getattr(warpfuse, name)(**seeded).fit(given, y) for given in (narrow, wide)]
     attribute = "components_" if name in WITHOUT_WEIGHTS else "coef_"
     np.testing.assert_array_equal(*(getattr(model, attribute) for model in found))
+
+
+#: What spoils offsets and indices of a CSR matrix that nobody has looked at: SciPy itself follows them out of its memory.
+BROKEN = {
+    "an offset beyond the entries": lambda A: A.indptr.__setitem__(3, 1000),
+    "a negative offset": lambda A: A.indptr.__setitem__(3, -7),
+    "offsets that descend": lambda A: A.indptr.__setitem__(slice(2, 4), [20, 3]),
+    "a last offset beyond the entries": lambda A: A.indptr.__setitem__(-1, 10_000),
+    "a first offset that is not 0": lambda A: A.indptr.__setitem__(0, 2),
+    "an index beyond the columns": lambda A: A.indices.__setitem__(5, 77),
+    "a negative index": lambda A: A.indices.__setitem__(5, -5),
+}
+
+
+@pytest.mark.parametrize("rows", [60, 60_000])
+@pytest.mark.parametrize("name", ["Ridge", "LogisticRegression", "TruncatedSVD", "Matrix", "Dataset"])
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_offsets_and_indices_are_refused(what, name, rows):
+    A = sparse.csr_matrix(np.tile(X, (rows // 60, 1)))
+    BROKEN[what](A)
+    y = (np.arange(rows) % 2).astype(float)
+    with pytest.raises(ValueError):
+        if name in ("Matrix", "Dataset"):
+            getattr(warpfuse, name)(A)
+        else:
+            getattr(warpfuse, name)().fit(A, y)
+
+
+def test_settings_are_checked_when_they_are_made():
+    for wrong in ("tpu", "cuda:-1", "cpu:0", 3):
+        with pytest.raises(ValueError, match="device must be"):
+            warpfuse.set_config(device=wrong)
+    with pytest.raises(ValueError, match="progress must be"), warpfuse.config_context(progress=3):
+        pass
+    with pytest.raises(ValueError, match="at least one row"):
+        warpfuse.plan((-1, 3), gpu="h200")
+
+
+def test_files_and_offsets(tmp_path):
+    file = tmp_path / "a.svm"
+    file.write_text("1 1:2\n0 1:1\n")
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, got int8"):
+        warpfuse.Dataset.from_file(file, dtype="int8")
+    with pytest.raises(ValueError, match="n_features must be at least 0, got -3"):
+        warpfuse.Dataset.from_file(file, n_features=-3)
+    model = warpfuse.GeneralizedLinearRegressor("poisson")
+    for name in ("offset", "exposure"):
+        with pytest.raises(ValueError, match=f"{name} must be of shape"):
+            model.fit(X, abs(X[:, 0]), **{name: np.ones((60, 2))})

@@ -30,7 +30,7 @@ module                 what is there
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ._config import config_context, get_config, set_config
+from ._config import config_context, get_config, memory, set_config
 from ._native import __version__
 
 if _TYPE_CHECKING:
@@ -130,6 +130,7 @@ __all__ = [
     "get_config",
     "hits",
     "kernel_sum",
+    "memory",
     "pagerank",
     "path_scores",
     "plan",

@@ -1,6 +1,7 @@
 """Settings, and devices by name."""
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,12 @@ _DEFAULTS: dict[str, Any] = {
 _settings: ContextVar[dict[str, Any]] = ContextVar("warpfuse_settings")
 
 _NONE: dict[str, Any] = {}
+
+#: Names of devices, those of the library's tests among them.
+_DEVICE_NAMES = re.compile(r"auto|cpu|(cuda|emulator)(:\d+)?")
+
+#: Settings with which a small fit runs on the processor.
+_ON_CPU = ("auto", "cpu")
 
 _FALLBACKS = ("warn", "silent", "error")
 
@@ -103,6 +110,10 @@ def config_context(
 
 
 def _checked(device: str | None, fallback: str | None, progress: Any) -> dict[str, Any]:
+    if device is not None and not (isinstance(device, str) and _DEVICE_NAMES.fullmatch(device)):
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {device!r}")
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise ValueError(f"progress must be a function, True or False, got {progress!r}")
     if fallback is not None and fallback not in _FALLBACKS:
         raise ValueError(f"fallback must be one of {_FALLBACKS}, got {fallback!r}")
     if progress is False:
@@ -128,6 +139,16 @@ def device_for(entries: int) -> _native.Device:
     return open_device(name)
 
 
+def device_of_small() -> _native.Device | None:
+    """The processor, if it is what a small fit runs on, has been opened, and nobody watches; else None."""
+    here = _settings.get(_NONE)
+    named = here["device"] if "device" in here else _DEFAULTS["device"]
+    watch = here["progress"] if "progress" in here else _DEFAULTS["progress"]
+    if _forked or watch is not None or named not in _ON_CPU:
+        return None
+    return _open.get("cpu")
+
+
 def open_device(name: str) -> _native.Device:
     """The device of this name, opened once."""
     if _forked:
@@ -141,6 +162,30 @@ def open_device(name: str) -> _native.Device:
         with _lock:
             device = _open.setdefault(name, _native.Device(name))
     return device
+
+
+def memory(device: str = "auto") -> dict[str, int]:
+    """What warpfuse holds on a device, and what crossed to and from it.
+
+    Parameters
+    ----------
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:N"; "auto" is the first GPU where there is one.
+
+    Returns
+    -------
+    dict
+        ``bytes`` that buffers hold now, ``kept_bytes`` that are kept for the next ones, ``peak_bytes`` that they held at
+        most, ``lent_bytes`` of other libraries' arrays, ``sent_bytes`` and ``received_bytes`` that crossed so far, and
+        ``free_bytes`` and ``total_bytes`` of the device where they are known.
+
+    Examples
+    --------
+    >>> import warpfuse
+    >>> warpfuse.memory("cpu")["peak_bytes"] >= 0
+    True
+    """
+    return open_device(_checked(device, None, None)["device"]).memory()
 
 
 def _after_fork() -> None:

@@ -11,7 +11,6 @@ from scipy import sparse
 from . import _native
 from ._config import device_for, open_device
 from ._lent import borrowed, lies_on_gpu
-from ._plain import MANY
 
 #: Reads of X that a matrix which is to be fitted several times is prepared for.
 EVALUATIONS = 200
@@ -31,6 +30,8 @@ def native(X: Any) -> Any:
         return np.require(X, dtype=_float_type(X.dtype), requirements=[order, "A"])
     X = X.tocsr()
     if not _is_canonical(X):
+        # SciPy sorts without a look at offsets and indices, which may lead out of its memory.
+        X.check_format(full_check=True)
         X = X.copy()
         X.sum_duplicates()
     data = np.require(X.data, dtype=_float_type(X.data.dtype), requirements=["C", "A"])
@@ -38,13 +39,14 @@ def native(X: Any) -> Any:
 
 
 def _is_canonical(X: Any) -> bool:
-    """Whether columns ascend in each row: SciPy keeps what it has found, and takes one core to find it."""
+    """Whether columns ascend in each row, and offsets within the indices: SciPy keeps what it has found, but takes one core to
+    find it, and reads whatever offsets lead to."""
     known = vars(X).get("_has_canonical_format")
-    if known is None and X.nnz > MANY:
+    if known is None:
         known = _native.is_canonical(X.indptr, X.indices)
         if known:
             X.has_canonical_format = True
-    return bool(X.has_canonical_format if known is None else known)
+    return bool(known)
 
 
 def _float_type(dtype: Any) -> Any:
@@ -165,6 +167,10 @@ class Dataset:
         >>> LogisticRegression().fit(data, data.target).predict(data)
         array([ 1., -1.,  1., -1.])
         """
+        if np.dtype(dtype) not in _FLOATS:
+            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}")
+        if n_features is not None and n_features < 0:
+            raise ValueError(f"n_features must be at least 0, got {n_features}")
         # A stored entry takes about as many bytes in a text as in memory.
         size = os.stat(path).st_size // 8
         on = open_device(device) if device is not None else device_for(size)

@@ -18,7 +18,7 @@ __all__ = ["path_scores"]
 
 
 def path_scores(
-    estimator: Any, X: Any, y: Any, *, param_name: str, param_range: Sequence[Any], cv: Any = None
+    estimator: Any, X: Any, y: Any, *, param_name: str, param_range: Sequence[Any] | NDArray[Any], cv: Any = None
 ) -> NDArray[Any]:
     """Scores of an estimator for each value of a parameter, cross-validated.
 

@@ -272,6 +272,8 @@ def plan(
         return X.plan(product)
     if isinstance(X, tuple):
         shape = (int(X[0]), int(X[1]))
+        if min(shape) < 1 or (nnz is not None and nnz < 0):
+            raise ValueError(f"a shape of at least one row and one column is needed, and nnz of at least 0, got {X} and {nnz}")
         found = _native.plan_of_shape(*shape, nnz, np.dtype(dtype).name, product, gpu)
     else:
         from sklearn.utils import check_array

@@ -147,6 +147,8 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
         """
         self._offset = self._offsets(to_host(offset), to_host(exposure))
         try:
+            if self._offset is not None:
+                return self._fit_checked(X, y, sample_weight)
             return super().fit(X, y, sample_weight)
         finally:
             del self._offset
@@ -156,9 +158,12 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
 
     def _offsets(self, offset: Any, exposure: Any) -> Any:
         """What is added to the linear predictors, or None."""
+        offset, exposure = (None if of is None else np.asarray(of, np.float64) for of in (offset, exposure))
+        for name, found in (("offset", offset), ("exposure", exposure)):
+            if found is not None and found.ndim != 1:
+                raise ValueError(f"{name} must be of shape (n_samples,), got {found.shape}")
         if exposure is None:
-            return None if offset is None else np.asarray(offset, np.float64)
-        exposure = np.asarray(exposure, np.float64)
+            return offset
         if offset is not None:
             raise ValueError("offset and exposure exclude each other: add log(exposure) to the offset")
         if self._link() != "log":
