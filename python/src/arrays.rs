@@ -204,11 +204,18 @@ fn same_size<A: Pod + Send + Sync, B: Pod>(integers: SharedSlice<A>) -> SharedSl
 }
 
 /// Lists of equal length as the rows of an array.
-pub fn rows<'py>(py: Python<'py>, rows: &[&[f64]]) -> Bound<'py, PyArray2<f64>> {
+pub fn rows<'py, T: Scalar>(py: Python<'py>, rows: &[&[f64]]) -> Bound<'py, PyArray2<T>> {
     let cols = rows.first().map_or(0, |row| row.len());
-    let flat = rows.iter().flat_map(|row| row.iter().copied()).collect();
+    let elements = rows.iter().flat_map(|row| row.iter());
+    let flat = elements.map(|x| <T as Element>::from_f64(*x)).collect();
     let array = Array2::from_shape_vec((rows.len(), cols), flat).expect("rows of equal length");
     array.into_pyarray(py)
+}
+
+/// A list as an array in the precision of X.
+pub fn numbers<'py, T: Scalar>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyArray1<T>> {
+    let values = values.iter().map(|x| <T as Element>::from_f64(*x));
+    PyArray1::from_iter(py, values)
 }
 
 /// A list as an array.

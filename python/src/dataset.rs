@@ -1,26 +1,23 @@
 //! X on a device, and fits on it.
 
-use std::sync::Arc;
-
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 use warpfuse::learning::{
-    Estimator, Evaluation, FitError, FitOptions, FoldOptions, Folds, Iteration, Labels, Model,
-    PathPoint, ResidentDataset, Targets, cross_validate_with,
+    Estimator, Evaluation, FitError, FoldOptions, Folds, Labels, PathPoint, ResidentDataset,
+    Targets, cross_validate_with,
 };
-use warpfuse::matrix::{Element, Features};
+use warpfuse::matrix::Element;
 use warpfuse::ops::{MatrixOptions, Terms};
 
 use crate::arrays::{self, Either, Scalar, either};
 use crate::device::Device;
+use crate::fit::{self, Place};
 use crate::lent::{self, AnyDeviceFeatures};
-use crate::targets::{self, FitTargets, Y};
-use crate::{checkpoint, errors, estimators, predict, watch};
-
-type Lists = (Vec<Vec<f64>>, Vec<f64>);
+use crate::solution::Solution;
+use crate::{checkpoint, errors, estimators, predict, targets, watch};
 
 /// X on a device: uploaded once, fitted as often as one likes.
 #[pyclass(frozen, module = "warpfuse._native")]
@@ -85,9 +82,9 @@ impl Dataset {
         clippy::too_many_arguments,
         reason = "they are Python's, with names there"
     )]
-    fn fit<'py>(
+    fn fit(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         estimator: &str,
         params: &Bound<'_, PyDict>,
         y: &Bound<'_, PyAny>,
@@ -95,26 +92,11 @@ impl Dataset {
         start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
         watch: Option<Py<PyAny>>,
         offset: Option<PyReadonlyArray1<'_, f64>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Solution> {
         let estimator = estimators::estimator(estimator, params)?;
         let y = targets::Given::of(y)?;
-        let given = Given {
-            y: y.elements()?,
-            weights: sample_weight
-                .as_ref()
-                .map(|weights| weights.as_slice())
-                .transpose()?,
-            start: start.map(|start| lists(&start)).transpose()?,
-            offset: offset
-                .as_ref()
-                .map(|offset| offset.as_slice())
-                .transpose()?,
-        };
-        let model = either!(&self.0, x => watch::watched(py, watch, |watcher| {
-            let mut tell = watch::counted(watcher);
-            given.fit(&estimator, Place::Resident(x), &mut tell)
-        }))?;
-        estimators::describe(py, &model)
+        let given = fit::Given::new(y.elements()?, &sample_weight, &start, &offset)?;
+        either!(&self.0, x => given.solve(py, &estimator, Place::Resident(x), watch))
     }
 
     /// Scores of `estimator` with each of `path` on the rows that each fold holds out, points × folds; `fold_of` says for
@@ -159,7 +141,7 @@ impl Dataset {
         let scores: Vec<Vec<f64>> = points.iter().map(scores).collect();
         let scores: Vec<&[f64]> = scores.iter().map(Vec::as_slice).collect();
         let dict = PyDict::new(py);
-        dict.set_item("scores", arrays::rows(py, &scores))?;
+        dict.set_item("scores", arrays::rows::<f64>(py, &scores))?;
         let converged: Vec<bool> = points.iter().map(|point| point.converged).collect();
         dict.set_item("converged", converged)?;
         Ok(dict)
@@ -213,98 +195,6 @@ impl Dataset {
     }
 }
 
-/// Puts `x` on `device`, prepared as the estimator needs it, and fits once; see [`Dataset::fit`].
-#[pyfunction]
-#[pyo3(signature = (x, device, estimator, params, y, sample_weight = None, start = None, watch = None, offset = None))]
-#[allow(
-    clippy::too_many_arguments,
-    reason = "they are Python's, with names there"
-)]
-pub fn fit<'py>(
-    x: &Bound<'py, PyAny>,
-    device: &Device,
-    estimator: &str,
-    params: &Bound<'_, PyDict>,
-    y: &Bound<'_, PyAny>,
-    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
-    start: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
-    watch: Option<Py<PyAny>>,
-    offset: Option<PyReadonlyArray1<'_, f64>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let (py, features, device) = (x.py(), arrays::features(x)?, &device.0);
-    let estimator = estimators::estimator(estimator, params)?;
-    let y = targets::Given::of(y)?;
-    let given = Given {
-        y: y.elements()?,
-        weights: sample_weight
-            .as_ref()
-            .map(|weights| weights.as_slice())
-            .transpose()?,
-        start: start.map(|start| lists(&start)).transpose()?,
-        offset: offset
-            .as_ref()
-            .map(|offset| offset.as_slice())
-            .transpose()?,
-    };
-    let model = either!(features, x => watch::watched(py, watch, |watcher| {
-        let mut tell = watch::counted(watcher);
-        given.fit(&estimator, Place::Host(device, x.into()), &mut tell)
-    }))?;
-    estimators::describe(py, &model)
-}
-
-/// Where X is.
-enum Place<'a, T: Scalar> {
-    Resident(&'a ResidentDataset<T>),
-    Host(&'a warpfuse::device::Device, Arc<Features<T>>),
-}
-
-/// What a fit is given besides X and parameters.
-struct Given<'a> {
-    y: Y<'a>,
-    weights: Option<&'a [f64]>,
-    start: Option<Lists>,
-    offset: Option<&'a [f64]>,
-}
-
-impl Given<'_> {
-    fn fit<T: Scalar>(
-        &self,
-        estimator: &Estimator,
-        place: Place<'_, T>,
-        tell: &mut dyn FnMut(Iteration),
-    ) -> Result<Model, FitError> {
-        let start = self.start.as_ref();
-        let checkpoint = checkpoint::next();
-        let options = FitOptions {
-            checkpoint: checkpoint.as_ref(),
-            sample_weight: self.weights,
-            offset: self.offset,
-            start: start.map(|(coef, intercept)| (&coef[..], &intercept[..])),
-            watch: Some(tell),
-            ..FitOptions::default()
-        };
-        match (self.y.targets::<T>(), place) {
-            (FitTargets::Numbers(y), Place::Resident(x)) => {
-                estimator.fit_on(x, Targets::Numbers(&y), options)
-            }
-            (FitTargets::Numbers(y), Place::Host(device, x)) => {
-                estimator.fit_with(device, x, Targets::Numbers(&y), options)
-            }
-            (FitTargets::Wide(y), Place::Resident(x)) => estimator.fit_wide_on(x, y, options),
-            (FitTargets::Wide(y), Place::Host(device, x)) => {
-                estimator.fit_wide(device, x, y, options)
-            }
-            (FitTargets::Codes(classes, codes), Place::Resident(x)) => {
-                estimator.fit_encoded_on(x, (&classes, codes), options)
-            }
-            (FitTargets::Codes(classes, codes), Place::Host(device, x)) => {
-                estimator.fit_encoded(device, x, (&classes, codes), options)
-            }
-        }
-    }
-}
-
 /// What `work` makes of targets: class codes of a classifier, else numbers in the precision of X.
 fn with_targets<T: Scalar, R>(
     estimator: &Estimator,
@@ -318,12 +208,6 @@ fn with_targets<T: Scalar, R>(
     } else {
         work(Targets::Numbers(&arrays::narrow(y)))
     }
-}
-
-fn lists(start: &(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)) -> PyResult<Lists> {
-    let coef = start.0.as_array();
-    let coef = coef.rows().into_iter().map(|row| row.to_vec()).collect();
-    Ok((coef, start.1.as_slice()?.to_vec()))
 }
 
 fn transposed<T: Scalar>(x: &ResidentDataset<T>, p: &[f64]) -> Result<Vec<f64>, FitError> {

@@ -1,14 +1,12 @@
-//! A dictionary of parameters to an estimator of the library, and a model to a dictionary of results.
+//! A dictionary of parameters to an estimator of the library.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warpfuse::learning::{
     ElasticNet, Estimator, Family, Glm, Huber, Lasso, LinearSvc, LinearSvr, Link,
-    LogisticRegression, Model, Penalty, Quantile, RegressorParams, Ridge, Solver, SvmLoss,
+    LogisticRegression, Penalty, Quantile, Ridge, Solver, SvmLoss,
 };
-
-use crate::arrays;
 
 /// Parameters by name. The Python side gives all that an estimator has.
 struct Params<'a, 'py>(&'a Bound<'py, PyDict>);
@@ -172,32 +170,4 @@ fn link(p: &Params<'_, '_>) -> PyResult<Option<Link>> {
         "power" => Link::Power(p.number("link_power")?),
         name => return Err(PyValueError::new_err(format!("there is no link {name}"))),
     }))
-}
-
-/// What Python gets of a model: coefficients k × n, intercepts, and how the fit went.
-///
-/// # Errors
-/// Of the interpreter.
-pub fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("coef", arrays::rows(py, &model.coef()))?;
-    dict.set_item("intercept", arrays::vector(py, &model.intercept()))?;
-    dict.set_item("n_iter", model.n_iter())?;
-    dict.set_item("converged", model.converged())?;
-    let report = model.report();
-    dict.set_item("advice", report.convergence.advice())?;
-    dict.set_item("solver", report.solver.name())?;
-    if let Model::Regressor(model) = model
-        && let RegressorParams::Huber(huber) = model.params()
-    {
-        dict.set_item("scale", huber.scale_of_residuals())?;
-    }
-    dict.set_item("gradient_ratio", report.gradient_ratio)?;
-    dict.set_item("objective", report.objective)?;
-    let gap = report.relative_gap.map(|gap| gap * report.objective.abs());
-    dict.set_item("gap", gap.filter(|gap| gap.is_finite()))?;
-    dict.set_item("transfer_seconds", report.transfer_seconds)?;
-    dict.set_item("seconds", report.seconds)?;
-    dict.set_item("peak_device_bytes", report.peak_device_bytes)?;
-    Ok(dict)
 }

@@ -1,5 +1,8 @@
 //! Kernel ridge regression, and sums over kernels.
 
+use std::time::Instant;
+
+use ndarray::ArrayView2;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -7,6 +10,7 @@ use pyo3::types::PyDict;
 use warpfuse::learning::KernelRidge;
 use warpfuse::ops::{Kernel, KernelFunction, KernelSum};
 
+use crate::again::{self, Known};
 use crate::arrays::Scalar;
 use crate::device::Device;
 use crate::{arrays, checkpoint, errors, watch};
@@ -20,7 +24,11 @@ fn function(name: &str) -> PyResult<KernelFunction> {
         "matern52" => KernelFunction::Matern52,
         "cauchy" => KernelFunction::Cauchy,
         "inverse_multiquadric" => KernelFunction::InverseMultiquadric,
-        _ => return Err(PyValueError::new_err(format!("there is no kernel {name}"))),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "there is no kernel {name}: expected rbf, laplacian, matern12, matern32, matern52, cauchy or inverse_multiquadric"
+            )));
+        }
     })
 }
 
@@ -42,19 +50,31 @@ pub fn kernel_ridge<'py>(
     max_iter: usize,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let py = x.py();
     let params = KernelRidge::params()
         .kernel(function(kernel)?, length_scale)
         .alpha(alpha)
         .tolerance(tol)
         .max_iter(max_iter);
-    let (x, y, device) = (x.as_array(), y.as_slice()?, &device.0);
-    let model = watch::watched(py, watch, |watcher| {
+    solve(x.py(), params, x.as_array(), y.as_slice()?, device, watch)
+}
+
+fn solve<'py>(
+    py: Python<'py>,
+    params: KernelRidge,
+    x: ArrayView2<'_, f64>,
+    y: &[f64],
+    device: &Device,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let device = &device.0;
+    let (model, seconds) = watch::watched(py, watch, |watcher| {
         let tell = |progress| watcher.step(progress);
-        match &checkpoint::next() {
+        let begun = Instant::now();
+        let model = match &checkpoint::next() {
             None => params.fit_watched(device, x, y, tell),
             Some(checkpoint) => params.fit_with_checkpoint(device, x, y, checkpoint, tell),
-        }
+        };
+        Ok((model?, begun.elapsed().as_secs_f64()))
     })?;
     let (dict, report) = (PyDict::new(py), model.report());
     dict.set_item("dual_coef", arrays::vector(py, model.dual_coef()))?;
@@ -63,7 +83,71 @@ pub fn kernel_ridge<'py>(
     dict.set_item("advice", report.convergence.advice())?;
     dict.set_item("residual_ratio", report.residual_ratio)?;
     dict.set_item("seconds", report.seconds)?;
+    dict.set_item("call_seconds", seconds)?;
     Ok(dict)
+}
+
+/// Kernel ridge regression with parameters that have been fitted before; see `again`.
+#[pyclass(frozen, module = "warpfuse._native")]
+pub struct PreparedKernelRidge {
+    known: Known,
+    params: KernelRidge,
+}
+
+#[pymethods]
+impl PreparedKernelRidge {
+    /// The kernel's length belongs to X of so many columns as `largest` says.
+    #[new]
+    #[pyo3(signature = (values, largest, *, kernel, length_scale, alpha, tol, max_iter))]
+    fn new(
+        values: &Bound<'_, PyDict>,
+        largest: (usize, usize),
+        kernel: &str,
+        length_scale: f64,
+        alpha: f64,
+        tol: f64,
+        max_iter: usize,
+    ) -> PyResult<Self> {
+        let params = KernelRidge::params()
+            .kernel(function(kernel)?, length_scale)
+            .alpha(alpha)
+            .tolerance(tol)
+            .max_iter(max_iter);
+        let known = Known::new(values, largest)?;
+        Ok(Self { known, params })
+    }
+
+    /// Fits to X and y, and sets `n_features_in_`; none where parameters or columns are others, or arrays not so plain.
+    fn fit<'py>(
+        &self,
+        attributes: &Bound<'py, PyDict>,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+        device: &Device,
+    ) -> PyResult<Option<(Bound<'py, PyDict>, Option<bool>)>> {
+        if !self.known.takes(attributes, x, y)? || !self.known.has_all_columns(x) {
+            return Ok(None);
+        }
+        let (py, params) = (x.py(), self.params);
+        let y = again::numbers(y)?;
+        let y: Vec<f64> = match y.extract::<PyReadonlyArray1<'_, f64>>() {
+            Ok(y) => y.as_slice()?.to_vec(),
+            Err(_) => {
+                let y: PyReadonlyArray1<'_, f32> = y.extract()?;
+                y.as_slice()?.iter().map(|y| f64::from(*y)).collect()
+            }
+        };
+        let found = match x.extract::<PyReadonlyArray2<'_, f64>>() {
+            Ok(x) => solve(py, params, x.as_array(), &y, device, None)?,
+            Err(_) => {
+                let x: PyReadonlyArray2<'_, f32> = x.extract()?;
+                let wide = x.as_array().mapv(f64::from);
+                solve(py, params, wide.view(), &y, device, None)?
+            }
+        };
+        again::seen(attributes, x)?;
+        Ok(Some((found, None)))
+    }
 }
 
 /// `f(xᵢ) = Σⱼ k(xᵢ, yⱼ)·wⱼ` in the precision of `targets`.

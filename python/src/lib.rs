@@ -10,7 +10,10 @@
 //! | `dataset` | X on a device, and fits on it |
 //! | `targets` | y: numbers of either precision, or codes of classes |
 //! | `predict` | linear predictors |
-//! | `estimators` | a dictionary of parameters to an estimator of the library, a model to a dictionary |
+//! | `fit` | one fit: what it is given, and where X is |
+//! | `again` | fits of small arrays with parameters that were fitted before |
+//! | `estimators` | a dictionary of parameters to an estimator of the library |
+//! | `solution` | what Python gets of a model |
 //! | `checkpoint` | where the fits of a `with` block write how far they have got |
 //! | `files` | X by the name of a file |
 //! | `kernels` | kernel ridge regression, sums over kernels |
@@ -24,6 +27,7 @@
 //! | `errors` | the library's errors as Python's exceptions |
 //! | `device` | devices by name |
 
+mod again;
 mod arrays;
 mod checkpoint;
 mod dataset;
@@ -32,12 +36,14 @@ mod dlpack;
 mod errors;
 mod estimators;
 mod files;
+mod fit;
 mod kernels;
 mod lent;
 mod matrix;
 mod plan;
 mod predict;
 mod reduce;
+mod solution;
 mod spectral;
 mod targets;
 mod there;
@@ -49,20 +55,24 @@ use std::process::ExitCode;
 use pyo3::prelude::*;
 
 /// The module that Python imports.
-#[pymodule]
+#[pymodule(gil_used = false)]
 mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::again::Prepared;
+    #[pymodule_export]
     use super::checkpoint::{begin_checkpoint, end_checkpoint};
     #[pymodule_export]
-    use super::dataset::{Dataset, fit};
+    use super::dataset::Dataset;
     #[pymodule_export]
     use super::device::Device;
     #[pymodule_export]
     use super::files::read_file;
     #[pymodule_export]
-    use super::kernels::{kernel_ridge, kernel_sum};
+    use super::fit::fit;
+    #[pymodule_export]
+    use super::kernels::{PreparedKernelRidge, kernel_ridge, kernel_sum};
     #[pymodule_export]
     use super::lent::DeviceArray;
     #[pymodule_export]
@@ -70,9 +80,13 @@ mod _native {
     #[pymodule_export]
     use super::plan::{plan, plan_of_shape};
     #[pymodule_export]
+    use super::predict::are_off;
+    #[pymodule_export]
     use super::reduce::reduce;
     #[pymodule_export]
     use super::run_command_line;
+    #[pymodule_export]
+    use super::solution::Solution;
     #[pymodule_export]
     use super::spectral::{hits, page_rank, truncated_svd};
     #[pymodule_export]

@@ -12,6 +12,7 @@ from ._config import device_for
 from ._dataset import Dataset, entries, native
 from ._lent import lies_on_gpu, to_host
 from ._plain import are_plain, is_finite, is_large, is_plain_matrix, remember, remembered
+from ._sklearn import are_valid
 from ._there import labels_there, product_there, score_on_host, with_attributes_on_host
 from . import _native
 
@@ -63,7 +64,8 @@ class Accelerated:
         key = remembered(self)
         if key == ():
             return
-        super()._validate_params()
+        if not are_valid(self):
+            super()._validate_params()
         remember(key)
 
     def _complain(self, X: Any, y: Any, **how: Any) -> None:

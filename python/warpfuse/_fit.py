@@ -1,7 +1,5 @@
 """One fit: arrays to the library, its answer and its warnings back."""
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,18 +30,6 @@ _NOT_CONVERGED = {
     "saga": "The max_iter was reached which means the coef_ did not converge",
     "newton-cholesky": "Newton solver did not converge after {} iterations",
 }
-
-
-@dataclass(slots=True)
-class Solution:
-    """What came of a fit of one target."""
-
-    coef: Any
-    intercept: Any
-    n_iter: int
-    converged: bool
-    advice: str
-    report: dict[str, Any]
 
 
 def tolerance(tol: float, dtype: Any) -> float:
@@ -78,7 +64,7 @@ class Problem:
         sample_weight: Any = None,
         start: tuple[Any, Any] | None = None,
         offset: Any = None,
-    ) -> Solution:
+    ) -> _native.Solution:
         """Fits the estimator of this name to one target."""
         y = _targets(name, y)
         if sample_weight is not None:
@@ -90,25 +76,12 @@ class Problem:
             offset = np.ascontiguousarray(offset, dtype=np.float64)
         watch = _watch(params.get("max_iter"))
         if self.placed is not None:
-            found = self.placed.fit(name, params, y, sample_weight, start, watch, offset)
-        else:
-            x = native(self._x)
-            found = _native.fit(x, self._device, name, params, y, sample_weight, start, watch, offset)
-        return self._solution(found, 0 if start is not None else 1)
-
-    def _solution(self, found: dict[str, Any], least: int) -> Solution:
-        return Solution(
-            coef=found.pop("coef").astype(self.dtype, copy=False),
-            intercept=found.pop("intercept").astype(self.dtype, copy=False),
-            # A cold fit that begins at the minimum looked once.
-            n_iter=max(least, found.pop("n_iter")),
-            converged=found.pop("converged"),
-            advice=found.pop("advice", ""),
-            report=found,
-        )
+            return self.placed.fit(name, params, y, sample_weight, start, watch, offset)
+        x = native(self._x)
+        return _native.fit(x, self._device, name, params, y, sample_weight, start, watch, offset)
 
 
-def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
+def warn_unless_converged(estimator: Any, *solutions: _native.Solution) -> None:
     """A ConvergenceWarning with advice for the first solution that needs one.
 
     A fit that ended early is none where the gradient is as small as ``tol`` says: the library goes on.
@@ -116,7 +89,7 @@ def warn_unless_converged(estimator: Any, *solutions: Solution) -> None:
     for solution in solutions:
         if solution.converged:
             continue
-        ratio = solution.report.get("gradient_ratio", math.nan)
+        ratio = solution.gradient_ratio
         if ratio <= getattr(estimator, "tol", 0.0):
             continue
         what = _NOT_CONVERGED.get(getattr(estimator, "solver", None)) or getattr(

@@ -1,5 +1,6 @@
 """The way of every linear model through ``fit``: who fits, the checks, the library, the warnings."""
 
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -7,9 +8,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _native
 from ._accelerated import Accelerated
-from ._fit import Problem, Solution, tolerance, warn_unless_converged
+from ._again import LARGEST, fitted_again, prepare
+from ._fit import Problem, tolerance, warn_unless_converged
 from ._lent import lies_on_gpu
-from ._plain import are_plain_classes
+from ._plain import are_plain_classes, remembered
 from ._sklearn import checked_weights, class_weighted, validated
 from ._there import attributes_on_host, fitted_there
 
@@ -22,7 +24,6 @@ class LinearFit(Accelerated):
     #: What scikit-learn's checks of X and y are told besides types.
     _checks: ClassVar[dict[str, Any]] = {}
 
-    @validated
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n_samples, n_features) and y.
 
@@ -38,6 +39,17 @@ class LinearFit(Accelerated):
         -------
         self : object
         """
+        if sample_weight is None and fitted_again(self, X, y):
+            return self
+        is_known = remembered(self) == ()
+        self._fit_checked(X, y, sample_weight)
+        if is_known and sample_weight is None and self._is_repeatable():
+            prepare(self, X, self._prepared)
+        return self
+
+    @validated
+    def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """The long way."""
         if lies_on_gpu(X) and not self._left_to_sklearn(X, y, sample_weight):
             return fitted_there(self, lambda *given: LinearFit.fit(self, *given), X, y, sample_weight)
         if self._falls_back(X, y, sample_weight):
@@ -54,6 +66,21 @@ class LinearFit(Accelerated):
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         """Sets the attributes of a fit; what is given has been checked."""
+        raise NotImplementedError
+
+    def _is_repeatable(self) -> bool:
+        """Whether the library fits with these parameters, whose types are plain, and there is nothing else to do or to say:
+        the next fit of plain arrays may go the short way to :meth:`_keep`."""
+        return not getattr(self, "warm_start", False)
+
+    def _prepared(self, values: dict[str, Any]) -> Any:
+        name, params = self._objective()
+        precisions = (SimpleNamespace(dtype=np.dtype(of)) for of in (np.float32, np.float64))
+        both = tuple({**self._controls(of), **params} for of in precisions)
+        return _native.Prepared(values, LARGEST, name, both)
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        """Sets the attributes of the solution of one target, but for ``classes_``."""
         raise NotImplementedError
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
@@ -76,13 +103,15 @@ class OneTargetFit(LinearFit):
 
     def _solve_one(
         self, X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None, offset: Any = None
-    ) -> Solution:
+    ) -> None:
         name, params = self._objective()
-        found = Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start, offset)
+        self._keep(X, y, Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start, offset))
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
-        warn_unless_converged(self, found)
-        return found
+        if not found.converged:
+            warn_unless_converged(self, found)
 
     def _own_start(self) -> tuple[Any, Any] | None:
         """Where a fit with ``warm_start`` begins."""
@@ -110,9 +139,12 @@ class ClassifierFit(LinearFit):
             return codes, weights
         return codes, class_weighted(self.class_weight, self.classes_, y, codes.astype(np.intp), weights)
 
-    def _solve_classes(self, X: Any, codes: Any, weights: Any, start: Any = None) -> Solution:
+    def _solve_classes(self, X: Any, codes: Any, weights: Any, start: Any = None) -> None:
         name, params = self._objective()
-        return Problem(X).solve(name, {**self._controls(X), **params}, codes, weights, start)
+        self._keep(X, codes, Problem(X).solve(name, {**self._controls(X), **params}, codes, weights, start))
+
+    def _is_repeatable(self) -> bool:
+        return self.class_weight is None and super()._is_repeatable()
 
 
 def _encoded(y: Any) -> tuple[Any, Any] | None:

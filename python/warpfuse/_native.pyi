@@ -29,6 +29,50 @@ class DeviceArray:
 _Lent = DeviceArray | tuple[DeviceArray, DeviceArray, DeviceArray, tuple[int, int]]
 _Vector = NDArray[Any] | DeviceArray
 
+class Solution:
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    n_iter: int
+    converged: bool
+    scale: float | None
+    advice: str
+    gradient_ratio: float
+    objective: float
+    gap: float | None
+    solver: str
+    seconds: float
+    call_seconds: float
+    transfer_seconds: float
+    peak_device_bytes: int
+
+class Prepared:
+    def __init__(
+        self,
+        values: dict[str, Any],
+        largest: tuple[int, int],
+        estimator: str,
+        params: tuple[dict[str, Any], dict[str, Any]],
+    ) -> None: ...
+    def fit(
+        self, attributes: dict[str, Any], x: Any, y: Any, device: Device
+    ) -> tuple[Solution, NDArray[Any] | None] | None: ...
+
+class PreparedKernelRidge:
+    def __init__(
+        self,
+        values: dict[str, Any],
+        largest: tuple[int, int],
+        *,
+        kernel: str,
+        length_scale: float,
+        alpha: float,
+        tol: float,
+        max_iter: int,
+    ) -> None: ...
+    def fit(
+        self, attributes: dict[str, Any], x: Any, y: Any, device: Device
+    ) -> tuple[dict[str, Any], None] | None: ...
+
 class Dataset:
     shape: tuple[int, int]
     dtype: str
@@ -44,7 +88,7 @@ class Dataset:
         start: _Start | None = None,
         watch: _Watch | None = None,
         offset: NDArray[Any] | None = None,
-    ) -> dict[str, Any]: ...
+    ) -> Solution: ...
     def cross_validate(
         self,
         estimator: str,
@@ -88,7 +132,7 @@ def fit(
     start: _Start | None = None,
     watch: _Watch | None = None,
     offset: NDArray[Any] | None = None,
-) -> dict[str, Any]: ...
+) -> Solution: ...
 def plan(x: Any, product: str, gpu: str) -> dict[str, Any]: ...
 def plan_of_shape(
     rows: int, cols: int, nnz: int | None, dtype: str, product: str, gpu: str
@@ -135,6 +179,9 @@ def truncated_svd(
     seed: int,
     watch: _Watch | None = None,
 ) -> dict[str, Any]: ...
+def are_off(
+    x: NDArray[Any], y: NDArray[Any], coef: NDArray[Any], intercept: float, limit: float
+) -> NDArray[Any] | None: ...
 def are_plain(x: Any, y: Any, many: int) -> bool: ...
 def is_finite(array: Any) -> bool | None: ...
 def is_canonical(offsets: NDArray[Any], indices: NDArray[Any]) -> bool | None: ...

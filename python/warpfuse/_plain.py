@@ -7,6 +7,7 @@ that messages are scikit-learn's.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter, is_
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "is_finite",
     "is_large",
     "is_plain_matrix",
+    "names_of",
     "remember",
     "remembered",
 ]
@@ -120,7 +122,7 @@ def remembered(estimator: Any) -> tuple[Any, ...] | None:
     of = type(estimator)
     read = _readers.get(of)
     if read is None:
-        read = _readers[of] = _reader(of._get_param_names())
+        read = _readers[of] = _reader(names_of(of))
     values = read(estimator)
     last = _valid.get(of)
     if last is not None and all(map(is_, values, last)):
@@ -135,7 +137,13 @@ def remembered(estimator: Any) -> tuple[Any, ...] | None:
     return ()
 
 
-def _reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+@cache
+def names_of(of: Any) -> tuple[str, ...]:
+    """The names of a class's parameters, for which scikit-learn reads its signature each time."""
+    return tuple(of._get_param_names())
+
+
+def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     if len(names) > 1:
         return attrgetter(*names)
     return lambda estimator: tuple(getattr(estimator, name) for name in names)

@@ -10,12 +10,16 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import _fit_context as fit_context
 from sklearn.linear_model._base import _pre_fit
+from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from ._plain import remembered
+from ._plain import names_of, remembered
 
-__all__ = ["check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
+__all__ = ["are_valid", "check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
+
+#: The constraints of a class's parameters, which scikit-learn makes anew for each fit: that takes longer than to check them.
+_constraints: dict[type, list[tuple[str, tuple[Any, ...]]]] = {}
 
 _COUNTS_WEIGHTS = "sample_weight" in signature(compute_class_weight).parameters
 
@@ -31,6 +35,21 @@ def validated(fit: Callable[..., Any]) -> Callable[..., Any]:
         return fit(estimator, *given, **named)
 
     return checked
+
+
+def are_valid(estimator: Any) -> bool:
+    """Whether all parameters satisfy scikit-learn's constraints; what it says of others is left to it."""
+    of = type(estimator)
+    known = _constraints.get(of)
+    if known is None:
+        known = _constraints[of] = _constraints_of(of)
+    values = ((getattr(estimator, name), constraints) for name, constraints in known)
+    return all(any(one.is_satisfied_by(value) for one in constraints) for value, constraints in values)
+
+
+def _constraints_of(of: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    named = ((name, of._parameter_constraints.get(name, "no_validation")) for name in names_of(of))
+    return [(name, tuple(map(make_constraint, those))) for name, those in named if those != "no_validation"]
 
 
 def checked_weights(sample_weight: Any, X: Any) -> Any:

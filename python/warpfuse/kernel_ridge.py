@@ -11,10 +11,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from . import _native
 from ._accelerated import Accelerated
+from ._again import LARGEST, fitted_again, prepare
 from ._config import config_context, device_for
 from ._fit import _watch
 from ._lent import device_of, lies_on_gpu, namespace_of, to_host
-from ._plain import are_plain
+from ._plain import are_plain, remembered
 from ._sklearn import validated
 from ._warn import warn
 
@@ -50,13 +51,13 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
             return "sample weights are not offered"
         if sparse.issparse(X):
             return "sparse points are not offered"
-        if np.size(self.alpha) != 1 or np.min(self.alpha) <= 0:
+        alpha = self.alpha if isinstance(self.alpha, float) else np.ravel(self.alpha)
+        if np.size(alpha) != 1 or not alpha > 0:
             return "one alpha above 0 is needed"
         if self.gamma is not None and not self.gamma > 0:
             return "a gamma above 0 is needed"
         return None
 
-    @validated
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidge":
         """Fit to dense X of shape (n_samples, n_features) and y of (n_samples,) or (n_samples, n_targets).
 
@@ -72,22 +73,42 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         -------
         self : object
         """
+        if sample_weight is None and fitted_again(self, X, y):
+            return self
+        is_known = remembered(self) == ()
+        self._fit_checked(X, y, sample_weight)
+        if is_known and sample_weight is None and self._refusal(X) is None:
+            prepare(self, X, lambda values: self._prepared(values, X.shape[1]))
+        return self
+
+    @validated
+    def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> "KernelRidge":
+        """The long way."""
         if lies_on_gpu(X) and not self._left_to_sklearn(X, y, sample_weight):
             return self._fit_there(X, y)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight)
         if are_plain(X, y, _OF_POINTS):
-            X, y = self._validated(X, y, **_OF_POINTS)
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
         else:
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
         points = np.ascontiguousarray(X, dtype=np.float64)
         device = device_for(len(points) ** 2)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
         found = [self._solve(points, np.ascontiguousarray(t), device) for t in targets]
-        dual = np.stack([f["dual_coef"] for f in found], axis=1)
-        self.dual_coef_ = dual[:, 0] if y.ndim == 1 else dual
+        self.dual_coef_ = found[0] if y.ndim == 1 else np.stack(found, axis=1)
         self.X_fit_ = X
         return self
+
+    def _prepared(self, values: dict[str, Any], columns: int) -> Any:
+        controls = self._controls(columns)
+        return _native.PreparedKernelRidge(values, (LARGEST[0], columns), **controls)
+
+    def _keep(self, X: Any, y: Any, found: dict[str, Any]) -> None:
+        self.dual_coef_, self.X_fit_ = found["dual_coef"], X
+        if not found["converged"]:
+            self._warn_unless_converged(found)
 
     def _fit_there(self, X: Any, y: Any) -> "KernelRidge":
         """Points of a GPU cross once to be centred; the results go where X lies."""
@@ -106,25 +127,29 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         finally:
             self.X_fit_, self.dual_coef_ = kept
 
-    def _solve(self, points: Any, target: Any, device: Any) -> dict[str, Any]:
-        found = _native.kernel_ridge(
-            points,
-            target,
-            device,
-            kernel=self.kernel,
-            length_scale=self._length_scale(points.shape[1]),
-            alpha=float(np.ravel(self.alpha)[0]),
-            tol=_TOLERANCE,
-            max_iter=_MAX_ITER,
-            watch=_watch(_MAX_ITER),
-        )
+    def _controls(self, columns: int) -> dict[str, Any]:
+        """What the library is told besides X and y."""
+        return {
+            "kernel": self.kernel,
+            "length_scale": self._length_scale(columns),
+            "alpha": float(np.ravel(self.alpha)[0]),
+            "tol": _TOLERANCE,
+            "max_iter": _MAX_ITER,
+        }
+
+    def _solve(self, points: Any, target: Any, device: Any) -> Any:
+        controls = self._controls(points.shape[1])
+        found = _native.kernel_ridge(points, target, device, **controls, watch=_watch(_MAX_ITER))
+        self._warn_unless_converged(found)
+        return found["dual_coef"]
+
+    def _warn_unless_converged(self, found: dict[str, Any]) -> None:
         if not found["converged"] and found["residual_ratio"] > 1e-8:
             warn(
                 f"KernelRidge did not converge in {found['n_iter']} iterations: {found['advice']}. The residual is"
                 f" {found['residual_ratio']:.1e} of the targets; a larger alpha converges faster.",
                 ConvergenceWarning,
             )
-        return found
 
     def _length_scale(self, features: int) -> float:
         gamma = 1.0 / features if self.gamma is None else float(self.gamma)

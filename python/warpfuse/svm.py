@@ -76,10 +76,13 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         codes, weights = self._encoded(X, y, weights)
-        found = self._solve_classes(X, codes, weights)
+        self._solve_classes(X, codes, weights)
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
         self.coef_, self.n_iter_ = found.coef, found.n_iter
         self.intercept_ = found.intercept if self.fit_intercept else 0.0
-        warn_unless_converged(self, found)
+        if not found.converged:
+            warn_unless_converged(self, found)
 
 
 class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR):
@@ -106,6 +109,9 @@ class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         self._solve_one(X, y, weights)
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        super()._keep(X, y, found)
         if self.fit_intercept:
             # scikit-learn's is a list of one.
-            self.intercept_ = self.intercept_.reshape(1)
+            self.intercept_ = found.intercept

@@ -8,7 +8,6 @@ from sklearn import linear_model as _peer
 from .. import _native
 from .._accelerated import Accelerated
 from .._dataset import Dataset
-from .._fit import Solution
 from .._lent import lies_on_gpu
 from .._plain import is_large
 from .._sklearn import check_gram
@@ -72,13 +71,21 @@ class _CoordinateDescent(SeveralTargets):
             raise ValueError(f"Coordinate descent iterations resulted in non-finite parameter values: {error}") from error
         self.n_iter_ = [s.n_iter for s in solutions]
         products = X if problem.placed is None else problem.placed
-        known = [s.report["gap"] for s in solutions]
+        known = [s.gap for s in solutions]
         triples = zip(known, columns(y), solutions, strict=True)
         gaps = np.array([self._gap(products, t, s, weights) if gap is None else gap for gap, t, s in triples])
         self.dual_gap_ = gaps
         if count == 1:
             self.n_iter_, self.dual_gap_ = self.n_iter_[0], gaps[0]
             self.coef_ = np.atleast_2d(self.coef_)[0]
+
+    def _is_repeatable(self) -> bool:
+        return self.alpha != 0 and isinstance(self.precompute, bool) and super()._is_repeatable()
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        super()._keep(X, y, found)
+        gap = found.gap
+        self.n_iter_, self.dual_gap_ = found.n_iter, np.float64(self._gap(X, y, found, None) if gap is None else gap)
 
     def _starts(self, X: Any, count: int) -> list[Any] | None:
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -89,7 +96,7 @@ class _CoordinateDescent(SeveralTargets):
             return None
         return list(zip(coef, np.broadcast_to(intercept, count), strict=True))
 
-    def _gap(self, X: Any, target: Any, solution: Solution, weights: Any) -> float:
+    def _gap(self, X: Any, target: Any, solution: _native.Solution, weights: Any) -> float:
         """The duality gap over the number of samples, as scikit-learn has it; X as it came, or where it has been placed."""
         placed = isinstance(X, _native.Dataset)
         coef = solution.coef[0].astype(np.float64)

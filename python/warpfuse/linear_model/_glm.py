@@ -31,13 +31,16 @@ class _Glm(OneTargetFit, RegressorPrediction):
         return "glm", {**self._family_params(), **penalty, "solver": "auto"}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        self._base_loss = self._shared_loss()
         try:
             self._solve_one(X, y, weights, self._own_start())
         except ValueError:
             # The library has looked at the range; programs look for scikit-learn's words.
             self._expect_in_range(np.asarray(y, dtype=X.dtype))
             raise
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        super()._keep(X, y, found)
+        self._base_loss = self._shared_loss()
 
     def _shared_loss(self) -> Any:
         """scikit-learn's loss, which has no state: making one takes as long as half of what else Python does for a small fit."""
@@ -47,10 +50,10 @@ class _Glm(OneTargetFit, RegressorPrediction):
         return _losses[key]
 
     def _expect_in_range(self, y: Any) -> None:
-        if not self._base_loss.in_y_true_range(y):
+        loss = self._shared_loss()
+        if not loss.in_y_true_range(y):
             raise ValueError(
-                "Some value(s) of y are out of the valid range of the loss"
-                f" {self._base_loss.__class__.__name__!r}."
+                f"Some value(s) of y are out of the valid range of the loss {type(loss).__name__!r}."
             )
 
     def _linear_predictor(self, X: Any) -> Any:

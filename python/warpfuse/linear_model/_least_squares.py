@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
-from .._fit import Problem, Solution, tolerance, warn_unless_converged
+from .. import _native
+from .._fit import Problem, tolerance, warn_unless_converged
 from .._lent import lies_on_gpu
 from .._linear import LinearFit
 from .._warn import warn
@@ -27,7 +28,7 @@ class SeveralTargets(LinearFit, RegressorPrediction):
         weights: Any,
         starts: Any = None,
         problem: Problem | None = None,
-    ) -> list[Solution]:
+    ) -> list[_native.Solution]:
         problem, controls = problem or self._placed(X, per_target), self._controls(X)
         starts = starts or [None] * len(per_target)
         triples = zip(per_target, columns(y), starts, strict=True)
@@ -36,11 +37,16 @@ class SeveralTargets(LinearFit, RegressorPrediction):
         warn_unless_converged(self, *solutions)
         return solutions
 
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        self.coef_, self.intercept_ = found.coef[0], found.intercept[0] if self.fit_intercept else 0.0
+        if not found.converged:
+            warn_unless_converged(self, found)
+
     def _placed(self, X: Any, per_target: list[dict[str, Any]], *, kept: bool = False) -> Problem:
         on_cpu = any(params.get("positive", False) for params in per_target)
         return Problem(X, len(per_target), on_cpu=on_cpu, kept=kept)
 
-    def _set_coefficients(self, solutions: list[Solution], ndim: int) -> None:
+    def _set_coefficients(self, solutions: list[_native.Solution], ndim: int) -> None:
         if ndim == 1:
             self.coef_, self.intercept_ = solutions[0].coef[0], solutions[0].intercept[0]
         else:
@@ -143,7 +149,17 @@ class Ridge(SeveralTargets, _peer.Ridge):
         solutions = self._solve_targets("ridge", per_target, X, y, weights)
         if count == 1 and self.coef_.ndim == 2:
             self.coef_ = self.coef_[0]
-        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+        self._tell_of([s.n_iter for s in solutions])
+
+    def _is_repeatable(self) -> bool:
+        return not self.positive
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        super()._keep(X, y, found)
+        self._tell_of([found.n_iter])
+
+    def _tell_of(self, iterations: list[int]) -> None:
+        self.n_iter_ = np.array(iterations, dtype=np.int32)
         self.solver_ = "sparse_cg" if self.solver == "auto" else self.solver
 
     def _penalties(self, count: int) -> list[float]:

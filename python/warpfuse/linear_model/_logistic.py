@@ -8,7 +8,7 @@ from sklearn.linear_model._logistic import _check_solver
 
 from .. import _native
 from .._accelerated import ClassifierPrediction
-from .._fit import Solution, warn_unless_converged
+from .._fit import warn_unless_converged
 from .._lent import lies_on_gpu, namespace_of
 from .._linear import ClassifierFit
 from .._there import sigmoid, softmax, with_attributes_on_host
@@ -86,11 +86,21 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         codes, weights = self._encoded(X, y, weights)
         start = self._start(X) if self.warm_start else None
-        found = self._solve_classes(X, codes, weights, start)
+        self._solve_classes(X, codes, weights, start)
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
         is_binary = len(self.classes_) == 2
         self.coef_, self.intercept_ = (found.coef, found.intercept) if is_binary else _centred(found, self._unpenalised())
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
-        warn_unless_converged(self, found)
+        if not found.converged:
+            warn_unless_converged(self, found)
+
+    def _is_repeatable(self) -> bool:
+        return self._is_usual() and super()._is_repeatable()
+
+    def _is_usual(self) -> bool:
+        """Whether nothing but C was chosen: there is nothing to complain about."""
+        return self.penalty == "deprecated" and self.l1_ratio == 0 and self.solver == "lbfgs" and self.n_jobs is None
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         C, ratio = self._checked_penalty()
@@ -101,8 +111,7 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
 
     def _checked_penalty(self) -> tuple[float, float]:
         """C and the l1 ratio, with scikit-learn's complaints about combinations."""
-        if self.penalty == "deprecated" and self.l1_ratio == 0 and self.solver == "lbfgs" and self.n_jobs is None:
-            # Nothing but C was chosen: there is nothing to complain about.
+        if self._is_usual():
             return float(self.C), 0.0
         penalty, C, ratio = _penalty_of(self)
         _check_solver(self.solver, penalty, self.dual)
@@ -148,7 +157,7 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
         return coef, self.intercept_
 
 
-def _centred(found: Solution, is_free: bool) -> tuple[Any, Any]:
+def _centred(found: Any, is_free: bool) -> tuple[Any, Any]:
     """Of the numbers that give the same probabilities those that add up to 0 over the classes, as scikit-learn has them.
 
     An l2 penalty centres the coefficients by itself; an l1 penalty has one minimum, too, and must not be touched.

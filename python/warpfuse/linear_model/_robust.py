@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import linear_model as _peer
 
+from .. import _native
 from .._accelerated import RegressorPrediction
 from .._lent import lies_on_gpu
 from .._linear import OneTargetFit
@@ -34,12 +35,16 @@ class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
         return "huber", {"alpha": float(self.alpha), "epsilon": float(self.epsilon)}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
-        found = self._solve_one(X, y, weights, self._own_start())
-        self.scale_ = found.report["scale"]
+        self._solve_one(X, y, weights, self._own_start())
+
+    def _keep(self, X: Any, y: Any, found: Any) -> None:
+        super()._keep(X, y, found)
+        self.scale_ = found.scale
+        limit = self.scale_ * self.epsilon
         # Checked already: small arrays need no more.
         is_small = type(X) is np.ndarray and not is_large(X)
-        off = abs(y - (X @ self.coef_ + self.intercept_ if is_small else self.predict(X)))
-        self.outliers_ = off > self.scale_ * self.epsilon
+        known = _native.are_off(X, y, self.coef_, float(self.intercept_), limit) if is_small else None
+        self.outliers_ = abs(y - self.predict(X)) > limit if known is None else known
 
 
 class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegressor):
