@@ -1,7 +1,6 @@
 //! The workspace's chores. `cargo xtask --help` lists them; `quickstart` and `test` are the two that a
 //! newcomer needs, and both set up what is missing.
 
-mod bench_report;
 mod bundle;
 mod gate;
 mod ptx;
@@ -13,7 +12,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
 
 /// The chores of the warpfuse workspace.
@@ -39,7 +38,12 @@ enum Chore {
     /// Build the wheel of the Python package, check it, and fit once with it in a fresh environment.
     Wheel(wheel::Arguments),
     /// Print recorded benchmark results as Markdown tables, or write them with a figure per device.
-    BenchReport(bench_report::Arguments),
+    #[command(disable_help_flag = true)]
+    BenchReport {
+        /// Those of the program that does it; `--help` lists them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -61,8 +65,17 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Tidy => tidy::run(),
         Chore::Bundle(arguments) => bundle::run(&arguments),
         Chore::Wheel(arguments) => wheel::run(&arguments),
-        Chore::BenchReport(arguments) => bench_report::run(&arguments),
+        Chore::BenchReport { arguments } => bench_report(&arguments),
     }
+}
+
+/// The program that draws and writes tables: see `benches/report`.
+fn bench_report(arguments: &[String]) -> Result<()> {
+    let package = ["--package", "warpfuse-bench-report"];
+    let mut report = step::cargo(&["run", "--quiet", "--release"]);
+    let status = report.args(package).arg("--").args(arguments).status()?;
+    ensure!(status.success(), "the report of benches: {status}");
+    Ok(())
 }
 
 #[cfg(test)]

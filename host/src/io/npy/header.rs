@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use ndarray_npy::npy::header::Header as Parsed;
-
 use super::super::error::{ReadError, excerpt};
 use super::decode::Kind;
+use super::literal::Literal;
 
 /// How every npy file starts.
 pub(in super::super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The longest header that is parsed, in bytes; NumPy's own limit is the same.
 const MAX_HEADER: usize = 10_000;
-/// The deepest nesting of brackets in a header of plain numbers is a tuple in a dictionary; the
-/// parser recurses over brackets, so deeper ones are not given to it.
-const MAX_NESTING: usize = 4;
+/// Where data may begin, in bytes.
+const ALIGNMENT: usize = 64;
 
 /// A header that has been checked against the length of the file.
 #[derive(Debug, Clone)]
@@ -28,7 +26,7 @@ pub(super) struct Header {
 }
 
 /// Parses the header, and says where the data start.
-pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Parsed, usize), ReadError> {
+pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Literal, usize), ReadError> {
     let length_at = MAGIC.len() + 2;
     if !content.starts_with(MAGIC) {
         let expected = "the magic bytes of an npy file";
@@ -42,16 +40,12 @@ pub(super) fn parsed(path: &Path, content: &[u8]) -> Result<(Parsed, usize), Rea
         let expected = format!("a header of {length} bytes");
         return Err(ReadError::binary(path, length_at as u64, expected, found));
     };
-    if length > MAX_HEADER || nesting(text) > MAX_NESTING {
-        let expected = "a header that describes one array of plain numbers";
-        return Err(bad(
-            path,
-            length_at + start,
-            expected,
-            "a longer or nested one",
-        ));
+    if length > MAX_HEADER {
+        let expected = format!("a header of at most {MAX_HEADER} bytes");
+        let found = format!("one of {length}");
+        return Err(bad(path, length_at + start, &expected, &found));
     }
-    let parsed = Parsed::from_reader(&mut &content[..data_at]).map_err(|error| {
+    let parsed = Literal::parse(&String::from_utf8_lossy(text)).map_err(|error| {
         let found = format!("{}: {error}", excerpt(text));
         bad(path, length_at + start, "an npy header", &found)
     })?;
@@ -64,17 +58,11 @@ impl Header {
         Self::new(path, parsed, data_at)
     }
 
-    fn new(path: &Path, parsed: Parsed, data_at: usize) -> Result<Self, ReadError> {
-        let descriptor = parsed.type_descriptor.as_string();
-        let kind = descriptor.and_then(|name| Kind::from_descriptor(name));
+    fn new(path: &Path, parsed: Literal, data_at: usize) -> Result<Self, ReadError> {
+        let kind = parsed.name().and_then(Kind::from_descriptor);
         let kind = kind.ok_or_else(|| {
-            let found = parsed.type_descriptor.to_string();
-            bad(
-                path,
-                MAGIC.len(),
-                "real numbers (f2, f4, f8, integers, booleans)",
-                &found,
-            )
+            let expected = "real numbers (f2, f4, f8, integers, booleans)";
+            bad(path, MAGIC.len(), expected, &parsed.descriptor)
         })?;
         let count = parsed
             .shape
@@ -93,7 +81,7 @@ impl Header {
         };
         let header = Self {
             kind,
-            fortran: parsed.layout.is_fortran(),
+            fortran: parsed.fortran,
             shape: parsed.shape,
             count,
             data_at,
@@ -136,16 +124,18 @@ fn header_length(rest: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// The deepest nesting of brackets, wherever they stand.
-fn nesting(text: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in text {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
+/// The bytes of a header before the data: version 1.0, as short as it goes, and data that begin at a multiple of 64 bytes, as
+/// NumPy writes it.
+///
+/// # Panics
+/// If the dictionary is longer than 64 KiB, as those of plain arrays never are.
+pub(super) fn bytes_of(literal: &Literal) -> Vec<u8> {
+    let text = literal.to_string();
+    let start = MAGIC.len() + 4;
+    let whole = (start + text.len() + 1).next_multiple_of(ALIGNMENT);
+    let length = u16::try_from(whole - start).expect("a plain array's header is short");
+    let mut bytes = [MAGIC, &[1, 0], &length.to_le_bytes(), text.as_bytes()].concat();
+    bytes.resize(whole - 1, b' ');
+    bytes.push(b'\n');
+    bytes
 }

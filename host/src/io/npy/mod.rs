@@ -8,6 +8,7 @@
 
 mod decode;
 mod header;
+mod literal;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -139,7 +139,7 @@ fn damaged_headers_are_errors() {
             .contains("expected a header of 4294967295 bytes")
     );
     let nested = npy("<f8", "False", &"(".repeat(5000), &[]);
-    assert!(fault(&nested).contains("a longer or nested one"));
+    assert!(fault(&nested).contains("expected an npy header"));
     assert!(fault(&npy("<c16", "False", "(1, 1)", &[0; 16])).contains("expected real numbers"));
     assert!(fault(&npy("|O", "False", "(1, 1)", &[0; 8])).contains("expected real numbers"));
 }
@@ -177,4 +177,22 @@ fn the_memory_limit_holds() {
         error.to_string().contains("found a need for 80000 bytes"),
         "{error}"
     );
+}
+
+#[test]
+fn files_are_those_that_another_library_writes() {
+    let scratch = file("x.npy", Vec::new());
+    let other = scratch.path.with_file_name("other.npy");
+    for (rows, cols) in [(1, 1), (3, 2), (123_456, 1)] {
+        let x = ndarray::Array2::from_shape_fn((rows, cols), |(i, j)| i as f32 - j as f32);
+        ndarray_npy::write_npy(&other, &x).expect("written");
+        super::write_npy(&scratch.path, &Features::Dense(x)).expect("written");
+        let read = |path| std::fs::read(path).expect("written");
+        assert_eq!(read(&scratch.path), read(&other), "{rows} x {cols}");
+    }
+    let y = vec![0.5_f64; 7];
+    ndarray_npy::write_npy(&other, &ndarray::ArrayView1::from(&y)).expect("written");
+    super::write_vector(&scratch.path, &y).expect("written");
+    let read = |path| std::fs::read(path).expect("written");
+    assert_eq!(read(&scratch.path), read(&other));
 }

@@ -56,8 +56,7 @@ pub(in super::super) fn texts(
     limit: u64,
 ) -> Result<Option<Vec<String>>, ReadError> {
     let (header, data_at) = parsed(path, content)?;
-    let descriptor = header.type_descriptor.as_string();
-    let Some((letters, length)) = descriptor.and_then(|name| kind(name)) else {
+    let Some((letters, length)) = header.name().and_then(kind) else {
         return Ok(None);
     };
     let count = match header.shape[..] {

@@ -1,15 +1,13 @@
 //! npy files from vectors and dense features.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
-
-use ndarray::{ArrayView, ArrayView1, Dimension};
-use ndarray_npy::npy::header::{Header, Layout};
-use ndarray_npy::{WritableElement, WriteNpyExt};
 
 use super::super::error::WriteError;
 use super::super::options::Format;
-use crate::matrix::{Dtype, Element, Features, Storage};
+use super::header::bytes_of;
+use super::literal::Literal;
+use crate::matrix::{Element, Features, Storage};
 use crate::whole::fill_whole;
 
 /// Writes `vector` to `path` as an npy file with one axis, f4 or f8 as the type is.
@@ -18,7 +16,7 @@ use crate::whole::fill_whole;
 ///
 /// [`WriteError::Io`] when the file cannot be written.
 pub fn write_vector<T: Element>(path: impl AsRef<Path>, vector: &[T]) -> Result<(), WriteError> {
-    write(path.as_ref(), ArrayView1::from(vector))
+    write(path.as_ref(), &[vector.len()], vector)
 }
 
 /// Writes dense `features` to `path` as an npy file with two axes, in C order, f4 or f8 as the type
@@ -30,7 +28,11 @@ pub fn write_vector<T: Element>(path: impl AsRef<Path>, vector: &[T]) -> Result<
 /// written.
 pub fn write_npy<T: Element>(path: &Path, features: &Features<T>) -> Result<(), WriteError> {
     match features.storage() {
-        Storage::Dense(x) => write(path, x.as_standard_layout().view()),
+        Storage::Dense(x) => {
+            let rows = x.as_standard_layout();
+            let flat = rows.as_slice().expect("standard layout");
+            write(path, rows.shape(), flat)
+        }
         Storage::Sparse(x) => Err(WriteError::Unsupported {
             format: Format::Npy,
             expected: "dense features",
@@ -59,13 +61,9 @@ pub fn write_text_vector(path: impl AsRef<Path>, texts: &[String]) -> Result<(),
     let lengths = texts.iter().map(|text| text.chars().count());
     // NumPy has no texts without room for a letter.
     let room = lengths.max().unwrap_or(0).max(1);
-    let head = Header {
-        type_descriptor: format!("'<U{room}'").parse().expect("a text in quotes"),
-        layout: Layout::Standard,
-        shape: vec![texts.len()],
-    };
+    let head = bytes_of(&in_c_order(&format!("<U{room}"), &[texts.len()]));
     let fill = &mut |out: &mut dyn Write| {
-        head.write(&mut *out).map_err(io::Error::other)?;
+        out.write_all(&head)?;
         texts.iter().try_for_each(|text| {
             let mut letters: Vec<u8> = text
                 .chars()
@@ -81,31 +79,27 @@ pub fn write_text_vector(path: impl AsRef<Path>, texts: &[String]) -> Result<(),
     })
 }
 
-fn write<T: Element, D: Dimension>(
-    path: &Path,
-    array: ArrayView<'_, T, D>,
-) -> Result<(), WriteError> {
-    let fail = |source| WriteError::Io {
+fn write<T: Element>(path: &Path, shape: &[usize], flat: &[T]) -> Result<(), WriteError> {
+    let order = if cfg!(target_endian = "big") {
+        '>'
+    } else {
+        '<'
+    };
+    let head = bytes_of(&in_c_order(&format!("{order}f{}", size_of::<T>()), shape));
+    let fill = &mut |out: &mut dyn Write| {
+        out.write_all(&head)?;
+        out.write_all(bytemuck::cast_slice(flat))
+    };
+    fill_whole(path, fill).map_err(|source| WriteError::Io {
         path: path.to_owned(),
         source,
-    };
-    let flat = array.as_slice().expect("callers give standard layout");
-    let shape = || array.raw_dim();
-    fill_whole(path, &mut |out| match T::DTYPE {
-        Dtype::F32 => write_as::<f32, D>(out, shape(), bytemuck::cast_slice(flat)),
-        Dtype::F64 => write_as::<f64, D>(out, shape(), bytemuck::cast_slice(flat)),
     })
-    .map_err(fail)
 }
 
-fn write_as<A: WritableElement, D: Dimension>(
-    out: &mut dyn Write,
-    shape: D,
-    flat: &[A],
-) -> io::Result<()> {
-    let array = ArrayView::from_shape(shape, flat).expect("the shape of the same array");
-    array.write_npy(out).map_err(|error| match error {
-        ndarray_npy::WriteNpyError::Io(source) => source,
-        other => io::Error::other(other),
-    })
+fn in_c_order(name: &str, shape: &[usize]) -> Literal {
+    Literal {
+        descriptor: format!("'{name}'"),
+        fortran: false,
+        shape: shape.to_vec(),
+    }
 }

@@ -1,4 +1,7 @@
-//! `bench-report`: recorded benchmark results as Markdown tables, a page, and one figure per device.
+//! Recorded benchmark results as Markdown tables, a page, and one figure per device.
+//!
+//! `cargo xtask bench-report` runs this program. It is one of its own because nothing else in `xtask` draws, and whoever builds
+//! `xtask` to build the library should not wait for what draws.
 
 mod curves;
 mod figure;
@@ -12,10 +15,11 @@ mod table;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Parser;
 
-use crate::workspace;
 use record::Record;
 
 /// What is recorded beside timings of kernels: lines of other shapes, which the page of the results explains.
@@ -31,10 +35,14 @@ const TABLES: &str = "TABLES.md";
 /// The page of all devices, beside them.
 const PAGE: &str = "report.html";
 
-/// The arguments of `bench-report`.
-#[derive(clap::Args)]
-pub struct Arguments {
-    /// The folder with the results.
+/// Print recorded benchmark results as Markdown tables, or write them with a page and a figure per device.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask bench-report",
+    bin_name = "cargo xtask bench-report"
+)]
+struct Arguments {
+    /// The folder with the results, from the root of the workspace.
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     results: PathBuf,
 
@@ -44,13 +52,29 @@ pub struct Arguments {
     write: bool,
 }
 
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> &'static Path {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.nth(2).expect("the package lies in `benches`")
+}
+
 /// Prints or writes one table per device and family, of the newest record of every case; writes a page, and one figure per
 /// device.
 ///
 /// # Errors
 /// If a file cannot be read or written, or a line is not a record.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    let folder = workspace::root().join(&arguments.results);
+fn run(arguments: &Arguments) -> Result<()> {
+    let folder = root().join(&arguments.results);
     let mut records = Vec::new();
     for file in result_files(&folder)? {
         records.extend(read(&file)?);

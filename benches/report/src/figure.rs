@@ -126,10 +126,7 @@ mod tests {
         let records = parse(RECORDS).expect("records");
         let found = figure("NVIDIA H200", &records).expect("a figure");
         if std::env::var_os("WARPFUSE_BLESS").is_some() {
-            let golden = concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/src/bench_report/golden/figure.svg"
-            );
+            let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/src/golden/figure.svg");
             std::fs::write(golden, &found).expect("the golden file can be written");
         }
         assert_eq!(found, FIGURE, "found:\n{found}");

@@ -170,10 +170,7 @@ mod tests {
 
     #[test]
     fn the_page_of_a_small_file_is_the_one_that_was_looked_at() {
-        let golden = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/bench_report/golden/page.html"
-        );
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/src/golden/page.html");
         let found = page(&parse(RECORDS).expect("records")).to_html();
         if std::env::var_os("WARPFUSE_BLESS").is_some() {
             std::fs::write(golden, &found).expect("the golden file can be written");
