@@ -36,7 +36,7 @@ pub use options::{
 };
 pub use read::read;
 pub use table::{
-    FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, Unseen, UnseenCount,
-    read_names, read_table,
+    FurtherTarget, Missing, Portion, PortionFacts, ReadPortion, Table, TableOptions, TableProblem,
+    TableRows, TableTargets, Unseen, UnseenCount, read_names, read_portion, read_table,
 };
 pub use text_column::{read_numbers, read_text_column};

@@ -193,16 +193,24 @@ fn parse_source<T: Element>(
     let Opened { content, format } = &opened;
     let meter = opened.meter(options);
     let told = content.read(|content| parse(path, (content, *format), options, &meter))?;
-    let data: Dataset<T> = told.data;
+    let data = widened(told.data, path, options)?;
+    Ok(Told { data, ..told })
+}
+
+/// Data with as many columns as are wanted.
+pub(super) fn widened<T: Element>(
+    data: Dataset<T>,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Dataset<T>, ReadError> {
     let cols = data.features.cols();
     let width = options.columns.resolve(cols);
     let width = width.map_err(|wanted| WidthError::TooFew { cols, wanted });
     let features = width.and_then(|cols| data.features.with_cols(cols));
-    let data = Dataset {
+    Ok(Dataset {
         features: features.map_err(|source| width_error(path, source))?,
         targets: data.targets,
-    };
-    Ok(Told { data, ..told })
+    })
 }
 
 fn parse<T: Element>(

@@ -108,6 +108,38 @@ pub(super) fn parse_chunks<C: Parsed>(
     results.into_iter().flatten().collect()
 }
 
+/// The lines of `text[body]` that reader `number` of `of` parses: those that start in its part of the bytes.
+pub(super) fn own_lines(
+    text: &[u8],
+    body: Range<usize>,
+    (number, of): (usize, usize),
+) -> Range<usize> {
+    let cut = |number: usize| {
+        // The product of a length and a number of readers may exceed 64 bits.
+        let bytes = body.len() as u128 * number as u128 / of as u128;
+        let at = body.start + bytes as usize;
+        if at == body.start || at == body.end {
+            return at;
+        }
+        let newline = memchr::memchr(b'\n', &text[at - 1..body.end]);
+        newline.map_or(body.end, |newline| at + newline)
+    };
+    cut(number)..cut(number + 1)
+}
+
+/// The lines after `start` that hold the next `samples` samples.
+pub(super) fn next_samples(
+    text: &[u8],
+    start: usize,
+    samples: usize,
+    is_sample: impl Fn(&[u8]) -> bool,
+) -> Range<usize> {
+    let ends = lines(&text[start..]).filter(|(_, line)| is_sample(line));
+    let last = ends.take(samples).last();
+    let end = last.map_or(start, |(at, line)| start + at + line.len() + 1);
+    start..end.min(text.len())
+}
+
 /// Cuts `text[body]` into ranges that end after a newline (the last one at the end).
 fn split_lines(text: &[u8], body: Range<usize>) -> Vec<Range<usize>> {
     let share = body.len() / (CHUNKS_PER_THREAD * rayon::current_num_threads());

@@ -1,5 +1,7 @@
 //! Sizes and row lengths.
 
+use serde::{Deserialize, Serialize};
+
 use super::{CsrMatrix, Features, RowSteps, Storage};
 use crate::parallel;
 
@@ -9,7 +11,7 @@ const BINS: usize = 34;
 const ROWS_PER_TASK: usize = 1 << 14;
 
 /// What a launch model needs to know about a matrix; no value is looked at.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MatrixStats {
     /// Samples, m.
     pub rows: usize,
@@ -89,6 +91,24 @@ impl MatrixStats {
         Self::new(cols, long.merge(short), false)
     }
 
+    /// Statistics of the rows of all `parts`, which have the same columns; [`row_steps`](Self::row_steps) are not known.
+    ///
+    /// ```
+    /// use warpfuse::matrix::MatrixStats;
+    /// let (a, b) = (MatrixStats::from_offsets(&[0, 2], 9), MatrixStats::from_offsets(&[0, 0, 5], 9));
+    /// let whole = MatrixStats::joined(&[a, b]);
+    /// assert_eq!((whole.rows, whole.nnz, whole.max_row, whole.empty_rows), (3, 7, 5, 1));
+    /// ```
+    ///
+    /// # Panics
+    /// Without a part.
+    pub fn joined(parts: &[Self]) -> Self {
+        let first = parts.first().expect("a part of the rows");
+        let lengths = parts.iter().map(RowLengths::of_stats);
+        let all = lengths.fold(RowLengths::none(), RowLengths::merge);
+        Self::new(first.cols, all, first.dense)
+    }
+
     /// Fraction of the m·n places that hold an entry; 0 for an empty shape.
     pub fn density(&self) -> f64 {
         let places = self.rows as f64 * self.cols as f64;
@@ -137,6 +157,22 @@ impl RowLengths {
             min: u64::MAX,
             max: 0,
             bins: [0; BINS],
+        }
+    }
+
+    fn of_stats(stats: &MatrixStats) -> Self {
+        let mut all = Self::none();
+        all.bins[..stats.row_length_histogram.len()].copy_from_slice(&stats.row_length_histogram);
+        RowLengths {
+            rows: stats.rows as u64,
+            nnz: stats.nnz,
+            min: if stats.rows == 0 {
+                u64::MAX
+            } else {
+                stats.min_row
+            },
+            max: stats.max_row,
+            ..all
         }
     }
 

@@ -1,5 +1,7 @@
 //! A checksum against damage (not against malice), computed in parallel.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 
 use crate::parallel;
@@ -21,14 +23,36 @@ pub(crate) fn checksum_and<V: Pod + Sync>(
     numbers: &[V],
     sound: impl Fn(&[V]) -> bool + Sync,
 ) -> (u64, bool) {
-    let of_group = |group: &[V]| (group_sums(bytemuck::cast_slice(group)), sound(group));
+    let (sums, _, is_sound) = sums_of_part(numbers, (0, 1), sound);
+    (of_blocks(size_of_val(numbers), sums), is_sound)
+}
+
+/// The sums of the blocks of part `number` of `of` of some numbers, for [`of_blocks`] of all parts; which numbers they are; and
+/// whether all of these are `sound`.
+pub(crate) fn sums_of_part<V: Pod + Sync>(
+    numbers: &[V],
+    (number, of): (usize, usize),
+    sound: impl Fn(&[V]) -> bool + Sync,
+) -> (Vec<u64>, Range<usize>, bool) {
     let length = LANES * BLOCK / size_of::<V>();
-    let of_group = |number| of_group(parallel::chunk(numbers, length, number));
-    let groups = parallel::map(numbers.len().div_ceil(length), of_group);
-    let sums = groups.iter().flat_map(|(sums, _)| sums);
-    let length = size_of_val(numbers) as u64;
-    let sum = sums.fold(length, |sum, block| combine(sum, *block));
-    (sum, groups.iter().all(|(_, is_sound)| *is_sound))
+    let groups = numbers.len().div_ceil(length);
+    let cut = |number: usize| (groups as u128 * number as u128 / of as u128) as usize;
+    let (first, end) = (cut(number), cut(number + 1));
+    let of_group = |group: &[V]| (group_sums(bytemuck::cast_slice(group)), sound(group));
+    let of_group = |number| of_group(parallel::chunk(numbers, length, first + number));
+    let groups = parallel::map(end - first, of_group);
+    let is_sound = groups.iter().all(|(_, is_sound)| *is_sound);
+    let sums = groups.into_iter().flat_map(|(sums, _)| sums).collect();
+    (
+        sums,
+        first * length..numbers.len().min(end * length),
+        is_sound,
+    )
+}
+
+/// The checksum of a section of this many bytes, of the sums of its blocks in order.
+pub(crate) fn of_blocks(bytes: usize, sums: impl IntoIterator<Item = u64>) -> u64 {
+    sums.into_iter().fold(bytes as u64, combine)
 }
 
 /// The checksum of a file, of those of its sections in order.
@@ -86,6 +110,26 @@ mod tests {
             let blocks = bytes[..len].chunks(BLOCK).map(block);
             let expected = blocks.fold(len as u64, combine);
             assert_eq!(checksum(&bytes[..len]), expected, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn parts_together_have_the_sum_of_the_whole() {
+        let count = (3 * LANES * BLOCK / 4 + 1_003) as u32;
+        let numbers: Vec<u32> = (0..count).map(|i| i.wrapping_mul(i) >> 5).collect();
+        let expected = checksum(bytemuck::cast_slice(&numbers));
+        for of in [1, 2, 3, 5] {
+            let parts = (0..of).map(|number| sums_of_part(&numbers, (number, of), |_| true));
+            let (mut sums, mut next) = (Vec::new(), 0);
+            for (own, range, _) in parts {
+                assert_eq!(range.start.min(numbers.len()), next);
+                next = range.end;
+                sums.extend(own);
+            }
+            assert_eq!(
+                (of_blocks(4 * numbers.len(), sums), next),
+                (expected, numbers.len())
+            );
         }
     }
 

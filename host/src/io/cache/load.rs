@@ -58,7 +58,7 @@ pub(super) fn parse_fresh<T: Element>(
 }
 
 /// Checks the promised sizes against the length of the file, before anything is allocated.
-fn check_sizes(
+pub(super) fn check_sizes(
     path: &Path,
     content: &Content,
     header: &Header,
@@ -128,7 +128,10 @@ fn load<T: Element>(
 }
 
 /// The numbers of a section: where they lie in a mapped file, or copied where they are not aligned.
-fn array<V: Pod + Send + Sync>(content: &Content, section: &Range<usize>) -> SharedSlice<V> {
+pub(super) fn array<V: Pod + Send + Sync>(
+    content: &Content,
+    section: &Range<usize>,
+) -> SharedSlice<V> {
     let bytes = &content[section.clone()];
     match content {
         Content::Mapped(file) if bytemuck::try_cast_slice::<u8, V>(bytes).is_ok() => {
@@ -141,7 +144,7 @@ fn array<V: Pod + Send + Sync>(content: &Content, section: &Range<usize>) -> Sha
 }
 
 /// Copies bytes, wherever they lie, into a vector of numbers, with all threads.
-fn copy<V: Pod + Send>(bytes: &[u8]) -> Vec<V> {
+pub(super) fn copy<V: Pod + Send>(bytes: &[u8]) -> Vec<V> {
     let mut out = vec![V::zeroed(); bytes.len() / size_of::<V>()];
     let pieces = bytemuck::cast_slice_mut::<V, u8>(&mut out).chunks_mut(PER_TASK);
     parallel::for_each_item(pieces.zip(bytes.chunks(PER_TASK)), |_, (out, bytes)| {

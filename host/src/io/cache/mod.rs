@@ -12,6 +12,7 @@
 mod convert;
 mod header;
 mod load;
+mod part;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use crate::matrix::{Dataset, Element};
 
 pub(super) use header::MAGIC;
 pub(super) use load::parse;
+pub(super) use part::{Found, Part};
 #[doc(hidden)]
 pub use store::reseal_cache;
 pub use store::write_cache;

@@ -15,14 +15,14 @@ const NAMES: usize = 10;
 
 /// What the first line says about the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Dialect {
+pub(in crate::io) struct Dialect {
     pub(super) delimiter: u8,
     /// Fields of every line.
     pub(super) fields: usize,
     /// The field that is the target, from 0.
     pub(super) target: Option<usize>,
     /// Where the first line of numbers may start, in bytes.
-    pub(super) body_at: usize,
+    pub(in crate::io) body_at: usize,
 }
 
 impl Dialect {

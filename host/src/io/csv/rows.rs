@@ -8,8 +8,8 @@ use super::field;
 use crate::matrix::Element;
 
 /// The samples of some whole lines.
-pub(super) struct Chunk<T> {
-    pub(super) rows: usize,
+pub(in super::super) struct Chunk<T> {
+    pub(in super::super) rows: usize,
     /// Row after row.
     pub(super) features: Vec<T>,
     pub(super) targets: Vec<T>,
@@ -22,7 +22,7 @@ impl<T: Send> Parsed for Chunk<T> {
 }
 
 /// Parses whole lines that start `start` bytes into the text.
-pub(super) fn parse_chunk<T: Element>(
+pub(in super::super) fn parse_chunk<T: Element>(
     bytes: &[u8],
     start: usize,
     dialect: &Dialect,
@@ -41,6 +41,17 @@ pub(super) fn parse_chunk<T: Element>(
 }
 
 impl<T: Element> Chunk<T> {
+    /// Leaves out the first `rows` samples, or all where there are fewer; how many it left out.
+    pub(in super::super) fn skip(&mut self, rows: usize) -> usize {
+        let rows = rows.min(self.rows);
+        let each = |all: usize| all / self.rows.max(1) * rows;
+        let (features, targets) = (each(self.features.len()), each(self.targets.len()));
+        self.features.drain(..features);
+        self.targets.drain(..targets);
+        self.rows -= rows;
+        rows
+    }
+
     fn parse_line(&mut self, line: &[u8], dialect: &Dialect) -> Result<(), Fault> {
         let mut cursor = Cursor::new(line);
         for column in 0..dialect.fields {

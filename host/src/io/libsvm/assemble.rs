@@ -16,35 +16,46 @@ pub(super) fn assemble<T: Element>(
     columns: Columns,
     meter: &Meter<'_>,
 ) -> Result<(Dataset<T>, u8), Fault> {
-    let rows: usize = chunks.iter().map(|c| c.block.row_ends.len()).sum();
-    let nnz: usize = chunks.iter().map(|c| c.block.indices.len()).sum();
+    let sum = |of: fn(&Chunk<T>) -> usize| chunks.iter().map(of).sum::<usize>();
+    let (rows, labels) = (sum(|c| c.rows()), sum(|c| c.targets.len()));
     let notes: Vec<Notes> = chunks.iter().map(|chunk| chunk.notes).collect();
-    let Shape { first, cols } = shape(&notes, (rows, end), base, columns)?;
+    let shape = shape(&notes, (rows, end), base, columns)?;
+    let has_targets = has_targets(&notes, labels)?;
+    let data = joined(chunks, &shape, has_targets, meter)?;
+    Ok((data, shape.first as u8))
+}
+
+/// Chunks of a text of this shape, which are in file order, as one matrix.
+pub(in super::super) fn joined<T: Element>(
+    chunks: Vec<Chunk<T>>,
+    &Shape { first, cols }: &Shape,
+    has_targets: bool,
+    meter: &Meter<'_>,
+) -> Result<Dataset<T>, Fault> {
+    let rows: usize = chunks.iter().map(Chunk::rows).sum();
+    let nnz: usize = chunks.iter().map(|c| c.block.indices.len()).sum();
     meter.check_columns(cols)?;
     meter.take((rows * (8 + size_of::<T>()) + nnz * (4 + size_of::<T>())) as u64)?;
-
     let targets: Vec<T> = chunks.iter().flat_map(|c| &c.targets).copied().collect();
-    let has_targets = has_targets(&notes, targets.len())?;
     let blocks = parallel::map_items(chunks, |_, chunk| chunk.into_block(first));
     let features = csr_from_blocks(cols, blocks)
         .expect("rows are sorted and free of repeats, and indices below the columns");
-    let data = Dataset {
+    Ok(Dataset {
         features: Features::Sparse(features),
         targets: has_targets.then_some(targets),
-    };
-    Ok((data, first as u8))
+    })
 }
 
 /// What a whole text says about its columns.
-pub(super) struct Shape {
+pub(in super::super) struct Shape {
     /// What the first column is called.
-    pub(super) first: u32,
+    pub(in super::super) first: u32,
     /// How many there are.
     pub(super) cols: usize,
 }
 
 /// The columns of a text with these notes on its parts, in their order, and this many samples; `end` is its length.
-pub(super) fn shape(
+pub(in super::super) fn shape(
     notes: &[Notes],
     (rows, end): (usize, usize),
     base: IndexBase,
@@ -59,7 +70,7 @@ pub(super) fn shape(
 }
 
 /// Whether samples have labels, all of them or none; `labels` is how many do.
-pub(super) fn has_targets(notes: &[Notes], labels: usize) -> Result<bool, Fault> {
+pub(in super::super) fn has_targets(notes: &[Notes], labels: usize) -> Result<bool, Fault> {
     let unlabelled = notes.iter().find_map(|notes| notes.unlabelled_at);
     match unlabelled {
         Some(at) if labels > 0 => Err(Fault::at(at, NO_LABEL)),
@@ -87,10 +98,8 @@ fn count_columns(
     columns: Columns,
     end: usize,
 ) -> Result<usize, Fault> {
-    let largest = notes.iter().filter_map(|notes| notes.largest);
-    // The first of equals, so that the place does not depend on how the text was cut.
-    let largest = largest.reduce(|a, b| if b.0 > a.0 { b } else { a });
-    let Some((largest, at)) = largest else {
+    let all = notes.iter().copied().reduce(Notes::and);
+    let Some((largest, at)) = all.and_then(|all| all.largest) else {
         return columns
             .wanted()
             .filter(|&cols| cols > 0)

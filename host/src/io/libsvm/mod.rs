@@ -22,7 +22,9 @@ use super::options::{Columns, IndexBase};
 use super::scan::{self, Meter};
 use crate::matrix::{Dataset, Element};
 
+pub(super) use assemble::{has_targets, joined, shape};
 pub(super) use parts::{Parts, Placed};
+pub(super) use row::{Chunk, Notes, is_sample, parse_chunk};
 pub use write::write_libsvm;
 
 /// What Windows editors put at the start of a UTF-8 file.
@@ -40,7 +42,7 @@ pub(super) fn parse<T: Element>(
 }
 
 /// Where the samples of a text stand.
-fn body(text: &[u8]) -> Range<usize> {
+pub(super) fn body(text: &[u8]) -> Range<usize> {
     match text.starts_with(BYTE_ORDER_MARK) {
         true => BYTE_ORDER_MARK.len()..text.len(),
         false => 0..text.len(),

@@ -19,22 +19,38 @@ const VALUE: &str = "a number after the colon";
 const QUERY: &str = "a whole number after `qid:`";
 
 /// The samples of some whole lines, with indices as written.
-pub(super) struct Chunk<T> {
+pub(in super::super) struct Chunk<T> {
     pub(super) block: RowBlock<T>,
-    pub(super) targets: Vec<T>,
-    pub(super) notes: Notes,
+    pub(in super::super) targets: Vec<T>,
+    pub(in super::super) notes: Notes,
     scratch: Vec<(u32, T)>,
 }
 
 /// What some samples say about a whole text. Places are bytes from its start.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Notes {
+pub(in super::super) struct Notes {
     /// Where the first sample without a label stands.
-    pub(super) unlabelled_at: Option<usize>,
+    pub(in super::super) unlabelled_at: Option<usize>,
     /// Where the first index 0 stands.
-    pub(super) zero_at: Option<usize>,
+    pub(in super::super) zero_at: Option<usize>,
     /// The largest index, and where it stands first.
-    pub(super) largest: Option<(u32, usize)>,
+    pub(in super::super) largest: Option<(u32, usize)>,
+}
+
+impl Notes {
+    /// What samples and those that stand after them say.
+    pub(in super::super) fn and(self, later: Notes) -> Notes {
+        // The first of equals, so that the place does not depend on how the text was cut.
+        let largest = match (self.largest, later.largest) {
+            (Some(a), Some(b)) if b.0 > a.0 => Some(b),
+            (a, b) => a.or(b),
+        };
+        Notes {
+            unlabelled_at: self.unlabelled_at.or(later.unlabelled_at),
+            zero_at: self.zero_at.or(later.zero_at),
+            largest,
+        }
+    }
 }
 
 impl<T: Element> Parsed for Chunk<T> {
@@ -47,7 +63,10 @@ impl<T: Element> Parsed for Chunk<T> {
 }
 
 /// Parses whole lines that start `start` bytes into the text.
-pub(super) fn parse_chunk<T: Element>(bytes: &[u8], start: usize) -> Result<Chunk<T>, Fault> {
+pub(in super::super) fn parse_chunk<T: Element>(
+    bytes: &[u8],
+    start: usize,
+) -> Result<Chunk<T>, Fault> {
     let mut chunk = Chunk {
         block: RowBlock::default(),
         targets: Vec::new(),
@@ -64,13 +83,40 @@ pub(super) fn parse_chunk<T: Element>(bytes: &[u8], start: usize) -> Result<Chun
     Ok(chunk)
 }
 
+/// Whether a line holds a sample.
+pub(in super::super) fn is_sample(line: &[u8]) -> bool {
+    !matches!(Cursor::new(line).next_word(), None | Some(b'#'))
+}
+
 impl<T: Element> Chunk<T> {
+    /// Leaves out the first `rows` samples, or all where there are fewer; how many it left out.
+    pub(in super::super) fn skip(&mut self, rows: usize) -> usize {
+        let block = &mut self.block;
+        let rows = rows.min(block.row_ends.len());
+        if rows == 0 {
+            return 0;
+        }
+        let entries = block.row_ends[rows - 1];
+        block.row_ends.drain(..rows);
+        block.row_ends.iter_mut().for_each(|end| *end -= entries);
+        block.indices.drain(..entries as usize);
+        block.values.drain(..entries as usize);
+        self.targets.drain(..rows.min(self.targets.len()));
+        rows
+    }
+
+    /// Samples.
+    pub(in super::super) fn rows(&self) -> usize {
+        self.block.row_ends.len()
+    }
+
     /// Adds the sample of one line, if it has one.
     fn parse_line(&mut self, line: &[u8], line_start: usize) -> Result<(), Fault> {
         let mut cursor = Cursor::new(line);
-        if matches!(cursor.next_word(), None | Some(b'#')) {
+        if !is_sample(line) {
             return Ok(());
         }
+        cursor.next_word();
         let label_at = cursor.at();
         match label(&mut cursor)? {
             Some(label) => self.targets.push(label),

@@ -4,21 +4,19 @@ use std::path::Path;
 
 use ndarray::Array2;
 
-use super::super::csv::{self};
 use super::super::error::{Fault, ReadError};
 use super::super::options::{Columns, Format, Header, IndexBase, ReadOptions, Target};
 use super::super::read::{self as whole, Opened, Told};
 use super::super::scan::{self, Meter};
 use super::encode::{Chunk, parse_chunk};
-use super::head::{Head, nameless};
+use super::head::Head;
 use super::layout::{Layout, Role, matched};
+use super::plain::{self, Plain, plain, schema_of};
 use super::{
     FurtherTarget, Missing, Table, TableOptions, TableProblem, TableTargets, UnseenCount, further,
     learn,
 };
-use crate::matrix::{
-    ColumnKind, Dataset, Element, Features, Schema, TableColumn, TableEncoding, csr_from_blocks,
-};
+use crate::matrix::{Dataset, Element, Features, Schema, TableEncoding, csr_from_blocks};
 
 /// Reads any format.
 pub(super) fn read<T: Element>(
@@ -52,7 +50,12 @@ fn of_other<T: Element>(
         let format = whole::open(path, options)?.format.to_string();
         return Err(problem(path, TableProblem::NoTable { format }));
     }
-    let given = options;
+    let told = whole::read_told::<T>(path, &options_of_numbers(options, table))?;
+    of_told(path, told, options, table)
+}
+
+/// How a format that has numbers alone is read.
+pub(super) fn options_of_numbers(options: &ReadOptions, table: &TableOptions) -> ReadOptions {
     let mut options = options.clone();
     if let Some(schema) = &table.schema
         && options.index_base == IndexBase::Auto
@@ -66,14 +69,24 @@ fn of_other<T: Element>(
     if let (Some(names), Columns::Infer) = (&table.names, options.columns) {
         options.columns = Columns::Exactly(names.len());
     }
+    options
+}
+
+/// The table of what was read with [`options_of_numbers`].
+pub(super) fn of_told<T: Element>(
+    path: &Path,
+    told: Told<T>,
+    options: &ReadOptions,
+    table: &TableOptions,
+) -> Result<Table<T>, ReadError> {
     let Told {
         data,
         format,
         base,
         texts,
-    } = whole::read_told::<T>(path, &options)?;
+    } = told;
     if let Some(format) = format
-        && let Some((option, of)) = idle(format, given, table)
+        && let Some((option, of)) = idle(format, options, table)
     {
         let format = format.to_string();
         return Err(problem(path, TableProblem::Idle { option, of, format }));
@@ -165,7 +178,7 @@ fn check_names(
     }
 }
 
-fn of_numbers<T>(data: Dataset<T>, schema: Schema) -> Table<T> {
+pub(super) fn of_numbers<T>(data: Dataset<T>, schema: Schema) -> Table<T> {
     Table {
         features: data.features,
         targets: data.targets.map(TableTargets::Numbers),
@@ -175,6 +188,27 @@ fn of_numbers<T>(data: Dataset<T>, schema: Schema) -> Table<T> {
     }
 }
 
+/// The first line of a CSV file, and which field the targets are.
+pub(super) fn head_of(
+    text: &[u8],
+    path: &Path,
+    options: &ReadOptions,
+    table: &TableOptions,
+) -> Result<(Head, Option<usize>), ReadError> {
+    if let Some((option, of)) = idle(Format::Csv, options, table) {
+        let format = Format::Csv.to_string();
+        return Err(problem(path, TableProblem::Idle { option, of, format }));
+    }
+    let located = |fault: Fault| fault.locate(path, text);
+    let mut head = Head::detect(text, &options.csv).map_err(located)?;
+    if let (Some(names), None) = (&table.names, &head.names) {
+        name_fields(&mut head, names, (options.target.as_ref(), &table.further))
+            .map_err(located)?;
+    }
+    let target = target(&head, options, table.schema.as_ref()).map_err(located)?;
+    Ok((head, target))
+}
+
 fn of_csv<T: Element>(
     opened: &Opened,
     path: &Path,
@@ -182,18 +216,9 @@ fn of_csv<T: Element>(
     table: &TableOptions,
 ) -> Result<Table<T>, ReadError> {
     let located = |fault: Fault| fault.locate(path, &opened.content);
-    if let Some((option, of)) = idle(Format::Csv, options, table) {
-        let format = Format::Csv.to_string();
-        return Err(problem(path, TableProblem::Idle { option, of, format }));
-    }
     let text: &[u8] = &opened.content;
     let meter = opened.meter(options);
-    let mut head = Head::detect(text, &options.csv).map_err(located)?;
-    if let (Some(names), None) = (&table.names, &head.names) {
-        name_fields(&mut head, names, (options.target.as_ref(), &table.further))
-            .map_err(located)?;
-    }
-    let target = target(&head, options, table.schema.as_ref()).map_err(located)?;
+    let (head, target) = head_of(text, path, options, table)?;
     let further = further::fields(&head, target, table).map_err(located)?;
     let known = table
         .schema
@@ -207,9 +232,8 @@ fn of_csv<T: Element>(
             (encoding, columns)
         }
         None => {
-            if is_plain(table)
-                && let Some(found) = fast(text, &head, target, options, &meter)
-            {
+            let plain = Plain::of(&head, target).filter(|_| plain::is_wanted(table));
+            if let Some(found) = plain.and_then(|plain| plain.parse(text, &meter)) {
                 return Ok(found);
             }
             let meter = opened.meter(options);
@@ -227,7 +251,8 @@ fn of_csv<T: Element>(
         && all_used
         && encoding.is_plain()
         && !encoding.text_targets
-        && let Some(found) = fast::<T>(text, &head, target, options, &meter)
+        && let Some(plain) = Plain::of(&head, target)
+        && let Some(found) = plain.parse::<T>(text, &meter)
     {
         let schema = table.schema.clone().unwrap_or(found.schema);
         return Ok(Table { schema, ..found });
@@ -297,83 +322,6 @@ fn encoding_of(
             let wanted = options.columns.wanted().unwrap_or(there);
             plain((0..wanted).map(|_| (None, 0)))
         }
-    }
-}
-
-/// Numbers as they are, of columns with these names and numbers.
-fn plain(names: impl Iterator<Item = (Option<String>, u32)>) -> TableEncoding {
-    let kind = ColumnKind::Number {
-        fill: None,
-        indicator: false,
-    };
-    TableEncoding {
-        columns: names
-            .map(|(name, number)| TableColumn {
-                name,
-                number,
-                kind: kind.clone(),
-            })
-            .collect(),
-        ..TableEncoding::default()
-    }
-}
-
-fn is_plain(table: &TableOptions) -> bool {
-    table.missing == Missing::Refuse
-        && table.categorical.is_empty()
-        && table.drop.is_empty()
-        && table.further.is_empty()
-}
-
-/// The reader of numbers, if the file has nothing else.
-fn fast<T: Element>(
-    text: &[u8],
-    head: &Head,
-    target: Option<usize>,
-    options: &ReadOptions,
-    meter: &Meter<'_>,
-) -> Option<Table<T>> {
-    let mut csv = options.csv;
-    csv.delimiter = Some(head.delimiter);
-    csv.header = if head.body_at > head.line_at {
-        Header::Present
-    } else {
-        Header::Absent
-    };
-    let named = target.map(|field| by_text(head, field));
-    let named = match named {
-        Some(named) => Some(named?),
-        None => None,
-    };
-    let data = csv::parse::<T>(text, &csv, named.as_ref(), meter).ok()?;
-    let features = (0..head.fields).filter(|field| target != Some(*field));
-    let named = |field: usize| head.names.as_ref().map(|names| names[field].clone());
-    let names = features.map(|field| (named(field), field as u32 + 1));
-    let schema = schema_of(head, target, plain(names));
-    Some(of_numbers(data, schema))
-}
-
-/// A name or a number by which the reader of numbers finds a field; none where the header has the number as a name, which
-/// goes before.
-fn by_text(head: &Head, field: usize) -> Option<Target> {
-    let number = (field + 1).to_string();
-    let names = match &head.names {
-        Some(names) if head.body_at > head.line_at => names,
-        _ => return Some(Target::new(number)),
-    };
-    match names[field] == nameless(field) {
-        false => Some(Target::new(names[field].clone())),
-        true => (!names.contains(&number)).then(|| Target::new(number)),
-    }
-}
-
-pub(super) fn schema_of(head: &Head, target: Option<usize>, table: TableEncoding) -> Schema {
-    let name = |field: usize| head.names.as_ref().map(|names| names[field].clone());
-    Schema {
-        format: Some(Format::Csv.to_string()),
-        target: target.and_then(name).filter(|name| !name.is_empty()),
-        table: Some(table),
-        ..Schema::default()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Targets besides the first.
 
 use super::super::error::Fault;
-use super::apply::schema_of;
 use super::head::Head;
+use super::plain::schema_of;
 use super::{FurtherTarget, TableOptions, TableProblem, learn};
 use crate::matrix::TableEncoding;
 

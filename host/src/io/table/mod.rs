@@ -23,6 +23,8 @@ mod further;
 mod head;
 mod layout;
 mod learn;
+mod plain;
+mod portion;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,7 @@ use super::error::ReadError;
 use super::options::ReadOptions;
 use crate::matrix::{Element, Features, Schema};
 
+pub use portion::{Portion, PortionFacts, ReadPortion, TableRows, read_portion};
 pub use problem::TableProblem;
 
 /// What is done about missing values of features.
