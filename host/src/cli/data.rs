@@ -16,10 +16,21 @@ use crate::io::{
 };
 use crate::matrix::{Element, Features, MatrixStats, Schema};
 
+/// Which rows a member of a group has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// Those of all members.
+    All,
+    /// Its own alone.
+    Own,
+}
+
 /// Data in memory, with what the report says about them.
 pub(super) struct Loaded<T> {
-    /// m × n.
+    /// m × n, or as many of the m rows as `rows` says.
     pub(super) features: Arc<Features<T>>,
+    /// Which rows `features` has; targets and sizes are of all.
+    pub(super) rows: Rows,
     /// m targets, if there are any.
     pub(super) targets: Option<TableTargets<T>>,
     /// Those of `--target-columns` but the first.
@@ -69,14 +80,7 @@ pub(super) fn load<T: Element>(
     args: &ReadArgs,
     ui: &Ui,
 ) -> Result<Loaded<T>> {
-    let table = TableOptions::default();
-    let reading = Reading {
-        columns,
-        args,
-        first_target: None,
-        table,
-    };
-    load_as(data, target, &reading, ui)
+    load_as(data, target, &Reading::of_numbers(columns, args), ui)
 }
 
 /// Reads `data`; targets come from `target` where one is named.
@@ -89,27 +93,9 @@ pub(super) fn load_as<T: Element>(
     reading: &Reading<'_>,
     ui: &Ui,
 ) -> Result<Loaded<T>> {
-    let args = reading.args;
     let start = Instant::now();
     let bar = ui.reading(data);
-    let cache = if args.cache {
-        CachePolicy::ReadWrite
-    } else {
-        CachePolicy::Off
-    };
-    let options = ReadOptions {
-        format: args.format.map(Into::into),
-        index_base: args.index_base.into(),
-        columns: reading.columns,
-        target: target_of(reading).map(Target::new),
-        csv: CsvOptions {
-            delimiter: args.delimiter,
-            header: args.header.into(),
-        },
-        cache,
-        progress: Some(bar.reader()),
-        ..ReadOptions::default()
-    };
+    let options = reading.options(bar.reader());
     let Table {
         features,
         mut targets,
@@ -142,6 +128,7 @@ pub(super) fn load_as<T: Element>(
     );
     Ok(Loaded {
         features: Arc::new(features),
+        rows: Rows::All,
         targets,
         further,
         schema,
@@ -151,10 +138,45 @@ pub(super) fn load_as<T: Element>(
     })
 }
 
-/// The column of the targets: of several the first.
-fn target_of<'a>(reading: &'a Reading<'_>) -> Option<&'a str> {
-    let column = reading.args.target_column.as_deref();
-    column.or(reading.first_target.as_deref())
+impl<'a> Reading<'a> {
+    /// Of data that no model knows yet, where no columns have names of their own.
+    pub(super) fn of_numbers(columns: Columns, args: &'a ReadArgs) -> Reading<'a> {
+        Reading {
+            columns,
+            args,
+            first_target: None,
+            table: TableOptions::default(),
+        }
+    }
+
+    /// As the readers take it.
+    pub(super) fn options(&self, progress: io::Progress) -> ReadOptions {
+        let args = self.args;
+        let cache = if args.cache {
+            CachePolicy::ReadWrite
+        } else {
+            CachePolicy::Off
+        };
+        ReadOptions {
+            format: args.format.map(Into::into),
+            index_base: args.index_base.into(),
+            columns: self.columns,
+            target: self.target().map(Target::new),
+            csv: CsvOptions {
+                delimiter: args.delimiter,
+                header: args.header.into(),
+            },
+            cache,
+            progress: Some(progress),
+            ..ReadOptions::default()
+        }
+    }
+
+    /// The column of the targets: of several the first.
+    fn target(&self) -> Option<&str> {
+        let column = self.args.target_column.as_deref();
+        column.or(self.first_target.as_deref())
+    }
 }
 
 /// Reads `data` with targets for `task`, from `target` where one is named.
@@ -168,14 +190,25 @@ pub(super) fn load_known<T: Element>(
     reading: &Reading<'_>,
     ui: &Ui,
 ) -> Result<(Loaded<T>, Known<T>)> {
+    known(load_as::<T>(data, None, reading, ui)?, (data, target), task)
+}
+
+/// Data with targets for `task`, from `target` where one is named, else from `data`.
+///
+/// # Errors
+/// When there are no targets, or they are not what the task needs.
+pub(super) fn known<T: Element>(
+    mut loaded: Loaded<T>,
+    (data, target): (&Path, Option<&Path>),
+    task: Task,
+) -> Result<(Loaded<T>, Known<T>)> {
     let begun = Instant::now();
-    let mut loaded = load_as::<T>(data, None, reading, ui)?;
     let known = match target {
         Some(path) => Known::read(path, loaded.stats.rows, task)?,
         None => Known::of_targets(loaded.take_known(data)?, task)
             .with_context(|| format!("{}", data.display()))?,
     };
-    loaded.seconds = begun.elapsed().as_secs_f64();
+    loaded.seconds += begun.elapsed().as_secs_f64();
     Ok((loaded, known))
 }
 

@@ -10,6 +10,7 @@ use std::thread;
 use anyhow::{Result, bail, ensure};
 
 use super::args::{Command, DeviceName, TrainTarget};
+use super::data::Rows;
 use super::exit::Exit;
 use super::output;
 use super::progress::Ui;
@@ -230,18 +231,15 @@ impl OwnDevice {
     }
 }
 
-/// Does `work` while this member's device is opened and joins the others, unless it is alone. Drivers and NCCL take as long to
-/// start as gigabytes take to read; `work` has nothing to do with the others.
+/// Does `work` while this member's device is opened and joins the others. Drivers and NCCL take as long to start as gigabytes
+/// take to read; `work` has nothing to do with the others.
 ///
 /// # Errors
 /// As [`device`], and as `work`.
 pub(super) fn device_beside<R>(
     (group, name, ui): (&Group, DeviceName, &Ui),
     work: impl FnOnce() -> Result<R>,
-) -> Result<(Option<Device>, R)> {
-    if group.is_alone() {
-        return Ok((None, work()?));
-    }
+) -> Result<(Device, R)> {
     let own = own_device(group, name)?;
     let (device, done) = thread::scope(|scope| {
         let joining = scope.spawn(|| own.join(group, ui));
@@ -249,7 +247,7 @@ pub(super) fn device_beside<R>(
         let joined = joining.join();
         (joined.unwrap_or_else(|panic| resume_unwind(panic)), done)
     });
-    Ok((Some(device?), done?))
+    Ok((device?, done?))
 }
 
 /// [`device`] where there are other processes, else what `open` opens.
@@ -271,23 +269,27 @@ pub(super) fn device_or(
 const GPU_ROWS: usize = 64;
 
 /// The rows of this member: as many for each, some more for the first ones where they do not come out even.
-fn own_rows<T: Element>(group: &Group, features: &Features<T>, step: usize) -> Features<T> {
+fn own_rows<T: Element>(group: &Group, features: &Arc<Features<T>>, step: usize) -> Features<T> {
     let (rows, rank, size) = (features.rows(), group.rank(), group.size());
     let steps = rows.div_ceil(step);
     let (each, more) = (steps / size, steps % size);
     let first = |rank: usize| rows.min(step * (rank * each + rank.min(more)));
-    features.select_rows(first(rank)..first(rank + 1))
+    features.share_rows(first(rank)..first(rank + 1))
 }
 
-/// The rows that this member computes with on `device`: all of them where it is alone.
+/// Rows at whose multiples this member's begin.
+pub(super) fn step(device: &Device) -> usize {
+    if device.is_cpu() { 1 } else { GPU_ROWS }
+}
+
+/// The rows of `data` that this member computes with on `device`: all of them where it is alone.
 pub(super) fn rows_of<T: Element>(
     (group, device): (&Group, &Device),
-    all: Arc<Features<T>>,
+    data: (Arc<Features<T>>, Rows),
 ) -> Arc<Features<T>> {
-    let step = if device.is_cpu() { 1 } else { GPU_ROWS };
-    match group.is_alone() {
-        true => all,
-        false => Arc::new(own_rows(group, &all, step)),
+    match data {
+        (all, Rows::All) if !group.is_alone() => Arc::new(own_rows(group, &all, step(device))),
+        (own, _) => own,
     }
 }
 
@@ -364,13 +366,16 @@ mod tests {
             (2, 4, vec![1, 1, 0, 0]),
             (4, 1, vec![4]),
         ] {
-            let x = Features::Dense(Array2::from_shape_fn((rows, 1), |(i, _)| i as f64));
+            let x = Arc::new(Features::Dense(Array2::from_shape_fn(
+                (rows, 1),
+                |(i, _)| i as f64,
+            )));
             let own = run_threads(size, |group| own_rows(&group, &x, 1));
             let counts: Vec<usize> = own.iter().map(Features::rows).collect();
             assert_eq!(counts, expected);
-            let mut all = own.iter().flat_map(|own| match own {
-                Features::Dense(x) => x.iter().copied().collect::<Vec<f64>>(),
-                _ => panic!("dense rows"),
+            let mut all = own.iter().flat_map(|own| {
+                let own = own.to_dense().expect("small");
+                own.into_iter().collect::<Vec<f64>>()
             });
             assert!((0..rows).all(|row| all.next() == Some(row as f64)));
         }

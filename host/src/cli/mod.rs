@@ -46,6 +46,7 @@ mod output;
 mod pages;
 mod plan;
 mod plan_gpus;
+mod portions;
 mod predict;
 mod progress;
 mod remedy;

@@ -82,12 +82,25 @@ fn table(rows: usize) -> String {
 /// Arguments of a fit to the table, whose numbers are told apart from its labels.
 const OF_TABLE: [&str; 4] = ["--target-column", "y", "--missing", "mean"];
 
+/// Numbers alone, with a header, blank lines and comments.
+fn figures(rows: usize) -> String {
+    let mut text = "a,b,y\n".to_owned();
+    for row in 0..rows {
+        let end = ["\n", "\r\n", "\n\n", "\n# said\n"][row % 4];
+        let (a, b) = ((row * 7 % 11) as f64 / 2.0, row * 5 % 13);
+        text += &format!("{a},{b},{}{end}", (row * 3 % 7) as f64 - a);
+    }
+    text
+}
+
 /// Whoever shares the rows, and however they came: the same bits.
 pub fn reproducible_fits_have_the_bits_of_one_process() {
     let folder = Folder::new();
     let (table, data) = (folder.file("table.csv", table(101)), diabetes());
+    let figures = folder.file("figures.csv", figures(57));
     for arguments in [
         &["ridge", &data][..],
+        &["ridge", &figures, "--target-column", "y"],
         &["ridge", &data, "--dtype", "f32", "--standardize"],
         &["ridge", &data, "--solver", "lbfgs"],
         &["linreg", &data, "--standard-errors"],
@@ -230,6 +243,45 @@ pub fn graphs_and_vectors_agree_with_one_process() {
     let fit = ["train", "svd", &data, "-k", "2", "--transformed", &rows];
     mpirun(3, &[], &fit).expect_code(0);
     assert_eq!(folder.read("rows.npy").len(), 128 + 442 * 2 * 8);
+}
+
+/// Lines of text are dealt out; a table with texts is read by all.
+pub fn processes_read_lines_of_their_own() {
+    let folder = Folder::new();
+    let figures = folder.file("figures.csv", figures(300));
+    let table = folder.file("table.csv", table(101));
+    let of_figures = ["train", "ridge", &figures, "--target-column", "y"];
+    let of_table = [&["train", "logreg", &table][..], &OF_TABLE].concat();
+    for (fit, file, shares) in [
+        (&["train", "ridge", &diabetes()][..], &diabetes(), 3.0),
+        (&of_figures, &figures, 3.0),
+        (&of_table, &table, 1.0),
+    ] {
+        let fit = [fit, &["--json", "--device", "cpu"]].concat();
+        let found = mpirun(3, &[], &fit).expect_code(0).json();
+        let read = found["phases"]["read"]["read_bytes"]
+            .as_f64()
+            .expect("bytes");
+        let all = std::fs::metadata(file).expect("the file").len() as f64;
+        // Shares end with lines.
+        assert!(
+            (read - all / shares).abs() <= 500.0,
+            "{read} of {all}: {fit:?}"
+        );
+    }
+}
+
+/// A line that is no sample is found by the process that reads it, and ends all: rank 0 says whose it is.
+pub fn a_bad_line_of_one_process_ends_all() {
+    let folder = Folder::new();
+    let mut text = short(30);
+    text += "1 1:2 2:x\n";
+    let data = folder.file("bad.svm", text);
+    let bad = mpirun(3, &[], &["train", "ridge", &data, "--device", "cpu"]);
+    assert_eq!(bad.code, 1);
+    let place = folder.path("bad.svm");
+    let said = format!("rank 2 failed: {place}:31:9: expected a number after the colon, found `x`");
+    assert!(bad.stderr.contains(&said), "{}", bad.stderr);
 }
 
 pub fn fewer_rows_than_processes_are_enough() {

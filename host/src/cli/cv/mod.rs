@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 
 use super::args::{CvArgs, DtypeName, FoldArgs};
 use super::exit::Exit;
+use super::portions::{self, Place};
 use super::progress::Ui;
 use super::targets::Known;
 use super::trainers::{Job, Penalised};
@@ -41,23 +42,24 @@ fn compare<T: Number>(job: &Job<'_>, args: &FoldArgs, ui: &Ui) -> Result<Exit> {
     let saved = checked(job, args)?;
     let name = job.source.device;
     let device = group::device_or(&group, (name, ui), || device::open(name, ui))?;
-    let (data, known) = data::load_known::<T>(
-        &job.source.data,
-        job.source.target.as_deref(),
-        job.own.task(),
-        &job.outcome.reading()?,
+    // A page counts entries on the host: they have to stay there.
+    let has_page = job.outcome.report.is_wanted();
+    let place = Place {
+        data: &job.source.data,
+        reading: &job.outcome.reading()?,
+        whole: has_page,
         ui,
-    )?;
+    };
+    let target = (job.source.target.as_deref(), job.own.task());
+    let (data, known) = portions::load_known::<T>((&group, &device), place, target)?;
     let rows = data.stats.rows;
     let weights = data::sample_weights(job.samples.sample_weight.as_deref(), rows)?;
     let folds = folds(&known, rows, args)?;
     let mut phases = Phases::default();
     phases.add(Phase::Read, data.read_cost());
     let stats = data.stats.clone();
-    // A page counts entries on the host: they have to stay there.
-    let has_page = job.outcome.report.is_wanted();
     let features = has_page.then(|| data.features.clone());
-    let own = group::rows_of((&group, &device), data.features);
+    let own = group::rows_of((&group, &device), (data.features, data.rows));
     let resident = placed(job, &device, own, &folds)?;
     let weights = weights.as_deref();
     let beside = job.beside((rows, data.stats.cols))?;

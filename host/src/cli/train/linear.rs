@@ -10,6 +10,7 @@ use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::fitted::{FittedSummary, warn_undefined};
 use crate::cli::memory::MemoryFacts;
+use crate::cli::portions::{self, Place};
 use crate::cli::progress::Ui;
 use crate::cli::report::bytes;
 use crate::cli::targets::Known;
@@ -44,31 +45,19 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
     if let Some(target) = several {
         return several::run::<T>(job, target, ui);
     }
-    let Job {
-        own,
-        source,
-        outcome,
-        ..
-    } = job;
+    let outcome = job.outcome;
     if let Some(path) = outcome.output.as_deref() {
         output::check_place(path)?;
     }
     pages::check(&outcome.report)?;
     let mut phases = Phases::default();
-    let task = own.task();
-    let read = || {
-        let target = source.target.as_deref();
-        data::load_known::<T>(&source.data, target, task, &outcome.reading()?, ui)
+    let (shared, (device, (data, known))) = match group.is_alone() {
+        true => (None, read_alone(job, &mut phases, ui)?),
+        false => {
+            let (own, read) = read_together(&group, job, &mut phases, ui)?;
+            (Some((group, own)), read)
+        }
     };
-    // What each member does by itself is done by its CPU.
-    let name = match group.is_alone() {
-        true => source.device,
-        false => DeviceName::Cpu,
-    };
-    let place = (name, source.data.as_path(), device::FIT_READS);
-    let begin = || device::open_beside(place, ui, &mut phases, read);
-    let (shared, (device, (data, known))) =
-        group::device_beside((&group, source.device, ui), begin)?;
     let (other, not_validated) = match load_validation::<T>(job, &data, ui) {
         Ok(other) => (other, None),
         Err(error) if outcome.report.is_wanted() && is_of_empty_file(&error) => {
@@ -81,11 +70,53 @@ fn fit<T: Number>(job: &Job<'_>, ui: &Ui) -> Result<Exit> {
         job,
         ui,
         device,
-        shared: shared.map(|device| (group, device)),
+        shared,
         phases,
         not_validated,
     };
     run.fit(data, &known, other)
+}
+
+/// A device, and the data with their targets.
+type Read<T> = (Device, (Loaded<T>, Known<T>));
+
+/// Opens the device while the data are read.
+fn read_alone<T: Number>(job: &Job<'_>, phases: &mut Phases, ui: &Ui) -> Result<Read<T>> {
+    let source = job.source;
+    let (reading, target) = (job.outcome.reading()?, source.target.as_deref());
+    let task = job.own.task();
+    let read = || data::load_known::<T>(&source.data, target, task, &reading, ui);
+    let place = (source.device, source.data.as_path(), device::FIT_READS);
+    device::open_beside(place, ui, phases, read)
+}
+
+/// The device of this member of `group`, which joins the others while it reads its rows.
+fn read_together<T: Number>(
+    group: &Group,
+    job: &Job<'_>,
+    phases: &mut Phases,
+    ui: &Ui,
+) -> Result<(Device, Read<T>)> {
+    let source = job.source;
+    let place = Place {
+        data: &source.data,
+        reading: &job.outcome.reading()?,
+        // A page counts entries on the host.
+        whole: details::are_wanted(job.outcome),
+        ui,
+    };
+    let read = || portions::begin::<T>(group, place);
+    let (own, begun) = group::device_beside((group, source.device, ui), read)?;
+    let data = begun.complete((group, &own), place)?;
+    phases.add(Phase::Read, data.read_cost());
+    let known = data::known(
+        data,
+        (&source.data, source.target.as_deref()),
+        job.own.task(),
+    )?;
+    // What each member does by itself is done by its CPU.
+    let device = device::open(DeviceName::Cpu, ui)?;
+    Ok((own, (device, known)))
 }
 
 /// A fit under way.
@@ -133,7 +164,7 @@ impl Run<'_> {
         let resident = match &self.shared {
             None => estimator.place(device, data.features, targets)?,
             Some((group, device)) => {
-                let own = group::rows_of((group, device), data.features);
+                let own = group::rows_of((group, device), (data.features, data.rows));
                 estimator.place(device, own, targets)?
             }
         };

@@ -7,12 +7,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
 use crate::cli::args::{DtypeName, HitsArgs, MatrixArgs, PageRankArgs, SvdArgs};
-use crate::cli::data::Loaded;
+use crate::cli::data::{Loaded, Reading};
 use crate::cli::exit::Exit;
 use crate::cli::memory::MemoryFacts;
+use crate::cli::portions::{self, Place};
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, figure, largest, seconds};
-use crate::cli::{checkpoints, data, device, group, output, pages};
+use crate::cli::{checkpoints, device, group, output, pages};
 use crate::device::group::Group;
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::io::{self, Columns};
@@ -43,7 +44,15 @@ impl<T: Number> Input<T> {
         let device = group::device_or(&group, (args.device, ui), || {
             device::open_for(args.device, &args.data, device::FIT_READS, ui)
         })?;
-        let data = data::load(&args.data, None, Columns::Infer, &args.read, ui)?;
+        let reading = Reading::of_numbers(Columns::Infer, &args.read);
+        let place = Place {
+            data: &args.data,
+            reading: &reading,
+            // A page counts entries on the host.
+            whole: args.report.is_wanted(),
+            ui,
+        };
+        let data = portions::load((&group, &device), place)?;
         Ok(Input {
             group,
             device,
@@ -53,7 +62,8 @@ impl<T: Number> Input<T> {
 
     /// The rows that this process computes with.
     fn features(&self) -> Arc<Features<T>> {
-        group::rows_of((&self.group, &self.device), self.data.features.clone())
+        let rows = (self.data.features.clone(), self.data.rows);
+        group::rows_of((&self.group, &self.device), rows)
     }
 }
 
@@ -101,7 +111,7 @@ pub(super) fn page_rank(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
 
 fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
     let mut input = Input::<T>::new(&args.matrix, &[args.output.as_deref()], ui)?;
-    input.data.features = square(input.data.features)?;
+    input.data.features = square(input.data.features, input.data.stats.rows)?;
     let mut params = PageRank::params()
         .damping(args.damping)
         .dangling(args.dangling.into())
@@ -110,7 +120,7 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
         .matrix_options(args.matrix.matrix_options());
     if let Some(path) = &args.personalisation {
         let weights = io::read_numbers::<f64>(path)?;
-        let (nodes, found) = (input.data.features.rows(), weights.len());
+        let (nodes, found) = (input.data.stats.rows, weights.len());
         ensure!(
             found == nodes,
             "{}: expected one weight for each of the {nodes} nodes, found {found}",
@@ -135,8 +145,7 @@ fn page_rank_of<T: Number>(args: &PageRankArgs, ui: &Ui) -> Result<Exit> {
 }
 
 /// A sparse file shows only columns that occur in it: the last nodes may have no edge that points to them.
-fn square<T: Number>(graph: Arc<Features<T>>) -> Result<Arc<Features<T>>> {
-    let nodes = graph.rows();
+fn square<T: Number>(graph: Arc<Features<T>>, nodes: usize) -> Result<Arc<Features<T>>> {
     if !graph.is_sparse() || graph.cols() >= nodes {
         return Ok(graph);
     }
