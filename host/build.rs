@@ -8,6 +8,7 @@
 //! | `WARPFUSE_FAMILIES` | families, separated by commas: compile only their kernels, for a kernel author's quick turn |
 //! | `WARPFUSE_PTX_DIR` | a folder made by `cargo xtask build-ptx --out`: embed that, compile nothing |
 //! | `WARPFUSE_LINE_INFO` | if set, keep source lines for profilers and compute-sanitizer |
+//! | `WARPFUSE_PTX_ONLY` | if set, make no machine code: a driver compiles each kernel when it is first used |
 //! | `WARPFUSE_SMALL` | if set, pack the kernels as small as they go: a sixth less, for minutes of a processor |
 //! | `WARPFUSE_RUSTC`, `WARPFUSE_CARGO` | the compiler to use |
 //! | `WARPFUSE_PTXAS` | the assembler to use |
@@ -21,12 +22,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpu_kernels_builder::{Arch, BuildError, Image, LineInfo, PtxBuilder, Unit};
+use gpu_kernels_builder::{Arch, Assembly, BuildError, Image, LineInfo, PtxBuilder, Unit};
 
 /// Variables of ours, and those under which a toolkit is found.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 12] = [
     "WARPFUSE_FAMILIES",
     "WARPFUSE_LINE_INFO",
+    "WARPFUSE_PTX_ONLY",
     "WARPFUSE_SMALL",
     "WARPFUSE_ARCH",
     "WARPFUSE_PTX_DIR",
@@ -122,8 +124,13 @@ fn compile(out: &Path) -> Result<Vec<Image>, BuildError> {
         Some(_) => LineInfo::Kept,
         None => LineInfo::Omitted,
     };
+    let assembly = match env::var_os("WARPFUSE_PTX_ONLY") {
+        Some(_) => Assembly::Skipped,
+        None => Assembly::WhenPossible,
+    };
     let builder = PtxBuilder::new(kernel_crate())
         .archs(archs)
+        .assembly(assembly)
         .tools_dir(tools)
         .core_dir(target.join("ptx").join("core"))
         .line_info(lines);

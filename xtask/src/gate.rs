@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use gpu_kernels_builder::{Arch, Install, LineInfo, Origin, Toolchain};
+use gpu_kernels_builder::{Arch, Assembly, Install, LineInfo, Origin, Toolchain};
 
 use crate::{ptx, step, tidy, wheel, workspace};
 
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     named("tidy", tidy::run)?;
     let mut toolchain = None;
     named("tools", || {
-        toolchain = Some(ptx::obtain_tools(install)?);
+        toolchain = Some(ptx::obtain_tools(install, Assembly::Required)?);
         Ok(())
     })?;
     // The PTX takes one core for minutes; what needs none has the others meanwhile.

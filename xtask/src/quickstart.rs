@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use gpu_kernels_builder::{Arch, Install};
+use gpu_kernels_builder::{Arch, Assembly, Install};
 
 use crate::{ptx, step, workspace};
 
@@ -47,14 +47,25 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         data.is_file(),
         "expected the data set {DATA}, found nothing"
     );
-    let archs = archs()?;
+    let wanted = archs()?;
+    let (archs, assembly) = match wanted.is_empty() {
+        true => (vec![WITHOUT_GPU], Assembly::Skipped),
+        false => (wanted, Assembly::Required),
+    };
     eprintln!("==> the tools for PTX");
-    if let Err(error) = ptx::obtain_tools(install) {
+    if let Err(error) = ptx::obtain_tools(install, assembly) {
         eprintln!("without kernels for the GPU, since {error:#}");
     }
     let names: Vec<&str> = archs.iter().map(|arch| arch.name()).collect();
     let mut build = step::cargo(&["build", "--release", "--package", "warpfuse"]);
     build.env("WARPFUSE_ARCH", names.join(","));
+    if assembly == Assembly::Skipped {
+        eprintln!(
+            "there is no GPU here: kernels become PTX for {WITHOUT_GPU}, which a driver compiles when it first uses them; \
+             WARPFUSE_ARCH=sm_80 or another makes machine code for that"
+        );
+        build.env("WARPFUSE_PTX_ONLY", "1");
+    }
     if std::env::var_os("WARPFUSE_FAMILIES").is_none() {
         build.env("WARPFUSE_FAMILIES", FAMILIES.join(","));
     }
@@ -72,7 +83,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Those that the caller names, or that of the GPU at hand; without one, the newest that is measured.
+/// For which kernels are made where there is no GPU: the newest architecture that is measured.
+const WITHOUT_GPU: Arch = Arch::Sm90;
+
+/// Those that the caller names, or that of the GPU at hand; none without one.
 fn archs() -> Result<Vec<Arch>> {
     if let Ok(list) = std::env::var("WARPFUSE_ARCH") {
         return Ok(Arch::parse_list(&list)?);
@@ -88,9 +102,6 @@ fn archs() -> Result<Vec<Arch>> {
         .collect();
     archs.sort_unstable();
     archs.dedup();
-    if archs.is_empty() {
-        archs.push(Arch::Sm90);
-    }
     Ok(archs)
 }
 

@@ -116,9 +116,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Sees to it that compiler and assembler are there; every cargo command can make the PTX then.
-pub fn obtain_tools(install: Install) -> Result<Toolchain> {
+/// Sees to it that the compiler is there, and the assembler if that is wanted; every cargo command can make the PTX then.
+pub fn obtain_tools(install: Install, assembly: Assembly) -> Result<Toolchain> {
     let (toolchain, _) = builder(&Arch::DEFAULT, install, LineInfo::Omitted)
+        .assembly(assembly)
         .obtain_tools()
         .context("obtaining the tools for PTX")?;
     Ok(toolchain)
