@@ -83,12 +83,17 @@ fn one(
     let (mut sum, mut magnitude) = (0.0, 0.0);
     for channel in 0..layer.in_per_group {
         for i in 0..height {
-            for j in 0..width {
-                let at = ((filter * layer.in_per_group + channel) * height + i) * width + j;
-                let y = place(layer, 0, row, i);
-                let x = place(layer, 1, col, j);
-                if let (true, Some(y), Some(x)) = (weights[at] != 0.0, y, x) {
-                    let product = weights[at] * input([image, first + channel, y, x]);
+            let Some(y) = place(layer, 0, row, i) else {
+                continue;
+            };
+            let start = ((filter * layer.in_per_group + channel) * height + i) * width;
+            for (j, &weight) in weights[start..start + width].iter().enumerate() {
+                // Most are zero: where they meet the input is not asked.
+                if weight == 0.0 {
+                    continue;
+                }
+                if let Some(x) = place(layer, 1, col, j) {
+                    let product = weight * input([image, first + channel, y, x]);
                     sum += product;
                     magnitude += product.abs();
                 }
