@@ -8,7 +8,7 @@ use super::evaluations::steps;
 use super::identity::with_checkpoint_of;
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, iterate, norm,
-    normalise_sum, spectral_model,
+    normalise_sum, spectral_fits, spectral_model,
 };
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
@@ -62,6 +62,15 @@ pub struct HitsModel {
     report: SpectralReport,
 }
 
+spectral_fits! {
+    Hits -> HitsModel, watched "after each step";
+    /// Scores the nodes of the graph `x` on `device`.
+    ///
+    /// # Errors
+    /// [`FitError::Edge`] for edges that are negative or not finite, [`FitError::NoEdges`] without any, and when
+    /// the device fails. Not converging is no error: see [`HitsModel::report`].
+}
+
 impl Hits {
     /// Tolerance 1e-8 and at most 100 steps, as in networkx.
     pub fn params() -> Self {
@@ -87,61 +96,14 @@ impl Hits {
         Self { matrix, ..self }
     }
 
-    /// Scores the nodes of `graph` on `device`.
-    ///
-    /// # Errors
-    /// [`FitError::Edge`] for edges that are negative or not finite, [`FitError::NoEdges`] without any, and when
-    /// the device fails. Not converging is no error: see [`HitsModel::report`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        graph: impl Into<Arc<Features<T>>>,
-    ) -> Result<HitsModel, FitError> {
-        self.fit_watched(device, graph, |_| {})
+    fn facts(&self, identity: &mut Identity) {
+        identity.fact("method", "hubs and authorities");
+        identity.fact("tolerance", self.tolerance);
+        identity.fact("max_iter", self.max_iter);
+        identity.fact("sums", format_args!("{:?}", self.matrix.summation));
     }
 
-    /// [`Hits::fit`], calling `watch` after each step.
-    ///
-    /// # Errors
-    /// As [`Hits::fit`].
-    pub fn fit_watched<T: Number>(
-        &self,
-        device: &Device,
-        graph: impl Into<Arc<Features<T>>>,
-        watch: impl FnMut(Progress),
-    ) -> Result<HitsModel, FitError> {
-        self.score(device, graph.into(), watch)
-    }
-
-    /// [`Hits::fit_watched`] that writes how far it has got, and goes on from there where the file exists: with the bits of
-    /// a fit that was never interrupted where sums are reproducible
-    /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
-    ///
-    /// # Errors
-    /// As [`Hits::fit`], and [`FitError::Checkpoint`].
-    pub fn fit_with_checkpoint<T: Number>(
-        &self,
-        device: &Device,
-        graph: impl Into<Arc<Features<T>>>,
-        checkpoint: &Checkpoint,
-        watch: impl FnMut(Progress),
-    ) -> Result<HitsModel, FitError> {
-        let graph = graph.into();
-        let facts = |identity: &mut Identity| {
-            identity.fact("method", "hubs and authorities");
-            identity.fact("tolerance", self.tolerance);
-            identity.fact("max_iter", self.max_iter);
-            identity.fact("sums", format_args!("{:?}", self.matrix.summation));
-        };
-        with_checkpoint_of(
-            Some(checkpoint),
-            (device, &graph.clone().storage()),
-            facts,
-            || self.score(device, graph, watch),
-        )
-    }
-
-    fn score<T: Number>(
+    fn run<T: Number>(
         &self,
         device: &Device,
         graph: Arc<Features<T>>,

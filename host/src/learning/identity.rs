@@ -36,20 +36,17 @@ pub(super) fn with_checkpoint<T: Number, R>(
     super::checkpoint::during((checkpoint, group), identity, || work(options))
 }
 
-/// Does `work`, over X alone, with the checkpoint if there is one. `x` are the rows of this member of a group; `facts` adds
+/// Does `work`, over X alone, with the checkpoint. `x` are the rows of this member of a group; `facts` adds
 /// what is computed, and with which options.
 ///
 /// # Errors
 /// Those of `work`, and [`FitError::Checkpoint`].
 pub(super) fn with_checkpoint_of<T: Number, R>(
-    checkpoint: Option<&Checkpoint>,
+    checkpoint: &Checkpoint,
     (device, x): (&Device, &Storage<'_, T>),
     facts: impl FnOnce(&mut Identity),
     work: impl FnOnce() -> Result<R, FitError>,
 ) -> Result<R, FitError> {
-    let Some(checkpoint) = checkpoint else {
-        return work();
-    };
     let group = device.group().filter(|group: &&Group| !group.is_alone());
     let mut identity = Identity::default();
     identity.fact("version of warpfuse", env!("CARGO_PKG_VERSION"));

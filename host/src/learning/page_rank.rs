@@ -8,7 +8,7 @@ use super::evaluations::steps;
 use super::identity::{digest, with_checkpoint_of};
 use super::spectral::{
     Clock, Course, SpectralReport, advance, check_edges, check_tolerance, download, iterate,
-    normalise_sum, spectral_model, upload,
+    normalise_sum, spectral_fits, spectral_model, upload,
 };
 use super::{FitError, Operator};
 use crate::device::{Buffer, Device};
@@ -84,6 +84,16 @@ struct Surfer<T: Number> {
     ones: Buffer<T>,
 }
 
+spectral_fits! {
+    PageRank -> PageRankModel, watched "after each step";
+    /// Scores the nodes of the graph `x` (m × m) on `device`.
+    ///
+    /// # Errors
+    /// [`FitError::NotSquare`], [`FitError::Edge`] for edges that are negative or not finite,
+    /// [`FitError::Parameter`] for parameters out of their range, and when the device fails. Not converging is
+    /// no error: see [`PageRankModel::report`].
+}
+
 impl PageRank {
     /// d = 0.85, tolerance 1e-6, at most 100 steps, no personalisation.
     pub fn params() -> Self {
@@ -131,68 +141,20 @@ impl PageRank {
         Self { matrix, ..self }
     }
 
-    /// Scores the nodes of `graph` (m × m) on `device`.
-    ///
-    /// # Errors
-    /// [`FitError::NotSquare`], [`FitError::Edge`] for edges that are negative or not finite,
-    /// [`FitError::Parameter`] for parameters out of their range, and when the device fails. Not converging is
-    /// no error: see [`PageRankModel::report`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        graph: impl Into<Arc<Features<T>>>,
-    ) -> Result<PageRankModel, FitError> {
-        self.fit_watched(device, graph, |_| {})
+    fn facts(&self, identity: &mut Identity) {
+        identity.fact("method", "PageRank");
+        identity.fact("damping", self.damping);
+        identity.fact("tolerance", self.tolerance);
+        identity.fact("max_iter", self.max_iter);
+        identity.fact("dangling", format_args!("{:?}", self.dangling));
+        identity.fact("sums", format_args!("{:?}", self.matrix.summation));
+        if let Some(weights) = &self.personalisation {
+            let weights = digest(weights.iter().copied());
+            identity.fact("a digest of the personalisation", weights);
+        }
     }
 
-    /// [`PageRank::fit`], calling `watch` after each step.
-    ///
-    /// # Errors
-    /// As [`PageRank::fit`].
-    pub fn fit_watched<T: Number>(
-        &self,
-        device: &Device,
-        graph: impl Into<Arc<Features<T>>>,
-        watch: impl FnMut(Progress),
-    ) -> Result<PageRankModel, FitError> {
-        self.score(device, graph.into(), watch)
-    }
-
-    /// [`PageRank::fit_watched`] that writes how far it has got, and goes on from there where the file exists: with the bits
-    /// of a fit that was never interrupted where sums are reproducible
-    /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
-    ///
-    /// # Errors
-    /// As [`PageRank::fit`], and [`FitError::Checkpoint`].
-    pub fn fit_with_checkpoint<T: Number>(
-        &self,
-        device: &Device,
-        graph: impl Into<Arc<Features<T>>>,
-        checkpoint: &Checkpoint,
-        watch: impl FnMut(Progress),
-    ) -> Result<PageRankModel, FitError> {
-        let graph = graph.into();
-        let facts = |identity: &mut Identity| {
-            identity.fact("method", "PageRank");
-            identity.fact("damping", self.damping);
-            identity.fact("tolerance", self.tolerance);
-            identity.fact("max_iter", self.max_iter);
-            identity.fact("dangling", format_args!("{:?}", self.dangling));
-            identity.fact("sums", format_args!("{:?}", self.matrix.summation));
-            if let Some(weights) = &self.personalisation {
-                let weights = digest(weights.iter().copied());
-                identity.fact("a digest of the personalisation", weights);
-            }
-        };
-        with_checkpoint_of(
-            Some(checkpoint),
-            (device, &graph.clone().storage()),
-            facts,
-            || self.score(device, graph, watch),
-        )
-    }
-
-    fn score<T: Number>(
+    fn run<T: Number>(
         &self,
         device: &Device,
         graph: Arc<Features<T>>,

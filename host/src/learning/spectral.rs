@@ -10,6 +10,59 @@ use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features, Storage};
 use crate::ops::{Matrix, Number, OpError, interrupt, vector};
 
+/// The three ways to fit a spectral method: `fit`, with its documentation here, `fit_watched` and `fit_with_checkpoint`. The
+/// method has `run`, which fits, and `facts`, which adds what a checkpoint must have been written with.
+macro_rules! spectral_fits {
+    ($method:ident -> $model:ident, watched $when:literal; $(#[$what:meta])+) => {
+        impl $method {
+            $(#[$what])+
+            pub fn fit<T: Number>(
+                &self,
+                device: &Device,
+                x: impl Into<Arc<Features<T>>>,
+            ) -> Result<$model, FitError> {
+                self.fit_watched(device, x, |_| {})
+            }
+
+            #[doc = concat!("[`", stringify!($method), "::fit`], calling `watch` ", $when, ".")]
+            ///
+            /// # Errors
+            #[doc = concat!("As [`", stringify!($method), "::fit`].")]
+            pub fn fit_watched<T: Number>(
+                &self,
+                device: &Device,
+                x: impl Into<Arc<Features<T>>>,
+                mut watch: impl FnMut(Progress),
+            ) -> Result<$model, FitError> {
+                self.run(device, x.into(), &mut watch)
+            }
+
+            #[doc = concat!("[`", stringify!($method), "::fit_watched`] that writes how far it has got, and goes on from")]
+            /// there where the file exists: with the bits of a fit that was never interrupted where sums are reproducible
+            /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
+            ///
+            /// # Errors
+            #[doc = concat!("As [`", stringify!($method), "::fit`], and [`FitError::Checkpoint`].")]
+            pub fn fit_with_checkpoint<T: Number>(
+                &self,
+                device: &Device,
+                x: impl Into<Arc<Features<T>>>,
+                checkpoint: &Checkpoint,
+                mut watch: impl FnMut(Progress),
+            ) -> Result<$model, FitError> {
+                let x = x.into();
+                with_checkpoint_of(
+                    checkpoint,
+                    (device, &x.clone().storage()),
+                    |identity| self.facts(identity),
+                    || self.run(device, x, &mut watch),
+                )
+            }
+        }
+    };
+}
+pub(super) use spectral_fits;
+
 /// How a spectral fit went.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SpectralReport {

@@ -9,7 +9,7 @@ use super::checkpoint::{Checkpoint, Identity};
 use super::identity::with_checkpoint_of;
 use super::lanczos::{LanczosOptions, leading_eigenvectors};
 use super::spectral::{
-    Clock, SpectralReport, check_tolerance, download, norm, spectral_model, upload,
+    Clock, SpectralReport, check_tolerance, download, norm, spectral_fits, spectral_model, upload,
 };
 use super::{FitError, Operator, RowMoments};
 use crate::device::{Buffer, Device};
@@ -66,6 +66,16 @@ enum Centring {
 /// Vectors of the basis beyond twice those wanted: more passes before a restart, fewer in all.
 const SPARE: usize = 20;
 
+spectral_fits! {
+    TruncatedSvd -> SvdModel, watched "whenever the basis is full";
+    /// Decomposes `x` (m × n) on `device`.
+    ///
+    /// # Errors
+    /// [`FitError::Parameter`] where the components are none or more than m or n,
+    /// [`FitError::ColumnNotFinite`], and when the device fails. Not converging is no error: see
+    /// [`SvdModel::report`].
+}
+
 impl TruncatedSvd {
     /// `components` triplets, tolerance 1e-8, at most 1000 products, seed 0, not centred.
     pub fn params(components: usize) -> Self {
@@ -105,65 +115,17 @@ impl TruncatedSvd {
         Self { matrix, ..self }
     }
 
-    /// Decomposes `features` (m × n) on `device`.
-    ///
-    /// # Errors
-    /// [`FitError::Parameter`] where the components are none or more than m or n,
-    /// [`FitError::ColumnNotFinite`], and when the device fails. Not converging is no error: see
-    /// [`SvdModel::report`].
-    pub fn fit<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-    ) -> Result<SvdModel, FitError> {
-        self.fit_watched(device, features, |_| {})
+    fn facts(&self, identity: &mut Identity) {
+        identity.fact("method", "singular vectors");
+        identity.fact("components", self.components);
+        identity.fact("centring", format_args!("{:?}", self.centring));
+        identity.fact("tolerance", self.tolerance);
+        identity.fact("max_iter", self.max_iter);
+        identity.fact("seed", self.seed);
+        identity.fact("sums", format_args!("{:?}", self.matrix.summation));
     }
 
-    /// [`TruncatedSvd::fit`], calling `watch` whenever the basis is full.
-    ///
-    /// # Errors
-    /// As [`TruncatedSvd::fit`].
-    pub fn fit_watched<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        mut watch: impl FnMut(Progress),
-    ) -> Result<SvdModel, FitError> {
-        self.fit_rows(device, features.into(), &mut watch)
-    }
-
-    /// [`TruncatedSvd::fit_watched`] that writes how far it has got, and goes on from there where the file exists: with the
-    /// bits of a fit that was never interrupted where sums are reproducible
-    /// ([`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible), and on the CPU).
-    ///
-    /// # Errors
-    /// As [`TruncatedSvd::fit`], and [`FitError::Checkpoint`].
-    pub fn fit_with_checkpoint<T: Number>(
-        &self,
-        device: &Device,
-        features: impl Into<Arc<Features<T>>>,
-        checkpoint: &Checkpoint,
-        mut watch: impl FnMut(Progress),
-    ) -> Result<SvdModel, FitError> {
-        let features = features.into();
-        let facts = |identity: &mut Identity| {
-            identity.fact("method", "singular vectors");
-            identity.fact("components", self.components);
-            identity.fact("centring", format_args!("{:?}", self.centring));
-            identity.fact("tolerance", self.tolerance);
-            identity.fact("max_iter", self.max_iter);
-            identity.fact("seed", self.seed);
-            identity.fact("sums", format_args!("{:?}", self.matrix.summation));
-        };
-        with_checkpoint_of(
-            Some(checkpoint),
-            (device, &features.clone().storage()),
-            facts,
-            || self.fit_rows(device, features, &mut watch),
-        )
-    }
-
-    fn fit_rows<T: Number>(
+    fn run<T: Number>(
         &self,
         device: &Device,
         features: Arc<Features<T>>,

@@ -220,7 +220,7 @@ impl KernelRidge {
             identity.fact("a digest of the targets", digest(targets));
         };
         let x = Storage::Dense(features.view());
-        with_checkpoint_of(Some(checkpoint), (device, &x), facts, || {
+        with_checkpoint_of(checkpoint, (device, &x), facts, || {
             self.solve(device, features, targets, watch)
         })
     }
