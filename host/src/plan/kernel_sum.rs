@@ -11,6 +11,10 @@ use super::PlanError;
 use super::limits::{DeviceLimits, MAX_GRID};
 use super::problem::Precision;
 
+mod space;
+
+pub use space::{KernelSumPoint, point, points, space};
+
 /// Blocks wanted per SM: some ten waves of two or three resident ones.
 const BLOCKS_PER_SM: u64 = 24;
 /// Fewest sources of a slice: below, what a block does before and after its loop counts.
@@ -98,12 +102,21 @@ pub fn plan(problem: &Problem, limits: &DeviceLimits) -> Result<KernelSumPlan, P
             return Err(too_large(problem, "the number of points"));
         }
     }
-    let (variant, bs) = body(problem, limits);
+    let body @ (variant, bs) = body(problem, limits);
     let slices = match variant {
         KernelSumVariant::Symmetric { .. } => 1,
         KernelSumVariant::Folded { .. } => slices(&half_of(problem), tiled::TILE, limits),
         _ => slices(problem, variant.targets_per_block(bs), limits),
     };
+    plan_of(problem, body, slices)
+}
+
+/// The launch of a body in blocks of a size, over slices of the sources.
+fn plan_of(
+    problem: &Problem,
+    (variant, bs): (KernelSumVariant, u32),
+    slices: u32,
+) -> Result<KernelSumPlan, PlanError> {
     let grid = variant
         .grid(bs, problem.targets as u32, slices)
         .filter(|&grid| grid <= u64::from(MAX_GRID))

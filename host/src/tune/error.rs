@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::ops::OpError;
+use crate::ops::sparse_conv::SparseConvError;
 
 /// Why nothing could be tuned. A launch that fails is an [`Outcome`](super::Outcome), no error.
 #[derive(Debug, Error)]
@@ -60,6 +61,9 @@ pub enum TuneError {
     /// The problem cannot be set up.
     #[error(transparent)]
     Op(#[from] OpError),
+    /// The convolutional layer cannot be.
+    #[error(transparent)]
+    SparseConv(#[from] SparseConvError),
 }
 
 impl From<DeviceError> for TuneError {

@@ -7,7 +7,7 @@
 //! | [`Session`] | the planner's choice first, then the search, within a budget |
 //! | [`Log`] | every trial as a line of JSON, which survives the process; what failed is remembered, and never tried again; several processes may share one |
 //! | [`Replayed`] | a log instead of a device: searches are compared without one |
-//! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`], [`ReduceSubject`], [`Conv1dSubject`] | the families |
+//! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`], [`ReduceSubject`], [`Conv1dSubject`], [`KernelSumSubject`], [`SparseConvSubject`] | the families |
 //!
 //! The [`guide`] says how to use it, and how tables of what was tuned reach planners.
 //!
@@ -40,5 +40,8 @@ pub use log::{Log, Notice, Recording, UnderWay};
 pub use replay::{Course, Replayed};
 pub use search::{Search, SearchKind};
 pub use session::{Budget, Session, Step, Tuned};
-pub use subjects::{Conv1dSubject, FusedSubject, MatmulSubject, QrSubject, ReduceSubject};
+pub use subjects::{
+    Conv1dSubject, FusedSubject, KernelSumSize, KernelSumSubject, MatmulSubject, QrSubject,
+    ReduceSubject, SparseConvSubject,
+};
 pub use trial::{Outcome, Point, Refusal, Subject, Trial};

@@ -3,11 +3,14 @@
 use crate::program::{Folder, number, run};
 
 /// A small problem of each family.
-const FAMILIES: [&str; 4] = [
+const FAMILIES: [&str; 7] = [
     "reduce --len 60000",
     "conv1d --len 500 --taps 5",
     "qr --count 2 --rows 16",
     "matmul --rows 20 --cols 9 --inner 17",
+    "kernel-sum --sources 300 --targets 70 --kernel cauchy",
+    "sparse-conv --channels 3 --size 8 --filters 5",
+    "sparse-conv --channels 16 --size 6 --filters 8 --values i8",
 ];
 
 fn arguments<'a>(family: &'a str, more: &[&'a str]) -> Vec<&'a str> {

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use gpu_kernels::kernel_sum::KernelFunction;
 use warpfuse::device::Device;
 use warpfuse::io::synth::{ColumnDistribution, RowLengths, SparseSpec, SparseValues};
 use warpfuse::ops::conv1d::Conv1dShape;
 use warpfuse::ops::qr::QrShape;
+use warpfuse::ops::sparse_conv::{Bf16, ConvElement, ConvShape, I8, Pool};
 use warpfuse::plan::qr::{QrPlan, plan};
 use warpfuse::tune::{
-    Budget, Conv1dSubject, FusedSubject, MatmulSubject, Outcome, QrSubject, ReduceSubject,
-    SearchKind, Session, Subject, TuneError,
+    Budget, Conv1dSubject, FusedSubject, KernelSumSize, KernelSumSubject, MatmulSubject, Outcome,
+    QrSubject, ReduceSubject, SearchKind, Session, SparseConvSubject, Subject, TuneError,
 };
 
 use super::suite::{Suite, Test};
@@ -56,6 +58,26 @@ pub fn add(suite: &mut Suite) {
             },
         );
     }
+    for (targets, dims) in [(None, 3), (None, 5), (Some(130), 2), (Some(50), 4)] {
+        let size = KernelSumSize {
+            targets,
+            sources: 1_500,
+            dims,
+        };
+        let name = format!("tune/kernel-sum-{}-{dims}d", targets.unwrap_or(0));
+        suite.add(
+            Test::new(name),
+            move |device| match KernelSumSubject::<f32>::new(device, KernelFunction::Matern32, size)
+            {
+                Ok(mut subject) => whole(&mut subject),
+                Err(error) => none_on_cpu(device, error),
+            },
+        );
+    }
+    suite.add(Test::new("tune/sparse-conv-f32"), layer::<f32>);
+    suite.add(Test::new("tune/sparse-conv-f64"), layer::<f64>);
+    suite.add(Test::new("tune/sparse-conv-i8"), layer::<I8>);
+    suite.add(Test::new("tune/sparse-conv-bf16"), layer::<Bf16>);
     suite.add(Test::new("tune/fused-90x20"), |device| {
         let spec = SparseSpec {
             rows: 90,
@@ -72,6 +94,19 @@ pub fn add(suite: &mut Suite) {
             Err(error) => none_on_cpu(device, error),
         }
     });
+}
+
+/// A small layer by all strategies that suit it.
+fn layer<E: ConvElement>(device: &Device) -> Result<()> {
+    let shape = ConvShape {
+        padding: [1; 2],
+        pool: Some(Pool::max(2)),
+        ..ConvShape::new(32, [8; 2], 12, [3; 2])
+    };
+    match SparseConvSubject::<E>::new(device, shape, 0.2) {
+        Ok(mut subject) => whole(&mut subject),
+        Err(error) => none_on_cpu(device, error),
+    }
 }
 
 /// Launches that give wrong factors of 130 × 130: panels that are left out, begin elsewhere, or are not applied to the other

@@ -141,6 +141,8 @@ Examples:
   warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive
   warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --report tuning.html
   warpfuse tune reduce --len 16777216 --search evolutionary
+  warpfuse tune kernel-sum --sources 1000000
+  warpfuse tune sparse-conv --channels 64 --size 56 --filters 64 --padding 1 --values i8
   warpfuse tune qr --count 640 --rows 512 --processes 4 --launch-limit 10s --log tuning.jsonl
   warpfuse tune fused --rows 4000000 --cols 1000 --per-row 20 --table tuned.json
   warpfuse --tuned tuned.json train logreg data.svm -o model.safetensors

@@ -14,6 +14,7 @@ use super::{device, output, pages};
 use crate::device::Device;
 use crate::ops::conv1d::Conv1dNumber;
 use crate::ops::reduce::Reducible;
+use crate::ops::sparse_conv::ConvElement;
 use crate::report::TuningPage;
 use crate::tune::{Budget, Key, Log, Session, Step, Subject, TuneError, Tuned as Found};
 
@@ -27,9 +28,9 @@ const SEED: u64 = 1;
 const LISTED: usize = 10;
 
 /// An element type that all families can be tuned for.
-trait Tuned: Conv1dNumber + Reducible<Sum = f64> {}
+trait Tuned: Conv1dNumber + Reducible<Sum = f64> + ConvElement {}
 
-impl<T: Conv1dNumber + Reducible<Sum = f64>> Tuned for T {}
+impl<T: Conv1dNumber + Reducible<Sum = f64> + ConvElement> Tuned for T {}
 
 /// A family's part of the command line.
 trait Tunable {
@@ -77,6 +78,10 @@ families! {
     reduce Reduce(TuneReduceArgs),
     /// A one-dimensional convolution
     conv1d Conv1d(TuneConv1dArgs),
+    /// Sums over a kernel between points
+    kernel_sum KernelSum(TuneKernelSumArgs),
+    /// A convolutional layer with sparse filters
+    sparse_conv SparseConv(TuneSparseConvArgs),
 }
 
 fn tune(family: &impl Tunable, ui: &Ui) -> Result<Exit> {

@@ -7,7 +7,8 @@ use super::super::{Number, OpError};
 use super::{At, KernelSum};
 use crate::device::{Buffer, Device};
 use crate::parallel::locked;
-use crate::plan::kernel_sum::{Problem, plan};
+use crate::plan::kernel_sum::{KernelSumPlan, Problem, plan};
+use crate::plan::limits::DeviceLimits;
 use crate::plan::vector as vector_plan;
 
 /// Where a launch's sums go: value v of target i to `α·sum + β·z` at `i · row + (first + v) · column`.
@@ -33,11 +34,35 @@ impl<T: Number> KernelSum<T> {
         if problem.targets == 0 {
             return Ok(());
         }
-        let limits = self
-            .device
-            .limits()
-            .expect("a device that launches has limits");
-        let plan = plan(problem, limits)?;
+        let plan = self.planned(problem)?;
+        self.launch_by(&plan, at, problem, w, output)
+    }
+
+    /// The launch that the device's table of tuned launches has, or else the planner's.
+    fn planned(&self, problem: &Problem) -> Result<KernelSumPlan, OpError> {
+        let limits = self.limits();
+        let tuned = self.device.tuned();
+        let tuned = tuned.and_then(|table| table.kernel_sum(problem, limits));
+        match tuned {
+            Some(plan) => Ok(plan),
+            None => Ok(plan(problem, limits)?),
+        }
+    }
+
+    pub(super) fn limits(&self) -> &DeviceLimits {
+        let limits = self.device.limits();
+        limits.expect("a device that launches has limits")
+    }
+
+    /// [`launch`](Self::launch) by one of the points of the problem's space, which has targets.
+    pub(super) fn launch_by(
+        &self,
+        plan: &KernelSumPlan,
+        at: At,
+        problem: &Problem,
+        w: In<'_, T>,
+        output: Output<'_, T>,
+    ) -> Result<(), OpError> {
         let len = plan.slices as usize * problem.vectors as usize * problem.targets as usize;
         let mut kept = locked(&self.partials);
         let partials = at_least(&self.device, &mut kept, len)?;
@@ -71,7 +96,7 @@ impl<T: Number> KernelSum<T> {
             .prepare(entry::<T>(plan.variant), shape)?
             .launch(args)?;
         let sums = problem.targets * u64::from(problem.vectors);
-        let elements = vector_plan::elementwise(sums, limits);
+        let elements = vector_plan::elementwise(sums, self.limits());
         let shape = Launch {
             grid: elements.grid,
             block: elements.bs,

@@ -16,7 +16,9 @@ use super::{Number, OpError, checks};
 use crate::cpu::kernel_sum as cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
-use crate::plan::kernel_sum::{KernelSumPlan, Problem, Work, plan};
+use crate::plan::kernel_sum::{
+    KernelSumPlan, KernelSumPoint, Problem, Work, plan, point as point_of,
+};
 
 /// Two sets of points, or one, between which a kernel is summed; they stay on the device.
 ///
@@ -157,6 +159,48 @@ impl<T: Number> KernelSum<T> {
         self.sum_at(At::Targets, weights, None, out)
     }
 
+    /// [`sum`](Self::sum) of one vector of weights by a launch of the caller's choice, on a GPU or an emulator: one of
+    /// [`points`](crate::plan::kernel_sum::points) for this [problem](Self::problem_of_sum).
+    ///
+    /// # Errors
+    /// As [`KernelSum::sum`]; [`OpError::Strategy`] for any other launch, and on the CPU.
+    pub fn sum_by(
+        &self,
+        point: &KernelSumPoint,
+        weights: &Buffer<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        checks::same_length("weights", weights, self.sources())?;
+        checks::same_length("the result", out, self.targets())?;
+        self.expect_here([Some(weights), Some(&*out), None])?;
+        let problem = self.problem_of_sum();
+        let limits = self.device.limits();
+        let known = limits.and_then(|limits| point_of(&problem, limits, &point.values));
+        if known.as_ref() != Some(point) {
+            return Err(OpError::Strategy {
+                strategy: format!("{:?}", point.plan.variant),
+                device: self.device.to_string(),
+            });
+        }
+        if problem.targets == 0 {
+            return Ok(());
+        }
+        let output = Output {
+            first: 0,
+            alpha: <T as Element>::from_f64(1.0),
+            addend: None,
+            row: 1,
+            column: self.targets(),
+            out,
+        };
+        self.launch_by(&point.plan, At::Targets, &problem, weights.input(), output)
+    }
+
+    /// The sum of one vector of weights at the targets, as its planner sees it.
+    pub fn problem_of_sum(&self) -> Problem {
+        self.problem(self.work(), At::Targets, 1)
+    }
+
     /// `Σⱼ k(xᵢ, yⱼ)·wⱼ + β·zᵢ`: with one set of points and z = w the product of K + β·I and w.
     ///
     /// # Errors
@@ -224,10 +268,7 @@ impl<T: Number> KernelSum<T> {
     /// [`OpError::Plan`] when it would not.
     pub fn plan(&self) -> Result<Option<KernelSumPlan>, OpError> {
         match self.device.limits() {
-            Some(limits) => Ok(Some(plan(
-                &self.problem(self.work(), At::Targets, 1),
-                limits,
-            )?)),
+            Some(limits) => Ok(Some(plan(&self.problem_of_sum(), limits)?)),
             None => Ok(None),
         }
     }

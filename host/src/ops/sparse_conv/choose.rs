@@ -26,7 +26,11 @@ pub(super) fn choose<E: ConvElement>(
         ..work::<E>(filters, steps.as_ref())
     };
     let plan = match strategy {
-        None => plan(shape, &work, limits),
+        None => {
+            let tuned = device.tuned();
+            let tuned = tuned.and_then(|table| table.sparse_conv(E::NAME, (shape, &work), limits));
+            tuned.unwrap_or_else(|| plan(shape, &work, limits))
+        }
         Some(strategy) => {
             let unsuitable = || SparseConvError::Strategy {
                 strategy,
@@ -36,6 +40,20 @@ pub(super) fn choose<E: ConvElement>(
         }
     };
     Ok((plan, steps))
+}
+
+/// What a layer asks for, as its planner sees it; `zeros` as in [`Layer::zeros`](super::Layer::zeros).
+pub fn work_of<E: ConvElement>(
+    limits: &DeviceLimits,
+    shape: &ConvShape,
+    filters: &SparseFilters<E::Value>,
+    zeros: u16,
+) -> ConvWork {
+    let steps = tensor_steps::<E>(shape, filters, limits);
+    ConvWork {
+        zeros,
+        ..work::<E>(filters, steps.as_ref())
+    }
 }
 
 /// Where filters begin, and the end of the last.

@@ -91,6 +91,8 @@ float_sums!(f32 f64);
 /// | [`F16`], [`Bf16`] | `f16`, `bf16` | `f32` |
 /// | `f32`, `f64` | the same | the same |
 pub trait ConvElement: Element<Stored: Pod, Wide: Pod, Packed: Pod, Acc = Self::Sum> {
+    /// The name of the type, as tables of tuned launches have it.
+    const NAME: &'static str;
     /// What results are.
     type Sum: ConvSum;
     /// What inputs and weights are.
@@ -111,6 +113,7 @@ pub trait ConvElement: Element<Stored: Pod, Wide: Pod, Packed: Pod, Acc = Self::
 macro_rules! elements {
     ($($t:ident: $value:ident, $sum:ident, $packed:ident, $most:expr, $wide:expr, $bits:expr;)*) => { $(
         impl ConvElement for $t {
+            const NAME: &'static str = stringify!($t);
             type Sum = $sum;
             type Value = $value;
             type Kernels = Kernels<$t>;

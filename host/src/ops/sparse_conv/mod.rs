@@ -54,6 +54,7 @@ pub use crate::plan::sparse_conv::{
     ConvPlan, ConvShape, ConvShapeError, ConvStrategy, ConvWork, MapLayout, Pool, PoolKind, Tiles,
 };
 pub use arrays::ArrayConv;
+pub use choose::work_of;
 pub use element::{Bf16, ConvElement, ConvSum, F16, I8, I8Wide, I16, I16Wide};
 pub use error::SparseConvError;
 use launch::OnGpu;

@@ -4,9 +4,11 @@
 //! whether they are spread evenly, so that what was measured on a made-up matrix is not taken for one of another kind.
 
 use crate::plan::conv1d::Conv1dShape;
+use crate::plan::kernel_sum::{self, Work};
 use crate::plan::matmul;
 use crate::plan::problem::{Precision, Problem};
 use crate::plan::qr::QrShape;
+use crate::plan::sparse_conv::{ConvShape, ConvWork};
 
 /// A row with more than this many times the mean number of entries makes rows uneven; the same holds of columns.
 const UNEVEN: f64 = 8.0;
@@ -74,5 +76,39 @@ pub fn conv1d(precision: Precision, shape: &Conv1dShape) -> String {
     } = shape;
     format!(
         "conv1d {precision} {in_channels}x{len} by {out_channels}x{taps}, groups {groups}, stride {stride}, dilation {dilation}, {padding:?}"
+    )
+}
+
+/// Sums over a kernel.
+pub fn kernel_sum(problem: &kernel_sum::Problem) -> String {
+    let kernel_sum::Problem {
+        function,
+        work,
+        targets,
+        sources,
+        dims,
+        vectors,
+        precision,
+    } = problem;
+    let work = match work {
+        Work::Sum => "sum",
+        Work::SymmetricSum => "symmetric sum",
+        Work::Gradient => "gradient",
+    };
+    format!(
+        "kernel-sum {precision} {function:?} {work} of {targets} by {sources} points, {dims} dimensions, {vectors} vectors"
+    )
+}
+
+/// Convolutional layers with sparse filters.
+pub fn sparse_conv(type_name: &str, shape: &ConvShape, work: &ConvWork) -> String {
+    let ConvWork {
+        nnz,
+        longest,
+        zeros,
+        ..
+    } = work;
+    format!(
+        "sparse-conv {type_name} {shape:?}, {nnz} nonzeros, {longest} at most, {zeros} zeros of 1000"
     )
 }

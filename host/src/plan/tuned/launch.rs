@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::conv1d::Conv1dPlan;
 use crate::plan::fused::Forced;
 use crate::plan::reduce::WholePlan;
+use crate::plan::sparse_conv::ConvStrategy;
 
 /// What a table says of a launch: as much as the family's planner needs to make it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,4 +27,14 @@ pub enum Launch {
     Reduce(WholePlan),
     /// The launch of a one-dimensional convolution.
     Conv1d(Conv1dPlan),
+    /// A point of the space of sums over a kernel ([`kernel_sum::space`](crate::plan::kernel_sum::space)).
+    KernelSum {
+        /// Values of the parameters, in the order of the space.
+        values: Vec<i64>,
+    },
+    /// The strategy of a convolutional layer.
+    SparseConv {
+        /// The strategy.
+        strategy: ConvStrategy,
+    },
 }

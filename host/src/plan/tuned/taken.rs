@@ -4,11 +4,13 @@ use gpu_kernels::matmul::MatmulVariant;
 
 use super::{Launch, Table, class};
 use crate::plan::conv1d::{Conv1dPlan, Conv1dShape, plan_with};
+use crate::plan::kernel_sum::{self, KernelSumPlan};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::matmul::{Arithmetic, MatmulPlan, Problem, of_variant};
 use crate::plan::problem::Precision;
 use crate::plan::qr::{self, QrPlan, for_batch};
 use crate::plan::reduce::WholePlan;
+use crate::plan::sparse_conv::{ConvPlan, ConvShape, ConvWork, plan_with as plan_of_layer};
 
 impl Table {
     /// The launch of a matrix product, of one of the compiled `variants`; products of tensor cores are chosen by the caller.
@@ -80,6 +82,37 @@ impl Table {
         Some(Conv1dPlan { grid, ..own })
     }
 
+    /// The launch of a sum over a kernel, or of its gradient.
+    pub fn kernel_sum(
+        &self,
+        problem: &kernel_sum::Problem,
+        limits: &DeviceLimits,
+    ) -> Option<KernelSumPlan> {
+        if self.is_empty() {
+            return None;
+        }
+        let Launch::KernelSum { values } = self.launch(&class::kernel_sum(problem))? else {
+            return None;
+        };
+        kernel_sum::point(problem, limits, values).map(|point| point.plan)
+    }
+
+    /// The strategy of a convolutional layer of the element type `name`.
+    pub fn sparse_conv(
+        &self,
+        name: &str,
+        (shape, work): (&ConvShape, &ConvWork),
+        limits: &DeviceLimits,
+    ) -> Option<ConvPlan> {
+        if self.is_empty() {
+            return None;
+        }
+        match self.launch(&class::sparse_conv(name, shape, work))? {
+            Launch::SparseConv { strategy } => plan_of_layer(*strategy, shape, work, limits),
+            _ => None,
+        }
+    }
+
     fn launch(&self, class: &str) -> Option<&Launch> {
         self.get(class).map(|measured| &measured.launch)
     }
@@ -91,7 +124,9 @@ mod tests {
     use crate::plan::conv1d::Conv1dStrategy;
     use crate::plan::qr::QrShape;
     use crate::plan::reduce::{Order, points, whole_fixed};
+    use crate::plan::sparse_conv::ConvStrategy;
     use crate::plan::tuned::Measured;
+    use gpu_kernels::kernel_sum::KernelFunction;
 
     fn h200() -> DeviceLimits {
         DeviceLimits::known("h200").expect("a listed device")
@@ -170,6 +205,55 @@ mod tests {
             ..fixed
         };
         assert_eq!(of(none), None);
+    }
+
+    #[test]
+    fn kernel_sums_take_possible_points_alone() {
+        let problem = kernel_sum::Problem {
+            function: KernelFunction::Cauchy,
+            work: kernel_sum::Work::SymmetricSum,
+            targets: 50_000,
+            sources: 50_000,
+            dims: 2,
+            vectors: 1,
+            precision: Precision::F64,
+        };
+        let limits = h200();
+        let of = |values: &[i64]| {
+            let values = values.to_vec();
+            table(class::kernel_sum(&problem), Launch::KernelSum { values })
+                .kernel_sum(&problem, &limits)
+        };
+        for point in kernel_sum::points(&problem, &limits) {
+            assert_eq!(of(&point.values), Some(point.plan));
+        }
+        assert_eq!(of(&[0, 256, 1]), None, "f64 has smaller blocks");
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn layers_take_strategies_that_suit() {
+        let (shape, limits) = (ConvShape::new(8, [14; 2], 16, [3; 2]), h200());
+        let work = ConvWork {
+            nnz: 500,
+            longest: 40,
+            integers: false,
+            pieces: None,
+            bytes: 8,
+            sum_bytes: 8,
+            finite: true,
+            zeros: 0,
+            steps: None,
+        };
+        let of = |strategy| {
+            let class = class::sparse_conv("f64", &shape, &work);
+            table(class, Launch::SparseConv { strategy })
+                .sparse_conv("f64", (&shape, &work), &limits)
+                .map(|plan| plan.strategy)
+        };
+        assert_eq!(of(ConvStrategy::Lowered), Some(ConvStrategy::Lowered));
+        assert_eq!(of(ConvStrategy::Staged), None, "not for 64-bit floats");
+        assert_eq!(of(ConvStrategy::Tensor), None);
     }
 
     #[test]

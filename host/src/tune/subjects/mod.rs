@@ -2,15 +2,19 @@
 
 mod conv1d;
 mod fused;
+mod kernel_sum;
 mod matmul;
 mod qr;
 mod reduce;
+mod sparse_conv;
 
 pub use conv1d::Conv1dSubject;
 pub use fused::FusedSubject;
+pub use kernel_sum::{KernelSumSize, KernelSumSubject};
 pub use matmul::MatmulSubject;
 pub use qr::QrSubject;
 pub use reduce::ReduceSubject;
+pub use sparse_conv::SparseConvSubject;
 
 use crate::device::{Device, DeviceError, Timer};
 use crate::matrix::Element;
