@@ -58,10 +58,15 @@ pub fn add(suite: &mut Suite) {
             },
         );
     }
-    for (targets, dims) in [(None, 3), (None, 5), (Some(130), 2), (Some(50), 4)] {
+    for (targets, sources, dims) in [
+        (None, 260, 3),
+        (None, 150, 5),
+        (Some(70), 1_100, 2),
+        (Some(20), 1_100, 4),
+    ] {
         let size = KernelSumSize {
             targets,
-            sources: 1_500,
+            sources,
             dims,
         };
         let name = format!("tune/kernel-sum-{}-{dims}d", targets.unwrap_or(0));

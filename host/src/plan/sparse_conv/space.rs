@@ -10,6 +10,9 @@ pub fn space(shape: &ConvShape, work: &ConvWork, limits: &DeviceLimits) -> Space
     let mut space = Space::new();
     let strategy = space.parameter("strategy", 0..ConvStrategy::ALL.len() as i64);
     let (shape, work, limits) = (*shape, *work, limits.clone());
+    space.requires("not for comparison alone", &[strategy], |v| {
+        !ConvStrategy::ALL[v[0] as usize].is_of_the_source()
+    });
     space.requires("suits the layer", &[strategy], move |v| {
         plan_with(ConvStrategy::ALL[v[0] as usize], &shape, &work, &limits).is_some()
     });

@@ -108,7 +108,9 @@ impl Table {
             return None;
         }
         match self.launch(&class::sparse_conv(name, shape, work))? {
-            Launch::SparseConv { strategy } => plan_of_layer(*strategy, shape, work, limits),
+            Launch::SparseConv { strategy } if !strategy.is_of_the_source() => {
+                plan_of_layer(*strategy, shape, work, limits)
+            }
             _ => None,
         }
     }
@@ -254,6 +256,7 @@ mod tests {
         assert_eq!(of(ConvStrategy::Lowered), Some(ConvStrategy::Lowered));
         assert_eq!(of(ConvStrategy::Staged), None, "not for 64-bit floats");
         assert_eq!(of(ConvStrategy::Tensor), None);
+        assert_eq!(of(ConvStrategy::Coo), None, "for comparison alone");
     }
 
     #[test]
