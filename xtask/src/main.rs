@@ -1,5 +1,4 @@
-//! The workspace's chores. `cargo xtask --help` lists them; `quickstart` and `test` are the two that a
-//! newcomer needs, and both set up what is missing.
+#![doc = include_str!("../README.md")]
 
 mod bundle;
 mod gate;
