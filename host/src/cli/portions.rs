@@ -107,7 +107,10 @@ impl<T: Element> Begun<T> {
             Some(TableTargets::Numbers(own)) => {
                 Some(TableTargets::Numbers(group.all_gather(&own)?))
             }
-            other => other,
+            Some(TableTargets::Text(own)) => {
+                Some(TableTargets::Text(of_all(group, &own)?.concat()))
+            }
+            None => None,
         };
         let seconds = seconds + begun.elapsed().as_secs_f64();
         tracing::info!(

@@ -245,7 +245,7 @@ pub fn graphs_and_vectors_agree_with_one_process() {
     assert_eq!(folder.read("rows.npy").len(), 128 + 442 * 2 * 8);
 }
 
-/// Lines of text are dealt out; a table with texts is read by all.
+/// Lines are dealt out, of a table with texts too.
 pub fn processes_read_lines_of_their_own() {
     let folder = Folder::new();
     let figures = folder.file("figures.csv", figures(300));
@@ -255,7 +255,7 @@ pub fn processes_read_lines_of_their_own() {
     for (fit, file, shares) in [
         (&["train", "ridge", &diabetes()][..], &diabetes(), 3.0),
         (&of_figures, &figures, 3.0),
-        (&of_table, &table, 1.0),
+        (&of_table, &table, 3.0),
     ] {
         let fit = [fit, &["--json", "--device", "cpu"]].concat();
         let found = mpirun(3, &[], &fit).expect_code(0).json();

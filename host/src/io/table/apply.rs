@@ -1,5 +1,6 @@
 //! From a path to a table.
 
+use std::ops::Range;
 use std::path::Path;
 
 use ndarray::Array2;
@@ -259,7 +260,14 @@ fn of_csv<T: Element>(
     }
     let layout = Layout::new(&head, &encoding, &columns, target, (by_model, table.unseen))
         .with_further(&further);
-    let mut read = encoded(text, &layout, &opened.meter(options)).map_err(located)?;
+    let body = head.body_at..text.len();
+    let mut read = encoded((text, body), &layout, &opened.meter(options)).map_err(located)?;
+    if read.features.rows() == 0 {
+        return Err(located(Fault::at(
+            text.len(),
+            "at least one line of values",
+        )));
+    }
     let of = (&head, target, &further[..]);
     further::name(&mut read.further, of, table, &encoding).map_err(located)?;
     let schema = table.schema.clone();
@@ -325,20 +333,17 @@ fn encoding_of(
     }
 }
 
-fn encoded<T: Element>(
-    text: &[u8],
+/// Some whole lines of a table.
+pub(super) fn encoded<T: Element>(
+    (text, lines): (&[u8], Range<usize>),
     layout: &Layout<'_>,
     meter: &Meter<'_>,
 ) -> Result<Table<T>, Fault> {
     meter.check_columns(layout.cols)?;
-    let body = layout.head.body_at..text.len();
-    let mut chunks = scan::parse_chunks(text, body, meter, |bytes, start| {
+    let mut chunks = scan::parse_chunks(text, lines, meter, |bytes, start| {
         parse_chunk::<T>(bytes, start, layout)
     })?;
     let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
-    if rows == 0 {
-        return Err(Fault::at(text.len(), "at least one line of values"));
-    }
     let has_target = layout.roles.iter().any(|role| matches!(role, Role::Target));
     let targets = has_target.then(|| match layout.text_targets {
         true => TableTargets::Text(

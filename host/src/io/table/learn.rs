@@ -1,6 +1,9 @@
 //! What the columns of a table are, from the table itself.
 
 use std::collections::HashMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
 
 use super::super::csv::dialect::is_skipped;
 use super::super::error::Fault;
@@ -34,12 +37,13 @@ struct Found {
     levels: HashMap<Vec<u8>, u64>,
 }
 
-struct Chunk {
+/// What some lines say of the columns.
+pub(super) struct Gathered {
     columns: Vec<Found>,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
-impl Parsed for Chunk {
+impl Parsed for Gathered {
     fn bytes(&self) -> u64 {
         let level = |(text, _): (&Vec<u8>, &u64)| (text.capacity() + 48) as u64;
         let columns = self.columns.iter();
@@ -59,61 +63,169 @@ pub(super) fn fields(head: &Head, names: &[String]) -> Result<Vec<usize>, Fault>
 pub(super) fn encoding(
     text: &[u8],
     head: &Head,
-    (target, further): (Option<usize>, &[usize]),
+    targets: (Option<usize>, &[usize]),
     options: &TableOptions,
     meter: &Meter<'_>,
 ) -> Result<(TableEncoding, Vec<Option<usize>>), Fault> {
-    let mut dropped = fields(head, &options.drop)?;
-    dropped.extend_from_slice(further);
-    let forced = fields(head, &options.categorical)?;
+    let fields = Fields::of(text, head, targets, options)?;
     let body = head.body_at..text.len();
-    let sampled = sample(text, head)?;
-    let mut kinds = Vec::with_capacity(head.fields);
-    for (field, seen) in sampled.iter().enumerate() {
-        kinds.push(match seen {
-            _ if target == Some(field) || dropped.contains(&field) => Is::Skipped,
-            _ if forced.contains(&field) => Is::Text { forced: true },
-            seen => seen.kind(head, field)?,
-        });
+    let found = fields.gather((text, body), head, options, meter)?;
+    fields.encoding(text, head, found, options)
+}
+
+/// What the fields of a table are, by its first lines.
+pub(super) struct Fields {
+    kinds: Vec<Is>,
+    target: Option<usize>,
+    dropped: Vec<usize>,
+    text_targets: bool,
+    /// Whether the first lines have nothing but numbers.
+    pub(super) are_numbers: bool,
+}
+
+impl Fields {
+    /// By the first lines of `text`.
+    pub(super) fn of(
+        text: &[u8],
+        head: &Head,
+        (target, further): (Option<usize>, &[usize]),
+        options: &TableOptions,
+    ) -> Result<Fields, Fault> {
+        let mut dropped = fields(head, &options.drop)?;
+        dropped.extend_from_slice(further);
+        let forced = fields(head, &options.categorical)?;
+        let sampled = sample(text, head)?;
+        let mut kinds = Vec::with_capacity(head.fields);
+        for (field, seen) in sampled.iter().enumerate() {
+            kinds.push(match seen {
+                _ if target == Some(field) || dropped.contains(&field) => Is::Skipped,
+                _ if forced.contains(&field) => Is::Text { forced: true },
+                seen => seen.kind(head, field)?,
+            });
+        }
+        Ok(Fields {
+            kinds,
+            target,
+            dropped,
+            text_targets: target.is_some_and(|field| sampled[field].texts > 0),
+            are_numbers: sampled.iter().all(|seen| seen.texts + seen.missing == 0),
+        })
     }
-    let chunks = scan::parse_chunks(text, body, meter, |bytes, start| {
-        gather(bytes, start, head, &kinds, options.missing)
-    })?;
-    let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
-    if rows == 0 {
-        return Err(Fault::at(text.len(), "at least one line of values"));
+
+    /// What some whole lines of `text` say of the columns.
+    pub(super) fn gather(
+        &self,
+        (text, lines): (&[u8], Range<usize>),
+        head: &Head,
+        options: &TableOptions,
+        meter: &Meter<'_>,
+    ) -> Result<Gathered, Fault> {
+        let chunks = scan::parse_chunks(text, lines, meter, |bytes, start| {
+            gather(bytes, start, head, &self.kinds, options.missing)
+        })?;
+        Ok(joined(chunks, head.fields))
     }
-    let found = joined(chunks, head.fields);
-    let mut encoding = TableEncoding {
-        text_targets: target.is_some_and(|field| sampled[field].texts > 0),
-        dropped: dropped_labels(head, target, &dropped),
-        ..TableEncoding::default()
-    };
-    let mut columns = Vec::with_capacity(head.fields);
-    for (field, (kind, found)) in kinds.iter().zip(found).enumerate() {
-        let kind = match column_kind(*kind, found, rows, options) {
-            Ok(kind) => kind,
-            Err(count) => {
-                let column = head.label(field);
-                return Err(head.problem(TableProblem::AllDifferent { column, count }));
-            }
+
+    /// The encoding of a table of which all lines say this, and the column that each field is.
+    pub(super) fn encoding(
+        &self,
+        text: &[u8],
+        head: &Head,
+        found: Gathered,
+        options: &TableOptions,
+    ) -> Result<(TableEncoding, Vec<Option<usize>>), Fault> {
+        let rows = found.rows;
+        if rows == 0 {
+            return Err(Fault::at(text.len(), "at least one line of values"));
+        }
+        let mut encoding = TableEncoding {
+            text_targets: self.text_targets,
+            dropped: dropped_labels(head, self.target, &self.dropped),
+            ..TableEncoding::default()
         };
-        columns.push(kind.as_ref().map(|_| encoding.columns.len()));
-        let name = head.names.as_ref().map(|names| names[field].clone());
-        encoding.columns.extend(kind.map(|kind| TableColumn {
-            name,
-            number: field as u32 + 1,
-            kind,
-        }));
+        let mut columns = Vec::with_capacity(head.fields);
+        for (field, (kind, found)) in self.kinds.iter().zip(found.columns).enumerate() {
+            let kind = match column_kind(*kind, found, rows, options) {
+                Ok(kind) => kind,
+                Err(count) => {
+                    let column = head.label(field);
+                    return Err(head.problem(TableProblem::AllDifferent { column, count }));
+                }
+            };
+            columns.push(kind.as_ref().map(|_| encoding.columns.len()));
+            let name = head.names.as_ref().map(|names| names[field].clone());
+            encoding.columns.extend(kind.map(|kind| TableColumn {
+                name,
+                number: field as u32 + 1,
+                kind,
+            }));
+        }
+        let hashed = |column: &TableColumn| matches!(column.kind, ColumnKind::Hashed { .. });
+        if encoding.columns.iter().any(hashed) {
+            encoding.buckets = options.buckets.unwrap_or(0);
+        }
+        if encoding.columns.is_empty() {
+            return Err(Fault::at(head.line_at, "at least one column of features"));
+        }
+        Ok((encoding, columns))
     }
-    let hashed = |column: &TableColumn| matches!(column.kind, ColumnKind::Hashed { .. });
-    if encoding.columns.iter().any(hashed) {
-        encoding.buckets = options.buckets.unwrap_or(0);
+}
+
+/// What some lines say of the columns, for readers of the other lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Told {
+    rows: usize,
+    columns: Vec<ToldColumn>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ToldColumn {
+    values: u64,
+    missing: u64,
+    /// As bits: text rounds.
+    sum: [u64; 2],
+    levels: Vec<(String, u64)>,
+}
+
+impl Gathered {
+    pub(super) fn told(&self) -> Told {
+        let level = |(text, count): (&Vec<u8>, &u64)| {
+            let text = String::from_utf8(text.clone());
+            (text.expect("checked when it was gathered"), *count)
+        };
+        let column = |found: &Found| ToldColumn {
+            values: found.values,
+            missing: found.missing,
+            sum: found.sum.map(f64::to_bits),
+            levels: found.levels.iter().map(level).collect(),
+        };
+        Told {
+            rows: self.rows,
+            columns: self.columns.iter().map(column).collect(),
+        }
     }
-    if encoding.columns.is_empty() {
-        return Err(Fault::at(head.line_at, "at least one column of features"));
+
+    /// What the lines of all readers say together.
+    pub(super) fn of_all<'t>(all: impl Iterator<Item = &'t Told>, fields: usize) -> Gathered {
+        let level = |(text, count): &(String, u64)| (text.clone().into_bytes(), *count);
+        let found = |column: &ToldColumn| Found {
+            values: column.values,
+            missing: column.missing,
+            sum: column.sum.map(f64::from_bits),
+            levels: column.levels.iter().map(level).collect(),
+        };
+        let gathered = |told: &Told| Gathered {
+            columns: told.columns.iter().map(found).collect(),
+            rows: told.rows,
+        };
+        joined(all.map(gathered).collect(), fields)
     }
-    Ok((encoding, columns))
+}
+
+impl Told {
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
 }
 
 /// [`dropped_label`] of each of these fields.
@@ -135,6 +247,7 @@ fn dropped_label(head: &Head, target: Option<usize>, field: usize) -> String {
 #[derive(Debug, Clone, Default)]
 struct Sampled {
     numbers: usize,
+    missing: usize,
     texts: usize,
     dates: usize,
     /// The first date, and its line.
@@ -170,6 +283,7 @@ fn sample(text: &[u8], head: &Head) -> Result<Vec<Sampled>, Fault> {
         let visit = |field: usize, _: usize, text: &[u8]| {
             let seen = &mut found[field];
             if is_missing(text) {
+                seen.missing += 1;
                 return Ok(());
             }
             if number(text).is_some() {
@@ -195,8 +309,8 @@ fn gather(
     head: &Head,
     kinds: &[Is],
     missing: Missing,
-) -> Result<Chunk, Fault> {
-    let mut chunk = Chunk {
+) -> Result<Gathered, Fault> {
+    let mut chunk = Gathered {
         columns: vec![Found::default(); head.fields],
         rows: 0,
     };
@@ -239,10 +353,14 @@ fn gather(
     Ok(chunk)
 }
 
-fn joined(chunks: Vec<Chunk>, fields: usize) -> Vec<Found> {
-    let mut all = vec![Found::default(); fields];
+fn joined(chunks: Vec<Gathered>, fields: usize) -> Gathered {
+    let mut all = Gathered {
+        columns: vec![Found::default(); fields],
+        rows: 0,
+    };
     for chunk in chunks {
-        for (all, found) in all.iter_mut().zip(chunk.columns) {
+        all.rows += chunk.rows;
+        for (all, found) in all.columns.iter_mut().zip(chunk.columns) {
             all.values += found.values;
             all.missing += found.missing;
             all.sum = plus(all.sum, found.sum);

@@ -70,7 +70,7 @@ pub struct ReadPortion<T> {
 enum Part<T> {
     /// Its lines of a text.
     Lines(Lines<T>),
-    /// A table with texts or gaps: what its columns are is known when all of it has been read.
+    /// Lines that have something else than numbers, after first lines that do not.
     Mixed,
     Cache(cache::Part),
 }
@@ -87,7 +87,8 @@ pub struct TableRows<T> {
 }
 
 /// Reads what belongs to `portion` of a file: lines of LIBSVM and CSV text, blocks of a cache. `None` where a file has to be read
-/// as a whole: standard input, compressed text, other formats, and what a `schema` or a cache beside it is to be applied to.
+/// as a whole: standard input, compressed text, other formats, several targets, and what a `schema` or a cache beside it is to be
+/// applied to.
 ///
 /// ```
 /// use warpfuse::io::{read_portion, Portion, ReadOptions, TableOptions};
@@ -112,7 +113,8 @@ pub fn read_portion<T: Element>(
     portion: Portion,
 ) -> Result<Option<ReadPortion<T>>, ReadError> {
     let path = path.as_ref();
-    if options.cache != CachePolicy::Off || table.schema.is_some() || is_stdin(path) {
+    let is_for_one = table.schema.is_some() || !table.further.is_empty();
+    if options.cache != CachePolicy::Off || is_for_one || is_stdin(path) {
         return Ok(None);
     }
     let opened = whole::open(path, options)?;
@@ -208,6 +210,11 @@ impl<T: Element> ReadPortion<T> {
                         );
                         of_told(path, read.map_err(located)?, options, table)?
                     }
+                    Lines::Table(own, lines) => {
+                        let read = (&facts[..], &rows);
+                        lines::table_rows(content, (own, lines), read, (options, table))
+                            .map_err(located)?
+                    }
                     Lines::Csv(own, dialect, schema, chunks) => {
                         let read =
                             lines::csv_rows(content, (own, chunks), (&dialect, &rows), options);
@@ -244,7 +251,7 @@ impl<T: Element> ReadPortion<T> {
 impl PortionFacts {
     fn lines(&self) -> Option<LineFacts> {
         match &self.found {
-            Found::Lines(lines) => Some(*lines),
+            Found::Lines(lines) => Some(lines.clone()),
             _ => None,
         }
     }

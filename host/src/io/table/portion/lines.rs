@@ -11,9 +11,12 @@ use super::super::super::libsvm::{self, Notes};
 use super::super::super::options::{Format, ReadOptions};
 use super::super::super::read::Told;
 use super::super::super::scan::{self, Meter};
-use super::super::TableOptions;
-use super::super::apply::head_of;
-use super::super::plain::{self, Plain};
+use super::super::apply::{encoded, head_of};
+use super::super::head::Head;
+use super::super::layout::Layout;
+use super::super::learn::{self, Gathered};
+use super::super::plain::{self, Plain, schema_of};
+use super::super::{Table, TableOptions};
 use super::Rows;
 use crate::matrix::{Dataset, Element, Schema};
 
@@ -21,11 +24,23 @@ use crate::matrix::{Dataset, Element, Schema};
 pub(super) enum Lines<T> {
     LibSvm(Range<usize>, Vec<libsvm::Chunk<T>>),
     Csv(Range<usize>, csv::Dialect, Schema, Vec<csv::Chunk<T>>),
+    /// Texts and gaps: what the columns are is known when all lines have been read once.
+    Table(Range<usize>, TableLines),
+}
+
+/// What lines say of the columns of a table.
+pub(super) struct TableLines {
+    head: Head,
+    target: Option<usize>,
+    fields: learn::Fields,
+    found: learn::Told,
 }
 
 /// What the other readers have to know of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LineFacts {
+    /// Of a table with texts or gaps.
+    table: Option<learn::Told>,
     rows: usize,
     labels: usize,
     unlabelled_at: Option<usize>,
@@ -40,6 +55,7 @@ impl LineFacts {
 
     fn new(rows: usize, labels: usize, notes: Notes) -> LineFacts {
         LineFacts {
+            table: None,
             rows,
             labels,
             unlabelled_at: notes.unlabelled_at,
@@ -71,15 +87,29 @@ impl<T: Element> Lines<T> {
         Ok(Lines::LibSvm(own, chunks))
     }
 
-    /// Those of reader `number` of `of`; `None` where they have something else than numbers: what is wrong with a line is said
-    /// by whoever reads the whole file.
+    /// Those of reader `number` of `of`; `None` where the first lines have nothing but numbers and these have something else:
+    /// what is wrong with a line is said by whoever reads the whole file.
     pub(super) fn of_csv(
         (path, text): (&Path, &[u8]),
         (options, table): (&ReadOptions, &TableOptions),
         portion: (usize, usize),
     ) -> Result<Option<Lines<T>>, ReadError> {
         let (head, target) = head_of(text, path, options, table)?;
-        let plain = Plain::of(&head, target).filter(|_| plain::is_wanted(table));
+        let located = |fault: Fault| fault.locate(path, text);
+        let fields = learn::Fields::of(text, &head, (target, &[]), table).map_err(located)?;
+        if !plain::is_wanted(table) || !fields.are_numbers {
+            let own = scan::own_lines(text, head.body_at..text.len(), portion);
+            let meter = meter(options, own.len());
+            let found = fields.gather((text, own.clone()), &head, table, &meter);
+            let lines = TableLines {
+                found: found.map_err(located)?.told(),
+                head,
+                target,
+                fields,
+            };
+            return Ok(Some(Lines::Table(own, lines)));
+        }
+        let plain = Plain::of(&head, target);
         let Some((plain, Ok(dialect))) = plain.map(|plain| {
             let dialect = plain.dialect::<T>(text);
             (plain, dialect)
@@ -108,12 +138,16 @@ impl<T: Element> Lines<T> {
                 let rows = chunks.iter().map(|chunk| chunk.rows).sum();
                 LineFacts::new(rows, 0, Notes::default())
             }
+            Lines::Table(_, lines) => LineFacts {
+                table: Some(lines.found.clone()),
+                ..LineFacts::new(lines.found.rows(), 0, Notes::default())
+            },
         }
     }
 
     /// Bytes of the lines.
     pub(super) fn bytes(&self) -> u64 {
-        let (Lines::LibSvm(own, ..) | Lines::Csv(own, ..)) = self;
+        let (Lines::LibSvm(own, ..) | Lines::Csv(own, ..) | Lines::Table(own, ..)) = self;
         own.len() as u64
     }
 }
@@ -167,6 +201,32 @@ pub(super) fn csv_rows<T: Element>(
     chunks.extend(csv::parse_lines(text, more, dialect, &meter)?);
     skip(&mut chunks, rows.skipped(), csv::Chunk::skip);
     csv::joined(chunks, dialect, &meter)
+}
+
+/// As [`libsvm_rows`], of a table with texts or gaps.
+pub(super) fn table_rows<T: Element>(
+    text: &[u8],
+    (own, lines): (Range<usize>, TableLines),
+    (all, rows): (&[LineFacts], &Rows),
+    (options, table): (&ReadOptions, &TableOptions),
+) -> Result<Table<T>, Fault> {
+    let TableLines {
+        head,
+        target,
+        fields,
+        ..
+    } = lines;
+    let told = all.iter().filter_map(|facts| facts.table.as_ref());
+    let found = Gathered::of_all(told, head.fields);
+    let (encoding, columns) = fields.encoding(text, &head, found, table)?;
+    let layout = Layout::new(&head, &encoding, &columns, target, (false, table.unseen));
+    let is_sample = |line: &[u8]| !csv::dialect::is_skipped(line);
+    let skipped = scan::next_samples(text, own.start, rows.skipped(), is_sample);
+    let missing = scan::next_samples(text, own.end, rows.missing(), is_sample);
+    let kept = skipped.end..missing.end.max(skipped.end);
+    let read = encoded((text, kept), &layout, &silent(options))?;
+    let schema = schema_of(&head, target, encoding);
+    Ok(Table { schema, ..read })
 }
 
 /// Leaves out the first `rows` rows.

@@ -35,7 +35,11 @@ fn entries(x: &Features<f64>, first: usize) -> Vec<(usize, usize, f64)> {
 
 /// What the file says to one reader.
 fn by_one(path: &Path, options: &ReadOptions) -> Put {
-    let table = read_table::<f64>(path, options, &TableOptions::default()).expect("a file");
+    by_one_as(path, options, &TableOptions::default())
+}
+
+fn by_one_as(path: &Path, options: &ReadOptions, table: &TableOptions) -> Put {
+    let table = read_table::<f64>(path, options, table).expect("a file");
     let (rows, cols) = (table.features.rows(), table.features.cols());
     let all = entries(&table.features, 0);
     (all, table.targets, (rows, cols), table.schema)
@@ -43,15 +47,24 @@ fn by_one(path: &Path, options: &ReadOptions) -> Put {
 
 /// What it says to `of` readers.
 fn by_readers(path: &Path, options: &ReadOptions, of: usize, step: usize) -> Put {
-    let table = TableOptions::default();
+    by_readers_as(path, (options, &TableOptions::default()), of, step)
+}
+
+fn by_readers_as(
+    path: &Path,
+    (options, table): (&ReadOptions, &TableOptions),
+    of: usize,
+    step: usize,
+) -> Put {
     let read = |number| {
         let portion = Portion::new(number, of);
-        let read = read_portion::<f64>(path, options, &table, portion);
+        let read = read_portion::<f64>(path, options, table, portion);
         read.expect("lines").expect("text")
     };
     let all: Vec<_> = (0..of).map(read).collect();
     let facts: Vec<_> = all.iter().map(ReadPortion::facts).collect();
     let (mut found, mut targets, mut next) = (Vec::new(), Vec::new(), 0);
+    let mut texts = Vec::new();
     let (mut shape, mut schema) = ((0, 0), Schema::default());
     for reader in all {
         let rows = reader
@@ -63,13 +76,19 @@ fn by_readers(path: &Path, options: &ReadOptions, of: usize, step: usize) -> Put
         found.extend(entries(&rows.table.features, rows.first));
         shape = (rows.all, rows.table.features.cols());
         schema = rows.table.schema;
-        if let Some(TableTargets::Numbers(own)) = rows.table.targets {
-            assert_eq!(own.len(), rows.table.features.rows());
-            targets.extend(own);
+        match rows.table.targets {
+            Some(TableTargets::Numbers(own)) => targets.extend(own),
+            Some(TableTargets::Text(own)) => texts.extend(own),
+            None => {}
         }
+        let known = targets.len() + texts.len();
+        assert!(known == 0 || known == next);
     }
     assert_eq!(next, shape.0);
-    let targets = (!targets.is_empty()).then_some(TableTargets::Numbers(targets));
+    let targets = match texts.is_empty() {
+        true => (!targets.is_empty()).then_some(TableTargets::Numbers(targets)),
+        false => Some(TableTargets::Text(texts)),
+    };
     (found, targets, shape, schema)
 }
 
@@ -211,26 +230,62 @@ fn a_fault_is_found_by_the_reader_of_its_line() {
     assert_eq!(own.to_string(), whole.to_string());
 }
 
+/// Categories, gaps, columns to be left out, and labels of text.
+fn table(rows: usize) -> String {
+    let mut text = "id,size,colour,kind\n".to_owned();
+    for i in 0..rows {
+        let size = if i % 7 == 5 {
+            String::new()
+        } else {
+            format!("{}.25", i * 5 % 11)
+        };
+        let colour = ["red", "green", "blue"][i * i % 3];
+        let end = ["\n", "\r\n", "\n\n", "\n# said\n"][i % 4];
+        write!(text, "{i},{size},{colour},{}{end}", ["no", "yes"][i % 2]).expect("text");
+    }
+    text
+}
+
 #[test]
-fn tables_with_texts_are_read_as_a_whole() {
-    let options = ReadOptions::default();
-    let gaps = TableOptions {
-        missing: Missing::Mean,
+fn readers_together_have_what_a_table_has() {
+    let options = ReadOptions {
+        target: Some(Target::new("kind")),
+        ..ReadOptions::default()
+    };
+    let plain = TableOptions {
+        missing: Missing::Indicator,
+        drop: vec!["id".to_owned()],
         ..TableOptions::default()
     };
-    for (text, table) in [
-        ("a,b\n1,2\n3,4\n5,red\n", TableOptions::default()),
-        ("a,b\n1,2\n3,4\n5,6\n", gaps),
-    ] {
-        let (_folder, path) = file("a.csv", text);
-        let read = |number| read_portion::<f64>(&path, &options, &table, Portion::new(number, 3));
-        let all: Vec<_> = (0..3)
-            .map(|number| read(number).expect("lines").expect("text"))
-            .collect();
-        let facts: Vec<_> = all.iter().map(ReadPortion::facts).collect();
-        for reader in all {
-            assert_eq!(reader.complete(&facts, 1).expect("facts"), None);
+    let hashed = TableOptions {
+        buckets: Some(16),
+        ..plain.clone()
+    };
+    for rows in [1, 30, 301] {
+        let (_folder, path) = file("a.csv", &table(rows));
+        for table in [&plain, &hashed] {
+            let expected = by_one_as(&path, &options, table);
+            for (of, step) in [(2, 1), (3, 64), (7, 2)] {
+                let found = by_readers_as(&path, (&options, table), of, step);
+                assert_eq!(found, expected, "{rows} rows, {of} readers, {step}");
+            }
         }
+    }
+}
+
+/// First lines of numbers alone, and a text after them: one reader says what is wrong.
+#[test]
+fn a_late_text_is_left_to_one_reader() {
+    let text = format!("a,b\n{}5,red\n", "1,2\n".repeat(2000));
+    let (_folder, path) = file("a.csv", &text);
+    let (options, table) = (ReadOptions::default(), TableOptions::default());
+    let read = |number| read_portion::<f64>(&path, &options, &table, Portion::new(number, 3));
+    let all: Vec<_> = (0..3)
+        .map(|number| read(number).expect("lines").expect("text"))
+        .collect();
+    let facts: Vec<_> = all.iter().map(ReadPortion::facts).collect();
+    for reader in all {
+        assert_eq!(reader.complete(&facts, 1).expect("facts"), None);
     }
 }
 
