@@ -13,6 +13,10 @@ pub mod describe;
 pub mod design;
 pub mod families;
 pub mod fused;
+// The builder says so, and only where the target is a GPU.
+#[cfg(target_arch = "nvptx64")]
+#[cfg(Generated)]
+mod generated;
 pub mod kernel_sum;
 pub mod kernels;
 pub mod math;

@@ -126,6 +126,32 @@ pub struct Entry<F: Family> {
     pub description: Description,
 }
 
+/// PTX entries of instances that no table has: name, type of the arguments, body. The host knows them by the tuner that wrote them.
+///
+/// ```text
+/// crate::table::instances! {
+///     "qr_panel_f32_32_96_4", crate::qr::QrArgs<'a, f32> => crate::qr::panel::panel::<_, f32, 32, 96, 4, 128>;
+/// }
+/// ```
+#[cfg(target_arch = "nvptx64")]
+#[allow(unused_macros, reason = "a generated file uses it")]
+macro_rules! instances {
+    ($( $name:literal, $args:ty => $body:expr; )*) => { $(
+        const _: () = {
+            type Args<'a> = $args;
+            // SAFETY: the name is that of no entry of a table, and no host symbol is called so.
+            #[unsafe(export_name = $name)]
+            unsafe extern "ptx-kernel" fn entry(args: Args<'static>) {
+                $body(&$crate::simt::nvptx::Gpu, &args)
+            }
+        };
+    )* };
+}
+
+#[cfg(target_arch = "nvptx64")]
+#[allow(unused_imports, reason = "a generated file uses it")]
+pub(crate) use instances;
+
 /// Declares a family's entries. Each row: `name, variant => body`, the body a function of `(&C, &Args)`
 /// whose first type parameter is the [`Cta`].
 ///

@@ -17,6 +17,7 @@
 //! | `toolchain` | finds a rustc that has its library source, which build-std needs |
 //! | `install` | `rustup component add rust-src`, or Debian's packages |
 //! | `device_crate` | what cargo knows about the kernel crate |
+//! | `instance` | one more instance of a template, for a tuner |
 //! | `unit` | kernels that are compiled together |
 //! | `compile` | the compiler's runs that make PTX without a linker |
 //! | `code` | fingerprints of kernels before they are optimised: what has to be compiled again |
@@ -44,6 +45,7 @@ mod folder;
 mod image;
 mod index;
 mod install;
+mod instance;
 mod options;
 mod output;
 mod parallel;
@@ -61,6 +63,7 @@ pub use error::BuildError;
 pub use fetch::fetch_wheel;
 pub use folder::Image;
 pub use install::Install;
+pub use instance::{Generated, Instance, Instances};
 pub use options::{Assembly, Exemption, LineInfo};
 pub use output::PtxOutput;
 pub use ptxas::{Ptxas, find as find_ptxas};

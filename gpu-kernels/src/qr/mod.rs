@@ -24,12 +24,12 @@
 
 mod apply;
 mod args;
-mod columns;
+pub(crate) mod columns;
 mod dressed;
-mod lanes;
+pub(crate) mod lanes;
 mod merge;
 mod pack;
-mod panel;
+pub(crate) mod panel;
 mod pieces;
 pub mod reflector;
 mod table;
