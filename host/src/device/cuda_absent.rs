@@ -142,6 +142,7 @@ never! {
         pub(crate) fn ledger(&Self) -> &Ledger;
         pub fn synchronize(&Self) -> Result<(), DeviceError>;
         pub fn memory_info(&Self) -> Result<MemoryInfo, DeviceError>;
+        pub(crate) fn load_ptx(&Self, &'static str, String) -> Result<(), DeviceError>;
         pub fn check_kernels(&Self) -> Result<(), DeviceError>;
         pub fn compiles_kernels(&Self) -> Result<bool, DeviceError>;
         pub fn registers(&Self, &'static str) -> Option<u32>;

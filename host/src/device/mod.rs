@@ -282,6 +282,37 @@ impl Device {
         }
     }
 
+    /// Fails unless PTX that is made while the program runs can be loaded here.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] on the CPU and the emulator.
+    pub(crate) fn expect_ptx(&self) -> Result<(), DeviceError> {
+        match self {
+            Device::Cuda(_) => Ok(()),
+            Device::Cpu(_) | Device::Emulator(_) => Err(DeviceError::Unsupported {
+                what: "load a generated kernel",
+                device: self.to_string(),
+                why: "PTX runs on a CUDA device; name one, such as `cuda:0`",
+            }),
+        }
+    }
+
+    /// Loads a kernel of the program's own making, for launches of an entry of this name, which the PTX has; bytes of local memory
+    /// of a thread.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] with the driver's words where it refuses the PTX; as [`Device::expect_ptx`].
+    pub(crate) fn load_ptx(&self, entry: &'static str, ptx: String) -> Result<u32, DeviceError> {
+        self.expect_ptx()?;
+        match self {
+            Device::Cuda(device) => {
+                device.load_ptx(entry, ptx)?;
+                Ok(device.attributes(entry)?.local_bytes)
+            }
+            Device::Cpu(_) | Device::Emulator(_) => Ok(0),
+        }
+    }
+
     /// Waits until everything submitted so far has ended.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod device_features;
 mod error;
 mod forms;
 pub mod fused;
+pub(crate) mod generated;
 mod host;
 mod host_rates;
 pub(crate) mod interrupt;

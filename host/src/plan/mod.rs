@@ -17,6 +17,7 @@
 //! | [`matmul`] | launches of matrix products |
 //! | [`many`] | launches of the pattern with several right-hand sides |
 //! | [`tiles`] | tiles of a sparse X for several right-hand sides |
+//! | [`template`] | instances of kernels that are not compiled |
 //! | [`tuned`] | tables of measured launches, which planners take instead of their own choice |
 //! | [`space`] | spaces of tuning parameters with constraints |
 //! | [`qr`] | launches of QR factorisations |
@@ -62,6 +63,7 @@ pub mod space;
 pub mod sparse_conv;
 pub mod streaming;
 pub mod tall;
+pub mod template;
 pub mod tiles;
 pub mod tuned;
 pub mod vector;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use gpu_kernels_builder::BuildError;
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -61,6 +62,12 @@ pub enum TuneError {
     /// The problem cannot be set up.
     #[error(transparent)]
     Op(#[from] OpError),
+    /// No instance can be generated.
+    #[error("no kernel can be generated: {0}")]
+    Generator(#[from] BuildError),
+    /// There is no place for what is generated.
+    #[error("no folder for generated kernels: {0}")]
+    Folder(String),
     /// The convolutional layer cannot be.
     #[error(transparent)]
     SparseConv(#[from] SparseConvError),

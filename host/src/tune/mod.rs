@@ -6,6 +6,7 @@
 //! | [`Search`] | which one is next: all, a random order, guided by predictions and by what was measured, or children of the fastest |
 //! | [`Session`] | the planner's choice first, then the search, within a budget |
 //! | [`Log`] | every trial as a line of JSON, which survives the process; what failed is remembered, and never tried again; several processes may share one |
+//! | [`Generator`] | kernels that no table has, compiled from their templates |
 //! | [`Replayed`] | a log instead of a device: searches are compared without one |
 //! | [`QrSubject`], [`MatmulSubject`], [`FusedSubject`], [`ReduceSubject`], [`Conv1dSubject`], [`KernelSumSubject`], [`SparseConvSubject`] | the families |
 //!
@@ -18,6 +19,7 @@ pub mod guide {}
 
 mod error;
 mod evolution;
+mod generator;
 mod key;
 #[cfg(test)]
 mod killed;
@@ -36,6 +38,7 @@ mod trial;
 
 pub use crate::plan::tuned::Key;
 pub use error::TuneError;
+pub use generator::Generator;
 pub use log::{Log, Notice, Recording, UnderWay};
 pub use replay::{Course, Replayed};
 pub use search::{Search, SearchKind};

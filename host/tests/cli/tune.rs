@@ -187,3 +187,41 @@ fn what_is_no_table_is_an_error() {
         assert!(text.contains("table of tuned launches"), "{text}");
     }
 }
+
+/// The emulator runs no PTX: what is to be generated fails there without a compiler's work, and is not tried again.
+#[test]
+fn what_cannot_be_generated_is_remembered() {
+    let folder = Folder::new();
+    let log = folder.path("tuning.jsonl");
+    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu-kernels");
+    let tune = |source: &str| {
+        let more = ["tune", "qr", "--count", "1", "--rows", "100", "--json"];
+        let fixed = [
+            "--device",
+            "emulator",
+            "--search",
+            "exhaustive",
+            "--log",
+            log.as_str(),
+        ];
+        run(more.into_iter().chain(fixed).chain(["--generate", source]))
+    };
+    let generated = |found: &serde_json::Value, remembered: bool| -> usize {
+        let steps = found["steps"].as_array().expect("a list").iter();
+        let own = steps.filter(|step| step["point"].to_string().contains("generated"));
+        own.inspect(|step| {
+            assert_eq!(step["outcome"], "failed", "{step}");
+            assert_eq!(step["remembered"], remembered, "{step}");
+            let reason = step["reason"].to_string();
+            assert!(reason.contains("PTX runs on a CUDA device"), "{reason}");
+        })
+        .count()
+    };
+    let first = tune(kernels).expect_code(0).json();
+    let count = generated(&first, false);
+    assert!(count > 3, "{count}");
+    let again = tune(kernels).expect_code(0).json();
+    assert_eq!(generated(&again, true), count);
+    let text = tune(&folder.path("nowhere")).expect_code(1).stderr;
+    assert!(text.contains("no kernel can be generated"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! `tune qr`.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -9,7 +10,7 @@ use super::{Tunable, Tuned};
 use crate::cli::args::TuneRunArgs;
 use crate::device::Device;
 use crate::plan::qr::QrShape;
-use crate::tune::{QrSubject, Subject};
+use crate::tune::{Generator, QrSubject, Subject};
 
 /// Arguments of `tune qr`.
 #[derive(Debug, Args)]
@@ -27,6 +28,11 @@ pub(in crate::cli) struct TuneQrArgs {
     #[arg(long)]
     pub(in crate::cli) cols: Option<NonZeroUsize>,
 
+    /// Try panels that this program does not have too: each is compiled from the kernels' source in this folder (gpu-kernels of the
+    /// source of warpfuse), some seconds, by a Rust compiler that has the source of its library. A --launch-limit includes it
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) generate: Option<PathBuf>,
+
     #[command(flatten)]
     pub(in crate::cli) run: TuneRunArgs,
 }
@@ -40,10 +46,15 @@ impl Tunable for TuneQrArgs {
         let rows = self.rows.get();
         let cols = self.cols.map_or(rows, NonZeroUsize::get);
         let (count, shape) = (self.count.get(), QrShape { rows, cols });
-        Ok(Box::new(QrSubject::<T>::new(device, count, shape)?))
+        let subject = QrSubject::<T>::new(device, count, shape)?;
+        Ok(Box::new(match &self.generate {
+            Some(source) => subject.with_generated(Generator::new(source, device)?),
+            None => subject,
+        }))
     }
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl";
+  warpfuse tune qr --count 640 --rows 512 --budget 60s --log tuning.jsonl
+  warpfuse tune qr --count 640 --rows 300 --generate warpfuse/gpu-kernels --budget 10m --log tuning.jsonl";

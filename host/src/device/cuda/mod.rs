@@ -203,6 +203,14 @@ impl CudaDevice {
         known.or_else(|| self.attributes(kernel).ok().map(|known| known.registers))
     }
 
+    /// Loads a kernel that this program does not have, for launches of an entry of this name.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::check_kernels`], and with the driver's words where it refuses the PTX.
+    pub(crate) fn load_ptx(&self, entry: &'static str, ptx: String) -> Result<(), DeviceError> {
+        self.loader()?.add(entry, ptx)
+    }
+
     /// The architecture of the kernels and whether the driver compiles them.
     ///
     /// # Errors

@@ -126,6 +126,19 @@ impl Kernels {
         Ok(function)
     }
 
+    /// Loads a kernel that the image does not have.
+    pub(super) fn add(&self, entry: &'static str, ptx: String) -> Result<(), DeviceError> {
+        let module = load_ptx(ptx.into_bytes(), None)?;
+        let function = Arc::new(self.function_of(&module, entry)?);
+        let held = Loaded {
+            function,
+            _module: module,
+        };
+        // What was loaded before stays: launches may be under way.
+        locked(&self.loaded).entry(entry).or_insert(held);
+        Ok(())
+    }
+
     fn load(&self, kernel: &Kernel) -> Result<(Module, Function), DeviceError> {
         let file = self.image.unpacked(kernel, self.form);
         let file = file.ok_or_else(|| self.no_entry(kernel.entry))?;
@@ -137,18 +150,20 @@ impl Kernels {
                 load_ptx(file, self.registers(kernel.entry))?
             }
         };
-        let function = module
-            .get_function(kernel.entry)
-            .map_err(|error| match error {
-                CudaError::NotFound => self.no_entry(kernel.entry),
-                other => from_cust("cuModuleGetFunction")(other),
-            })?;
-        let function = Function {
+        let function = self.function_of(&module, kernel.entry)?;
+        Ok((module, function))
+    }
+
+    fn function_of(&self, module: &Module, entry: &str) -> Result<Function, DeviceError> {
+        let function = module.get_function(entry).map_err(|error| match error {
+            CudaError::NotFound => self.no_entry(entry),
+            other => from_cust("cuModuleGetFunction")(other),
+        })?;
+        Ok(Function {
             raw: function.to_raw(),
             attributes: Attributes::read(&function)?,
             dynamic_shared_limit: Mutex::new(0),
-        };
-        Ok((module, function))
+        })
     }
 
     fn no_entry(&self, name: &str) -> DeviceError {

@@ -9,7 +9,7 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 use super::batch::Matrices;
 use super::factors::Qr;
 use crate::device::{Buffer, Device};
-use crate::ops::{Number, OpError};
+use crate::ops::{Number, OpError, generated};
 use crate::plan::qr::{Lying, Others, PanelStep, QrPlan, TriangleForm};
 
 /// The compiled entry of a variant.
@@ -17,6 +17,7 @@ pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Q
     let found = T::Qr::entries()
         .iter()
         .find(|entry| entry.variant == variant);
+    let found = found.or_else(|| generated::find::<T::Qr>(variant));
     found.ok_or_else(|| OpError::NoVariant {
         what: "QR factorisation",
         wanted: format!("{variant:?} for {}", T::DTYPE),

@@ -4,9 +4,11 @@ use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+mod generated;
 mod others;
 mod points;
 
+pub use generated::{GeneratedPoint, generated, generated_space};
 pub use others::{Batch, Others, for_batch};
 pub use points::{QrPoint, point, points, space};
 

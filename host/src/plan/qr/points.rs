@@ -127,16 +127,30 @@ fn of_values(shape: QrShape, bytes: u32, values: Vec<i64>) -> Option<QrPoint> {
                 _ => (down_from(first, bytes), ", then smaller ones"),
             };
             let name = format!("panels {lanes}x{rows}x{warps}{then}");
-            (name, plan_with(&allowed, shape)?)
+            return named(name, (values, &allowed), shape);
         }
     };
+    Some(with_plan(name, values, plan))
+}
+
+/// The point of panels of which the first that has room is taken; none where none has.
+pub(super) fn named(
+    name: String,
+    (values, allowed): (Vec<i64>, &[QrVariant]),
+    shape: QrShape,
+) -> Option<QrPoint> {
+    let plan = plan_with(allowed, shape)?;
+    Some(with_plan(name, values, plan))
+}
+
+fn with_plan(name: String, values: Vec<i64>, plan: QrPlan) -> QrPoint {
     let exponent = |value: &i64| (*value as f64 + 1.0).log2().round();
-    Some(QrPoint {
+    QrPoint {
         name,
         coordinates: values.iter().map(exponent).collect(),
         values,
         plan,
-    })
+    }
 }
 
 /// The panels that have room for fewer rows than `first`, then `first`.

@@ -2,13 +2,15 @@
 
 use rayon::prelude::*;
 
-use super::super::{Point, Refusal, Subject, TuneError};
+use super::super::{Generator, Point, Refusal, Subject, TuneError};
 use super::{Launches, answers, expect_launches, median_us, numbers};
 use crate::device::{Buffer, Device};
 use crate::matrix::Dtype;
 use crate::ops::qr::{Batch, Qr, QrShape, Status, TriangleForm};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{self as plans, QrPlan, QrPoint, for_batch, plan, points};
+use crate::plan::qr::{
+    self as plans, GeneratedPoint, QrPlan, QrPoint, for_batch, generated, plan, points,
+};
 use crate::plan::tuned::{Launch, class};
 
 /// Elements of the batch that are judged at most; whole matrices, the first and the last among them.
@@ -22,6 +24,8 @@ pub struct QrSubject<T: Number> {
     host: Vec<T>,
     a: Buffer<T>,
     launches: Launches<QrPlan>,
+    /// The compiler of the points that no table has, which come last.
+    generated: Option<(Generator, Vec<GeneratedPoint>)>,
     /// The factorisation of the point that was checked last.
     current: Option<(usize, Qr<T>)>,
 }
@@ -54,6 +58,7 @@ impl<T: Number> QrSubject<T> {
             host,
             a,
             launches: Launches::new(plans, found, planners),
+            generated: None,
             current: None,
         })
     }
@@ -62,6 +67,38 @@ impl<T: Number> QrSubject<T> {
     pub fn with_launches(mut self, name: impl Into<String>, plan: QrPlan) -> QrSubject<T> {
         self.launches.push((Point::new(name, Vec::new()), plan));
         self
+    }
+
+    /// The same with points that no table has, each of which is compiled and loaded before it runs for the first time. A table of
+    /// tuned launches has none of them: no program finds their kernels.
+    pub fn with_generated(self, generator: Generator) -> QrSubject<T> {
+        let shape = self.batch.shape();
+        let limits = self.device.limits().expect("a device that launches");
+        let of = plans::Batch::of(shape, self.batch.count, T::SIZE, limits);
+        let all = generated(shape, T::SIZE);
+        let mut subject = self;
+        for GeneratedPoint { point, .. } in &all {
+            let kept = Point::new(point.name.clone(), point.coordinates.clone());
+            subject
+                .launches
+                .push((kept, for_batch(point.plan.clone(), &of)));
+        }
+        QrSubject {
+            generated: Some((generator, all)),
+            ..subject
+        }
+    }
+
+    /// Compiles and loads the kernel of a point that no table has.
+    fn generate(&self, point: usize) -> Result<(), Refusal> {
+        let Some((generator, all)) = &self.generated else {
+            return Ok(());
+        };
+        let name = &self.launches.points[point].name;
+        let Some(one) = all.iter().find(|one| one.point.name == *name) else {
+            return Ok(());
+        };
+        generator.make::<T::Qr>(&self.device, one.variant, &one.template)
     }
 
     /// The launches of a point.
@@ -92,6 +129,7 @@ impl<T: Number> Subject for QrSubject<T> {
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
         self.current = None;
+        self.generate(point)?;
         let plan = Some(self.launches.all[point].clone());
         let mut qr = Qr::with_plan(&self.device, self.batch, TriangleForm::Whole, plan)?;
         qr.factor(&self.a)?;
