@@ -102,24 +102,11 @@ fn tune_with(
         false => None,
     };
     let log = kept.as_ref().map(Kept::path).or(args.log.as_deref());
-    let device = device::open(args.worker.unwrap_or(args.device), ui)?;
-    if device.limits().is_none() {
-        // Before anything is made up for it.
-        let device = device.to_string();
-        return Err(TuneError::NoLaunches { device }).context("nothing can be tuned");
-    }
-    // What is to be beaten is the planner's own choice.
-    device.use_tuned(None);
+    let device = open(args, ui)?;
     let mut subject = subject(&device).context("nothing can be tuned")?;
     let key = Key::of(&device, &subject.class());
     let mut log = open_log(log, &key, ui)?;
-    let budget = Budget {
-        time: args.left.unwrap_or(args.budget),
-        trials: match &kept {
-            Some(_) => 0,
-            None => args.trials.map_or(usize::MAX, std::num::NonZeroUsize::get),
-        },
-    };
+    let budget = budget(args, kept.is_some());
     let points = subject.points().len();
     let session = Session::new(&mut *subject, log.as_mut())?;
     let mut tried = 0;
@@ -138,6 +125,27 @@ fn tune_with(
         }
     }
     Ok(Exit::Success)
+}
+
+/// The device, whose planners choose for themselves: their own choice is what is to be beaten.
+fn open(args: &TuneRunArgs, ui: &Ui) -> Result<Device> {
+    let device = device::open(args.worker.unwrap_or(args.device), ui)?;
+    if device.limits().is_none() {
+        // Before anything is made up for it.
+        let device = device.to_string();
+        return Err(TuneError::NoLaunches { device }).context("nothing can be tuned");
+    }
+    device.use_tuned(None);
+    Ok(device)
+}
+
+/// What other processes have tried is all that there will be.
+fn budget(args: &TuneRunArgs, is_over: bool) -> Budget {
+    let most = args.trials.map_or(usize::MAX, std::num::NonZeroUsize::get);
+    Budget {
+        time: args.left.unwrap_or(args.budget),
+        trials: if is_over { 0 } else { most },
+    }
 }
 
 fn show(args: &TuneRunArgs, tuned: &Found, device: &Device, ui: &Ui) -> Result<()> {
