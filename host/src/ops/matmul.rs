@@ -4,7 +4,7 @@ use gpu_kernels::matmul::{MatmulArgs, MatmulVariant};
 use gpu_kernels::{Entry, Family, Launch};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Ix2, ShapeBuilder, StrideShape};
 
-use super::{Number, OpError, checks};
+use super::{Number, OpError, checks, generated};
 use crate::cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
@@ -350,6 +350,7 @@ fn measured<T: Number>(device: &Device, problem: &Problem) -> Option<MatmulPlan>
 fn entry<T: Number>(variant: MatmulVariant) -> Result<&'static Entry<T::Matmul>, OpError> {
     let mut entries = T::Matmul::entries().iter();
     let found = entries.find(|entry| entry.variant == variant);
+    let found = found.or_else(|| generated::find::<T::Matmul>(variant));
     found.ok_or_else(|| OpError::NoVariant {
         what: "matrix product",
         wanted: format!("{variant:?} for {}", T::DTYPE),

@@ -11,6 +11,10 @@ use super::PlanError;
 use super::limits::{DeviceLimits, MAX_GRID};
 use super::problem::Precision;
 
+mod generated;
+
+pub use generated::{GeneratedTile, generated, generated_space};
+
 /// How products of f32 are computed. f64 has one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arithmetic {

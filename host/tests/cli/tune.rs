@@ -194,17 +194,11 @@ fn what_cannot_be_generated_is_remembered() {
     let folder = Folder::new();
     let log = folder.path("tuning.jsonl");
     let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu-kernels");
-    let tune = |source: &str| {
-        let more = ["tune", "qr", "--count", "1", "--rows", "100", "--json"];
-        let fixed = [
-            "--device",
-            "emulator",
-            "--search",
-            "exhaustive",
-            "--log",
-            log.as_str(),
-        ];
-        run(more.into_iter().chain(fixed).chain(["--generate", source]))
+    let tune = |family: &str, source: &str| {
+        let fixed = ["--device", "emulator", "--search", "exhaustive", "--json"];
+        let more = ["--log", log.as_str(), "--generate", source];
+        let family = family.split(' ');
+        run(["tune"].into_iter().chain(family).chain(fixed).chain(more))
     };
     let generated = |found: &serde_json::Value, remembered: bool| -> usize {
         let steps = found["steps"].as_array().expect("a list").iter();
@@ -217,11 +211,17 @@ fn what_cannot_be_generated_is_remembered() {
         })
         .count()
     };
-    let first = tune(kernels).expect_code(0).json();
-    let count = generated(&first, false);
-    assert!(count > 3, "{count}");
-    let again = tune(kernels).expect_code(0).json();
-    assert_eq!(generated(&again, true), count);
-    let text = tune(&folder.path("nowhere")).expect_code(1).stderr;
+    for family in [
+        "qr --count 1 --rows 100",
+        "matmul --rows 10 --cols 9 --inner 8",
+    ] {
+        let first = tune(family, kernels).expect_code(0).json();
+        let count = generated(&first, false);
+        assert!(count > 3, "{family}: {count}");
+        let again = tune(family, kernels).expect_code(0).json();
+        assert_eq!(generated(&again, true), count);
+    }
+    let text = tune("qr --count 1 --rows 9", &folder.path("nowhere"));
+    let text = text.expect_code(1).stderr;
     assert!(text.contains("no kernel can be generated"), "{text}");
 }

@@ -49,7 +49,7 @@ pub(super) use synth::{
     DenseArgs, LengthLaw, ShapeArgs, SparseArgs, SynthArgs, SynthKind, WriteArgs,
 };
 pub(super) use table::{MatchArgs, TableArgs};
-pub(super) use tune::{TuneArgs, TuneExportArgs, TuneReplayArgs, TuneRunArgs};
+pub(super) use tune::{GenerateArgs, TuneArgs, TuneExportArgs, TuneReplayArgs, TuneRunArgs};
 
 /// Learning on sparse and dense data, on NVIDIA GPUs and CPUs.
 ///

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use super::duration::some_time;
 use super::{DeviceName, DtypeName, ReportArgs};
 use crate::cli::tune::TuneFamily;
-use crate::tune::SearchKind;
+use crate::device::Device;
+use crate::tune::{Generator, SearchKind, TuneError};
 
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
@@ -79,6 +80,31 @@ pub(in crate::cli) struct TuneRunArgs {
 
     #[command(flatten)]
     pub(in crate::cli) report: ReportArgs,
+}
+
+/// Instances of kernels that the program does not have.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct GenerateArgs {
+    /// Try kernels that this program does not have too: each is compiled from the kernels' source in this folder (gpu-kernels of
+    /// the source of warpfuse), some seconds, by a Rust compiler that has the source of its library. A --launch-limit includes it
+    #[arg(long, value_name = "DIR")]
+    generate: Option<PathBuf>,
+}
+
+impl GenerateArgs {
+    /// Their compiler, where they are wanted.
+    ///
+    /// # Errors
+    /// As [`Generator::new`].
+    pub(in crate::cli) fn generator(
+        &self,
+        device: &Device,
+    ) -> Result<Option<Generator>, TuneError> {
+        let source = self.generate.as_deref();
+        source
+            .map(|source| Generator::new(source, device))
+            .transpose()
+    }
 }
 
 /// Arguments of `tune replay`.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::{Tunable, Tuned};
-use crate::cli::args::TuneRunArgs;
+use crate::cli::args::{GenerateArgs, TuneRunArgs};
 use crate::device::Device;
 use crate::tune::{MatmulSubject, Subject};
 
@@ -27,6 +27,9 @@ pub(in crate::cli) struct TuneMatmulArgs {
     pub(in crate::cli) inner: NonZeroUsize,
 
     #[command(flatten)]
+    pub(in crate::cli) generate: GenerateArgs,
+
+    #[command(flatten)]
     pub(in crate::cli) run: TuneRunArgs,
 }
 
@@ -37,10 +40,15 @@ impl Tunable for TuneMatmulArgs {
 
     fn subject<T: Tuned>(&self, device: &Device) -> Result<Box<dyn Subject>> {
         let size = (self.rows.get(), self.cols.get(), self.inner.get());
-        Ok(Box::new(MatmulSubject::<T>::new(device, size)?))
+        let subject = MatmulSubject::<T>::new(device, size)?;
+        Ok(Box::new(match self.generate.generator(device)? {
+            Some(generator) => subject.with_generated(generator),
+            None => subject,
+        }))
     }
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive";
+  warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --search exhaustive
+  warpfuse tune matmul --rows 4096 --cols 4096 --inner 4096 --generate warpfuse/gpu-kernels --budget 5m";

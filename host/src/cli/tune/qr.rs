@@ -1,16 +1,15 @@
 //! `tune qr`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
 use super::{Tunable, Tuned};
-use crate::cli::args::TuneRunArgs;
+use crate::cli::args::{GenerateArgs, TuneRunArgs};
 use crate::device::Device;
 use crate::plan::qr::QrShape;
-use crate::tune::{Generator, QrSubject, Subject};
+use crate::tune::{QrSubject, Subject};
 
 /// Arguments of `tune qr`.
 #[derive(Debug, Args)]
@@ -28,10 +27,8 @@ pub(in crate::cli) struct TuneQrArgs {
     #[arg(long)]
     pub(in crate::cli) cols: Option<NonZeroUsize>,
 
-    /// Try panels that this program does not have too: each is compiled from the kernels' source in this folder (gpu-kernels of the
-    /// source of warpfuse), some seconds, by a Rust compiler that has the source of its library. A --launch-limit includes it
-    #[arg(long, value_name = "DIR")]
-    pub(in crate::cli) generate: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) generate: GenerateArgs,
 
     #[command(flatten)]
     pub(in crate::cli) run: TuneRunArgs,
@@ -47,8 +44,8 @@ impl Tunable for TuneQrArgs {
         let cols = self.cols.map_or(rows, NonZeroUsize::get);
         let (count, shape) = (self.count.get(), QrShape { rows, cols });
         let subject = QrSubject::<T>::new(device, count, shape)?;
-        Ok(Box::new(match &self.generate {
-            Some(source) => subject.with_generated(Generator::new(source, device)?),
+        Ok(Box::new(match self.generate.generator(device)? {
+            Some(generator) => subject.with_generated(generator),
             None => subject,
         }))
     }

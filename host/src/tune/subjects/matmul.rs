@@ -4,13 +4,13 @@ use gpu_kernels::Family;
 use gpu_kernels::matmul::MatmulVariant;
 use rayon::prelude::*;
 
-use super::super::{Point, Refusal, Subject, TuneError};
+use super::super::{Generator, Point, Refusal, Subject, TuneError};
 use super::{Launches, answers, expect_launches, median_us, numbers, wide};
 use crate::device::{Buffer, Device};
 use crate::matrix::{Dtype, Element};
 use crate::ops::matmul::{Choice, Factor, Layout, Workspace, choose, matmul_with};
 use crate::ops::{Number, OpError};
-use crate::plan::matmul::{Arithmetic, MatmulPlan, Problem};
+use crate::plan::matmul::{Arithmetic, GeneratedTile, MatmulPlan, Problem, generated};
 use crate::plan::tuned::{Launch, class};
 
 /// Rows of the result that are judged, spread over all.
@@ -27,6 +27,8 @@ pub struct MatmulSubject<T: Number> {
     c: Buffer<T>,
     kept: Workspace<T>,
     launches: Launches<Choice>,
+    /// The compiler of the tiles that no table has, which come last.
+    generated: Option<(Generator, Vec<GeneratedTile>)>,
 }
 
 fn point((i, variant): (usize, MatmulVariant)) -> (Point, Choice) {
@@ -70,7 +72,38 @@ impl<T: Number> MatmulSubject<T> {
             host,
             kept: Workspace::default(),
             launches: Launches::new(variants, None, planners),
+            generated: None,
         })
+    }
+
+    /// The same with tiles that no table has, each of which is compiled and loaded before it runs for the first time. A table of
+    /// tuned launches has none of them: no program finds their kernels.
+    pub fn with_generated(self, generator: Generator) -> MatmulSubject<T> {
+        let limits = self.device.limits().expect("a device that launches");
+        let all = generated(T::PRECISION, limits);
+        let mut subject = self;
+        for GeneratedTile { variant, .. } in &all {
+            let coordinates = vec![subject.launches.points.len() as f64];
+            let point = Point::new(format!("{variant:?}, generated"), coordinates);
+            subject.launches.push((point, Choice::Variant(*variant)));
+        }
+        MatmulSubject {
+            generated: Some((generator, all)),
+            ..subject
+        }
+    }
+
+    /// Compiles and loads the kernel of a point that no table has.
+    fn generate(&self, point: usize) -> Result<(), Refusal> {
+        let (Some((generator, all)), Choice::Variant(variant)) =
+            (&self.generated, self.launches.all[point])
+        else {
+            return Ok(());
+        };
+        let Some(one) = all.iter().find(|one| one.variant == variant) else {
+            return Ok(());
+        };
+        generator.make::<T::Matmul>(&self.device, variant, &one.template)
     }
 
     fn multiply(&mut self, point: usize) -> Result<(), OpError> {
@@ -117,6 +150,7 @@ impl<T: Number> Subject for MatmulSubject<T> {
 
     fn check(&mut self, point: usize) -> Result<(), Refusal> {
         self.launches.checked = None;
+        self.generate(point)?;
         let nan = vec![<T as Element>::from_f64(f64::NAN); self.c.len()];
         self.c.copy_from_slice(&nan)?;
         self.multiply(point)?;
