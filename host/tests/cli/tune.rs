@@ -199,6 +199,7 @@ fn what_cannot_be_generated_is_remembered() {
     let tune = |family: &str, source: &str| {
         let fixed = ["--device", "emulator", "--search", "exhaustive", "--json"];
         let more = ["--log", log.as_str(), "--generate", source];
+        let more = more.into_iter().chain(["--budget", "10m"]);
         let family = family.split(' ');
         run(["tune"].into_iter().chain(family).chain(fixed).chain(more))
     };
@@ -214,7 +215,7 @@ fn what_cannot_be_generated_is_remembered() {
         .count()
     };
     for family in [
-        "qr --count 1 --rows 100",
+        "qr --count 1 --rows 70",
         "matmul --rows 10 --cols 9 --inner 8",
     ] {
         let first = tune(family, kernels).expect_code(0).json();
