@@ -210,3 +210,13 @@ def test_names_of_features_are_forgotten(monkeypatch):
     model.fit(pandas.DataFrame(X[:, :3], columns=list("abc")), y)
     assert goes_the_short_way(monkeypatch, model, X, y)
     assert model.n_features_in_ == 4 and not hasattr(model, "feature_names_in_")
+
+
+def test_pairs_of_points_decide_on_the_device(monkeypatch):
+    model = warpfuse.KernelRidge(kernel="rbf")
+    for rows, is_small in [(999, True), (1_000, False)]:
+        X, y = data(model, rows=rows)
+        prepared(model, X, y)
+        with warpfuse.config_context(device="auto"):
+            assert goes_the_short_way(monkeypatch, model, X, y) == is_small
+        assert goes_the_short_way(monkeypatch, model, X, y)

@@ -25,12 +25,13 @@ _prepared: dict[type, tuple[Any, ...]] = {}
 _KEPT = 4
 
 
-def fitted_again(estimator: Any, X: Any, y: Any) -> bool:
-    """Fits and sets all attributes, if parameters and arrays are as plain as they have to be."""
+def fitted_again(estimator: Any, X: Any, y: Any, entries: int = 0) -> bool:
+    """Fits and sets all attributes, if parameters and arrays are as plain as they have to be, on the processor: ``entries`` are
+    those of what is read instead of X, if that is larger."""
     prepared = _prepared.get(type(estimator))
     if prepared is None:
         return False
-    device = device_of_small()
+    device = device_of_small(entries)
     if device is None:
         return False
     try:

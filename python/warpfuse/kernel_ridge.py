@@ -73,7 +73,8 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         -------
         self : object
         """
-        if sample_weight is None and fitted_again(self, X, y):
+        pairs = math.prod(X.shape[:1]) ** 2 if type(X) is np.ndarray else 0
+        if sample_weight is None and fitted_again(self, X, y, pairs):
             return self
         is_known = remembered(self) == ()
         self._fit_checked(X, y, sample_weight)
