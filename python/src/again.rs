@@ -1,6 +1,8 @@
 //! Fits of small plain arrays with parameters that have been found valid before: one call does what the Python files do one
 //! after the other, which takes longer than a small fit where caches are cold.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -12,20 +14,51 @@ use crate::fit::{Given, Place};
 use crate::solution::Solution;
 use crate::{estimators, targets, whole};
 
+/// Fits that all threads add to.
+#[pyclass(frozen, module = "warpfuse._native")]
+pub struct Count(AtomicU64);
+
+#[pymethods]
+impl Count {
+    #[new]
+    fn new() -> Self {
+        Count(AtomicU64::new(0))
+    }
+
+    fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// How many there are.
+    #[getter]
+    fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
 /// What has been found of a Python object before: its parameters by name, each of a type whose values are equal when they are
 /// the same, and how large X may be.
 pub struct Known {
     parameters: Vec<(Py<PyString>, Py<PyAny>)>,
     elements: usize,
     columns: usize,
+    served: Py<Count>,
 }
 
 impl Known {
-    /// Of parameters by name, and X of so many elements and columns at most.
+    /// Of parameters by name, and X of so many elements and columns at most; fits are added to `served`.
     ///
     /// # Errors
     /// Where a name is none.
-    pub fn new(values: &Bound<'_, PyDict>, (elements, columns): (usize, usize)) -> PyResult<Self> {
+    pub fn new(
+        values: &Bound<'_, PyDict>,
+        (elements, columns): (usize, usize),
+        served: Py<Count>,
+    ) -> PyResult<Self> {
         let parameters = values
             .iter()
             .map(|(name, value)| Ok((name.cast_into::<PyString>()?.unbind(), value.unbind())));
@@ -33,6 +66,7 @@ impl Known {
             parameters: parameters.collect::<PyResult<_>>()?,
             elements,
             columns,
+            served,
         })
     }
 
@@ -50,6 +84,22 @@ impl Known {
             x.len() <= self.elements && x.shape().get(1).is_some_and(|&n| n <= self.columns)
         });
         Ok(is_small && self.are_same(attributes)? && whole::are_plain(x, y, usize::MAX)?)
+    }
+
+    /// Counts a fit, and sets what it remembers of an X without names.
+    ///
+    /// # Errors
+    /// Of the interpreter.
+    pub fn seen(&self, attributes: &Bound<'_, PyDict>, x: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.served.get().add(1);
+        let py = attributes.py();
+        let columns = x.cast::<PyUntypedArray>()?.shape()[1];
+        attributes.set_item(pyo3::intern!(py, "n_features_in_"), columns)?;
+        let names = pyo3::intern!(py, "feature_names_in_");
+        if attributes.contains(names)? {
+            attributes.del_item(names)?;
+        }
+        Ok(())
     }
 
     /// Whether X has as many columns as it may have.
@@ -97,9 +147,10 @@ impl Prepared {
         largest: (usize, usize),
         estimator: &str,
         params: (Bound<'_, PyDict>, Bound<'_, PyDict>),
+        served: Py<Count>,
     ) -> PyResult<Self> {
         Ok(Self {
-            known: Known::new(values, largest)?,
+            known: Known::new(values, largest, served)?,
             of_f32: estimators::estimator(estimator, &params.0)?,
             of_f64: estimators::estimator(estimator, &params.1)?,
         })
@@ -132,7 +183,7 @@ impl Prepared {
             Either::F64(_) => &self.of_f64,
         };
         let found = either!(features, x => given.solve(py, estimator, Place::Host(&device.0, x.into()), None))?;
-        seen(attributes, x)?;
+        self.known.seen(attributes, x)?;
         Ok(Some((found, classes)))
     }
 }
@@ -159,19 +210,4 @@ pub fn numbers<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         return Ok(y.clone());
     }
     y.call_method1(pyo3::intern!(y.py(), "astype"), ("float64",))
-}
-
-/// Sets what a fit remembers of an X without names.
-///
-/// # Errors
-/// Of the interpreter.
-pub fn seen(attributes: &Bound<'_, PyDict>, x: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = attributes.py();
-    let columns = x.cast::<PyUntypedArray>()?.shape()[1];
-    attributes.set_item(pyo3::intern!(py, "n_features_in_"), columns)?;
-    let names = pyo3::intern!(py, "feature_names_in_");
-    if attributes.contains(names)? {
-        attributes.del_item(names)?;
-    }
-    Ok(())
 }

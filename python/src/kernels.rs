@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use warpfuse::learning::KernelRidge;
 use warpfuse::ops::{Kernel, KernelFunction, KernelSum};
 
-use crate::again::{self, Known};
+use crate::again::{self, Count, Known};
 use crate::arrays::Scalar;
 use crate::device::Device;
 use crate::{arrays, checkpoint, errors, watch};
@@ -98,10 +98,15 @@ pub struct PreparedKernelRidge {
 impl PreparedKernelRidge {
     /// The kernel's length belongs to X of so many columns as `largest` says.
     #[new]
-    #[pyo3(signature = (values, largest, *, kernel, length_scale, alpha, tol, max_iter))]
+    #[pyo3(signature = (values, largest, served, *, kernel, length_scale, alpha, tol, max_iter))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are Python's, with names there"
+    )]
     fn new(
         values: &Bound<'_, PyDict>,
         largest: (usize, usize),
+        served: Py<Count>,
         kernel: &str,
         length_scale: f64,
         alpha: f64,
@@ -113,7 +118,7 @@ impl PreparedKernelRidge {
             .alpha(alpha)
             .tolerance(tol)
             .max_iter(max_iter);
-        let known = Known::new(values, largest)?;
+        let known = Known::new(values, largest, served)?;
         Ok(Self { known, params })
     }
 
@@ -130,22 +135,31 @@ impl PreparedKernelRidge {
         }
         let (py, params) = (x.py(), self.params);
         let y = again::numbers(y)?;
-        let y: Vec<f64> = match y.extract::<PyReadonlyArray1<'_, f64>>() {
-            Ok(y) => y.as_slice()?.to_vec(),
+        let (own, wide);
+        let y: &[f64] = match y.extract::<PyReadonlyArray1<'_, f64>>() {
+            Ok(y) => {
+                own = y;
+                own.as_slice()?
+            }
             Err(_) => {
                 let y: PyReadonlyArray1<'_, f32> = y.extract()?;
-                y.as_slice()?.iter().map(|y| f64::from(*y)).collect()
+                wide = y
+                    .as_slice()?
+                    .iter()
+                    .map(|y| f64::from(*y))
+                    .collect::<Vec<_>>();
+                &wide
             }
         };
         let found = match x.extract::<PyReadonlyArray2<'_, f64>>() {
-            Ok(x) => solve(py, params, x.as_array(), &y, device, None)?,
+            Ok(x) => solve(py, params, x.as_array(), y, device, None)?,
             Err(_) => {
                 let x: PyReadonlyArray2<'_, f32> = x.extract()?;
                 let wide = x.as_array().mapv(f64::from);
-                solve(py, params, wide.view(), &y, device, None)?
+                solve(py, params, wide.view(), y, device, None)?
             }
         };
-        again::seen(attributes, x)?;
+        self.known.seen(attributes, x)?;
         Ok(Some((found, None)))
     }
 }

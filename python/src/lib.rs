@@ -60,7 +60,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::again::Prepared;
+    use super::again::{Count, Prepared};
     #[pymodule_export]
     use super::checkpoint::{begin_checkpoint, end_checkpoint};
     #[pymodule_export]

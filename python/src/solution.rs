@@ -1,7 +1,7 @@
 //! What Python gets of a model.
 
 use pyo3::prelude::*;
-use warpfuse::learning::{FitReport, Model, RegressorParams};
+use warpfuse::learning::{Model, RegressorParams};
 
 use crate::arrays::{self, Scalar};
 
@@ -22,7 +22,25 @@ pub struct Solution {
     /// What the library's call took.
     #[pyo3(get)]
     call_seconds: f64,
-    report: FitReport,
+    /// What would help a fit that did not converge.
+    #[pyo3(get)]
+    advice: &'static str,
+    /// The norm of the gradient over that at the start.
+    #[pyo3(get)]
+    gradient_ratio: f64,
+    #[pyo3(get)]
+    objective: f64,
+    /// The duality gap, of what has one.
+    #[pyo3(get)]
+    gap: Option<f64>,
+    #[pyo3(get)]
+    solver: &'static str,
+    #[pyo3(get)]
+    seconds: f64,
+    #[pyo3(get)]
+    transfer_seconds: f64,
+    #[pyo3(get)]
+    peak_device_bytes: u64,
 }
 
 impl Solution {
@@ -41,6 +59,8 @@ impl Solution {
             },
             Model::Classifier(_) => None,
         };
+        let report = model.report();
+        let gap = report.relative_gap.map(|gap| gap * report.objective.abs());
         Self {
             coef: arrays::rows::<T>(py, &model.coef()).into_any().unbind(),
             intercept: arrays::numbers::<T>(py, &model.intercept())
@@ -50,54 +70,14 @@ impl Solution {
             converged: model.converged(),
             scale,
             call_seconds,
-            report: model.report().clone(),
+            advice: report.convergence.advice(),
+            gradient_ratio: report.gradient_ratio,
+            objective: report.objective,
+            gap: gap.filter(|gap| gap.is_finite()),
+            solver: report.solver.name(),
+            seconds: report.seconds,
+            transfer_seconds: report.transfer_seconds,
+            peak_device_bytes: report.peak_device_bytes,
         }
-    }
-}
-
-#[pymethods]
-impl Solution {
-    /// What would help a fit that did not converge.
-    #[getter]
-    fn advice(&self) -> &'static str {
-        self.report.convergence.advice()
-    }
-
-    /// The norm of the gradient over that at the start.
-    #[getter]
-    fn gradient_ratio(&self) -> f64 {
-        self.report.gradient_ratio
-    }
-
-    #[getter]
-    fn objective(&self) -> f64 {
-        self.report.objective
-    }
-
-    /// The duality gap, of what has one.
-    #[getter]
-    fn gap(&self) -> Option<f64> {
-        let gap = self.report.relative_gap? * self.report.objective.abs();
-        gap.is_finite().then_some(gap)
-    }
-
-    #[getter]
-    fn solver(&self) -> &'static str {
-        self.report.solver.name()
-    }
-
-    #[getter]
-    fn seconds(&self) -> f64 {
-        self.report.seconds
-    }
-
-    #[getter]
-    fn transfer_seconds(&self) -> f64 {
-        self.report.transfer_seconds
-    }
-
-    #[getter]
-    fn peak_device_bytes(&self) -> u64 {
-        self.report.peak_device_bytes
     }
 }

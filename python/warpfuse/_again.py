@@ -12,7 +12,6 @@ import numpy as np
 
 from ._config import device_of_small
 from ._plain import MANY, names_of
-from ._report import served
 
 __all__ = ["LARGEST", "fitted_again", "prepare"]
 
@@ -38,7 +37,6 @@ def fitted_again(estimator: Any, X: Any, y: Any, entries: int = 0) -> bool:
         for one in prepared:
             found = one.fit(estimator.__dict__, X, y, device)
             if found is not None:
-                served(type(estimator).__name__)
                 solution, classes = found
                 if classes is not None:
                     estimator.classes_ = classes

@@ -12,6 +12,7 @@ from ._again import LARGEST, fitted_again, prepare
 from ._fit import Problem, tolerance, warn_unless_converged
 from ._lent import lies_on_gpu
 from ._plain import are_plain_classes, remembered
+from ._report import count_of
 from ._sklearn import checked_weights, class_weighted, validated
 from ._there import attributes_on_host, fitted_there
 
@@ -77,7 +78,7 @@ class LinearFit(Accelerated):
         name, params = self._objective()
         precisions = (SimpleNamespace(dtype=np.dtype(of)) for of in (np.float32, np.float64))
         both = tuple({**self._controls(of), **params} for of in precisions)
-        return _native.Prepared(values, LARGEST, name, both)
+        return _native.Prepared(values, LARGEST, name, both, count_of(type(self).__name__))
 
     def _keep(self, X: Any, y: Any, found: Any) -> None:
         """Sets the attributes of the solution of one target, but for ``classes_``."""

@@ -45,6 +45,12 @@ class Solution:
     transfer_seconds: float
     peak_device_bytes: int
 
+class Count:
+    value: int
+    def __init__(self) -> None: ...
+    def add(self, more: int) -> None: ...
+    def clear(self) -> None: ...
+
 class Prepared:
     def __init__(
         self,
@@ -52,6 +58,7 @@ class Prepared:
         largest: tuple[int, int],
         estimator: str,
         params: tuple[dict[str, Any], dict[str, Any]],
+        served: Count,
     ) -> None: ...
     def fit(
         self, attributes: dict[str, Any], x: Any, y: Any, device: Device
@@ -62,6 +69,7 @@ class PreparedKernelRidge:
         self,
         values: dict[str, Any],
         largest: tuple[int, int],
+        served: Count,
         *,
         kernel: str,
         length_scale: float,

@@ -5,12 +5,13 @@ import threading
 from collections import Counter
 from typing import Any
 
+from . import _native
 from ._config import get_config
 from ._warn import warn
 
 _log = logging.getLogger("warpfuse")
 _lock = threading.Lock()
-_served: Counter[str] = Counter()
+_served: dict[str, _native.Count] = {}
 _fell_back: Counter[tuple[str, str]] = Counter()
 
 
@@ -20,8 +21,16 @@ class FallbackWarning(UserWarning):
 
 def served(name: str) -> None:
     """Counts a fit by warpfuse."""
-    with _lock:
-        _served[name] += 1
+    count_of(name).add(1)
+
+
+def count_of(name: str) -> _native.Count:
+    """The fits of a class by warpfuse, which all threads add to."""
+    found = _served.get(name)
+    if found is None:
+        with _lock:
+            found = _served.setdefault(name, _native.Count())
+    return found
 
 
 def fell_back(name: str, reason: str) -> None:
@@ -52,16 +61,17 @@ def fits() -> dict[str, dict[str, Any]]:
     True
     """
     with _lock:
-        names = set(_served) | {name for name, _ in _fell_back}
+        counts = {name: count.value for name, count in _served.items() if count.value}
+        names = set(counts) | {name for name, _ in _fell_back}
         reasons = {name: {r: n for (of, r), n in _fell_back.items() if of == name} for name in names}
-        return {name: {"served": _served[name], "fell_back": reasons[name]} for name in sorted(names)}
+        return {name: {"served": counts.get(name, 0), "fell_back": reasons[name]} for name in sorted(names)}
 
 
 def add(counts: dict[str, Any]) -> None:
     """Adds what :func:`fits` said in another process."""
-    with _lock:
-        for name, of in counts.items():
-            _served[name] += of["served"]
+    for name, of in counts.items():
+        count_of(name).add(of["served"])
+        with _lock:
             for reason, count in of["fell_back"].items():
                 _fell_back[name, reason] += count
 
@@ -69,5 +79,6 @@ def add(counts: dict[str, Any]) -> None:
 def forget() -> None:
     """Starts counting anew."""
     with _lock:
-        _served.clear()
+        for count in _served.values():
+            count.clear()
         _fell_back.clear()

@@ -16,6 +16,7 @@ from ._config import config_context, device_for
 from ._fit import _watch
 from ._lent import device_of, lies_on_gpu, namespace_of, to_host
 from ._plain import are_plain, remembered
+from ._report import count_of
 from ._sklearn import validated
 from ._warn import warn
 
@@ -104,7 +105,7 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
 
     def _prepared(self, values: dict[str, Any], columns: int) -> Any:
         controls = self._controls(columns)
-        return _native.PreparedKernelRidge(values, (LARGEST[0], columns), **controls)
+        return _native.PreparedKernelRidge(values, (LARGEST[0], columns), count_of(type(self).__name__), **controls)
 
     def _keep(self, X: Any, y: Any, found: dict[str, Any]) -> None:
         self.dual_coef_, self.X_fit_ = found["dual_coef"], X
