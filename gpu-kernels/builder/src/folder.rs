@@ -83,6 +83,15 @@ impl Image {
         }
     }
 
+    /// The same without machine code: that of an earlier build may be of other PTX.
+    pub(crate) fn without_machine_code(self) -> Image {
+        Image {
+            assembled: false,
+            resources: Vec::new(),
+            ..self
+        }
+    }
+
     /// Checks that it has every kernel of these names.
     ///
     /// # Errors
@@ -178,8 +187,11 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         assert!(matches!(empty, Err(BuildError::NoImages { .. })));
         let half = index(&[("a", Some(32)), ("b", None)]);
-        let image = Image::of(Arch::Sm80, folder, &half);
+        let image = Image::of(Arch::Sm80, folder.clone(), &half);
         assert!(!image.assembled && image.resources.is_empty());
         assert_eq!(image.cubin("a"), None);
+        let image = Image::of(Arch::Sm80, folder, &index(&[("a", Some(32))]));
+        assert!(image.cubin("a").is_some());
+        assert_eq!(image.without_machine_code().cubin("a"), None);
     }
 }

@@ -70,7 +70,11 @@ impl Request<'_> {
             self.assemble(ptxas, &folder, &mut index)?;
         }
         index.save(&folder)?;
-        Ok(Image::of(self.arch, folder, &index))
+        let image = Image::of(self.arch, folder, &index);
+        Ok(match self.ptxas {
+            Some(_) => image,
+            None => image.without_machine_code(),
+        })
     }
 
     /// Takes over what lies in the other folder; what of it is not current is compiled again like everything else.
