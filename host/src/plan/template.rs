@@ -2,7 +2,7 @@
 
 /// One instance of a template of `gpu-kernels`, as Rust.
 ///
-/// See [`qr::generated`](super::qr::generated) for an example.
+/// See [`qr::generated`](fn@super::qr::generated) for an example.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Template {
     /// The name of its entry, which no compiled kernel has.

@@ -27,7 +27,7 @@ pub enum Launch {
     Reduce(WholePlan),
     /// The launch of a one-dimensional convolution.
     Conv1d(Conv1dPlan),
-    /// A point of the space of sums over a kernel ([`kernel_sum::space`](crate::plan::kernel_sum::space)).
+    /// A point of the space of sums over a kernel ([`kernel_sum::space`](fn@crate::plan::kernel_sum::space)).
     KernelSum {
         /// Values of the parameters, in the order of the space.
         values: Vec<i64>,
