@@ -115,7 +115,7 @@ pub fn space(problem: &Problem, limits: &DeviceLimits) -> Space {
     space
 }
 
-/// The [space] as launches, of which [`plan`](super::plan) takes one.
+/// The [space] as launches. [`plan`](super::plan) takes one of them, or one whose slices are between those of two.
 ///
 /// ```
 /// use gpu_kernels::kernel_sum::KernelFunction;
@@ -126,8 +126,8 @@ pub fn space(problem: &Problem, limits: &DeviceLimits) -> Space {
 /// let problem = Problem {
 ///     function: KernelFunction::Gaussian,
 ///     work: Work::Sum,
-///     targets: 100_000,
-///     sources: 100_000,
+///     targets: 1_000_000,
+///     sources: 1_000_000,
 ///     dims: 3,
 ///     vectors: 1,
 ///     precision: Precision::F32,
