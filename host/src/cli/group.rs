@@ -16,6 +16,7 @@ use super::output;
 use super::progress::Ui;
 use crate::device::group::{Group, GroupError, Launch, Launcher, run_threads};
 use crate::device::{Device, DeviceError};
+use crate::io::Portion;
 use crate::matrix::{Element, Features};
 use crate::ops::OpError;
 
@@ -268,13 +269,9 @@ pub(super) fn device_or(
 /// Rows at whose multiples a member's begin on a GPU: kernels read its part of a vector where it lies.
 const GPU_ROWS: usize = 64;
 
-/// The rows of this member: as many for each, some more for the first ones where they do not come out even.
-fn own_rows<T: Element>(group: &Group, features: &Arc<Features<T>>, step: usize) -> Features<T> {
-    let (rows, rank, size) = (features.rows(), group.rank(), group.size());
-    let steps = rows.div_ceil(step);
-    let (each, more) = (steps / size, steps % size);
-    let first = |rank: usize| rows.min(step * (rank * each + rank.min(more)));
-    features.share_rows(first(rank)..first(rank + 1))
+/// Which of the readers of a file this member is.
+pub(super) fn portion(group: &Group) -> Portion {
+    Portion::new(group.rank(), group.size())
 }
 
 /// Rows at whose multiples this member's begin.
@@ -288,7 +285,9 @@ pub(super) fn rows_of<T: Element>(
     data: (Arc<Features<T>>, Rows),
 ) -> Arc<Features<T>> {
     match data {
-        (all, Rows::All) if !group.is_alone() => Arc::new(own_rows(group, &all, step(device))),
+        (all, Rows::All) if !group.is_alone() => {
+            Arc::new(all.share_rows(portion(group).rows(all.rows(), step(device))))
+        }
         (own, _) => own,
     }
 }
@@ -366,12 +365,12 @@ mod tests {
             (2, 4, vec![1, 1, 0, 0]),
             (4, 1, vec![4]),
         ] {
-            let x = Arc::new(Features::Dense(Array2::from_shape_fn(
-                (rows, 1),
-                |(i, _)| i as f64,
-            )));
-            let own = run_threads(size, |group| own_rows(&group, &x, 1));
-            let counts: Vec<usize> = own.iter().map(Features::rows).collect();
+            let x = Array2::from_shape_fn((rows, 1), |(i, _)| i as f64);
+            let x = Arc::new(Features::Dense(x));
+            let own = run_threads(size, |group| {
+                rows_of((&group, &Device::cpu()), (x.clone(), Rows::All))
+            });
+            let counts: Vec<usize> = own.iter().map(|own| own.rows()).collect();
             assert_eq!(counts, expected);
             let mut all = own.iter().flat_map(|own| {
                 let own = own.to_dense().expect("small");

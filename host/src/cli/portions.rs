@@ -14,7 +14,7 @@ use super::progress::Ui;
 use super::targets::{Known, Task};
 use crate::device::Device;
 use crate::device::group::Group;
-use crate::io::{self, Portion, ReadPortion, TableRows, TableTargets};
+use crate::io::{self, ReadPortion, TableRows, TableTargets};
 use crate::matrix::{Element, MatrixStats};
 
 /// Where data are, and how they are read.
@@ -44,7 +44,7 @@ pub(super) fn begin<T: Element>(group: &Group, place: Place<'_>) -> Result<Begun
     if !place.whole && !group.is_alone() {
         let bar = place.ui.reading(place.data);
         let options = place.reading.options(bar.reader());
-        let portion = Portion::new(group.rank(), group.size());
+        let portion = group::portion(group);
         let read = io::read_portion(place.data, &options, &place.reading.table, portion)?;
         if let Some(read) = read {
             return Ok(Begun::Lines(Box::new(read), begun.elapsed().as_secs_f64()));

@@ -39,6 +39,20 @@ impl Portion {
         );
         Portion { number, of }
     }
+
+    /// Its rows where they are dealt out evenly, in steps of `step`: one more for the first readers where steps do not divide.
+    ///
+    /// ```
+    /// use warpfuse::io::Portion;
+    /// let rows = [0, 1, 2].map(|number| Portion::new(number, 3).rows(7, 1));
+    /// assert_eq!(rows, [0..3, 3..5, 5..7]);
+    /// ```
+    pub fn rows(self, rows: usize, step: usize) -> Range<usize> {
+        let steps = rows.div_ceil(step);
+        let (each, more) = (steps / self.of, steps % self.of);
+        let first = |number: usize| rows.min(step * (number * each + number.min(more)));
+        first(self.number)..first(self.number + 1)
+    }
 }
 
 /// What a reader tells the others of what it has read.
@@ -228,7 +242,7 @@ impl<T: Element> ReadPortion<T> {
                 }))
             }
             Part::Cache(part) => {
-                let rows = dealt(part.rows(), step, (number, of));
+                let rows = self.portion.rows(part.rows(), step);
                 let found = all.iter().filter_map(PortionFacts::cache);
                 let of_numbers = options_of_numbers(options, table);
                 let data = part.take::<T>((path, content), found, rows.clone())?;
@@ -273,14 +287,6 @@ fn check_length(path: &Path, all: &[PortionFacts]) -> Result<(), ReadError> {
             Err(ReadError::binary(path, 0, expected, found))
         }
     }
-}
-
-/// The rows of reader `number` of `of`: as many for each in steps, one more for the first ones where they do not divide evenly.
-fn dealt(rows: usize, step: usize, (number, of): (usize, usize)) -> Range<usize> {
-    let steps = rows.div_ceil(step);
-    let (each, more) = (steps / of, steps % of);
-    let first = |number: usize| rows.min(step * (number * each + number.min(more)));
-    first(number)..first(number + 1)
 }
 
 /// Which rows of all a reader of lines parses, and which it keeps.
