@@ -9,8 +9,8 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::planted::Planted;
-use super::{Budget, Key, Log, Outcome, Point, Refusal, SearchKind, Session, Subject, Tuned};
+use super::planted::{Planted, key};
+use super::{Budget, Log, Outcome, Point, Refusal, SearchKind, Session, Subject, Tuned};
 
 /// Names the log of a child, and so makes one of this program.
 const CHILD: &str = "WARPFUSE_TUNED_BY_CHILD";
@@ -18,15 +18,6 @@ const CHILD: &str = "WARPFUSE_TUNED_BY_CHILD";
 const KILLS: &str = "WARPFUSE_KILLS";
 /// Bytes that a child tells for each trial.
 const TOLD: usize = 4;
-
-fn key() -> Key {
-    Key {
-        device: "a device".into(),
-        driver: 1,
-        code: "1".into(),
-        class: "planted".into(),
-    }
-}
 
 /// A planted subject that says where it is.
 struct Telling(Planted);

@@ -1,6 +1,6 @@
 //! A subject whose outcomes are known.
 
-use super::{Point, Refusal, Subject};
+use super::{Key, Point, Refusal, Subject};
 use crate::plan::tuned::Launch;
 
 /// Sixty points, of which twenty give wrong results and one does not run; the planner's is number 40.
@@ -27,6 +27,16 @@ impl Planted {
 
     pub(super) fn is_wrong(point: usize) -> bool {
         point.is_multiple_of(3)
+    }
+}
+
+/// Under which its log is kept.
+pub(super) fn key() -> Key {
+    Key {
+        device: "a device".into(),
+        driver: 1,
+        code: "1".into(),
+        class: "planted".into(),
     }
 }
 

@@ -294,8 +294,8 @@ fn elsewhere() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tune::planted::Planted;
-    use crate::tune::{Key, Point, Refusal};
+    use crate::tune::planted::{self, Planted};
+    use crate::tune::{Point, Refusal};
 
     fn unlimited(trials: usize) -> Budget {
         Budget {
@@ -330,12 +330,7 @@ mod tests {
     fn a_session_goes_on_where_it_was_killed_and_retries_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log.jsonl");
-        let key = Key {
-            device: "a device".into(),
-            driver: 1,
-            code: "1".into(),
-            class: "planted".into(),
-        };
+        let key = planted::key();
         let mut runs = 0;
         let mut tuned = None;
         // Ten trials of each process, and the last line of each cut off.

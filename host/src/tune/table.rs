@@ -49,16 +49,10 @@ fn entry(key: Key, launch: Launch, us: f64, planned_us: f64) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tune::{Log, SearchKind, Session, planted::Planted};
-
-    fn key() -> Key {
-        Key {
-            device: "a device".into(),
-            driver: 1,
-            code: "1".into(),
-            class: "planted".into(),
-        }
-    }
+    use crate::tune::{
+        Log, SearchKind, Session,
+        planted::{Planted, key},
+    };
 
     #[test]
     fn what_was_tuned_and_what_its_log_has_are_the_same_entry() {
