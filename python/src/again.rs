@@ -50,7 +50,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Of parameters by name, and X of so many elements and columns at most; fits are added to `served`.
+    /// Of parameters by name, and the most elements and columns of X; fits are added to `served`.
     ///
     /// # Errors
     /// Where a name is none.

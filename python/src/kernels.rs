@@ -96,7 +96,7 @@ pub struct PreparedKernelRidge {
 
 #[pymethods]
 impl PreparedKernelRidge {
-    /// The kernel's length belongs to X of so many columns as `largest` says.
+    /// The kernel's length belongs to the number of columns in `largest`.
     #[new]
     #[pyo3(signature = (values, largest, served, *, kernel, length_scale, alpha, tol, max_iter))]
     #[allow(

@@ -44,8 +44,8 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// That of a model of X in the precision T, from a call of so many seconds. A fit from a start of its own may have found nothing to do; one that began
-    /// at the minimum by chance has looked once.
+    /// That of a model of X in the precision T, from a call that took `call_seconds`. A fit from a start of its own may have found
+    /// nothing to do; one that began at the minimum by chance has looked once.
     pub fn of<T: Scalar>(
         py: Python<'_>,
         model: &Model,

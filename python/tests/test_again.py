@@ -52,7 +52,7 @@ def data(model, dtype="float64", rows=60, classes=2):
 
 
 def prepared(model, X, y):
-    """The model after so many fits that the next one with its parameters goes the short way."""
+    """The model after the fits from which on one with its parameters goes the short way."""
     return model.fit(X, y).fit(X, y)
 
 

@@ -16,7 +16,7 @@ from ._plain import MANY, names_of
 __all__ = ["LARGEST", "fitted_again", "prepare"]
 
 #: Elements and columns of the largest X that goes the short way: its values are looked at by one core, and losses with kinks
-#: are fitted to X of so many columns.
+#: are fitted to at most that many columns.
 LARGEST = (MANY, 1000)
 
 #: What was fitted last of a class, with as many sets of parameters as are kept.

@@ -140,7 +140,7 @@ def device_for(entries: int) -> _native.Device:
 
 
 def device_of_small(entries: int = 0) -> _native.Device | None:
-    """The processor, if it is what a fit of so many entries runs on, has been opened, and nobody watches; else None."""
+    """The processor, if it is what a fit of that size runs on, has been opened, and nobody watches; else None."""
     here = _settings.get(_NONE)
     named = here["device"] if "device" in here else _DEFAULTS["device"]
     watch = here["progress"] if "progress" in here else _DEFAULTS["progress"]
