@@ -166,11 +166,17 @@ def test_others_go_the_long_way(monkeypatch):
         warpfuse.Ridge(alpha=np.ones(1)),
         warpfuse.Ridge(positive=True),
         warpfuse.KernelRidge(),
+        warpfuse.LinearSVC(penalty="l1", dual=False, C=0.05),
+        warpfuse.LinearSVC(multi_class="crammer_singer"),
+        warpfuse.LogisticRegression(max_iter=0),
+        warpfuse.HuberRegressor(max_iter=0),
     ],
     ids=repr,
 )
 def test_parameters_that_a_fit_has_more_to_do_for(monkeypatch, model):
     X, y = data(model)
+    # The processor is open: it is not for want of a device that the way is long.
+    warpfuse.Ridge().fit(X, np.arange(len(X)))
     with warnings.catch_warnings(), warpfuse.config_context(fallback="silent"):
         warnings.simplefilter("ignore")
         prepared(model, X, y)
@@ -201,6 +207,16 @@ def test_what_is_wrong_is_told_in_the_words_of_the_long_way():
     labels = prepared(warpfuse.LogisticRegression(), X, (y > 1).astype(int))
     with pytest.raises(ValueError, match="at least 2 classes"):
         labels.fit(X, np.ones(len(X), int))
+
+
+def test_long_fits_leave_what_others_have_prepared(monkeypatch):
+    model, other = warpfuse.Ridge(), warpfuse.Ridge(alpha=2)
+    X, y = data(model)
+    prepared(model, X, y)
+    for _ in range(8):
+        other.fit(np.asfortranarray(X), y.tolist())
+    assert goes_the_short_way(monkeypatch, model, X, y)
+    assert len(_again._prepared[warpfuse.Ridge]) == 2
 
 
 def test_names_of_features_are_forgotten(monkeypatch):

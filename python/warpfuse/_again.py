@@ -19,8 +19,8 @@ __all__ = ["LARGEST", "fitted_again", "prepare"]
 #: are fitted to at most that many columns.
 LARGEST = (MANY, 1000)
 
-#: What was fitted last of a class, with as many sets of parameters as are kept.
-_prepared: dict[type, tuple[Any, ...]] = {}
+#: What was fitted last of a class, by its parameters and what else it depends on; as many as are kept.
+_prepared: dict[type, dict[tuple[Any, ...], Any]] = {}
 _KEPT = 4
 
 
@@ -34,7 +34,7 @@ def fitted_again(estimator: Any, X: Any, y: Any, entries: int = 0) -> bool:
     if device is None:
         return False
     try:
-        for one in prepared:
+        for one in prepared.values():
             found = one.fit(estimator.__dict__, X, y, device)
             if found is not None:
                 solution, classes = found
@@ -48,10 +48,19 @@ def fitted_again(estimator: Any, X: Any, y: Any, entries: int = 0) -> bool:
     return False
 
 
-def prepare(estimator: Any, X: Any, make: Callable[[dict[str, Any]], Any]) -> None:
-    """Has the next fit with these parameters take the short way, if X says that it may; ``make`` is given the parameters."""
-    if type(X) is not np.ndarray or X.size > LARGEST[0]:
+def prepare(estimator: Any, X: Any, make: Callable[[dict[str, Any]], Any], *also: Any) -> None:
+    """Has the next fit with these parameters take the short way, if X says that it may and the library is who fits them; ``make``
+    is given the parameters, and depends on ``also`` besides."""
+    if type(X) is not np.ndarray or X.size > LARGEST[0] or estimator._refusal(X) is not None:
         return
     of = type(estimator)
     values = {name: getattr(estimator, name) for name in names_of(of)}
-    _prepared[of] = (make(values), *_prepared.get(of, ())[: _KEPT - 1])
+    key = (*also, *map(type, values.values()), *values.values())
+    kept = _prepared.get(of, {})
+    try:
+        is_new = key not in kept
+    except TypeError:
+        # What cannot be a key may change in its place.
+        return
+    if is_new:
+        _prepared[of] = {key: make(values), **dict(list(kept.items())[: _KEPT - 1])}

@@ -162,7 +162,11 @@ def open_device(name: str) -> _native.Device:
     device = _open.get(name)
     if device is None:
         with _lock:
-            device = _open.setdefault(name, _native.Device(name))
+            device = _native.Device(name)
+            if name == "auto" and not device.is_cuda:
+                # There is one processor, whose bytes are counted in one place.
+                device = _open.setdefault("cpu", device)
+            device = _open.setdefault(name, device)
     return device
 
 
@@ -187,7 +191,8 @@ def memory(device: str = "auto") -> dict[str, int]:
     >>> warpfuse.memory("cpu")["peak_bytes"] >= 0
     True
     """
-    return open_device(_checked(device, None, None)["device"]).memory()
+    _checked(device, None, None)
+    return open_device(device or "auto").memory()
 
 
 def _after_fork() -> None:

@@ -30,9 +30,9 @@ def native(X: Any) -> Any:
         return np.require(X, dtype=_float_type(X.dtype), requirements=[order, "A"])
     X = X.tocsr()
     if not _is_canonical(X):
-        # SciPy sorts without a look at offsets and indices, which may lead out of its memory.
-        X.check_format(full_check=True)
+        # SciPy sorts without a look at offsets and indices, which may lead out of its memory; its check drops what is behind.
         X = X.copy()
+        X.check_format(full_check=True)
         X.sum_duplicates()
     data = np.require(X.data, dtype=_float_type(X.data.dtype), requirements=["C", "A"])
     return data, _index_array(X.indices), _index_array(X.indptr), tuple(X.shape)

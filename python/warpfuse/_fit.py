@@ -110,9 +110,7 @@ def _targets(name: str, y: Any) -> Any:
             return y
         return np.ascontiguousarray(y, dtype=np.uint32)
     y = np.asarray(y)
-    if y.dtype in _TOLERANCE_FACTORS and y.flags.c_contiguous:
-        return y
-    return np.ascontiguousarray(y, dtype=y.dtype if y.dtype in _TOLERANCE_FACTORS else np.float64)
+    return np.require(y, dtype=y.dtype if y.dtype in _TOLERANCE_FACTORS else np.float64, requirements=["C", "A"])
 
 
 def _watch(total: int | None) -> Any:

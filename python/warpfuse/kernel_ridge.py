@@ -79,8 +79,8 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
             return self
         is_known = remembered(self) == ()
         self._fit_checked(X, y, sample_weight)
-        if is_known and sample_weight is None and self._refusal(X) is None:
-            prepare(self, X, lambda values: self._prepared(values, X.shape[1]))
+        if is_known and sample_weight is None and type(X) is np.ndarray:
+            prepare(self, X, lambda values: self._prepared(values, X.shape[1]), X.shape[1:])
         return self
 
     @validated
